@@ -1,0 +1,82 @@
+//! What workers tell the control plane of the backends they met.
+
+use std::fmt;
+
+use crate::BackendId;
+
+/// One observation or request, from a worker to the control plane.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Report {
+    /// No connection, or no greeting in time: the backend counts as down at once. Not for a
+    /// refused login, which a server that is well gives.
+    ConnectFailed {
+        /// Which one.
+        backend: BackendId,
+        /// As logged and told to clients.
+        cause: String,
+    },
+    /// It accepted and greeted. Worth sending when the snapshot does not say [`Health::Up`].
+    ///
+    /// [`Health::Up`]: crate::Health::Up
+    Connected {
+        /// Which one.
+        backend: BackendId,
+    },
+    /// A connection broke in the middle of a session: a hint, which makes the control plane look
+    /// for itself at once.
+    SessionBroken {
+        /// Which one.
+        backend: BackendId,
+        /// As logged.
+        cause: String,
+    },
+    /// A statement runs on that nobody waits for any more.
+    KillStatement {
+        /// Where it runs.
+        backend: BackendId,
+        /// The connection's id there, from the server's greeting.
+        thread_id: u32,
+        /// Decides what is killed, see [`KillReason::scope`].
+        why: KillReason,
+    },
+}
+
+/// Why a statement must not run on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum KillReason {
+    /// The client closed its connection in the middle of an exchange.
+    ClientGone,
+    /// The statement is over its time limit; the session goes on.
+    OverTime,
+    /// The proxy stops, and the statement did not end in the time left for it.
+    Stopping,
+}
+
+impl KillReason {
+    /// What is to be killed.
+    pub fn scope(self) -> KillScope {
+        match self {
+            KillReason::ClientGone | KillReason::Stopping => KillScope::Connection,
+            KillReason::OverTime => KillScope::Statement,
+        }
+    }
+}
+
+impl fmt::Display for KillReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            KillReason::ClientGone => "client gone",
+            KillReason::OverTime => "over its time limit",
+            KillReason::Stopping => "proxy stopping",
+        })
+    }
+}
+
+/// How much is killed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum KillScope {
+    /// `KILL QUERY`: the statement; the connection is still in use.
+    Statement,
+    /// `KILL`: the connection with its transaction, which nobody will use again.
+    Connection,
+}

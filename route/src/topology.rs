@@ -1,0 +1,196 @@
+//! The backends as they are known at one moment: an immutable snapshot, replaced, never changed.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::{Load, Moment, SessionSlot};
+
+/// All that a worker needs to place a session. The control plane publishes a new one when
+/// something changed; sessions that hold an old one stay right.
+#[derive(Debug, Clone)]
+pub struct Topology {
+    /// Grows by one with each snapshot.
+    pub generation: u64,
+    /// In the order of the configuration, which [`Policy::Ordered`] follows.
+    pub backends: Vec<Arc<Backend>>,
+    /// How a session's backend is chosen.
+    pub policy: Policy,
+    /// Which roles sessions may go to.
+    pub roles: Roles,
+    /// How long a backend that returned takes to reach its full share; zero: at once.
+    pub slow_start: Duration,
+}
+
+impl Topology {
+    /// The backend of this id, when it is still configured.
+    pub fn backend(&self, id: BackendId) -> Option<&Arc<Backend>> {
+        self.backends.iter().find(|backend| backend.id == id)
+    }
+}
+
+/// One MySQL or MariaDB server, as known when the snapshot was made.
+#[derive(Debug, Clone)]
+pub struct Backend {
+    /// Stays with the name over reloads.
+    pub id: BackendId,
+    /// What logs, errors and statistics call it.
+    pub name: String,
+    /// The host as configured, which a TLS certificate must name; `None` for a Unix socket.
+    pub host: Option<String>,
+    /// Where it may be reached, to be tried in this order; empty while its name is not resolved.
+    pub endpoints: Vec<Endpoint>,
+    /// What it is in its cluster.
+    pub role: Role,
+    /// Its share relative to the others; zero: only when nobody else is usable.
+    pub weight: u32,
+    /// Sessions it takes from this proxy at most.
+    pub sessions_max: Option<u32>,
+    /// What was last seen of it.
+    pub health: Health,
+    /// When it last came back from being down; slow start counts from here. A backend that was
+    /// never down has a full share from the start.
+    pub returned: Option<Moment>,
+    /// Its sessions, counted over all workers and snapshots.
+    pub load: Arc<Load>,
+}
+
+impl Backend {
+    /// May sessions be sent there?
+    pub fn is_usable(&self) -> bool {
+        self.health.is_usable()
+    }
+
+    /// Are all its places taken?
+    pub fn is_full(&self) -> bool {
+        self.sessions_max
+            .is_some_and(|max| self.load.sessions() >= max)
+    }
+
+    /// Takes a place for one session, or none when it is full.
+    pub fn begin(&self) -> Option<SessionSlot> {
+        self.load.begin(self.sessions_max)
+    }
+}
+
+/// Names a backend through all snapshots of one process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BackendId(pub u32);
+
+/// Where to connect to.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Endpoint {
+    /// An address that a name was resolved to, or that was configured.
+    Tcp(SocketAddr),
+    /// A socket in the file system.
+    Unix(PathBuf),
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Endpoint::Tcp(address) => address.fmt(f),
+            Endpoint::Unix(path) => path.display().fmt(f),
+        }
+    }
+}
+
+/// What a backend is in its cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// Takes writes.
+    Primary,
+    /// Follows a primary; reads only.
+    Replica,
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Role::Primary => "primary",
+            Role::Replica => "replica",
+        })
+    }
+}
+
+/// The roles that sessions may go to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Roles {
+    /// Primaries only: a session may write.
+    #[default]
+    Primary,
+    /// Primaries and replicas alike.
+    Any,
+    /// Replicas only.
+    Replica,
+}
+
+impl Roles {
+    /// May a session go to a backend of this role?
+    pub fn allow(self, role: Role) -> bool {
+        match self {
+            Roles::Primary => role == Role::Primary,
+            Roles::Any => true,
+            Roles::Replica => role == Role::Replica,
+        }
+    }
+}
+
+/// What was last seen of a backend.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Health {
+    /// It answered.
+    Up {
+        /// Since when it does.
+        since: Moment,
+    },
+    /// It could not be reached, or did not greet.
+    Down {
+        /// Since when.
+        since: Moment,
+        /// As logged and told to clients.
+        cause: String,
+    },
+    /// Nobody tried yet. It counts as usable, or no first session could begin.
+    Unknown,
+}
+
+impl Health {
+    /// May sessions be sent there?
+    pub fn is_usable(&self) -> bool {
+        !matches!(self, Health::Down { .. })
+    }
+}
+
+impl fmt::Display for Health {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Health::Up { .. } => f.write_str("up"),
+            Health::Down { cause, .. } => write!(f, "down: {cause}"),
+            Health::Unknown => f.write_str("unknown"),
+        }
+    }
+}
+
+/// How a session's backend is chosen among those usable.
+///
+/// A backend in slow start counts with a weight that grows linearly from almost nothing to its
+/// own; where weights play no part it is passed over as often as it lacks of its share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Policy {
+    /// The fewest sessions in proportion to the weight; the first in order wins ties (MySQL
+    /// Proxy's shortest queue first).
+    #[default]
+    FewestSessions,
+    /// Each in turn, whatever its weight.
+    RoundRobin,
+    /// Each as often as its weight says, spread evenly.
+    Weighted,
+    /// The less loaded of two drawn at random: nearly as even as [`Policy::FewestSessions`], and
+    /// several proxies do not all run to the same backend.
+    RandomOfTwo,
+    /// The first in order: the others stand by.
+    Ordered,
+}
