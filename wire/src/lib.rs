@@ -1,1 +1,36 @@
-//! ...
+//! The MySQL client/server protocol as bytes and values: what is on the wire, not who sends it.
+//!
+//! ```text
+//!   payload (a logical message)          Greeting, HandshakeResponse, OkPacket, ErrPacket …
+//!      │ split at 16 MiB − 1
+//!   packet  [len:3][seq:1][bytes]        Header
+//!      │ optionally gathered
+//!   compressed frame                     compression
+//! ```
+//!
+//! Nothing here touches a socket, a clock or a thread. Decoders take a shrinking slice and name the
+//! item that was missing; encoders append to a growing one. Both families are covered: where MySQL and
+//! MariaDB differ, the difference is a capability flag, never a version number.
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+pub mod auth;
+pub mod capability;
+pub mod command;
+pub mod compression;
+pub mod greeting;
+pub mod handshake;
+pub mod packet;
+pub mod read;
+pub mod reply;
+pub mod status;
+pub mod write;
+
+pub use capability::Capabilities;
+pub use command::Command;
+pub use greeting::Greeting;
+pub use handshake::HandshakeResponse;
+pub use packet::{HEADER_BYTES, Header, PACKET_PAYLOAD_MAX};
+pub use read::{Malformed, Reader};
+pub use reply::{ErrPacket, ErrorCode};
+pub use status::StatusFlags;

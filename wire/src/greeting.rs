@@ -1,0 +1,111 @@
+//! The server's greeting (protocol page "Protocol::HandshakeV10").
+
+use crate::capability::Capabilities;
+use crate::read::{Malformed, Reader};
+use crate::status::StatusFlags;
+use crate::write::put_nul_terminated;
+
+/// Bytes of a scramble without its trailing NUL.
+pub const SCRAMBLE_BYTES: usize = 20;
+
+/// A greeting's first byte.
+pub const PROTOCOL_VERSION: u8 = 10;
+
+const SCRAMBLE_HEAD_BYTES: usize = 8;
+const SCRAMBLE_TAIL_BYTES_MIN: usize = 13;
+
+/// What a server says first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Greeting {
+    /// The version text, for instance `9.7.0` or `5.5.5-10.11.14-MariaDB`.
+    pub version: Vec<u8>,
+    /// The connection's id, as in SHOW PROCESSLIST (its lower 32 bits).
+    pub thread_id: u32,
+    /// Authentication data, without its trailing NUL; 20 bytes from real servers.
+    pub scramble: Vec<u8>,
+    /// What the server can do.
+    pub capabilities: Capabilities,
+    /// The server's default collation id (lower 8 bits).
+    pub collation: u8,
+    /// Status flags before login.
+    pub status: StatusFlags,
+    /// The default authentication plugin; empty without PLUGIN_AUTH.
+    pub plugin: Vec<u8>,
+}
+
+impl Greeting {
+    /// Decodes a greeting's payload.
+    pub fn decode(payload: &[u8]) -> Result<Self, Malformed> {
+        let mut reader = Reader::new(payload);
+        if reader.u8("protocol version")? != PROTOCOL_VERSION {
+            return Err(Malformed::Invalid("protocol version"));
+        }
+        let version = reader.until_nul("server version")?.to_vec();
+        let thread_id = reader.u32("thread id")?;
+        let mut scramble = reader.bytes(SCRAMBLE_HEAD_BYTES, "scramble, first part")?.to_vec();
+        reader.bytes(1, "filler")?;
+        let lower = reader.u16("capabilities, lower half")?;
+        let collation = reader.u8("collation")?;
+        let status = StatusFlags(reader.u16("status flags")?);
+        let upper = reader.u16("capabilities, upper half")?;
+        let scramble_bytes = usize::from(reader.u8("scramble length")?);
+        reader.bytes(6, "filler")?;
+        let extended = reader.u32("extended capabilities")?;
+        let protocol = u32::from(lower) | u32::from(upper) << 16;
+        let capabilities = with_extended(protocol, extended);
+        if capabilities.contains(Capabilities::SECURE_CONNECTION) {
+            let tail = scramble_bytes.saturating_sub(SCRAMBLE_HEAD_BYTES).max(SCRAMBLE_TAIL_BYTES_MIN);
+            scramble.extend_from_slice(reader.bytes(tail, "scramble, second part")?);
+            if scramble.last() == Some(&0) {
+                scramble.pop();
+            }
+        }
+        let plugin = match capabilities.contains(Capabilities::PLUGIN_AUTH) {
+            // Some versions leave out the last NUL (MySQL bug 59453).
+            true => up_to_nul(reader.remainder()).to_vec(),
+            false => Vec::new(),
+        };
+        Ok(Self { version, thread_id, scramble, capabilities, collation, status, plugin })
+    }
+
+    /// Appends the payload; [`Greeting::decode`] gives the same value back for scrambles of 20 bytes.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        let (lower, extended) = (self.capabilities.lower(), extended_on_wire(self.capabilities));
+        let (head, tail) = self.scramble.split_at(self.scramble.len().min(SCRAMBLE_HEAD_BYTES));
+        out.push(PROTOCOL_VERSION);
+        put_nul_terminated(out, &self.version);
+        out.extend_from_slice(&self.thread_id.to_le_bytes());
+        out.extend_from_slice(head);
+        out.push(0);
+        out.extend_from_slice(&(lower as u16).to_le_bytes());
+        out.push(self.collation);
+        out.extend_from_slice(&self.status.0.to_le_bytes());
+        out.extend_from_slice(&((lower >> 16) as u16).to_le_bytes());
+        out.push(self.scramble.len().saturating_add(1).min(255) as u8);
+        out.extend_from_slice(&[0; 6]);
+        out.extend_from_slice(&extended.to_le_bytes());
+        out.extend_from_slice(tail);
+        out.push(0);
+        if self.capabilities.contains(Capabilities::PLUGIN_AUTH) {
+            put_nul_terminated(out, &self.plugin);
+        }
+    }
+}
+
+/// Joins the two halves, trusting the extended one only where its owner says it is MariaDB.
+pub(crate) fn with_extended(protocol: u32, extended: u32) -> Capabilities {
+    let speaks_mariadb = !Capabilities::from_parts(protocol, 0).contains(Capabilities::LONG_PASSWORD);
+    Capabilities::from_parts(protocol, if speaks_mariadb { extended } else { 0 })
+}
+
+/// What stands in the extended field: zero unless MariaDB's marker allows more.
+pub(crate) fn extended_on_wire(capabilities: Capabilities) -> u32 {
+    match capabilities.contains(Capabilities::LONG_PASSWORD) {
+        true => 0,
+        false => capabilities.extended(),
+    }
+}
+
+pub(crate) fn up_to_nul(bytes: &[u8]) -> &[u8] {
+    bytes.split(|byte| *byte == 0).next().unwrap_or_default()
+}

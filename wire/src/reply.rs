@@ -1,0 +1,135 @@
+//! OK, EOF and ERR packets (protocol pages "OK_Packet", "EOF_Packet", "ERR_Packet").
+
+use crate::read::{Malformed, Reader};
+use crate::status::StatusFlags;
+
+/// First byte of an OK packet.
+pub const OK: u8 = 0x00;
+/// First byte of an ERR packet.
+pub const ERR: u8 = 0xff;
+/// First byte of an EOF packet, and of the OK packet that replaces it.
+pub const EOF: u8 = 0xfe;
+/// First byte of a request for the client's file.
+pub const LOCAL_INFILE: u8 = 0xfb;
+
+/// An EOF packet is shorter than this, in payload bytes; a row may begin with the same byte.
+pub const EOF_BYTES_LIMIT: usize = 9;
+
+/// ERR code of MariaDB's progress reports, which end nothing.
+pub const PROGRESS_REPORT: u16 = 0xffff;
+
+/// The fixed part of an OK packet, with first byte 0x00 or 0xfe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct OkPacket {
+    /// Rows changed.
+    pub affected_rows: u64,
+    /// First value made by AUTO_INCREMENT.
+    pub last_insert_id: u64,
+    /// Session status after the command.
+    pub status: StatusFlags,
+    /// Warnings that SHOW WARNINGS would list.
+    pub warnings: u16,
+}
+
+impl OkPacket {
+    /// Decodes the beginning of a payload; message and session state may follow it.
+    pub fn decode(payload: &[u8]) -> Result<Self, Malformed> {
+        let mut reader = Reader::new(payload);
+        reader.u8("OK header")?;
+        Ok(Self {
+            affected_rows: reader.lenenc("affected rows")?,
+            last_insert_id: reader.lenenc("last insert id")?,
+            status: StatusFlags(reader.u16("status flags")?),
+            warnings: reader.u16("warning count")?,
+        })
+    }
+}
+
+/// Reads the status flags of a (non-OK) EOF packet.
+pub fn eof_status(payload: &[u8]) -> Result<StatusFlags, Malformed> {
+    let mut reader = Reader::new(payload);
+    reader.u8("EOF header")?;
+    reader.u16("warning count")?;
+    Ok(StatusFlags(reader.u16("status flags")?))
+}
+
+/// An error number of the server (`ER_*`) or client library (`CR_*`), with its SQLSTATE.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ErrorCode {
+    /// The number.
+    pub number: u16,
+    /// Five characters.
+    pub sqlstate: [u8; 5],
+}
+
+impl ErrorCode {
+    /// ER_CON_COUNT_ERROR.
+    pub const CON_COUNT: Self = Self::new(1040, *b"08004");
+    /// ER_HANDSHAKE_ERROR.
+    pub const HANDSHAKE: Self = Self::new(1043, *b"08S01");
+    /// ER_ACCESS_DENIED_ERROR.
+    pub const ACCESS_DENIED: Self = Self::new(1045, *b"28000");
+    /// ER_SERVER_SHUTDOWN.
+    pub const SERVER_SHUTDOWN: Self = Self::new(1053, *b"08S01");
+    /// ER_NET_PACKET_TOO_LARGE.
+    pub const PACKET_TOO_LARGE: Self = Self::new(1153, *b"08S01");
+    /// ER_NET_PACKETS_OUT_OF_ORDER.
+    pub const PACKETS_OUT_OF_ORDER: Self = Self::new(1156, *b"08S01");
+    /// ER_NET_READ_INTERRUPTED: a time-out while reading.
+    pub const READ_INTERRUPTED: Self = Self::new(1159, *b"08S01");
+    /// ER_MALFORMED_PACKET.
+    pub const MALFORMED_PACKET: Self = Self::new(1835, *b"HY000");
+    /// CR_CONN_HOST_ERROR.
+    pub const CONN_HOST: Self = Self::new(2003, *b"HY000");
+    /// CR_SERVER_LOST.
+    pub const SERVER_LOST: Self = Self::new(2013, *b"08S01");
+    /// ER_CLIENT_INTERACTION_TIMEOUT.
+    pub const INTERACTION_TIMEOUT: Self = Self::new(4031, *b"HY000");
+    /// ER_SECURE_TRANSPORT_REQUIRED.
+    pub const SECURE_TRANSPORT_REQUIRED: Self = Self::new(3159, *b"HY000");
+
+    const fn new(number: u16, sqlstate: [u8; 5]) -> Self {
+        Self { number, sqlstate }
+    }
+}
+
+/// An ERR packet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ErrPacket<'a> {
+    /// The error number.
+    pub number: u16,
+    /// SQLSTATE; absent in errors sent before the client named its capabilities.
+    pub sqlstate: Option<[u8; 5]>,
+    /// The text, in the session's character set.
+    pub text: &'a [u8],
+}
+
+impl<'a> ErrPacket<'a> {
+    /// Decodes a payload.
+    pub fn decode(payload: &'a [u8]) -> Result<Self, Malformed> {
+        let mut reader = Reader::new(payload);
+        if reader.u8("ERR header")? != ERR {
+            return Err(Malformed::Invalid("ERR header"));
+        }
+        let number = reader.u16("error number")?;
+        let sqlstate = match reader.rest().split_first_chunk::<6>() {
+            Some((&[b'#', a, b, c, d, e], _)) => {
+                reader.bytes(6, "SQLSTATE")?;
+                Some([a, b, c, d, e])
+            }
+            _ => None,
+        };
+        Ok(Self { number, sqlstate, text: reader.remainder() })
+    }
+
+    /// Appends the payload.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        out.push(ERR);
+        out.extend_from_slice(&self.number.to_le_bytes());
+        if let Some(sqlstate) = self.sqlstate {
+            out.push(b'#');
+            out.extend_from_slice(&sqlstate);
+        }
+        out.extend_from_slice(self.text);
+    }
+}
