@@ -1,1 +1,20 @@
-//! ...
+//! What a session is and where it stands: decisions over bytes and values, without a socket or a clock.
+//!
+//! ```text
+//!   client bytes ──► Cutter ─► heads of payloads ─┐
+//!                                                 ├─► Tracker: which command, how far in its reply,
+//!   backend bytes ─► Cutter ─► heads of payloads ─┘            which status flags; Events on the way
+//! ```
+//!
+//! [`Tracker`] follows the command phase of one connection by looking at packet headers and the first
+//! bytes of payloads; bodies pass unread. What it cannot follow it gives up on ([`Event::Lost`]):
+//! the bytes are relayed all the same. Login is not its affair; it begins after the first OK.
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod cutter;
+mod reply;
+mod tracker;
+
+pub use reply::Outcome;
+pub use tracker::{Event, LostReason, Sequences, Tracker, Violation};

@@ -1,0 +1,268 @@
+//! How a reply goes on, decided payload by payload.
+//!
+//! ```text
+//!  First ─┬─ OK / ERR ───────────────────────────────────────────────► end, or First (more results)
+//!         ├─ 0xfb ──► client sends its file ──► First
+//!         └─ column count ─► Definitions ─► DefinitionsEnd ─► Rows ─► end, or First
+//!  Prepared ── OK ─► Definitions (parameters) ─► Definitions (columns) ─► end
+//!  Rows (COM_STMT_FETCH), FieldList, Stream (binlog), Auth (COM_CHANGE_USER) ─► EOF / OK / ERR ─► end
+//!  Single (COM_STATISTICS, unknown commands) ─► end
+//! ```
+
+use wire::reply::{EOF, EOF_BYTES_LIMIT, ERR, LOCAL_INFILE, OK, OkPacket, PROGRESS_REPORT, eof_status};
+use wire::{Capabilities, Command, Malformed, PACKET_PAYLOAD_MAX, Reader, StatusFlags};
+
+/// How an exchange ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// OK, a whole result set, or whatever else means success.
+    Ok,
+    /// An ERR packet with this number.
+    Err(u16),
+}
+
+/// What the next payload of a reply is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ReplyState {
+    /// The first payload of a result.
+    First,
+    /// OK or ERR, or the EOF of old commands.
+    Simple,
+    /// One payload of any content.
+    Single,
+    /// The reply to COM_STMT_PREPARE.
+    Prepared,
+    /// Column definitions; `left` more.
+    Definitions { left: u64, then: AfterDefinitions },
+    /// The EOF behind column definitions.
+    DefinitionsEnd { then: AfterDefinitions },
+    /// Rows up to EOF.
+    Rows,
+    /// Column definitions up to EOF.
+    FieldList,
+    /// Binary log events up to EOF.
+    Stream,
+    /// A login dialogue up to OK.
+    Auth,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AfterDefinitions {
+    Rows,
+    /// Of a prepared statement: its parameters come first, then `columns`.
+    PreparedColumns { columns: u16 },
+    End,
+}
+
+/// What a payload means for the reply, once its last byte has passed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// The reply goes on.
+    Continue(ReplyState),
+    /// A result ended with these flags.
+    ResultEnd(StatusFlags),
+    /// The reply ended; flags where the payload carried some.
+    End(Outcome, Option<StatusFlags>),
+    /// The client's file is wanted.
+    LocalInfile,
+    /// Not a reply that anybody described.
+    Unknown,
+}
+
+/// The shape of the reply to `command`; `None` for commands without one.
+pub(crate) fn expected(command: Command) -> Option<ReplyState> {
+    Some(match command {
+        Command::QUIT | Command::STMT_CLOSE | Command::STMT_SEND_LONG_DATA => return None,
+        Command::QUERY | Command::STMT_EXECUTE | Command::STMT_BULK_EXECUTE | Command::PROCESS_INFO => {
+            ReplyState::First
+        }
+        Command::STMT_PREPARE => ReplyState::Prepared,
+        Command::STMT_FETCH => ReplyState::Rows,
+        Command::FIELD_LIST => ReplyState::FieldList,
+        Command::STATISTICS => ReplyState::Single,
+        Command::BINLOG_DUMP | Command::BINLOG_DUMP_GTID | Command::TABLE_DUMP => ReplyState::Stream,
+        Command::CHANGE_USER => ReplyState::Auth,
+        _ => ReplyState::Simple,
+    })
+}
+
+/// The beginning of a backend's payload.
+pub(crate) struct Payload<'a> {
+    /// Its first bytes, at most [`crate::cutter::HEAD_BYTES`].
+    pub head: &'a [u8],
+    /// Length of its first packet.
+    pub length: usize,
+    /// What client and backend agreed on.
+    pub capabilities: Capabilities,
+}
+
+impl ReplyState {
+    /// Decides what `payload` means here.
+    pub(crate) fn judge(self, payload: &Payload<'_>) -> Result<Verdict, Malformed> {
+        if payload.first() == Some(ERR) && self != Self::Single {
+            return payload.error(self);
+        }
+        match self {
+            Self::First => payload.first_of_result(),
+            Self::Simple => payload.simple(),
+            Self::Single => Ok(Verdict::End(Outcome::Ok, None)),
+            Self::Prepared => payload.prepared(),
+            Self::Definitions { left, then } => Ok(payload.definitions(left - 1, then)),
+            Self::DefinitionsEnd { then } => payload.definitions_end(then),
+            Self::Rows => payload.row(),
+            Self::FieldList => match payload.is_terminator() {
+                true => Ok(Verdict::End(Outcome::Ok, Some(payload.terminator_status()?))),
+                false => Ok(Verdict::Continue(self)),
+            },
+            Self::Stream => match payload.first() == Some(EOF) && payload.length < EOF_BYTES_LIMIT {
+                true => Ok(Verdict::End(Outcome::Ok, None)),
+                false => Ok(Verdict::Continue(self)),
+            },
+            Self::Auth => match payload.first() {
+                Some(OK) => Ok(Verdict::End(Outcome::Ok, Some(payload.ok_status()?))),
+                _ => Ok(Verdict::Continue(self)),
+            },
+        }
+    }
+}
+
+impl Payload<'_> {
+    fn first(&self) -> Option<u8> {
+        self.head.first().copied()
+    }
+
+    fn has(&self, flag: Capabilities) -> bool {
+        self.capabilities.contains(flag)
+    }
+
+    fn ok_status(&self) -> Result<StatusFlags, Malformed> {
+        OkPacket::decode(self.head).map(|ok| ok.status)
+    }
+
+    fn error(&self, state: ReplyState) -> Result<Verdict, Malformed> {
+        let mut reader = Reader::new(self.head);
+        reader.u8("ERR header")?;
+        match reader.u16("error number")? {
+            PROGRESS_REPORT if self.has(Capabilities::MARIADB_PROGRESS) => Ok(Verdict::Continue(state)),
+            number => Ok(Verdict::End(Outcome::Err(number), None)),
+        }
+    }
+
+    fn first_of_result(&self) -> Result<Verdict, Malformed> {
+        match self.first() {
+            Some(OK) => Ok(Verdict::ResultEnd(self.ok_status()?)),
+            Some(LOCAL_INFILE) => Ok(Verdict::LocalInfile),
+            _ => {
+                let mut reader = Reader::new(self.head);
+                let columns = reader.lenenc("column count")?;
+                let flagged = self.has(Capabilities::OPTIONAL_RESULTSET_METADATA)
+                    || self.has(Capabilities::MARIADB_CACHE_METADATA);
+                // Both families append the flag to the count; 0 means that no definitions follow.
+                let left = match flagged && !reader.is_empty() && reader.u8("metadata flag")? == 0 {
+                    true => 0,
+                    false => columns,
+                };
+                Ok(self.definitions(left, AfterDefinitions::Rows))
+            }
+        }
+    }
+
+    fn simple(&self) -> Result<Verdict, Malformed> {
+        match self.first() {
+            Some(OK) => Ok(Verdict::End(Outcome::Ok, Some(self.ok_status()?))),
+            Some(EOF) if self.length < EOF_BYTES_LIMIT => {
+                // COM_SET_OPTION and COM_DEBUG; a bare 0xfe carries no flags.
+                Ok(Verdict::End(Outcome::Ok, self.terminator_status().ok()))
+            }
+            _ => Ok(Verdict::Unknown),
+        }
+    }
+
+    fn prepared(&self) -> Result<Verdict, Malformed> {
+        let mut reader = Reader::new(self.head);
+        if reader.u8("prepare header")? != OK {
+            return Ok(Verdict::Unknown);
+        }
+        reader.u32("statement id")?;
+        let columns = reader.u16("column count")?;
+        let parameters = reader.u16("parameter count")?;
+        reader.u8("filler")?;
+        reader.u16("warning count")?;
+        if self.has(Capabilities::OPTIONAL_RESULTSET_METADATA)
+            && !reader.is_empty()
+            && reader.u8("metadata flag")? == 0
+        {
+            return Ok(Verdict::End(Outcome::Ok, None));
+        }
+        Ok(match parameters {
+            0 => self.prepared_columns(columns),
+            _ => Verdict::Continue(ReplyState::Definitions {
+                left: u64::from(parameters),
+                then: AfterDefinitions::PreparedColumns { columns },
+            }),
+        })
+    }
+
+    fn prepared_columns(&self, columns: u16) -> Verdict {
+        match columns {
+            0 => Verdict::End(Outcome::Ok, None),
+            _ => Verdict::Continue(ReplyState::Definitions {
+                left: u64::from(columns),
+                then: AfterDefinitions::End,
+            }),
+        }
+    }
+
+    /// How it goes on when `left` definitions are still to come.
+    fn definitions(&self, left: u64, then: AfterDefinitions) -> Verdict {
+        match left {
+            0 if self.has(Capabilities::DEPRECATE_EOF) => self.after_definitions(then),
+            0 => Verdict::Continue(ReplyState::DefinitionsEnd { then }),
+            _ => Verdict::Continue(ReplyState::Definitions { left, then }),
+        }
+    }
+
+    fn after_definitions(&self, then: AfterDefinitions) -> Verdict {
+        match then {
+            AfterDefinitions::Rows => Verdict::Continue(ReplyState::Rows),
+            AfterDefinitions::PreparedColumns { columns } => self.prepared_columns(columns),
+            AfterDefinitions::End => Verdict::End(Outcome::Ok, None),
+        }
+    }
+
+    fn definitions_end(&self, then: AfterDefinitions) -> Result<Verdict, Malformed> {
+        if !self.is_terminator() {
+            return Ok(Verdict::Unknown);
+        }
+        let status = self.terminator_status()?;
+        Ok(match then {
+            AfterDefinitions::Rows if status.contains(StatusFlags::CURSOR_EXISTS) => Verdict::ResultEnd(status),
+            _ => self.after_definitions(then),
+        })
+    }
+
+    fn row(&self) -> Result<Verdict, Malformed> {
+        match self.is_terminator() {
+            true => Ok(Verdict::ResultEnd(self.terminator_status()?)),
+            false => Ok(Verdict::Continue(ReplyState::Rows)),
+        }
+    }
+
+    /// Whether this is the EOF, or the OK in its place, behind rows or definitions. A row that begins
+    /// with 0xfe has a first column of 16 MiB or more and so fills its first packet.
+    fn is_terminator(&self) -> bool {
+        let limit = match self.has(Capabilities::DEPRECATE_EOF) {
+            true => PACKET_PAYLOAD_MAX,
+            false => EOF_BYTES_LIMIT,
+        };
+        self.first() == Some(EOF) && self.length < limit
+    }
+
+    fn terminator_status(&self) -> Result<StatusFlags, Malformed> {
+        match self.has(Capabilities::DEPRECATE_EOF) {
+            // An OK in EOF's place has at least seven bytes, an EOF five; both occur.
+            true if self.length >= 7 => self.ok_status(),
+            _ => eof_status(self.head),
+        }
+    }
+}

@@ -1,0 +1,469 @@
+//! Follows the command phase of one connection from outside: which command, how far in its reply.
+
+use std::collections::VecDeque;
+
+use wire::{Capabilities, Command, HEADER_BYTES, Malformed, StatusFlags};
+
+use crate::cutter::{Cut, Cutter};
+use crate::reply::{Outcome, Payload, ReplyState, Verdict, expected};
+
+/// Commands in flight from which on the client should not be read any more.
+const PIPELINE_DEPTH: usize = 64;
+
+/// What became known while bytes passed. Events of one direction are the same however the bytes
+/// were split.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Event {
+    /// The first byte of a command has passed.
+    CommandBegun(Command),
+    /// The last byte of a command has passed.
+    CommandEnded(Command),
+    /// One result of several ended.
+    ResultEnded(StatusFlags),
+    /// The last byte of a reply has passed: the exchange is over.
+    ReplyEnded {
+        /// What was answered.
+        command: Command,
+        /// How.
+        outcome: Outcome,
+    },
+    /// The backend asks for the client's file.
+    LocalInfile,
+    /// The backend spoke without being asked: an ERR that announces the end, as a rule.
+    Unsolicited(Outcome),
+    /// The tracker does not know any longer where it stands. Bytes are still relayed.
+    Lost(LostReason),
+}
+
+/// Why a tracker gave up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LostReason {
+    /// A command that hands the connection to another protocol (COM_CLONE and the like).
+    ForeignProtocol(Command),
+    /// A reply of a shape that nobody described.
+    UnknownReply(Command),
+    /// The backend spoke without being asked, and it was no ERR.
+    UnknownUnsolicited,
+    /// Commands were sent behind one whose reply takes the client's bytes for something else.
+    PipelinedBehindDialogue(Command),
+}
+
+/// A breach of the protocol after which the connection cannot go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Violation {
+    /// A sequence id that does not follow.
+    #[error("packet out of order: sequence id {found} where {expected} belongs")]
+    Sequence {
+        /// The id that belongs there.
+        expected: u8,
+        /// The id that came.
+        found: u8,
+    },
+    /// A payload beyond the configured limit.
+    #[error("payload longer than the limit of {limit} bytes")]
+    PayloadTooLarge {
+        /// The limit, in bytes.
+        limit: u64,
+    },
+    /// A payload that does not hold what it must.
+    #[error("malformed packet, {0}")]
+    Malformed(#[from] Malformed),
+}
+
+/// What is done with sequence ids.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sequences {
+    /// They must follow; bytes pass unchanged.
+    Checked,
+    /// They are written anew. Needed where one side compresses: the servers set the inner ids of
+    /// compressed packets to the frame's at each flush (`net_flush` in `net_serv.cc`), and only
+    /// compressing clients do not mind.
+    Renumbered,
+}
+
+/// What the client's bytes are at the moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ClientMode {
+    /// Commands, each beginning with sequence id 0.
+    Commands,
+    /// A file, up to an empty packet.
+    Infile,
+    /// Its side of a dialogue, until the reply ends (login, acknowledgements of binlog events).
+    Dialogue,
+}
+
+/// A command whose reply has not ended.
+#[derive(Debug, Clone, Copy)]
+struct Pending {
+    command: Command,
+    /// The sequence id that the reply begins with; unknown while the command is still coming.
+    reply_sequence: Option<u8>,
+}
+
+/// Where one connection stands. See the crate's first page.
+#[derive(Debug, Clone)]
+pub struct Tracker {
+    capabilities: Capabilities,
+    sequences: Sequences,
+    payload_bytes_max: u64,
+    status: StatusFlags,
+    lost: bool,
+    quit: bool,
+    client: Cutter,
+    client_mode: ClientMode,
+    /// The sequence id that the client's next packet has.
+    client_sequence: u8,
+    /// Bytes of the client's current payload so far.
+    client_payload_bytes: u64,
+    /// The command that is coming in.
+    incoming: Command,
+    backend: Cutter,
+    /// The reply that is passing; `None` between replies.
+    reply: Option<ReplyState>,
+    /// What happens when the backend's current payload ends.
+    verdict: Option<Verdict>,
+    /// The sequence id that the backend's next packet has; `None` where any will do.
+    backend_sequence: Option<u8>,
+    pending: VecDeque<Pending>,
+}
+
+impl Tracker {
+    /// Begins behind the login's OK. `capabilities` are what client and backend agreed on;
+    /// `status` came with the OK.
+    pub fn new(
+        capabilities: Capabilities,
+        status: StatusFlags,
+        sequences: Sequences,
+        payload_bytes_max: u64,
+    ) -> Self {
+        Self {
+            capabilities,
+            sequences,
+            payload_bytes_max,
+            status,
+            lost: false,
+            quit: false,
+            client: Cutter::default(),
+            client_mode: ClientMode::Commands,
+            client_sequence: 0,
+            client_payload_bytes: 0,
+            incoming: Command::SLEEP,
+            backend: Cutter::default(),
+            reply: None,
+            verdict: None,
+            backend_sequence: None,
+            pending: VecDeque::new(),
+        }
+    }
+
+    /// The flags of the last OK or EOF.
+    pub fn status(&self) -> StatusFlags {
+        self.status
+    }
+
+    /// The oldest command without its whole reply.
+    pub fn command(&self) -> Option<Command> {
+        self.pending.front().map(|pending| pending.command)
+    }
+
+    /// Whether the connection stands between two exchanges, and is known to.
+    pub fn is_idle(&self) -> bool {
+        !self.lost
+            && self.pending.is_empty()
+            && self.client.is_between_payloads()
+            && self.backend.is_between_payloads()
+    }
+
+    /// Whether the tracker gave up.
+    pub fn is_lost(&self) -> bool {
+        self.lost
+    }
+
+    /// Whether the client has said COM_QUIT.
+    pub fn has_quit(&self) -> bool {
+        self.quit
+    }
+
+    /// Whether the client's next bytes are wanted: false while too many commands are in flight.
+    pub fn wants_client(&self) -> bool {
+        self.pending.len() < PIPELINE_DEPTH
+    }
+
+    /// Whether bytes of the current reply have passed.
+    pub fn has_reply_begun(&self) -> bool {
+        self.reply.is_some()
+    }
+
+    /// Whether the client could be sent an ERR packet now: no reply is under way.
+    /// Returns the sequence id that the packet needs.
+    pub fn error_sequence(&self) -> Option<u8> {
+        if self.lost || !self.backend.is_between_payloads() {
+            return None;
+        }
+        let asked = self.pending.front().and_then(|pending| pending.reply_sequence).unwrap_or(1);
+        Some(if self.reply.is_some() { self.backend_sequence.unwrap_or(asked) } else { asked })
+    }
+
+    /// Follows bytes on their way from the client.
+    pub fn client_bytes(
+        &mut self,
+        bytes: &mut [u8],
+        mut emit: impl FnMut(Event),
+    ) -> Result<(), Violation> {
+        let mut at = 0;
+        while !self.lost {
+            let (taken, cut) = self.client.step(&bytes[at..]);
+            at += taken;
+            match cut {
+                Cut::NeedMore => break,
+                Cut::Header { header, begins_payload } => {
+                    if begins_payload {
+                        self.client_payload_bytes = 0;
+                        if self.client_mode == ClientMode::Commands {
+                            self.client_sequence = 0;
+                        }
+                    }
+                    self.client_payload(header.length)?;
+                    let expected = match self.client_mode {
+                        ClientMode::Commands => Some(self.client_sequence),
+                        ClientMode::Infile | ClientMode::Dialogue => None,
+                    };
+                    let sequence =
+                        self.sequence(&mut bytes[at - 1], header.sequence, expected, self.client_sequence)?;
+                    self.client_sequence = sequence.wrapping_add(1);
+                }
+                Cut::Head => self.client_head(&mut emit),
+                Cut::PacketEnd => {}
+                Cut::PayloadEnd => self.client_payload_end(&mut emit),
+            }
+        }
+        Ok(())
+    }
+
+    /// Follows bytes on their way from the backend.
+    pub fn backend_bytes(
+        &mut self,
+        bytes: &mut [u8],
+        mut emit: impl FnMut(Event),
+    ) -> Result<(), Violation> {
+        let mut at = 0;
+        while !self.lost {
+            if self.reply == Some(ReplyState::Rows) {
+                at += self.skip_rows(&bytes[at..]);
+            }
+            let (taken, cut) = self.backend.step(&bytes[at..]);
+            at += taken;
+            match cut {
+                Cut::NeedMore => break,
+                Cut::Header { header, begins_payload } => {
+                    if begins_payload && self.reply.is_none() {
+                        self.begin_reply();
+                    }
+                    let next = self.backend_sequence.unwrap_or(header.sequence);
+                    let sequence =
+                        self.sequence(&mut bytes[at - 1], header.sequence, self.checked_sequence(), next)?;
+                    self.backend_sequence = Some(sequence.wrapping_add(1));
+                }
+                Cut::Head => self.backend_head()?,
+                Cut::PacketEnd => {}
+                Cut::PayloadEnd => self.backend_payload_end(&mut emit),
+            }
+        }
+        Ok(())
+    }
+
+    /// Passes over whole packets that are rows and nothing else; the hot loop of big results.
+    fn skip_rows(&mut self, bytes: &[u8]) -> usize {
+        let mut at = 0;
+        if self.sequences == Sequences::Renumbered || !self.backend.is_between_payloads() {
+            return at;
+        }
+        let Some(mut sequence) = self.backend_sequence else { return at };
+        while let Some([a, b, c, found, first]) = bytes[at..].first_chunk::<{ HEADER_BYTES + 1 }>() {
+            let length = u32::from_le_bytes([*a, *b, *c, 0]) as usize;
+            let end = at + HEADER_BYTES + length;
+            if *first >= 0xfe || length == 0 || length == wire::PACKET_PAYLOAD_MAX || *found != sequence || end > bytes.len() {
+                break;
+            }
+            sequence = sequence.wrapping_add(1);
+            at = end;
+        }
+        self.backend_sequence = Some(sequence);
+        at
+    }
+
+    /// Checks or rewrites a sequence id; returns the one that leaves.
+    fn sequence(
+        &self,
+        byte: &mut u8,
+        found: u8,
+        expected: Option<u8>,
+        next: u8,
+    ) -> Result<u8, Violation> {
+        match (self.sequences, expected) {
+            (Sequences::Renumbered, _) => {
+                *byte = next;
+                Ok(next)
+            }
+            (Sequences::Checked, Some(expected)) if expected != found => {
+                Err(Violation::Sequence { expected, found })
+            }
+            (Sequences::Checked, _) => Ok(found),
+        }
+    }
+
+    fn client_payload(&mut self, length: usize) -> Result<(), Violation> {
+        self.client_payload_bytes += length as u64;
+        let limit = self.payload_bytes_max;
+        match self.client_mode == ClientMode::Commands && self.client_payload_bytes > limit {
+            true => Err(Violation::PayloadTooLarge { limit }),
+            false => Ok(()),
+        }
+    }
+
+    fn client_head(&mut self, emit: &mut impl FnMut(Event)) {
+        if self.client_mode != ClientMode::Commands {
+            return;
+        }
+        // An empty payload counts as COM_SLEEP (`Protocol_classic::get_command`).
+        let command = self.client.head().first().map_or(Command::SLEEP, |number| Command(*number));
+        self.incoming = command;
+        self.quit |= command == Command::QUIT;
+        if expected(command).is_some() {
+            self.pending.push_back(Pending { command, reply_sequence: None });
+        }
+        emit(Event::CommandBegun(command));
+    }
+
+    fn client_payload_end(&mut self, emit: &mut impl FnMut(Event)) {
+        match self.client_mode {
+            ClientMode::Commands => self.command_end(emit),
+            ClientMode::Infile if self.client_payload_bytes == 0 => {
+                self.client_mode = ClientMode::Commands;
+                self.backend_sequence = Some(self.client_sequence);
+            }
+            ClientMode::Infile => {}
+            ClientMode::Dialogue => self.backend_sequence = Some(self.client_sequence),
+        }
+    }
+
+    fn command_end(&mut self, emit: &mut impl FnMut(Event)) {
+        let command = self.incoming;
+        if expected(command).is_some() {
+            if let Some(pending) = self.pending.back_mut() {
+                pending.reply_sequence = Some(self.client_sequence);
+            }
+        }
+        emit(Event::CommandEnded(command));
+        match command {
+            Command::CHANGE_USER | Command::BINLOG_DUMP | Command::BINLOG_DUMP_GTID | Command::TABLE_DUMP => {
+                self.client_mode = ClientMode::Dialogue;
+            }
+            Command::CLONE | Command::SUBSCRIBE_GROUP_REPLICATION_STREAM => {
+                self.lose(LostReason::ForeignProtocol(command), emit);
+            }
+            _ => {}
+        }
+    }
+
+    fn begin_reply(&mut self) {
+        match self.pending.front() {
+            Some(pending) => {
+                self.reply = expected(pending.command);
+                self.backend_sequence = pending.reply_sequence;
+            }
+            None => self.backend_sequence = None,
+        }
+    }
+
+    /// The id that the backend's next packet must have, where that is known.
+    fn checked_sequence(&self) -> Option<u8> {
+        match self.reply {
+            // Semi-synchronous replication and login restart their counting; a file's sender is
+            // answered when the server likes.
+            Some(ReplyState::Stream | ReplyState::Auth) | None => None,
+            _ if self.client_mode == ClientMode::Infile => None,
+            _ => self.backend_sequence,
+        }
+    }
+
+    fn backend_head(&mut self) -> Result<(), Violation> {
+        let payload = Payload {
+            head: self.backend.head(),
+            length: self.backend.first_length(),
+            capabilities: self.capabilities,
+        };
+        self.verdict = Some(self.reply.unwrap_or(ReplyState::Simple).judge(&payload)?);
+        Ok(())
+    }
+
+    fn backend_payload_end(&mut self, emit: &mut impl FnMut(Event)) {
+        let Some(verdict) = self.verdict.take() else { return };
+        let Some(Pending { command, .. }) = self.pending.front().copied() else {
+            return self.unsolicited(verdict, emit);
+        };
+        match verdict {
+            Verdict::Continue(state) => {
+                self.reply = Some(state);
+                if self.client_mode == ClientMode::Dialogue {
+                    self.client_sequence = self.backend_sequence.unwrap_or_default();
+                }
+            }
+            Verdict::ResultEnd(status) => {
+                self.status = status;
+                match status.contains(StatusFlags::MORE_RESULTS_EXISTS) {
+                    true => {
+                        self.reply = Some(ReplyState::First);
+                        emit(Event::ResultEnded(status));
+                    }
+                    false => self.reply_end(Outcome::Ok, emit),
+                }
+            }
+            Verdict::End(outcome, status) => {
+                self.status = status.unwrap_or(self.status);
+                self.reply_end(outcome, emit);
+            }
+            Verdict::LocalInfile => self.local_infile(command, emit),
+            Verdict::Unknown => self.lose(LostReason::UnknownReply(command), emit),
+        }
+    }
+
+    fn reply_end(&mut self, outcome: Outcome, emit: &mut impl FnMut(Event)) {
+        let Some(Pending { command, .. }) = self.pending.pop_front() else { return };
+        self.reply = None;
+        self.backend_sequence = None;
+        if self.client_mode != ClientMode::Commands {
+            // An ERR in mid-file ends the dialogue only once the client has sent its empty packet.
+            if self.client_mode == ClientMode::Infile {
+                return self.lose(LostReason::UnknownReply(command), emit);
+            }
+            self.client_mode = ClientMode::Commands;
+        }
+        if self.pending.is_empty() {
+            self.pending.shrink_to(8);
+        }
+        emit(Event::ReplyEnded { command, outcome });
+    }
+
+    fn local_infile(&mut self, command: Command, emit: &mut impl FnMut(Event)) {
+        if self.pending.len() > 1 || !self.client.is_between_payloads() {
+            return self.lose(LostReason::PipelinedBehindDialogue(command), emit);
+        }
+        self.reply = Some(ReplyState::First);
+        self.client_mode = ClientMode::Infile;
+        self.client_sequence = self.backend_sequence.unwrap_or_default();
+        emit(Event::LocalInfile);
+    }
+
+    fn unsolicited(&mut self, verdict: Verdict, emit: &mut impl FnMut(Event)) {
+        match verdict {
+            Verdict::End(outcome @ Outcome::Err(_), _) => emit(Event::Unsolicited(outcome)),
+            _ => self.lose(LostReason::UnknownUnsolicited, emit),
+        }
+    }
+
+    fn lose(&mut self, reason: LostReason, emit: &mut impl FnMut(Event)) {
+        self.lost = true;
+        emit(Event::Lost(reason));
+    }
+}
