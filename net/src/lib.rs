@@ -1,1 +1,23 @@
-//! ...
+//! The operating system, and nothing of MySQL: sockets, listeners, TLS, the PROXY protocol,
+//! worker threads, a coarse clock, limits, and the service manager.
+//!
+//! ```text
+//!  Listener ──accept──► RawSocket ──message──► worker ──Socket::from_raw──► Socket ──► TLS
+//!  (accepting thread)                          (its own thread and reactor)
+//! ```
+//!
+//! A socket belongs to one worker from the moment it is registered with that worker's reactor;
+//! before that it is a [`RawSocket`], which may cross threads freely.
+
+pub mod clock;
+pub mod limits;
+pub mod listen;
+pub mod proxy_protocol;
+pub mod service;
+pub mod socket;
+pub mod tls;
+pub mod worker;
+
+pub use listen::Listener;
+pub use socket::{Endpoint, RawSocket, Socket};
+pub use worker::Workers;

@@ -1,0 +1,215 @@
+//! One connected stream socket, TCP or Unix, and the places it may lead to.
+//!
+//! The hot path polls it directly. tokio clears a socket's readiness after a short read or write,
+//! which spares the system call that would only say "nothing more"; this type adds nothing in
+//! between, so that property holds for its users.
+
+use std::fmt;
+use std::io::{self, IoSlice};
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use socket2::{SockRef, TcpKeepalive};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpStream, UnixStream};
+
+/// Silence after which the kernel asks whether the other side is still there.
+const KEEPALIVE_IDLE: Duration = Duration::from_secs(60);
+/// Pause between two such questions.
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
+/// Unanswered questions after which the connection is broken.
+const KEEPALIVE_PROBES: u32 = 5;
+
+/// Where a stream socket listens, leads to, or comes from.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Endpoint {
+    /// An IPv4 or IPv6 address with its port.
+    Tcp(SocketAddr),
+    /// A Unix socket's path; empty for the connecting side, which has no name.
+    Unix(PathBuf),
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Endpoint::Tcp(address) => address.fmt(f),
+            Endpoint::Unix(path) if path.as_os_str().is_empty() => f.write_str("unix socket"),
+            Endpoint::Unix(path) => path.display().fmt(f),
+        }
+    }
+}
+
+impl From<SocketAddr> for Endpoint {
+    /// An IPv4 address mapped into IPv6 becomes plain IPv4, so that networks match it.
+    fn from(address: SocketAddr) -> Endpoint {
+        Endpoint::Tcp(SocketAddr::new(address.ip().to_canonical(), address.port()))
+    }
+}
+
+impl From<tokio::net::unix::SocketAddr> for Endpoint {
+    fn from(address: tokio::net::unix::SocketAddr) -> Endpoint {
+        Endpoint::Unix(address.as_pathname().map(PathBuf::from).unwrap_or_default())
+    }
+}
+
+/// A connected, non-blocking socket that no reactor knows yet; it may be sent to any thread.
+#[derive(Debug)]
+pub enum RawSocket {
+    /// A TCP connection.
+    Tcp(std::net::TcpStream),
+    /// A connection over a Unix socket.
+    Unix(std::os::unix::net::UnixStream),
+}
+
+/// A connected socket, registered with the reactor of the worker that owns it.
+#[derive(Debug)]
+pub enum Socket {
+    /// A TCP connection: no Nagle delay, kernel keepalive on.
+    Tcp(TcpStream),
+    /// A connection over a Unix socket.
+    Unix(UnixStream),
+}
+
+impl Socket {
+    /// Registers `raw` with the current thread's reactor and sets the options every socket has.
+    ///
+    /// # Errors
+    /// The kernel's; on TCP also when the other side is gone already.
+    pub fn from_raw(raw: RawSocket) -> io::Result<Socket> {
+        match raw {
+            RawSocket::Tcp(stream) => Socket::from_tcp(TcpStream::from_std(stream)?),
+            RawSocket::Unix(stream) => Ok(Socket::Unix(UnixStream::from_std(stream)?)),
+        }
+    }
+
+    /// Connects within `timeout`.
+    ///
+    /// # Errors
+    /// The kernel's; [`io::ErrorKind::TimedOut`] when nothing answered in time.
+    pub async fn connect(endpoint: &Endpoint, timeout: Duration) -> io::Result<Socket> {
+        let connecting = async {
+            match endpoint {
+                Endpoint::Tcp(address) => Socket::from_tcp(TcpStream::connect(address).await?),
+                Endpoint::Unix(path) => Ok(Socket::Unix(UnixStream::connect(path).await?)),
+            }
+        };
+        match tokio::time::timeout(timeout, connecting).await {
+            Ok(connected) => connected,
+            Err(_) => Err(io::Error::new(
+                io::ErrorKind::TimedOut,
+                format!("no answer within {timeout:?}"),
+            )),
+        }
+    }
+
+    fn from_tcp(stream: TcpStream) -> io::Result<Socket> {
+        stream.set_nodelay(true)?;
+        let keepalive = TcpKeepalive::new()
+            .with_time(KEEPALIVE_IDLE)
+            .with_interval(KEEPALIVE_INTERVAL)
+            .with_retries(KEEPALIVE_PROBES);
+        SockRef::from(&stream).set_tcp_keepalive(&keepalive)?;
+        Ok(Socket::Tcp(stream))
+    }
+
+    /// The other side's address.
+    ///
+    /// # Errors
+    /// The kernel's: a TCP connection that was reset has no other side any more.
+    pub fn remote_address(&self) -> io::Result<Endpoint> {
+        match self {
+            Socket::Tcp(stream) => stream.peer_addr().map(Endpoint::from),
+            Socket::Unix(stream) => stream.peer_addr().map(Endpoint::from),
+        }
+    }
+
+    /// Our side's address.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn local_address(&self) -> io::Result<Endpoint> {
+        match self {
+            Socket::Tcp(stream) => stream.local_addr().map(Endpoint::from),
+            Socket::Unix(stream) => stream.local_addr().map(Endpoint::from),
+        }
+    }
+
+    /// Closes at once: what is unsent is dropped, and over TCP the other side sees a reset
+    /// instead of an orderly end, so that it cannot mistake half a reply for a whole one.
+    pub fn abort(self) {
+        if let Socket::Tcp(stream) = &self {
+            // It fails only on a socket that is broken already.
+            let _ = stream.set_zero_linger();
+        }
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Socket::Tcp(stream) => stream.as_fd(),
+            Socket::Unix(stream) => stream.as_fd(),
+        }
+    }
+}
+
+impl AsyncRead for Socket {
+    #[inline]
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Socket::Tcp(stream) => Pin::new(stream).poll_read(context, buffer),
+            Socket::Unix(stream) => Pin::new(stream).poll_read(context, buffer),
+        }
+    }
+}
+
+impl AsyncWrite for Socket {
+    #[inline]
+    fn poll_write(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Socket::Tcp(stream) => Pin::new(stream).poll_write(context, bytes),
+            Socket::Unix(stream) => Pin::new(stream).poll_write(context, bytes),
+        }
+    }
+
+    #[inline]
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Socket::Tcp(stream) => Pin::new(stream).poll_write_vectored(context, slices),
+            Socket::Unix(stream) => Pin::new(stream).poll_write_vectored(context, slices),
+        }
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    /// Nothing is buffered on this side of the kernel.
+    #[inline]
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Socket::Tcp(stream) => Pin::new(stream).poll_shutdown(context),
+            Socket::Unix(stream) => Pin::new(stream).poll_shutdown(context),
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! TLS on either side, over rustls with aws-lc-rs; versions 1.2 and 1.3, sessions resumed.
+//!
+//! [`ServerTls`] answers clients, [`ClientTls`] greets backends. Both hold immutable rustls
+//! configurations made from files; when the files change, a new configuration takes the old one's
+//! place for new handshakes, and connections that stand keep theirs. A faulty file changes nothing.
+
+mod client;
+mod files;
+mod server;
+mod verify;
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rustls::crypto::CryptoProvider;
+use rustls::{AlertDescription, CertificateError, CommonState, ProtocolVersion};
+
+pub use client::{ClientTls, ClientTlsSettings, Verification};
+pub use files::Identity;
+pub use server::{ClientCertificates, ServerTls, ServerTlsSettings};
+pub use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
+
+/// Why no TLS configuration could be made. Each names its file.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The file cannot be read.
+    #[error("cannot read {}: {cause}", path.display())]
+    Unreadable {
+        /// Which file.
+        path: PathBuf,
+        /// The kernel's reason.
+        cause: io::Error,
+    },
+    /// The file has not what it should have.
+    #[error("{}: {reason}", path.display())]
+    Faulty {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// Certificate and key are each sound but do not belong together, or are of a kind unknown.
+    #[error("certificate {} and key {}: {reason}", certificate.display(), key.display())]
+    Mismatch {
+        /// The certificate's file.
+        certificate: PathBuf,
+        /// The key's file.
+        key: PathBuf,
+        /// What is wrong with them.
+        reason: String,
+    },
+    /// The system has no certificates to trust, and no CA file is given.
+    #[error("no CA file is given and the system's certificates cannot be used: {0}")]
+    NoSystemRoots(String),
+    /// The cryptographic library fails to make a certificate or a ticket's key.
+    #[error("cannot make keys for TLS: {0}")]
+    NoKeys(String),
+}
+
+/// What a look at the files found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reload {
+    /// The files are as they were at the last look.
+    Unchanged,
+    /// They have changed; new handshakes use them.
+    Reloaded,
+}
+
+/// What was agreed on a connection; for logs and status tables.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Facts {
+    /// `TLSv1.2` or `TLSv1.3`, as servers write it in `Ssl_version`.
+    pub version: &'static str,
+    /// The cipher suite's name in the IANA registry, as in `TLS_AES_256_GCM_SHA384`.
+    pub cipher: String,
+    /// Whether an earlier session was resumed.
+    pub resumed: bool,
+    /// The subject of the other side's certificate, as `REQUIRE SUBJECT` writes it:
+    /// `/C=SE/O=MySQL/CN=client`. `None` when it showed no certificate.
+    pub subject: Option<String>,
+}
+
+impl Facts {
+    /// The facts of a connection whose handshake is complete; `None` before that.
+    pub fn of(connection: &CommonState) -> Option<Facts> {
+        let version = match connection.protocol_version()? {
+            ProtocolVersion::TLSv1_3 => "TLSv1.3",
+            _ => "TLSv1.2",
+        };
+        let suite = connection.negotiated_cipher_suite()?.suite();
+        let name = suite.as_str().unwrap_or("unknown");
+        let certificates = connection.peer_certificates().unwrap_or_default();
+        Some(Facts {
+            version,
+            // rustls sets TLS 1.3's suites apart by their prefix; the registry does not.
+            cipher: name.replacen("TLS13_", "TLS_", 1),
+            resumed: connection.handshake_kind() == Some(rustls::HandshakeKind::Resumed),
+            subject: certificates.first().and_then(|leaf| verify::subject(leaf)),
+        })
+    }
+}
+
+impl fmt::Display for Facts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.version, self.cipher)
+    }
+}
+
+/// Says in an administrator's words why a handshake or a TLS connection failed.
+pub fn explain(error: &io::Error) -> String {
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
+    match inner {
+        Some(fault) => explain_fault(fault),
+        None if error.kind() == io::ErrorKind::UnexpectedEof => {
+            "the connection was closed during the TLS handshake".to_owned()
+        }
+        None => error.to_string(),
+    }
+}
+
+fn explain_fault(fault: &rustls::Error) -> String {
+    use rustls::Error::{
+        AlertReceived, InvalidCertificate, InvalidMessage, NoCertificatesPresented,
+    };
+    match fault {
+        InvalidCertificate(reason) => explain_certificate(reason),
+        NoCertificatesPresented => "it presented no certificate, but one is required".to_owned(),
+        InvalidMessage(_) => format!("what it sent is not TLS: {fault}"),
+        AlertReceived(AlertDescription::UnknownCA) => {
+            "the other side does not trust the certificate's issuer".to_owned()
+        }
+        AlertReceived(AlertDescription::CertificateRequired) => {
+            "the other side requires a certificate from us".to_owned()
+        }
+        AlertReceived(alert) => format!("the other side refused: TLS alert {alert:?}"),
+        other => other.to_string(),
+    }
+}
+
+fn explain_certificate(reason: &CertificateError) -> String {
+    match reason {
+        CertificateError::UnknownIssuer => {
+            "its certificate is not signed by a trusted authority".to_owned()
+        }
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+            "its certificate has expired".to_owned()
+        }
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+            "its certificate is not valid yet".to_owned()
+        }
+        CertificateError::NotValidForNameContext {
+            expected,
+            presented,
+        } => format!(
+            "its certificate is not for {}, but for {}",
+            expected.to_str(),
+            if presented.is_empty() {
+                "no name".to_owned()
+            } else {
+                presented.join(", ")
+            },
+        ),
+        CertificateError::Other(other) => other.to_string(),
+        other => format!("its certificate is not accepted: {other}"),
+    }
+}
+
+/// The cryptography used everywhere, named so that no process-wide default is needed.
+fn provider() -> Arc<CryptoProvider> {
+    Arc::new(rustls::crypto::aws_lc_rs::default_provider())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,328 @@
+//! Whether a backend's certificate is believed.
+//!
+//! rustls' own verifier (webpki) decides about chains. Three habits of MySQL servers need more:
+//! a name in the subject's CN without any alternative name (what MySQL's and MariaDB's own
+//! clients accept), a server's self-signed certificate given as the CA file, and, where nothing
+//! is verified, certificates no verifier would parse (X.509 version 1, short RSA keys).
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use rustls::SignatureScheme;
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::CryptoProvider;
+use rustls::{CertificateError, DigitallySignedStruct, Error as Fault, OtherError, RootCertStore};
+use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
+use x509_parser::certificate::X509Certificate;
+use x509_parser::extensions::GeneralName;
+use x509_parser::prelude::FromDer;
+use x509_parser::x509::X509Version;
+
+use super::{Error, files, provider};
+
+/// Believes everybody. The key that signs the handshake is not checked against the certificate
+/// either: nobody vouches for the certificate, so the check would prove nothing.
+#[derive(Debug)]
+pub(super) struct Anyone {
+    schemes: Vec<SignatureScheme>,
+}
+
+impl Anyone {
+    pub(super) fn new(provider: &CryptoProvider) -> Anyone {
+        let schemes = provider
+            .signature_verification_algorithms
+            .supported_schemes();
+        Anyone { schemes }
+    }
+}
+
+impl ServerCertVerifier for Anyone {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, Fault> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Fault> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Fault> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.schemes.clone()
+    }
+}
+
+/// Whether the certificate must be for the backend's name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum NameCheck {
+    /// Any name will do.
+    Skipped,
+    /// An alternative name must match; or, where there is none, the subject's CN.
+    Required,
+}
+
+/// Believes what its authorities have signed.
+#[derive(Debug)]
+pub(super) struct Authority {
+    webpki: Arc<WebPkiServerVerifier>,
+    /// Certificates of the CA file; a server that shows one of these very certificates is known.
+    pinned: Vec<CertificateDer<'static>>,
+    names: NameCheck,
+}
+
+impl Authority {
+    pub(super) fn from_file(ca: &Path, names: NameCheck) -> Result<Authority, Error> {
+        let faulty = |reason| Error::Faulty {
+            path: ca.to_owned(),
+            reason,
+        };
+        let pinned = files::certificates(ca)?;
+        let webpki = webpki(files::roots(ca)?).map_err(faulty)?;
+        Ok(Authority {
+            webpki,
+            pinned,
+            names,
+        })
+    }
+
+    pub(super) fn from_system(names: NameCheck) -> Result<Authority, Error> {
+        let webpki = webpki(files::system_roots()?).map_err(Error::NoSystemRoots)?;
+        let pinned = Vec::new();
+        Ok(Authority {
+            webpki,
+            pinned,
+            names,
+        })
+    }
+
+    /// The chain's verdict and, because webpki looks at names last, the name's.
+    fn chain_and_name(
+        &self,
+        leaf: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        now: UnixTime,
+    ) -> Result<(), Fault> {
+        let verdict = self
+            .webpki
+            .verify_server_cert(leaf, intermediates, name, &[], now);
+        match verdict {
+            Ok(_) => Ok(()),
+            Err(fault) if is_name_fault(&fault) => self.name(leaf, name, fault),
+            Err(_) if self.is_pinned(leaf) => self.pinned(leaf, name, now),
+            Err(fault) => Err(fault),
+        }
+    }
+
+    fn is_pinned(&self, leaf: &CertificateDer<'_>) -> bool {
+        self.pinned.iter().any(|pinned| pinned == leaf)
+    }
+
+    /// A certificate in the CA file itself needs no signature by another, but must be in time.
+    fn pinned(
+        &self,
+        leaf: &CertificateDer<'_>,
+        name: &ServerName<'_>,
+        now: UnixTime,
+    ) -> Result<(), Fault> {
+        let (_, certificate) = X509Certificate::from_der(leaf).map_err(|_| bad_encoding())?;
+        let now = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
+        if now > certificate.validity().not_after.timestamp() {
+            return Err(CertificateError::Expired.into());
+        }
+        if now < certificate.validity().not_before.timestamp() {
+            return Err(CertificateError::NotValidYet.into());
+        }
+        let entity = rustls::server::ParsedCertificate::try_from(leaf)?;
+        match rustls::client::verify_server_name(&entity, name) {
+            Ok(()) => Ok(()),
+            Err(fault) => self.name(leaf, name, fault),
+        }
+    }
+
+    /// The second look at a certificate whose alternative names do not match.
+    fn name(
+        &self,
+        leaf: &CertificateDer<'_>,
+        name: &ServerName<'_>,
+        fault: Fault,
+    ) -> Result<(), Fault> {
+        if self.names == NameCheck::Skipped || common_name_matches(leaf, name) {
+            return Ok(());
+        }
+        Err(fault)
+    }
+}
+
+impl ServerCertVerifier for Authority {
+    fn verify_server_cert(
+        &self,
+        leaf: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        _ocsp: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Fault> {
+        let verdict = self.chain_and_name(leaf, intermediates, name, now);
+        match verdict {
+            Ok(()) => Ok(ServerCertVerified::assertion()),
+            Err(_) if is_version_1(leaf) => Err(certificate_fault(Version1)),
+            Err(fault) => Err(fault),
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        leaf: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Fault> {
+        self.webpki.verify_tls12_signature(message, leaf, signature)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        leaf: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Fault> {
+        self.webpki.verify_tls13_signature(message, leaf, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.webpki.supported_verify_schemes()
+    }
+}
+
+fn webpki(roots: RootCertStore) -> Result<Arc<WebPkiServerVerifier>, String> {
+    WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider())
+        .build()
+        .map_err(|error| error.to_string())
+}
+
+fn is_name_fault(fault: &Fault) -> bool {
+    matches!(
+        fault,
+        Fault::InvalidCertificate(
+            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. }
+        )
+    )
+}
+
+fn bad_encoding() -> Fault {
+    Fault::InvalidCertificate(CertificateError::BadEncoding)
+}
+
+fn certificate_fault(error: impl std::error::Error + Send + Sync + 'static) -> Fault {
+    Fault::InvalidCertificate(CertificateError::Other(OtherError(Arc::new(error))))
+}
+
+/// The form `openssl x509 -req` gives certificates when it is told of no extensions.
+#[derive(Debug)]
+struct Version1;
+
+impl fmt::Display for Version1 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            "its certificate is X.509 version 1, which cannot be verified; issue it with \
+             extensions (version 3), or encrypt without verification",
+        )
+    }
+}
+
+impl std::error::Error for Version1 {}
+
+fn is_version_1(leaf: &CertificateDer<'_>) -> bool {
+    X509Certificate::from_der(leaf)
+        .is_ok_and(|(_, certificate)| certificate.version() == X509Version::V1)
+}
+
+/// As `X509_check_host`: the subject's CN counts when there is no alternative DNS name.
+fn common_name_matches(leaf: &CertificateDer<'_>, name: &ServerName<'_>) -> bool {
+    let ServerName::DnsName(name) = name else {
+        return false;
+    };
+    let Ok((_, certificate)) = X509Certificate::from_der(leaf) else {
+        return false;
+    };
+    let has_dns_name = match certificate.subject_alternative_name() {
+        Ok(Some(names)) => names.value.general_names.iter().any(is_dns_name),
+        Ok(None) => false,
+        Err(_) => true,
+    };
+    let mut common_names = certificate.subject().iter_common_name();
+    !has_dns_name
+        && common_names.any(|common_name| {
+            let pattern = common_name.as_str().unwrap_or_default();
+            dns_matches(pattern, name.as_ref())
+        })
+}
+
+fn is_dns_name(name: &GeneralName<'_>) -> bool {
+    matches!(name, GeneralName::DNSName(_))
+}
+
+/// Equal without regard to case, or a `*` that stands for the whole first label.
+fn dns_matches(pattern: &str, name: &str) -> bool {
+    match (pattern.strip_prefix("*."), name.split_once('.')) {
+        (Some(domain), Some((_, rest))) => {
+            domain.contains('.') && domain.eq_ignore_ascii_case(rest)
+        }
+        (Some(_), None) => false,
+        (None, _) => !pattern.is_empty() && pattern.eq_ignore_ascii_case(name),
+    }
+}
+
+/// A certificate's subject in OpenSSL's one-line form, which `REQUIRE SUBJECT` uses.
+pub(super) fn subject(leaf: &CertificateDer<'_>) -> Option<String> {
+    let (_, certificate) = X509Certificate::from_der(leaf).ok()?;
+    let registry = x509_parser::objects::oid_registry();
+    let mut line = String::new();
+    for attribute in certificate.subject().iter_attributes() {
+        let oid = attribute.attr_type();
+        let key = match x509_parser::objects::oid2abbrev(oid, registry) {
+            Ok(short) => short.to_owned(),
+            Err(_) => oid.to_id_string(),
+        };
+        let value = attribute.as_str().unwrap_or("?");
+        line.extend(["/", &key, "=", &value.replace(char::is_control, "?")]);
+    }
+    Some(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::dns_matches;
+
+    #[test]
+    fn a_common_name_matches_like_openssl_does() {
+        assert!(dns_matches("db1.example.org", "DB1.example.org"));
+        assert!(dns_matches("*.example.org", "db1.example.org"));
+        assert!(!dns_matches("*.example.org", "example.org"));
+        assert!(!dns_matches("*.example.org", "a.b.example.org"));
+        assert!(!dns_matches("*.org", "example.org"));
+        assert!(!dns_matches("*", "example"));
+        assert!(!dns_matches("", ""));
+    }
+}

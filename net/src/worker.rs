@@ -1,0 +1,206 @@
+//! Worker threads: each runs one single-threaded runtime and owns all that lives on it.
+//!
+//! A worker is reached by messages only. Sessions are given to the least loaded worker: the giver
+//! takes a [`Seat`] there, sends it along, and the seat is free again when it is dropped, wherever
+//! that happens.
+
+use std::any::Any;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::JoinHandle;
+
+use tokio::runtime::{Builder, LocalOptions};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+/// What a worker's main future is given. It stays on the worker's thread.
+pub struct WorkerContext<M> {
+    /// Which worker this is, from 0.
+    pub index: usize,
+    /// Its messages; ends when [`Workers`] is gone.
+    pub inbox: UnboundedReceiver<M>,
+}
+
+/// How a worker's thread ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum WorkerEnd {
+    /// Its main future returned.
+    Finished,
+    /// Its main future panicked, with this text. (A panic in a task ends that task only.)
+    Panicked(String),
+}
+
+/// A place for one session on one worker, counted until it is dropped.
+#[derive(Debug)]
+pub struct Seat {
+    worker: usize,
+    load: Arc<AtomicUsize>,
+}
+
+impl Seat {
+    fn take(worker: usize, load: &Arc<AtomicUsize>) -> Seat {
+        load.fetch_add(1, Ordering::Relaxed);
+        let load = Arc::clone(load);
+        Seat { worker, load }
+    }
+
+    /// The worker whose place it is.
+    pub fn worker(&self) -> usize {
+        self.worker
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.load.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+struct Worker<M> {
+    messages: UnboundedSender<M>,
+    load: Arc<AtomicUsize>,
+    thread: JoinHandle<()>,
+}
+
+/// All workers, seen from outside.
+pub struct Workers<M> {
+    workers: Vec<Worker<M>>,
+    ends: UnboundedReceiver<(usize, WorkerEnd)>,
+    next: AtomicUsize,
+}
+
+impl<M: Send + 'static> Workers<M> {
+    /// Starts `count` threads named `{name}-{index}`; each drives the future `main` makes for it,
+    /// and with it every task that is spawned there (`tokio::task::spawn_local`).
+    /// When the future returns, what is still running on that worker is dropped.
+    ///
+    /// # Errors
+    /// The kernel's, when a thread or its reactor cannot be had.
+    pub fn start<F, Fut>(count: usize, name: &str, main: F) -> io::Result<Workers<M>>
+    where
+        F: Fn(WorkerContext<M>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = ()> + 'static,
+    {
+        let main = Arc::new(main);
+        let (report, ends) = unbounded_channel();
+        let mut workers = Vec::with_capacity(count);
+        for index in 0..count {
+            let (messages, inbox) = unbounded_channel();
+            let context = WorkerContext { index, inbox };
+            let main = Arc::clone(&main);
+            let report = report.clone();
+            let (started, start) = std::sync::mpsc::channel();
+            let thread = std::thread::Builder::new()
+                .name(format!("{name}-{index}"))
+                .spawn(move || run(context, &*main, &started, &report))?;
+            start
+                .recv()
+                .unwrap_or_else(|gone| Err(io::Error::other(gone)))?;
+            workers.push(Worker {
+                messages,
+                load: Arc::default(),
+                thread,
+            });
+        }
+        Ok(Workers {
+            workers,
+            ends,
+            next: AtomicUsize::new(0),
+        })
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.workers.len()
+    }
+
+    /// Sessions on one worker.
+    pub fn load(&self, worker: usize) -> usize {
+        self.workers[worker].load.load(Ordering::Relaxed)
+    }
+
+    /// Takes a seat on the worker with the fewest sessions; among equals, each in turn.
+    pub fn least_loaded(&self) -> Seat {
+        let count = self.workers.len();
+        let first = self.next.fetch_add(1, Ordering::Relaxed);
+        let worker = (0..count)
+            .map(|step| first.wrapping_add(step) % count)
+            .min_by_key(|&worker| self.load(worker))
+            .expect("there is at least one worker");
+        Seat::take(worker, &self.workers[worker].load)
+    }
+
+    /// Sends to one worker.
+    ///
+    /// # Errors
+    /// The message itself, when that worker has ended.
+    pub fn send(&self, worker: usize, message: M) -> Result<(), M> {
+        let sent = self.workers[worker].messages.send(message);
+        sent.map_err(|refused| refused.0)
+    }
+
+    /// Sends a message made by `message` to each worker that has not ended.
+    pub fn send_all(&self, mut message: impl FnMut() -> M) {
+        for worker in &self.workers {
+            // A worker that has ended is told of by `next_end`.
+            let _ = worker.messages.send(message());
+        }
+    }
+
+    /// Waits for the next worker to end; `None` when all have. Cancelling loses nothing.
+    pub async fn next_end(&mut self) -> Option<(usize, WorkerEnd)> {
+        self.ends.recv().await
+    }
+
+    /// Closes every inbox and waits (blocking) until all threads are gone; returns the ends that
+    /// [`Workers::next_end`] has not told yet.
+    pub fn join(mut self) -> Vec<(usize, WorkerEnd)> {
+        for worker in self.workers {
+            drop(worker.messages);
+            // A thread's panic is caught inside and reported as its end.
+            let _ = worker.thread.join();
+        }
+        std::iter::from_fn(|| self.ends.try_recv().ok()).collect()
+    }
+}
+
+/// A worker's thread, from first to last.
+fn run<M, Fut>(
+    context: WorkerContext<M>,
+    main: &impl Fn(WorkerContext<M>) -> Fut,
+    started: &std::sync::mpsc::Sender<io::Result<()>>,
+    report: &UnboundedSender<(usize, WorkerEnd)>,
+) where
+    Fut: Future<Output = ()> + 'static,
+{
+    let index = context.index;
+    let runtime = match Builder::new_current_thread()
+        .enable_all()
+        .build_local(LocalOptions::default())
+    {
+        Ok(runtime) => runtime,
+        // The starter may have given up; then nobody needs to hear it.
+        Err(error) => return drop(started.send(Err(error))),
+    };
+    let _ = started.send(Ok(()));
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        runtime.block_on(async { main(context).await });
+        drop(runtime);
+    }));
+    let end = match outcome {
+        Ok(()) => WorkerEnd::Finished,
+        Err(panic) => WorkerEnd::Panicked(panic_text(&*panic)),
+    };
+    let _ = report.send((index, end));
+}
+
+/// What a panic said.
+pub fn panic_text(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    text.unwrap_or("a panic without a text").to_owned()
+}
+
+#[cfg(test)]
+mod tests;
