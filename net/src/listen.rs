@@ -110,9 +110,8 @@ impl Listener {
         file: Option<SocketFile>,
     ) -> io::Result<Listener> {
         socket.set_nonblocking(true)?;
-        let interest = tokio::io::Interest::READABLE;
         Ok(Listener {
-            socket: AsyncFd::register_with_interest(socket, interest)?,
+            socket: register(socket)?,
             endpoint,
             _file: file,
         })
@@ -164,6 +163,15 @@ impl Listener {
             },
         }
     }
+}
+
+#[allow(unsafe_code)]
+fn register(socket: socket2::Socket) -> io::Result<AsyncFd<socket2::Socket>> {
+    let interest = tokio::io::Interest::READABLE;
+    // SAFETY: the socket owns its descriptor, keeps it open until it is dropped, and always
+    // answers with that one; the `AsyncFd` owns the socket and lends it by shared reference only.
+    let registered = unsafe { AsyncFd::register_with_interest(socket, interest) };
+    Ok(registered?)
 }
 
 /// What a failed accept means, by accept(2).
