@@ -1,1 +1,434 @@
 //! The choice against literals, against a naive model, and its shares over many draws.
+#![allow(clippy::unwrap_used)]
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::{Load, Role, Roles, SessionSlot};
+
+const SLOW_START: Duration = Duration::from_secs(10);
+
+fn at(seconds: u64) -> Moment {
+    Moment(Duration::from_secs(seconds))
+}
+
+/// A primary in best health, called `a` for id 0, `b` for 1 and so on.
+fn backend(id: u32) -> Backend {
+    Backend {
+        id: BackendId(id),
+        name: char::from(b'a' + id as u8).to_string(),
+        host: None,
+        endpoints: Vec::new(),
+        role: Role::Primary,
+        weight: 1,
+        sessions_max: None,
+        health: Health::Up {
+            since: Moment::START,
+        },
+        returned: None,
+        load: Arc::default(),
+    }
+}
+
+fn weighing(id: u32, weight: u32) -> Backend {
+    Backend {
+        weight,
+        ..backend(id)
+    }
+}
+
+fn down(id: u32) -> Backend {
+    Backend {
+        health: Health::Down {
+            since: Moment::START,
+            cause: "connection refused".into(),
+        },
+        ..backend(id)
+    }
+}
+
+/// Came back at second 100.
+fn returned(id: u32) -> Backend {
+    Backend {
+        health: Health::Up { since: at(100) },
+        returned: Some(at(100)),
+        ..backend(id)
+    }
+}
+
+fn topology(policy: Policy, backends: impl IntoIterator<Item = Backend>) -> Topology {
+    Topology {
+        generation: 1,
+        backends: backends.into_iter().map(Arc::new).collect(),
+        policy,
+        roles: Roles::Any,
+        slow_start: SLOW_START,
+    }
+}
+
+/// Gives `count` sessions to the backend of this id.
+fn burden(topology: &Topology, id: u32, count: usize) -> Vec<SessionSlot> {
+    let backend = topology.backend(BackendId(id)).unwrap();
+    (0..count).map(|_| backend.begin().unwrap()).collect()
+}
+
+/// The names chosen for `count` sessions that each end at once.
+fn draws(topology: &Topology, count: usize, now: Moment) -> Vec<String> {
+    let mut dice = Dice::new(42);
+    (0..count)
+        .map(|_| choose(topology, &[], now, &mut dice).unwrap().name.clone())
+        .collect()
+}
+
+/// How many of 10,000 sessions that each end at once go to each backend.
+fn shares(topology: &Topology, now: Moment) -> Vec<usize> {
+    let drawn = draws(topology, 10_000, now);
+    let count = |name: &str| drawn.iter().filter(|drawn| *drawn == name).count();
+    topology.backends.iter().map(|b| count(&b.name)).collect()
+}
+
+/// How many of `count` sessions that all last go to each backend.
+fn lasting(topology: &Topology, count: usize, now: Moment) -> Vec<u32> {
+    let mut dice = Dice::new(42);
+    let slots: Vec<_> = (0..count)
+        .map(|_| choose(topology, &[], now, &mut dice).unwrap().begin())
+        .collect();
+    let sessions = topology.backends.iter().map(|b| b.load.sessions());
+    let sessions = sessions.collect();
+    drop(slots);
+    sessions
+}
+
+#[track_caller]
+fn assert_near(actual: usize, expected: usize, off_by: usize) {
+    assert!(
+        actual.abs_diff(expected) <= off_by,
+        "{actual} is not within {off_by} of {expected}"
+    );
+}
+
+#[test]
+fn the_fewest_sessions_win_and_the_first_wins_ties() {
+    let all = topology(Policy::FewestSessions, [backend(0), backend(1), backend(2)]);
+    assert_eq!(draws(&all, 1, at(0)), ["a"]);
+    let _a = burden(&all, 0, 2);
+    let _b = burden(&all, 1, 1);
+    assert_eq!(draws(&all, 1, at(0)), ["c"]);
+    let _c = burden(&all, 2, 1);
+    assert_eq!(draws(&all, 1, at(0)), ["b"]);
+}
+
+#[test]
+fn fewest_sessions_keeps_lasting_sessions_in_proportion_to_weights() {
+    let all = topology(Policy::FewestSessions, [weighing(0, 1), weighing(1, 3)]);
+    assert_eq!(lasting(&all, 400, at(0)), [100, 300]);
+}
+
+#[test]
+fn round_robin_goes_round() {
+    let all = topology(Policy::RoundRobin, [backend(0), backend(1), backend(2)]);
+    let drawn = draws(&all, 30, at(0)).concat();
+    assert!("abc".repeat(11).contains(&drawn), "{drawn}");
+}
+
+#[test]
+fn round_robin_does_not_give_the_share_of_a_fallen_backend_to_its_neighbour() {
+    let all = topology(Policy::RoundRobin, [backend(0), down(1), backend(2)]);
+    assert_eq!(shares(&all, at(0)), [5000, 0, 5000]);
+}
+
+#[test]
+fn workers_with_other_seeds_begin_their_rounds_at_other_backends() {
+    let all = topology(Policy::RoundRobin, [backend(0), backend(1), backend(2)]);
+    let first = |seed| choose(&all, &[], at(0), &mut Dice::new(seed)).unwrap().id;
+    let firsts: std::collections::BTreeSet<_> = (0..32).map(first).collect();
+    assert_eq!(firsts.len(), 3);
+}
+
+#[test]
+fn weighted_gives_sessions_in_proportion_to_weights() {
+    let all = topology(
+        Policy::Weighted,
+        [weighing(0, 1), weighing(1, 2), weighing(2, 7)],
+    );
+    let shares = shares(&all, at(0));
+    assert_near(shares[0], 1000, 10);
+    assert_near(shares[1], 2000, 10);
+    assert_near(shares[2], 7000, 10);
+}
+
+#[test]
+fn weighted_is_even_already_over_a_few_sessions() {
+    let all = topology(Policy::Weighted, [weighing(0, 2), weighing(1, 1)]);
+    let drawn = draws(&all, 300, at(0));
+    for few in drawn.chunks(30) {
+        assert_near(few.iter().filter(|name| *name == "a").count(), 20, 2);
+    }
+}
+
+#[test]
+fn random_of_two_draws_all_alike_and_takes_the_less_loaded() {
+    let all = topology(Policy::RandomOfTwo, [backend(0), backend(1), backend(2)]);
+    for share in shares(&all, at(0)) {
+        assert_near(share, 3333, 200);
+    }
+    // The busiest of three is never the less loaded of two.
+    let _a = burden(&all, 0, 9);
+    let _b = burden(&all, 1, 1);
+    let shares = shares(&all, at(0));
+    assert_eq!(shares[0], 0);
+    // b only when drawn against a: one pair in three.
+    assert_near(shares[1], 3333, 200);
+}
+
+#[test]
+fn random_of_two_keeps_lasting_sessions_nearly_even() {
+    let all = topology(Policy::RandomOfTwo, (0..8).map(backend));
+    for sessions in lasting(&all, 800, at(0)) {
+        assert_near(sessions as usize, 100, 5);
+    }
+}
+
+#[test]
+fn ordered_stays_with_the_first_that_is_healthy() {
+    let all = topology(Policy::Ordered, [down(0), backend(1), backend(2)]);
+    let _b = burden(&all, 1, 100);
+    assert_eq!(shares(&all, at(0)), [0, 10_000, 0]);
+}
+
+#[test]
+fn a_retry_goes_elsewhere_and_ends_when_all_are_tried() {
+    for policy in POLICIES {
+        let all = topology(policy, [backend(0), backend(1), backend(2)]);
+        let mut dice = Dice::new(1);
+        let mut tried = Vec::new();
+        for _ in 0..3 {
+            let chosen = choose(&all, &tried, at(0), &mut dice).unwrap();
+            assert!(!tried.contains(&chosen.id));
+            tried.push(chosen.id);
+        }
+        let none = choose(&all, &tried, at(0), &mut dice).unwrap_err();
+        assert_eq!(none, NoBackend::AllTried);
+    }
+}
+
+#[test]
+fn a_backend_of_weight_zero_is_chosen_only_when_there_is_no_other() {
+    for policy in POLICIES {
+        let all = topology(policy, [weighing(0, 0), backend(1)]);
+        let mut dice = Dice::new(1);
+        for _ in 0..100 {
+            assert_eq!(choose(&all, &[], at(0), &mut dice).unwrap().name, "b");
+        }
+        let last = choose(&all, &[BackendId(1)], at(0), &mut dice);
+        assert_eq!(last.unwrap().name, "a");
+    }
+}
+
+#[test]
+fn a_returning_backends_share_grows_linearly() {
+    for policy in [Policy::Weighted, Policy::RoundRobin, Policy::Ordered] {
+        let all = topology(policy, [returned(0), backend(1)]);
+        let full = shares(&all, at(110))[0];
+        for seconds in [0, 2, 5, 8] {
+            let share = shares(&all, at(100 + seconds))[0];
+            let expected = match policy {
+                // Its weight against the other's full one.
+                Policy::Weighted => 10_000 * seconds / (seconds + 10),
+                // Passed over as often as it lacks; in turn, its turns come sooner for that.
+                Policy::RoundRobin => 10_000 * seconds / (seconds + 10),
+                _ => 10_000 * seconds / 10,
+            };
+            assert_near(share, expected as usize, 200);
+            assert!(share < full);
+        }
+        assert_eq!(
+            full,
+            if policy == Policy::Ordered {
+                10_000
+            } else {
+                5000
+            }
+        );
+    }
+}
+
+#[test]
+fn a_returning_backend_is_not_flooded_because_it_is_empty() {
+    for policy in [Policy::FewestSessions, Policy::RandomOfTwo] {
+        let all = topology(policy, [returned(0), backend(1)]);
+        let _b = burden(&all, 1, 100);
+        let gained = |seconds: u64| lasting(&all, 20, at(100 + seconds))[0];
+        assert_eq!(gained(0), 0, "at its return it has no share yet");
+        // A tenth of the other's hundred and some.
+        assert_near(gained(1) as usize, 11, 2);
+        assert_eq!(gained(10), 20, "with a full share it catches up");
+    }
+}
+
+#[test]
+fn a_returning_backend_takes_all_when_it_is_alone() {
+    for policy in POLICIES {
+        let all = topology(policy, [returned(0), down(1)]);
+        assert_eq!(shares(&all, at(100)), [10_000, 0]);
+    }
+}
+
+#[test]
+fn without_slow_start_a_returning_backend_has_its_share_at_once() {
+    let all = Topology {
+        slow_start: Duration::ZERO,
+        ..topology(Policy::RoundRobin, [returned(0), backend(1)])
+    };
+    assert_eq!(shares(&all, at(100)), [5000, 5000]);
+}
+
+#[test]
+fn a_client_is_told_what_is_down_and_why() {
+    let all = topology(Policy::FewestSessions, [down(0), down(1)]);
+    let none = choose(&all, &[], at(0), &mut Dice::new(1)).unwrap_err();
+    let told = none.told();
+    assert_eq!((told.code, told.sqlstate), (2003, "HY000"));
+    assert_eq!(
+        told.text,
+        "Can't connect to any MySQL backend: a (connection refused); b (connection refused)"
+    );
+}
+
+#[test]
+fn full_backends_are_told_as_too_many_connections() {
+    let full = Backend {
+        sessions_max: Some(1),
+        ..backend(0)
+    };
+    let all = topology(Policy::FewestSessions, [full, down(1)]);
+    let _slot = burden(&all, 0, 1);
+    let none = choose(&all, &[], at(0), &mut Dice::new(1)).unwrap_err();
+    assert_eq!(none, NoBackend::AllFull);
+    let told = none.told();
+    assert_eq!((told.code, told.sqlstate), (1040, "08004"));
+}
+
+#[test]
+fn without_a_backend_of_an_allowed_role_none_is_configured() {
+    let all = Topology {
+        roles: Roles::Replica,
+        ..topology(Policy::FewestSessions, [backend(0)])
+    };
+    let none = choose(&all, &[], at(0), &mut Dice::new(1)).unwrap_err();
+    assert_eq!(none, NoBackend::NoneConfigured);
+}
+
+const POLICIES: [Policy; 5] = [
+    Policy::FewestSessions,
+    Policy::RoundRobin,
+    Policy::Weighted,
+    Policy::RandomOfTwo,
+    Policy::Ordered,
+];
+
+/// A backend and how many sessions it has.
+fn any_backend() -> impl Strategy<Value = (Backend, u32)> {
+    let health = prop_oneof![
+        Just(Health::Unknown),
+        Just(Health::Up { since: at(100) }),
+        Just(Health::Down {
+            since: at(100),
+            cause: "timed out".into()
+        }),
+    ];
+    let role = prop_oneof![Just(Role::Primary), Just(Role::Replica)];
+    let max = proptest::option::of(0u32..4);
+    let returned = proptest::option::of((90u64..120).prop_map(at));
+    (health, role, 0u32..5, max, returned, 0u32..4).prop_map(
+        |(health, role, weight, sessions_max, returned, sessions)| {
+            let backend = Backend {
+                health,
+                role,
+                weight,
+                sessions_max,
+                returned,
+                ..backend(0)
+            };
+            (backend, sessions.min(sessions_max.unwrap_or(sessions)))
+        },
+    )
+}
+
+fn any_topology() -> impl Strategy<Value = (Topology, Vec<SessionSlot>)> {
+    let roles = prop_oneof![Just(Roles::Primary), Just(Roles::Any), Just(Roles::Replica)];
+    let policy = proptest::sample::select(POLICIES.to_vec());
+    (
+        proptest::collection::vec(any_backend(), 0..6),
+        roles,
+        policy,
+    )
+        .prop_map(|(backends, roles, policy)| {
+            let numbered = backends.into_iter().zip(0..);
+            let (backends, slots): (Vec<_>, Vec<_>) = numbered
+                .map(|((backend, sessions), id)| {
+                    let load = Arc::new(Load::default());
+                    let slots: Vec<_> = (0..sessions).filter_map(|_| load.begin(None)).collect();
+                    let id = BackendId(id);
+                    (
+                        Backend {
+                            id,
+                            load,
+                            ..backend
+                        },
+                        slots,
+                    )
+                })
+                .unzip();
+            let topology = Topology {
+                roles,
+                ..topology(policy, backends)
+            };
+            (topology, slots.into_iter().flatten().collect())
+        })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Never one that is down, full, tried or of another role; always one when there is one; and
+    /// when there is none, the reason that the naive model gives.
+    #[test]
+    fn the_choice_agrees_with_a_naive_model(
+        (topology, _slots) in any_topology(),
+        tried in proptest::collection::vec((0u32..6).prop_map(BackendId), 0..4),
+        seed: u64,
+        rounds in 1usize..8,
+    ) {
+        let allowed: Vec<_> =
+            topology.backends.iter().filter(|b| topology.roles.allow(b.role)).collect();
+        let fresh: Vec<_> = allowed.iter().filter(|b| !tried.contains(&b.id)).collect();
+        let usable: Vec<_> =
+            fresh.iter().filter(|b| !matches!(b.health, Health::Down { .. })).collect();
+        let free: Vec<_> = usable
+            .iter()
+            .filter(|b| b.sessions_max.is_none_or(|max| b.load.sessions() < max))
+            .map(|b| b.id)
+            .collect();
+        let mut dice = Dice::new(seed);
+        for _ in 0..rounds {
+            match choose(&topology, &tried, at(110), &mut dice) {
+                Ok(chosen) => prop_assert!(free.contains(&chosen.id)),
+                Err(none) => {
+                    prop_assert!(free.is_empty());
+                    match none {
+                        NoBackend::NoneConfigured => prop_assert!(allowed.is_empty()),
+                        NoBackend::AllFull => prop_assert!(!usable.is_empty()),
+                        NoBackend::AllTried => {
+                            prop_assert!(usable.is_empty() && fresh.len() < allowed.len());
+                        }
+                        NoBackend::AllDown(fallen) => {
+                            prop_assert!(usable.is_empty() && !allowed.is_empty());
+                            prop_assert_eq!(fallen.len(), allowed.len());
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
