@@ -1,0 +1,118 @@
+//! What the sandbox tells: how to connect, what to look at, what has just happened.
+
+use std::fmt::{self, Display, Write as _};
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use super::replication::Cluster;
+use super::server::Server;
+use super::watch::AWAY;
+
+/// A line for the person at the terminal. Nobody listening is no reason to stop.
+pub fn say(text: impl Display) {
+    let _ = writeln!(std::io::stdout(), "sandbox: {text}");
+}
+
+/// The same on standard error, for what went wrong.
+pub fn tell(text: impl Display) {
+    let _ = writeln!(std::io::stderr(), "sandbox: {text}");
+}
+
+/// Prints what `guide` wrote.
+pub fn show(guide: &str) {
+    let _ = write!(std::io::stdout(), "{guide}");
+}
+
+/// The page that is shown when everything runs: where things are, and commands to paste.
+pub fn guide(cluster: &Cluster, proxy: SocketAddr, folder: &Path) -> String {
+    let mut page = String::new();
+    // Writing to a string cannot fail.
+    let _ = write_guide(&mut page, cluster, proxy, folder);
+    page
+}
+
+fn write_guide(
+    page: &mut String,
+    cluster: &Cluster,
+    proxy: SocketAddr,
+    folder: &Path,
+) -> fmt::Result {
+    let client = client();
+    let primary = cluster.primary();
+    let through = |tail: &str| login(client, proxy, tail);
+    writeln!(
+        page,
+        "\nThe sandbox is ready. Ctrl-C ends and removes all of it.\n"
+    )?;
+    writeln!(page, "  proxy      {proxy}")?;
+    for server in &cluster.servers {
+        let pid = server.pid().unwrap_or_default();
+        writeln!(
+            page,
+            "  {:<10} {}  pid {pid}",
+            server.name,
+            server.address()
+        )?;
+    }
+    writeln!(page, "\nConnect through the proxy:")?;
+    writeln!(page, "  {}", through(""))?;
+    writeln!(page, "\nA question to ask:")?;
+    writeln!(page, "  {}", through(QUESTION))?;
+    if let Some(replica) = cluster.replicas().first() {
+        writeln!(page, "\nA write through the proxy, seen on a replica:")?;
+        writeln!(page, "  {}", through(WRITE))?;
+        writeln!(page, "  {}", login(client, replica.address(), READ))?;
+        writeln!(
+            page,
+            "\nA replica that dies (the proxy's log below tells what it notices):"
+        )?;
+        writeln!(page, "  {}", kill(replica))?;
+    }
+    writeln!(
+        page,
+        "\nThe primary dies: what a client hears, and that service returns:"
+    )?;
+    writeln!(page, "  {}; {}", kill(primary), through(" -e 'SELECT 1'"))?;
+    writeln!(
+        page,
+        "  A server that was killed starts again after {} s.",
+        AWAY.as_secs()
+    )?;
+    writeln!(page, "\nAs root on one server, past the proxy:")?;
+    writeln!(page, "  {client} -uroot -S {}", primary.socket().display())?;
+    writeln!(page, "\nLogs: the proxy's follow here, the servers' are")?;
+    writeln!(page, "  {}/*/server.log\n", folder.display())
+}
+
+const QUESTION: &str = " -e 'SELECT country.name, count(*) cities, max(city.population) largest \
+    FROM city JOIN country ON country = code GROUP BY code ORDER BY largest DESC'";
+const WRITE: &str =
+    " -e \"INSERT INTO city (name, country, population) VALUES ('Pilotfish', 'PRT', 1)\"";
+const READ: &str = " -e \"SELECT @@hostname, @@port, city.* FROM city WHERE name = 'Pilotfish'\"";
+
+/// A client's command line for the newcomer's account.
+fn login(client: &str, address: SocketAddr, tail: &str) -> String {
+    format!(
+        "{client} -h{} -P{} -uapp -papp demo{tail}",
+        address.ip(),
+        address.port()
+    )
+}
+
+/// The pid file holds the right process also after the server has been started again.
+fn kill(server: &Server) -> String {
+    format!("kill -9 $(cat {})", server.pid_file().display())
+}
+
+/// The client that is installed; `mariadb` when none is.
+fn client() -> &'static str {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let is_here = |name: &&str| {
+        std::env::split_paths(&path).any(|folder| PathBuf::from(&folder).join(name).is_file())
+    };
+    ["mariadb", "mysql"]
+        .into_iter()
+        .find(is_here)
+        .unwrap_or("mariadb")
+}

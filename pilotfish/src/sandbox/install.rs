@@ -1,0 +1,143 @@
+//! Where a server comes from when this machine has none: the distribution's packages on Debian and
+//! its kin, a word of advice elsewhere.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use super::fault::{During, Fault};
+use super::guide::say;
+use super::server::is_root;
+
+/// Names of the packages over the releases, newest first. They hold the programs alone: unlike
+/// `mariadb-server` they bring no service, so nothing starts on port 3306.
+const PACKAGES: [[&str; 2]; 3] = [
+    ["mariadb-server-core", "mariadb-client-core"],
+    ["mariadb-server-core-10.6", "mariadb-client-core-10.6"],
+    ["mariadb-server-core-10.5", "mariadb-client-core-10.5"],
+];
+
+/// Installs MariaDB from the distribution's packages.
+///
+/// # Errors
+/// When this system has no apt, this account may not install, or apt fails; the text says what to
+/// do by hand.
+pub fn install() -> Result<(), Fault> {
+    if !Path::new("/usr/bin/apt-get").exists() {
+        return Err(Fault::new(format!(
+            "found no MariaDB or MySQL server; {}, or name one with --server PATH",
+            advice(&os_release())
+        )));
+    }
+    let root = is_root();
+    if !root && !runs("sudo") {
+        return Err(Fault::new(
+            "found no MariaDB or MySQL server, and only root may install one; \
+             as root: apt-get install mariadb-server-core mariadb-client-core",
+        ));
+    }
+    say("no MariaDB or MySQL server here: installing MariaDB from the distribution's packages");
+    // Lists are often missing in a container and out of date elsewhere.
+    if let Err(fault) = apt_get(root, &["update"]) {
+        say(format_args!(
+            "{fault}; going on with the lists that are here"
+        ));
+    }
+    let packages = PACKAGES
+        .iter()
+        .find(|packages| is_known(packages[0]))
+        .ok_or_else(|| Fault::new("this distribution's packages hold no MariaDB server"))?;
+    let mut arguments = vec!["install", "-y", "--no-install-recommends"];
+    arguments.extend(packages);
+    apt_get(root, &arguments)
+}
+
+/// Runs apt-get with its output in view.
+fn apt_get(root: bool, arguments: &[&str]) -> Result<(), Fault> {
+    let mut words = vec!["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-q"];
+    words.extend(arguments);
+    if !root {
+        words.insert(0, "sudo");
+    }
+    let line = words.join(" ");
+    say(&line);
+    let status = Command::new(words[0])
+        .args(&words[1..])
+        .status()
+        .during(format!("run {line}"))?;
+    match status.success() {
+        true => Ok(()),
+        false => Err(Fault::new(format!("{line} failed ({status})"))),
+    }
+}
+
+/// Whether apt could install `package`.
+fn is_known(package: &str) -> bool {
+    Command::new("apt-cache")
+        .args(["show", package])
+        .stderr(Stdio::null())
+        .output()
+        .is_ok_and(|output| !output.stdout.is_empty())
+}
+
+/// Whether there is a program of this name.
+fn runs(program: &str) -> bool {
+    Command::new(program)
+        .arg("--version")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok()
+}
+
+fn os_release() -> String {
+    std::fs::read_to_string("/etc/os-release").unwrap_or_default()
+}
+
+/// How to install MariaDB on the system that `os_release` describes.
+fn advice(os_release: &str) -> String {
+    let families = ["ID=", "ID_LIKE="].map(|key| {
+        let value = os_release.lines().find_map(|line| line.strip_prefix(key));
+        value.unwrap_or_default().trim_matches('"')
+    });
+    let is = |name: &str| {
+        families
+            .iter()
+            .any(|family| family.split(' ').any(|word| word == name))
+    };
+    let command = if cfg!(target_os = "macos") {
+        "brew install mariadb"
+    } else if is("fedora") || is("rhel") {
+        "sudo dnf install mariadb-server"
+    } else if is("arch") {
+        "sudo pacman -S mariadb"
+    } else if is("suse") || is("opensuse") {
+        "sudo zypper install mariadb"
+    } else if is("alpine") {
+        "sudo apk add mariadb mariadb-client"
+    } else {
+        return "install MariaDB 10.5 or newer".to_owned();
+    };
+    format!("install one: {command}")
+}
+
+#[cfg(all(test, not(target_os = "macos")))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn advice_is_in_the_systems_own_words() {
+        let rocky = "NAME=\"Rocky Linux\"\nID=\"rocky\"\nID_LIKE=\"rhel centos fedora\"\n";
+        assert_eq!(
+            advice(rocky),
+            "install one: sudo dnf install mariadb-server"
+        );
+        let arch = "ID=arch\n";
+        assert_eq!(advice(arch), "install one: sudo pacman -S mariadb");
+        let tumbleweed = "ID=\"opensuse-tumbleweed\"\nID_LIKE=\"opensuse suse\"\n";
+        assert_eq!(
+            advice(tumbleweed),
+            "install one: sudo zypper install mariadb"
+        );
+        assert_eq!(advice("ID=plan9\n"), "install MariaDB 10.5 or newer");
+    }
+}

@@ -1,0 +1,196 @@
+//! `pilotfish sandbox`: a private primary with replicas and the proxy in front of them, for trying
+//! things out; gone without a trace on Ctrl-C.
+//!
+//! ```text
+//! run ──► find or install a server program        server.rs, install.rs
+//!     ──► make a folder and its keeper            folder.rs, keeper.sh
+//!     ──► start the servers, make them replicate  replication.rs, server.rs
+//!     ──► serve: the proxy, as the plain command runs it; print the guide     guide.rs
+//!         meanwhile: revive servers that were killed, pass on Ctrl-C          watch.rs
+//!     ──► the keeper ends the servers and removes the folder
+//! ```
+
+mod fault;
+mod folder;
+mod guide;
+mod install;
+mod replication;
+mod server;
+mod watch;
+
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use config::{BackendAddress, BackendConfig, Config, ListenAddress, Role};
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::oneshot;
+
+use crate::arguments::SandboxArguments;
+use fault::{During, Fault};
+use folder::Folder;
+use guide::{guide, say, show, tell};
+use replication::Cluster;
+use server::{Part, Program, Server};
+use watch::Interrupts;
+
+/// What the sandbox asks of the proxy.
+pub struct Assignment {
+    /// What to serve.
+    pub config: Config,
+    /// To be called once, when clients can connect.
+    pub ready: Box<dyn FnOnce() + Send>,
+    /// Resolves when the sandbox is to end: the proxy drains and returns. SIGINT, SIGTERM and
+    /// SIGHUP come here; the proxy may listen for them as well.
+    pub stop: oneshot::Receiver<()>,
+}
+
+/// Runs the sandbox until Ctrl-C. `serve` runs the proxy on this thread and returns when it has
+/// ended; its exit code is the sandbox's.
+pub fn run(arguments: &SandboxArguments, serve: impl FnOnce(Assignment) -> ExitCode) -> ExitCode {
+    match play(arguments, serve) {
+        Ok(code) => code,
+        Err(fault) => {
+            tell(fault);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn play(
+    arguments: &SandboxArguments,
+    serve: impl FnOnce(Assignment) -> ExitCode,
+) -> Result<ExitCode, Fault> {
+    let program = find_or_install(arguments.server.as_deref())?;
+    let listen = listen_address(arguments.listen)?;
+    let runtime = Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .during("start a runtime")?;
+    let interrupts = runtime
+        .block_on(async { Interrupts::listen() })
+        .during("listen for signals")?;
+    let folder = Folder::create(arguments.folder.as_deref())?;
+    say(format_args!(
+        "starting {} servers ({program}) in {}",
+        arguments.replicas + 1,
+        folder.path().display()
+    ));
+    let set_up = set_up(&runtime, interrupts, program, &folder, arguments.replicas);
+    let played = set_up.map(|set_up| match set_up {
+        Some((cluster, interrupts)) => {
+            let page = guide(&cluster, listen, folder.path());
+            serve_before(runtime, cluster, interrupts, page, listen, serve)
+        }
+        None => ExitCode::from(INTERRUPTED),
+    });
+    let removed = folder.remove();
+    let code = played?;
+    removed?;
+    say("everything is removed");
+    Ok(code)
+}
+
+/// What a shell calls a program that Ctrl-C has ended.
+const INTERRUPTED: u8 = 130;
+
+/// The program named, else the one this machine has, else a fresh one from its packages.
+fn find_or_install(named: Option<&Path>) -> Result<Program, Fault> {
+    if let Some(path) = named {
+        return Program::at(path);
+    }
+    if let Some(program) = Program::find() {
+        return Ok(program);
+    }
+    install::install()?;
+    Program::find().ok_or_else(|| Fault::new("a server was installed, yet none is found"))
+}
+
+/// Where the proxy will listen: at the address named, else at the usual port, else, that being
+/// taken, at a free one.
+fn listen_address(named: Option<SocketAddr>) -> Result<SocketAddr, Fault> {
+    let usual = SocketAddr::from((Ipv4Addr::LOCALHOST, config::LISTEN_PORT));
+    let wanted = named.unwrap_or(usual);
+    match (TcpListener::bind(wanted), named) {
+        (Ok(listener), _) => listener.local_addr().during("read a socket's address"),
+        (Err(error), Some(_)) => Err(error).during(format!("listen on {wanted}")),
+        (Err(error), None) => {
+            let port = server::free_port().during("find a free port")?;
+            say(format_args!(
+                "{usual} cannot be had ({error}); taking port {port} instead"
+            ));
+            Ok((Ipv4Addr::LOCALHOST, port).into())
+        }
+    }
+}
+
+/// Starts the servers; `None` when a signal came first.
+fn set_up(
+    runtime: &Runtime,
+    mut interrupts: Interrupts,
+    program: Program,
+    folder: &Folder,
+    replicas: usize,
+) -> Result<Option<(Cluster, Interrupts)>, Fault> {
+    let cluster = runtime.block_on(async {
+        tokio::select! {
+            cluster = Cluster::start(program, folder.path(), replicas) => cluster.map(Some),
+            () = interrupts.next() => Ok(None),
+        }
+    })?;
+    Ok(cluster.map(|cluster| (cluster, interrupts)))
+}
+
+/// Runs the proxy in front of `cluster` on this thread, and looks after the servers on another.
+fn serve_before(
+    runtime: Runtime,
+    cluster: Cluster,
+    interrupts: Interrupts,
+    page: String,
+    listen: SocketAddr,
+    serve: impl FnOnce(Assignment) -> ExitCode,
+) -> ExitCode {
+    let (stop, stopped) = oneshot::channel();
+    let (proxy_runs, over) = oneshot::channel();
+    let assignment = Assignment {
+        config: proxy_config(&cluster, listen),
+        ready: Box::new(move || show(&page)),
+        stop: stopped,
+    };
+    std::thread::scope(|threads| {
+        threads.spawn(move || runtime.block_on(watch::watch(cluster, interrupts, stop, over)));
+        let code = serve(assignment);
+        drop::<oneshot::Sender<()>>(proxy_runs);
+        code
+    })
+}
+
+/// The proxy's configuration: the plain command's defaults, these backends, a quick end.
+fn proxy_config(cluster: &Cluster, listen: SocketAddr) -> Config {
+    Config {
+        listen: vec![ListenAddress::Tcp(listen)],
+        backends: cluster.servers.iter().map(backend).collect(),
+        timeout_drain: TIMEOUT_DRAIN,
+        ..Config::default()
+    }
+}
+
+/// At Ctrl-C nobody at a terminal waits longer for a running statement.
+const TIMEOUT_DRAIN: Duration = Duration::from_secs(2);
+
+fn backend(server: &Server) -> BackendConfig {
+    BackendConfig {
+        name: server.name.clone(),
+        address: BackendAddress::Tcp {
+            host: server.address().ip().to_string(),
+            port: server.port,
+        },
+        role: match server.part() {
+            Part::Primary => Role::Primary,
+            Part::Replica => Role::Replica,
+        },
+        weight: 1,
+        sessions_max: None,
+    }
+}

@@ -1,0 +1,187 @@
+//! The sandbox's servers together: a primary with accounts and a small world in it, and replicas
+//! that follow it by GTID.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+use mysql_async::Conn;
+use mysql_async::prelude::Queryable;
+use tokio::task::JoinSet;
+
+use super::fault::{During, Fault};
+use super::server::{Family, Program, Server};
+
+/// How long a replica may take to catch up, in seconds.
+const CATCH_UP_SECONDS: u32 = 60;
+
+/// A primary and the replicas that follow it, all running.
+#[derive(Debug)]
+pub struct Cluster {
+    /// The primary first, then the replicas.
+    pub servers: Vec<Server>,
+}
+
+impl Cluster {
+    /// Starts a primary and `replicas` replicas under `folder`; returns once every replica has all
+    /// that the primary has.
+    ///
+    /// # Errors
+    /// When a server does not start or does not follow. What runs by then is left to the folder's
+    /// keeper.
+    pub async fn start(program: Program, folder: &Path, replicas: usize) -> Result<Self, Fault> {
+        let program = Arc::new(program);
+        let servers = (1..=replicas + 1)
+            .map(|id| Server::new(&program, folder, id))
+            .collect::<Result<Vec<_>, _>>()?;
+        servers[0].initialise().await?;
+        for replica in &servers[1..] {
+            replica.copy_data_of(&servers[0])?;
+        }
+        let servers = start_all(servers).await?;
+        let cluster = Self { servers };
+        cluster.replicate().await?;
+        Ok(cluster)
+    }
+
+    /// The server that takes writes.
+    pub fn primary(&self) -> &Server {
+        &self.servers[0]
+    }
+
+    /// The servers that follow it.
+    pub fn replicas(&self) -> &[Server] {
+        &self.servers[1..]
+    }
+
+    /// Makes the replicas follow, fills the primary and waits until the replicas have it all.
+    async fn replicate(&self) -> Result<(), Fault> {
+        let password = random_word().during("read /dev/urandom")?;
+        let mut primary = self.primary().connect().await?;
+        fill(&mut primary, self.primary().family(), &password)
+            .await
+            .during("fill the primary")?;
+        let position = written(&mut primary, self.primary().family())
+            .await
+            .during("ask the primary for its GTID position")?;
+        for replica in self.replicas() {
+            let connection = replica.connect().await?;
+            follow(
+                replica,
+                connection,
+                self.primary().port,
+                &password,
+                &position,
+            )
+            .await?;
+        }
+        Ok(())
+    }
+}
+
+/// Starts all servers at the same time.
+async fn start_all(servers: Vec<Server>) -> Result<Vec<Server>, Fault> {
+    let mut starts = JoinSet::new();
+    for mut server in servers {
+        starts.spawn(async move { server.start().await.map(|()| server) });
+    }
+    let mut started = Vec::new();
+    while let Some(start) = starts.join_next().await {
+        started.push(start.during("start a server")??);
+    }
+    started.sort_by_key(|server| server.id());
+    Ok(started)
+}
+
+/// Makes the accounts and the `demo` schema on the primary.
+async fn fill(primary: &mut Conn, family: Family, password: &str) -> mysql_async::Result<()> {
+    let plugin = match family {
+        Family::MariaDb => "",
+        Family::MySql => " WITH caching_sha2_password",
+    };
+    for statement in [
+        format!("CREATE USER replica@'%' IDENTIFIED{plugin} BY '{password}'"),
+        "GRANT REPLICATION SLAVE ON *.* TO replica@'%'".to_owned(),
+        "CREATE USER app@'%' IDENTIFIED BY 'app'".to_owned(),
+        "GRANT ALL ON demo.* TO app@'%'".to_owned(),
+    ] {
+        primary.query_drop(statement).await?;
+    }
+    for statement in include_str!("demo.sql").split_inclusive(";\n") {
+        primary.query_drop(statement).await?;
+    }
+    Ok(())
+}
+
+/// The position behind everything written so far.
+async fn written(primary: &mut Conn, family: Family) -> mysql_async::Result<String> {
+    let position = match family {
+        Family::MariaDb => "SELECT @@GLOBAL.gtid_binlog_pos",
+        Family::MySql => "SELECT @@GLOBAL.gtid_executed",
+    };
+    Ok(primary.query_first(position).await?.unwrap_or_default())
+}
+
+/// Makes `replica` follow the primary on `port`, and waits until it has reached `position`.
+async fn follow(
+    replica: &Server,
+    mut connection: Conn,
+    port: u16,
+    password: &str,
+    position: &str,
+) -> Result<(), Fault> {
+    let [change, start, wait] = match replica.family() {
+        Family::MariaDb => [
+            format!(
+                "CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = {port}, \
+                 MASTER_USER = 'replica', MASTER_PASSWORD = '{password}', \
+                 MASTER_USE_GTID = slave_pos, MASTER_CONNECT_RETRY = 1, \
+                 MASTER_SSL_VERIFY_SERVER_CERT = 0"
+            ),
+            "START SLAVE".to_owned(),
+            format!("SELECT MASTER_GTID_WAIT('{position}', {CATCH_UP_SECONDS})"),
+        ],
+        Family::MySql => [
+            format!(
+                "CHANGE REPLICATION SOURCE TO SOURCE_HOST = '127.0.0.1', SOURCE_PORT = {port}, \
+                 SOURCE_USER = 'replica', SOURCE_PASSWORD = '{password}', \
+                 SOURCE_AUTO_POSITION = 1, SOURCE_CONNECT_RETRY = 1, GET_SOURCE_PUBLIC_KEY = 1"
+            ),
+            "START REPLICA".to_owned(),
+            format!("SELECT WAIT_FOR_EXECUTED_GTID_SET('{position}', {CATCH_UP_SECONDS})"),
+        ],
+    };
+    let doing = format!("make {} follow the primary", replica.name);
+    connection.query_drop(change).await.during(&doing)?;
+    connection.query_drop(start).await.during(&doing)?;
+    let arrived: Option<i64> = connection.query_first(wait).await.during(&doing)?;
+    if arrived == Some(0) {
+        return Ok(());
+    }
+    let error = replication_error(&mut connection).await.during(&doing)?;
+    Err(error)
+        .during(doing)
+        .map_err(|fault: Fault| fault.with_log(&replica.log()))
+}
+
+/// What the replica says about why it does not follow.
+async fn replication_error(replica: &mut Conn) -> mysql_async::Result<String> {
+    let status: Option<mysql_async::Row> = replica.query_first("SHOW REPLICA STATUS").await?;
+    let errors: Vec<String> = ["Last_IO_Error", "Last_SQL_Error"]
+        .iter()
+        .filter_map(|column| status.as_ref()?.get::<Option<String>, _>(*column)?)
+        .filter(|error| !error.is_empty())
+        .collect();
+    Ok(match errors.is_empty() {
+        true => format!("it has not caught up within {CATCH_UP_SECONDS} s"),
+        false => errors.join("; "),
+    })
+}
+
+/// A password that nobody needs to know.
+fn random_word() -> std::io::Result<String> {
+    let mut bytes = [0; 16];
+    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}

@@ -1,0 +1,514 @@
+//! One server of the sandbox: its program found, its data initialised, its process started.
+
+use std::fmt;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use mysql_async::{Conn, OptsBuilder};
+use tokio::process::{Child, Command};
+use tokio::time::{sleep, timeout};
+
+use super::fault::{During, Fault};
+
+/// How long a server may take until it answers; a first start on a slow disk takes seconds.
+const TIMEOUT_START: Duration = Duration::from_secs(90);
+/// Time between two looks whether a starting server answers.
+const START_POLL: Duration = Duration::from_millis(50);
+/// Attempts to start with a free port, which another program may take before the server does.
+const PORT_ATTEMPTS: usize = 3;
+
+/// Folders in which packages put the server, besides those of PATH.
+const FOLDERS: [&str; 8] = [
+    "/usr/sbin",
+    "/usr/libexec",
+    "/usr/local/sbin",
+    "/usr/local/mysql/bin",
+    "/opt/homebrew/opt/mariadb/bin",
+    "/usr/local/opt/mariadb/bin",
+    "/opt/homebrew/opt/mysql/bin",
+    "/usr/local/opt/mysql/bin",
+];
+
+/// What MariaDB runs before it lets anybody in: root, without a password, is left with the private
+/// socket. MySQL makes no other root in the first place.
+const ROOT_BY_SOCKET_ONLY: &str = "SET sql_log_bin = 0;
+DELETE FROM mysql.global_priv WHERE User = 'root' AND Host <> 'localhost';
+FLUSH PRIVILEGES;
+";
+
+/// Which of the two a server is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// MariaDB, 10.5 or newer.
+    MariaDb,
+    /// MySQL, 8.4 or newer.
+    MySql,
+}
+
+/// A server program that the sandbox can work with.
+#[derive(Clone, Debug)]
+pub struct Program {
+    path: PathBuf,
+    family: Family,
+    /// Its version, such as `10.11.6`.
+    version: String,
+    as_root: bool,
+}
+
+impl Program {
+    /// The first usable server of this machine: MariaDB before MySQL, PATH before packages' folders.
+    pub fn find() -> Option<Self> {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let folders: Vec<_> = std::env::split_paths(&path)
+            .chain(FOLDERS.map(PathBuf::from))
+            .collect();
+        ["mariadbd", "mysqld"]
+            .iter()
+            .flat_map(|name| folders.iter().map(move |folder| folder.join(name)))
+            .find_map(|path| path.is_file().then(|| Self::at(&path).ok()).flatten())
+    }
+
+    /// The server program at `path`.
+    ///
+    /// # Errors
+    /// When it does not run, is no server, or is too old.
+    pub fn at(path: &Path) -> Result<Self, Fault> {
+        let path = std::path::absolute(path).during("find the current folder")?;
+        let output = std::process::Command::new(&path)
+            .arg("--version")
+            .stdin(Stdio::null())
+            .output()
+            .during(format!("run {}", path.display()))?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let (family, version) = read_version(&text)
+            .map_err(|reason| Fault::new(format!("{} {reason}", path.display())))?;
+        Ok(Self {
+            path,
+            family,
+            version,
+            as_root: is_root(),
+        })
+    }
+
+    /// Fills `data` with a fresh set of system tables; root has no password there.
+    async fn initialise(&self, data: &Path, log: &Path) -> Result<(), Fault> {
+        let mut command = match self.family {
+            Family::MariaDb => self.install_db()?,
+            Family::MySql => self.command("--initialize-insecure"),
+        };
+        command.arg(format!("--datadir={}", data.display()));
+        let status = to_log(&mut command, log)
+            .during("open a log")?
+            .status()
+            .await
+            .during(format!("run {:?}", command.as_std().get_program()))?;
+        if status.success() {
+            return Ok(());
+        }
+        Err(Fault::new(format!("could not initialise a server's data: {status}")).with_log(log))
+    }
+
+    /// MariaDB's script that makes the system tables. It stands beside the server, in its sibling
+    /// `bin` or `scripts`, or on PATH.
+    fn install_db(&self) -> Result<Command, Fault> {
+        let root = self.path.parent().and_then(Path::parent);
+        let own = root
+            .into_iter()
+            .flat_map(|root| [root.join("bin"), root.join("scripts")]);
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let script = own
+            .chain(std::env::split_paths(&path))
+            .flat_map(|folder| {
+                ["mariadb-install-db", "mysql_install_db"].map(|name| folder.join(name))
+            })
+            .find(|script| script.is_file())
+            .ok_or_else(|| {
+                Fault::new(format!(
+                    "found no mariadb-install-db for {}",
+                    self.path.display()
+                ))
+            })?;
+        let mut command = Command::new(&script);
+        command.arg("--no-defaults");
+        if let Some(root) = root.filter(|root| script.starts_with(root)) {
+            command.arg(format!("--basedir={}", root.display()));
+        }
+        command.args([
+            "--auth-root-authentication-method=normal",
+            "--skip-test-db",
+            "--skip-name-resolve",
+            "--innodb-log-file-size=16M",
+        ]);
+        self.name_user(&mut command);
+        Ok(command)
+    }
+
+    /// The server itself with one argument and nothing from this machine's option files.
+    fn command(&self, argument: &str) -> Command {
+        let mut command = Command::new(&self.path);
+        command.args(["--no-defaults", argument]);
+        self.name_user(&mut command);
+        command
+    }
+
+    /// A server run by root refuses to start unless told that this is meant.
+    fn name_user(&self, command: &mut Command) {
+        if self.as_root {
+            command.arg("--user=root");
+        }
+    }
+}
+
+impl fmt::Display for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let family = match self.family {
+            Family::MariaDb => "MariaDB",
+            Family::MySql => "MySQL",
+        };
+        write!(f, "{family} {}", self.version)
+    }
+}
+
+/// What `--version` says: the family and the version, or what is wrong with it.
+fn read_version(text: &str) -> Result<(Family, String), String> {
+    let version = text
+        .split_once("Ver ")
+        .and_then(|(_, rest)| rest.split_whitespace().next())
+        .ok_or("is no MariaDB or MySQL server")?;
+    let family = match version.contains("MariaDB") {
+        true => Family::MariaDb,
+        false => Family::MySql,
+    };
+    let mut numbers = version
+        .split(['.', '-'])
+        .map_while(|part| part.parse::<u32>().ok());
+    let release = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    match family {
+        Family::MariaDb if release < (10, 5) => Err(format!(
+            "is MariaDB {version}; the sandbox needs 10.5 or newer"
+        )),
+        Family::MySql if release < (8, 4) => Err(format!(
+            "is MySQL {version}; the sandbox needs 8.4 or newer"
+        )),
+        _ => Ok((
+            family,
+            version.split('-').next().unwrap_or(version).to_owned(),
+        )),
+    }
+}
+
+/// Whether this process may act as root.
+pub fn is_root() -> bool {
+    std::process::Command::new("id")
+        .arg("-u")
+        .output()
+        .is_ok_and(|output| output.stdout.trim_ascii() == b"0")
+}
+
+/// What a server of the sandbox is to the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Takes the writes.
+    Primary,
+    /// Follows the primary and takes no writes but its.
+    Replica,
+}
+
+/// One server: a folder of its own, a port on the loopback address, a process while it runs.
+#[derive(Debug)]
+pub struct Server {
+    program: Arc<Program>,
+    /// What the sandbox calls it: `primary`, `replica-1`, …
+    pub name: String,
+    part: Part,
+    /// Tells servers that replicate one another apart; from 1.
+    id: usize,
+    folder: PathBuf,
+    /// Its port on 127.0.0.1; 0 before the first start.
+    pub port: u16,
+    process: Option<Child>,
+}
+
+impl Server {
+    /// The sandbox's server number `id` under `sandbox`: 1 is the primary. Its folder is made, the
+    /// data not yet.
+    ///
+    /// # Errors
+    /// When the folder cannot be made.
+    pub fn new(program: &Arc<Program>, sandbox: &Path, id: usize) -> Result<Self, Fault> {
+        let (name, part) = match id {
+            1 => ("primary".to_owned(), Part::Primary),
+            _ => (format!("replica-{}", id - 1), Part::Replica),
+        };
+        let folder = sandbox.join(&name);
+        for folder in [&folder, &folder.join("tmp")] {
+            DirBuilder::new()
+                .mode(0o700)
+                .create(folder)
+                .during(format!("make {}", folder.display()))?;
+        }
+        fs::write(folder.join("init.sql"), ROOT_BY_SOCKET_ONLY).during("write init.sql")?;
+        Ok(Self {
+            program: program.clone(),
+            name,
+            part,
+            id,
+            folder,
+            port: 0,
+            process: None,
+        })
+    }
+
+    /// Makes this server's data from nothing.
+    ///
+    /// # Errors
+    /// When the server's own program fails; its log is shown.
+    pub async fn initialise(&self) -> Result<(), Fault> {
+        self.program.initialise(&self.data(), &self.log()).await
+    }
+
+    /// Takes over the data of a server that has not been started yet.
+    ///
+    /// # Errors
+    /// When the files cannot be copied.
+    pub fn copy_data_of(&self, other: &Self) -> Result<(), Fault> {
+        copy_folder(&other.data(), &self.data()).during(format!("copy data for {}", self.name))?;
+        // MySQL's identity of a server; it makes another where there is none.
+        match fs::remove_file(self.data().join("auto.cnf")) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+        .during(format!("give {} its own identity", self.name))
+    }
+
+    /// Starts the process and waits until it answers. The first start picks the port, later ones
+    /// keep it.
+    ///
+    /// # Errors
+    /// When the server ends instead, or does not answer in time; its log is shown.
+    pub async fn start(&mut self) -> Result<(), Fault> {
+        if self.port != 0 {
+            return self.start_once().await;
+        }
+        let mut attempt = 1;
+        loop {
+            self.port = free_port().during("find a free port")?;
+            match self.start_once().await {
+                Err(fault) if attempt < PORT_ATTEMPTS && fault.mentions("already in use") => {
+                    attempt += 1;
+                }
+                result => return result,
+            }
+        }
+    }
+
+    async fn start_once(&mut self) -> Result<(), Fault> {
+        let mut command = self.program.command(&flag("datadir", &self.data()));
+        command.args(self.flags());
+        let mut process = to_log(&mut command, &self.log())
+            .during("open a log")?
+            .spawn()
+            .during(format!("start {}", self.name))?;
+        let reason = tokio::select! {
+            status = process.wait() => match status {
+                Ok(status) => format!("{} ended while starting ({status})", self.name),
+                Err(error) => format!("{} was lost sight of: {error}", self.name),
+            },
+            answer = timeout(TIMEOUT_START, self.answer()) => match answer {
+                Ok(()) => {
+                    self.process = Some(process);
+                    return Ok(());
+                }
+                Err(_) => format!("{} does not answer", self.name),
+            },
+        };
+        Err(Fault::new(reason).with_log(&self.log()))
+    }
+
+    /// Returns once the server accepts root.
+    async fn answer(&self) {
+        while self.connect().await.is_err() {
+            sleep(START_POLL).await;
+        }
+    }
+
+    /// A connection as root, through the server's private socket.
+    ///
+    /// # Errors
+    /// When the server does not answer.
+    pub async fn connect(&self) -> Result<Conn, Fault> {
+        let options = OptsBuilder::default()
+            .user(Some("root"))
+            .socket(Some(self.socket().display().to_string()));
+        Conn::new(options)
+            .await
+            .during(format!("connect to {}", self.name))
+    }
+
+    /// Waits until the running process ends, and says how.
+    pub async fn ended(&mut self) -> io::Result<ExitStatus> {
+        match &mut self.process {
+            Some(process) => process.wait().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// The id of the running process; `None` when it has ended.
+    pub fn pid(&self) -> Option<u32> {
+        self.process.as_ref().and_then(Child::id)
+    }
+
+    /// Where the server is reached by TCP.
+    pub fn address(&self) -> SocketAddr {
+        (Ipv4Addr::LOCALHOST, self.port).into()
+    }
+
+    /// Its number among the sandbox's servers; the primary is 1.
+    pub fn id(&self) -> usize {
+        self.id
+    }
+
+    /// What it is to the others.
+    pub fn part(&self) -> Part {
+        self.part
+    }
+
+    /// Which of the two families it belongs to.
+    pub fn family(&self) -> Family {
+        self.program.family
+    }
+
+    /// The socket that only this account can reach; root logs in there without a password.
+    pub fn socket(&self) -> PathBuf {
+        self.folder.join("server.sock")
+    }
+
+    /// The file with its process id while it runs.
+    pub fn pid_file(&self) -> PathBuf {
+        self.folder.join("server.pid")
+    }
+
+    /// Everything it says.
+    pub fn log(&self) -> PathBuf {
+        self.folder.join("server.log")
+    }
+
+    fn data(&self) -> PathBuf {
+        self.folder.join("data")
+    }
+    /// Every option but the data folder: small, private, replicating, quick rather than durable.
+    fn flags(&self) -> Vec<String> {
+        let mut flags = vec![
+            flag("socket", &self.socket()),
+            flag("pid-file", &self.pid_file()),
+            flag("tmpdir", &self.folder.join("tmp")),
+            flag("secure-file-priv", &self.folder.join("tmp")),
+            format!("--port={}", self.port),
+            format!("--server-id={}", self.id),
+        ];
+        let more: &[&str] = &[
+            "--bind-address=127.0.0.1",
+            "--skip-name-resolve",
+            "--log-bin=binlog",
+            "--relay-log=relay",
+            "--sync-binlog=0",
+            "--innodb-flush-log-at-trx-commit=2",
+            "--innodb-buffer-pool-size=64M",
+            "--performance-schema=OFF",
+            "--character-set-server=utf8mb4",
+            "--max-connections=500",
+        ];
+        let family: &[&str] = match self.program.family {
+            Family::MariaDb => &["--log-slave-updates=ON", "--innodb-log-file-size=16M"],
+            Family::MySql => &[
+                "--gtid-mode=ON",
+                "--enforce-gtid-consistency=ON",
+                "--relay-log-recovery=ON",
+                "--mysqlx=OFF",
+            ],
+        };
+        flags.extend(more.iter().chain(family).map(|flag| (*flag).to_owned()));
+        if self.program.family == Family::MariaDb {
+            flags.push(flag("init-file", &self.folder.join("init.sql")));
+        }
+        if self.part == Part::Replica {
+            flags.push("--read-only=ON".to_owned());
+        }
+        flags
+    }
+}
+
+/// An option that names a path.
+fn flag(name: &str, path: &Path) -> String {
+    format!("--{name}={}", path.display())
+}
+
+/// Sends everything a program says to `log`, gives it nothing to read, and takes it out of the
+/// terminal's process group: Ctrl-C is the sandbox's to handle.
+fn to_log<'a>(command: &'a mut Command, log: &Path) -> io::Result<&'a mut Command> {
+    let log: File = OpenOptions::new().create(true).append(true).open(log)?;
+    Ok(command
+        .stdin(Stdio::null())
+        .stdout(log.try_clone()?)
+        .stderr(log)
+        .process_group(0))
+}
+
+/// A TCP port of the loopback address that nobody uses at this moment.
+pub fn free_port() -> io::Result<u16> {
+    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?
+        .local_addr()?
+        .port())
+}
+
+fn copy_folder(from: &Path, to: &Path) -> io::Result<()> {
+    DirBuilder::new().mode(0o700).create(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        match entry.file_type()?.is_dir() {
+            true => copy_folder(&entry.path(), &target)?,
+            false => {
+                fs::copy(entry.path(), target)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn the_version_tells_the_family() {
+        let mariadb =
+            "mariadbd  Ver 10.11.6-MariaDB-0+deb12u1 for debian-linux-gnu on x86_64 (Debian 12)";
+        assert_eq!(
+            read_version(mariadb).unwrap(),
+            (Family::MariaDb, "10.11.6".to_owned())
+        );
+        let mysql = "/usr/sbin/mysqld  Ver 9.7.1 for Linux on x86_64 ((Debian))\n";
+        assert_eq!(
+            read_version(mysql).unwrap(),
+            (Family::MySql, "9.7.1".to_owned())
+        );
+    }
+
+    #[test]
+    fn old_servers_and_other_programs_are_named_as_such() {
+        let old = read_version("mysqld  Ver 8.0.36 for Linux on x86_64").unwrap_err();
+        assert!(old.contains("8.4 or newer"), "{old}");
+        let old = read_version("mysqld  Ver 10.3.39-MariaDB for Linux on x86_64").unwrap_err();
+        assert!(old.contains("10.5 or newer"), "{old}");
+        let other = read_version("GNU bash, version 5.2.15").unwrap_err();
+        assert!(other.contains("no MariaDB or MySQL server"), "{other}");
+    }
+}
