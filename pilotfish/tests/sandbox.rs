@@ -1,0 +1,205 @@
+//! The sandbox as a newcomer meets it: the real binary with real servers, from the first line it
+//! prints to the last thing it removes. Needs a MariaDB server on this machine.
+#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
+
+use std::collections::HashMap;
+use std::fs;
+use std::io::{BufRead, BufReader, Lines};
+use std::net::{SocketAddr, TcpListener};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+use mysql_async::prelude::Queryable;
+use mysql_async::{Conn, OptsBuilder};
+
+/// Longer than any of this takes on a slow machine.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A sandbox that runs, and what its guide says.
+struct Sandbox {
+    process: Child,
+    output: Lines<BufReader<ChildStdout>>,
+    folder: PathBuf,
+    /// Where the proxy and each server listen, and the servers' process ids.
+    addresses: HashMap<String, SocketAddr>,
+    pids: Vec<u32>,
+}
+
+impl Sandbox {
+    /// Starts one in `folder` and reads its guide.
+    fn start(folder: &Path, replicas: u32) -> Self {
+        let port = TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap();
+        let mut process = Command::new(env!("CARGO_BIN_EXE_pilotfish"))
+            .args(["sandbox", "--listen", &port.to_string()])
+            .args(["--replicas", &replicas.to_string(), "--folder"])
+            .arg(folder)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let output = BufReader::new(process.stdout.take().unwrap()).lines();
+        let mut sandbox = Self {
+            process,
+            output,
+            folder: folder.to_owned(),
+            addresses: HashMap::new(),
+            pids: Vec::new(),
+        };
+        sandbox.read_guide();
+        sandbox
+    }
+
+    /// Reads lines such as `  primary    127.0.0.1:40807  pid 27042` up to the end of the guide.
+    fn read_guide(&mut self) {
+        for line in self.output.by_ref() {
+            let line = line.unwrap();
+            let words: Vec<_> = line.split_whitespace().collect();
+            match words[..] {
+                [name, address] if address.parse::<SocketAddr>().is_ok() => {
+                    self.addresses
+                        .insert(name.to_owned(), address.parse().unwrap());
+                }
+                [name, address, "pid", pid] => {
+                    self.addresses
+                        .insert(name.to_owned(), address.parse().unwrap());
+                    self.pids.push(pid.parse().unwrap());
+                }
+                [logs] if logs.ends_with("/*/server.log") => return,
+                _ => (),
+            }
+        }
+        panic!("the sandbox ended before its guide did");
+    }
+
+    /// A connection of the newcomer's account to the proxy or a server.
+    async fn connect(&self, name: &str) -> Conn {
+        let address = self.addresses[name];
+        let options = OptsBuilder::default()
+            .ip_or_hostname(address.ip().to_string())
+            .tcp_port(address.port())
+            .prefer_socket(false)
+            .user(Some("app"))
+            .pass(Some("app"))
+            .db_name(Some("demo"));
+        Conn::new(options).await.unwrap()
+    }
+
+    fn signal(&self, name: &str) {
+        let pid = self.process.id().to_string();
+        let kill = Command::new("sh")
+            .args(["-c", "kill -s \"$0\" \"$1\"", name, &pid])
+            .status();
+        assert!(kill.unwrap().success());
+    }
+
+    /// Whether a process of the sandbox is left; ids may have been given to others meanwhile.
+    fn has_servers(&self) -> bool {
+        let folder = self.folder.display().to_string();
+        self.pids.iter().any(|pid| {
+            fs::read_to_string(format!("/proc/{pid}/cmdline"))
+                .is_ok_and(|line| line.contains(&folder))
+        })
+    }
+}
+
+/// A test that fails half-way leaves nothing running either.
+impl Drop for Sandbox {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+#[tokio::test]
+async fn a_write_through_the_proxy_reaches_every_replica_and_ctrl_c_removes_everything() {
+    let scratch = tempfile::tempdir().unwrap();
+    let mut sandbox = Sandbox::start(&scratch.path().join("s"), 2);
+    assert_eq!(sandbox.pids.len(), 3);
+
+    let mut client = sandbox.connect("proxy").await;
+    let cities: Option<u64> = client
+        .query_first("SELECT count(*) FROM city")
+        .await
+        .unwrap();
+    assert_eq!(cities, Some(22));
+    client
+        .query_drop("INSERT INTO city (name, country, population) VALUES ('Pilotfish', 'PRT', 7)")
+        .await
+        .unwrap();
+    let written: Option<String> = client.query_first("SELECT @@last_gtid").await.unwrap();
+    for name in ["replica-1", "replica-2"] {
+        let mut replica = sandbox.connect(name).await;
+        let arrived: Option<i64> = replica
+            .exec_first(
+                "SELECT MASTER_GTID_WAIT(?, ?)",
+                (&written, PATIENCE.as_secs()),
+            )
+            .await
+            .unwrap();
+        assert_eq!(arrived, Some(0), "{name} does not follow");
+        let seen: Option<u64> = replica
+            .query_first("SELECT population FROM city WHERE name = 'Pilotfish'")
+            .await
+            .unwrap();
+        assert_eq!(seen, Some(7), "{name}");
+        let refused = replica.query_drop("DELETE FROM city").await.unwrap_err();
+        assert!(refused.to_string().contains("read-only"), "{refused}");
+    }
+
+    sandbox.signal("INT");
+    let rest: Vec<_> = sandbox.output.by_ref().map(Result::unwrap).collect();
+    assert!(sandbox.process.wait().unwrap().success());
+    assert_eq!(rest.last().unwrap(), "sandbox: everything is removed");
+    assert!(!sandbox.folder.exists());
+    assert!(!sandbox.has_servers());
+}
+
+#[test]
+fn a_sandbox_that_is_killed_leaves_nothing_behind() {
+    let scratch = tempfile::tempdir().unwrap();
+    let mut sandbox = Sandbox::start(&scratch.path().join("s"), 1);
+    sandbox.process.kill().unwrap();
+    sandbox.process.wait().unwrap();
+    // The keeper's end cannot be awaited from here: it is nobody's child any more.
+    let deadline = std::time::Instant::now() + PATIENCE;
+    while sandbox.folder.exists() || sandbox.has_servers() {
+        assert!(std::time::Instant::now() < deadline, "something is left");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_server_that_does_not_start_shows_its_log_and_leaves_nothing_behind() {
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = scratch.path().join("s");
+    let server = scratch.path().join("mysqld");
+    fs::write(
+        &server,
+        "#!/bin/sh\ncase $1 in --version) echo 'mysqld  Ver 9.7.0 for Linux';;\n\
+         *) echo 'the disk is on fire' >&2; exit 7;; esac\n",
+    )
+    .unwrap();
+    fs::set_permissions(&server, fs::Permissions::from_mode(0o755)).unwrap();
+    let port = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_pilotfish"))
+        .args(["sandbox", "--listen", &port.to_string(), "--folder"])
+        .arg(&folder)
+        .arg("--server")
+        .arg(&server)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        said.contains("exit status: 7") && said.contains("the disk is on fire"),
+        "{said}"
+    );
+    assert!(!folder.exists());
+}
