@@ -1,0 +1,166 @@
+//! The compression libraries' working memory: taken for one frame, given back for the next.
+//!
+//! Nothing in it outlives a frame, so connections need not have their own: each thread keeps a
+//! few, and 10,000 idle compressed connections cost none.
+
+use std::cell::RefCell;
+use std::fmt;
+
+use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
+use zstd::zstd_safe::{CCtx, CParameter, DCtx, DParameter, InBuffer, OutBuffer, ResetDirective};
+
+use super::Algorithm;
+
+/// How many idle inflaters a thread keeps. More are in use only while that many frames are
+/// half received at once.
+const SHELF_COUNT: usize = 4;
+/// An inflater that has grown beyond this is not kept: zstd's window follows the frame's.
+const KEEP_BYTES_MAX: usize = 512 * 1024;
+/// zstd frames may look back no further than a frame of the protocol is long (2^24 bytes).
+const WINDOW_LOG_MAX: u32 = 24;
+
+#[derive(Default)]
+struct Shelf {
+    inflaters: Vec<Decompress>,
+    zstd_inflaters: Vec<DCtx<'static>>,
+    deflaters: Vec<(u8, Compress)>,
+    zstd_deflater: Option<CCtx<'static>>,
+}
+
+thread_local! {
+    static SHELF: RefCell<Shelf> = RefCell::default();
+}
+
+/// Decompresses one frame.
+pub(super) enum Inflater {
+    Zlib(Decompress),
+    Zstd(DCtx<'static>),
+    /// The frame is complete.
+    GivenBack,
+}
+
+/// What one call did.
+pub(super) struct Step {
+    pub(super) consumed: usize,
+    pub(super) produced: usize,
+    /// The compressed data says that it is complete.
+    pub(super) ended: bool,
+}
+
+impl Inflater {
+    pub(super) fn take(algorithm: Algorithm) -> Inflater {
+        SHELF.with_borrow_mut(|shelf| match algorithm {
+            Algorithm::Zlib => {
+                let kept = shelf.inflaters.pop();
+                Inflater::Zlib(kept.unwrap_or_else(|| Decompress::new(true)))
+            }
+            Algorithm::Zstd => {
+                let kept = shelf.zstd_inflaters.pop();
+                Inflater::Zstd(kept.unwrap_or_else(new_zstd_inflater))
+            }
+        })
+    }
+
+    /// Keeps the working memory for the next frame.
+    pub(super) fn give_back(&mut self) {
+        let given = std::mem::replace(self, Inflater::GivenBack);
+        SHELF.with_borrow_mut(|shelf| match given {
+            Inflater::Zlib(mut inflater) if shelf.inflaters.len() < SHELF_COUNT => {
+                inflater.reset(true);
+                shelf.inflaters.push(inflater);
+            }
+            Inflater::Zstd(mut inflater) if shelf.zstd_inflaters.len() < SHELF_COUNT => {
+                let small = inflater.sizeof() <= KEEP_BYTES_MAX;
+                if small && inflater.reset(ResetDirective::SessionOnly).is_ok() {
+                    shelf.zstd_inflaters.push(inflater);
+                }
+            }
+            _ => {}
+        });
+    }
+
+    /// `None` when the data is corrupt.
+    pub(super) fn step(&mut self, input: &[u8], output: &mut [u8]) -> Option<Step> {
+        match self {
+            Inflater::Zlib(inflater) => {
+                let (before_in, before_out) = (inflater.total_in(), inflater.total_out());
+                let status = inflater.decompress(input, output, FlushDecompress::None);
+                let ended = status.ok()? == Status::StreamEnd;
+                Some(Step {
+                    consumed: (inflater.total_in() - before_in) as usize,
+                    produced: (inflater.total_out() - before_out) as usize,
+                    ended,
+                })
+            }
+            Inflater::Zstd(inflater) => {
+                let mut input = InBuffer::around(input);
+                let mut output = OutBuffer::around(output);
+                let left = inflater.decompress_stream(&mut output, &mut input).ok()?;
+                Some(Step {
+                    consumed: input.pos(),
+                    produced: output.pos(),
+                    ended: left == 0,
+                })
+            }
+            Inflater::GivenBack => None,
+        }
+    }
+}
+
+impl fmt::Debug for Inflater {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Inflater::Zlib(_) => "Zlib",
+            Inflater::Zstd(_) => "Zstd",
+            Inflater::GivenBack => "GivenBack",
+        })
+    }
+}
+
+fn new_zstd_inflater() -> DCtx<'static> {
+    let mut inflater = DCtx::create();
+    // It fails only for a value out of range.
+    let _ = inflater.set_parameter(DParameter::WindowLogMax(WINDOW_LOG_MAX));
+    inflater
+}
+
+/// Appends `bytes` compressed to `out` and returns true, if that is shorter than they are.
+pub(super) fn deflate(algorithm: Algorithm, level: u8, bytes: &[u8], out: &mut Vec<u8>) -> bool {
+    let start = out.len();
+    out.resize(start + bytes.len().saturating_sub(1), 0);
+    let (_, room) = out.split_at_mut(start);
+    let written = SHELF.with_borrow_mut(|shelf| match algorithm {
+        Algorithm::Zlib => shelf.deflate(level, bytes, room),
+        Algorithm::Zstd => shelf.deflate_zstd(level, bytes, room),
+    });
+    out.truncate(start + written.unwrap_or(0));
+    written.is_some()
+}
+
+impl Shelf {
+    fn deflate(&mut self, level: u8, bytes: &[u8], room: &mut [u8]) -> Option<usize> {
+        let deflater = self.deflater(level);
+        let status = deflater.compress(bytes, room, FlushCompress::Finish);
+        let written = deflater.total_out() as usize;
+        deflater.reset();
+        (status.ok()? == Status::StreamEnd).then_some(written)
+    }
+
+    fn deflater(&mut self, level: u8) -> &mut Compress {
+        let index = self.deflaters.iter().position(|(kept, _)| *kept == level);
+        let index = index.unwrap_or_else(|| {
+            let made = Compress::new(Compression::new(level.into()), true);
+            self.deflaters.push((level, made));
+            self.deflaters.len() - 1
+        });
+        &mut self.deflaters[index].1
+    }
+
+    fn deflate_zstd(&mut self, level: u8, bytes: &[u8], room: &mut [u8]) -> Option<usize> {
+        let deflater = self.zstd_deflater.get_or_insert_with(CCtx::create);
+        let level = CParameter::CompressionLevel(level.into());
+        deflater.set_parameter(level).ok()?;
+        // It fails when the room does not suffice: then compressing gains nothing.
+        deflater.compress2(room, bytes).ok()
+    }
+}
