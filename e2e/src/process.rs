@@ -1,0 +1,177 @@
+//! Child processes: started with their output in a file, stopped by pid, and never left behind —
+//! not even by a test process that is killed, nor by the servers kept in statics.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::{Mutex, OnceLock};
+use std::time::Duration;
+
+pub use rustix::process::Signal;
+use rustix::process::{Pid, kill_process};
+
+use crate::wait;
+
+/// A running child. Killed (SIGKILL) on drop unless it has ended.
+#[derive(Debug)]
+pub struct Process {
+    child: Child,
+    name: String,
+    log: PathBuf,
+}
+
+impl Process {
+    /// Starts `command` with both outputs appended to the file `log`.
+    pub fn start(name: &str, mut command: Command, log: &Path) -> Self {
+        let output = File::options()
+            .create(true)
+            .append(true)
+            .open(log)
+            .unwrap_or_else(|error| panic!("{}: {error}", log.display()));
+        let errors = output.try_clone().expect("a file can be duplicated");
+        let child = command
+            .stdin(Stdio::null())
+            .stdout(output)
+            .stderr(errors)
+            .spawn()
+            .unwrap_or_else(|error| panic!("{name} cannot be started: {error} ({command:?})"));
+        janitor(&format!("pid {}", child.id()));
+        Self {
+            child,
+            name: name.to_owned(),
+            log: log.to_owned(),
+        }
+    }
+
+    /// Sends a signal.
+    pub fn signal(&self, signal: Signal) {
+        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+        let pid = pid.expect("a child has a pid");
+        // A child that has ended already is a zombie until waited for; the signal is then moot.
+        let _ = kill_process(pid, signal);
+    }
+
+    /// The process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// How it ended, if it has.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().expect("a child can be waited for")
+    }
+
+    /// Waits for the end; panics with the log's tail when it does not come within `limit`.
+    pub fn wait_ended(&mut self, limit: Duration) -> ExitStatus {
+        let name = format!("{} ends", self.name);
+        wait::for_some(&name, limit, || self.ended())
+    }
+
+    /// Everything written so far.
+    pub fn log(&self) -> String {
+        let bytes = std::fs::read(&self.log).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    /// The last lines of the log, for a failure's message.
+    pub fn log_tail(&self) -> String {
+        let log = self.log();
+        let lines: Vec<&str> = log.lines().collect();
+        let from = lines.len().saturating_sub(30);
+        format!(
+            "--- log of {} ---\n{}\n---",
+            self.name,
+            lines[from..].join("\n")
+        )
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            self.signal(Signal::KILL);
+            let _ = self.child.wait();
+        }
+        janitor(&format!("gone {}", self.child.id()));
+    }
+}
+
+/// A folder under the system's temporary folder, removed on drop and, for folders in statics, when
+/// the test process ends. Kept when a test fails while it exists.
+#[derive(Debug)]
+pub struct Folder(PathBuf);
+
+impl Folder {
+    /// Makes one; `kind` becomes part of its name.
+    pub fn new(kind: &str) -> Self {
+        // Short: Unix sockets live in it, and their paths hold 107 bytes.
+        let folder = tempfile::Builder::new()
+            .prefix(&format!("pf-{kind}-"))
+            .tempdir()
+            .expect("the temporary folder is writable")
+            .keep();
+        janitor(&format!("dir {}", folder.display()));
+        Self(folder)
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// The path of a file in it.
+    pub fn join(&self, file: &str) -> PathBuf {
+        self.0.join(file)
+    }
+
+    /// Writes a file into it and returns its path.
+    pub fn write(&self, file: &str, text: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.join(file);
+        std::fs::write(&path, text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        path
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("kept for you: {}", self.0.display());
+            janitor(&format!("keep {}", self.0.display()));
+        } else {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+}
+
+/// Reads what was started and made; when this process is gone, however it went, kills and removes
+/// what is left. Rust drops no statics, hence a process of its own behind a pipe.
+const JANITOR: &str = r#"
+trap '' INT TERM HUP
+pids=' ' dirs=' '
+while read -r verb what; do
+    case $verb in
+    pid) pids="$pids$what " ;;
+    gone) pids=${pids%%" $what "*}" "${pids#*" $what "} ;;
+    dir) dirs="$dirs$what " ;;
+    keep) dirs=${dirs%%" $what "*}" "${dirs#*" $what "} ;;
+    esac
+done
+for pid in $pids; do kill -CONT "$pid"; kill -KILL "$pid"; done 2>/dev/null
+for dir in $dirs; do case $dir in */pf-*) rm -rf "$dir" ;; esac; done
+"#;
+
+fn janitor(line: &str) {
+    static PIPE: OnceLock<Mutex<ChildStdin>> = OnceLock::new();
+    let pipe = PIPE.get_or_init(|| {
+        let mut child = Command::new("sh")
+            .args(["-c", JANITOR])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("every system has sh");
+        Mutex::new(child.stdin.take().expect("stdin is piped"))
+    });
+    let mut pipe = pipe.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    writeln!(pipe, "{line}").expect("the janitor reads until we end");
+}

@@ -1,0 +1,306 @@
+//! The server products tested against: where their programs are, how a data folder is made, which
+//! options they are started with, which accounts they have.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// A server product.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Product {
+    /// MariaDB as the distribution installs it (10.11 on Debian 12).
+    MariaDb,
+    /// MariaDB 11.8, unpacked: for what 10.11 lacks (parsec, caching_sha2_password).
+    MariaDbNext,
+    /// MySQL 9.7, unpacked.
+    MySql,
+}
+
+/// The password of every account that has one.
+pub const PASSWORD: &str = "a s3cret with spaces";
+
+impl Product {
+    /// A short name, as in folder names.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::MariaDb => "mariadb",
+            Self::MariaDbNext => "mariadb-11.8",
+            Self::MySql => "mysql-9.7",
+        }
+    }
+
+    /// True for both MariaDBs.
+    pub fn is_mariadb(self) -> bool {
+        self != Self::MySql
+    }
+
+    /// A command that runs one of the product's programs: `mariadbd`, `mysqld`, `mysql`,
+    /// `mysqlbinlog`, `mariadb`, `mariadb-binlog`.
+    pub fn command(self, program: &str) -> Command {
+        let Some(root) = self.root() else {
+            let installed = ["/usr/sbin", "/usr/bin", "/usr/local/bin", "/usr/local/sbin"]
+                .map(|folder| Path::new(folder).join(program))
+                .into_iter()
+                .find(|path| path.exists());
+            return Command::new(installed.unwrap_or_else(|| missing(program)));
+        };
+        let path = ["usr/sbin", "usr/bin"]
+            .map(|folder| root.join(folder).join(program))
+            .into_iter()
+            .find(|path| path.exists())
+            .unwrap_or_else(|| missing(program));
+        // Built against a newer libc than the system's: it brings its own, loader and all.
+        let mut command = Command::new(root.join("usr/lib64/ld-linux-x86-64.so.2"));
+        command
+            .arg("--library-path")
+            .arg(root.join("usr/lib/x86_64-linux-gnu"))
+            .arg(path)
+            .env("LD_PRELOAD", "");
+        command
+    }
+
+    /// The command-line client.
+    pub fn client(self) -> Command {
+        let mut command = match self {
+            Self::MySql => self.command("mysql"),
+            Self::MariaDb | Self::MariaDbNext => self.command("mariadb"),
+        };
+        command.arg("--no-defaults").stdin(Stdio::null());
+        if let (Self::MariaDbNext, Some(root)) = (self, self.root()) {
+            let plugins = root.join("usr/lib/x86_64-linux-gnu/libmariadb3/plugin");
+            command.arg(format!("--plugin-dir={}", plugins.display()));
+        }
+        command
+    }
+
+    /// The folder it was unpacked to; none when it is installed.
+    fn root(self) -> Option<PathBuf> {
+        match self {
+            Self::MariaDb => None,
+            Self::MariaDbNext | Self::MySql => Some(cache().join(self.name())),
+        }
+    }
+
+    /// The server program.
+    fn server(self) -> Command {
+        match self {
+            Self::MySql => self.command("mysqld"),
+            Self::MariaDb | Self::MariaDbNext => self.command("mariadbd"),
+        }
+    }
+
+    /// The server program with the options without which it would not find its own files.
+    pub(crate) fn server_at_home(self, data: &Path) -> Command {
+        let mut command = self.server();
+        command
+            .arg("--no-defaults")
+            .arg(format!("--datadir={}", data.display()));
+        if rustix::process::geteuid().is_root() {
+            command.arg("--user=root");
+        }
+        let Some(root) = self.root() else {
+            return command;
+        };
+        let usr = root.join("usr");
+        let share = self.share();
+        command
+            .arg(format!("--basedir={}", usr.display()))
+            .arg(format!(
+                "--plugin-dir={}",
+                usr.join("lib/mysql/plugin").display()
+            ))
+            .arg(format!("--lc-messages-dir={}", share.display()))
+            .arg(format!(
+                "--character-sets-dir={}",
+                share.join("charsets").display()
+            ));
+        command
+    }
+
+    fn share(self) -> PathBuf {
+        match (self, self.root()) {
+            (Self::MySql, Some(root)) => root.join("usr/share/mysql"),
+            (_, Some(root)) => root.join("usr/share/mariadb"),
+            (_, None) => PathBuf::from("/usr/share/mysql"),
+        }
+    }
+
+    /// What `--version` says, fit for a folder's name.
+    pub(crate) fn version(self) -> String {
+        let output = self.server().arg("--version").output();
+        let output = output.expect("the server program runs");
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let version = text
+            .split("Ver ")
+            .nth(1)
+            .and_then(|rest| rest.split(' ').next());
+        version.unwrap_or("unknown").replace('/', "-")
+    }
+
+    /// Fills an empty data folder with the system tables.
+    pub(crate) fn initialise(self, data: &Path) {
+        if self == Self::MySql {
+            let mut command = self.server_at_home(data);
+            command.args(["--initialize-insecure", "--innodb-redo-log-capacity=8M"]);
+            return run_to_the_end(command, Stdio::null());
+        }
+        // What mariadb-install-db does, without its assumptions about where programs are.
+        let mut sql = String::from("CREATE DATABASE mysql;\nUSE mysql;\n");
+        sql += "SET @auth_root_socket=NULL;\n";
+        for part in ["system_tables", "performance_tables", "system_tables_data"] {
+            let file = ["mariadb", "mysql"]
+                .map(|prefix| self.share().join(format!("{prefix}_{part}.sql")))
+                .into_iter()
+                .find(|path| path.exists())
+                .unwrap_or_else(|| missing(part));
+            sql += &std::fs::read_to_string(file).expect("the scripts are text");
+        }
+        let gis = self.share().join("maria_add_gis_sp_bootstrap.sql");
+        sql += &std::fs::read_to_string(gis).expect("the scripts are text");
+        let script = data.with_extension("sql");
+        std::fs::write(&script, sql).expect("the cache is writable");
+        let mut command = self.server_at_home(data);
+        command.args([
+            "--bootstrap",
+            "--innodb-log-file-size=4M",
+            "--max-allowed-packet=8M",
+        ]);
+        let input = std::fs::File::open(&script).expect("it was just written");
+        run_to_the_end(command, input.into());
+        let _ = std::fs::remove_file(&script);
+    }
+
+    /// The options every server is started with: small, fast, forgetful.
+    pub(crate) fn options(self) -> Vec<&'static str> {
+        let mut options = vec![
+            "--skip-name-resolve",
+            "--max-allowed-packet=128M",
+            "--max-connections=400",
+            "--thread-stack=512K",
+            "--local-infile=ON",
+            "--secure-file-priv=",
+            "--character-set-server=utf8mb4",
+            "--log-bin-trust-function-creators=ON",
+            "--innodb-buffer-pool-size=64M",
+            "--innodb-flush-log-at-trx-commit=0",
+            "--innodb-flush-method=nosync",
+            "--sync-binlog=0",
+            "--performance-schema=ON",
+            "--performance-schema-instrument=%=OFF",
+            "--performance-schema-max-table-instances=200",
+        ];
+        options.extend(match self {
+            Self::MySql => &[
+                "--mysqlx=OFF",
+                "--disable-log-bin",
+                "--innodb-redo-log-capacity=8M",
+                "--innodb-doublewrite=OFF",
+            ][..],
+            Self::MariaDb | Self::MariaDbNext => {
+                &["--innodb-log-file-size=32M", "--innodb-doublewrite=OFF"][..]
+            }
+        });
+        options
+    }
+
+    /// What a new data folder is told first: the accounts of the tests.
+    pub(crate) fn accounts(self) -> Vec<String> {
+        let mut sql = match self {
+            Self::MySql => vec!["INSTALL COMPONENT 'file://component_query_attributes'".into()],
+            // Anonymous users would win over `app@%` on localhost.
+            _ => vec![
+                "DELETE FROM mysql.global_priv WHERE user = ''".into(),
+                "FLUSH PRIVILEGES".into(),
+            ],
+        };
+        let mut account = |name: &str, how: &str| {
+            sql.push(format!("CREATE USER {name}@'%' {how}"));
+            sql.push(format!("GRANT ALL ON *.* TO {name}@'%' WITH GRANT OPTION"));
+        };
+        let by = format!("BY '{PASSWORD}'");
+        account("app", &format!("IDENTIFIED {by}"));
+        account("other", "IDENTIFIED BY 'another password'");
+        account("nopass", "");
+        account("tls_only", &format!("IDENTIFIED {by} REQUIRE SSL"));
+        account("x509_only", &format!("IDENTIFIED {by} REQUIRE X509"));
+        if self == Self::MySql {
+            account(
+                "sha2",
+                &format!("IDENTIFIED WITH caching_sha2_password {by}"),
+            );
+            account("sha256", &format!("IDENTIFIED WITH sha256_password {by}"));
+        } else {
+            account("native", &format!("IDENTIFIED {by}"));
+            sql.push("INSTALL SONAME 'auth_ed25519'".into());
+            let how = format!("IDENTIFIED VIA ed25519 USING PASSWORD('{PASSWORD}')");
+            sql.push(format!("CREATE USER ed25519@'%' {how}"));
+            sql.push("GRANT ALL ON *.* TO ed25519@'%'".into());
+        }
+        sql.extend(self.plugin_accounts());
+        sql
+    }
+
+    /// The accounts whose plugins only the unpacked products have.
+    fn plugin_accounts(self) -> Vec<String> {
+        let sql: &[String] = &match self {
+            Self::MariaDb => vec![],
+            Self::MariaDbNext => vec![
+                "INSTALL SONAME 'auth_parsec'".into(),
+                "INSTALL SONAME 'auth_mysql_sha2'".into(),
+                "INSTALL SONAME 'dialog_examples'".into(),
+                "INSTALL SONAME 'auth_test_plugin'".into(),
+                format!(
+                    "CREATE USER parsec@'%' IDENTIFIED VIA parsec USING PASSWORD('{PASSWORD}')"
+                ),
+                format!(
+                    "CREATE USER sha2@'%' IDENTIFIED VIA caching_sha2_password \
+                     USING PASSWORD('{PASSWORD}')"
+                ),
+                format!(
+                    "CREATE USER two_questions@'%' IDENTIFIED VIA two_questions USING '{PASSWORD}'"
+                ),
+                format!(
+                    "CREATE USER three_attempts@'%' IDENTIFIED VIA three_attempts USING '{PASSWORD}'"
+                ),
+                format!(
+                    "CREATE USER cleartext@'%' IDENTIFIED VIA cleartext_plugin_server USING '{PASSWORD}'"
+                ),
+            ],
+            Self::MySql => vec![
+                "INSTALL PLUGIN cleartext_plugin_server SONAME 'auth_test_plugin.so'".into(),
+                "INSTALL PLUGIN test_plugin_server SONAME 'auth_test_plugin.so'".into(),
+                format!(
+                    "CREATE USER cleartext@'%' IDENTIFIED WITH cleartext_plugin_server AS '{PASSWORD}'"
+                ),
+                "SET GLOBAL authentication_policy='*,*,*'".into(),
+                format!(
+                    "CREATE USER two_factors@'%' IDENTIFIED WITH caching_sha2_password \
+                     BY '{PASSWORD}' AND IDENTIFIED WITH cleartext_plugin_server AS 'factor two'"
+                ),
+            ],
+        };
+        sql.to_vec()
+    }
+}
+
+/// Where `provision.sh` unpacked servers, and where data folders are kept to be copied.
+pub(crate) fn cache() -> PathBuf {
+    match (
+        std::env::var_os("PILOTFISH_CACHE"),
+        std::env::var_os("HOME"),
+    ) {
+        (Some(cache), _) => cache.into(),
+        (None, Some(home)) => Path::new(&home).join(".cache/pilotfish"),
+        (None, None) => panic!("neither PILOTFISH_CACHE nor HOME is set"),
+    }
+}
+
+fn missing(program: &str) -> PathBuf {
+    panic!("{program} is not there: run e2e/provision.sh first")
+}
+
+fn run_to_the_end(mut command: Command, input: Stdio) {
+    let output = command.stdin(input).output();
+    let output = output.unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?} failed:\n{text}");
+}

@@ -1,0 +1,380 @@
+//! The proxy as a process: the real program with a configuration file of its own.
+
+use std::ffi::OsStr;
+use std::fmt::Write as _;
+use std::io;
+use std::net::SocketAddr;
+use std::os::unix::net::UnixDatagram;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+use std::time::{Duration, Instant};
+
+use crate::process::{Folder, Process, Signal};
+use crate::raw::{Address, Login, RawConn};
+use crate::server::{Server, free_port};
+use crate::wait;
+
+const STARTS_WITHIN: Duration = Duration::from_secs(20);
+const STOPS_WITHIN: Duration = Duration::from_secs(20);
+
+/// A configuration file in the making.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    set: Vec<(String, String)>,
+    backends: Vec<Vec<(String, String)>>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        let settings = Self {
+            set: Vec::new(),
+            backends: Vec::new(),
+        };
+        // As in production, but that tests need not wait: drain short, probes often.
+        settings
+            .set("workers", 2)
+            .set("timeout_drain", "3s")
+            .set("health.probe_interval", "100ms")
+            .set("health.probe_interval_max", "300ms")
+            .set("balance.slow_start", "0s")
+            .set("log.level", "debug")
+    }
+}
+
+impl Settings {
+    /// The settings of most tests, in front of these servers, all primaries.
+    pub fn in_front_of<'a>(servers: impl IntoIterator<Item = &'a Server>) -> Self {
+        let backend = |settings: Self, server: &Server| settings.backend(server.tcp());
+        servers.into_iter().fold(Self::default(), backend)
+    }
+
+    /// Adds a primary, named after its address.
+    pub fn backend(self, address: impl ToString) -> Self {
+        self.backend_with(address, &[])
+    }
+
+    /// Adds a backend with more settings (`("role", "\"replica\"")`), values in TOML.
+    pub fn backend_with(mut self, address: impl ToString, more: &[(&str, &str)]) -> Self {
+        let mut backend = vec![("address".into(), format!("{:?}", address.to_string()))];
+        let more = more.iter();
+        backend.extend(more.map(|&(key, value)| (key.to_owned(), value.to_owned())));
+        self.backends.push(backend);
+        self
+    }
+
+    /// Sets `section.key` (or `key`), replacing what was set before.
+    pub fn set(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.set.retain(|(other, _)| other != name);
+        self.set.push((name.to_owned(), value.into().0));
+        self
+    }
+
+    /// The file's text.
+    pub fn to_toml(&self) -> String {
+        let mut text = String::new();
+        let sectionless = self.set.iter().filter(|(name, _)| !name.contains('.'));
+        for (key, value) in sectionless {
+            let _ = writeln!(text, "{key} = {value}");
+        }
+        let mut sections: Vec<&str> = Vec::new();
+        for (section, _) in self.set.iter().filter_map(|(name, _)| name.split_once('.')) {
+            if !sections.contains(&section) {
+                sections.push(section);
+            }
+        }
+        for section in sections {
+            let _ = writeln!(text, "\n[{section}]");
+            for (name, value) in &self.set {
+                if let Some((_, key)) = name.split_once('.').filter(|(of, _)| *of == section) {
+                    let _ = writeln!(text, "{key} = {value}");
+                }
+            }
+        }
+        for backend in &self.backends {
+            text += "\n[[backend]]\n";
+            for (key, value) in backend {
+                let _ = writeln!(text, "{key} = {value}");
+            }
+        }
+        text
+    }
+}
+
+/// A setting's value, written in TOML.
+#[derive(Clone, Debug)]
+pub struct Value(String);
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Self(format!("{text:?}"))
+    }
+}
+
+impl From<&Path> for Value {
+    fn from(path: &Path) -> Self {
+        Self(format!("{:?}", path.display().to_string()))
+    }
+}
+
+impl From<&PathBuf> for Value {
+    fn from(path: &PathBuf) -> Self {
+        path.as_path().into()
+    }
+}
+
+impl From<i32> for Value {
+    fn from(number: i32) -> Self {
+        Self(number.to_string())
+    }
+}
+
+impl From<&[&str]> for Value {
+    fn from(list: &[&str]) -> Self {
+        Self(format!("{list:?}"))
+    }
+}
+
+impl<const N: usize> From<[&str; N]> for Value {
+    fn from(list: [&str; N]) -> Self {
+        list[..].into()
+    }
+}
+
+/// A running proxy. Dropping it sends SIGTERM and checks that it ends well.
+#[derive(Debug)]
+pub struct Proxy {
+    process: Process,
+    folder: Folder,
+    port: u16,
+}
+
+impl Proxy {
+    /// Starts it on a free port of 127.0.0.1 (unless `settings` say where) and waits until it is
+    /// ready.
+    pub fn start(settings: &Settings) -> Self {
+        let folder = Folder::new("proxy");
+        let port = free_port();
+        let config = folder.write("pilotfish.toml", with_listen(settings, port).to_toml());
+        Self::launch(folder, port, &["--config".as_ref(), config.as_os_str()])
+    }
+
+    /// Starts it with a command line of your own; `{port}` in it becomes a free port's number.
+    pub fn start_with(arguments: &[&str]) -> Self {
+        let port = free_port();
+        let arguments = arguments
+            .iter()
+            .map(|text| text.replace("{port}", &port.to_string()));
+        let arguments: Vec<String> = arguments.collect();
+        let arguments: Vec<&OsStr> = arguments.iter().map(OsStr::new).collect();
+        Self::launch(Folder::new("proxy"), port, &arguments)
+    }
+
+    fn launch(folder: Folder, port: u16, arguments: &[&OsStr]) -> Self {
+        let notify = folder.join("notify");
+        let socket = UnixDatagram::bind(&notify).expect("the folder is writable");
+        let mut command = Command::new(program());
+        command
+            .args(arguments)
+            .env("NOTIFY_SOCKET", &notify)
+            .current_dir(folder.path());
+        let process = Process::start("pilotfish", command, &folder.join("log"));
+        let mut proxy = Self {
+            process,
+            folder,
+            port,
+        };
+        proxy.wait_ready(&socket);
+        proxy
+    }
+
+    /// Waits for what it tells the service manager.
+    fn wait_ready(&mut self, socket: &UnixDatagram) {
+        let pause = Duration::from_millis(50);
+        socket
+            .set_read_timeout(Some(pause))
+            .expect("it is not zero");
+        let start = Instant::now();
+        let mut message = [0; 1024];
+        loop {
+            let length = match socket.recv(&mut message) {
+                Ok(length) => length,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
+                Err(error) => panic!("the notification socket: {error}"),
+            };
+            let text = String::from_utf8_lossy(&message[..length]);
+            if text.lines().any(|line| line == "READY=1") {
+                return;
+            }
+            if let Some(status) = self.process.ended() {
+                panic!(
+                    "the proxy ended at once: {status}\n{}",
+                    self.process.log_tail()
+                );
+            }
+            let log = || self.process.log_tail();
+            assert!(
+                start.elapsed() < STARTS_WITHIN,
+                "the proxy is not ready\n{}",
+                log()
+            );
+        }
+    }
+
+    /// Runs it with a command line that makes it end; how it ended and what it wrote.
+    pub fn run_to_the_end(arguments: &[&str]) -> (ExitStatus, String) {
+        let folder = Folder::new("proxy");
+        let mut command = Command::new(program());
+        command.args(arguments).current_dir(folder.path());
+        let mut process = Process::start("pilotfish", command, &folder.join("log"));
+        let status = process.wait_ended(STOPS_WITHIN);
+        (status, process.log())
+    }
+
+    /// Where clients connect.
+    pub fn tcp(&self) -> SocketAddr {
+        ([127, 0, 0, 1], self.port).into()
+    }
+
+    /// Where clients connect, for a [`RawConn`].
+    pub fn address(&self) -> Address {
+        self.tcp().into()
+    }
+
+    /// Its port.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Connects as `app`.
+    #[track_caller]
+    pub fn connect(&self) -> RawConn {
+        self.connect_as(&Login::app())
+    }
+
+    /// Connects as told.
+    #[track_caller]
+    pub fn connect_as(&self, login: &Login) -> RawConn {
+        match RawConn::connect(&self.address(), login) {
+            Ok(conn) => conn,
+            Err(error) => panic!("no login through the proxy: {error}\n{}", self.log_tail()),
+        }
+    }
+
+    /// Writes new settings and tells it to read them; the log tells what becomes of it.
+    pub fn reload(&self, settings: &Settings) {
+        self.write_settings(&with_listen(settings, self.port).to_toml());
+        self.signal(Signal::HUP);
+    }
+
+    /// Replaces the configuration file.
+    pub fn write_settings(&self, text: &str) {
+        self.folder.write("pilotfish.toml", text);
+    }
+
+    /// Sends a signal.
+    pub fn signal(&self, signal: Signal) {
+        self.process.signal(signal);
+    }
+
+    /// The process.
+    pub fn process(&mut self) -> &mut Process {
+        &mut self.process
+    }
+
+    /// Everything it has logged.
+    pub fn log(&self) -> String {
+        self.process.log()
+    }
+
+    /// The last lines of it.
+    pub fn log_tail(&self) -> String {
+        self.process.log_tail()
+    }
+
+    /// Waits until a line of the log contains all of `words`, and returns it.
+    #[track_caller]
+    pub fn wait_logged(&self, words: &[&str]) -> String {
+        let found = || {
+            let log = self.log();
+            let mut lines = log.lines();
+            lines
+                .find(|line| words.iter().all(|word| line.contains(word)))
+                .map(str::to_owned)
+        };
+        let start = Instant::now();
+        let what = format!("the log has {words:?}");
+        wait::for_some(&what, wait::SOON, || {
+            // Say what there is instead before the wait gives up.
+            if start.elapsed() > wait::SOON - Duration::from_secs(1) {
+                panic!("no line with {words:?}\n{}", self.log_tail());
+            }
+            found()
+        })
+    }
+
+    /// Panics when the program has.
+    pub fn assert_sound(&self) {
+        let log = self.log();
+        let panicked = log.lines().find(|line| line.contains("panicked at"));
+        assert!(
+            panicked.is_none(),
+            "the proxy panicked\n{}",
+            self.log_tail()
+        );
+    }
+
+    /// SIGTERM, and waits for a clean end.
+    pub fn stop(mut self) {
+        self.end();
+    }
+
+    fn end(&mut self) {
+        self.process.signal(Signal::TERM);
+        let status = self.process.wait_ended(STOPS_WITHIN);
+        assert!(
+            status.success(),
+            "the proxy ended with {status}\n{}",
+            self.log_tail()
+        );
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("{}", self.log_tail());
+            return;
+        }
+        if self.process.ended().is_none() {
+            self.end();
+        }
+        self.assert_sound();
+    }
+}
+
+fn with_listen(settings: &Settings, port: u16) -> Settings {
+    if settings.set.iter().any(|(name, _)| name == "listen") {
+        return settings.clone();
+    }
+    let address = format!("127.0.0.1:{port}");
+    settings.clone().set("listen", [address.as_str()])
+}
+
+/// `PILOTFISH_BIN`, or `pilotfish` in the folder above this test's executable.
+fn program() -> PathBuf {
+    if let Some(program) = std::env::var_os("PILOTFISH_BIN") {
+        return program.into();
+    }
+    let test = std::env::current_exe().expect("a process knows its program");
+    let profile = test.parent().and_then(Path::parent);
+    let program = profile
+        .expect("it is in target/PROFILE/deps")
+        .join("pilotfish");
+    let hint = "build it (cargo build) or set PILOTFISH_BIN";
+    assert!(
+        program.exists(),
+        "{} is not there: {hint}",
+        program.display()
+    );
+    program
+}

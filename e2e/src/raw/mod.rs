@@ -1,0 +1,289 @@
+//! A client that speaks the protocol by hand: any capabilities, any bytes, and a transcript of
+//! every packet of every reply. Blocking, small, and independent of the proxy's own codec.
+
+mod login;
+mod reply;
+mod transcript;
+mod transport;
+
+pub use login::{Compress, Login, LoginFailure, TlsChoice, capability};
+pub use reply::{Outcome, Reply, Rows, ServerError, Shape, lenenc};
+pub use transcript::Transcript;
+pub use transport::Address;
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::Shutdown;
+use std::time::Duration;
+
+use transport::Transport;
+
+/// The longest body of one packet.
+pub const PACKET_MAX: usize = 0xFF_FFFF;
+
+/// Command bytes.
+#[allow(missing_docs)] // the protocol's own names
+pub mod command {
+    pub const QUIT: u8 = 0x01;
+    pub const INIT_DB: u8 = 0x02;
+    pub const QUERY: u8 = 0x03;
+    pub const FIELD_LIST: u8 = 0x04;
+    pub const STATISTICS: u8 = 0x09;
+    pub const PROCESS_INFO: u8 = 0x0A;
+    pub const PROCESS_KILL: u8 = 0x0C;
+    pub const DEBUG: u8 = 0x0D;
+    pub const PING: u8 = 0x0E;
+    pub const CHANGE_USER: u8 = 0x11;
+    pub const BINLOG_DUMP: u8 = 0x12;
+    pub const REGISTER_SLAVE: u8 = 0x15;
+    pub const STMT_PREPARE: u8 = 0x16;
+    pub const STMT_EXECUTE: u8 = 0x17;
+    pub const STMT_SEND_LONG_DATA: u8 = 0x18;
+    pub const STMT_CLOSE: u8 = 0x19;
+    pub const STMT_RESET: u8 = 0x1A;
+    pub const SET_OPTION: u8 = 0x1B;
+    pub const STMT_FETCH: u8 = 0x1C;
+    pub const BINLOG_DUMP_GTID: u8 = 0x1E;
+    pub const RESET_CONNECTION: u8 = 0x1F;
+    pub const STMT_BULK_EXECUTE: u8 = 0xFA;
+}
+
+/// One connection.
+#[derive(Debug)]
+pub struct RawConn {
+    transport: Transport,
+    /// What both sides can: the low 32 bits as in the handshake, MariaDB's extended ones above.
+    pub capabilities: u64,
+    /// The server's version text.
+    pub version: String,
+    /// The connection id the greeting named.
+    pub id: u32,
+    /// How the login went, step by step: `switch to …`, `fast`, `full`, `RSA`, `factor 2`, `OK`.
+    pub login_path: Vec<String>,
+    scramble: Vec<u8>,
+    secure: bool,
+    /// Sequence id expected of the next packet, per command whose reply has not been read yet.
+    awaited: VecDeque<u8>,
+    sequence: u8,
+    transcript: Transcript,
+}
+
+impl RawConn {
+    /// Connects and logs in.
+    pub fn connect(address: &Address, login: &Login) -> Result<Self, LoginFailure> {
+        login::log_in(Transport::connect(address)?, login)
+    }
+
+    /// Sends one command, as its packets; its reply is read later.
+    pub fn send(&mut self, payload: &[u8]) {
+        self.try_send(payload).expect("a command can be sent");
+    }
+
+    /// Like [`Self::send`], where the connection may be gone.
+    pub fn try_send(&mut self, payload: &[u8]) -> io::Result<()> {
+        self.transcript.sent(payload);
+        self.transport.start_command();
+        let next = self.write_payload(0, payload)?;
+        self.awaited.push_back(next);
+        Ok(())
+    }
+
+    /// Sends a command that has no reply.
+    pub fn send_silent(&mut self, payload: &[u8]) {
+        self.send(payload);
+        self.awaited.pop_back();
+    }
+
+    /// Sends a packet that continues the exchange (a chunk of a local file; empty ends it).
+    pub fn send_on(&mut self, payload: &[u8]) {
+        self.sequence = self
+            .write_payload(self.sequence, payload)
+            .expect("a packet can be sent");
+        self.awaited.clear();
+        self.awaited.push_back(self.sequence);
+    }
+
+    /// Writes bytes as they are, no header added.
+    pub fn write_bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.transport.write(bytes)
+    }
+
+    /// Reads one packet's body, whatever it is; the transcript gets it.
+    pub fn packet(&mut self) -> io::Result<Vec<u8>> {
+        if let Some(sequence) = self.awaited.pop_front() {
+            self.sequence = sequence;
+        }
+        self.next_packet()
+    }
+
+    /// Reads one payload: packets up to one that is not full.
+    pub fn payload(&mut self) -> io::Result<Vec<u8>> {
+        let mut payload = self.packet()?;
+        let mut last = payload.len();
+        while last == PACKET_MAX {
+            let more = self.next_packet()?;
+            last = more.len();
+            payload.extend(more);
+        }
+        Ok(payload)
+    }
+
+    /// Reads a whole reply.
+    pub fn reply(&mut self, shape: Shape) -> Reply {
+        self.try_reply(shape)
+            .unwrap_or_else(|error| panic!("the reply broke off: {error}\n{}", self.transcript))
+    }
+
+    /// Reads a whole reply, where the connection may break.
+    pub fn try_reply(&mut self, shape: Shape) -> io::Result<Reply> {
+        let result = reply::read(self, shape);
+        if result.is_err() {
+            self.transcript.closed();
+        }
+        result
+    }
+
+    /// A statement over the text protocol, with its whole reply.
+    pub fn query(&mut self, sql: &str) -> Reply {
+        self.command(command::QUERY, sql.as_bytes())
+    }
+
+    /// Like [`Self::query`], where the connection may break.
+    pub fn try_query(&mut self, sql: &str) -> io::Result<Reply> {
+        self.send_query(sql)?;
+        self.try_reply(Shape::Results)
+    }
+
+    /// A statement that must succeed.
+    #[track_caller]
+    pub fn run(&mut self, sql: &str) -> Reply {
+        let reply = self.query(sql);
+        if let Some(error) = reply.error() {
+            panic!("{sql}: {error}");
+        }
+        reply
+    }
+
+    /// A statement's single value, as text.
+    #[track_caller]
+    pub fn value(&mut self, sql: &str) -> String {
+        self.run(sql).text(0, 0).unwrap_or_default()
+    }
+
+    /// Sends a statement; its reply is read later.
+    pub fn send_query(&mut self, sql: &str) -> io::Result<()> {
+        let mut payload = vec![command::QUERY];
+        if self.can(capability::QUERY_ATTRIBUTES) {
+            payload.extend([0, 1]);
+        }
+        payload.extend(sql.as_bytes());
+        self.try_send(&payload)
+    }
+
+    /// A command with its argument, and its reply in the usual shape (OK, ERR or results).
+    pub fn command(&mut self, byte: u8, argument: &[u8]) -> Reply {
+        let mut payload = vec![byte];
+        if byte == command::QUERY && self.can(capability::QUERY_ATTRIBUTES) {
+            payload.extend([0, 1]);
+        }
+        payload.extend(argument);
+        self.send(&payload);
+        self.reply(Shape::Results)
+    }
+
+    /// COM_STMT_PREPARE.
+    pub fn prepare(&mut self, sql: &str) -> Reply {
+        let mut payload = vec![command::STMT_PREPARE];
+        payload.extend(sql.as_bytes());
+        self.send(&payload);
+        self.reply(Shape::Prepared)
+    }
+
+    /// COM_CHANGE_USER, its auth switch answered.
+    pub fn change_user(&mut self, login: &Login) -> Result<(), LoginFailure> {
+        login::change_user(self, login)
+    }
+
+    /// True when both sides have the capability.
+    pub fn can(&self, capability: u64) -> bool {
+        self.capabilities & capability == capability
+    }
+
+    /// Does something without a trace in the transcript (for replies that differ by nature).
+    pub fn unrecorded<T>(&mut self, act: impl FnOnce(&mut Self) -> T) -> T {
+        let kept = std::mem::take(&mut self.transcript);
+        let result = act(self);
+        self.transcript = kept;
+        result
+    }
+
+    /// Everything sent and received since the login, or since this was last asked.
+    pub fn transcript(&mut self) -> Transcript {
+        std::mem::take(&mut self.transcript)
+    }
+
+    /// True when the server has closed the connection (waits for it, bounded).
+    pub fn is_closed_by_server(&mut self) -> bool {
+        match self.transport.read(&mut [0; 1]) {
+            Ok(0) => true,
+            Err(error) => !matches!(
+                error.kind(),
+                io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
+            ),
+            Ok(_) => false,
+        }
+    }
+
+    /// Waits this long for the server's bytes (30 s unless told).
+    pub fn patience(&mut self, limit: Duration) {
+        self.transport.patience(limit);
+    }
+
+    /// Closes one or both directions of the socket under everything.
+    pub fn shut_down(&mut self, how: Shutdown) {
+        self.transport.shut_down(how);
+    }
+
+    /// COM_QUIT, and waits until the server has closed.
+    pub fn quit(mut self) {
+        self.send_silent(&[command::QUIT]);
+        assert!(self.is_closed_by_server(), "COM_QUIT closes the connection");
+    }
+
+    fn next_packet(&mut self) -> io::Result<Vec<u8>> {
+        let mut header = [0; 4];
+        self.transport.read_exact(&mut header)?;
+        let length =
+            usize::from(header[0]) | usize::from(header[1]) << 8 | usize::from(header[2]) << 16;
+        let mut body = vec![0; length];
+        self.transport.read_exact(&mut body)?;
+        self.transcript.received(header[3], &body);
+        if header[3] != self.sequence {
+            let text = format!("sequence id {}, expected {}", header[3], self.sequence);
+            return Err(io::Error::new(io::ErrorKind::InvalidData, text));
+        }
+        self.sequence = header[3].wrapping_add(1);
+        Ok(body)
+    }
+
+    /// Returns the sequence id after the last packet.
+    fn write_payload(&mut self, mut sequence: u8, payload: &[u8]) -> io::Result<u8> {
+        let mut bytes = Vec::with_capacity(payload.len() + 8);
+        let mut rest = payload;
+        loop {
+            let (body, more) = rest.split_at(rest.len().min(PACKET_MAX));
+            let length = u32::try_from(body.len())
+                .expect("at most 16 MiB")
+                .to_le_bytes();
+            bytes.extend([length[0], length[1], length[2], sequence]);
+            bytes.extend(body);
+            sequence = sequence.wrapping_add(1);
+            rest = more;
+            if body.len() < PACKET_MAX {
+                break;
+            }
+        }
+        self.transport.write(&bytes)?;
+        Ok(sequence)
+    }
+}
