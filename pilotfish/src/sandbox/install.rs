@@ -6,7 +6,6 @@ use std::process::{Command, Stdio};
 
 use super::fault::{During, Fault};
 use super::guide::say;
-use super::server::is_root;
 
 /// Names of the packages over the releases, newest first. They hold the programs alone: unlike
 /// `mariadb-server` they bring no service, so nothing starts on port 3306.
@@ -28,7 +27,7 @@ pub fn install() -> Result<(), Fault> {
             advice(&os_release())
         )));
     }
-    let root = is_root();
+    let root = rustix::process::geteuid().is_root();
     if !root && !runs("sudo") {
         return Err(Fault::new(
             "found no MariaDB or MySQL server, and only root may install one; \

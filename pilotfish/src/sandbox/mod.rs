@@ -180,17 +180,16 @@ fn proxy_config(cluster: &Cluster, listen: SocketAddr) -> Config {
 const TIMEOUT_DRAIN: Duration = Duration::from_secs(2);
 
 fn backend(server: &Server) -> BackendConfig {
+    let address = BackendAddress::Tcp {
+        host: server.address().ip().to_string(),
+        port: server.port,
+    };
+    let role = match server.part() {
+        Part::Primary => Role::Primary,
+        Part::Replica => Role::Replica,
+    };
     BackendConfig {
         name: server.name.clone(),
-        address: BackendAddress::Tcp {
-            host: server.address().ip().to_string(),
-            port: server.port,
-        },
-        role: match server.part() {
-            Part::Primary => Role::Primary,
-            Part::Replica => Role::Replica,
-        },
-        weight: 1,
-        sessions_max: None,
+        ..BackendConfig::new(address, role)
     }
 }

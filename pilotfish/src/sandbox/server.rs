@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mysql_async::{Conn, OptsBuilder};
+use rustix::process::geteuid;
 use tokio::process::{Child, Command};
 use tokio::time::{sleep, timeout};
 
@@ -92,7 +93,7 @@ impl Program {
             path,
             family,
             version,
-            as_root: is_root(),
+            as_root: geteuid().is_root(),
         })
     }
 
@@ -201,14 +202,6 @@ fn read_version(text: &str) -> Result<(Family, String), String> {
             version.split('-').next().unwrap_or(version).to_owned(),
         )),
     }
-}
-
-/// Whether this process may act as root.
-pub fn is_root() -> bool {
-    std::process::Command::new("id")
-        .arg("-u")
-        .output()
-        .is_ok_and(|output| output.stdout.trim_ascii() == b"0")
 }
 
 /// What a server of the sandbox is to the others.
