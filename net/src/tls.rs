@@ -16,11 +16,15 @@ use std::sync::Arc;
 
 use rustls::crypto::CryptoProvider;
 use rustls::{AlertDescription, CertificateError, CommonState, ProtocolVersion};
+use tokio::io::AsyncWriteExt;
 
 pub use client::{ClientTls, ClientTlsSettings, Verification};
 pub use files::Identity;
+pub use rustls_pki_types::ServerName;
 pub use server::{ClientCertificates, ServerTls, ServerTlsSettings};
 pub use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
+
+use crate::socket::Socket;
 
 /// Why no TLS configuration could be made. Each names its file.
 #[derive(Debug, thiserror::Error)]
@@ -106,6 +110,59 @@ impl fmt::Display for Facts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.version, self.cipher)
     }
+}
+
+/// Answers a client's handshake. `read_ahead` are bytes of it that came with the request for TLS
+/// and were read with it. The caller bounds the time.
+///
+/// # Errors
+/// The socket's or rustls'; [`explain`] words it.
+pub async fn accept(
+    acceptor: &TlsAcceptor,
+    socket: Socket,
+    read_ahead: &[u8],
+) -> io::Result<TlsStream<Socket>> {
+    let mut alert = Vec::new();
+    let mut fault = None;
+    // On the heap: a session's task should not carry a handshake's state for life.
+    let mut handshake = Box::pin(acceptor.accept_with(socket, |connection| {
+        let mut unread = read_ahead;
+        while !unread.is_empty() && fault.is_none() {
+            let taken = connection.read_tls(&mut unread);
+            let processed = taken.and_then(|_| {
+                let state = connection.process_new_packets();
+                state.map_err(|fault| io::Error::new(io::ErrorKind::InvalidData, fault))
+            });
+            fault = processed.err();
+        }
+        if fault.is_some() {
+            // Into memory, which does not fail.
+            let _ = connection.write_tls(&mut alert);
+        }
+    }));
+    match fault {
+        None => Ok(TlsStream::Server(handshake.await?)),
+        Some(fault) => {
+            if let Some(socket) = handshake.get_mut() {
+                // The alert is a courtesy; the fault is what counts.
+                let _ = socket.write_all(&alert).await;
+            }
+            Err(fault)
+        }
+    }
+}
+
+/// Greets a backend that has agreed to TLS. The caller bounds the time.
+///
+/// # Errors
+/// The socket's or rustls'; [`explain`] words it.
+pub async fn connect(
+    connector: &TlsConnector,
+    name: ServerName<'static>,
+    socket: Socket,
+) -> io::Result<TlsStream<Socket>> {
+    let handshake = Box::pin(connector.connect(name, socket));
+    Ok(TlsStream::Client(handshake.await?))
 }
 
 /// Says in an administrator's words why a handshake or a TLS connection failed.

@@ -10,7 +10,7 @@
 mod scratch;
 
 use crate::Malformed;
-use scratch::Inflater;
+use scratch::{Inflater, Step};
 
 /// Length of a frame's header.
 pub const FRAME_HEADER_BYTES: usize = 7;
@@ -243,6 +243,7 @@ struct Packed {
     ended: bool,
 }
 
+const CONTENT: Malformed = Malformed::Invalid("compressed frame's content");
 const LENGTHS: Malformed = Malformed::Invalid("compressed frame's lengths");
 
 impl Packed {
@@ -271,7 +272,8 @@ impl Packed {
             return Ok(Progress::default());
         }
         let step = self.inflater.step(input, room);
-        let step = step.ok_or(Malformed::Invalid("compressed frame's content"))?;
+        let moved = |step: &Step| step.consumed > 0 || step.produced > 0 || input.is_empty();
+        let step = step.filter(moved).ok_or(CONTENT)?;
         self.input_left -= step.consumed;
         self.output_left = self.output_left.checked_sub(step.produced).ok_or(LENGTHS)?;
         self.may_hold = step.produced == room.len();
