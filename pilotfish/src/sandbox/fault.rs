@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 
 /// Lines of a log that are shown with a fault.
-const LOG_LINES: usize = 20;
+const LOG_LINES: usize = 40;
 
 /// Something that ended the sandbox or kept it from starting.
 #[derive(Debug)]

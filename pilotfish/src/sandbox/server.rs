@@ -97,13 +97,14 @@ impl Program {
         })
     }
 
-    /// Fills `data` with a fresh set of system tables; root has no password there.
-    async fn initialise(&self, data: &Path, log: &Path) -> Result<(), Fault> {
+    /// Fills `data` with a fresh set of system tables; root has no password there. `scratch` must
+    /// be this server's own: a server that starts removes what others keep in a shared one.
+    async fn initialise(&self, data: &Path, scratch: &Path, log: &Path) -> Result<(), Fault> {
         let mut command = match self.family {
             Family::MariaDb => self.install_db()?,
             Family::MySql => self.command("--initialize-insecure"),
         };
-        command.arg(format!("--datadir={}", data.display()));
+        command.args([flag("datadir", data), flag("tmpdir", scratch)]);
         let status = to_log(&mut command, log)
             .during("open a log")?
             .status()
@@ -263,7 +264,9 @@ impl Server {
     /// # Errors
     /// When the server's own program fails; its log is shown.
     pub async fn initialise(&self) -> Result<(), Fault> {
-        self.program.initialise(&self.data(), &self.log()).await
+        self.program
+            .initialise(&self.data(), &self.scratch(), &self.log())
+            .await
     }
 
     /// Takes over the data of a server that has not been started yet.
@@ -395,13 +398,18 @@ impl Server {
     fn data(&self) -> PathBuf {
         self.folder.join("data")
     }
+
+    /// Temporary tables, and the one folder that statements may read and write files in.
+    fn scratch(&self) -> PathBuf {
+        self.folder.join("tmp")
+    }
     /// Every option but the data folder: small, private, replicating, quick rather than durable.
     fn flags(&self) -> Vec<String> {
         let mut flags = vec![
             flag("socket", &self.socket()),
             flag("pid-file", &self.pid_file()),
-            flag("tmpdir", &self.folder.join("tmp")),
-            flag("secure-file-priv", &self.folder.join("tmp")),
+            flag("tmpdir", &self.scratch()),
+            flag("secure-file-priv", &self.scratch()),
             format!("--port={}", self.port),
             format!("--server-id={}", self.id),
         ];
