@@ -142,6 +142,8 @@ impl Program {
             command.arg(format!("--basedir={}", root.display()));
         }
         command.args([
+            // Accounts are by address: the host's own name need not be known.
+            "--force",
             "--auth-root-authentication-method=normal",
             "--skip-test-db",
             "--skip-name-resolve",
