@@ -1,5 +1,6 @@
-//! The typed configuration, as the rest of the house sees it: whole, checked, with every default
-//! filled in.
+//! Every setting, defined once: its name, type, default, range, when a change applies, and the text
+//! of help and manual (the doc comments). The structs are what the rest of the house works with:
+//! whole, checked, with every default filled in.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -7,415 +8,415 @@ use std::time::Duration;
 
 pub use ipnet::IpNet;
 
-use crate::{BackendAddress, ListenAddress, Secret, address::LISTEN_PORT};
+use crate::address::{BACKEND_PORT, LISTEN_PORT};
+use crate::define::{choices, settings};
+use crate::{BackendAddress, ListenAddress, Secret, Traits};
 
-/// Everything that can be set.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Config {
-    /// Where clients connect.
-    pub listen: Vec<ListenAddress>,
-    /// Worker threads; never 0 here.
-    pub workers: usize,
-    /// File that holds the process id while the proxy runs.
-    pub pid_file: Option<PathBuf>,
-    /// User to become once the listeners are bound; needs root.
-    pub user: Option<String>,
-    /// Limit of open files to ask the system for; none: the highest it allows.
-    pub open_files_max: Option<u64>,
-    /// How long running statements may take at shutdown before their sessions are closed.
-    pub timeout_drain: Duration,
-    /// The servers behind the proxy; at least one, names and addresses unique.
-    pub backends: Vec<BackendConfig>,
+/// Milliseconds, for the ranges of durations.
+const MS: u64 = 1;
+const SECOND: u64 = 1000 * MS;
+const MINUTE: u64 = 60 * SECOND;
+const HOUR: u64 = 60 * MINUTE;
+const DAY: u64 = 24 * HOUR;
+
+settings! {
+    /// Settings of the whole proxy. In the file they stand above the first table.
+    pub struct Config in Config [], "The proxy" {
+        /// Where clients connect: IPv4 and IPv6 addresses with their ports, and paths of Unix
+        /// sockets. `":4040"` is that port on all IPv4 addresses.
+        listen: Vec<ListenAddress> = vec![ListenAddress::Tcp(SocketAddr::new(
+            Ipv4Addr::UNSPECIFIED.into(),
+            LISTEN_PORT,
+        ))], Traits::RESTART;
+
+        /// Worker threads. Each owns its sessions.
+        workers: usize = cores(),
+            Traits::RESTART.within(1, 1024).nothing("one for each core").default_text("0");
+
+        /// File that holds the process id while the proxy runs.
+        pid_file: Option<PathBuf> = None, Traits::RESTART;
+
+        /// User to become once the listeners are bound. Needs root at start.
+        user: Option<String> = None, Traits::RESTART;
+
+        /// Limit of open files to ask the system for. A session needs two.
+        open_files_max: Option<u32> = None,
+            Traits::RESTART.within(64, 1 << 30).nothing("as many as the system allows");
+
+        /// How long running statements may take at shutdown before their sessions are closed.
+        timeout_drain: Duration = Duration::from_secs(30),
+            Traits::RELOAD.within(MS, DAY).nothing("close at once");
+    }
+    sections as SECTIONS {
+        /// Which backend a new session gets.
+        balance: BalanceConfig,
+        /// How backends are connected to and watched.
+        health: HealthConfig,
+        /// What the proxy puts up with.
+        limits: LimitsConfig,
+        /// TLS towards clients.
+        client_tls: ClientTlsConfig,
+        /// TLS towards backends.
+        backend_tls: BackendTlsConfig,
+        /// Compression, each side on its own.
+        compression: CompressionConfig,
+        /// The PROXY protocol, in and out.
+        proxy_protocol: ProxyProtocolConfig,
+        /// What is logged, how and where.
+        log: LogConfig,
+    }
+    lists {
+        /// The servers behind the proxy; at least one, names and addresses unique.
+        backends: Vec<BackendConfig>,
+    }
+}
+
+settings! {
+    /// The servers behind the proxy, one `[[backend]]` table for each. `--backend` and
+    /// `--read-only-backend` on the command line replace all that the file has.
+    pub struct BackendConfig in BackendConfig [], "Backends" {
+        /// What logs and errors call it.
+        name: String = String::new(), Traits::RELOAD.default_text("the address");
+
+        /// Where it is: a name or IP address with its port (3306 unless given), or the path of a
+        /// Unix socket.
+        address: BackendAddress = BackendAddress::Tcp {
+            host: Ipv4Addr::LOCALHOST.to_string(),
+            port: BACKEND_PORT,
+        }, Traits::RELOAD.required();
+
+        /// What it is among the servers that replicate one another.
+        role: Role = Role::Primary, Traits::RELOAD;
+
+        /// Its share of new sessions under `balance.policy = "weighted"`, relative to the others'.
+        weight: u32 = 1, Traits::RELOAD.within(1, 1_000_000);
+
+        /// Sessions it may carry at the same time.
+        sessions_max: Option<u32> = None, Traits::RELOAD
+            .within(1, 1_000_000)
+            .nothing("`limits.backend_sessions_max` holds");
+    }
+}
+
+choices! {
+    /// What a server is among those that replicate one another.
+    pub enum Role {
+        /// Takes writes.
+        Primary = "primary" also "rw" | "master",
+        /// Follows a primary; `--read-only-backend`.
+        Replica = "replica" also "ro" | "slave" | "read_only",
+    }
+}
+
+settings! {
     /// Which backend a new session gets.
-    pub balance: BalanceConfig,
-    /// TLS towards clients.
-    pub client_tls: ClientTlsConfig,
-    /// TLS towards backends.
-    pub backend_tls: BackendTlsConfig,
-    /// Compression, each side on its own.
-    pub compression: CompressionConfig,
-    /// The PROXY protocol, in and out.
-    pub proxy_protocol: ProxyProtocolConfig,
+    pub struct BalanceConfig in Config [balance], "Balance" {
+        /// How one is picked among those that are up.
+        policy: BalancePolicy = BalancePolicy::FewestSessions, Traits::RELOAD;
+
+        /// Which roles new sessions are given to. A session then stays with its backend, so
+        /// `"any"` is for applications that only read, or do not mind an error when they write.
+        replicas: ReplicaUse = ReplicaUse::Primary, Traits::RELOAD;
+
+        /// Time in which the share of a backend that came back grows from nothing to full.
+        slow_start: Duration = Duration::from_secs(10),
+            Traits::RELOAD.within(MS, HOUR).nothing("full at once");
+
+        /// How long a client waits when no backend is available before it gets an error.
+        timeout_backend_wait: Duration = Duration::ZERO,
+            Traits::RELOAD.within(MS, HOUR).nothing("it gets the error at once");
+    }
+}
+
+choices! {
+    /// How a backend is picked.
+    pub enum BalancePolicy {
+        /// The one with the fewest sessions, MySQL Proxy's "shortest queue first".
+        FewestSessions = "fewest_sessions",
+        /// One after the other.
+        RoundRobin = "round_robin",
+        /// The one with the fewest sessions for its weight.
+        Weighted = "weighted",
+        /// The one with fewer sessions of two picked at random.
+        RandomOfTwo = "random_of_two",
+        /// The first of the list that is up; the others stand by.
+        Ordered = "ordered",
+    }
+}
+
+choices! {
+    /// Which roles a session may be given to.
+    pub enum ReplicaUse {
+        /// Primaries only.
+        Primary = "primary",
+        /// Primaries and replicas alike.
+        Any = "any",
+        /// Replicas only.
+        Replica = "replica",
+    }
+}
+
+settings! {
+    /// How backends are connected to, and how the proxy learns that they are down, up again or
+    /// elsewhere.
+    pub struct HealthConfig in Config [health], "Health" {
+        /// Time for connecting and for the server's greeting. A backend that needs longer counts
+        /// as down.
+        timeout_connect: Duration = Duration::from_secs(2), Traits::RELOAD.within(10 * MS, 5 * MINUTE);
+
+        /// Time between two probes of a backend that is down, at first; it doubles while probes
+        /// fail.
+        probe_interval: Duration = Duration::from_secs(1), Traits::RELOAD.within(50 * MS, HOUR);
+
+        /// The longest that the time between two probes grows to.
+        probe_interval_max: Duration = Duration::from_secs(30), Traits::RELOAD.within(50 * MS, DAY);
+
+        /// Time between two look-ups of a backend's name.
+        resolve_interval: Duration = Duration::from_secs(30),
+            Traits::RELOAD.within(SECOND, DAY).nothing("looked up once, at start");
+
+        /// Account with which the proxy looks at backends that are up; it needs no privilege.
+        /// Without one a backend counts as up until a connection to it fails.
+        monitor_user: Option<String> = None, Traits::RELOAD;
+
+        /// Password of `monitor_user`. `"file:PATH"` reads it from a file, `"env:NAME"` from the
+        /// environment. It is never shown.
+        monitor_password: Option<Secret> = None, Traits::RELOAD;
+
+        /// Time between two looks at a backend that is up, when there is a `monitor_user`.
+        monitor_interval: Duration = Duration::from_secs(5), Traits::RELOAD.within(100 * MS, HOUR);
+    }
+}
+
+settings! {
     /// What the proxy puts up with.
-    pub limits: LimitsConfig,
-    /// How backends are connected to and watched.
-    pub health: HealthConfig,
-    /// What is logged, how and where.
-    pub log: LogConfig,
+    pub struct LimitsConfig in Config [limits], "Limits" {
+        /// Sessions in all, over all workers.
+        sessions_max: usize = 20_000, Traits::RELOAD.within(1, 10_000_000);
+
+        /// Sessions on each backend that sets no `sessions_max` of its own.
+        backend_sessions_max: Option<u32> = None,
+            Traits::RELOAD.within(1, 1_000_000).nothing("no limit");
+
+        /// What a client over one of these two limits gets.
+        over_limit: OverLimit = OverLimit::Refuse, Traits::RELOAD;
+
+        /// How long a client waits under `over_limit = "wait"` before it gets error 1040.
+        timeout_over_limit: Duration = Duration::from_secs(10), Traits::RELOAD.within(MS, HOUR);
+
+        /// Time from a client's connect to the end of its login.
+        timeout_login: Duration = Duration::from_secs(10), Traits::RELOAD.within(100 * MS, HOUR);
+
+        /// Time a session may be idle before it is closed.
+        timeout_idle: Duration = Duration::ZERO,
+            Traits::RELOAD.within(SECOND, 365 * DAY).nothing("never, the server's wait_timeout decides");
+
+        /// Largest payload a client may send, in bytes.
+        packet_bytes_max: u64 = 1 << 30, Traits::RELOAD.within(1 << 10, 1 << 40);
+    }
 }
 
-/// One server behind the proxy.
-#[derive(Clone, Debug, PartialEq)]
-pub struct BackendConfig {
-    /// What logs and errors call it; the address unless given.
-    pub name: String,
-    /// Where it is.
-    pub address: BackendAddress,
-    /// What it is among the servers that replicate one another.
-    pub role: Role,
-    /// Its share of new sessions under [`BalancePolicy::Weighted`]; 0: none while another is up.
-    pub weight: u32,
-    /// Sessions it may carry; none: `limits.backend_sessions_max` holds.
-    pub sessions_max: Option<u32>,
-}
-
-/// What a server is among those that replicate one another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Role {
-    /// Takes writes.
-    Primary,
-    /// Follows a primary.
-    Replica,
-}
-
-/// Which backend a new session gets.
-#[derive(Clone, Debug, PartialEq)]
-pub struct BalanceConfig {
-    /// The rule.
-    pub policy: BalancePolicy,
-    /// Which roles new transparent sessions may use.
-    pub replicas: ReplicaUse,
-    /// Time in which a returning backend's share grows from nothing to full; 0: at once.
-    pub slow_start: Duration,
-    /// How long a client waits for a backend when none is available; 0: it hears so at once.
-    pub timeout_backend_wait: Duration,
-}
-
-/// How a backend is picked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BalancePolicy {
-    /// The one with the fewest sessions.
-    FewestSessions,
-    /// One after the other.
-    RoundRobin,
-    /// By sessions in proportion to weights.
-    Weighted,
-    /// The less loaded of two picked at random.
-    RandomOfTwo,
-    /// The first of the list that is up.
-    Ordered,
-}
-
-/// Which roles a transparent session may be given to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReplicaUse {
-    /// Primaries only.
-    Primary,
-    /// Primaries and replicas alike.
-    Any,
-    /// Replicas only.
-    Replica,
-}
-
-/// TLS towards clients.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ClientTlsConfig {
-    /// Whether clients can, or must, use TLS.
-    pub mode: ClientTlsMode,
-    /// PEM file with the certificate chain; none: one is made at start.
-    pub certificate: Option<PathBuf>,
-    /// PEM file with its key.
-    pub key: Option<PathBuf>,
-    /// PEM file with the authorities that sign client certificates.
-    pub ca: Option<PathBuf>,
-    /// Whether clients can, or must, show a certificate.
-    pub client_certificate: ClientCertificate,
-}
-
-/// Whether clients can, or must, use TLS.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ClientTlsMode {
-    /// Not offered.
-    Off,
-    /// Offered.
-    Optional,
-    /// A client without it is refused.
-    Required,
-}
-
-/// Whether clients can, or must, show a certificate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ClientCertificate {
-    /// None is asked for.
-    NotAsked,
-    /// Checked when the client has one.
-    Optional,
-    /// A client without one is refused.
-    Required,
-}
-
-/// TLS towards backends.
-#[derive(Clone, Debug, PartialEq)]
-pub struct BackendTlsConfig {
-    /// Whether backends are spoken to over TLS, and how far they are trusted.
-    pub mode: BackendTlsMode,
-    /// PEM file with the authorities that sign the backends' certificates.
-    pub ca: Option<PathBuf>,
-    /// PEM file with the certificate shown to backends.
-    pub certificate: Option<PathBuf>,
-    /// PEM file with its key.
-    pub key: Option<PathBuf>,
-}
-
-/// Whether backends are spoken to over TLS, and how far they are trusted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BackendTlsMode {
-    /// Never.
-    Off,
-    /// When the backend offers it, whatever its certificate.
-    Preferred,
-    /// Always, whatever its certificate.
-    Required,
-    /// Always, with a certificate signed by `ca`.
-    VerifyCa,
-    /// Always, with a certificate signed by `ca` for the backend's host name.
-    VerifyIdentity,
-}
-
-/// Compression, each side on its own.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CompressionConfig {
-    /// What clients are offered.
-    pub client: Vec<CompressionAlgorithm>,
-    /// What is asked of backends.
-    pub backend: BackendCompression,
-    /// Level of zstd, 1 to 22.
-    pub zstd_level: u8,
-}
-
-/// A compression of the protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum CompressionAlgorithm {
-    /// CLIENT_COMPRESS.
-    Zlib,
-    /// CLIENT_ZSTD_COMPRESSION_ALGORITHM.
-    Zstd,
-}
-
-/// What is asked of backends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BackendCompression {
-    /// Nothing.
-    Off,
-    /// zlib, where the backend offers it.
-    Zlib,
-    /// zstd, where the backend offers it.
-    Zstd,
-}
-
-/// The PROXY protocol, in and out.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ProxyProtocolConfig {
-    /// Networks whose connections begin with a PROXY header (v1 or v2).
-    pub trusted_networks: Vec<IpNet>,
-    /// What backend connections begin with.
-    pub send: ProxyProtocolSend,
-}
-
-/// What backend connections begin with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ProxyProtocolSend {
-    /// No header.
-    Off,
-    /// A version 2 header with the client's address.
-    V2,
-}
-
-/// What the proxy puts up with.
-#[derive(Clone, Debug, PartialEq)]
-pub struct LimitsConfig {
-    /// Sessions in all, over all workers.
-    pub sessions_max: usize,
-    /// Sessions on one backend that sets no own limit; none: no limit.
-    pub backend_sessions_max: Option<u32>,
+choices! {
     /// What a client over a limit gets.
-    pub over_limit: OverLimit,
-    /// How long a client over a limit waits under [`OverLimit::Wait`].
-    pub timeout_over_limit: Duration,
-    /// Time from accepting a client to the end of its login.
-    pub timeout_login: Duration,
-    /// Time a session may be idle; 0: for ever, the server's `wait_timeout` decides.
-    pub timeout_idle: Duration,
-    /// Largest payload a client may send, in bytes.
-    pub packet_bytes_max: u64,
+    pub enum OverLimit {
+        /// Error 1040 "Too many connections" at once.
+        Refuse = "refuse",
+        /// It waits for a place, `timeout_over_limit` at most.
+        Wait = "wait",
+    }
 }
 
-/// What a client over a limit gets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OverLimit {
-    /// Error 1040 at once.
-    Refuse,
-    /// It waits for a place, `timeout_over_limit` at most.
-    Wait,
+settings! {
+    /// TLS towards clients. Certificate files are read again when they change.
+    pub struct ClientTlsConfig in Config [client_tls], "TLS towards clients" {
+        /// Whether clients can, or must, use TLS.
+        mode: ClientTlsMode = ClientTlsMode::Optional, Traits::RELOAD;
+
+        /// PEM file with the certificate and those that lead to its authority. Without one a
+        /// self-signed certificate is made at start.
+        certificate: Option<PathBuf> = None, Traits::RELOAD;
+
+        /// PEM file with the certificate's private key.
+        key: Option<PathBuf> = None, Traits::RELOAD;
+
+        /// PEM file with the authorities that sign client certificates.
+        ca: Option<PathBuf> = None, Traits::RELOAD;
+
+        /// Whether clients can, or must, show a certificate signed by one of `ca`.
+        client_certificate: ClientCertificate = ClientCertificate::NotAsked, Traits::RELOAD;
+    }
 }
 
-/// How backends are connected to and watched.
-#[derive(Clone, Debug, PartialEq)]
-pub struct HealthConfig {
-    /// Time for a TCP connect and the server's greeting.
-    pub timeout_connect: Duration,
-    /// Time between two probes of a backend that is down, at first.
-    pub probe_interval: Duration,
-    /// The longest that time grows to while probes fail.
-    pub probe_interval_max: Duration,
-    /// Time between two look-ups of a backend's name; 0: once, at start.
-    pub resolve_interval: Duration,
-    /// Account for looking at backends that are up; none: only their connections are watched.
-    pub monitor_user: Option<String>,
-    /// Its password.
-    pub monitor_password: Option<Secret>,
-    /// Time between two looks at a backend that is up, with a monitor account.
-    pub monitor_interval: Duration,
+choices! {
+    /// Whether clients can, or must, use TLS.
+    pub enum ClientTlsMode {
+        /// Not offered.
+        Off = "off" also "disabled",
+        /// Offered.
+        Optional = "optional" also "preferred",
+        /// A client without it is refused.
+        Required = "required",
+    }
 }
 
-/// What is logged, how and where.
-#[derive(Clone, Debug, PartialEq)]
-pub struct LogConfig {
-    /// The least important lines that are written.
-    pub level: LogLevel,
-    /// How a line looks.
-    pub format: LogFormat,
-    /// File to append to; none: standard error.
-    pub file: Option<PathBuf>,
+choices! {
+    /// Whether clients can, or must, show a certificate.
+    pub enum ClientCertificate {
+        /// None is asked for.
+        NotAsked = "not_asked",
+        /// One is checked when the client has it.
+        Optional = "optional",
+        /// A client without one is refused.
+        Required = "required",
+    }
 }
 
-/// How important a log line is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum LogLevel {
-    /// Something failed for a client or the proxy.
-    Error,
-    /// Something will fail unless somebody looks.
-    Warning,
-    /// What an operator wants to know.
-    Info,
-    /// What a developer wants to know.
-    Debug,
-    /// Everything.
-    Trace,
+settings! {
+    /// TLS towards backends. Certificate files are read again when they change.
+    pub struct BackendTlsConfig in Config [backend_tls], "TLS towards backends" {
+        /// Whether backends are spoken to over TLS, and how far they are trusted. MySQL's names
+        /// (`VERIFY_CA`) are read as well.
+        mode: BackendTlsMode = BackendTlsMode::Off, Traits::RELOAD;
+
+        /// PEM file with the authorities that sign the backends' certificates.
+        ca: Option<PathBuf> = None, Traits::RELOAD;
+
+        /// PEM file with a certificate to show to backends that ask for one.
+        certificate: Option<PathBuf> = None, Traits::RELOAD;
+
+        /// PEM file with that certificate's private key.
+        key: Option<PathBuf> = None, Traits::RELOAD;
+    }
 }
 
-/// How a log line looks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LogFormat {
-    /// For people.
-    Text,
-    /// One JSON object a line.
-    Json,
+choices! {
+    /// Whether backends are spoken to over TLS, and how far they are trusted.
+    pub enum BackendTlsMode {
+        /// Never.
+        Off = "off" also "disabled",
+        /// Where the backend offers it, whatever its certificate.
+        Preferred = "preferred",
+        /// Always, whatever the certificate.
+        Required = "required",
+        /// Always, with a certificate signed by one of `ca`.
+        VerifyCa = "verify_ca",
+        /// Always, with a certificate signed by one of `ca` for the name in the backend's address.
+        VerifyIdentity = "verify_identity",
+    }
 }
 
-impl Default for Config {
-    /// Every setting at its default, no backend.
-    fn default() -> Self {
+settings! {
+    /// Compression of the protocol, for each side on its own.
+    pub struct CompressionConfig in Config [compression], "Compression" {
+        /// What clients are offered; they decide. An empty list offers nothing.
+        client: Vec<CompressionAlgorithm> =
+            vec![CompressionAlgorithm::Zlib, CompressionAlgorithm::Zstd], Traits::RELOAD;
+
+        /// What is asked of backends that offer it.
+        backend: BackendCompression = BackendCompression::Off, Traits::RELOAD;
+
+        /// Level of zstd on the backends' side; clients choose their own.
+        zstd_level: u8 = 3, Traits::RELOAD.within(1, 22);
+    }
+}
+
+choices! {
+    /// A compression of the protocol.
+    pub enum CompressionAlgorithm {
+        /// zlib, known to all clients.
+        Zlib = "zlib",
+        /// zstd, known to MySQL's clients from 8.0.18.
+        Zstd = "zstd",
+    }
+}
+
+choices! {
+    /// What is asked of backends.
+    pub enum BackendCompression {
+        /// No compression.
+        Off = "off",
+        /// zlib.
+        Zlib = "zlib",
+        /// zstd; MySQL from 8.0.18, not MariaDB.
+        Zstd = "zstd",
+    }
+}
+
+settings! {
+    /// The PROXY protocol, with which one proxy tells the next where a client really is.
+    pub struct ProxyProtocolConfig in Config [proxy_protocol], "PROXY protocol" {
+        /// Networks whose connections begin with a PROXY header (version 1 or 2). A header from
+        /// elsewhere is not believed.
+        trusted_networks: Vec<IpNet> = Vec::new(), Traits::RELOAD;
+
+        /// What connections to backends begin with. MariaDB wants `proxy_protocol_networks` set.
+        send: ProxyProtocolSend = ProxyProtocolSend::Off, Traits::RELOAD;
+    }
+}
+
+choices! {
+    /// What connections to backends begin with.
+    pub enum ProxyProtocolSend {
+        /// No header.
+        Off = "off",
+        /// A header of version 2 with the client's address.
+        V2 = "v2",
+    }
+}
+
+settings! {
+    /// What is logged, how and where.
+    pub struct LogConfig in Config [log], "Log" {
+        /// The least important lines that are written. MySQL Proxy's names are read as well.
+        level: LogLevel = LogLevel::Info, Traits::RELOAD;
+
+        /// How a line looks.
+        format: LogFormat = LogFormat::Text, Traits::RESTART;
+
+        /// File to append to; standard error unless given. A reload opens it again.
+        file: Option<PathBuf> = None, Traits::RESTART;
+    }
+}
+
+choices! {
+    /// How important a log line is, the most important first.
+    pub enum LogLevel {
+        /// Something failed for a client or the proxy.
+        Error = "error" also "critical",
+        /// Something will fail unless somebody looks.
+        Warning = "warning" also "warn",
+        /// What an operator wants to know.
+        Info = "info" also "message",
+        /// What a developer wants to know.
+        Debug = "debug",
+        /// Everything.
+        Trace = "trace",
+    }
+}
+
+choices! {
+    /// How a log line looks.
+    pub enum LogFormat {
+        /// For people.
+        Text = "text",
+        /// One JSON object a line.
+        Json = "json",
+    }
+}
+
+impl BackendConfig {
+    /// A backend with everything else at its default, named after its address.
+    pub fn new(address: BackendAddress, role: Role) -> Self {
         Self {
-            listen: vec![ListenAddress::Tcp(SocketAddr::new(
-                Ipv4Addr::UNSPECIFIED.into(),
-                LISTEN_PORT,
-            ))],
-            workers: std::thread::available_parallelism().map_or(1, |cores| cores.get()),
-            pid_file: None,
-            user: None,
-            open_files_max: None,
-            timeout_drain: Duration::from_secs(30),
-            backends: Vec::new(),
-            balance: BalanceConfig::default(),
-            client_tls: ClientTlsConfig::default(),
-            backend_tls: BackendTlsConfig::default(),
-            compression: CompressionConfig::default(),
-            proxy_protocol: ProxyProtocolConfig::default(),
-            limits: LimitsConfig::default(),
-            health: HealthConfig::default(),
-            log: LogConfig::default(),
+            name: address.to_string(),
+            address,
+            role,
+            ..Self::default()
         }
     }
 }
 
-impl Default for BalanceConfig {
-    fn default() -> Self {
-        Self {
-            policy: BalancePolicy::FewestSessions,
-            replicas: ReplicaUse::Primary,
-            slow_start: Duration::from_secs(10),
-            timeout_backend_wait: Duration::ZERO,
-        }
-    }
-}
-
-impl Default for ClientTlsConfig {
-    fn default() -> Self {
-        Self {
-            mode: ClientTlsMode::Optional,
-            certificate: None,
-            key: None,
-            ca: None,
-            client_certificate: ClientCertificate::NotAsked,
-        }
-    }
-}
-
-impl Default for BackendTlsConfig {
-    fn default() -> Self {
-        Self {
-            mode: BackendTlsMode::Off,
-            ca: None,
-            certificate: None,
-            key: None,
-        }
-    }
-}
-
-impl Default for CompressionConfig {
-    fn default() -> Self {
-        Self {
-            client: vec![CompressionAlgorithm::Zlib, CompressionAlgorithm::Zstd],
-            backend: BackendCompression::Off,
-            zstd_level: 3,
-        }
-    }
-}
-
-impl Default for ProxyProtocolConfig {
-    fn default() -> Self {
-        Self {
-            trusted_networks: Vec::new(),
-            send: ProxyProtocolSend::Off,
-        }
-    }
-}
-
-impl Default for LimitsConfig {
-    fn default() -> Self {
-        Self {
-            sessions_max: 20_000,
-            backend_sessions_max: None,
-            over_limit: OverLimit::Refuse,
-            timeout_over_limit: Duration::from_secs(10),
-            timeout_login: Duration::from_secs(10),
-            timeout_idle: Duration::ZERO,
-            packet_bytes_max: 1 << 30,
-        }
-    }
-}
-
-impl Default for HealthConfig {
-    fn default() -> Self {
-        Self {
-            timeout_connect: Duration::from_secs(2),
-            probe_interval: Duration::from_secs(1),
-            probe_interval_max: Duration::from_secs(30),
-            resolve_interval: Duration::from_secs(30),
-            monitor_user: None,
-            monitor_password: None,
-            monitor_interval: Duration::from_secs(5),
-        }
-    }
-}
-
-impl Default for LogConfig {
-    fn default() -> Self {
-        Self {
-            level: LogLevel::Info,
-            format: LogFormat::Text,
-            file: None,
-        }
-    }
+/// Cores this process may use; 1 when the system does not say.
+pub(crate) fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
 }

@@ -1,0 +1,243 @@
+//! What settings must have in common: unique backends, a certificate with its key, files that can be
+//! read. One function for each rule.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+
+use crate::load::Written;
+use crate::{
+    BackendAddress, BackendTlsMode, ClientCertificate, ClientTlsMode, Config, Fault, ListenAddress,
+    ReplicaUse, Role,
+};
+
+/// Every fault of a configuration whose settings are right one by one.
+pub(crate) fn faults(config: &Config, written: &Written) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    backends(config, written, &mut faults);
+    roles(config, written, &mut faults);
+    listeners(config, written, &mut faults);
+    client_tls(config, written, &mut faults);
+    backend_tls(config, written, &mut faults);
+    health(config, written, &mut faults);
+    faults.extend(faults_of_files(config, written));
+    faults
+}
+
+/// Every fault of the files that settings name.
+pub(crate) fn faults_of_files(config: &Config, written: &Written) -> Vec<Fault> {
+    const CERTIFICATE: &str = "CERTIFICATE-----";
+    const KEY: &str = "PRIVATE KEY-----";
+    let files = [
+        (
+            "client_tls.certificate",
+            &config.client_tls.certificate,
+            CERTIFICATE,
+        ),
+        ("client_tls.key", &config.client_tls.key, KEY),
+        ("client_tls.ca", &config.client_tls.ca, CERTIFICATE),
+        ("backend_tls.ca", &config.backend_tls.ca, CERTIFICATE),
+        (
+            "backend_tls.certificate",
+            &config.backend_tls.certificate,
+            CERTIFICATE,
+        ),
+        ("backend_tls.key", &config.backend_tls.key, KEY),
+    ];
+    let unreadable = files.into_iter().filter_map(|(setting, path, holds)| {
+        Some(written.fault(setting, pem_fault(path.as_deref()?, holds)?))
+    });
+    let folders = [
+        ("pid_file", &config.pid_file),
+        ("log.file", &config.log.file),
+    ];
+    let homeless = folders.into_iter().filter_map(|(setting, path)| {
+        Some(written.fault(setting, folder_fault(path.as_deref()?)?))
+    });
+    unreadable.chain(homeless).collect()
+}
+
+/// Why a file is no PEM file with what it should hold.
+fn pem_fault(path: &Path, holds: &str) -> Option<String> {
+    let shown = path.display();
+    match std::fs::read(path) {
+        Err(error) => Some(format!("cannot read {shown}: {error}")),
+        Ok(bytes) if !String::from_utf8_lossy(&bytes).contains(holds) => {
+            let what = if holds.contains("KEY") {
+                "private key"
+            } else {
+                "certificate"
+            };
+            Some(format!("{shown} holds no {what} in PEM form"))
+        }
+        Ok(_) => None,
+    }
+}
+
+/// Why no file can be made at a path.
+fn folder_fault(path: &Path) -> Option<String> {
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())?;
+    (!folder.is_dir()).then(|| format!("there is no folder {}", folder.display()))
+}
+
+fn backends(config: &Config, written: &Written, faults: &mut Vec<Fault>) {
+    if config.backends.is_empty() {
+        let fault = written.general("there is no backend");
+        faults.push(fault.hint("give --backend HOST:PORT, or [[backend]] in the file"));
+    }
+    let mut addresses: HashMap<&BackendAddress, &str> = HashMap::new();
+    let mut names: HashMap<&str, usize> = HashMap::new();
+    for (index, backend) in config.backends.iter().enumerate() {
+        let address = &backend.address;
+        if let Some(first) = addresses.insert(address, &backend.name) {
+            let key = Written::of_backend(index, "address");
+            let fault = if first == address.to_string() {
+                format!("{address} is given twice")
+            } else {
+                format!("{address} is given twice, the first is named \"{first}\"")
+            };
+            faults.push(written.fault(&key, fault));
+        } else if names.insert(&backend.name, index).is_some() {
+            let key = Written::of_backend(index, "name");
+            faults.push(written.fault(&key, format!("\"{}\" is given twice", backend.name)));
+        }
+    }
+}
+
+fn roles(config: &Config, written: &Written, faults: &mut Vec<Fault>) {
+    let wanted = match config.balance.replicas {
+        ReplicaUse::Primary => Role::Primary,
+        ReplicaUse::Replica => Role::Replica,
+        ReplicaUse::Any => return,
+    };
+    if config.backends.is_empty() || config.backends.iter().any(|it| it.role == wanted) {
+        return;
+    }
+    let text = format!("is \"{wanted}\", but no backend is a {wanted}");
+    let hint = match wanted {
+        Role::Primary => "give a primary (--backend), or set balance.replicas = \"any\"",
+        Role::Replica => "give a replica (--read-only-backend), or set balance.replicas = \"any\"",
+    };
+    faults.push(written.fault("balance.replicas", text).hint(hint));
+}
+
+fn listeners(config: &Config, written: &Written, faults: &mut Vec<Fault>) {
+    if config.listen.is_empty() {
+        let fault = written.fault("listen", "must name at least one address");
+        faults.push(fault.hint("listen = [\":4040\"]"));
+    }
+    for (index, address) in config.listen.iter().enumerate() {
+        if config.listen[..index].contains(address) {
+            faults.push(written.fault("listen", format!("{address} is given twice")));
+        }
+        if let ListenAddress::Unix(path) = address
+            && let Some(fault) = folder_fault(path)
+        {
+            faults.push(written.fault("listen", fault));
+        }
+        if let Some(backend) = config
+            .backends
+            .iter()
+            .find(|it| is_same(address, &it.address))
+        {
+            let text = format!("{address} is also the backend \"{}\"", backend.name);
+            faults.push(
+                written
+                    .fault("listen", text)
+                    .hint("the proxy would connect to itself"),
+            );
+        }
+    }
+}
+
+/// Whether a backend's address is, as far as it can be seen, this very listener.
+fn is_same(listen: &ListenAddress, backend: &BackendAddress) -> bool {
+    match (listen, backend) {
+        (ListenAddress::Unix(listen), BackendAddress::Unix(backend)) => listen == backend,
+        (ListenAddress::Tcp(listen), BackendAddress::Tcp { host, port }) => {
+            let host = if host == "localhost" {
+                "127.0.0.1"
+            } else {
+                host
+            };
+            let Ok(ip) = host.parse::<IpAddr>() else {
+                return false;
+            };
+            let all = listen.ip().is_unspecified() && ip.is_loopback();
+            listen.port() == *port && (listen.ip() == ip || all)
+        }
+        _ => false,
+    }
+}
+
+/// A certificate is of no use without its key, nor the key without the certificate.
+fn pair(
+    section: &str,
+    certificate: &Option<PathBuf>,
+    key: &Option<PathBuf>,
+    written: &Written,
+    faults: &mut Vec<Fault>,
+) {
+    let (setting, missing) = match (certificate, key) {
+        (Some(_), None) => ("certificate", "key"),
+        (None, Some(_)) => ("key", "certificate"),
+        _ => return,
+    };
+    let fault = written.fault(
+        &format!("{section}.{setting}"),
+        format!("needs {section}.{missing}"),
+    );
+    faults.push(fault.hint("a file that holds both may be given for both"));
+}
+
+fn client_tls(config: &Config, written: &Written, faults: &mut Vec<Fault>) {
+    let tls = &config.client_tls;
+    pair("client_tls", &tls.certificate, &tls.key, written, faults);
+    if tls.mode == ClientTlsMode::Required && tls.certificate.is_none() && tls.key.is_none() {
+        let fault = written.fault(
+            "client_tls.mode",
+            "\"required\" needs client_tls.certificate",
+        );
+        faults.push(fault.hint("a certificate is made at start only for \"optional\""));
+    }
+    if tls.client_certificate == ClientCertificate::NotAsked {
+        return;
+    }
+    let asked = tls.client_certificate;
+    if tls.ca.is_none() {
+        let text = format!("\"{asked}\" needs client_tls.ca");
+        faults.push(written.fault("client_tls.client_certificate", text));
+    }
+    if asked == ClientCertificate::Required && tls.mode != ClientTlsMode::Required {
+        let text = "\"required\" needs client_tls.mode = \"required\"";
+        let fault = written.fault("client_tls.client_certificate", text);
+        faults.push(fault.hint("without it a client that uses no TLS shows no certificate"));
+    }
+}
+
+fn backend_tls(config: &Config, written: &Written, faults: &mut Vec<Fault>) {
+    let tls = &config.backend_tls;
+    pair("backend_tls", &tls.certificate, &tls.key, written, faults);
+    let verifies = matches!(
+        tls.mode,
+        BackendTlsMode::VerifyCa | BackendTlsMode::VerifyIdentity
+    );
+    if verifies && tls.ca.is_none() {
+        let text = format!("\"{}\" needs backend_tls.ca", tls.mode);
+        faults.push(written.fault("backend_tls.mode", text));
+    }
+}
+
+fn health(config: &Config, written: &Written, faults: &mut Vec<Fault>) {
+    let health = &config.health;
+    if health.probe_interval > health.probe_interval_max {
+        let text = "must not be less than health.probe_interval";
+        faults.push(written.fault("health.probe_interval_max", text));
+    }
+    if health.monitor_password.is_some() && health.monitor_user.is_none() {
+        let text = "is of no use without health.monitor_user";
+        faults.push(written.fault("health.monitor_password", text));
+    }
+}

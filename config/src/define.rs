@@ -1,0 +1,150 @@
+//! The two macros with which `model.rs` defines settings: `settings!` makes a section's struct, its
+//! defaults and its registry entries from one list, `choices!` an enum and its names.
+
+/// Defines one section. Every line `name: Type = default, traits;` becomes a field of the struct, a
+/// default and a [`Setting`](crate::Setting); its doc comment is the manual's text as well.
+macro_rules! settings {
+    (
+        $(#[doc = $about:literal])+
+        pub struct $Section:ident in $Owner:ident $table:tt, $title:literal {
+            $( $(#[doc = $doc:literal])+ $field:ident: $type:ty = $default:expr, $traits:expr; )+
+        }
+        $( sections as $sections:ident {
+            $( $(#[doc = $part_doc:literal])+ $part:ident: $Part:ty, )+
+        }
+        lists {
+            $( $(#[doc = $list_doc:literal])+ $list:ident: $List:ty, )+
+        } )?
+    ) => {
+        $(#[doc = $about])+
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct $Section {
+            $( $(#[doc = $doc])+ pub $field: $type, )+
+            $( $( $(#[doc = $part_doc])+ pub $part: $Part, )+
+               $( $(#[doc = $list_doc])+ pub $list: $List, )+ )?
+        }
+
+        impl Default for $Section {
+            /// Every setting at its default.
+            fn default() -> Self {
+                Self {
+                    $( $field: $default, )+
+                    $( $( $part: <$Part>::default(), )+ $( $list: <$List>::default(), )+ )?
+                }
+            }
+        }
+
+        impl $Section {
+            /// This section's registry entries.
+            pub const SECTION: $crate::Section<$Owner> = $crate::Section {
+                name: $crate::define::table_name!($table),
+                title: $title,
+                about: concat!($($about, "\n"),+),
+                settings: &[ $( $crate::Setting {
+                    name: $crate::define::dotted_name!($table $field),
+                    key: stringify!($field),
+                    about: concat!($($doc, "\n"),+),
+                    kind: <$type as $crate::value::Value>::KIND,
+                    traits: $traits,
+                    read: |owner: &mut $Owner, given: &$crate::value::Given<'_>| {
+                        $crate::define::place!(owner $table $field) =
+                            $crate::value::Value::read(given)?;
+                        Ok(())
+                    },
+                    show: |owner: &$Owner| {
+                        $crate::value::Value::to_toml(&$crate::define::place!(owner $table $field))
+                    },
+                    same: |one: &$Owner, other: &$Owner| {
+                        $crate::define::place!(one $table $field)
+                            == $crate::define::place!(other $table $field)
+                    },
+                    copy: |to: &mut $Owner, from: &$Owner| {
+                        $crate::define::place!(to $table $field) =
+                            $crate::define::place!(from $table $field).clone();
+                    },
+                } ),+ ],
+            };
+        }
+
+        $( /// Every section of the configuration but `[[backend]]`, in the manual's order.
+        pub const $sections: &[$crate::Section<$Owner>] =
+            &[ <$Section>::SECTION, $( <$Part>::SECTION ),+ ]; )?
+    };
+}
+
+/// A setting's field within its owner: `config.limits.sessions_max`, `config.workers`.
+macro_rules! place {
+    ($owner:ident [] $field:ident) => {
+        $owner.$field
+    };
+    ($owner:ident [$table:ident] $field:ident) => {
+        $owner.$table.$field
+    };
+}
+
+/// `limits.sessions_max`, or `workers`.
+macro_rules! dotted_name {
+    ([] $field:ident) => {
+        stringify!($field)
+    };
+    ([$table:ident] $field:ident) => {
+        concat!(stringify!($table), ".", stringify!($field))
+    };
+}
+
+/// `limits`, or nothing above all tables.
+macro_rules! table_name {
+    ([]) => {
+        ""
+    };
+    ([$table:ident]) => {
+        stringify!($table)
+    };
+}
+
+/// Defines an enum whose values have names in the configuration. The first name is the one that is
+/// shown; `also` names are read as well.
+macro_rules! choices {
+    (
+        $(#[doc = $about:literal])+
+        pub enum $Enum:ident {
+            $( $(#[doc = $doc:literal])+ $variant:ident = $name:literal $(also $($also:literal)|+)?, )+
+        }
+    ) => {
+        $(#[doc = $about])+
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $Enum { $( $(#[doc = $doc])+ $variant, )+ }
+
+        impl $Enum {
+            /// Its name in the configuration.
+            pub fn name(self) -> &'static str {
+                match self { $( Self::$variant => $name, )+ }
+            }
+        }
+
+        impl std::fmt::Display for $Enum {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.name())
+            }
+        }
+
+        impl $crate::value::Value for $Enum {
+            const KIND: $crate::Kind = $crate::Kind::Choice(&[ $( $crate::Choice {
+                name: $name,
+                also: &[ $($($also),+)? ],
+                about: concat!($($doc, "\n"),+),
+            } ),+ ]);
+
+            fn read(given: &$crate::value::Given<'_>) -> Result<Self, Vec<$crate::Fault>> {
+                const VALUES: &[$Enum] = &[ $( $Enum::$variant ),+ ];
+                given.choice(Self::KIND).map(|index| VALUES[index])
+            }
+
+            fn to_toml(&self) -> String {
+                format!("\"{self}\"")
+            }
+        }
+    };
+}
+
+pub(crate) use {choices, dotted_name, place, settings, table_name};

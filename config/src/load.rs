@@ -1,0 +1,537 @@
+//! From a file and the options of the command line to a [`Config`], or to every fault in them.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use toml::Spanned;
+use toml::de::{DeArray, DeTable, DeValue};
+
+use crate::nearest::nearest;
+use crate::setting::{BACKEND, Kind, Section, Setting, Traits, setting};
+use crate::value::{Given, Raw, Value, did_you_mean};
+use crate::{BackendAddress, BackendConfig, Config, Fault, Place, Role, SECTIONS, check, model};
+
+/// The name under which an [`Override`] lists primaries.
+pub const PRIMARIES: &str = "backend";
+/// The name under which an [`Override`] lists replicas.
+pub const REPLICAS: &str = "read_only_backend";
+
+/// A setting given outside the file. It wins over the file, and over an earlier one of its kind.
+/// Either list of backends replaces all that the file has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Override {
+    /// Dotted name of the setting, or [`PRIMARIES`] or [`REPLICAS`].
+    pub setting: &'static str,
+    /// What faults call it, such as `--limits-sessions-max`.
+    pub name: String,
+    /// Where it was given.
+    pub place: Place,
+    /// What was given; several words make a list, of which a setting that is none takes the last.
+    pub words: Vec<String>,
+}
+
+/// A configuration without a fault.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Loaded {
+    /// The settings.
+    pub config: Config,
+    /// What is no fault, but worth a line in the log.
+    pub warnings: Vec<Fault>,
+}
+
+impl Config {
+    /// Reads the file, if any, then the overrides, fills in the defaults and checks the whole.
+    ///
+    /// Files that settings name (certificates, secrets) are read to see that they can be.
+    ///
+    /// # Errors
+    /// Every fault there is, in the order of the file.
+    pub fn load(path: Option<&Path>, overrides: &[Override]) -> Result<Loaded, Vec<Fault>> {
+        let mut reading = Reading::new(path);
+        let whole = path.is_none_or(|path| reading.read_file(path));
+        for given in overrides {
+            reading.read_override(given);
+        }
+        reading.finish(whole)
+    }
+}
+
+/// A configuration in the making.
+struct Reading {
+    config: Config,
+    /// The backends that options name, primaries and replicas.
+    options_backends: [Option<Vec<BackendConfig>>; 2],
+    written: Written,
+    faults: Vec<Fault>,
+    warnings: Vec<Fault>,
+}
+
+/// Where each setting was written, and under which name, for faults that concern several.
+pub(crate) struct Written {
+    places: HashMap<String, (Place, String)>,
+    whole: Place,
+}
+
+impl Written {
+    /// A fault of a setting, at its place; at the whole when it was not written.
+    pub(crate) fn fault(&self, setting: &str, text: impl Into<String>) -> Fault {
+        match self.places.get(setting) {
+            Some((place, name)) => Fault::new(place.clone(), name, text),
+            None => Fault::new(self.whole.clone(), setting, text),
+        }
+    }
+
+    /// A fault of no setting in particular.
+    pub(crate) fn general(&self, text: impl Into<String>) -> Fault {
+        Fault::general(self.whole.clone(), text)
+    }
+
+    /// The key under which a backend's setting is kept.
+    pub(crate) fn of_backend(index: usize, key: &str) -> String {
+        format!("backend[{index}].{key}")
+    }
+}
+
+/// The file being read.
+#[derive(Clone, Copy)]
+struct Source<'a> {
+    path: &'a Path,
+    text: &'a str,
+    folder: &'a Path,
+}
+
+impl Source<'_> {
+    fn place(&self, offset: usize) -> Place {
+        Place::within(self.path, self.text, offset)
+    }
+}
+
+impl Reading {
+    fn new(path: Option<&Path>) -> Self {
+        let whole = path.map_or(Place::COMMAND_LINE, Place::file);
+        Self {
+            config: Config::default(),
+            options_backends: [None, None],
+            written: Written {
+                places: HashMap::new(),
+                whole,
+            },
+            faults: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+
+    /// Reads the file; false when it could not be read as a whole, so that what is absent from the
+    /// settings says nothing.
+    fn read_file(&mut self, path: &Path) -> bool {
+        let text = match read_text(path) {
+            Ok(text) => text,
+            Err(fault) => {
+                self.faults.push(fault);
+                return false;
+            }
+        };
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let source = Source {
+            path,
+            text: &text,
+            folder,
+        };
+        let (table, errors) = DeTable::parse_recoverable(&text);
+        self.read_table(source, table.get_ref());
+        if errors.is_empty() {
+            return true;
+        }
+        let mut broken: Vec<_> = errors
+            .iter()
+            .map(|error| syntax_fault(source, error))
+            .collect();
+        // What was read from a broken line is a guess, and its faults are noise.
+        let line = |fault: &Fault| fault.place.position.map(|(line, _)| line);
+        broken.dedup_by_key(|fault| line(fault));
+        self.faults
+            .retain(|fault| broken.iter().all(|other| line(other) != line(fault)));
+        self.faults.append(&mut broken);
+        false
+    }
+
+    fn read_table(&mut self, source: Source<'_>, table: &DeTable<'_>) {
+        for (key, value) in table {
+            let place = source.place(key.span().start);
+            let name = key.get_ref().as_ref();
+            if name == "backend" {
+                self.read_backends(source, place, value);
+            } else if let Some(section) = section(name) {
+                match value.get_ref() {
+                    DeValue::Table(table) => self.read_section(source, section, table),
+                    _ => self
+                        .faults
+                        .push(Fault::new(place, name, "must be a table").hint(format!(
+                            "write [{name}], and its settings on the lines below"
+                        ))),
+                }
+            } else if let Some(setting) = setting(name) {
+                self.read_setting(source, setting, value);
+            } else {
+                self.faults
+                    .push(unknown_above_tables(place, name, value.get_ref()));
+            }
+        }
+    }
+
+    fn read_section(&mut self, source: Source<'_>, section: &Section<Config>, table: &DeTable<'_>) {
+        for (key, value) in table {
+            let name = key.get_ref().as_ref();
+            match section.settings.iter().find(|setting| setting.key == name) {
+                Some(setting) => self.read_setting(source, setting, value),
+                None => {
+                    let place = source.place(key.span().start);
+                    self.faults.push(unknown_in_section(place, section, name));
+                }
+            }
+        }
+    }
+
+    fn read_setting(
+        &mut self,
+        source: Source<'_>,
+        setting: &'static Setting<Config>,
+        value: &Spanned<DeValue<'_>>,
+    ) {
+        let given = given(source, setting.name, &setting.traits, value);
+        if setting.kind == Kind::Secret {
+            self.warn_of_open_secret(source, &given);
+        }
+        self.set(setting, &given);
+    }
+
+    fn set(&mut self, setting: &'static Setting<Config>, given: &Given<'_>) {
+        let written = (given.place.clone(), given.name.to_owned());
+        self.written.places.insert(setting.name.to_owned(), written);
+        if let Err(faults) = (setting.read)(&mut self.config, given) {
+            self.faults.extend(faults);
+        }
+    }
+
+    fn read_backends(&mut self, source: Source<'_>, place: Place, value: &Spanned<DeValue<'_>>) {
+        let DeValue::Array(tables) = value.get_ref() else {
+            let fault = Fault::new(place, "backend", "must be a list of tables");
+            self.faults
+                .push(fault.hint("write [[backend]], once for each backend"));
+            return;
+        };
+        self.config.backends = self.read_backend_tables(source, tables);
+    }
+
+    fn read_backend_tables(
+        &mut self,
+        source: Source<'_>,
+        tables: &DeArray<'_>,
+    ) -> Vec<BackendConfig> {
+        let mut backends = Vec::new();
+        for (index, item) in tables.iter().enumerate() {
+            let place = source.place(item.span().start);
+            match item.get_ref() {
+                DeValue::Table(table) => {
+                    backends.push(self.read_backend(source, index, place, table));
+                }
+                _ => self.faults.push(
+                    Fault::new(place, "backend", "must be a table")
+                        .hint("write [[backend]], and address = \"HOST:PORT\" below it"),
+                ),
+            }
+        }
+        backends
+    }
+
+    fn read_backend(
+        &mut self,
+        source: Source<'_>,
+        index: usize,
+        place: Place,
+        table: &DeTable<'_>,
+    ) -> BackendConfig {
+        let mut backend = BackendConfig::default();
+        for (key, value) in table {
+            let key_place = source.place(key.span().start);
+            let key = key.get_ref().as_ref();
+            let name = format!("backend.{key}");
+            let Some(setting) = BACKEND.settings.iter().find(|setting| setting.key == key) else {
+                let keys = BACKEND.settings.iter().map(|setting| setting.key);
+                self.faults
+                    .push(unknown(key_place, &name, nearest(key, keys)));
+                continue;
+            };
+            let given = given(source, &name, &setting.traits, value);
+            let written = (given.place.clone(), name.clone());
+            self.written
+                .places
+                .insert(Written::of_backend(index, key), written);
+            if let Err(faults) = (setting.read)(&mut backend, &given) {
+                self.faults.extend(faults);
+            }
+        }
+        for setting in BACKEND
+            .settings
+            .iter()
+            .filter(|setting| setting.traits.required)
+        {
+            if !table.contains_key(setting.key) {
+                let name = format!("backend.{}", setting.key);
+                self.faults.push(Fault::new(
+                    place.clone(),
+                    name,
+                    "is missing from this backend",
+                ));
+            }
+        }
+        if backend.name.is_empty() {
+            backend.name = backend.address.to_string();
+        }
+        backend
+    }
+
+    fn read_override(&mut self, given: &Override) {
+        let role = match given.setting {
+            PRIMARIES => Some(Role::Primary),
+            REPLICAS => Some(Role::Replica),
+            _ => None,
+        };
+        if let Some(role) = role {
+            return self.read_backend_option(given, role);
+        }
+        let Some(setting) = setting(given.setting) else {
+            let fault = Fault::new(given.place.clone(), &given.name, "is no setting");
+            return self.faults.push(fault);
+        };
+        if setting.kind == Kind::Secret {
+            self.warn_of_secret_option(given);
+        }
+        let value = option_given(given, setting.kind, &setting.traits);
+        self.set(setting, &value);
+    }
+
+    fn read_backend_option(&mut self, given: &Override, role: Role) {
+        let kind = <Vec<BackendAddress>>::KIND;
+        match <Vec<BackendAddress>>::read(&option_given(given, kind, &Traits::RELOAD)) {
+            Ok(addresses) => {
+                let backends = addresses.into_iter().map(|it| BackendConfig::new(it, role));
+                self.options_backends[role as usize] = Some(backends.collect());
+                let key = options_key(role);
+                let written = (given.place.clone(), given.name.clone());
+                self.written.places.insert(key.to_owned(), written);
+            }
+            Err(faults) => self.faults.extend(faults),
+        }
+    }
+
+    /// Puts the options' backends in the place of the file's.
+    fn settle_backends(&mut self) {
+        if self.options_backends.iter().all(Option::is_none) {
+            return;
+        }
+        self.written
+            .places
+            .retain(|key, _| !key.starts_with("backend["));
+        let backends = self
+            .options_backends
+            .iter_mut()
+            .filter_map(Option::take)
+            .flatten();
+        self.config.backends = backends.collect();
+        for (index, backend) in self.config.backends.iter().enumerate() {
+            if let Some(written) = self.written.places.get(options_key(backend.role)).cloned() {
+                self.written
+                    .places
+                    .insert(Written::of_backend(index, "address"), written);
+            }
+        }
+    }
+
+    fn finish(mut self, whole: bool) -> Result<Loaded, Vec<Fault>> {
+        self.settle_backends();
+        if self.config.workers == 0 {
+            self.config.workers = model::cores();
+        }
+        if whole && self.faults.is_empty() {
+            self.faults = check::faults(&self.config, &self.written);
+        } else if whole {
+            self.faults
+                .extend(check::faults_of_files(&self.config, &self.written));
+        }
+        self.faults
+            .sort_by(|one, other| one.place.cmp(&other.place));
+        if self.faults.is_empty() {
+            Ok(Loaded {
+                config: self.config,
+                warnings: self.warnings,
+            })
+        } else {
+            Err(self.faults)
+        }
+    }
+
+    fn warn_of_open_secret(&mut self, source: Source<'_>, given: &Given<'_>) {
+        use std::os::unix::fs::PermissionsExt;
+        let literal =
+            matches!(given.raw, Raw::Text(text) if !text.is_empty() && !is_elsewhere(text));
+        let mode = std::fs::metadata(source.path).map_or(0, |it| it.permissions().mode());
+        if literal && mode & 0o004 != 0 {
+            let fault = given.fault("stands in a file that every user of this machine can read");
+            self.warnings
+                .push(fault.hint("take that right away, or write \"file:PATH\""));
+        }
+    }
+
+    fn warn_of_secret_option(&mut self, given: &Override) {
+        if given
+            .words
+            .iter()
+            .any(|word| !word.is_empty() && !is_elsewhere(word))
+        {
+            let text = "every user of this machine can see it in the list of processes";
+            let fault = Fault::new(given.place.clone(), &given.name, text);
+            self.warnings
+                .push(fault.hint("write file:PATH or env:NAME"));
+        }
+    }
+}
+
+/// Whether a secret only says where it is.
+fn is_elsewhere(secret: &str) -> bool {
+    secret.starts_with("file:") || secret.starts_with("env:")
+}
+
+fn options_key(role: Role) -> &'static str {
+    match role {
+        Role::Primary => PRIMARIES,
+        Role::Replica => REPLICAS,
+    }
+}
+
+fn read_text(path: &Path) -> Result<String, Fault> {
+    let bytes = std::fs::read(path)
+        .map_err(|error| Fault::general(Place::file(path), format!("cannot be read: {error}")))?;
+    String::from_utf8(bytes).map_err(|error| {
+        let valid = error.utf8_error().valid_up_to();
+        let text = String::from_utf8_lossy(&error.as_bytes()[..valid]).into_owned();
+        Fault::general(
+            Place::within(path, &text, valid),
+            "is not UTF-8 from here on",
+        )
+    })
+}
+
+fn syntax_fault(source: Source<'_>, error: &toml::de::Error) -> Fault {
+    let offset = error.span().map_or(0, |span| span.start);
+    Fault::general(
+        source.place(offset),
+        format!("is no TOML: {}", error.message()),
+    )
+}
+
+fn section(name: &str) -> Option<&'static Section<Config>> {
+    SECTIONS
+        .iter()
+        .find(|section| !section.name.is_empty() && section.name == name)
+}
+
+fn unknown(place: Place, name: &str, meant: Option<&str>) -> Fault {
+    let fault = Fault::new(place, name, "is no setting");
+    match meant {
+        Some(meant) => fault.hint(did_you_mean(meant)),
+        None => fault,
+    }
+}
+
+fn unknown_in_section(place: Place, section: &Section<Config>, key: &str) -> Fault {
+    let name = format!("{}.{key}", section.name);
+    let keys = section.settings.iter().map(|setting| setting.key);
+    let fault = unknown(place, &name, nearest(key, keys));
+    match (&fault.hint, elsewhere(key)) {
+        (None, Some("")) => fault.hint("it belongs above the first table"),
+        (None, Some(other)) => fault.hint(format!("it belongs in [{other}]")),
+        _ => fault,
+    }
+}
+
+fn unknown_above_tables(place: Place, key: &str, value: &DeValue<'_>) -> Fault {
+    if value.is_table() {
+        let names = SECTIONS
+            .iter()
+            .map(|section| section.name)
+            .filter(|name| !name.is_empty());
+        let fault = Fault::new(place, format!("[{key}]"), "is no table of settings");
+        return match nearest(key, names.chain(["backend"])) {
+            Some("backend") => fault.hint("did you mean [[backend]]?"),
+            Some(meant) => fault.hint(format!("did you mean [{meant}]?")),
+            None => fault,
+        };
+    }
+    let keys = Config::SECTION.settings.iter().map(|setting| setting.key);
+    let fault = unknown(place, key, nearest(key, keys));
+    match (&fault.hint, elsewhere(key)) {
+        (None, Some(section)) => fault.hint(format!("it belongs in [{section}]")),
+        _ => fault,
+    }
+}
+
+/// The section that has a setting of this name.
+fn elsewhere(key: &str) -> Option<&'static str> {
+    let has = |section: &&Section<Config>| section.settings.iter().any(|it| it.key == key);
+    SECTIONS.iter().find(has).map(|section| section.name)
+}
+
+/// A value of the file, before it has a type.
+fn given<'a>(
+    source: Source<'a>,
+    name: &'a str,
+    traits: &'a Traits,
+    value: &'a Spanned<DeValue<'_>>,
+) -> Given<'a> {
+    let raw = match value.get_ref() {
+        DeValue::String(text) => Raw::Text(text),
+        // What does not fit is beyond every range.
+        DeValue::Integer(number) => {
+            Raw::Number(i64::from_str_radix(number.as_str(), number.radix()).unwrap_or(i64::MAX))
+        }
+        DeValue::Float(number) => Raw::Fraction(number.as_str().parse().unwrap_or(f64::NAN)),
+        DeValue::Boolean(_) => Raw::Other("a boolean"),
+        DeValue::Datetime(_) => Raw::Other("a date"),
+        DeValue::Table(_) => Raw::Other("a table"),
+        DeValue::Array(items) => Raw::List(
+            items
+                .iter()
+                .map(|item| given(source, name, traits, item))
+                .collect(),
+        ),
+    };
+    Given {
+        raw,
+        place: source.place(value.span().start),
+        name,
+        traits,
+        folder: source.folder,
+    }
+}
+
+/// A value of the command line, before it has a type.
+fn option_given<'a>(option: &'a Override, kind: Kind, traits: &'a Traits) -> Given<'a> {
+    let word = |word: &'a str| Given {
+        raw: Raw::Word(word),
+        place: option.place.clone(),
+        name: &option.name,
+        traits,
+        folder: Path::new(""),
+    };
+    match option.words.last() {
+        Some(last) if !kind.is_list() => word(last),
+        _ => {
+            let items = option.words.iter().map(|it| word(it)).collect();
+            Given {
+                raw: Raw::List(items),
+                ..word("")
+            }
+        }
+    }
+}

@@ -1,0 +1,321 @@
+//! The settings as text, derived from their definitions: the command line's help, the manual's page,
+//! and the file itself.
+
+use std::fmt::Write;
+
+use crate::mysql_proxy::{self, Legacy, Meaning};
+use crate::setting::{BACKEND, Section, Setting};
+use crate::{BackendConfig, Config, PRIMARIES, REPLICAS, SECTIONS};
+
+/// An option of the command line that is no setting of its own.
+pub struct ListOption {
+    /// The list it stands for, [`PRIMARIES`] or [`REPLICAS`].
+    pub list: &'static str,
+    /// Its long name without dashes.
+    pub option: &'static str,
+    /// What it does.
+    pub about: &'static str,
+}
+
+/// The options with which the command line names backends.
+pub const LIST_OPTIONS: &[ListOption] = &[
+    ListOption {
+        list: PRIMARIES,
+        option: "backend",
+        about: "A primary; once for each, or with commas",
+    },
+    ListOption {
+        list: REPLICAS,
+        option: "read-only-backend",
+        about: "A replica, likewise",
+    },
+];
+
+/// Help for every setting, as options of the command line in groups.
+pub fn options_help() -> String {
+    let mut help = String::new();
+    for section in SECTIONS {
+        let _ = writeln!(help, "{}:", section.title);
+        if section.name.is_empty() {
+            for list in LIST_OPTIONS {
+                help.push_str(&help_line(
+                    &format!("--{} ADDRESS", list.option),
+                    list.about,
+                ));
+            }
+        }
+        for setting in section.settings {
+            help.push_str(&setting_help(setting));
+        }
+        help.push('\n');
+    }
+    help
+}
+
+fn setting_help(setting: &Setting<Config>) -> String {
+    let mut text = setting.summary();
+    if let Some(choices) = setting.kind.choices() {
+        let names: Vec<_> = choices.iter().map(|choice| choice.name).collect();
+        let _ = write!(text, ": {}", names.join(", "));
+    }
+    if let Some(meaning) = setting.traits.nothing {
+        let _ = write!(text, " (0: {meaning})");
+    }
+    if let Some(default) = plain_default(setting) {
+        let _ = write!(text, " [{default}]");
+    }
+    help_line(
+        &format!("--{} {}", setting.option(), setting.kind.placeholder()),
+        &text,
+    )
+}
+
+/// The default as one types it: no quotes, no brackets.
+fn plain_default(setting: &Setting<Config>) -> Option<String> {
+    let shown = setting
+        .traits
+        .default_text
+        .map_or_else(|| (setting.show)(&Config::default()), Into::into);
+    let plain: String = shown
+        .chars()
+        .filter(|it| !matches!(it, '"' | '[' | ']'))
+        .collect();
+    (!plain.is_empty() && (setting.kind.is_measured() || plain != "0")).then_some(plain)
+}
+
+/// Columns of a line of help.
+const HELP_WIDTH: usize = 100;
+/// Column at which help's texts begin.
+const HELP_INDENT: usize = 42;
+
+/// An option and its text, wrapped.
+pub fn help_line(option: &str, text: &str) -> String {
+    let mut lines = format!("  {option}");
+    let mut width = lines.chars().count();
+    if width + 2 > HELP_INDENT {
+        lines.push('\n');
+        width = 0;
+    }
+    for word in text.split(' ') {
+        let word_width = word.chars().count();
+        if width > HELP_INDENT && width + 1 + word_width > HELP_WIDTH {
+            lines.push('\n');
+            width = 0;
+        }
+        let blanks = if width < HELP_INDENT {
+            HELP_INDENT - width
+        } else {
+            1
+        };
+        let _ = write!(lines, "{:blanks$}{word}", "");
+        width += blanks + word_width;
+    }
+    lines.push('\n');
+    lines
+}
+
+/// A configuration as a file: every setting with its value, secrets masked.
+pub fn to_toml(config: &Config) -> String {
+    write_toml(config, |_| true, |_, _| true)
+}
+
+/// The settings of a configuration that differ from the defaults, as a file; secrets masked.
+pub fn differences(config: &Config) -> String {
+    let default = Config::default();
+    write_toml(
+        config,
+        |setting| !(setting.same)(config, &default),
+        |setting, backend| {
+            let default =
+                BackendConfig::new(backend.address.clone(), BackendConfig::default().role);
+            setting.traits.required || !(setting.same)(backend, &default)
+        },
+    )
+}
+
+fn write_toml(
+    config: &Config,
+    shows: impl Fn(&Setting<Config>) -> bool,
+    shows_of_backend: impl Fn(&Setting<BackendConfig>, &BackendConfig) -> bool,
+) -> String {
+    let mut tables = Vec::new();
+    for section in SECTIONS {
+        let mut lines = String::new();
+        for setting in section.settings.iter().filter(|setting| shows(setting)) {
+            let _ = writeln!(lines, "{} = {}", setting.key, (setting.show)(config));
+        }
+        match (section.name, lines.is_empty()) {
+            (_, true) => {}
+            ("", false) => tables.push(lines),
+            (name, false) => tables.push(format!("[{name}]\n{lines}")),
+        }
+    }
+    for backend in &config.backends {
+        let mut lines = "[[backend]]\n".to_owned();
+        for setting in BACKEND
+            .settings
+            .iter()
+            .filter(|it| shows_of_backend(it, backend))
+        {
+            let _ = writeln!(lines, "{} = {}", setting.key, (setting.show)(backend));
+        }
+        tables.push(lines);
+    }
+    tables.join("\n")
+}
+
+/// The manual's page of settings, in Markdown.
+pub fn settings_page() -> String {
+    let mut page = INTRODUCTION.to_owned();
+    let (whole, tables) = SECTIONS
+        .split_first()
+        .expect("there is a section above all tables");
+    section_page(&mut page, whole, "", &Config::default());
+    section_page(
+        &mut page,
+        &BACKEND,
+        "`[[backend]]`",
+        &BackendConfig::default(),
+    );
+    for section in tables {
+        section_page(
+            &mut page,
+            section,
+            &format!("`[{}]`", section.name),
+            &Config::default(),
+        );
+    }
+    page.push_str(&mysql_proxy_page());
+    page
+}
+
+const INTRODUCTION: &str = "\
+<!-- Written by `cargo run -p xtask -- settings` from config/src/model.rs; changes here are lost. -->
+# Settings
+
+Every setting has a default; `pilotfish --backend HOST:PORT` needs no file. A file is given with
+`--config FILE` and is written in [TOML](https://toml.io):
+
+```toml
+listen = [\":4040\"]
+
+[limits]
+sessions_max = 500
+
+[[backend]]
+address = \"db1:3306\"
+
+[[backend]]
+address = \"db2:3306\"
+role = \"replica\"
+```
+
+`pilotfish --config FILE --check` reads the whole file, prints every fault with its line and what to
+do about it, and ends with exit code 1 when there is one.
+
+- Each setting is also an option of the command line, which wins over the file:
+  `limits.sessions_max` is `--limits-sessions-max`. An option for a list takes its values with commas
+  between them, and may be repeated.
+- A duration is a text such as `\"500ms\"`, `\"2s\"`, `\"10m\"`, `\"8h\"`, or a number of seconds. A size is a
+  text such as `\"16MiB\"`, or a number of bytes.
+- An address is `\"host:port\"`, `\"[IPv6]:port\"`, or the path of a Unix socket, `\"/run/db.sock\"` or
+  `\"unix:/run/db.sock\"`.
+- Relative paths in the file start from the file's folder, those on the command line from the working
+  directory.
+- An empty text takes away a value that an optional setting has.
+- On SIGHUP the file is read again. When it has a fault, all stays as it is and the log says why;
+  otherwise all settings marked \"applies at reload\" take effect at once, and those of new sessions
+  for new sessions. The log names every setting that changed, and those that need a restart.
+";
+
+fn section_page<Owner>(page: &mut String, section: &Section<Owner>, table: &str, default: &Owner) {
+    let blank = if table.is_empty() { "" } else { " " };
+    let _ = write!(
+        page,
+        "\n## {}{blank}{table}\n\n{}\n",
+        section.title,
+        section.about()
+    );
+    for setting in section.settings {
+        let name = setting.name;
+        let _ = write!(page, "\n### `{name}`\n\n{}\n\n", setting.about());
+        if let Some(choices) = setting.kind.choices() {
+            for choice in choices {
+                let _ = writeln!(page, "- `\"{}\"`: {}", choice.name, choice.about());
+            }
+            page.push('\n');
+        }
+        let _ = writeln!(
+            page,
+            "{}",
+            facts(setting, table.starts_with("`[["), default).join(" · ")
+        );
+    }
+}
+
+/// What else is to be known of a setting, in a line.
+fn facts<Owner>(setting: &Setting<Owner>, of_backend: bool, default: &Owner) -> Vec<String> {
+    let mut facts = vec![match setting.traits.default_text {
+        _ if setting.traits.required => "Required".to_owned(),
+        Some(text) if text.contains(' ') => format!("Default: {text}"),
+        Some(text) => format!("Default `{text}`"),
+        None => match (setting.show)(default).as_str() {
+            "\"\"" => "Default: none".to_owned(),
+            shown => format!("Default `{shown}`"),
+        },
+    }];
+    facts.extend(setting.range().filter(|_| setting.kind.is_measured()));
+    facts.extend(
+        setting
+            .traits
+            .nothing
+            .map(|meaning| format!("0: {meaning}")),
+    );
+    facts.push(setting.traits.applies.describe().to_owned());
+    if !of_backend {
+        let own = setting.name.replace(['.', '_'], "-");
+        facts.push(format!("`--{own}`"));
+        let others = mysql_proxy::names_of(setting.name).filter(|option| option.name != own);
+        facts.extend(others.map(|option| format!("`--{}`", option.name)));
+    }
+    facts
+}
+
+fn mysql_proxy_page() -> String {
+    let mut page = MYSQL_PROXY.to_owned();
+    for option in mysql_proxy::OPTIONS {
+        let _ = writeln!(page, "| {} | {} |", spelled(option), here(option));
+    }
+    page
+}
+
+const MYSQL_PROXY: &str = "
+## MySQL Proxy's options
+
+The options of MySQL Proxy 0.8 are read too, on the command line and from its `--defaults-file` (group
+`[mysql-proxy]`). The command line wins over that file.
+
+| MySQL Proxy | Pilotfish |
+|---|---|
+";
+
+fn spelled(option: &Legacy) -> String {
+    match option.short {
+        Some(letter) => format!("`--{}`, `-{letter}`", option.name),
+        None => format!("`--{}`", option.name),
+    }
+}
+
+fn here(option: &Legacy) -> String {
+    match option.meaning {
+        Meaning::Setting(list) if [PRIMARIES, REPLICAS].contains(&list) => {
+            format!("`--{}`", list.replace('_', "-"))
+        }
+        Meaning::Setting(name) => format!("`{name}`"),
+        Meaning::Listen => "`listen`; without a port 3306 is meant".to_owned(),
+        Meaning::BaseFolder => "relative paths of options start from it".to_owned(),
+        Meaning::Plugins => "`proxy` is accepted, others are refused".to_owned(),
+        Meaning::Unneeded(text) => format!("accepted with a warning: {text}"),
+        Meaning::Refused(text) => format!("refused: {text}"),
+    }
+}

@@ -1,0 +1,386 @@
+//! MySQL Proxy's options: what each means here. Those with a meaning become overrides of our
+//! settings, those that have none are refused with what to do instead, none is ignored in silence.
+
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+
+use crate::nearest::nearest;
+use crate::setting::{Kind, setting};
+use crate::value::did_you_mean;
+use crate::{Fault, Override, PRIMARIES, Place, REPLICAS};
+
+/// One option of MySQL Proxy 0.8.
+#[derive(Debug)]
+pub struct Legacy {
+    /// Its long name without dashes, also its key in the defaults file.
+    pub name: &'static str,
+    /// Its letter.
+    pub short: Option<char>,
+    /// Whether it takes a value.
+    pub takes_value: bool,
+    /// What it means here.
+    pub meaning: Meaning,
+}
+
+/// What an option of MySQL Proxy means here.
+#[derive(Clone, Copy, Debug)]
+pub enum Meaning {
+    /// A setting, or a list of backends.
+    Setting(&'static str),
+    /// `listen`; an address without a port means port 3306, as it did.
+    Listen,
+    /// The folder that relative paths of options start from.
+    BaseFolder,
+    /// Plugins; that of the proxy itself is always there, no other is.
+    Plugins,
+    /// Accepted with a warning that says why nothing needs to be done.
+    Unneeded(&'static str),
+    /// Refused; the text says what to do.
+    Refused(&'static str),
+}
+
+const fn value(name: &'static str, meaning: Meaning) -> Legacy {
+    Legacy {
+        name,
+        short: None,
+        takes_value: true,
+        meaning,
+    }
+}
+
+const fn flag(name: &'static str, meaning: Meaning) -> Legacy {
+    Legacy {
+        name,
+        short: None,
+        takes_value: false,
+        meaning,
+    }
+}
+
+const fn short(letter: char, option: Legacy) -> Legacy {
+    Legacy {
+        short: Some(letter),
+        ..option
+    }
+}
+
+const NO_ADMIN: &str =
+    "this version has no admin port; it comes in a later release, leave the option out";
+const NO_SCRIPT: &str =
+    "this version runs no Lua scripts; they come in a later release, leave the option out";
+const NO_SCRIPT_PATH: &str = "has no effect: this version runs no Lua scripts";
+const NO_REPLICANT: &str = "there is no replicant plugin; mysqlbinlog reads binary logs";
+
+/// Every option of MySQL Proxy but those for help, version and the defaults file.
+pub const OPTIONS: &[Legacy] = &[
+    short('P', value("proxy-address", Meaning::Listen)),
+    short(
+        'b',
+        value("proxy-backend-addresses", Meaning::Setting(PRIMARIES)),
+    ),
+    short(
+        'r',
+        value(
+            "proxy-read-only-backend-addresses",
+            Meaning::Setting(REPLICAS),
+        ),
+    ),
+    value(
+        "proxy-connect-timeout",
+        Meaning::Setting("health.timeout_connect"),
+    ),
+    value(
+        "proxy-read-timeout",
+        Meaning::Setting("limits.timeout_idle"),
+    ),
+    value(
+        "proxy-write-timeout",
+        Meaning::Refused(
+            "there is no such limit: the server's net_write_timeout ends a reply that no client \
+         takes, and limits.timeout_idle a session that does nothing; leave the option out",
+        ),
+    ),
+    value("event-threads", Meaning::Setting("workers")),
+    value("max-open-files", Meaning::Setting("open_files_max")),
+    value("pid-file", Meaning::Setting("pid_file")),
+    value("user", Meaning::Setting("user")),
+    value("log-level", Meaning::Setting("log.level")),
+    value("log-file", Meaning::Setting("log.file")),
+    flag(
+        "log-use-syslog",
+        Meaning::Refused(
+            "the log goes to standard error, where systemd's journal or logger(1) takes it, or to \
+         --log-file; leave the option out",
+        ),
+    ),
+    flag(
+        "log-backtrace-on-crash",
+        Meaning::Unneeded("a failure inside the proxy is always logged with its place"),
+    ),
+    flag(
+        "verbose-shutdown",
+        Meaning::Unneeded("the reason of a shutdown is always logged"),
+    ),
+    flag(
+        "daemon",
+        Meaning::Refused(
+            "Pilotfish stays in the foreground: let systemd (Type=notify) or another supervisor run \
+         it, and leave the option out",
+        ),
+    ),
+    flag(
+        "keepalive",
+        Meaning::Refused(
+            "a supervisor starts Pilotfish again when it ends: Restart=on-failure in its systemd \
+         unit; leave the option out",
+        ),
+    ),
+    value("basedir", Meaning::BaseFolder),
+    value("plugins", Meaning::Plugins),
+    value(
+        "plugin-dir",
+        Meaning::Unneeded("nothing is loaded from a plugin folder"),
+    ),
+    value("lua-path", Meaning::Unneeded(NO_SCRIPT_PATH)),
+    value("lua-cpath", Meaning::Unneeded(NO_SCRIPT_PATH)),
+    short('s', value("proxy-lua-script", Meaning::Refused(NO_SCRIPT))),
+    flag(
+        "proxy-skip-profiling",
+        Meaning::Unneeded("there is no profiling to skip"),
+    ),
+    flag(
+        "proxy-fix-bug-25371",
+        Meaning::Unneeded("replies to COM_CHANGE_USER are relayed as they are"),
+    ),
+    flag(
+        "proxy-pool-no-change-user",
+        Meaning::Unneeded("there is no pool, sessions log in themselves"),
+    ),
+    flag(
+        "no-proxy",
+        Meaning::Refused("without its listener Pilotfish has nothing to do"),
+    ),
+    value("admin-address", Meaning::Refused(NO_ADMIN)),
+    value("admin-username", Meaning::Refused(NO_ADMIN)),
+    value("admin-password", Meaning::Refused(NO_ADMIN)),
+    value("admin-lua-script", Meaning::Refused(NO_ADMIN)),
+    value("replicant-master-address", Meaning::Refused(NO_REPLICANT)),
+    value("replicant-username", Meaning::Refused(NO_REPLICANT)),
+    value("replicant-password", Meaning::Refused(NO_REPLICANT)),
+    value("replicant-read-binlogs", Meaning::Refused(NO_REPLICANT)),
+    value(
+        "debug-address",
+        Meaning::Refused("there is no debug plugin; log.level = \"debug\" tells more"),
+    ),
+];
+
+/// The options of MySQL Proxy that mean this setting.
+pub fn names_of(setting: &str) -> impl Iterator<Item = &'static Legacy> {
+    OPTIONS.iter().filter(move |option| match option.meaning {
+        Meaning::Setting(name) => name == setting,
+        Meaning::Listen => setting == "listen",
+        _ => false,
+    })
+}
+
+/// What options of MySQL Proxy come to.
+#[derive(Debug, Default)]
+pub struct Translation {
+    /// Our settings.
+    pub overrides: Vec<Override>,
+    /// Options that nothing needed to be done for.
+    pub warnings: Vec<Fault>,
+    /// Options that are refused.
+    pub faults: Vec<Fault>,
+    /// Where relative paths start from.
+    pub base_folder: Option<PathBuf>,
+}
+
+impl Translation {
+    /// Adds one option, called `name` in faults, with its values (none: a flag that is set).
+    pub fn add(&mut self, option: &'static Legacy, name: String, place: Place, words: Vec<String>) {
+        match option.meaning {
+            Meaning::Setting(setting) => {
+                self.overrides.push(Override {
+                    setting,
+                    name,
+                    place,
+                    words,
+                });
+            }
+            Meaning::Listen => {
+                let words = words.iter().map(|word| with_mysql_port(word)).collect();
+                self.overrides.push(Override {
+                    setting: "listen",
+                    name,
+                    place,
+                    words,
+                });
+            }
+            Meaning::BaseFolder => self.set_base_folder(name, place, words),
+            Meaning::Plugins => self.refuse_plugins(&name, &place, &words),
+            Meaning::Unneeded(text) => self.warnings.push(Fault::new(place, name, text)),
+            Meaning::Refused(text) => self.faults.push(Fault::new(place, name, text)),
+        }
+    }
+
+    fn set_base_folder(&mut self, name: String, place: Place, words: Vec<String>) {
+        let Some(folder) = words.last().map(PathBuf::from) else {
+            return;
+        };
+        if folder.is_absolute() {
+            self.base_folder = Some(folder);
+        } else {
+            self.faults
+                .push(Fault::new(place, name, "must be an absolute path"));
+        }
+    }
+
+    fn refuse_plugins(&mut self, name: &str, place: &Place, words: &[String]) {
+        let plugins = words.iter().flat_map(|word| word.split(',')).map(str::trim);
+        for plugin in plugins.filter(|plugin| !matches!(*plugin, "proxy" | "")) {
+            let text = match plugin {
+                "admin" => NO_ADMIN.to_owned(),
+                _ => format!("there is no plugin \"{plugin}\""),
+            };
+            self.faults.push(Fault::new(place.clone(), name, text));
+        }
+    }
+
+    /// Appends `later`, which wins where both say something.
+    pub fn then(mut self, later: Self) -> Self {
+        self.overrides.extend(later.overrides);
+        self.warnings.extend(later.warnings);
+        self.faults.extend(later.faults);
+        self.base_folder = later.base_folder.or(self.base_folder);
+        self
+    }
+
+    /// Lets relative paths among the overrides start from the base folder, as they did.
+    pub fn resolve_paths(&mut self) {
+        let Some(folder) = &self.base_folder else {
+            return;
+        };
+        for given in &mut self.overrides {
+            if setting(given.setting).is_some_and(|setting| setting.kind == Kind::Path) {
+                for word in given.words.iter_mut().filter(|word| !word.is_empty()) {
+                    *word = folder.join(&*word).display().to_string();
+                }
+            }
+        }
+    }
+
+    /// One key of the defaults file.
+    fn add_key(&mut self, key: &str, place: Place, text: String) {
+        let plain = key.replace('_', "-");
+        let Some(option) = OPTIONS.iter().find(|option| option.name == plain) else {
+            let meant = nearest(&plain, OPTIONS.iter().map(|option| option.name));
+            let fault = Fault::new(place, key, "is no option, and left out");
+            let hint = meant.map(did_you_mean);
+            return self.warnings.push(Fault { hint, ..fault });
+        };
+        if option.takes_value {
+            return self.add(option, key.to_owned(), place, vec![text]);
+        }
+        match text.as_str() {
+            "true" | "1" => self.add(option, key.to_owned(), place, Vec::new()),
+            "false" | "0" => {}
+            _ => self
+                .faults
+                .push(Fault::new(place, key, "must be true or false")),
+        }
+    }
+}
+
+/// MySQL Proxy listens on port 3306 when an address names none; ours is another.
+fn with_mysql_port(address: &str) -> String {
+    let bare = address.trim_start_matches('[').trim_end_matches(']');
+    match bare.parse::<IpAddr>() {
+        Ok(IpAddr::V6(ip)) => format!("[{ip}]:3306"),
+        Ok(ip) => format!("{ip}:3306"),
+        Err(_) => address.to_owned(),
+    }
+}
+
+/// Reads MySQL Proxy's `--defaults-file`: key files as GLib has them, of which the group
+/// `[mysql-proxy]` counts. An unknown key is a warning, since MySQL Proxy did not mind either.
+pub fn read_defaults_file(path: &Path) -> Translation {
+    let mut translation = Translation::default();
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) => {
+            let text = format!("cannot be read: {error}");
+            translation
+                .faults
+                .push(Fault::general(Place::file(path), text));
+            return translation;
+        }
+    };
+    let mut group: Option<&str> = None;
+    let mut ours = false;
+    for (index, line) in text.lines().enumerate() {
+        let column = 1 + line.chars().take_while(|it| it.is_whitespace()).count();
+        let place = Place {
+            file: Some(path.to_owned()),
+            position: Some((index + 1, column)),
+        };
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        if let Some(name) = line
+            .strip_prefix('[')
+            .and_then(|rest| rest.strip_suffix(']'))
+        {
+            group = Some(name);
+            ours |= name == GROUP;
+            continue;
+        }
+        match (line.split_once('='), group) {
+            (_, None) => {
+                let fault = Fault::general(place, "stands before the first group");
+                translation
+                    .faults
+                    .push(fault.hint("write [mysql-proxy] above it"));
+                return translation;
+            }
+            (Some((key, value)), Some(GROUP)) => {
+                translation.add_key(key.trim(), place, unescaped(value.trim()));
+            }
+            (None, Some(GROUP)) => {
+                let fault = Fault::general(place, "is neither \"key = value\" nor \"[group]\"");
+                translation.faults.push(fault);
+            }
+            (_, Some(_)) => {}
+        }
+    }
+    if !ours {
+        let fault = Fault::general(Place::file(path), "has no group [mysql-proxy]");
+        translation.warnings.push(fault);
+    }
+    translation
+}
+
+/// The group of the defaults file that MySQL Proxy reads.
+const GROUP: &str = "mysql-proxy";
+
+/// A key file's escapes: `\s` blank, `\n`, `\t`, `\r`, `\\`.
+fn unescaped(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut characters = text.chars();
+    while let Some(character) = characters.next() {
+        if character != '\\' {
+            plain.push(character);
+            continue;
+        }
+        match characters.next() {
+            Some('s') => plain.push(' '),
+            Some('n') => plain.push('\n'),
+            Some('t') => plain.push('\t'),
+            Some('r') => plain.push('\r'),
+            Some(other) => plain.push(other),
+            None => plain.push('\\'),
+        }
+    }
+    plain
+}

@@ -1,0 +1,283 @@
+//! What is known about a setting besides its value: name, text, kind, range, when a change applies.
+//! Everything that shows, reads or explains settings walks over these entries.
+
+use std::time::Duration;
+
+use crate::value::{Given, spell_duration, spell_size};
+use crate::{BackendConfig, Config, Fault};
+
+/// One setting of `Owner` ([`Config`], or [`BackendConfig`] for those of a `[[backend]]`).
+pub struct Setting<Owner: 'static> {
+    /// Dotted name, such as `limits.sessions_max`.
+    pub name: &'static str,
+    /// The name within its section.
+    pub key: &'static str,
+    pub(crate) about: &'static str,
+    /// What kind of value it takes.
+    pub kind: Kind,
+    /// Range, meaning of 0, when a change applies.
+    pub traits: Traits,
+    pub(crate) read: fn(&mut Owner, &Given<'_>) -> Result<(), Vec<Fault>>,
+    /// Its value as TOML writes it, a secret masked.
+    pub show: fn(&Owner) -> String,
+    /// Whether two configurations agree on it.
+    pub same: fn(&Owner, &Owner) -> bool,
+    pub(crate) copy: fn(&mut Owner, &Owner),
+}
+
+/// A table of the file, and the settings in it.
+pub struct Section<Owner: 'static> {
+    /// The table's name; empty for the settings above all tables.
+    pub name: &'static str,
+    /// Heading in help and manual.
+    pub title: &'static str,
+    pub(crate) about: &'static str,
+    /// Its settings, in the manual's order.
+    pub settings: &'static [Setting<Owner>],
+}
+
+/// What a setting's value is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A whole number.
+    Count,
+    /// A time, `"2s"`, or a number of seconds.
+    Duration,
+    /// A size, `"16MiB"`, or a number of bytes.
+    Size,
+    /// Any text.
+    Text,
+    /// A file's path.
+    Path,
+    /// Text that is never shown; `file:PATH` and `env:NAME` say where it is.
+    Secret,
+    /// An address to listen on.
+    ListenAddress,
+    /// A backend's address.
+    BackendAddress,
+    /// A network, `10.0.0.0/8`, or a single address.
+    Network,
+    /// One of several words.
+    Choice(&'static [Choice]),
+    /// Several values of a kind.
+    List(&'static Kind),
+}
+
+/// One of the words a setting may be.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// The word.
+    pub name: &'static str,
+    /// Words that are read as this one.
+    pub also: &'static [&'static str],
+    pub(crate) about: &'static str,
+}
+
+/// When a changed setting takes effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Applies {
+    /// At the next reload (SIGHUP).
+    AtReload,
+    /// When the proxy is started again.
+    AtRestart,
+}
+
+/// What holds for a setting beyond the kind of its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Traits {
+    /// When a change takes effect.
+    pub applies: Applies,
+    /// Least and largest number (milliseconds of a duration, bytes of a size).
+    pub range: (u64, u64),
+    /// What 0, or an empty text, means, where that is allowed outside `range`.
+    pub nothing: Option<&'static str>,
+    /// What the manual calls the default when it depends on the machine.
+    pub default_text: Option<&'static str>,
+    /// Whether the file must say it.
+    pub required: bool,
+}
+
+impl Traits {
+    /// A change applies at the next reload.
+    pub const RELOAD: Self = Self::new(Applies::AtReload);
+    /// A change needs a restart.
+    pub const RESTART: Self = Self::new(Applies::AtRestart);
+
+    const fn new(applies: Applies) -> Self {
+        Self {
+            applies,
+            range: (0, u32::MAX as u64),
+            nothing: None,
+            default_text: None,
+            required: false,
+        }
+    }
+
+    /// Bounds a number, a size in bytes or a duration in milliseconds.
+    pub(crate) const fn within(mut self, least: u64, most: u64) -> Self {
+        self.range = (least, most);
+        self
+    }
+
+    /// Allows 0 (or an empty text), and says what it means.
+    pub(crate) const fn nothing(mut self, meaning: &'static str) -> Self {
+        self.nothing = Some(meaning);
+        self
+    }
+
+    /// What stands in the manual instead of this machine's default.
+    pub(crate) const fn default_text(mut self, text: &'static str) -> Self {
+        self.default_text = Some(text);
+        self
+    }
+
+    /// The file must say it.
+    pub(crate) const fn required(mut self) -> Self {
+        self.required = true;
+        self
+    }
+}
+
+impl Applies {
+    /// For manual and log: `applies at reload`, `needs a restart`.
+    pub fn describe(self) -> &'static str {
+        match self {
+            Self::AtReload => "applies at reload",
+            Self::AtRestart => "needs a restart",
+        }
+    }
+}
+
+impl Kind {
+    /// What a value must be, for a fault: `a duration such as "2s"`.
+    pub fn describe(self) -> String {
+        match self {
+            Self::Count => "a whole number".to_owned(),
+            Self::Duration => "a duration such as \"2s\", \"500ms\" or \"10m\"".to_owned(),
+            Self::Size => "a size such as \"16MiB\", \"1GiB\" or a number of bytes".to_owned(),
+            Self::Text => "a text".to_owned(),
+            Self::Path => "a file's path".to_owned(),
+            Self::Secret => "a text, \"file:PATH\" or \"env:NAME\"".to_owned(),
+            Self::ListenAddress => "an address such as \"0.0.0.0:4040\"".to_owned(),
+            Self::BackendAddress => "an address such as \"db1:3306\"".to_owned(),
+            Self::Network => "a network such as \"10.0.0.0/8\"".to_owned(),
+            Self::Choice(choices) => {
+                let names: Vec<_> = choices
+                    .iter()
+                    .map(|it| format!("\"{}\"", it.name))
+                    .collect();
+                format!("one of {}", names.join(", "))
+            }
+            Self::List(of) => format!("a list, each {}", of.describe()),
+        }
+    }
+
+    /// The word for a value in help: `N`, `TIME`, `WORD`.
+    pub fn placeholder(self) -> String {
+        match self {
+            Self::Count => "N".to_owned(),
+            Self::Duration => "TIME".to_owned(),
+            Self::Size => "SIZE".to_owned(),
+            Self::Text | Self::Secret => "TEXT".to_owned(),
+            Self::Path => "FILE".to_owned(),
+            Self::ListenAddress | Self::BackendAddress => "ADDRESS".to_owned(),
+            Self::Network => "NETWORK".to_owned(),
+            Self::Choice(_) => "WORD".to_owned(),
+            Self::List(of) => format!("{},…", of.placeholder()),
+        }
+    }
+
+    /// The words it may be, or each of a list may be.
+    pub fn choices(self) -> Option<&'static [Choice]> {
+        match self {
+            Self::Choice(choices) => Some(choices),
+            Self::List(of) => of.choices(),
+            _ => None,
+        }
+    }
+
+    /// Whether several values may be given.
+    pub fn is_list(self) -> bool {
+        matches!(self, Self::List(_))
+    }
+
+    /// A measure (number, milliseconds, bytes) as a person writes it.
+    pub(crate) fn spell(self, measure: u64) -> String {
+        match self {
+            Self::Duration => spell_duration(Duration::from_millis(measure)),
+            Self::Size => spell_size(measure),
+            _ => measure.to_string(),
+        }
+    }
+
+    /// Whether `Traits::range` says something about it.
+    pub(crate) fn is_measured(self) -> bool {
+        matches!(self, Self::Count | Self::Duration | Self::Size)
+    }
+}
+
+impl<Owner> Section<Owner> {
+    /// What it is about, as running text.
+    pub fn about(&self) -> String {
+        running_text(self.about)
+    }
+}
+
+impl Choice {
+    /// What choosing it means, as running text.
+    pub fn about(&self) -> String {
+        running_text(self.about)
+    }
+}
+
+impl<Owner> Setting<Owner> {
+    /// What it is for, as running text.
+    pub fn about(&self) -> String {
+        running_text(self.about)
+    }
+
+    /// The first sentence of [`about`](Self::about), without its full stop.
+    pub fn summary(&self) -> String {
+        let about = self.about();
+        let end = about.find(". ").unwrap_or(about.len());
+        about[..end].trim_end_matches('.').to_owned()
+    }
+
+    /// Its range as a person reads it, `1 to 64`; nothing when its kind has none.
+    pub fn range(&self) -> Option<String> {
+        let (least, most) = self.traits.range;
+        self.kind
+            .is_measured()
+            .then(|| format!("{} to {}", self.kind.spell(least), self.kind.spell(most)))
+    }
+}
+
+impl Setting<Config> {
+    /// Its long option on the command line: `--limits-sessions-max`, without the dashes in front.
+    pub fn option(&self) -> String {
+        self.name.replace(['.', '_'], "-")
+    }
+}
+
+/// Every setting but those of `[[backend]]`.
+pub fn settings() -> impl Iterator<Item = &'static Setting<Config>> {
+    crate::SECTIONS.iter().flat_map(|section| section.settings)
+}
+
+/// The setting with this dotted name.
+pub fn setting(name: &str) -> Option<&'static Setting<Config>> {
+    settings().find(|setting| setting.name == name)
+}
+
+/// The settings of a `[[backend]]`.
+pub const BACKEND: Section<BackendConfig> = BackendConfig::SECTION;
+
+/// Joins the lines of a doc comment to running text; an empty line becomes a paragraph.
+fn running_text(doc: &str) -> String {
+    let paragraphs: Vec<_> = doc
+        .split("\n\n")
+        .map(|paragraph| paragraph.split_whitespace().collect::<Vec<_>>().join(" "))
+        .filter(|paragraph| !paragraph.is_empty())
+        .collect();
+    paragraphs.join("\n\n")
+}
