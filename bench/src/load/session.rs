@@ -1,0 +1,232 @@
+//! One client session: log in without a password, ask, wait for the reply, check that it is the reply
+//! to what was asked.
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use super::reply::{Reply, ReplyScanner, RowFormat};
+use super::{Failure, Target};
+use crate::protocol::{EofStyle, capability, column_type, command, first_packet, frame};
+
+const CAPABILITIES: u32 = capability::LONG_PASSWORD
+    | capability::LONG_FLAG
+    | capability::CONNECT_WITH_DB
+    | capability::PROTOCOL_41
+    | capability::TRANSACTIONS
+    | capability::SECURE_CONNECTION
+    | capability::MULTI_RESULTS
+    | capability::PLUGIN_AUTH;
+
+/// One read takes up to so many bytes: a full socket buffer of a large result.
+const READ_BYTES: usize = 64 * 1024;
+
+/// Sessions that only ask for single rows keep this much.
+const READ_SMALL_BYTES: usize = 2048;
+
+/// A logged-in connection with no command running.
+pub struct Session {
+    stream: TcpStream,
+    eof: EofStyle,
+    input: Vec<u8>,
+    output: Vec<u8>,
+}
+
+impl Session {
+    /// Connects and logs in.
+    ///
+    /// # Errors
+    /// When the connection breaks, the login is refused, or it asks for a password.
+    pub async fn open(target: &Target) -> Result<Self, Failure> {
+        let stream = TcpStream::connect(target.address).await?;
+        stream.set_nodelay(true)?;
+        let mut session = Self {
+            stream,
+            eof: EofStyle::Classic,
+            input: Vec::with_capacity(READ_SMALL_BYTES),
+            output: Vec::with_capacity(256),
+        };
+        session.log_in(target).await?;
+        Ok(session)
+    }
+
+    async fn log_in(&mut self, target: &Target) -> Result<(), Failure> {
+        let greeting = self.packet().await?;
+        let offered = greeting_capabilities(&greeting.payload)?;
+        let capabilities = CAPABILITIES | (target.eof_capability() & offered);
+        self.eof = EofStyle::negotiated(capabilities);
+        frame(&mut self.output, greeting.sequence + 1, |out| {
+            put_login(out, capabilities, target)
+        });
+        loop {
+            self.send().await?;
+            let answer = self.packet().await?;
+            match answer.payload.first() {
+                Some(0x00) => return Ok(()),
+                Some(0xff) => return Err(Failure::answered(&answer.payload)),
+                // An account without password answers every method's challenge with nothing.
+                Some(0xfe) => frame(&mut self.output, answer.sequence + 1, |_| ()),
+                _ => return Err(Failure::Malformed("answer to the login")),
+            }
+        }
+    }
+
+    /// Runs a text statement and checks its reply.
+    ///
+    /// # Errors
+    /// When the connection breaks, the statement fails, or the reply belongs to another statement.
+    pub async fn query(&mut self, text: &str, expected: Reply) -> Result<(), Failure> {
+        frame(&mut self.output, 0, |out| {
+            out.push(command::QUERY);
+            out.extend_from_slice(text.as_bytes());
+        });
+        self.exchange(RowFormat::Text, expected).await
+    }
+
+    /// Prepares a statement of one parameter and returns its id.
+    ///
+    /// # Errors
+    /// When the connection breaks or the statement cannot be prepared.
+    pub async fn prepare(&mut self, text: &str) -> Result<u32, Failure> {
+        frame(&mut self.output, 0, |out| {
+            out.push(command::STMT_PREPARE);
+            out.extend_from_slice(text.as_bytes());
+        });
+        self.send().await?;
+        let answer = self.packet().await?.payload;
+        if answer.first() == Some(&0xff) {
+            return Err(Failure::answered(&answer));
+        }
+        let fields: &[u8; 9] = answer
+            .first_chunk()
+            .ok_or(Failure::Malformed("answer to prepare"))?;
+        let [_, id @ .., column_0, column_1, parameter_0, parameter_1] = *fields;
+        for count in [[parameter_0, parameter_1], [column_0, column_1]].map(u16::from_le_bytes) {
+            let end = u16::from(count > 0 && self.eof == EofStyle::Classic);
+            for _ in 0..count + end {
+                self.packet().await?;
+            }
+        }
+        Ok(u32::from_le_bytes(id))
+    }
+
+    /// Executes a prepared statement with its one parameter and checks its reply.
+    ///
+    /// # Errors
+    /// As [`Self::query`].
+    pub async fn execute(
+        &mut self,
+        statement: u32,
+        key: u64,
+        expected: Reply,
+    ) -> Result<(), Failure> {
+        frame(&mut self.output, 0, |out| {
+            out.push(command::STMT_EXECUTE);
+            out.extend_from_slice(&statement.to_le_bytes());
+            out.extend_from_slice(&[0, 1, 0, 0, 0]); // no cursor, one iteration
+            out.extend_from_slice(&[0, 1, column_type::LONGLONG, 0]); // no NULL, types follow
+            out.extend_from_slice(&key.to_le_bytes());
+        });
+        self.exchange(RowFormat::Binary, expected).await
+    }
+
+    /// Says goodbye and closes, as client libraries do.
+    ///
+    /// # Errors
+    /// When the connection is broken already.
+    pub async fn close(mut self) -> Result<(), Failure> {
+        frame(&mut self.output, 0, |out| out.push(command::QUIT));
+        self.send().await
+    }
+
+    /// Sends the command that `output` holds and reads its whole reply.
+    async fn exchange(&mut self, format: RowFormat, expected: Reply) -> Result<(), Failure> {
+        self.send().await?;
+        let mut scanner = ReplyScanner::new(format, self.eof);
+        loop {
+            self.receive().await?;
+            let (taken, reply) = scanner.feed(&self.input)?;
+            if let Some(reply) = reply {
+                return self.check(taken, reply, expected);
+            }
+            self.input.drain(..taken);
+        }
+    }
+
+    /// The reply is the expected one, and nothing follows it that nobody asked for.
+    fn check(&mut self, taken: usize, reply: Reply, expected: Reply) -> Result<(), Failure> {
+        if taken != self.input.len() {
+            return Err(Failure::Malformed("bytes behind the reply"));
+        }
+        self.input.clear();
+        match reply == expected {
+            true => Ok(()),
+            false => Err(Failure::Wrong { reply, expected }),
+        }
+    }
+
+    async fn packet(&mut self) -> Result<OwnedPacket, Failure> {
+        loop {
+            if let Some(packet) = first_packet(&self.input) {
+                let bytes = packet.wire_bytes();
+                let owned = OwnedPacket {
+                    sequence: packet.sequence,
+                    payload: packet.payload.to_vec(),
+                };
+                self.input.drain(..bytes);
+                return Ok(owned);
+            }
+            self.receive().await?;
+        }
+    }
+
+    async fn send(&mut self) -> Result<(), Failure> {
+        self.stream.write_all(&self.output).await?;
+        self.output.clear();
+        Ok(())
+    }
+
+    /// Reads once. A read that filled all there was makes room for a large result.
+    async fn receive(&mut self) -> Result<(), Failure> {
+        if self.input.capacity() - self.input.len() < READ_SMALL_BYTES / 2 {
+            self.input.reserve(READ_BYTES);
+        }
+        match self.stream.read_buf(&mut self.input).await? {
+            0 => Err(Failure::Closed),
+            _ => Ok(()),
+        }
+    }
+}
+
+struct OwnedPacket {
+    sequence: u8,
+    payload: Vec<u8>,
+}
+
+/// Both halves of the capabilities in a protocol 10 greeting.
+fn greeting_capabilities(payload: &[u8]) -> Result<u32, Failure> {
+    match payload.first() {
+        Some(10) => {}
+        Some(0xff) => return Err(Failure::answered(payload)),
+        _ => return Err(Failure::Malformed("greeting")),
+    }
+    let version_bytes = payload.iter().position(|&byte| byte == 0);
+    let fields = version_bytes.and_then(|end| payload.get(end + 1..));
+    // Behind the version: connection id (4), salt (8), a zero, low half, charset, status (2), high half.
+    let halves = fields.and_then(|fields| {
+        let low: &[u8; 2] = fields.get(13..)?.first_chunk()?;
+        let high: &[u8; 2] = fields.get(18..)?.first_chunk()?;
+        Some(u32::from_le_bytes([low[0], low[1], high[0], high[1]]))
+    });
+    halves.ok_or(Failure::Malformed("greeting"))
+}
+
+fn put_login(out: &mut Vec<u8>, capabilities: u32, target: &Target) {
+    out.extend_from_slice(&capabilities.to_le_bytes());
+    out.extend_from_slice(&(16_u32 << 20).to_le_bytes());
+    out.push(45); // utf8mb4_general_ci, known to both families
+    out.extend_from_slice(&[0; 23]);
+    out.extend_from_slice(target.user.as_bytes());
+    out.extend_from_slice(&[0, 0]); // end of the name, empty answer to the challenge
+    out.extend_from_slice(target.schema.as_bytes());
+    out.extend_from_slice(b"\0mysql_native_password\0");
+}

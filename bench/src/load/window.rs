@@ -1,0 +1,171 @@
+//! Time around the sessions: warm-up, the measured window, the end.
+
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+use tokio::task::LocalSet;
+use tokio::time::{sleep, timeout};
+
+use super::workload::Worker;
+use super::{Errors, Failure, Findings, Latency, Run};
+use crate::accounting::Sample;
+
+/// How long sessions may take to finish their last exchange.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Between attempts of a session whose connection broke.
+const PAUSE_BROKEN: Duration = Duration::from_millis(10);
+
+/// After so many failures no more idle sessions are tried.
+const FAILURES_MAX: u64 = 20;
+
+/// How long idle sessions are left alone before memory is read.
+const SETTLE: Duration = Duration::from_secs(1);
+
+/// What all sessions of a run share.
+struct Shared {
+    phase: Cell<Phase>,
+    sessions_running: Cell<u64>,
+    exchanges_in_all: Cell<u64>,
+    latencies_ns: RefCell<Histogram<u64>>,
+    errors: RefCell<Errors>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    WarmUp,
+    Measured,
+    Ending,
+}
+
+impl Shared {
+    fn new() -> Rc<Self> {
+        let latencies = Histogram::new_with_bounds(1_000, 600_000_000_000, 3)
+            .expect("the bounds are in order and the precision is allowed");
+        Rc::new(Self {
+            phase: Cell::new(Phase::WarmUp),
+            sessions_running: Cell::new(0),
+            exchanges_in_all: Cell::new(0),
+            latencies_ns: RefCell::new(latencies),
+            errors: RefCell::default(),
+        })
+    }
+
+    fn count(&self, taken: Duration) {
+        self.exchanges_in_all.set(self.exchanges_in_all.get() + 1);
+        if self.phase.get() == Phase::Measured {
+            self.latencies_ns
+                .borrow_mut()
+                .saturating_record(taken.as_nanos() as u64);
+        }
+    }
+
+    /// Errors count whenever they happen: a faulty warm-up is a faulty run.
+    fn note(&self, failure: &Failure) {
+        self.errors.borrow_mut().note(failure);
+    }
+
+    fn findings(&self, before: &Sample, after: &Sample) -> Findings {
+        let latencies = self.latencies_ns.borrow();
+        let micros = |quantile| latencies.value_at_quantile(quantile) as f64 / 1000.0;
+        let seconds = (after.taken_at - before.taken_at).as_secs_f64();
+        Findings {
+            seconds,
+            exchanges: latencies.len(),
+            exchanges_in_all: self.exchanges_in_all.get(),
+            per_second: latencies.len() as f64 / seconds,
+            latency_us: Latency {
+                p50: micros(0.50),
+                p95: micros(0.95),
+                p99: micros(0.99),
+                max: latencies.max() as f64 / 1000.0,
+            },
+            errors: self.errors.borrow().clone(),
+            usage: after.usage_since(before, latencies.len()),
+            foreign_cpu: after.foreign_cpu_since(before),
+        }
+    }
+}
+
+/// All sessions in a closed loop.
+pub async fn drive(run: Run) -> io::Result<Findings> {
+    let shared = Shared::new();
+    let run = Rc::new(run);
+    let sessions = LocalSet::new();
+    for seed in 0..run.connections {
+        let (run, shared) = (Rc::clone(&run), Rc::clone(&shared));
+        sessions.spawn_local(async move { repeat(&run, seed, &shared).await });
+    }
+    let (before, after) = sessions
+        .run_until(async {
+            sleep(run.warm_up).await;
+            let before = Sample::take(&run.watched)?;
+            shared.phase.set(Phase::Measured);
+            sleep(run.window).await;
+            shared.phase.set(Phase::Ending);
+            io::Result::Ok((before, Sample::take(&run.watched)?))
+        })
+        .await?;
+    if timeout(PATIENCE, sessions).await.is_err() {
+        shared
+            .errors
+            .borrow_mut()
+            .give_up(shared.sessions_running.get());
+    }
+    Ok(shared.findings(&before, &after))
+}
+
+async fn repeat(run: &Run, seed: usize, shared: &Shared) {
+    shared
+        .sessions_running
+        .set(shared.sessions_running.get() + 1);
+    let mut worker = Worker::new(&run.target, run.workload, seed as u64);
+    while shared.phase.get() != Phase::Ending {
+        if let Err(failure) = attempt(&mut worker, shared).await {
+            shared.note(&failure);
+            sleep(PAUSE_BROKEN).await;
+        }
+    }
+    shared
+        .sessions_running
+        .set(shared.sessions_running.get() - 1);
+}
+
+async fn attempt(worker: &mut Worker<'_>, shared: &Shared) -> Result<(), Failure> {
+    worker.ready().await?;
+    let start = Instant::now();
+    worker.once().await?;
+    shared.count(start.elapsed());
+    Ok(())
+}
+
+/// Opens all sessions, lets each ask once, and reads memory while they do nothing.
+pub async fn hold(run: Run) -> io::Result<Findings> {
+    let shared = Shared::new();
+    shared.phase.set(Phase::Measured);
+    let before = Sample::take(&run.watched)?;
+    let held = open_all(&run, &shared).await;
+    sleep(SETTLE).await;
+    let after = Sample::take(&run.watched)?;
+    drop(held);
+    Ok(shared.findings(&before, &after))
+}
+
+async fn open_all<'a>(run: &'a Run, shared: &Shared) -> Vec<Worker<'a>> {
+    let mut held = Vec::with_capacity(run.connections);
+    for seed in 0..run.connections {
+        let mut worker = Worker::new(&run.target, run.workload, seed as u64);
+        match timeout(PATIENCE, attempt(&mut worker, shared)).await {
+            Ok(Ok(())) => held.push(worker),
+            Ok(Err(failure)) => shared.note(&failure),
+            Err(_) => shared.errors.borrow_mut().give_up(1),
+        }
+        if shared.errors.borrow().count() > FAILURES_MAX {
+            break;
+        }
+    }
+    held
+}

@@ -1,0 +1,162 @@
+//! What a session does over and over. Real servers and the minimal backend understand the same
+//! statements, and each reply carries the number that was asked for.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::reply::Reply;
+use super::session::Session;
+use super::{Failure, Target};
+
+/// One kind of load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Workload {
+    /// One row by its key, text protocol.
+    Point,
+    /// One row by its key, a prepared statement executed again and again.
+    Prepared,
+    /// So many rows from a key on, text protocol.
+    Rows(u64),
+    /// Connect, log in, one point select, close.
+    Connect,
+    /// Sessions that log in, select one row and then do nothing.
+    Idle,
+}
+
+impl fmt::Display for Workload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Point => f.write_str("point"),
+            Self::Prepared => f.write_str("prepared"),
+            Self::Rows(rows) => write!(f, "rows:{rows}"),
+            Self::Connect => f.write_str("connect"),
+            Self::Idle => f.write_str("idle"),
+        }
+    }
+}
+
+impl FromStr for Workload {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let rows = text
+            .strip_prefix("rows:")
+            .and_then(|rows| rows.parse().ok());
+        match (text, rows) {
+            ("point", _) => Ok(Self::Point),
+            ("prepared", _) => Ok(Self::Prepared),
+            ("connect", _) => Ok(Self::Connect),
+            ("idle", _) => Ok(Self::Idle),
+            (_, Some(rows @ 1..)) => Ok(Self::Rows(rows)),
+            _ => Err("one of point, prepared, rows:N, connect, idle".to_owned()),
+        }
+    }
+}
+
+/// A session at work on a load, opened again when its connection breaks.
+pub struct Worker<'a> {
+    target: &'a Target,
+    workload: Workload,
+    keys: Keys,
+    text: String,
+    open: Option<(Session, Option<u32>)>,
+}
+
+impl<'a> Worker<'a> {
+    /// `seed` makes each session ask for other keys.
+    pub fn new(target: &'a Target, workload: Workload, seed: u64) -> Self {
+        let rows = if let Workload::Rows(rows) = workload {
+            rows
+        } else {
+            1
+        };
+        let keys = Keys::new(seed, target.table_rows.saturating_sub(rows - 1).max(1));
+        Self {
+            target,
+            workload,
+            keys,
+            text: String::new(),
+            open: None,
+        }
+    }
+
+    /// Gets ready for [`Self::once`], so that its time is the exchange's alone.
+    pub async fn ready(&mut self) -> Result<(), Failure> {
+        if self.open.is_some() || self.workload == Workload::Connect {
+            return Ok(());
+        }
+        let mut session = Session::open(self.target).await?;
+        let statement = match self.workload {
+            Workload::Prepared => Some(
+                session
+                    .prepare("SELECT id, c FROM sbtest1 WHERE id = ?")
+                    .await?,
+            ),
+            _ => None,
+        };
+        self.open = Some((session, statement));
+        Ok(())
+    }
+
+    /// One exchange; for `connect` a whole session. After a failure the connection is gone.
+    pub async fn once(&mut self) -> Result<(), Failure> {
+        let key = self.keys.next();
+        let expected = Reply {
+            rows: self.rows(),
+            key: Some(key),
+        };
+        self.text.clear();
+        self.write_statement(key);
+        if self.workload == Workload::Connect {
+            let mut session = Session::open(self.target).await?;
+            session.query(&self.text, expected).await?;
+            return session.close().await;
+        }
+        let (mut session, statement) = self.open.take().ok_or(Failure::Closed)?;
+        match statement {
+            Some(statement) => session.execute(statement, key, expected).await?,
+            None => session.query(&self.text, expected).await?,
+        }
+        self.open = Some((session, statement));
+        Ok(())
+    }
+
+    fn rows(&self) -> u64 {
+        if let Workload::Rows(rows) = self.workload {
+            rows
+        } else {
+            1
+        }
+    }
+
+    fn write_statement(&mut self, key: u64) {
+        self.text = match self.workload {
+            Workload::Rows(rows) => {
+                format!("SELECT id, c FROM sbtest1 WHERE id >= {key} LIMIT {rows}")
+            }
+            _ => format!("SELECT id, c FROM sbtest1 WHERE id = {key}"),
+        };
+    }
+}
+
+/// Keys from 1 to a bound in no particular order (xorshift, Marsaglia 2003).
+struct Keys {
+    state: u64,
+    bound: u64,
+}
+
+impl Keys {
+    fn new(seed: u64, bound: u64) -> Self {
+        Self {
+            state: (seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15),
+            bound,
+        }
+    }
+
+    fn next(&mut self) -> u64 {
+        self.state ^= self.state << 13;
+        self.state ^= self.state >> 7;
+        self.state ^= self.state << 17;
+        self.state % self.bound + 1
+    }
+}

@@ -1,0 +1,267 @@
+//! The canned answers of the minimal backend. Each result is rendered once; answering copies it and
+//! writes the statement's own number over the first row's `id`, so that a client sees whether the
+//! reply it got is the reply to what it asked.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use crate::protocol::{EofStyle, column_type, command, frame, put_string};
+
+/// The status flags of every reply: autocommit.
+pub const AUTOCOMMIT: [u8; 2] = 2_u16.to_le_bytes();
+
+/// The second column, as long as sysbench's `c`.
+const TEXT: &[u8; 119] = b"68487932199-96439406143-93774651418-41631865787-96406072701-20604855487-25459966574-28203206787-41238978918-19503783441";
+
+/// Decimal digits of a text `id`: wide enough that every number fits its place.
+const KEY_DIGITS: usize = 10;
+
+/// More than one write takes is sent from the shared rendering instead of being copied.
+const TAIL_COPIED_BYTES: usize = 16 * 1024;
+
+/// What became of a command.
+pub enum Answer {
+    /// The whole reply is in the output.
+    Written,
+    /// The reply's beginning is in the output; this follows it.
+    Continued(Rc<[u8]>),
+    /// The client said goodbye.
+    Goodbye,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Form {
+    Text,
+    Binary,
+}
+
+/// One rendered result: everything up to the end of the first row, and the rest.
+struct Rendering {
+    head: Box<[u8]>,
+    key_at: usize,
+    tail: Rc<[u8]>,
+}
+
+/// All results rendered so far, by row format, end style and number of rows.
+#[derive(Default)]
+pub struct Canned {
+    renderings: RefCell<HashMap<(Form, EofStyle, u64), Rc<Rendering>>>,
+}
+
+impl Canned {
+    /// Answers one command, appending to `out`.
+    pub fn answer(&self, payload: &[u8], eof: EofStyle, out: &mut Vec<u8>) -> Answer {
+        let Some((&code, rest)) = payload.split_first() else {
+            put_error(out, 1835, "Malformed communication packet");
+            return Answer::Written;
+        };
+        match code {
+            command::QUIT => return Answer::Goodbye,
+            command::QUERY => return self.query(rest, eof, out),
+            command::STMT_EXECUTE => return self.execute(rest, eof, out),
+            command::STMT_PREPARE => put_prepared(out, rest, eof),
+            command::STMT_CLOSE => {}
+            command::INIT_DB | command::PING | command::CHANGE_USER | command::RESET_CONNECTION => {
+                put_ok(out, 1);
+            }
+            _ => put_error(out, 1047, "Unknown command"),
+        }
+        Answer::Written
+    }
+
+    /// `SELECT … <key> … [LIMIT <rows>]`: the first number standing alone is the key.
+    fn query(&self, text: &[u8], eof: EofStyle, out: &mut Vec<u8>) -> Answer {
+        if !text
+            .get(..6)
+            .is_some_and(|word| word.eq_ignore_ascii_case(b"select"))
+        {
+            put_ok(out, 1);
+            return Answer::Written;
+        }
+        let mut numbers = text.split(|&byte| byte == b' ').filter_map(number);
+        let key = numbers.next().unwrap_or(0);
+        let rows = numbers.next().unwrap_or(1);
+        self.result(Form::Text, eof, key, rows, out)
+    }
+
+    /// The one parameter is bound as a 64-bit integer: the payload's last eight bytes.
+    fn execute(&self, rest: &[u8], eof: EofStyle, out: &mut Vec<u8>) -> Answer {
+        let key = rest
+            .last_chunk()
+            .map_or(0, |bytes| u64::from_le_bytes(*bytes));
+        self.result(Form::Binary, eof, key, 1, out)
+    }
+
+    fn result(&self, form: Form, eof: EofStyle, key: u64, rows: u64, out: &mut Vec<u8>) -> Answer {
+        let rendering = Rc::clone(
+            self.renderings
+                .borrow_mut()
+                .entry((form, eof, rows))
+                .or_insert_with(|| Rc::new(Rendering::new(form, eof, rows))),
+        );
+        let key_at = out.len() + rendering.key_at;
+        out.extend_from_slice(&rendering.head);
+        form.write_key(key, &mut out[key_at..]);
+        if rendering.tail.len() > TAIL_COPIED_BYTES {
+            return Answer::Continued(Rc::clone(&rendering.tail));
+        }
+        out.extend_from_slice(&rendering.tail);
+        Answer::Written
+    }
+}
+
+impl Rendering {
+    fn new(form: Form, eof: EofStyle, rows: u64) -> Self {
+        let mut out = Vec::new();
+        frame(&mut out, 1, |out| out.push(2));
+        put_columns(&mut out, 2, eof);
+        let mut sequence = if eof == EofStyle::Classic { 5_u8 } else { 4 };
+        let mut key_at = 0;
+        let mut head_bytes = out.len();
+        for row in 1..=rows {
+            let start = out.len();
+            put_row(&mut out, sequence, form, row);
+            sequence = sequence.wrapping_add(1);
+            if row == 1 {
+                key_at = start + form.key_offset();
+                head_bytes = out.len();
+            }
+        }
+        put_end(&mut out, sequence, eof);
+        Self {
+            head: out[..head_bytes].into(),
+            key_at,
+            tail: out[head_bytes..].into(),
+        }
+    }
+}
+
+impl Form {
+    /// Where a row packet holds its `id`: behind header and length, or header, row byte and NULL bitmap.
+    fn key_offset(self) -> usize {
+        match self {
+            Self::Text => 5,
+            Self::Binary => 6,
+        }
+    }
+
+    fn write_key(self, key: u64, at: &mut [u8]) {
+        match self {
+            Self::Text => {
+                let mut rest = key;
+                for digit in at[..KEY_DIGITS].iter_mut().rev() {
+                    *digit = b'0' + (rest % 10) as u8;
+                    rest /= 10;
+                }
+            }
+            Self::Binary => at[..4].copy_from_slice(&(key as u32).to_le_bytes()),
+        }
+    }
+}
+
+fn put_row(out: &mut Vec<u8>, sequence: u8, form: Form, key: u64) {
+    let start = out.len();
+    frame(out, sequence, |out| {
+        match form {
+            Form::Text => put_string(out, &[b'0'; KEY_DIGITS]),
+            Form::Binary => out.extend_from_slice(&[0, 0, 0, 0, 0, 0]),
+        }
+        put_string(out, TEXT);
+    });
+    form.write_key(key, &mut out[start + form.key_offset()..]);
+}
+
+/// The definitions of `id` and `c` and, for classic ends, the EOF packet behind them.
+fn put_columns(out: &mut Vec<u8>, mut sequence: u8, eof: EofStyle) {
+    put_column(out, sequence, b"id", column_type::LONG, 11);
+    put_column(
+        out,
+        sequence.wrapping_add(1),
+        b"c",
+        column_type::STRING,
+        480,
+    );
+    sequence = sequence.wrapping_add(2);
+    if eof == EofStyle::Classic {
+        put_end(out, sequence, eof);
+    }
+}
+
+fn put_column(out: &mut Vec<u8>, sequence: u8, name: &[u8], kind: u8, length: u32) {
+    frame(out, sequence, |out| {
+        for text in [
+            b"def".as_slice(),
+            b"sbtest",
+            b"sbtest1",
+            b"sbtest1",
+            name,
+            name,
+        ] {
+            put_string(out, text);
+        }
+        out.push(0x0c);
+        out.extend_from_slice(&45_u16.to_le_bytes());
+        out.extend_from_slice(&length.to_le_bytes());
+        out.extend_from_slice(&[kind, 0, 0, 0, 0, 0]);
+    });
+}
+
+/// The packet that ends rows or, with classic ends, column definitions.
+fn put_end(out: &mut Vec<u8>, sequence: u8, eof: EofStyle) {
+    frame(out, sequence, |out| match eof {
+        EofStyle::Classic => {
+            out.extend_from_slice(&[0xfe, 0, 0]);
+            out.extend_from_slice(&AUTOCOMMIT);
+        }
+        EofStyle::Deprecated => {
+            out.extend_from_slice(&[0xfe, 0, 0]);
+            out.extend_from_slice(&AUTOCOMMIT);
+            out.extend_from_slice(&[0, 0]);
+        }
+    });
+}
+
+/// The reply to a prepare: statement 1, its columns `id` and `c`, as many parameters as `?`.
+fn put_prepared(out: &mut Vec<u8>, text: &[u8], eof: EofStyle) {
+    let parameters = text.iter().filter(|&&byte| byte == b'?').count() as u16;
+    frame(out, 1, |out| {
+        out.push(0);
+        out.extend_from_slice(&1_u32.to_le_bytes());
+        out.extend_from_slice(&2_u16.to_le_bytes());
+        out.extend_from_slice(&parameters.to_le_bytes());
+        out.extend_from_slice(&[0, 0, 0]);
+    });
+    let mut sequence = 2;
+    for _ in 0..parameters {
+        put_column(out, sequence, b"?", column_type::LONGLONG, 21);
+        sequence = sequence.wrapping_add(1);
+    }
+    if parameters > 0 && eof == EofStyle::Classic {
+        put_end(out, sequence, eof);
+        sequence = sequence.wrapping_add(1);
+    }
+    put_columns(out, sequence, eof);
+}
+
+/// An OK packet with nothing affected.
+pub fn put_ok(out: &mut Vec<u8>, sequence: u8) {
+    frame(out, sequence, |out| {
+        out.extend_from_slice(&[0, 0, 0]);
+        out.extend_from_slice(&AUTOCOMMIT);
+        out.extend_from_slice(&[0, 0]);
+    });
+}
+
+fn put_error(out: &mut Vec<u8>, code: u16, text: &str) {
+    frame(out, 1, |out| {
+        out.push(0xff);
+        out.extend_from_slice(&code.to_le_bytes());
+        out.extend_from_slice(b"#08S01");
+        out.extend_from_slice(text.as_bytes());
+    });
+}
+
+fn number(word: &[u8]) -> Option<u64> {
+    std::str::from_utf8(word).ok()?.parse().ok()
+}

@@ -1,0 +1,142 @@
+//! What Pilotfish must reach, and whether it did.
+
+use std::fmt;
+
+use crate::results::{Results, Summary};
+use crate::run::backend::Kind;
+use crate::run::contestant::{HAPROXY, PILOTFISH};
+
+/// A goal and what became of it.
+pub struct Goal {
+    pub text: String,
+    /// What was measured, in the goal's own terms.
+    pub measured: String,
+    pub verdict: Verdict,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    Reached,
+    Missed,
+    NotMeasured,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Reached => "reached",
+            Self::Missed => "**not reached**",
+            Self::NotMeasured => "not measured",
+        })
+    }
+}
+
+impl fmt::Display for Goal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} ({})", self.text, self.verdict, self.measured)
+    }
+}
+
+/// All goals, in the order in which they are shown.
+pub fn all(results: &Results) -> Vec<Goal> {
+    let mut goals = vec![cpu_per_query(results), latency_added(results)];
+    let backends = [Kind::Minimal, Kind::MariaDb, Kind::MySql];
+    goals.extend(backends.map(|backend| large_results(results, backend)));
+    goals.push(idle_memory(results));
+    goals
+}
+
+fn cpu_per_query(results: &Results) -> Goal {
+    let text = "CPU per point select, minimal backend, 64 connections: ≤ 0.9 × HAProxy's";
+    Goal::of(
+        text,
+        ours_and_haproxys(results, Kind::Minimal, "point", 64).and_then(|(ours, theirs)| {
+            let ratio = ours.against.get(HAPROXY)?.proxy_cpu?;
+            let (ours, theirs) = (ours.proxy_cpu_us?.sum(), theirs.proxy_cpu_us?.sum());
+            Some((
+                ratio <= 0.9,
+                format!("{ratio:.3} ×: {ours:.2} µs, HAProxy {theirs:.2} µs"),
+            ))
+        }),
+    )
+}
+
+fn latency_added(results: &Results) -> Goal {
+    let text = "p50 added to a point select, minimal backend, 1 connection: ≤ HAProxy's";
+    Goal::of(
+        text,
+        ours_and_haproxys(results, Kind::Minimal, "point", 1).and_then(|(ours, theirs)| {
+            let (ours, theirs) = (ours.p50_added_us?, theirs.p50_added_us?);
+            Some((
+                ours <= theirs,
+                format!("{ours:.1} µs, HAProxy {theirs:.1} µs"),
+            ))
+        }),
+    )
+}
+
+fn large_results(results: &Results, backend: Kind) -> Goal {
+    let text = format!(
+        "Throughput of results of 10,000 rows, {}, 8 connections: ≥ HAProxy's",
+        backend.title()
+    );
+    let both = ours_and_haproxys(results, backend, "rows:10000", 8);
+    Goal::of(
+        &text,
+        both.and_then(|(ours, theirs)| {
+            let ratio = ours.against.get(HAPROXY)?.per_second;
+            let (ours, theirs) = (ours.per_second, theirs.per_second);
+            Some((
+                ratio >= 1.0,
+                format!("{ratio:.3} ×: {ours:.0}/s, HAProxy {theirs:.0}/s"),
+            ))
+        }),
+    )
+}
+
+fn idle_memory(results: &Results) -> Goal {
+    let text = "Memory of the proxy per idle session, 10,000 sessions: ≤ 8 KiB";
+    Goal::of(
+        text,
+        results
+            .idle
+            .iter()
+            .find(|idle| idle.contestant == PILOTFISH)
+            .map(|idle| {
+                let kib = idle.bytes_per_session / 1024.0;
+                let reached = kib <= 8.0 && idle.errors.count() == 0;
+                (
+                    reached,
+                    format!("{kib:.2} KiB with {} sessions", idle.sessions),
+                )
+            }),
+    )
+}
+
+/// Both contestants' figures in a cell; ours only count when every reply was right.
+fn ours_and_haproxys<'a>(
+    results: &'a Results,
+    backend: Kind,
+    workload: &str,
+    connections: usize,
+) -> Option<(&'a Summary, &'a Summary)> {
+    let contestants = &results
+        .comparison(backend, workload, connections)?
+        .contestants;
+    Some((contestants.get(PILOTFISH)?, contestants.get(HAPROXY)?))
+}
+
+impl Goal {
+    fn of(text: &str, measured: Option<(bool, String)>) -> Self {
+        let (verdict, measured) = match measured {
+            Some((true, measured)) => (Verdict::Reached, measured),
+            Some((false, measured)) => (Verdict::Missed, measured),
+            None => (Verdict::NotMeasured, "–".to_owned()),
+        };
+        Self {
+            text: text.to_owned(),
+            measured,
+            verdict,
+        }
+    }
+}

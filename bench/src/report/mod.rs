@@ -1,0 +1,59 @@
+//! From results to a page: `benchmarks.md`, and beside it a folder with the results and the plots.
+
+mod goals;
+mod page;
+mod plot;
+mod scale;
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+use crate::results::Results;
+
+/// The folder of results and plots, beside the page.
+const FOLDER: &str = "benchmarks";
+const RESULTS: &str = "results.json";
+
+/// Writes results, plots and page into `out`.
+///
+/// # Errors
+/// When a file cannot be written.
+pub fn write(results: &Results, out: &Path) -> Result<()> {
+    let folder = out.join(FOLDER);
+    fs::create_dir_all(&folder)?;
+    fs::write(
+        folder.join(RESULTS),
+        serde_json::to_string_pretty(results)? + "\n",
+    )?;
+    render(results, out)
+}
+
+/// Renders plots and page again from the results in `out`.
+///
+/// # Errors
+/// When there are none, or a file cannot be written.
+pub fn again(out: &Path) -> Result<()> {
+    let file = out.join(FOLDER).join(RESULTS);
+    let text = fs::read(&file).with_context(|| format!("no results in {}", file.display()))?;
+    render(&serde_json::from_slice(&text)?, out)
+}
+
+fn render(results: &Results, out: &Path) -> Result<()> {
+    let plots = plot::all(results);
+    for plot in &plots {
+        fs::write(out.join(FOLDER).join(plot.file), plot.svg())?;
+    }
+    let page = out.join("benchmarks.md");
+    fs::write(&page, page::markdown(results, &plots, FOLDER))?;
+    eprintln!(
+        "{}",
+        goals::all(results)
+            .iter()
+            .map(|goal| format!("{goal}\n"))
+            .collect::<String>()
+    );
+    println!("{}", page.display());
+    Ok(())
+}

@@ -1,0 +1,341 @@
+//! Plots as SVG that can be read on light and dark pages: lines over the number of connections, one
+//! panel for each backend.
+
+use std::fmt::Write;
+
+use super::scale::{Scale, ScaleKind};
+use crate::results::{Results, Summary};
+use crate::run::CONNECTIONS;
+use crate::run::backend::Kind;
+use crate::run::contestant::{DIRECT, HAPROXY, PILOTFISH};
+
+const PANEL_WIDTH: f64 = 400.0;
+const PANEL_HEIGHT: f64 = 250.0;
+/// Room in a panel for the numbers beside the axis, and above and below the lines.
+const LEFT: f64 = 62.0;
+const RIGHT: f64 = 14.0;
+const TOP: f64 = 84.0;
+const BOTTOM: f64 = 48.0;
+
+/// Text, grid and lines on light pages, then on dark ones.
+const STYLE: &str = "\
+.back{fill:#ffffff}text{fill:#24292f;font-family:system-ui,'Segoe UI',Helvetica,Arial,sans-serif;font-size:12px}\
+.title{font-size:16px;font-weight:600}.panel{font-weight:600}.soft{fill:#57606a}\
+.grid{stroke:#d8dee4;stroke-width:1}.line{fill:none;stroke-width:2.2}\
+.c0{--c:#6e7781}.c1{--c:#d9730d}.c2{--c:#0b6bcb}.c3{--c:#8250df}.c4{--c:#1a7f37}.c5{--c:#cf222e}.c6{--c:#9a6700}.c7{--c:#bf3989}\
+.line{stroke:var(--c)}.dot{fill:var(--c)}\
+@media(prefers-color-scheme:dark){.back{fill:#0d1117}text{fill:#e6edf3}.soft{fill:#9ea7b3}.grid{stroke:#30363d}\
+.c0{--c:#a9b3bd}.c1{--c:#ffa657}.c2{--c:#58a6ff}.c3{--c:#bc8cff}.c4{--c:#56d364}.c5{--c:#ff7b72}.c6{--c:#e3b341}.c7{--c:#f778ba}}";
+
+/// A picture of some panels.
+pub struct Plot {
+    /// Name of its file.
+    pub file: &'static str,
+    pub title: &'static str,
+    scale: ScaleKind,
+    format: fn(f64) -> String,
+    panels: Vec<Panel>,
+}
+
+struct Panel {
+    title: String,
+    lines: Vec<Line>,
+}
+
+struct Line {
+    name: String,
+    /// Connections and value.
+    points: Vec<(usize, f64)>,
+}
+
+/// The figure of one contestant that a plot shows.
+type Figure = fn(Kind, &Summary) -> Option<f64>;
+
+/// The plots that the results suffice for.
+pub fn all(results: &Results) -> Vec<Plot> {
+    let plots = [
+        Plot {
+            file: "throughput.svg",
+            title: "Point selects per second",
+            scale: ScaleKind::Linear,
+            format: thousands,
+            panels: panels(results, "", |_, summary| Some(summary.per_second)),
+        },
+        Plot {
+            file: "cpu.svg",
+            title: "CPU per point select, µs",
+            scale: ScaleKind::Linear,
+            format: |value| format!("{value:.0}"),
+            panels: panels(results, "CPU", cpu),
+        },
+        Plot {
+            file: "p99.svg",
+            title: "99th percentile of latency",
+            scale: ScaleKind::Logarithmic,
+            format: time,
+            panels: panels(results, "", |_, summary| Some(summary.latency_us.p99)),
+        },
+    ];
+    plots
+        .into_iter()
+        .filter(|plot| !plot.panels.is_empty())
+        .collect()
+}
+
+/// Before the minimal backend the proxy's own, before real servers the sum that a query costs.
+fn cpu(backend: Kind, summary: &Summary) -> Option<f64> {
+    let proxy = summary.proxy_cpu_us.map(|cpu| cpu.sum());
+    match backend {
+        Kind::Minimal => proxy,
+        Kind::MariaDb | Kind::MySql => {
+            Some(proxy.unwrap_or_default() + summary.backend_cpu_us.sum())
+        }
+    }
+}
+
+fn panels(results: &Results, what: &str, figure: Figure) -> Vec<Panel> {
+    let loads = [
+        (Kind::Minimal, "point", "proxy alone"),
+        (
+            Kind::MariaDb,
+            "sysbench oltp_point_select ps=disable",
+            "server and proxy",
+        ),
+        (
+            Kind::MySql,
+            "sysbench oltp_point_select ps=disable",
+            "server and proxy",
+        ),
+    ];
+    let panels = loads.into_iter().map(|(backend, workload, whose)| {
+        let tool = if backend == Kind::Minimal {
+            "own generator"
+        } else {
+            "sysbench"
+        };
+        let whose = if what.is_empty() {
+            String::new()
+        } else {
+            format!(", {what} of {whose}")
+        };
+        Panel {
+            title: format!("{} ({tool}){whose}", backend.title()),
+            lines: lines(results, backend, workload, figure),
+        }
+    });
+    panels
+        .filter(|panel| panel.lines.iter().any(|line| line.points.len() > 1))
+        .collect()
+}
+
+fn lines(results: &Results, backend: Kind, workload: &str, figure: Figure) -> Vec<Line> {
+    let mut lines: Vec<Line> = Vec::new();
+    for connections in CONNECTIONS {
+        let Some(comparison) = results.comparison(backend, workload, connections) else {
+            continue;
+        };
+        for (name, summary) in &comparison.contestants {
+            let Some(value) = figure(backend, summary).filter(|value| *value > 0.0) else {
+                continue;
+            };
+            match lines.iter_mut().find(|line| line.name == *name) {
+                Some(line) => line.points.push((connections, value)),
+                None => {
+                    lines.push(Line {
+                        name: name.clone(),
+                        points: vec![(connections, value)],
+                    });
+                }
+            }
+        }
+    }
+    lines.sort_by_key(|line| order(&line.name));
+    lines
+}
+
+/// The direct way first, ours last and so on top.
+fn order(name: &str) -> u8 {
+    match name {
+        DIRECT => 0,
+        PILOTFISH => 2,
+        _ => 1,
+    }
+}
+
+impl Plot {
+    /// The picture.
+    pub fn svg(&self) -> String {
+        let (width, height) = (PANEL_WIDTH * self.panels.len() as f64, TOP + PANEL_HEIGHT);
+        let mut svg = format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" \
+             width=\"{width}\" height=\"{height}\" role=\"img\" aria-label=\"{}\">\n\
+             <style>{STYLE}</style>\n<rect class=\"back\" width=\"100%\" height=\"100%\"/>\n",
+            self.title
+        );
+        text(&mut svg, (16.0, 28.0), "title", "start", self.title);
+        let names = self.names();
+        self.legend(&mut svg, &names);
+        for (number, panel) in self.panels.iter().enumerate() {
+            self.panel(&mut svg, panel, PANEL_WIDTH * number as f64, &names);
+        }
+        svg + "</svg>\n"
+    }
+
+    /// All contestants of the picture.
+    fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        for line in self.panels.iter().flat_map(|panel| &panel.lines) {
+            if !names.contains(&line.name) {
+                names.push(line.name.clone());
+            }
+        }
+        names.sort_by_key(|name| order(name));
+        names
+    }
+
+    fn legend(&self, svg: &mut String, names: &[String]) {
+        let mut x = 16.0;
+        for name in names {
+            let class = colour(name, names);
+            let _ = writeln!(
+                svg,
+                "<path class=\"line {class}\" d=\"M{x} 46h22\"{}/><circle class=\"dot {class}\" cx=\"{}\" cy=\"46\" r=\"3.5\"/>",
+                dashes(name),
+                x + 11.0,
+            );
+            text(svg, (x + 28.0, 50.0), "", "start", title(name));
+            x += 52.0 + title(name).len() as f64 * 7.0;
+        }
+    }
+
+    fn panel(&self, svg: &mut String, panel: &Panel, left: f64, names: &[String]) {
+        let values = panel
+            .lines
+            .iter()
+            .flat_map(|line| &line.points)
+            .map(|(_, value)| *value);
+        let scale = Scale::holding(self.scale, values);
+        let (x_low, x_high) = (left + LEFT, left + PANEL_WIDTH - RIGHT);
+        let (y_high, y_low) = (TOP, TOP + PANEL_HEIGHT - BOTTOM);
+        let y = |value: f64| y_low - (y_low - y_high) * scale.position(value);
+        let step = (x_high - x_low - 40.0) / (CONNECTIONS.len() - 1) as f64;
+        let x = |connections: usize| {
+            let place = CONNECTIONS.iter().position(|known| *known == connections);
+            x_low + 20.0 + step * place.unwrap_or_default() as f64
+        };
+        text(svg, (x_low, TOP - 12.0), "panel", "start", &panel.title);
+        for &tick in &scale.ticks {
+            let y = y(tick);
+            let _ = writeln!(svg, "<path class=\"grid\" d=\"M{x_low} {y:.1}H{x_high}\"/>");
+            text(
+                svg,
+                (x_low - 8.0, y + 4.0),
+                "soft",
+                "end",
+                &(self.format)(tick),
+            );
+        }
+        for connections in CONNECTIONS {
+            text(
+                svg,
+                (x(connections), y_low + 18.0),
+                "soft",
+                "middle",
+                &connections.to_string(),
+            );
+        }
+        text(
+            svg,
+            (f64::midpoint(x_low, x_high), y_low + 36.0),
+            "soft",
+            "middle",
+            "connections",
+        );
+        for line in &panel.lines {
+            let class = colour(&line.name, names);
+            let points = line
+                .points
+                .iter()
+                .map(|&(connections, value)| (x(connections), y(value)));
+            polyline(svg, &line.name, class, &points.collect::<Vec<_>>());
+        }
+    }
+}
+
+fn polyline(svg: &mut String, name: &str, class: &str, points: &[(f64, f64)]) {
+    let path: Vec<String> = points
+        .iter()
+        .map(|(x, y)| format!("{x:.1} {y:.1}"))
+        .collect();
+    let _ = writeln!(
+        svg,
+        "<path class=\"line {class}\" d=\"M{}\"{}/>",
+        path.join("L"),
+        dashes(name)
+    );
+    for (x, y) in points {
+        let _ = writeln!(
+            svg,
+            "<circle class=\"dot {class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.5\"/>"
+        );
+    }
+}
+
+fn text(svg: &mut String, (x, y): (f64, f64), class: &str, anchor: &str, text: &str) {
+    let _ = writeln!(
+        svg,
+        "<text x=\"{x:.1}\" y=\"{y:.1}\" class=\"{class}\" text-anchor=\"{anchor}\">{text}</text>"
+    );
+}
+
+/// What a contestant is called in pictures and tables.
+pub fn title(name: &str) -> &str {
+    match name {
+        DIRECT => "direct",
+        HAPROXY => "HAProxy",
+        "haproxy-newer" => "HAProxy (newer)",
+        PILOTFISH => "Pilotfish",
+        other => other,
+    }
+}
+
+/// The three that are always there keep their colours; others take the rest in turn.
+fn colour(name: &str, names: &[String]) -> &'static str {
+    const OTHERS: [&str; 5] = ["c3", "c4", "c5", "c6", "c7"];
+    match name {
+        DIRECT => "c0",
+        HAPROXY => "c1",
+        PILOTFISH => "c2",
+        _ => {
+            let others = names
+                .iter()
+                .filter(|name| ![DIRECT, HAPROXY, PILOTFISH].contains(&name.as_str()));
+            OTHERS[others.take_while(|other| *other != name).count() % OTHERS.len()]
+        }
+    }
+}
+
+fn dashes(name: &str) -> &'static str {
+    if name == DIRECT {
+        " stroke-dasharray=\"5 4\""
+    } else {
+        ""
+    }
+}
+
+fn thousands(value: f64) -> String {
+    if value >= 1000.0 {
+        format!("{} k", value / 1000.0)
+    } else {
+        format!("{value}")
+    }
+}
+
+/// A time given in microseconds.
+fn time(value: f64) -> String {
+    match value {
+        0.0..1_000.0 => format!("{value} µs"),
+        1_000.0..1_000_000.0 => format!("{} ms", value / 1_000.0),
+        _ => format!("{} s", value / 1_000_000.0),
+    }
+}

@@ -1,0 +1,104 @@
+//! Who is compared. Every proxy is one small file: its name, its version, how it is started in front
+//! of a backend. The direct connection takes part in every comparison and needs no file.
+
+mod haproxy;
+mod pilotfish;
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::Result;
+
+use super::process::{Process, free_address};
+
+/// The name of the way without a proxy.
+pub const DIRECT: &str = "direct";
+/// The contestant whose figures the goals refer to.
+pub const HAPROXY: &str = "haproxy";
+/// Ours.
+pub const PILOTFISH: &str = "pilotfish";
+
+/// A proxy that takes part.
+pub trait Contestant {
+    /// Short and lasting: tables and ratios go by it.
+    fn name(&self) -> &str;
+
+    /// What it says its version is.
+    fn version(&self) -> String;
+
+    /// Writes its configuration and gives the command that runs it in the foreground.
+    ///
+    /// # Errors
+    /// When the configuration cannot be written.
+    fn command(&self, place: &Place<'_>) -> io::Result<Command>;
+}
+
+/// Where a contestant stands.
+pub struct Place<'a> {
+    /// For its configuration, its own alone.
+    pub folder: &'a Path,
+    pub listen: SocketAddr,
+    pub backend: SocketAddr,
+    /// Sessions it must be able to hold at once.
+    pub sessions_max: usize,
+}
+
+/// One way from the load to the backend, ready.
+pub struct Way {
+    pub name: String,
+    pub address: SocketAddr,
+    /// None for the direct way.
+    pub proxy: Option<Process>,
+}
+
+impl Way {
+    pub fn direct(backend: SocketAddr) -> Self {
+        Self {
+            name: DIRECT.to_owned(),
+            address: backend,
+            proxy: None,
+        }
+    }
+
+    /// Starts a proxy in front of `backend`.
+    ///
+    /// # Errors
+    /// When it does not come up.
+    pub async fn through(
+        contestant: &dyn Contestant,
+        backend: SocketAddr,
+        folder: &Path,
+        sessions_max: usize,
+    ) -> Result<Self> {
+        let listen = free_address()?;
+        let folder = folder.join(format!("{}-{}", contestant.name(), listen.port()));
+        std::fs::create_dir(&folder)?;
+        let place = Place {
+            folder: &folder,
+            listen,
+            backend,
+            sessions_max,
+        };
+        let command = contestant.command(&place)?;
+        let proxy = Process::listening(contestant.name(), command, &folder, listen).await?;
+        Ok(Self {
+            name: contestant.name().to_owned(),
+            address: listen,
+            proxy: Some(proxy),
+        })
+    }
+}
+
+/// All proxies found on this machine, ours last.
+pub fn found() -> Vec<Box<dyn Contestant>> {
+    let mut found: Vec<Box<dyn Contestant>> = Vec::new();
+    found.extend(
+        haproxy::found()
+            .into_iter()
+            .map(|proxy| Box::new(proxy) as Box<dyn Contestant>),
+    );
+    found.extend(pilotfish::found().map(|proxy| Box::new(proxy) as Box<dyn Contestant>));
+    found
+}

@@ -1,0 +1,411 @@
+//! The runner: starts backends and contestants, lets one after the other do the same thing, round by
+//! round, and writes down what was found. All processes are children that end with it.
+
+pub mod backend;
+pub mod contestant;
+mod machine;
+mod plan;
+mod process;
+mod sysbench;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use tempfile::TempDir;
+use tokio::time::timeout;
+
+use crate::accounting::Watched;
+use crate::load::{Findings, Workload};
+use crate::report;
+use crate::results::{self, About, Idle, Measurement, Results, median};
+use backend::{Backend, Kind};
+use contestant::{Contestant, Way};
+pub use plan::CONNECTIONS;
+use plan::{Load, Profile, Step, sysbench_seconds};
+
+/// Sessions of the comparison of idle memory.
+const IDLE_SESSIONS: u64 = 10_000;
+
+/// Files a process opens beside its sessions' sockets.
+const FILES_SPARE: u64 = 128;
+
+/// What a run shall do.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub quick: bool,
+    /// Seconds in place of the profile's budget.
+    pub budget: Option<u64>,
+    /// Kinds of backend to leave out.
+    pub without: Vec<Kind>,
+    /// Where the page, its plots and the results go.
+    pub out: PathBuf,
+    /// Where every single measurement goes.
+    pub raw: PathBuf,
+}
+
+/// Measures everything and writes the report.
+///
+/// # Errors
+/// When a backend or contestant does not come up, or files cannot be written. Runs that fail are
+/// results.
+pub async fn run(settings: &Settings) -> Result<()> {
+    let mut bench = Bench::prepare(settings)?;
+    let (measurements, idle) = bench.measure().await?;
+    fs::create_dir_all(&settings.raw)?;
+    fs::write(
+        settings.raw.join("measurements.json"),
+        serde_json::to_string_pretty(&measurements)?,
+    )?;
+    let results = Results {
+        about: bench.about(&measurements),
+        comparisons: results::summarise(&measurements),
+        idle,
+    };
+    report::write(&results, &settings.out)
+}
+
+struct Bench {
+    profile: Profile,
+    backends: Vec<Kind>,
+    contestants: Vec<Box<dyn Contestant>>,
+    sysbench: Option<String>,
+    sessions_max: u64,
+    /// All that was started lives here.
+    folder: TempDir,
+    started: Instant,
+    window: Duration,
+    left_out: Vec<String>,
+}
+
+impl Bench {
+    fn prepare(settings: &Settings) -> Result<Self> {
+        let mut profile = if settings.quick {
+            Profile::quick()
+        } else {
+            Profile::full()
+        };
+        if let Some(seconds) = settings.budget {
+            profile.budget = Duration::from_secs(seconds);
+        }
+        let sysbench = sysbench::found();
+        let mut backends = Kind::found();
+        backends.retain(|kind| !settings.without.contains(kind));
+        // Real servers get their table from sysbench.
+        backends.retain(|kind| *kind == Kind::Minimal || sysbench.is_some());
+        ensure!(!backends.is_empty(), "no backend is left to measure");
+        let files = machine::raise_open_files();
+        let mut bench = Self {
+            profile,
+            backends,
+            contestants: contestant::found(),
+            sysbench,
+            sessions_max: (files.saturating_sub(FILES_SPARE) / 2).min(IDLE_SESSIONS),
+            folder: TempDir::with_prefix("pilotfish-bench-")?,
+            started: Instant::now(),
+            window: Duration::ZERO,
+            left_out: Vec::new(),
+        };
+        bench.note_what_is_missing();
+        Ok(bench)
+    }
+
+    fn note_what_is_missing(&mut self) {
+        for kind in [Kind::MariaDb, Kind::MySql] {
+            if !self.backends.contains(&kind) {
+                self.left_out
+                    .push(format!("{}: not found or not wanted", kind.title()));
+            }
+        }
+        for name in [contestant::HAPROXY, contestant::PILOTFISH] {
+            if !self
+                .contestants
+                .iter()
+                .any(|contestant| contestant.name() == name)
+            {
+                self.left_out.push(format!("{name}: not found"));
+            }
+        }
+        if self.sysbench.is_none() {
+            self.left_out.push("sysbench: not found".to_owned());
+        }
+        if self.sessions_max < IDLE_SESSIONS {
+            let (most, wanted) = (self.sessions_max, IDLE_SESSIONS);
+            self.left_out.push(format!(
+                "{most} of {wanted} idle sessions: the limit of open files"
+            ));
+        }
+        for missing in &self.left_out {
+            eprintln!("left out: {missing}");
+        }
+    }
+
+    async fn measure(&mut self) -> Result<(Vec<Measurement>, Vec<Idle>)> {
+        let mut backends = Vec::new();
+        for &kind in &self.backends {
+            eprintln!("starting {}", kind.title());
+            let backend = Backend::start(kind, self.folder.path()).await?;
+            if kind != Kind::Minimal {
+                sysbench::prepare(backend.address, self.profile.table_rows).await?;
+            }
+            backends.push(backend);
+        }
+        let idle = self.idle_memory(&backends).await?;
+        let steps = self.profile.steps(&self.backends, self.sysbench.is_some());
+        let left = self.profile.budget.saturating_sub(self.started.elapsed());
+        self.window = self
+            .profile
+            .window(&steps, self.contestants.len() + 1, left);
+        eprintln!(
+            "{} steps, windows of {:.1} s",
+            steps.len(),
+            self.window.as_secs_f64()
+        );
+        let mut measurements = Vec::new();
+        for round in 0..self.profile.rounds {
+            for backend in &mut backends {
+                let steps: Vec<&Step> = steps
+                    .iter()
+                    .filter(|step| step.backend == backend.kind)
+                    .collect();
+                self.round(round, backend, &steps, &mut measurements)
+                    .await?;
+            }
+        }
+        Ok((measurements, idle))
+    }
+
+    /// All contestants in front of one backend, fresh, through all its steps.
+    async fn round(
+        &mut self,
+        round: usize,
+        backend: &mut Backend,
+        steps: &[&Step],
+        measurements: &mut Vec<Measurement>,
+    ) -> Result<()> {
+        let mut ways = vec![Way::direct(backend.address)];
+        ways.extend(self.proxies(backend).await);
+        for (number, step) in steps.iter().enumerate() {
+            // Nobody is always first, or always behind the same one.
+            ways.rotate_left(1);
+            for way in &mut ways {
+                if self.started.elapsed() > self.profile.budget {
+                    self.note_lack_of_time(round, backend.kind, steps.len() - number);
+                    return Ok(());
+                }
+                backend.process.alive()?;
+                let outcome = self
+                    .step(step, way, backend)
+                    .await
+                    .map_err(|error| format!("{error:#}"));
+                tell(round, step, &way.name, &outcome);
+                let (cell, contestant) = (step.cell(), way.name.clone());
+                measurements.push(Measurement {
+                    round,
+                    cell,
+                    contestant,
+                    outcome,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn note_lack_of_time(&mut self, round: usize, kind: Kind, steps: usize) {
+        let round = round + 1;
+        self.left_out.push(format!(
+            "round {round}, {}: {steps} steps, no time left",
+            kind.title()
+        ));
+    }
+
+    /// Every proxy in front of `backend`. One that does not come up is left out, and that is noted.
+    async fn proxies(&mut self, backend: &Backend) -> Vec<Way> {
+        let mut ways = Vec::new();
+        for contestant in &self.contestants {
+            let (folder, sessions_max) = (self.folder.path(), self.sessions_max as usize);
+            match Way::through(contestant.as_ref(), backend.address, folder, sessions_max).await {
+                Ok(way) => ways.push(way),
+                Err(error) => {
+                    eprintln!("{error:#}");
+                    self.left_out
+                        .push(format!("{}: {error:#}", contestant.name()));
+                }
+            }
+        }
+        ways
+    }
+
+    async fn step(&self, step: &Step, way: &mut Way, backend: &Backend) -> Result<Findings> {
+        if let Some(proxy) = &mut way.proxy {
+            proxy.alive()?;
+        }
+        let watched = watched(way, backend);
+        let (address, rows) = (way.address, self.profile.table_rows);
+        match step.load {
+            Load::Sysbench(sysbench) => {
+                let seconds = sysbench_seconds(self.window);
+                sysbench
+                    .measure(address, rows, step.connections, seconds, &watched)
+                    .await
+            }
+            Load::Own(workload) => {
+                let times = (self.profile.warm_up, self.window);
+                own_load(way, workload, step.connections, rows, times, &watched).await
+            }
+        }
+    }
+
+    /// Each proxy, fresh, with as many sessions as may be, before the minimal backend.
+    async fn idle_memory(&mut self, backends: &[Backend]) -> Result<Vec<Idle>> {
+        let mut idle = Vec::new();
+        let Some(backend) = backends
+            .iter()
+            .find(|backend| backend.kind == Kind::Minimal)
+        else {
+            return Ok(idle);
+        };
+        for way in self.proxies(backend).await {
+            let (sessions, rows) = (self.sessions_max as usize, self.profile.table_rows);
+            let watched = watched(&way, backend);
+            let times = (Duration::ZERO, Duration::ZERO);
+            let found = own_load(&way, Workload::Idle, sessions, rows, times, &watched).await?;
+            let usage = found
+                .used_by(results::PROXY)
+                .context("a proxy is watched")?;
+            let each = |bytes: i64| bytes as f64 / found.exchanges.max(1) as f64;
+            eprintln!(
+                "{:10} {:7.0} bytes per idle session",
+                way.name,
+                each(usage.rss_growth_bytes)
+            );
+            idle.push(Idle {
+                contestant: way.name.clone(),
+                sessions: found.exchanges,
+                bytes_per_session: each(usage.rss_growth_bytes),
+                anon_bytes_per_session: each(usage.anon_growth_bytes),
+                errors: found.errors.clone(),
+            });
+        }
+        Ok(idle)
+    }
+
+    fn about(&self, measurements: &[Measurement]) -> About {
+        let mut versions = BTreeMap::new();
+        for contestant in &self.contestants {
+            versions.insert(contestant.name().to_owned(), contestant.version());
+        }
+        for kind in &self.backends {
+            versions.insert(kind.title().to_owned(), kind.version());
+        }
+        if let Some(version) = &self.sysbench {
+            versions.insert("sysbench".to_owned(), version.clone());
+        }
+        let found = measurements
+            .iter()
+            .filter_map(|measurement| measurement.outcome.as_ref().ok());
+        About {
+            date: machine::date(),
+            profile: self.profile.name.to_owned(),
+            commit: machine::commit(),
+            machine: machine::machine(),
+            kernel: machine::kernel(),
+            distribution: machine::distribution(),
+            versions,
+            rounds: self.profile.rounds,
+            window_seconds: self.window.as_secs_f64(),
+            table_rows: self.profile.table_rows,
+            foreign_cpu: median(found.map(|found| found.foreign_cpu)).unwrap_or_default(),
+            left_out: self.left_out.clone(),
+        }
+    }
+}
+
+fn watched(way: &Way, backend: &Backend) -> Vec<Watched> {
+    let proxy = way
+        .proxy
+        .as_ref()
+        .map(|proxy| (results::PROXY, proxy.pid()));
+    let both = proxy
+        .into_iter()
+        .chain([(results::BACKEND, backend.process.pid())]);
+    both.map(|(name, pid)| Watched {
+        name: name.to_owned(),
+        pid,
+    })
+    .collect()
+}
+
+/// Runs our generator as a process of its own.
+async fn own_load(
+    way: &Way,
+    workload: Workload,
+    connections: usize,
+    table_rows: u64,
+    (warm_up, window): (Duration, Duration),
+    watched: &[Watched],
+) -> Result<Findings> {
+    let mut command = tokio::process::Command::new(std::env::current_exe()?);
+    command
+        .arg("load")
+        .arg(format!("--target={}", way.address))
+        .arg(format!("--workload={workload}"))
+        .arg(format!("--connections={connections}"))
+        .arg(format!("--table-rows={table_rows}"))
+        .arg(format!("--warm-up={}", warm_up.as_secs_f64()))
+        .arg(format!("--seconds={}", window.as_secs_f64()))
+        .args(
+            watched
+                .iter()
+                .map(|watched| format!("--watch={}={}", watched.name, watched.pid)),
+        )
+        .stdin(Stdio::null())
+        .kill_on_drop(true);
+    let patience = warm_up + window + Duration::from_secs(30);
+    let output = timeout(patience, command.output())
+        .await
+        .context("the generator hangs")??;
+    ensure!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr).trim()
+    );
+    Ok(serde_json::from_slice(&output.stdout)?)
+}
+
+fn tell(round: usize, step: &Step, name: &str, outcome: &Result<Findings, String>) {
+    let place = format!(
+        "{} {:9} {:34} {:3}",
+        round + 1,
+        step.backend.title(),
+        step.load.to_string(),
+        step.connections
+    );
+    match outcome {
+        Ok(found) => {
+            let cpu = |side| found.used_by(side).map_or(0.0, |usage| usage.cpu_us());
+            eprintln!(
+                "{place} {name:10} {:8.0}/s  p50 {:7.0}  p99 {:7.0} µs  cpu {:5.1} + {:5.1} µs  {} errors",
+                found.per_second,
+                found.latency_us.p50,
+                found.latency_us.p99,
+                cpu(results::PROXY),
+                cpu(results::BACKEND),
+                found.errors.count(),
+            );
+        }
+        Err(reason) => eprintln!("{place} {name:10} FAILED: {reason}"),
+    }
+}
+
+/// Where reports go unless told otherwise: the manual for full runs, out of sight for quick ones.
+pub fn default_out(quick: bool, raw: &Path) -> PathBuf {
+    if quick {
+        raw.join("quick")
+    } else {
+        PathBuf::from("docs")
+    }
+}
