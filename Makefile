@@ -1,0 +1,42 @@
+# What can be done here; `make` alone lists it. Needs a Rust toolchain and a C compiler.
+
+CARGO ?= cargo
+SANDBOX ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help build run test check bench manual fuzz clean
+
+help: ## this list
+	@awk -F ' ## ' '/^[a-z]+:.* ## / { sub(/:.*/, "", $$1); printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## the program, in release: target/release/pilotfish
+	$(CARGO) build --release --locked
+
+run: ## a primary, two replicas and the proxy in front, until Ctrl-C (SANDBOX="--replicas 1": its options)
+	@$(CARGO) run --release --locked -- sandbox $(SANDBOX)
+
+test: ## every test there is: installs what the tests need, then unit, end-to-end, fuzzing, client libraries
+	@.ci/test
+
+check: ## format, lints, floors, and that the manual's settings page is current
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	$(CARGO) run --quiet --locked -p xtask -- floors
+	$(CARGO) run --quiet --locked -p xtask -- settings
+	git diff --exit-code -- docs/manual/src/settings.md
+
+bench: ## Pilotfish, HAProxy and a direct connection compared; takes a quiet machine for some minutes
+	$(CARGO) build --release --locked -p pilotfish -p pilotfish-bench
+	target/release/pilotfish-bench run
+
+manual: ## the manual as HTML: docs/book/index.html
+	@command -v mdbook >/dev/null || { echo 'needs mdBook: cargo install --locked mdbook' >&2; exit 1; }
+	$(CARGO) run --quiet --locked -p xtask -- settings
+	mdbook build docs/manual
+
+fuzz: ## each fuzz target for a minute (SECONDS=n)
+	@fuzz/run.sh $(or $(SECONDS),60)
+
+clean: ## forget all that was built
+	$(CARGO) clean
+	rm -rf docs/book
