@@ -1,3 +1,31 @@
-//! ...
+//! The data plane: clients, backends and the bytes between them.
+//!
+//! ```text
+//!   DataPlane ──► Worker (a thread) ──► serve: one session from its arrival to its end
+//!                                         connect    a backend that greets
+//!                                         login      greeting, TLS, response, dialogue, until OK
+//!                                         relay      command after command, followed by a tracker
+//! ```
+//!
+//! What comes from outside are snapshots ([`Settings`], [`route::Topology`]); what goes out are
+//! [`route::Report`]s. No file is read here, no name resolved, nothing decided that another worker
+//! would have to know.
 
+mod connect;
+mod decline;
+mod dialogue;
+mod failure;
+mod key_exchange;
+mod leg;
+mod login;
+mod packets;
+mod plane;
+mod relay;
+mod serve;
+mod surroundings;
 pub mod transport;
+mod watch;
+mod worker;
+
+pub use plane::DataPlane;
+pub use surroundings::{Settings, Surroundings};

@@ -35,7 +35,10 @@ pub(crate) enum Cut {
     /// Nothing: all bytes are used up.
     NeedMore,
     /// A header; its last byte, the sequence id, was the last byte taken.
-    Header { header: Header, begins_payload: bool },
+    Header {
+        header: Header,
+        begins_payload: bool,
+    },
     /// The first bytes of a payload: see [`Cutter::head`].
     Head,
     /// The last byte of a payload's last packet.
@@ -84,8 +87,18 @@ impl Cutter {
         if begins_payload {
             self.first_length = self.left;
         }
-        self.phase = if begins_payload { Phase::Head } else { Phase::Body };
-        (taken, Cut::Header { header, begins_payload })
+        self.phase = if begins_payload {
+            Phase::Head
+        } else {
+            Phase::Body
+        };
+        (
+            taken,
+            Cut::Header {
+                header,
+                begins_payload,
+            },
+        )
     }
 
     fn step_head(&mut self, bytes: &[u8]) -> (usize, Cut) {
@@ -110,7 +123,14 @@ impl Cutter {
             return (taken, Cut::NeedMore);
         }
         self.phase = Phase::Header;
-        (taken, if self.is_continued { Cut::PacketEnd } else { Cut::PayloadEnd })
+        (
+            taken,
+            if self.is_continued {
+                Cut::PacketEnd
+            } else {
+                Cut::PayloadEnd
+            },
+        )
     }
 
     fn head_length(&self) -> usize {

@@ -17,4 +17,4 @@ mod reply;
 mod tracker;
 
 pub use reply::Outcome;
-pub use tracker::{Event, LostReason, Sequences, Tracker, Violation};
+pub use tracker::{Event, LostReason, Pipelining, Sequences, Tracker, Violation};

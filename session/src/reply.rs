@@ -9,7 +9,9 @@
 //!  Single (COM_STATISTICS, unknown commands) ─► end
 //! ```
 
-use wire::reply::{EOF, EOF_BYTES_LIMIT, ERR, LOCAL_INFILE, OK, OkPacket, PROGRESS_REPORT, eof_status};
+use wire::reply::{
+    EOF, EOF_BYTES_LIMIT, ERR, LOCAL_INFILE, OK, OkPacket, PROGRESS_REPORT, eof_status,
+};
 use wire::{Capabilities, Command, Malformed, PACKET_PAYLOAD_MAX, Reader, StatusFlags};
 
 /// How an exchange ended.
@@ -50,7 +52,9 @@ pub(crate) enum ReplyState {
 pub(crate) enum AfterDefinitions {
     Rows,
     /// Of a prepared statement: its parameters come first, then `columns`.
-    PreparedColumns { columns: u16 },
+    PreparedColumns {
+        columns: u16,
+    },
     End,
 }
 
@@ -73,14 +77,17 @@ pub(crate) enum Verdict {
 pub(crate) fn expected(command: Command) -> Option<ReplyState> {
     Some(match command {
         Command::QUIT | Command::STMT_CLOSE | Command::STMT_SEND_LONG_DATA => return None,
-        Command::QUERY | Command::STMT_EXECUTE | Command::STMT_BULK_EXECUTE | Command::PROCESS_INFO => {
-            ReplyState::First
-        }
+        Command::QUERY
+        | Command::STMT_EXECUTE
+        | Command::STMT_BULK_EXECUTE
+        | Command::PROCESS_INFO => ReplyState::First,
         Command::STMT_PREPARE => ReplyState::Prepared,
         Command::STMT_FETCH => ReplyState::Rows,
         Command::FIELD_LIST => ReplyState::FieldList,
         Command::STATISTICS => ReplyState::Single,
-        Command::BINLOG_DUMP | Command::BINLOG_DUMP_GTID | Command::TABLE_DUMP => ReplyState::Stream,
+        Command::BINLOG_DUMP | Command::BINLOG_DUMP_GTID | Command::TABLE_DUMP => {
+            ReplyState::Stream
+        }
         Command::CHANGE_USER => ReplyState::Auth,
         _ => ReplyState::Simple,
     })
@@ -111,13 +118,18 @@ impl ReplyState {
             Self::DefinitionsEnd { then } => payload.definitions_end(then),
             Self::Rows => payload.row(),
             Self::FieldList => match payload.is_terminator() {
-                true => Ok(Verdict::End(Outcome::Ok, Some(payload.terminator_status()?))),
+                true => Ok(Verdict::End(
+                    Outcome::Ok,
+                    Some(payload.terminator_status()?),
+                )),
                 false => Ok(Verdict::Continue(self)),
             },
-            Self::Stream => match payload.first() == Some(EOF) && payload.length < EOF_BYTES_LIMIT {
-                true => Ok(Verdict::End(Outcome::Ok, None)),
-                false => Ok(Verdict::Continue(self)),
-            },
+            Self::Stream => {
+                match payload.first() == Some(EOF) && payload.length < EOF_BYTES_LIMIT {
+                    true => Ok(Verdict::End(Outcome::Ok, None)),
+                    false => Ok(Verdict::Continue(self)),
+                }
+            }
             Self::Auth => match payload.first() {
                 Some(OK) => Ok(Verdict::End(Outcome::Ok, Some(payload.ok_status()?))),
                 _ => Ok(Verdict::Continue(self)),
@@ -143,7 +155,9 @@ impl Payload<'_> {
         let mut reader = Reader::new(self.head);
         reader.u8("ERR header")?;
         match reader.u16("error number")? {
-            PROGRESS_REPORT if self.has(Capabilities::MARIADB_PROGRESS) => Ok(Verdict::Continue(state)),
+            PROGRESS_REPORT if self.has(Capabilities::MARIADB_PROGRESS) => {
+                Ok(Verdict::Continue(state))
+            }
             number => Ok(Verdict::End(Outcome::Err(number), None)),
         }
     }
@@ -236,7 +250,9 @@ impl Payload<'_> {
         }
         let status = self.terminator_status()?;
         Ok(match then {
-            AfterDefinitions::Rows if status.contains(StatusFlags::CURSOR_EXISTS) => Verdict::ResultEnd(status),
+            AfterDefinitions::Rows if status.contains(StatusFlags::CURSOR_EXISTS) => {
+                Verdict::ResultEnd(status)
+            }
             _ => self.after_definitions(then),
         })
     }

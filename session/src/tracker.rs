@@ -7,7 +7,7 @@ use wire::{Capabilities, Command, HEADER_BYTES, Malformed, StatusFlags};
 use crate::cutter::{Cut, Cutter};
 use crate::reply::{Outcome, Payload, ReplyState, Verdict, expected};
 
-/// Commands in flight from which on the client should not be read any more.
+/// Commands in flight from which on no further one is let through.
 const PIPELINE_DEPTH: usize = 64;
 
 /// What became known while bytes passed. Events of one direction are the same however the bytes
@@ -81,6 +81,16 @@ pub enum Sequences {
     Renumbered,
 }
 
+/// How many commands may be on their way at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pipelining {
+    /// As many as the client likes, within a bound.
+    Deep,
+    /// One after the other, each taken by a call of its own: a compressed backend counts its
+    /// frames from 0 in every command.
+    OneByOne,
+}
+
 /// What the client's bytes are at the moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ClientMode {
@@ -105,6 +115,7 @@ struct Pending {
 pub struct Tracker {
     capabilities: Capabilities,
     sequences: Sequences,
+    pipelining: Pipelining,
     payload_bytes_max: u64,
     status: StatusFlags,
     lost: bool,
@@ -134,11 +145,13 @@ impl Tracker {
         capabilities: Capabilities,
         status: StatusFlags,
         sequences: Sequences,
+        pipelining: Pipelining,
         payload_bytes_max: u64,
     ) -> Self {
         Self {
             capabilities,
             sequences,
+            pipelining,
             payload_bytes_max,
             status,
             lost: false,
@@ -184,9 +197,18 @@ impl Tracker {
         self.quit
     }
 
-    /// Whether the client's next bytes are wanted: false while too many commands are in flight.
+    /// Whether the client's next bytes are wanted: false while enough commands are in flight.
     pub fn wants_client(&self) -> bool {
-        self.pending.len() < PIPELINE_DEPTH
+        let depth = match self.pipelining {
+            Pipelining::Deep => PIPELINE_DEPTH,
+            Pipelining::OneByOne => 1,
+        };
+        self.lost || self.pending.len() < depth || !self.is_at_command()
+    }
+
+    /// Whether the client's next byte would begin a command.
+    pub fn is_at_command(&self) -> bool {
+        self.client_mode == ClientMode::Commands && self.client.is_between_payloads()
     }
 
     /// Whether bytes of the current reply have passed.
@@ -200,23 +222,35 @@ impl Tracker {
         if self.lost || !self.backend.is_between_payloads() {
             return None;
         }
-        let asked = self.pending.front().and_then(|pending| pending.reply_sequence).unwrap_or(1);
-        Some(if self.reply.is_some() { self.backend_sequence.unwrap_or(asked) } else { asked })
+        let asked = self
+            .pending
+            .front()
+            .and_then(|pending| pending.reply_sequence)
+            .unwrap_or(1);
+        Some(if self.reply.is_some() {
+            self.backend_sequence.unwrap_or(asked)
+        } else {
+            asked
+        })
     }
 
-    /// Follows bytes on their way from the client.
+    /// Follows bytes on their way from the client. Returns how many may pass on now; the others
+    /// are to be offered again once [`Tracker::wants_client`].
     pub fn client_bytes(
         &mut self,
         bytes: &mut [u8],
         mut emit: impl FnMut(Event),
-    ) -> Result<(), Violation> {
+    ) -> Result<usize, Violation> {
         let mut at = 0;
-        while !self.lost {
+        while !self.lost && self.wants_client() {
             let (taken, cut) = self.client.step(&bytes[at..]);
             at += taken;
             match cut {
                 Cut::NeedMore => break,
-                Cut::Header { header, begins_payload } => {
+                Cut::Header {
+                    header,
+                    begins_payload,
+                } => {
                     if begins_payload {
                         self.client_payload_bytes = 0;
                         if self.client_mode == ClientMode::Commands {
@@ -228,16 +262,25 @@ impl Tracker {
                         ClientMode::Commands => Some(self.client_sequence),
                         ClientMode::Infile | ClientMode::Dialogue => None,
                     };
-                    let sequence =
-                        self.sequence(&mut bytes[at - 1], header.sequence, expected, self.client_sequence)?;
+                    let sequence = self.sequence(
+                        &mut bytes[at - 1],
+                        header.sequence,
+                        expected,
+                        self.client_sequence,
+                    )?;
                     self.client_sequence = sequence.wrapping_add(1);
                 }
                 Cut::Head => self.client_head(&mut emit),
                 Cut::PacketEnd => {}
-                Cut::PayloadEnd => self.client_payload_end(&mut emit),
+                Cut::PayloadEnd => {
+                    self.client_payload_end(&mut emit);
+                    if self.pipelining == Pipelining::OneByOne {
+                        break;
+                    }
+                }
             }
         }
-        Ok(())
+        Ok(if self.lost { bytes.len() } else { at })
     }
 
     /// Follows bytes on their way from the backend.
@@ -255,13 +298,20 @@ impl Tracker {
             at += taken;
             match cut {
                 Cut::NeedMore => break,
-                Cut::Header { header, begins_payload } => {
+                Cut::Header {
+                    header,
+                    begins_payload,
+                } => {
                     if begins_payload && self.reply.is_none() {
                         self.begin_reply();
                     }
                     let next = self.backend_sequence.unwrap_or(header.sequence);
-                    let sequence =
-                        self.sequence(&mut bytes[at - 1], header.sequence, self.checked_sequence(), next)?;
+                    let sequence = self.sequence(
+                        &mut bytes[at - 1],
+                        header.sequence,
+                        self.checked_sequence(),
+                        next,
+                    )?;
                     self.backend_sequence = Some(sequence.wrapping_add(1));
                 }
                 Cut::Head => self.backend_head()?,
@@ -278,11 +328,19 @@ impl Tracker {
         if self.sequences == Sequences::Renumbered || !self.backend.is_between_payloads() {
             return at;
         }
-        let Some(mut sequence) = self.backend_sequence else { return at };
-        while let Some([a, b, c, found, first]) = bytes[at..].first_chunk::<{ HEADER_BYTES + 1 }>() {
+        let Some(mut sequence) = self.backend_sequence else {
+            return at;
+        };
+        while let Some([a, b, c, found, first]) = bytes[at..].first_chunk::<{ HEADER_BYTES + 1 }>()
+        {
             let length = u32::from_le_bytes([*a, *b, *c, 0]) as usize;
             let end = at + HEADER_BYTES + length;
-            if *first >= 0xfe || length == 0 || length == wire::PACKET_PAYLOAD_MAX || *found != sequence || end > bytes.len() {
+            if *first >= 0xfe
+                || length == 0
+                || length == wire::PACKET_PAYLOAD_MAX
+                || *found != sequence
+                || end > bytes.len()
+            {
                 break;
             }
             sequence = sequence.wrapping_add(1);
@@ -312,6 +370,15 @@ impl Tracker {
         }
     }
 
+    /// Notes that a dialogue that was relayed elsewhere ([`Command::CHANGE_USER`]) is over.
+    pub fn dialogue_ended(&mut self, status: Option<StatusFlags>) {
+        self.status = status.unwrap_or(self.status);
+        self.pending.pop_front();
+        self.reply = None;
+        self.backend_sequence = None;
+        self.client_mode = ClientMode::Commands;
+    }
+
     fn client_payload(&mut self, length: usize) -> Result<(), Violation> {
         self.client_payload_bytes += length as u64;
         let limit = self.payload_bytes_max;
@@ -326,11 +393,18 @@ impl Tracker {
             return;
         }
         // An empty payload counts as COM_SLEEP (`Protocol_classic::get_command`).
-        let command = self.client.head().first().map_or(Command::SLEEP, |number| Command(*number));
+        let command = self
+            .client
+            .head()
+            .first()
+            .map_or(Command::SLEEP, |number| Command(*number));
         self.incoming = command;
         self.quit |= command == Command::QUIT;
         if expected(command).is_some() {
-            self.pending.push_back(Pending { command, reply_sequence: None });
+            self.pending.push_back(Pending {
+                command,
+                reply_sequence: None,
+            });
         }
         emit(Event::CommandBegun(command));
     }
@@ -356,7 +430,10 @@ impl Tracker {
         }
         emit(Event::CommandEnded(command));
         match command {
-            Command::CHANGE_USER | Command::BINLOG_DUMP | Command::BINLOG_DUMP_GTID | Command::TABLE_DUMP => {
+            Command::CHANGE_USER
+            | Command::BINLOG_DUMP
+            | Command::BINLOG_DUMP_GTID
+            | Command::TABLE_DUMP => {
                 self.client_mode = ClientMode::Dialogue;
             }
             Command::CLONE | Command::SUBSCRIBE_GROUP_REPLICATION_STREAM => {
@@ -398,7 +475,9 @@ impl Tracker {
     }
 
     fn backend_payload_end(&mut self, emit: &mut impl FnMut(Event)) {
-        let Some(verdict) = self.verdict.take() else { return };
+        let Some(verdict) = self.verdict.take() else {
+            return;
+        };
         let Some(Pending { command, .. }) = self.pending.front().copied() else {
             return self.unsolicited(verdict, emit);
         };
@@ -429,7 +508,9 @@ impl Tracker {
     }
 
     fn reply_end(&mut self, outcome: Outcome, emit: &mut impl FnMut(Event)) {
-        let Some(Pending { command, .. }) = self.pending.pop_front() else { return };
+        let Some(Pending { command, .. }) = self.pending.pop_front() else {
+            return;
+        };
         self.reply = None;
         self.backend_sequence = None;
         if self.client_mode != ClientMode::Commands {

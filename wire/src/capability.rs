@@ -106,7 +106,11 @@ impl Capabilities {
     /// With `flags` set or cleared.
     #[must_use]
     pub const fn with(self, flags: Self, set: bool) -> Self {
-        if set { Self(self.0 | flags.0) } else { Self(self.0 & !flags.0) }
+        if set {
+            Self(self.0 | flags.0)
+        } else {
+            Self(self.0 & !flags.0)
+        }
     }
 
     /// The protocol's own 32 bits.
@@ -148,7 +152,12 @@ impl BitAnd for Capabilities {
 impl fmt::Debug for Capabilities {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set()
-            .entries(Self::NAMES.iter().filter(|(flag, _)| self.contains(*flag)).map(|(_, name)| name))
+            .entries(
+                Self::NAMES
+                    .iter()
+                    .filter(|(flag, _)| self.contains(*flag))
+                    .map(|(_, name)| name),
+            )
             .finish()
     }
 }

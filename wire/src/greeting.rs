@@ -42,7 +42,9 @@ impl Greeting {
         }
         let version = reader.until_nul("server version")?.to_vec();
         let thread_id = reader.u32("thread id")?;
-        let mut scramble = reader.bytes(SCRAMBLE_HEAD_BYTES, "scramble, first part")?.to_vec();
+        let mut scramble = reader
+            .bytes(SCRAMBLE_HEAD_BYTES, "scramble, first part")?
+            .to_vec();
         reader.bytes(1, "filler")?;
         let lower = reader.u16("capabilities, lower half")?;
         let collation = reader.u8("collation")?;
@@ -54,7 +56,9 @@ impl Greeting {
         let protocol = u32::from(lower) | u32::from(upper) << 16;
         let capabilities = with_extended(protocol, extended);
         if capabilities.contains(Capabilities::SECURE_CONNECTION) {
-            let tail = scramble_bytes.saturating_sub(SCRAMBLE_HEAD_BYTES).max(SCRAMBLE_TAIL_BYTES_MIN);
+            let tail = scramble_bytes
+                .saturating_sub(SCRAMBLE_HEAD_BYTES)
+                .max(SCRAMBLE_TAIL_BYTES_MIN);
             scramble.extend_from_slice(reader.bytes(tail, "scramble, second part")?);
             if scramble.last() == Some(&0) {
                 scramble.pop();
@@ -65,13 +69,26 @@ impl Greeting {
             true => up_to_nul(reader.remainder()).to_vec(),
             false => Vec::new(),
         };
-        Ok(Self { version, thread_id, scramble, capabilities, collation, status, plugin })
+        Ok(Self {
+            version,
+            thread_id,
+            scramble,
+            capabilities,
+            collation,
+            status,
+            plugin,
+        })
     }
 
     /// Appends the payload; [`Greeting::decode`] gives the same value back for scrambles of 20 bytes.
     pub fn encode(&self, out: &mut Vec<u8>) {
-        let (lower, extended) = (self.capabilities.lower(), extended_on_wire(self.capabilities));
-        let (head, tail) = self.scramble.split_at(self.scramble.len().min(SCRAMBLE_HEAD_BYTES));
+        let (lower, extended) = (
+            self.capabilities.lower(),
+            extended_on_wire(self.capabilities),
+        );
+        let (head, tail) = self
+            .scramble
+            .split_at(self.scramble.len().min(SCRAMBLE_HEAD_BYTES));
         out.push(PROTOCOL_VERSION);
         put_nul_terminated(out, &self.version);
         out.extend_from_slice(&self.thread_id.to_le_bytes());
@@ -94,7 +111,8 @@ impl Greeting {
 
 /// Joins the two halves, trusting the extended one only where its owner says it is MariaDB.
 pub(crate) fn with_extended(protocol: u32, extended: u32) -> Capabilities {
-    let speaks_mariadb = !Capabilities::from_parts(protocol, 0).contains(Capabilities::LONG_PASSWORD);
+    let speaks_mariadb =
+        !Capabilities::from_parts(protocol, 0).contains(Capabilities::LONG_PASSWORD);
     Capabilities::from_parts(protocol, if speaks_mariadb { extended } else { 0 })
 }
 
@@ -108,4 +126,23 @@ pub(crate) fn extended_on_wire(capabilities: Capabilities) -> u32 {
 
 pub(crate) fn up_to_nul(bytes: &[u8]) -> &[u8] {
     bytes.split(|byte| *byte == 0).next().unwrap_or_default()
+}
+
+/// Overwrites the protocol's 32 capability flags of an encoded greeting; everything else stays as
+/// the server wrote it. A payload that is no greeting is left alone.
+pub fn patch_capabilities(payload: &mut [u8], capabilities: Capabilities) {
+    const FROM_VERSION_TO_LOWER: usize = 1 + 4 + SCRAMBLE_HEAD_BYTES + 1;
+    const FROM_LOWER_TO_UPPER: usize = 2 + 1 + 2;
+    let Some(version_end) = payload.iter().position(|byte| *byte == 0) else {
+        return;
+    };
+    let lower_at = version_end + FROM_VERSION_TO_LOWER;
+    let upper_at = lower_at + FROM_LOWER_TO_UPPER;
+    let [a, b, c, d] = capabilities.lower().to_le_bytes();
+    if let Some(lower) = payload.get_mut(lower_at..lower_at + 2) {
+        lower.copy_from_slice(&[a, b]);
+    }
+    if let Some(upper) = payload.get_mut(upper_at..upper_at + 2) {
+        upper.copy_from_slice(&[c, d]);
+    }
 }

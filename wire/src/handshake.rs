@@ -38,7 +38,11 @@ impl HandshakeHead {
         let collation = reader.u8("collation")?;
         reader.bytes(FILLER_BYTES, "filler")?;
         let extended = reader.u32("extended capabilities")?;
-        Ok(Self { capabilities: with_extended(protocol, extended), packet_bytes_max, collation })
+        Ok(Self {
+            capabilities: with_extended(protocol, extended),
+            packet_bytes_max,
+            collation,
+        })
     }
 
     /// Appends the 32 bytes.
@@ -98,7 +102,16 @@ impl<'a> HandshakeResponse<'a> {
             false => None,
         };
         let trailing = reader.remainder();
-        Ok(Self { head, user, auth_response, schema, plugin, attributes, zstd_level, trailing })
+        Ok(Self {
+            head,
+            user,
+            auth_response,
+            schema,
+            plugin,
+            attributes,
+            zstd_level,
+            trailing,
+        })
     }
 
     /// Appends the payload, laid out as `self.head.capabilities` demands.
@@ -149,6 +162,7 @@ fn optional_string<'a>(reader: &mut Reader<'a>, present: bool) -> Option<&'a [u8
 pub fn patch_capabilities(payload: &mut [u8], capabilities: Capabilities) {
     if payload.len() >= SSL_REQUEST_BYTES {
         payload[..4].copy_from_slice(&capabilities.lower().to_le_bytes());
-        payload[EXTENDED_AT..SSL_REQUEST_BYTES].copy_from_slice(&extended_on_wire(capabilities).to_le_bytes());
+        payload[EXTENDED_AT..SSL_REQUEST_BYTES]
+            .copy_from_slice(&extended_on_wire(capabilities).to_le_bytes());
     }
 }

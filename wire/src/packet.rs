@@ -19,7 +19,10 @@ impl Header {
     /// Reads a header.
     pub fn decode(bytes: [u8; HEADER_BYTES]) -> Self {
         let [a, b, c, sequence] = bytes;
-        Self { length: u32::from_le_bytes([a, b, c, 0]) as usize, sequence }
+        Self {
+            length: u32::from_le_bytes([a, b, c, 0]) as usize,
+            sequence,
+        }
     }
 
     /// Writes a header; lengths above [`PACKET_PAYLOAD_MAX`] are the caller's mistake and are cut.

@@ -75,7 +75,9 @@ impl<'a> Reader<'a> {
         match self.u8(item)? {
             short @ 0..=0xfa => Ok(u64::from(short)),
             0xfc => self.u16(item).map(u64::from),
-            0xfd => self.array::<3>(item).map(|[a, b, c]| u64::from(u32::from_le_bytes([a, b, c, 0]))),
+            0xfd => self
+                .array::<3>(item)
+                .map(|[a, b, c]| u64::from(u32::from_le_bytes([a, b, c, 0]))),
             0xfe => self.array(item).map(u64::from_le_bytes),
             0xfb | 0xff => Err(Malformed::Invalid(item)),
         }

@@ -119,7 +119,11 @@ impl<'a> ErrPacket<'a> {
             }
             _ => None,
         };
-        Ok(Self { number, sqlstate, text: reader.remainder() })
+        Ok(Self {
+            number,
+            sqlstate,
+            text: reader.remainder(),
+        })
     }
 
     /// Appends the payload.

@@ -58,7 +58,12 @@ impl StatusFlags {
 impl fmt::Debug for StatusFlags {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set()
-            .entries(Self::NAMES.iter().filter(|(flag, _)| self.contains(*flag)).map(|(_, name)| name))
+            .entries(
+                Self::NAMES
+                    .iter()
+                    .filter(|(flag, _)| self.contains(*flag))
+                    .map(|(_, name)| name),
+            )
             .finish()
     }
 }

@@ -30,7 +30,10 @@ pub fn put_lenenc_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
 
 /// Appends `string<NUL>`; an inner NUL would cut the string at the reader, so the text ends there.
 pub fn put_nul_terminated(out: &mut Vec<u8>, bytes: &[u8]) {
-    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+    let end = bytes
+        .iter()
+        .position(|byte| *byte == 0)
+        .unwrap_or(bytes.len());
     out.extend_from_slice(&bytes[..end]);
     out.push(0);
 }
@@ -43,7 +46,13 @@ pub fn put_packets(out: &mut Vec<u8>, sequence: u8, payload: &[u8]) -> u8 {
     let mut rest = payload;
     loop {
         let (part, after) = rest.split_at(rest.len().min(PACKET_PAYLOAD_MAX));
-        out.extend_from_slice(&Header { length: part.len(), sequence }.encode());
+        out.extend_from_slice(
+            &Header {
+                length: part.len(),
+                sequence,
+            }
+            .encode(),
+        );
         out.extend_from_slice(part);
         sequence = sequence.wrapping_add(1);
         if part.len() < PACKET_PAYLOAD_MAX {

@@ -1,0 +1,247 @@
+//! Finding a backend that greets: choose, connect, read the greeting; when it fails, the next.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use config::{Config, OverLimit, ProxyProtocolSend};
+use net::{Endpoint, Socket, proxy_protocol};
+use route::{Backend, BackendId, Health, NoBackend, Report, SessionSlot, Topology};
+use tokio::io::AsyncWriteExt;
+use tokio::time::{Instant, timeout, timeout_at};
+use wire::{ErrPacket, Greeting};
+
+use crate::failure::{Failure, Kind};
+use crate::packets::{PacketError, PacketStream};
+use crate::transport::Transport;
+use crate::worker::Worker;
+
+/// A backend that has greeted, and this session's place there.
+pub(crate) struct Greeted {
+    pub backend: Arc<Backend>,
+    pub slot: SessionSlot,
+    pub stream: PacketStream,
+    pub greeting: Greeting,
+    /// The greeting as it came.
+    pub payload: Vec<u8>,
+}
+
+/// Why one backend did not greet.
+enum Refusal {
+    /// It cannot be reached or makes no sense: it counts as down.
+    Unusable(String),
+    /// It is well and says no, in an ERR packet (too many connections, host blocked).
+    Err { cause: String, payload: Vec<u8> },
+}
+
+/// What has been tried for one session.
+#[derive(Default)]
+struct Attempts {
+    tried: Vec<BackendId>,
+    causes: Vec<String>,
+    /// The last ERR that a backend greeted with.
+    err: Option<Vec<u8>>,
+}
+
+/// Finds a backend for a session, waiting for one as long as configured. `header` is the PROXY
+/// header's content, should one be sent.
+pub(crate) async fn connect(
+    worker: &Worker,
+    config: &Config,
+    header: &proxy_protocol::Header,
+) -> Result<Greeted, Failure> {
+    let mut topologies = worker.surroundings.topology.clone();
+    let mut attempts = Attempts::default();
+    let began = Instant::now();
+    loop {
+        let topology = Arc::clone(&topologies.borrow_and_update());
+        let none = match try_all(worker, config, header, &topology, &mut attempts).await {
+            Ok(greeted) => return Ok(greeted),
+            Err(none) => none,
+        };
+        let deadline = began + patience(&none, config);
+        // Places become free when sessions leave; backends return with a new snapshot.
+        let news = async {
+            tokio::select! {
+                changed = topologies.changed() => changed.is_ok(),
+                () = worker.shared.left.notified() => true,
+            }
+        };
+        if !timeout_at(deadline, news).await.unwrap_or(false) {
+            return Err(attempts.failure(&none, &topology));
+        }
+        attempts.tried.clear();
+    }
+}
+
+/// How long a client waits when there is no backend for it.
+fn patience(none: &NoBackend, config: &Config) -> Duration {
+    match none {
+        NoBackend::AllFull if config.limits.over_limit == OverLimit::Wait => {
+            config.limits.timeout_over_limit
+        }
+        NoBackend::AllFull => Duration::ZERO,
+        _ => config.balance.timeout_backend_wait,
+    }
+}
+
+async fn try_all(
+    worker: &Worker,
+    config: &Config,
+    header: &proxy_protocol::Header,
+    topology: &Topology,
+    attempts: &mut Attempts,
+) -> Result<Greeted, NoBackend> {
+    loop {
+        let chosen = route::choose(
+            topology,
+            &attempts.tried,
+            worker.surroundings.now(),
+            &mut worker.dice.borrow_mut(),
+        );
+        let backend = chosen?;
+        // Another worker may have been faster; then the choice is made again.
+        let Some(slot) = backend.begin() else {
+            continue;
+        };
+        match greet(config, header, &backend).await {
+            Ok((stream, greeting, payload)) => {
+                if !matches!(backend.health, Health::Up { .. }) {
+                    worker.surroundings.report(Report::Connected {
+                        backend: backend.id,
+                    });
+                }
+                return Ok(Greeted {
+                    backend,
+                    slot,
+                    stream,
+                    greeting,
+                    payload,
+                });
+            }
+            Err(refusal) => attempts.add(worker, &backend, refusal),
+        }
+    }
+}
+
+impl Attempts {
+    fn add(&mut self, worker: &Worker, backend: &Backend, refusal: Refusal) {
+        self.tried.push(backend.id);
+        let cause = match refusal {
+            Refusal::Unusable(cause) => {
+                let report = Report::ConnectFailed {
+                    backend: backend.id,
+                    cause: cause.clone(),
+                };
+                worker.surroundings.report(report);
+                cause
+            }
+            Refusal::Err { cause, payload } => {
+                self.err = Some(payload);
+                cause
+            }
+        };
+        tracing::warn!(
+            side = "backend",
+            backend = backend.name,
+            cause,
+            "backend did not take a session"
+        );
+        self.causes.push(format!("{}: {cause}", backend.name));
+    }
+
+    fn failure(self, none: &NoBackend, topology: &Topology) -> Failure {
+        if let Some(err) = self.err {
+            return Failure::relaying(Kind::NoBackend, self.causes.join("; "), err);
+        }
+        match none {
+            NoBackend::AllFull => Failure::new(
+                Kind::BackendsFull,
+                "Too many connections: every backend carries as many sessions as it may",
+            ),
+            _ if self.causes.is_empty() => Failure::new(
+                Kind::NoBackend,
+                format!("Can't connect to MySQL server: {none}"),
+            ),
+            _ => Failure::new(
+                Kind::NoBackend,
+                format!(
+                    "Can't connect to MySQL server: no backend of {} answered; tried {}",
+                    topology.backends.len(),
+                    self.causes.join("; ")
+                ),
+            ),
+        }
+    }
+}
+
+/// Connects to one backend's addresses in turn, within the connect time-out in all.
+async fn greet(
+    config: &Config,
+    header: &proxy_protocol::Header,
+    backend: &Backend,
+) -> Result<(PacketStream, Greeting, Vec<u8>), Refusal> {
+    let limit = config.health.timeout_connect;
+    let all = async {
+        let mut last = Refusal::Unusable("its name is not resolved".to_owned());
+        for endpoint in &backend.endpoints {
+            match greet_at(config, header, &endpoint_of(endpoint), limit).await {
+                Ok(greeted) => return Ok(greeted),
+                Err(refusal) => last = refusal,
+            }
+        }
+        Err(last)
+    };
+    match timeout(limit, all).await {
+        Ok(outcome) => outcome,
+        Err(_) => Err(Refusal::Unusable(format!("no greeting within {limit:?}"))),
+    }
+}
+
+async fn greet_at(
+    config: &Config,
+    header: &proxy_protocol::Header,
+    endpoint: &Endpoint,
+    limit: Duration,
+) -> Result<(PacketStream, Greeting, Vec<u8>), Refusal> {
+    let unusable = |cause: String| Refusal::Unusable(cause);
+    let mut socket = Socket::connect(endpoint, limit)
+        .await
+        .map_err(|error| unusable(error.to_string()))?;
+    if config.proxy_protocol.send == ProxyProtocolSend::V2 {
+        let mut bytes = Vec::new();
+        proxy_protocol::encode_v2(header, &mut bytes);
+        socket
+            .write_all(&bytes)
+            .await
+            .map_err(|error| unusable(error.to_string()))?;
+    }
+    let mut stream = PacketStream::new(Transport::from(socket), 0);
+    let payload = stream.read().await.map_err(|error| match error {
+        PacketError::Closed => unusable("it closed without a greeting".to_owned()),
+        PacketError::Io(error) => unusable(error.to_string()),
+        error => unusable(format!(
+            "it greeted with something that is not MySQL: {error}"
+        )),
+    })?;
+    if let Ok(err) = ErrPacket::decode(&payload) {
+        let cause = format!(
+            "it refused with error {}: {}",
+            err.number,
+            String::from_utf8_lossy(err.text)
+        );
+        return Err(Refusal::Err { cause, payload });
+    }
+    let greeting = Greeting::decode(&payload).map_err(|error| {
+        unusable(format!(
+            "it greeted with something that is not MySQL: {error}"
+        ))
+    })?;
+    Ok((stream, greeting, payload))
+}
+
+fn endpoint_of(endpoint: &route::Endpoint) -> Endpoint {
+    match endpoint {
+        route::Endpoint::Tcp(address) => Endpoint::Tcp(*address),
+        route::Endpoint::Unix(path) => Endpoint::Unix(path.clone()),
+    }
+}

@@ -1,0 +1,215 @@
+//! The login dialogue behind the handshake response: whatever the two sides say is relayed until the
+//! backend says OK or ERR.
+//!
+//! Plugins that the proxy does not know may speak in any order, so both sides are listened to at
+//! once. One thing is changed on the way: where only one leg is secure (TLS or a Unix socket),
+//! `caching_sha2_password` and `sha256_password` send a password in clear on that leg and encrypted
+//! on the other; see [`crate::key_exchange`].
+
+use tokio::io::{AsyncRead, AsyncWrite};
+use wire::auth::{AuthPacket, CACHING_SHA2_PASSWORD, SHA256_PASSWORD};
+
+use crate::failure::{Failure, Kind};
+use crate::key_exchange::{KeyExchangeError, OwnKey, encrypt};
+use crate::packets::{PacketError, PacketStream};
+
+/// caching_sha2_password, server: send the password itself.
+const FULL_AUTHENTICATION: u8 = 0x04;
+/// caching_sha2_password, client: send the public key.
+const REQUEST_KEY_CACHING_SHA2: u8 = 0x02;
+/// sha256_password, client: send the public key.
+const REQUEST_KEY_SHA256: u8 = 0x01;
+/// The first byte of plugin data from the server.
+const MORE_DATA: u8 = 0x01;
+
+/// How the two legs differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Bridge {
+    /// Both are secure, or neither is: bytes pass as they are.
+    None,
+    /// The client's leg is secure, the backend's is not.
+    ToPlainBackend,
+    /// The backend's leg is secure, the client's is not.
+    ToSecureBackend,
+}
+
+impl Bridge {
+    /// From which legs are secure.
+    pub(crate) fn between(is_client_secure: bool, is_backend_secure: bool) -> Self {
+        match (is_client_secure, is_backend_secure) {
+            (true, false) => Self::ToPlainBackend,
+            (false, true) => Self::ToSecureBackend,
+            _ => Self::None,
+        }
+    }
+}
+
+/// How a dialogue ended; the payload has been relayed.
+pub(crate) enum AuthEnd {
+    Ok(Vec<u8>),
+    Err(Vec<u8>),
+}
+
+/// Where a password's exchange stands, on a bridge.
+#[derive(Debug, Default)]
+pub(crate) enum Exchange {
+    /// Nothing special passes.
+    #[default]
+    None,
+    /// The client's next payload is the password (in clear, or encrypted for our key), or is
+    /// `request`: it wants our key.
+    PasswordDue { request: u8 },
+    /// The backend's next data is its public key, for this password.
+    KeyDue { password: Vec<u8> },
+}
+
+/// One login dialogue.
+pub(crate) struct Dialogue<'a, T> {
+    pub client: &'a mut PacketStream<T>,
+    pub backend: &'a mut PacketStream<T>,
+    pub bridge: Bridge,
+    pub own_key: &'a OwnKey,
+    /// The plugin that speaks.
+    pub plugin: Vec<u8>,
+    /// The last scramble it was given.
+    pub scramble: Vec<u8>,
+    pub exchange: Exchange,
+}
+
+impl<T: AsyncRead + AsyncWrite + Unpin> Dialogue<'_, T> {
+    /// Relays until OK or ERR.
+    pub(crate) async fn run(&mut self) -> Result<AuthEnd, Failure> {
+        loop {
+            tokio::select! {
+                payload = self.backend.read() => {
+                    if let Some(end) = self.from_backend(payload.map_err(backend_broke)?).await? {
+                        return Ok(end);
+                    }
+                }
+                payload = self.client.read() => {
+                    self.from_client(payload.map_err(client_broke)?).await?;
+                }
+            }
+        }
+    }
+
+    /// The answer that stands in the handshake response itself. sha256_password begins there.
+    pub(crate) async fn first_answer(&mut self, answer: &[u8]) -> Result<Vec<u8>, Failure> {
+        match (self.plugin == SHA256_PASSWORD, self.bridge) {
+            (true, Bridge::ToPlainBackend) if answer.len() > 1 => {
+                self.exchange = Exchange::KeyDue {
+                    password: answer.to_vec(),
+                };
+                Ok(vec![REQUEST_KEY_SHA256])
+            }
+            (true, Bridge::ToSecureBackend) if answer == [REQUEST_KEY_SHA256] => {
+                self.offer_key().await?;
+                let encrypted = self.client.read().await.map_err(client_broke)?;
+                self.decrypt(&encrypted)
+            }
+            _ => Ok(answer.to_vec()),
+        }
+    }
+
+    async fn from_backend(&mut self, payload: Vec<u8>) -> Result<Option<AuthEnd>, Failure> {
+        let packet = AuthPacket::decode(&payload)
+            .map_err(|error| Failure::new(Kind::BackendLogin, format!("login packet: {error}")))?;
+        match (packet, std::mem::take(&mut self.exchange)) {
+            (AuthPacket::MoreData(key), Exchange::KeyDue { password }) => {
+                let encrypted = encrypt(&password, &self.scramble, key).map_err(key_exchange)?;
+                self.send(&encrypted).await?;
+                return Ok(None);
+            }
+            (AuthPacket::Switch { plugin, data } | AuthPacket::NextFactor { plugin, data }, _) => {
+                self.plugin = plugin.to_vec();
+                self.scramble = data.strip_suffix(&[0]).unwrap_or(data).to_vec();
+                self.expect_password(SHA256_PASSWORD, REQUEST_KEY_SHA256);
+            }
+            (AuthPacket::MoreData([FULL_AUTHENTICATION]), _) => {
+                self.expect_password(CACHING_SHA2_PASSWORD, REQUEST_KEY_CACHING_SHA2);
+            }
+            (_, exchange) => self.exchange = exchange,
+        }
+        let end: Option<fn(Vec<u8>) -> AuthEnd> = match packet {
+            AuthPacket::Ok => Some(AuthEnd::Ok),
+            AuthPacket::Err => Some(AuthEnd::Err),
+            _ => None,
+        };
+        self.client
+            .write(&payload)
+            .await
+            .map_err(|error| client_broke(error.into()))?;
+        Ok(end.map(|end| end(payload)))
+    }
+
+    async fn from_client(&mut self, payload: Vec<u8>) -> Result<(), Failure> {
+        match (&self.exchange, self.bridge) {
+            // A lone NUL is the empty password, which goes as it is.
+            (Exchange::PasswordDue { request }, Bridge::ToPlainBackend) if payload != [0] => {
+                let request = [*request];
+                self.exchange = Exchange::KeyDue { password: payload };
+                self.send(&request).await
+            }
+            (Exchange::PasswordDue { request }, Bridge::ToSecureBackend)
+                if payload == [*request] =>
+            {
+                self.offer_key().await
+            }
+            (Exchange::PasswordDue { .. }, Bridge::ToSecureBackend) if payload != [0] => {
+                self.exchange = Exchange::None;
+                let password = self.decrypt(&payload)?;
+                self.send(&password).await
+            }
+            _ => self.send(&payload).await,
+        }
+    }
+
+    fn expect_password(&mut self, plugin: &[u8], request: u8) {
+        self.exchange = match self.plugin == plugin && self.bridge != Bridge::None {
+            true => Exchange::PasswordDue { request },
+            false => Exchange::None,
+        };
+    }
+
+    /// Sends our public key to the client.
+    async fn offer_key(&mut self) -> Result<(), Failure> {
+        let mut payload = vec![MORE_DATA];
+        payload.extend_from_slice(self.own_key.public_pem().map_err(key_exchange)?);
+        self.client
+            .write(&payload)
+            .await
+            .map_err(|error| client_broke(error.into()))
+    }
+
+    fn decrypt(&self, encrypted: &[u8]) -> Result<Vec<u8>, Failure> {
+        self.own_key
+            .decrypt(encrypted, &self.scramble)
+            .map_err(key_exchange)
+    }
+
+    pub(crate) async fn send(&mut self, payload: &[u8]) -> Result<(), Failure> {
+        self.backend
+            .write(payload)
+            .await
+            .map_err(|error| backend_broke(error.into()))
+    }
+}
+
+pub(crate) fn key_exchange(error: KeyExchangeError) -> Failure {
+    Failure::new(Kind::KeyExchange, format!("key exchange: {error}"))
+}
+
+pub(crate) fn client_broke(error: PacketError) -> Failure {
+    let kind = match &error {
+        PacketError::Closed | PacketError::Truncated | PacketError::Io(_) => Kind::LoginAbandoned,
+        PacketError::OutOfOrder { .. } | PacketError::TooLong(_) => Kind::LoginMalformed,
+    };
+    Failure::new(kind, format!("login: {error}"))
+}
+
+pub(crate) fn backend_broke(error: PacketError) -> Failure {
+    Failure::new(
+        Kind::BackendLogin,
+        format!("the backend broke off the login: {error}"),
+    )
+}

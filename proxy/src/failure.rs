@@ -1,0 +1,226 @@
+//! Why a session ended badly: whose fault it is, what it was, and what follows from it.
+//!
+//! One kind of failure is one row of [`Kind::verdict`]: what the client is told, how loud the log
+//! is, whether the control plane hears of it.
+
+use std::fmt;
+
+use tracing::Level;
+use wire::{ErrPacket, ErrorCode};
+
+/// Whose doing it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    Client,
+    Backend,
+    Proxy,
+}
+
+impl fmt::Display for Side {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Side::Client => "client",
+            Side::Backend => "backend",
+            Side::Proxy => "proxy",
+        })
+    }
+}
+
+/// What went wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Kind {
+    /// The PROXY header is missing, malformed or not to be trusted.
+    ProxyHeader,
+    /// The proxy carries as many sessions as it may.
+    SessionsMax,
+    /// Every backend carries as many sessions as it may.
+    BackendsFull,
+    /// No backend could be reached.
+    NoBackend,
+    /// The client broke off its login.
+    LoginAbandoned,
+    /// The client's login packets make no sense.
+    LoginMalformed,
+    /// The client took too long to log in.
+    LoginTimeout,
+    /// The client must use TLS and did not.
+    TlsRequired,
+    /// TLS with the client failed.
+    ClientTls,
+    /// TLS with the backend failed.
+    BackendTls,
+    /// The backend's login packets make no sense, or it broke off.
+    BackendLogin,
+    /// The backend refused the login; its own words were relayed.
+    LoginRefused,
+    /// The key exchange of a password plugin failed on its way from one side to the other.
+    KeyExchange,
+    /// The client broke the protocol.
+    ClientProtocol,
+    /// The client sent more than it may.
+    PayloadTooLarge,
+    /// The client left in the middle of an exchange.
+    ClientLeft,
+    /// The client's connection broke between exchanges.
+    ClientLost,
+    /// The backend broke the protocol.
+    BackendProtocol,
+    /// The backend closed in the middle of an exchange.
+    BackendLost,
+    /// The session did nothing for too long.
+    IdleTimeout,
+    /// The proxy stops, and the session's statement did not end in time.
+    Stopped,
+}
+
+/// What follows from a failure.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Verdict {
+    pub side: Side,
+    /// What the client is told, when it can still be told; `None`: nothing, or already told.
+    pub told: Option<ErrorCode>,
+    pub level: Level,
+    /// For metrics and logs.
+    pub label: &'static str,
+}
+
+impl Kind {
+    /// The table.
+    pub(crate) fn verdict(self) -> Verdict {
+        use ErrorCode as Code;
+        use Side::{Backend, Client, Proxy};
+        let row = |side, told, level, label| Verdict {
+            side,
+            told,
+            level,
+            label,
+        };
+        match self {
+            Self::ProxyHeader => row(Client, None, Level::WARN, "proxy_header"),
+            Self::SessionsMax => row(Proxy, Some(Code::CON_COUNT), Level::WARN, "sessions_max"),
+            Self::BackendsFull => row(Proxy, Some(Code::CON_COUNT), Level::WARN, "backends_full"),
+            Self::NoBackend => row(Backend, Some(Code::CONN_HOST), Level::ERROR, "no_backend"),
+            Self::LoginAbandoned => row(Client, None, Level::INFO, "login_abandoned"),
+            Self::LoginMalformed => row(
+                Client,
+                Some(Code::HANDSHAKE),
+                Level::WARN,
+                "login_malformed",
+            ),
+            Self::LoginTimeout => row(
+                Client,
+                Some(Code::READ_INTERRUPTED),
+                Level::WARN,
+                "login_timeout",
+            ),
+            Self::TlsRequired => row(
+                Client,
+                Some(Code::SECURE_TRANSPORT_REQUIRED),
+                Level::INFO,
+                "tls_required",
+            ),
+            Self::ClientTls => row(Client, None, Level::INFO, "client_tls"),
+            Self::BackendTls => row(Backend, Some(Code::CONN_HOST), Level::ERROR, "backend_tls"),
+            Self::BackendLogin => row(
+                Backend,
+                Some(Code::CONN_HOST),
+                Level::ERROR,
+                "backend_login",
+            ),
+            Self::LoginRefused => row(Client, None, Level::INFO, "login_refused"),
+            Self::KeyExchange => row(Client, Some(Code::HANDSHAKE), Level::WARN, "key_exchange"),
+            Self::ClientProtocol => row(
+                Client,
+                Some(Code::PACKETS_OUT_OF_ORDER),
+                Level::WARN,
+                "client_protocol",
+            ),
+            Self::PayloadTooLarge => row(
+                Client,
+                Some(Code::PACKET_TOO_LARGE),
+                Level::WARN,
+                "payload_too_large",
+            ),
+            Self::ClientLeft => row(Client, None, Level::INFO, "client_left"),
+            Self::ClientLost => row(Client, None, Level::INFO, "client_lost"),
+            Self::BackendProtocol => row(
+                Backend,
+                Some(Code::SERVER_LOST),
+                Level::ERROR,
+                "backend_protocol",
+            ),
+            Self::BackendLost => row(
+                Backend,
+                Some(Code::SERVER_LOST),
+                Level::WARN,
+                "backend_lost",
+            ),
+            Self::IdleTimeout => row(
+                Client,
+                Some(Code::INTERACTION_TIMEOUT),
+                Level::INFO,
+                "idle_timeout",
+            ),
+            Self::Stopped => row(Proxy, Some(Code::SERVER_SHUTDOWN), Level::WARN, "stopped"),
+        }
+    }
+}
+
+/// A session's bad end. `cause` is for the log, `told` for the client.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub kind: Kind,
+    pub cause: String,
+    pub told: Told,
+}
+
+/// What the client hears.
+#[derive(Debug)]
+pub(crate) enum Told {
+    /// This text, under the error number of the kind.
+    Text(String),
+    /// A backend's own ERR payload.
+    Relayed(Vec<u8>),
+}
+
+impl Failure {
+    /// The client hears what the log hears.
+    pub(crate) fn new(kind: Kind, cause: impl Into<String>) -> Self {
+        let cause = cause.into();
+        Self {
+            kind,
+            told: Told::Text(cause.clone()),
+            cause,
+        }
+    }
+
+    /// The client hears a backend's ERR.
+    pub(crate) fn relaying(kind: Kind, cause: impl Into<String>, err: Vec<u8>) -> Self {
+        Self {
+            kind,
+            cause: cause.into(),
+            told: Told::Relayed(err),
+        }
+    }
+
+    /// The ERR payload for the client, when it is told anything. Before the client has named its
+    /// capabilities no SQLSTATE is sent, as the servers do it (`net_send_error_packet`).
+    pub(crate) fn err_payload(&self, with_sqlstate: bool) -> Option<Vec<u8>> {
+        match &self.told {
+            Told::Relayed(payload) => Some(payload.clone()),
+            Told::Text(text) => {
+                let code = self.kind.verdict().told?;
+                let mut payload = Vec::new();
+                let text = text.as_bytes();
+                let sqlstate = with_sqlstate.then_some(code.sqlstate);
+                ErrPacket {
+                    number: code.number,
+                    sqlstate,
+                    text,
+                }
+                .encode(&mut payload);
+                Some(payload)
+            }
+        }
+    }
+}

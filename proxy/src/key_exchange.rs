@@ -1,0 +1,163 @@
+//! The RSA exchange by which `caching_sha2_password` and `sha256_password` carry a password over a
+//! plaintext connection, for the case that only one side of the proxy is plaintext.
+//!
+//! Over a secure leg (TLS, Unix socket) the plugin sends the password and its NUL as they are; over
+//! the other the same bytes, xor'ed with the scramble, encrypted with RSA-OAEP (SHA-1) for a public
+//! key that the receiver sends in PEM (`sha2_password.cc`: `encrypt_RSA_public_key`,
+//! `decrypt_RSA_private_key`).
+
+use std::sync::OnceLock;
+
+use aws_lc_rs::encoding::{AsDer, PublicKeyX509Der};
+use aws_lc_rs::rsa::{
+    KeySize, OAEP_SHA1_MGF1SHA1, OaepPrivateDecryptingKey, OaepPublicEncryptingKey,
+    PrivateDecryptingKey, PublicEncryptingKey,
+};
+use rustls_pki_types::SubjectPublicKeyInfoDer;
+use rustls_pki_types::pem::PemObject;
+
+/// What can go wrong; the text completes "key exchange: …".
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum KeyExchangeError {
+    #[error("the backend's public key is not a PEM public key")]
+    BackendKey,
+    #[error("the password cannot be encrypted for the backend (longer than its key allows?)")]
+    Encrypt,
+    #[error(
+        "the client's password is not encrypted for the proxy's key (it may hold the backend's public key; let it ask for the key, or use TLS)"
+    )]
+    Decrypt,
+    #[error("no RSA key could be made")]
+    OwnKey,
+}
+
+/// The proxy's own key pair, made when first needed and kept in memory only.
+#[derive(Default)]
+pub(crate) struct OwnKey {
+    pair: OnceLock<Option<KeyPair>>,
+}
+
+struct KeyPair {
+    private: OaepPrivateDecryptingKey,
+    public_pem: Vec<u8>,
+}
+
+impl OwnKey {
+    /// The public half, as the server would send it.
+    pub(crate) fn public_pem(&self) -> Result<&[u8], KeyExchangeError> {
+        self.pair().map(|pair| pair.public_pem.as_slice())
+    }
+
+    /// The password, with its NUL, from the client's 256 bytes.
+    pub(crate) fn decrypt(
+        &self,
+        encrypted: &[u8],
+        scramble: &[u8],
+    ) -> Result<Vec<u8>, KeyExchangeError> {
+        let private = &self.pair()?.private;
+        let mut buffer = vec![0; private.min_output_size()];
+        let clear = private
+            .decrypt(&OAEP_SHA1_MGF1SHA1, encrypted, &mut buffer, None)
+            .map_err(|_| KeyExchangeError::Decrypt)?;
+        Ok(xor(clear, scramble))
+    }
+
+    fn pair(&self) -> Result<&KeyPair, KeyExchangeError> {
+        self.pair
+            .get_or_init(generate)
+            .as_ref()
+            .ok_or(KeyExchangeError::OwnKey)
+    }
+}
+
+/// Takes some tenths of a second, once per process.
+fn generate() -> Option<KeyPair> {
+    let private = PrivateDecryptingKey::generate(KeySize::Rsa2048).ok()?;
+    let der: PublicKeyX509Der<'_> = private.public_key().as_der().ok()?;
+    let public_pem = pem(der.as_ref());
+    Some(KeyPair {
+        private: OaepPrivateDecryptingKey::new(private).ok()?,
+        public_pem,
+    })
+}
+
+/// Encrypts `password` (with its NUL) for the backend's public key.
+pub(crate) fn encrypt(
+    password: &[u8],
+    scramble: &[u8],
+    backend_pem: &[u8],
+) -> Result<Vec<u8>, KeyExchangeError> {
+    let der = SubjectPublicKeyInfoDer::from_pem_slice(backend_pem)
+        .map_err(|_| KeyExchangeError::BackendKey)?;
+    let key = PublicEncryptingKey::from_der(&der).map_err(|_| KeyExchangeError::BackendKey)?;
+    let key = OaepPublicEncryptingKey::new(key).map_err(|_| KeyExchangeError::BackendKey)?;
+    let mut buffer = vec![0; key.ciphertext_size()];
+    key.encrypt(
+        &OAEP_SHA1_MGF1SHA1,
+        &xor(password, scramble),
+        &mut buffer,
+        None,
+    )
+    .map(|encrypted| encrypted.to_vec())
+    .map_err(|_| KeyExchangeError::Encrypt)
+}
+
+fn xor(bytes: &[u8], scramble: &[u8]) -> Vec<u8> {
+    bytes
+        .iter()
+        .zip(scramble.iter().cycle())
+        .map(|(byte, pad)| byte ^ pad)
+        .collect()
+}
+
+/// PEM text as OpenSSL writes it: lines of 64 characters.
+fn pem(der: &[u8]) -> Vec<u8> {
+    let mut text = b"-----BEGIN PUBLIC KEY-----\n".to_vec();
+    for line in base64(der).as_bytes().chunks(64) {
+        text.extend_from_slice(line);
+        text.push(b'\n');
+    }
+    text.extend_from_slice(b"-----END PUBLIC KEY-----\n");
+    text
+}
+
+fn base64(bytes: &[u8]) -> String {
+    use base64::Engine;
+    base64::engine::general_purpose::STANDARD.encode(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_password_survives_the_way_through_the_key() {
+        let own = OwnKey::default();
+        let scramble = b"abcdefghijklmnopqrst";
+        let encrypted = encrypt(b"secret\0", scramble, own.public_pem().unwrap()).unwrap();
+        assert_eq!(own.decrypt(&encrypted, scramble).unwrap(), b"secret\0");
+        assert_ne!(
+            own.decrypt(&encrypted, b"another scramble 20b").unwrap(),
+            b"secret\0"
+        );
+    }
+
+    #[test]
+    fn rubbish_is_refused_with_its_name() {
+        let own = OwnKey::default();
+        assert_eq!(
+            encrypt(b"x", b"y", b"no key"),
+            Err(KeyExchangeError::BackendKey)
+        );
+        assert_eq!(
+            own.decrypt(b"too short", b"y"),
+            Err(KeyExchangeError::Decrypt)
+        );
+        let long = vec![b'x'; 4096];
+        assert_eq!(
+            encrypt(&long, b"y", own.public_pem().unwrap()),
+            Err(KeyExchangeError::Encrypt)
+        );
+    }
+}

@@ -1,0 +1,129 @@
+//! One side of a relayed session: its transport, and what it has not taken yet.
+
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use tokio::io::AsyncWrite;
+use wire::write::put_packets;
+
+use crate::transport::Transport;
+
+/// A client's or a backend's side.
+pub(crate) struct Leg {
+    pub transport: Transport,
+    /// It has closed: nothing more can be read from it.
+    pub has_ended: bool,
+    /// It takes nothing any more; what is for it is dropped.
+    is_broken: bool,
+    /// Bytes may wait in the transport.
+    needs_flush: bool,
+    /// Bytes for this side that it has not taken; none in the usual case.
+    unsent: Vec<u8>,
+    /// How many of them it has taken.
+    sent: usize,
+}
+
+impl Leg {
+    pub(crate) fn new(transport: Transport) -> Self {
+        let unsent = Vec::new();
+        Self {
+            transport,
+            has_ended: false,
+            is_broken: false,
+            needs_flush: false,
+            unsent,
+            sent: 0,
+        }
+    }
+
+    /// Whether everything for this side has left.
+    pub(crate) fn is_drained(&self) -> bool {
+        self.unsent.is_empty() && !self.needs_flush
+    }
+
+    /// Keeps bytes to be sent when it is polled.
+    pub(crate) fn keep(&mut self, bytes: Vec<u8>) {
+        debug_assert!(self.unsent.is_empty());
+        self.unsent = bytes;
+    }
+
+    /// From now on, what is for this side is dropped.
+    pub(crate) fn give_up(&mut self) {
+        self.is_broken = true;
+        self.needs_flush = false;
+        self.unsent = Vec::new();
+        self.sent = 0;
+    }
+
+    /// Sends what is left over; ready when nothing is.
+    #[inline]
+    pub(crate) fn poll_drain(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.is_drained() {
+            true => Poll::Ready(Ok(())),
+            false => self.poll_drain_rest(context),
+        }
+    }
+
+    fn poll_drain_rest(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while self.sent < self.unsent.len() {
+            let rest = &self.unsent[self.sent..];
+            let written = ready!(Pin::new(&mut self.transport).poll_write(context, rest))?;
+            if written == 0 {
+                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+            }
+            self.sent += written;
+            self.needs_flush = true;
+        }
+        // Idle sessions hold no buffer.
+        self.unsent = Vec::new();
+        self.sent = 0;
+        if self.needs_flush {
+            ready!(Pin::new(&mut self.transport).poll_flush(context))?;
+            self.needs_flush = false;
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Sends `bytes` and keeps what is not taken. Everything before must have left.
+    #[inline]
+    pub(crate) fn send(&mut self, bytes: &[u8], context: &mut Context<'_>) -> io::Result<()> {
+        debug_assert!(self.is_drained());
+        if self.is_broken {
+            return Ok(());
+        }
+        let written = match Pin::new(&mut self.transport).poll_write(context, bytes) {
+            Poll::Ready(written) => written?,
+            Poll::Pending => 0,
+        };
+        self.needs_flush = !matches!(self.transport, Transport::Plain(_));
+        self.unsent.extend_from_slice(&bytes[written..]);
+        match self.poll_drain(context) {
+            Poll::Ready(outcome) => outcome,
+            Poll::Pending => Ok(()),
+        }
+    }
+
+    /// Sends what is left over and a last packet.
+    pub(crate) async fn finish_with(&mut self, sequence: u8, payload: &[u8]) -> io::Result<()> {
+        put_packets(&mut self.unsent, sequence, payload);
+        poll_fn(|context| self.poll_drain(context)).await
+    }
+
+    /// As [`Leg::poll_drain`], for a side whose end is learnt by reading: an error only means that it
+    /// takes nothing more. What it said before it closed can still be read.
+    pub(crate) fn poll_drain_or_break(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        if ready!(self.poll_drain(context)).is_err() {
+            self.give_up();
+        }
+        Poll::Ready(())
+    }
+
+    /// As [`Leg::send`], for such a side.
+    pub(crate) fn send_or_break(&mut self, bytes: &[u8], context: &mut Context<'_>) {
+        if self.send(bytes, context).is_err() {
+            self.give_up();
+        }
+    }
+}

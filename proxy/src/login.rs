@@ -1,0 +1,303 @@
+//! A login that passes through: the backend's greeting to the client, the client's answer to the
+//! backend, and what they say until OK. The proxy knows no password.
+//!
+//! ```text
+//!   backend ── greeting ──────────────────► client     (offers what the *proxy* offers)
+//!   client  ── [SSLRequest, TLS] response ─► proxy
+//!   proxy   ── [SSLRequest, TLS] response ─► backend    (asks for what the *proxy* wants)
+//!   both    ── dialogue ───────────────────► OK or ERR
+//! ```
+//!
+//! TLS and compression belong to one leg each; every other capability is agreed between client and
+//! backend themselves. Sequence ids are counted for each leg on its own.
+
+use net::tls;
+use wire::compression::Algorithm;
+use wire::greeting::patch_capabilities;
+use wire::handshake::HandshakeHead;
+use wire::reply::OkPacket;
+use wire::{Capabilities, ErrPacket, Greeting, HandshakeResponse, StatusFlags};
+
+use crate::connect::Greeted;
+use crate::dialogue::{AuthEnd, Bridge, Dialogue, Exchange, client_broke};
+use crate::failure::{Failure, Kind};
+use crate::key_exchange::OwnKey;
+use crate::packets::PacketStream;
+use crate::surroundings::Settings;
+use crate::transport::Transport;
+use config::{
+    BackendCompression, BackendTlsMode, ClientTlsMode, CompressionAlgorithm, CompressionConfig,
+};
+
+/// Flags that belong to one leg and not to the session.
+const LEG: Capabilities = Capabilities(
+    Capabilities::SSL.0 | Capabilities::COMPRESS.0 | Capabilities::ZSTD_COMPRESSION_ALGORITHM.0,
+);
+
+/// Who logged in, as far as is known.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Who {
+    pub user: String,
+    pub schema: String,
+    /// Whether the client has named its capabilities, SQLSTATEs among them.
+    pub has_answered: bool,
+}
+
+/// What client and backend agreed on.
+#[derive(Debug)]
+pub(crate) struct Agreement {
+    /// Without the flags of one leg.
+    pub capabilities: Capabilities,
+    pub status: StatusFlags,
+    pub client_compression: Option<(Algorithm, u8)>,
+    pub backend_compression: Option<(Algorithm, u8)>,
+    /// Kept for COM_CHANGE_USER, whose dialogue needs the same bridge.
+    pub bridge: Bridge,
+    /// The last scramble of the login.
+    pub scramble: Vec<u8>,
+}
+
+/// One login on its way.
+pub(crate) struct Login<'a> {
+    pub settings: &'a Settings,
+    pub own_key: &'a OwnKey,
+    pub client: &'a mut PacketStream,
+    pub backend: &'a mut Greeted,
+    pub who: &'a mut Who,
+}
+
+impl Login<'_> {
+    /// Sees it through. After an error the client has been told nothing, unless by the backend.
+    pub(crate) async fn run(&mut self) -> Result<Agreement, Failure> {
+        self.offer().await?;
+        let answer = self.answer().await?;
+        let response = HandshakeResponse::decode(&answer).map_err(malformed)?;
+        self.introduce(&response);
+        let agreed = response.head.capabilities & self.backend.greeting.capabilities;
+        let client_compression = client_compression(self.settings, &response);
+        let backend_compression =
+            backend_compression(&self.settings.config.compression, &self.backend.greeting);
+        let leg = backend_leg(backend_compression);
+        self.secure_backend(&response.head, leg).await?;
+
+        let greeting = &self.backend.greeting;
+        let plugin = response.plugin.unwrap_or(&greeting.plugin).to_vec();
+        let mut dialogue = Dialogue {
+            bridge: Bridge::between(self.client.is_secure(), self.backend.stream.is_secure()),
+            client: self.client,
+            plugin,
+            scramble: greeting.scramble.clone(),
+            backend: &mut self.backend.stream,
+            own_key: self.own_key,
+            exchange: Exchange::None,
+        };
+        let first_answer = dialogue.first_answer(response.auth_response).await?;
+        let forwarded = HandshakeResponse {
+            head: HandshakeHead {
+                capabilities: response.head.capabilities.with(LEG, false)
+                    | leg.with(Capabilities::SSL, dialogue.backend.is_tls()),
+                ..response.head
+            },
+            auth_response: &first_answer,
+            zstd_level: backend_compression.map(|(_, level)| level),
+            ..response
+        };
+        let mut payload = Vec::with_capacity(answer.len() + 16);
+        forwarded.encode(&mut payload);
+        dialogue.send(&payload).await?;
+        let status = match dialogue.run().await? {
+            AuthEnd::Ok(ok) => OkPacket::decode(&ok)
+                .map(|ok| ok.status)
+                .unwrap_or_default(),
+            AuthEnd::Err(err) => return Err(refused(&err)),
+        };
+        Ok(Agreement {
+            capabilities: agreed.with(LEG, false),
+            status,
+            client_compression,
+            backend_compression,
+            bridge: dialogue.bridge,
+            scramble: dialogue.scramble,
+        })
+    }
+
+    /// Sends the greeting, with the proxy's own offer for the client's leg.
+    async fn offer(&mut self) -> Result<(), Failure> {
+        let algorithms = &self.settings.config.compression.client;
+        let offered = self
+            .backend
+            .greeting
+            .capabilities
+            .with(Capabilities::SSL, self.settings.client_tls.is_some())
+            .with(
+                Capabilities::COMPRESS,
+                algorithms.contains(&CompressionAlgorithm::Zlib),
+            )
+            .with(
+                Capabilities::ZSTD_COMPRESSION_ALGORITHM,
+                algorithms.contains(&CompressionAlgorithm::Zstd),
+            );
+        patch_capabilities(&mut self.backend.payload, offered);
+        let sent = self.client.write(&self.backend.payload).await;
+        sent.map_err(|error| client_broke(error.into()))
+    }
+
+    /// The client's handshake response, behind TLS if it wants that.
+    async fn answer(&mut self) -> Result<Vec<u8>, Failure> {
+        let first = self.client.read().await.map_err(client_broke)?;
+        let head = HandshakeHead::decode(&first).map_err(malformed)?;
+        self.who.has_answered = true;
+        if !head.capabilities.contains(Capabilities::SSL) {
+            return match self.settings.config.client_tls.mode {
+                ClientTlsMode::Required if !self.client.is_secure() => Err(Failure::new(
+                    Kind::TlsRequired,
+                    "Connections using insecure transport are prohibited by the proxy (client_tls.mode = required)",
+                )),
+                _ => Ok(first),
+            };
+        }
+        let Some(server_tls) = &self.settings.client_tls else {
+            return Err(Failure::new(
+                Kind::LoginMalformed,
+                "Bad handshake: TLS was not offered",
+            ));
+        };
+        let acceptor = server_tls.acceptor();
+        self.client
+            .upgrade(
+                |transport, ahead| async move { transport.accept_tls(&acceptor, &ahead).await },
+            )
+            .await
+            .map_err(|error| {
+                Failure::new(
+                    Kind::ClientTls,
+                    format!("TLS with the client: {}", tls::explain(&error)),
+                )
+            })?;
+        self.client.read().await.map_err(client_broke)
+    }
+
+    fn introduce(&mut self, response: &HandshakeResponse<'_>) {
+        self.who.user = String::from_utf8_lossy(response.user).into_owned();
+        self.who.schema = String::from_utf8_lossy(response.schema.unwrap_or_default()).into_owned();
+    }
+
+    /// TLS on the backend's leg, as configured.
+    async fn secure_backend(
+        &mut self,
+        head: &HandshakeHead,
+        leg: Capabilities,
+    ) -> Result<(), Failure> {
+        let Some(client_tls) = &self.settings.backend_tls else {
+            return Ok(());
+        };
+        let backend_failed = |cause: String| Failure::new(Kind::BackendTls, cause);
+        let name = &self.backend.backend.name;
+        if !self
+            .backend
+            .greeting
+            .capabilities
+            .contains(Capabilities::SSL)
+        {
+            // A Unix socket needs none.
+            return match self.settings.config.backend_tls.mode {
+                BackendTlsMode::Off | BackendTlsMode::Preferred => Ok(()),
+                _ if self.backend.stream.is_secure() => Ok(()),
+                _ => Err(backend_failed(format!("backend {name} does not offer TLS"))),
+            };
+        }
+        let host = self.backend.backend.host.as_deref().unwrap_or("localhost");
+        let server_name = client_tls
+            .server_name(host)
+            .map_err(|error| backend_failed(format!("TLS with backend {name}: {error}")))?;
+        let capabilities = head.capabilities.with(LEG, false) | leg | Capabilities::SSL;
+        let mut request = Vec::new();
+        HandshakeHead {
+            capabilities,
+            ..*head
+        }
+        .encode(&mut request);
+        let connector = client_tls.connector();
+        let stream = &mut self.backend.stream;
+        let upgraded = match stream.write(&request).await {
+            Ok(()) => {
+                let connect = |transport: Transport, _| async move {
+                    transport.connect_tls(&connector, server_name).await
+                };
+                stream.upgrade(connect).await
+            }
+            Err(error) => Err(error),
+        };
+        upgraded.map_err(|error| {
+            backend_failed(format!("TLS with backend {name}: {}", tls::explain(&error)))
+        })
+    }
+}
+
+fn malformed(error: wire::Malformed) -> Failure {
+    Failure::new(Kind::LoginMalformed, format!("Bad handshake: {error}"))
+}
+
+/// The backend's ERR has been relayed; the log gets its text.
+fn refused(err: &[u8]) -> Failure {
+    let cause = match ErrPacket::decode(err) {
+        Ok(err) => format!(
+            "error {}: {}",
+            err.number,
+            String::from_utf8_lossy(err.text)
+        ),
+        Err(error) => error.to_string(),
+    };
+    Failure::new(Kind::LoginRefused, cause)
+}
+
+/// What the client chose among the offers; zlib first, as the servers do it.
+fn client_compression(
+    settings: &Settings,
+    response: &HandshakeResponse<'_>,
+) -> Option<(Algorithm, u8)> {
+    let offered = &settings.config.compression.client;
+    let chose =
+        |flag, algorithm| response.head.capabilities.contains(flag) && offered.contains(&algorithm);
+    if chose(Capabilities::COMPRESS, CompressionAlgorithm::Zlib) {
+        Some((Algorithm::Zlib, ZLIB_LEVEL))
+    } else if chose(
+        Capabilities::ZSTD_COMPRESSION_ALGORITHM,
+        CompressionAlgorithm::Zstd,
+    ) {
+        let level = response
+            .zstd_level
+            .unwrap_or(settings.config.compression.zstd_level);
+        Some((Algorithm::Zstd, level))
+    } else {
+        None
+    }
+}
+
+/// The servers' own level (`net_serv.cc` uses zlib's default).
+const ZLIB_LEVEL: u8 = 6;
+
+fn backend_compression(config: &CompressionConfig, greeting: &Greeting) -> Option<(Algorithm, u8)> {
+    let (flag, algorithm, level) = match config.backend {
+        BackendCompression::Off => return None,
+        BackendCompression::Zlib => (Capabilities::COMPRESS, Algorithm::Zlib, ZLIB_LEVEL),
+        BackendCompression::Zstd => (
+            Capabilities::ZSTD_COMPRESSION_ALGORITHM,
+            Algorithm::Zstd,
+            config.zstd_level,
+        ),
+    };
+    greeting
+        .capabilities
+        .contains(flag)
+        .then_some((algorithm, level))
+}
+
+/// The flags of the backend's leg, but for TLS.
+fn backend_leg(compression: Option<(Algorithm, u8)>) -> Capabilities {
+    match compression {
+        None => Capabilities::default(),
+        Some((Algorithm::Zlib, _)) => Capabilities::COMPRESS,
+        Some((Algorithm::Zstd, _)) => Capabilities::ZSTD_COMPRESSION_ALGORITHM,
+    }
+}

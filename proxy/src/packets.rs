@@ -1,0 +1,147 @@
+//! Whole payloads, one at a time, over a transport: how login talks. Not for the relay, which never
+//! holds a payload.
+
+use std::io;
+
+use net::Socket;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use wire::packet::{HEADER_BYTES, Header};
+
+use crate::transport::Transport;
+
+/// The longest payload of a login, in bytes. Connection attributes are limited to 64 KiB by the
+/// servers (`performance_schema_session_connect_attrs_size`); GSSAPI tokens are of the same order.
+const LOGIN_PAYLOAD_BYTES_MAX: usize = 1 << 20;
+
+const READ_BYTES: usize = 4096;
+
+/// A transport during login, with what was read ahead and the sequence id that comes next.
+pub(crate) struct PacketStream<T = Transport> {
+    /// Gone after a failed upgrade only.
+    transport: Option<T>,
+    /// Bytes read, from the first that nobody has taken.
+    buffer: Vec<u8>,
+    /// The sequence id of the next packet in either direction.
+    sequence: u8,
+}
+
+/// What can go wrong while a packet is awaited.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PacketError {
+    /// The other side closed between two packets.
+    #[error("connection closed")]
+    Closed,
+    /// The other side closed within a packet.
+    #[error("connection closed within a packet")]
+    Truncated,
+    /// A sequence id that does not follow.
+    #[error("packet out of order: sequence id {found} where {expected} belongs")]
+    OutOfOrder { expected: u8, found: u8 },
+    /// A login packet of absurd length.
+    #[error("login packet of {0} bytes is longer than {LOGIN_PAYLOAD_BYTES_MAX}")]
+    TooLong(usize),
+    /// The kernel's or TLS's word.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+impl<T: AsyncRead + AsyncWrite + Unpin> PacketStream<T> {
+    /// Packets of `transport`, the next of which has this sequence id.
+    pub(crate) fn new(transport: T, sequence: u8) -> Self {
+        Self {
+            transport: Some(transport),
+            buffer: Vec::new(),
+            sequence,
+        }
+    }
+
+    /// Gives back the transport, unless an upgrade lost it, and the bytes that were read ahead.
+    pub(crate) fn into_parts(self) -> Option<(T, Vec<u8>)> {
+        Some((self.transport?, self.buffer))
+    }
+
+    /// Waits for a payload. Cancelling loses nothing.
+    pub(crate) async fn read(&mut self) -> Result<Vec<u8>, PacketError> {
+        loop {
+            if let Some(payload) = self.take_payload()? {
+                return Ok(payload);
+            }
+            self.buffer.reserve(READ_BYTES);
+            let transport = self.transport.as_mut().ok_or(PacketError::Closed)?;
+            if transport.read_buf(&mut self.buffer).await? == 0 {
+                return Err(match self.buffer.is_empty() {
+                    true => PacketError::Closed,
+                    false => PacketError::Truncated,
+                });
+            }
+        }
+    }
+
+    /// Cuts the next payload off the buffer, when it is whole. Login payloads fit one packet.
+    fn take_payload(&mut self) -> Result<Option<Vec<u8>>, PacketError> {
+        let Some((header, rest)) = self.buffer.split_first_chunk::<HEADER_BYTES>() else {
+            return Ok(None);
+        };
+        let Header { length, sequence } = Header::decode(*header);
+        if sequence != self.sequence {
+            return Err(PacketError::OutOfOrder {
+                expected: self.sequence,
+                found: sequence,
+            });
+        }
+        if length > LOGIN_PAYLOAD_BYTES_MAX {
+            return Err(PacketError::TooLong(length));
+        }
+        let Some(payload) = rest.get(..length).map(<[u8]>::to_vec) else {
+            return Ok(None);
+        };
+        self.buffer.drain(..HEADER_BYTES + length);
+        self.sequence = sequence.wrapping_add(1);
+        Ok(Some(payload))
+    }
+
+    /// Sends a payload and waits until it has left.
+    pub(crate) async fn write(&mut self, payload: &[u8]) -> io::Result<()> {
+        let mut bytes = Vec::with_capacity(payload.len() + HEADER_BYTES);
+        self.sequence = wire::write::put_packets(&mut bytes, self.sequence, payload);
+        let transport = self.transport.as_mut().ok_or(io::ErrorKind::NotConnected)?;
+        transport.write_all(&bytes).await?;
+        transport.flush().await
+    }
+}
+
+impl PacketStream {
+    /// Replaces the transport by what `upgrade` makes of it and of the bytes read ahead.
+    pub(crate) async fn upgrade<F, Fut>(&mut self, upgrade: F) -> io::Result<()>
+    where
+        F: FnOnce(Transport, Vec<u8>) -> Fut,
+        Fut: Future<Output = io::Result<Transport>>,
+    {
+        let transport = self.transport.take().ok_or(io::ErrorKind::NotConnected)?;
+        let ahead = std::mem::take(&mut self.buffer);
+        self.transport = Some(upgrade(transport, ahead).await?);
+        Ok(())
+    }
+
+    /// Whether this is a backend that has greeted and heard nothing yet.
+    pub(crate) fn awaits_first_answer(&self) -> bool {
+        self.sequence == 1
+    }
+
+    /// Whether nobody can listen in: TLS, or a socket of this machine. The servers' password
+    /// plugins draw the line at the same place (`my_vio_is_secure`).
+    pub(crate) fn is_secure(&self) -> bool {
+        self.is_tls()
+            || self
+                .transport
+                .as_ref()
+                .is_some_and(|transport| matches!(transport.socket(), Socket::Unix(_)))
+    }
+
+    /// Whether TLS is spoken.
+    pub(crate) fn is_tls(&self) -> bool {
+        self.transport
+            .as_ref()
+            .is_some_and(|transport| transport.tls().is_some())
+    }
+}

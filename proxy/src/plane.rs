@@ -1,0 +1,107 @@
+//! The data plane as the binary sees it: start, hand over clients, drain.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use net::listen::Accepted;
+use net::worker::{WorkerEnd, Workers};
+use tokio::time::{Instant, timeout_at};
+
+use crate::surroundings::{Shared, Surroundings};
+use crate::worker::{Arrival, Message, Worker};
+
+/// How long sessions have to say goodbye once they are told to end now.
+const TIMEOUT_STOP: Duration = Duration::from_secs(2);
+
+/// All workers and their sessions.
+pub struct DataPlane {
+    workers: Workers<Message>,
+    shared: Arc<Shared>,
+}
+
+impl DataPlane {
+    /// Starts `count` workers.
+    ///
+    /// # Errors
+    /// The kernel's, when a thread or its reactor cannot be had.
+    pub fn start(count: usize, surroundings: &Surroundings) -> std::io::Result<DataPlane> {
+        let shared = Arc::new(Shared::default());
+        let given = (surroundings.clone(), Arc::clone(&shared));
+        let workers = Workers::start(count, "worker", move |context| {
+            let (surroundings, shared) = given.clone();
+            Worker::run(context, surroundings, shared)
+        })?;
+        Ok(DataPlane { workers, shared })
+    }
+
+    /// Gives a client to the least loaded worker. Should that worker be gone, the connection closes.
+    pub fn take(&self, accepted: Accepted) {
+        let seat = self.workers.least_loaded();
+        let worker = seat.worker();
+        let Accepted { socket, remote } = accepted;
+        if self
+            .workers
+            .send(
+                worker,
+                Message::Arrival(Arrival {
+                    socket,
+                    remote,
+                    seat,
+                }),
+            )
+            .is_err()
+        {
+            tracing::error!(worker, "a client was turned away: its worker is gone");
+        }
+    }
+
+    /// Sessions in all, those in login included.
+    pub fn sessions(&self) -> usize {
+        (0..self.workers.count())
+            .map(|worker| self.workers.load(worker))
+            .sum()
+    }
+
+    /// Sessions that have a place among `limits.sessions_max`.
+    pub fn sessions_admitted(&self) -> usize {
+        self.shared.sessions()
+    }
+
+    /// Waits for a worker that ended by itself, which none should; returns its panic's text.
+    pub async fn next_end(&mut self) -> Option<(usize, WorkerEnd)> {
+        self.workers.next_end().await
+    }
+
+    /// Ends sessions as they come to rest, and after `limit`, or when `hurry` completes, whatever
+    /// they are doing. Returns how many had to be cut.
+    pub async fn drain(mut self, limit: Duration, hurry: impl Future<Output = ()>) -> usize {
+        self.workers.send_all(|| Message::Drain);
+        let rested = async {
+            tokio::select! {
+                () = all_ended(&mut self.workers) => true,
+                () = tokio::time::sleep(limit) => false,
+                () = hurry => false,
+            }
+        };
+        if rested.await {
+            return 0;
+        }
+        let cut = self.sessions();
+        self.workers.send_all(|| Message::Stop);
+        let deadline = Instant::now() + TIMEOUT_STOP;
+        if timeout_at(deadline, all_ended(&mut self.workers))
+            .await
+            .is_err()
+        {
+            tracing::warn!(
+                sessions = self.sessions(),
+                "sessions did not say goodbye in time"
+            );
+        }
+        cut
+    }
+}
+
+async fn all_ended(workers: &mut Workers<Message>) {
+    while workers.next_end().await.is_some() {}
+}

@@ -1,0 +1,350 @@
+//! The command phase: bytes from one side to the other, followed by a tracker.
+//!
+//! The hot path. Bytes are read into the worker's one buffer, looked at by their packet headers and
+//! written out at once; a session keeps bytes of its own only while the other side does not take
+//! them, and as long as it does not, nothing more is read for it. So an idle session holds no
+//! buffer, a slow one at most two pieces, and a statement costs two system calls a side.
+
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use route::Backend;
+use session::{Event, Outcome, Tracker, Violation};
+use tokio::io::{AsyncRead, ReadBuf};
+use wire::{Command, StatusFlags};
+
+use crate::failure::{Failure, Kind};
+use crate::leg::Leg;
+use crate::watch::{Ask, Watch};
+use crate::worker::Worker;
+
+/// Both sides of a session, and where it stands.
+pub(crate) struct Relay {
+    pub client: Leg,
+    pub backend: Leg,
+    pub tracker: Tracker,
+    /// The sequence id of an ERR that would fit what the client has seen; `None` within a packet.
+    pub err_sequence: Option<u8>,
+    /// Which backend it is.
+    pub to: Arc<Backend>,
+    /// Bytes of the client that were read and may not pass yet.
+    ahead: Vec<u8>,
+    /// Whether COM_CHANGE_USER is more than relayed.
+    stops_at_change_user: bool,
+    /// The backend has announced its end in an ERR.
+    is_forewarned: bool,
+    watch: Rc<Watch>,
+    worker: Rc<Worker>,
+}
+
+/// What the relay stops for.
+#[derive(Debug)]
+pub(crate) enum Turn {
+    Ended(End),
+    /// COM_CHANGE_USER was sent on; its dialogue needs a bridge.
+    ChangeUser,
+}
+
+/// How a session ended well.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    /// The client said COM_QUIT.
+    Quit,
+    /// The client closed between two exchanges.
+    ClientClosed,
+    /// The backend closed between two exchanges (`wait_timeout`, KILL, shutdown).
+    BackendClosed,
+    /// The proxy stops.
+    Drained,
+}
+
+/// What became of one direction in one round.
+enum Step {
+    /// Bytes moved: there may be more.
+    Moved,
+    /// Nothing can move until a socket wakes the session.
+    Blocked,
+    Over(Turn),
+}
+
+impl Relay {
+    pub(crate) fn new(
+        legs: (Leg, Leg),
+        tracker: Tracker,
+        to: Arc<Backend>,
+        stops_at_change_user: bool,
+        watch: Rc<Watch>,
+        worker: Rc<Worker>,
+    ) -> Self {
+        let (client, backend) = legs;
+        Self {
+            client,
+            backend,
+            tracker,
+            err_sequence: None,
+            to,
+            ahead: Vec::new(),
+            stops_at_change_user,
+            is_forewarned: false,
+            watch,
+            worker,
+        }
+    }
+
+    /// Lets bytes go first that were read before the relay began.
+    pub(crate) fn put_ahead(
+        &mut self,
+        from_client: Vec<u8>,
+        mut from_backend: Vec<u8>,
+    ) -> Result<(), Failure> {
+        self.ahead = from_client;
+        self.tracker
+            .backend_bytes(&mut from_backend, |_| {})
+            .map_err(backend_violation)?;
+        self.client.keep(from_backend);
+        Ok(())
+    }
+
+    /// Relays until the session ends or needs something else.
+    pub(crate) async fn run(&mut self) -> Result<Turn, Failure> {
+        poll_fn(|context| self.poll(context)).await
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Turn, Failure>> {
+        loop {
+            let down = self.poll_down(context)?;
+            let up = self.poll_up(context)?;
+            self.watch
+                .note(self.worker.clock.now(), self.tracker.is_idle());
+            match (down, up) {
+                (Step::Over(turn), _) | (_, Step::Over(turn)) => return Poll::Ready(Ok(turn)),
+                (Step::Blocked, Step::Blocked) => break,
+                _ => {}
+            }
+        }
+        match self.heed(context)? {
+            Some(end) => Poll::Ready(Ok(Turn::Ended(end))),
+            None => Poll::Pending,
+        }
+    }
+
+    /// Does what the worker asks, when it is time.
+    fn heed(&mut self, context: &Context<'_>) -> Result<Option<End>, Failure> {
+        let Some(ask) = self.watch.poll_asked(context) else {
+            return Ok(None);
+        };
+        self.err_sequence = self.tracker.error_sequence();
+        let is_at_rest = self.tracker.is_idle()
+            && self.client.is_drained()
+            && !self.tracker.status().contains(StatusFlags::IN_TRANS);
+        match ask {
+            Ask::Drain => Ok(is_at_rest.then_some(End::Drained)),
+            Ask::IdleTimeout => Err(Failure::new(
+                Kind::IdleTimeout,
+                "The client was disconnected by the proxy because of inactivity (limits.timeout_idle)",
+            )),
+            Ask::Stop if is_at_rest => Ok(Some(End::Drained)),
+            Ask::Stop => Err(Failure::new(
+                Kind::Stopped,
+                "The proxy is shutting down, and the statement or transaction did not end in time",
+            )),
+        }
+    }
+
+    /// From the backend to the client.
+    fn poll_down(&mut self, context: &mut Context<'_>) -> Result<Step, Failure> {
+        match self.client.poll_drain(context) {
+            Poll::Pending => return Ok(Step::Blocked),
+            Poll::Ready(Err(error)) => return self.client_broke(&error),
+            Poll::Ready(Ok(())) => {}
+        }
+        let worker = Rc::clone(&self.worker);
+        let mut scratch = worker.scratch.borrow_mut();
+        let mut buffer = ReadBuf::new(&mut scratch);
+        match Pin::new(&mut self.backend.transport).poll_read(context, &mut buffer) {
+            Poll::Pending => return Ok(Step::Blocked),
+            Poll::Ready(Err(error)) => return self.backend_ended(&error.to_string()),
+            Poll::Ready(Ok(())) if buffer.filled().is_empty() => {
+                return self.backend_ended("it closed the connection");
+            }
+            Poll::Ready(Ok(())) => {}
+        }
+        let bytes = buffer.filled_mut();
+        self.err_sequence = self.tracker.error_sequence();
+        let mut is_forewarned = false;
+        self.tracker
+            .backend_bytes(bytes, |event| match event {
+                Event::Unsolicited(Outcome::Err(_)) => is_forewarned = true,
+                Event::Lost(reason) => {
+                    tracing::debug!(?reason, "session is relayed without being followed")
+                }
+                _ => {}
+            })
+            .map_err(backend_violation)?;
+        self.is_forewarned |= is_forewarned;
+        match self.client.send(bytes, context) {
+            Ok(()) => Ok(Step::Moved),
+            Err(error) => self.client_broke(&error),
+        }
+    }
+
+    /// From the client to the backend.
+    fn poll_up(&mut self, context: &mut Context<'_>) -> Result<Step, Failure> {
+        if self.backend.poll_drain_or_break(context).is_pending() || !self.tracker.wants_client() {
+            return Ok(Step::Blocked);
+        }
+        if !self.ahead.is_empty() {
+            return self.pass_ahead(context);
+        }
+        if self.client.has_ended {
+            return self.client_ended();
+        }
+        let worker = Rc::clone(&self.worker);
+        let mut scratch = worker.scratch.borrow_mut();
+        let mut buffer = ReadBuf::new(&mut scratch);
+        match Pin::new(&mut self.client.transport).poll_read(context, &mut buffer) {
+            Poll::Pending => Ok(Step::Blocked),
+            Poll::Ready(Ok(())) if !buffer.filled().is_empty() => {
+                let bytes = buffer.filled_mut();
+                let (passed, step) = self.pass(bytes, context)?;
+                self.ahead.extend_from_slice(&bytes[passed..]);
+                Ok(step)
+            }
+            // A reset is an end like any other here.
+            Poll::Ready(_) => {
+                self.client.has_ended = true;
+                self.client_ended()
+            }
+        }
+    }
+
+    fn pass_ahead(&mut self, context: &mut Context<'_>) -> Result<Step, Failure> {
+        let mut bytes = std::mem::take(&mut self.ahead);
+        let (passed, step) = self.pass(&mut bytes, context)?;
+        bytes.drain(..passed);
+        if !bytes.is_empty() {
+            self.ahead = bytes;
+        }
+        Ok(step)
+    }
+
+    /// Sends on what may pass of the client's bytes; says how many that were.
+    fn pass(
+        &mut self,
+        bytes: &mut [u8],
+        context: &mut Context<'_>,
+    ) -> Result<(usize, Step), Failure> {
+        if self.tracker.is_at_command() {
+            self.backend.transport.begin_command();
+        }
+        self.err_sequence = self.tracker.error_sequence();
+        let mut changes_user = false;
+        let passed = self
+            .tracker
+            .client_bytes(bytes, |event| match event {
+                Event::CommandEnded(Command::CHANGE_USER) => changes_user = true,
+                Event::Lost(reason) => {
+                    tracing::debug!(?reason, "session is relayed without being followed")
+                }
+                _ => {}
+            })
+            .map_err(client_violation)?;
+        self.backend.send_or_break(&bytes[..passed], context);
+        let step = match changes_user && self.stops_at_change_user {
+            true => Step::Over(Turn::ChangeUser),
+            false => Step::Moved,
+        };
+        Ok((passed, step))
+    }
+
+    /// The client has closed, and all it sent has been passed on.
+    fn client_ended(&self) -> Result<Step, Failure> {
+        match (self.tracker.has_quit(), self.tracker.command()) {
+            (true, None) => Ok(Step::Over(Turn::Ended(End::Quit))),
+            // What it sent before COM_QUIT is carried out, as on a direct connection.
+            (true, Some(_)) => Ok(Step::Blocked),
+            (false, None) if self.tracker.is_idle() => {
+                Ok(Step::Over(Turn::Ended(End::ClientClosed)))
+            }
+            (false, None) if self.tracker.is_lost() => {
+                Ok(Step::Over(Turn::Ended(End::ClientClosed)))
+            }
+            (false, None) => Err(Failure::new(
+                Kind::ClientLeft,
+                "the client left within a command",
+            )),
+            (false, Some(command)) => Err(self.client_left(command, "it closed the connection")),
+        }
+    }
+
+    /// The client does not take what it is sent.
+    fn client_broke(&mut self, error: &io::Error) -> Result<Step, Failure> {
+        match (self.tracker.has_quit(), self.tracker.command()) {
+            (true, _) => {
+                self.client.give_up();
+                Ok(Step::Moved)
+            }
+            (false, Some(command)) => Err(self.client_left(command, &error.to_string())),
+            (false, None) => Err(Failure::new(
+                Kind::ClientLost,
+                format!("the client is gone: {error}"),
+            )),
+        }
+    }
+
+    fn client_left(&self, command: Command, how: &str) -> Failure {
+        let when = match self.tracker.has_reply_begun() {
+            true => "in the middle of the reply to",
+            false => "before the reply to",
+        };
+        Failure::new(
+            Kind::ClientLeft,
+            format!("the client left {when} {command}: {how}"),
+        )
+    }
+
+    /// The backend has closed, and all it sent has been taken by the client.
+    fn backend_ended(&mut self, how: &str) -> Result<Step, Failure> {
+        self.err_sequence = self.tracker.error_sequence();
+        let is_expected = self.is_forewarned || self.tracker.is_lost() || self.tracker.is_idle();
+        let name = &self.to.name;
+        match self.tracker.command() {
+            _ if self.tracker.has_quit() => Ok(Step::Over(Turn::Ended(End::Quit))),
+            _ if is_expected => Ok(Step::Over(Turn::Ended(End::BackendClosed))),
+            None => Err(Failure::new(
+                Kind::BackendLost,
+                format!("Lost connection to backend {name} while a command was being sent: {how}"),
+            )),
+            Some(command) => Err(Failure::new(
+                Kind::BackendLost,
+                format!(
+                    "Lost connection to backend {name} during {command}: {how}; it may have been executed"
+                ),
+            )),
+        }
+    }
+}
+
+fn backend_violation(violation: Violation) -> Failure {
+    Failure::new(
+        Kind::BackendProtocol,
+        format!("The backend broke the protocol: {violation}"),
+    )
+}
+
+fn client_violation(violation: Violation) -> Failure {
+    match violation {
+        Violation::PayloadTooLarge { limit } => Failure::new(
+            Kind::PayloadTooLarge,
+            format!("Got a packet bigger than {limit} bytes (limits.packet_bytes_max)"),
+        ),
+        _ => Failure::new(
+            Kind::ClientProtocol,
+            format!("Got packets out of order: {violation}"),
+        ),
+    }
+}

@@ -1,0 +1,84 @@
+//! What workers need from outside: immutable snapshots to read, a channel to report on, and the one
+//! count that spans workers.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use config::Config;
+use net::tls::{ClientTls, ServerTls};
+use route::{Moment, Report, Topology};
+use tokio::sync::{Notify, mpsc, watch};
+
+use crate::key_exchange::OwnKey;
+
+/// A snapshot of everything configured that sessions look at, made anew at each reload.
+/// A session keeps the one it began with.
+#[derive(Clone)]
+pub struct Settings {
+    /// The configuration.
+    pub config: Arc<Config>,
+    /// TLS towards clients; `None` when it is off.
+    pub client_tls: Option<Arc<ServerTls>>,
+    /// TLS towards backends; `None` when it is off.
+    pub backend_tls: Option<Arc<ClientTls>>,
+}
+
+/// Everything the data plane is given; cheap to clone.
+#[derive(Clone)]
+pub struct Surroundings {
+    /// The configuration of the moment.
+    pub settings: watch::Receiver<Arc<Settings>>,
+    /// The backends of the moment.
+    pub topology: watch::Receiver<Arc<Topology>>,
+    /// What the control plane should know.
+    pub reports: mpsc::UnboundedSender<Report>,
+    /// When the process began; every [`Moment`] counts from here.
+    pub started: Instant,
+}
+
+impl Surroundings {
+    pub(crate) fn now(&self) -> Moment {
+        Moment::of(Instant::now(), self.started)
+    }
+
+    /// Tells the control plane; it may be gone while the process stops.
+    pub(crate) fn report(&self, report: Report) {
+        let _ = self.reports.send(report);
+    }
+}
+
+/// What all workers share: how many sessions there are, and one key.
+#[derive(Default)]
+pub(crate) struct Shared {
+    sessions: AtomicUsize,
+    /// Somebody may have left: a place may be free.
+    pub left: Notify,
+    pub own_key: OwnKey,
+}
+
+impl Shared {
+    /// Takes a place among `max` sessions.
+    pub(crate) fn enter(self: &Arc<Self>, max: usize) -> Option<Place> {
+        self.sessions
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| {
+                (count < max).then_some(count + 1)
+            })
+            .ok()
+            .map(|_| Place(Arc::clone(self)))
+    }
+
+    pub(crate) fn sessions(&self) -> usize {
+        self.sessions.load(Ordering::Relaxed)
+    }
+}
+
+/// One session's place among all; given back when dropped.
+pub(crate) struct Place(Arc<Shared>);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.sessions.fetch_sub(1, Ordering::Relaxed);
+        self.0.left.notify_one();
+    }
+}
