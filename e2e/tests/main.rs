@@ -1,36 +1,30 @@
-//! The end-to-end tests: one binary, one pair of servers.
+//! The end-to-end tests: one binary, one server of each product for most of them.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-/// A scenario as tests: one for each product named.
+/// Makes tests of a scenario, one for each product named.
 macro_rules! scenario {
-    ($name:ident on $($product:ident),+ : $play:expr) => {
+    ($name:ident on $($product:ident),+) => {
         mod $name {
-            #[allow(unused_imports)]
-            use super::*;
-            $( scenario!(@test $name, $product, $play); )+
+            $( scenario!(@test $name, $product); )+
         }
     };
-    (@test $name:ident, mariadb, $play:expr) => {
+    (@test $name:ident, mariadb) => { scenario!(@test $name, mariadb, MariaDb); };
+    (@test $name:ident, mariadb_next) => { scenario!(@test $name, mariadb_next, MariaDbNext); };
+    (@test $name:ident, mysql) => { scenario!(@test $name, mysql, MySql); };
+    (@test $name:ident, $test:ident, $product:ident) => {
         #[test]
-        fn mariadb() {
-            let name = concat!(stringify!($name));
-            e2e::everywhere(e2e::Product::MariaDb, name, $play);
-        }
-    };
-    (@test $name:ident, mariadb_next, $play:expr) => {
-        #[test]
-        fn mariadb_next() {
-            let name = concat!(stringify!($name));
-            e2e::everywhere(e2e::Product::MariaDbNext, name, $play);
-        }
-    };
-    (@test $name:ident, mysql, $play:expr) => {
-        #[test]
-        fn mysql() {
-            let name = concat!(stringify!($name));
-            e2e::everywhere(e2e::Product::MySql, name, $play);
+        fn $test() {
+            e2e::everywhere(e2e::Product::$product, stringify!($name), super::$name);
         }
     };
 }
 
+mod capabilities;
+mod commands;
+mod data;
+mod infile;
+mod kill;
+mod large;
+mod login;
+mod prepared;
 mod text;

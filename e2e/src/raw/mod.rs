@@ -3,11 +3,13 @@
 
 mod login;
 mod reply;
+mod statement;
 mod transcript;
 mod transport;
 
 pub use login::{Compress, Login, LoginFailure, TlsChoice, capability};
 pub use reply::{Outcome, Reply, Rows, ServerError, Shape, lenenc};
+pub use statement::{Execute, Param, bulk_execute, query_with_attributes};
 pub use transcript::Transcript;
 pub use transport::Address;
 

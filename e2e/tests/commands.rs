@@ -1,0 +1,221 @@
+//! Every command that is neither a query nor a prepared statement's.
+
+use e2e::Site;
+use e2e::raw::{Login, Outcome, Shape, Transcript, capability, command};
+
+scenario!(ping_is_answered on mariadb, mysql);
+fn ping_is_answered(site: &Site) -> Transcript {
+    let mut conn = site.connect();
+    for _ in 0..3 {
+        assert!(conn.command(command::PING, b"").error().is_none());
+    }
+    conn.transcript()
+}
+
+scenario!(init_db_changes_the_schema on mariadb, mysql);
+fn init_db_changes_the_schema(site: &Site) -> Transcript {
+    let mut conn = site.connect_as(&site.login().and(capability::SESSION_TRACK));
+    conn.command(command::INIT_DB, b"mysql");
+    assert_eq!(conn.value("SELECT DATABASE()"), "mysql");
+    let reply = conn.command(command::INIT_DB, b"no_such_schema");
+    assert_eq!(reply.error().unwrap().code, 1049);
+    assert_eq!(conn.value("SELECT DATABASE()"), "mysql");
+    conn.transcript()
+}
+
+scenario!(field_list_names_columns on mariadb, mysql);
+fn field_list_names_columns(site: &Site) -> Transcript {
+    let mut transcript = Transcript::default();
+    for without in [0, capability::DEPRECATE_EOF] {
+        let mut conn = site.connect_as(&site.login().without(without));
+        conn.run("CREATE TABLE IF NOT EXISTS t (a INT DEFAULT 5, ab VARCHAR(10), c INT)");
+        for (table, wild) in [("t", ""), ("t", "a%"), ("t", "z"), ("missing", "")] {
+            conn.send(format!("\x04{table}\0{wild}").as_bytes());
+            conn.reply(Shape::Columns);
+        }
+        assert_eq!(conn.value("SELECT 1"), "1");
+        transcript.extend(conn.transcript());
+    }
+    transcript
+}
+
+scenario!(statistics_are_one_packet_of_text on mariadb, mysql);
+fn statistics_are_one_packet_of_text(site: &Site) -> Transcript {
+    let mut conn = site.connect();
+    let reply = conn.unrecorded(|conn| {
+        conn.send(&[command::STATISTICS]);
+        conn.reply(Shape::Single)
+    });
+    assert!(matches!(&reply.outcomes[0], Outcome::Single(text) if text.starts_with(b"Uptime")));
+    assert_eq!(conn.value("SELECT 1"), "1");
+    conn.transcript()
+}
+
+scenario!(process_info_lists_sessions_or_is_unknown on mariadb, mysql);
+fn process_info_lists_sessions_or_is_unknown(site: &Site) -> Transcript {
+    let mut conn = site.connect();
+    let reply = conn.unrecorded(|conn| conn.command(command::PROCESS_INFO, b""));
+    let mut transcript = conn.transcript();
+    match reply.results().next() {
+        Some(list) => transcript.note(format!("{} columns", list.columns.len())),
+        None => transcript.note(format!("{:?}", reply.error())),
+    }
+    transcript
+}
+
+scenario!(debug_is_answered on mariadb, mysql);
+fn debug_is_answered(site: &Site) -> Transcript {
+    let mut conn = site.connect();
+    conn.command(command::DEBUG, b"");
+    assert_eq!(conn.value("SELECT 1"), "1");
+    conn.transcript()
+}
+
+scenario!(set_option_switches_multi_statements on mariadb, mysql);
+fn set_option_switches_multi_statements(site: &Site) -> Transcript {
+    let mut transcript = Transcript::default();
+    for without in [0, capability::DEPRECATE_EOF] {
+        let without = without | capability::MULTI_STATEMENTS;
+        let mut conn = site.connect_as(&site.login().without(without));
+        assert!(conn.query("SELECT 1; SELECT 2").error().is_some());
+        conn.command(command::SET_OPTION, &[0, 0]);
+        assert_eq!(conn.run("SELECT 1; SELECT 2").results().count(), 2);
+        conn.command(command::SET_OPTION, &[1, 0]);
+        assert!(conn.query("SELECT 1; SELECT 2").error().is_some());
+        conn.command(command::SET_OPTION, &[9, 0]);
+        transcript.extend(conn.transcript());
+    }
+    transcript
+}
+
+scenario!(reset_connection_forgets_the_session on mariadb, mysql);
+fn reset_connection_forgets_the_session(site: &Site) -> Transcript {
+    let mut conn = site.connect();
+    conn.run("CREATE TABLE t (n INT)");
+    conn.run("SET @a = 1, SESSION sql_mode = 'ANSI'");
+    conn.run("CREATE TEMPORARY TABLE tt (n INT)");
+    let statement = conn.prepare("SELECT 1").statement();
+    conn.run("BEGIN");
+    conn.run("INSERT INTO t VALUES (1)");
+    assert!(
+        conn.command(command::RESET_CONNECTION, b"")
+            .error()
+            .is_none()
+    );
+    assert_eq!(
+        conn.run("SELECT @a, COUNT(*) FROM t").texts(),
+        [["NULL", "0"]]
+    );
+    assert_eq!(conn.query("SELECT * FROM tt").error().unwrap().code, 1146);
+    let reply = conn.execute(&e2e::raw::Execute::new(statement, &[]));
+    assert_eq!(reply.error().unwrap().code, 1243);
+    conn.run("SELECT @@sql_mode, DATABASE()");
+    conn.transcript()
+}
+
+scenario!(change_user_makes_a_new_session on mariadb, mysql);
+fn change_user_makes_a_new_session(site: &Site) -> Transcript {
+    let mut conn = site.connect();
+    conn.run("SET @a = 1");
+    conn.change_user(&Login::with("other", "another password").schema("mysql"))
+        .unwrap();
+    let reply = conn.run("SELECT CURRENT_USER(), DATABASE(), @a");
+    assert_eq!(reply.texts(), [["other@%", "mysql", "NULL"]]);
+    conn.change_user(&Login::with("nopass", "")).unwrap();
+    assert_eq!(
+        conn.run("SELECT CURRENT_USER(), DATABASE()").texts(),
+        [["nopass@%", "NULL"]]
+    );
+    conn.change_user(&site.login()).unwrap();
+    assert_eq!(conn.value("SELECT DATABASE()"), site.schema);
+    conn.transcript()
+}
+
+scenario!(change_user_switches_plugins on mariadb, mariadb_next, mysql);
+fn change_user_switches_plugins(site: &Site) -> Transcript {
+    let mut conn = site.connect();
+    let mut change = |user: &str, plugin: &str| {
+        let mut login = Login::user(user);
+        login.plugin = Some(plugin.to_owned());
+        conn.change_user(&login)
+            .unwrap_or_else(|error| panic!("{user}, {plugin}: {error}"));
+        assert_eq!(conn.value("SELECT CURRENT_USER()"), format!("{user}@%"));
+        conn.login_path.clone()
+    };
+    if site.is_mariadb() {
+        change("native", "mysql_native_password");
+        let path = change("native", "mysql_clear_password");
+        assert_eq!(path[0], "switch to mysql_native_password");
+    } else {
+        let path = change("sha2", "mysql_native_password");
+        assert_eq!(path[0], "switch to caching_sha2_password");
+        let path = change("sha256", "caching_sha2_password");
+        assert_eq!(path[0], "switch to sha256_password");
+        change("sha2", "caching_sha2_password");
+    }
+    // How far the password had to be proven depends on caches, which TLS does not share.
+    let mut transcript = Transcript::default();
+    transcript.note("changed");
+    transcript
+}
+
+scenario!(a_failed_change_user_is_told on mariadb, mysql);
+fn a_failed_change_user_is_told(site: &Site) -> Transcript {
+    let mut conn = site.connect();
+    let refused = conn
+        .change_user(&Login::with("other", "wrong"))
+        .unwrap_err()
+        .refusal();
+    assert_eq!(refused.code, 1045);
+    let mut transcript = Transcript::default();
+    // The servers close behind it; through the proxy it must be the same.
+    transcript.note(format!(
+        "then: {:?}",
+        conn.try_query("SELECT 1").map(|_| ()).is_ok()
+    ));
+    transcript
+}
+
+scenario!(change_user_to_a_missing_schema_is_told on mariadb, mysql);
+fn change_user_to_a_missing_schema_is_told(site: &Site) -> Transcript {
+    let mut conn = site.connect();
+    let login = Login::with("other", "another password").schema("no_such_schema");
+    let refused = conn.change_user(&login).unwrap_err().refusal();
+    let mut transcript = Transcript::default();
+    transcript.note(format!("{} {}", refused.code, refused.text));
+    transcript
+}
+
+scenario!(unknown_commands_get_the_servers_answer on mariadb, mysql);
+fn unknown_commands_get_the_servers_answer(site: &Site) -> Transcript {
+    let mut conn = site.connect();
+    for byte in [
+        0x00, 0x0B, 0x0F, 0x10, 0x13, 0x14, 0x1D, 0x21, 0x7F, 0xC0, 0xFF,
+    ] {
+        let reply = conn.command(byte, b"whatever");
+        assert!(reply.error().is_some(), "{byte:#x}");
+    }
+    assert_eq!(conn.value("SELECT 1"), "1");
+    conn.transcript()
+}
+
+scenario!(a_command_without_a_byte_gets_the_servers_answer on mariadb, mysql);
+fn a_command_without_a_byte_gets_the_servers_answer(site: &Site) -> Transcript {
+    let mut conn = site.connect();
+    conn.send(b"");
+    let _ = conn.try_reply(Shape::Results);
+    conn.transcript()
+}
+
+scenario!(quit_closes_the_connection on mariadb, mysql);
+fn quit_closes_the_connection(site: &Site) -> Transcript {
+    let mut conn = site.connect();
+    let id = conn.unrecorded(|conn| conn.value("SELECT CONNECTION_ID()"));
+    conn.quit();
+    let mut root = site.server.root();
+    let ask = format!("SELECT COUNT(*) FROM information_schema.processlist WHERE id = {id}");
+    e2e::wait::until("the backend's connection is gone", e2e::wait::SOON, || {
+        root.value(&ask) == "0"
+    });
+    Transcript::default()
+}

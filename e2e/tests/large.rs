@@ -1,0 +1,80 @@
+//! Payloads around and beyond the 16 MiB that one packet holds, in both directions.
+
+use e2e::Site;
+use e2e::raw::{Execute, PACKET_MAX, Param, Transcript};
+
+const LENGTHS: [usize; 5] = [
+    PACKET_MAX - 1,
+    PACKET_MAX,
+    PACKET_MAX + 1,
+    2 * PACKET_MAX,
+    2 * PACKET_MAX + 1000,
+];
+
+scenario!(big_statements_are_taken on mariadb, mysql);
+fn big_statements_are_taken(site: &Site) -> Transcript {
+    let mut conn = site.connect();
+    let mut transcript = Transcript::default();
+    for length in LENGTHS {
+        let frame = "SELECT LENGTH('')".len() + 1;
+        let sql = format!("SELECT LENGTH('{}')", "x".repeat(length - frame));
+        assert_eq!(sql.len() + 1, length, "with its command byte");
+        let reply = conn.run(&sql);
+        assert_eq!(reply.text(0, 0).unwrap(), (length - frame).to_string());
+        transcript.note(format!("{length}"));
+        drop(conn.transcript());
+    }
+    conn.run("SELECT 'after'");
+    transcript.extend(conn.transcript());
+    transcript
+}
+
+scenario!(big_rows_arrive on mariadb, mysql);
+fn big_rows_arrive(site: &Site) -> Transcript {
+    let mut conn = site.connect();
+    let mut transcript = Transcript::default();
+    for length in LENGTHS {
+        // The field's length stands before it in 4 bytes, or in 9 from 2^24 on.
+        let field = if length - 4 < 1 << 24 {
+            length - 4
+        } else {
+            length - 9
+        };
+        let reply = conn.run(&format!("SELECT REPEAT('y', {field})"));
+        let row = &reply.results().next().unwrap().rows[0];
+        assert_eq!(row.len(), length);
+        assert!(row[row.len() - field..].iter().all(|&byte| byte == b'y'));
+        transcript.extend(conn.transcript());
+    }
+    conn.run("SELECT 'after'");
+    transcript.extend(conn.transcript());
+    transcript
+}
+
+scenario!(big_parameters_are_taken_and_given_back on mariadb, mysql);
+fn big_parameters_are_taken_and_given_back(site: &Site) -> Transcript {
+    let mut conn = site.connect();
+    let big = vec![0xFE; PACKET_MAX + 5];
+    let id = conn.prepare("SELECT ?, ?").statement();
+    let reply = conn.execute(&Execute::new(id, &[Param::Bytes(&big), Param::Int(7)]));
+    assert!(reply.results().next().unwrap().rows[0].len() > big.len());
+    conn.send_long_data(id, 0, &big);
+    conn.send_long_data(id, 0, &big);
+    let reply = conn.execute(&Execute::new(id, &[Param::Sent, Param::Int(7)]));
+    assert!(reply.results().next().unwrap().rows[0].len() > 2 * big.len());
+    conn.transcript()
+}
+
+scenario!(a_statement_beyond_the_servers_limit_is_refused on mariadb, mysql);
+fn a_statement_beyond_the_servers_limit_is_refused(site: &Site) -> Transcript {
+    let mut conn = site.connect();
+    let sql = format!("SELECT LENGTH('{}')", "x".repeat(129 << 20));
+    // The server answers, closes, and may reset what is still being sent.
+    let sent = conn.send_query(&sql);
+    let reply = sent.and_then(|()| conn.try_reply(e2e::raw::Shape::Results));
+    assert!(reply.map_or(true, |reply| {
+        reply.error().is_some_and(|error| error.code == 1153)
+    }));
+    site.connect().run("SELECT 'another'");
+    Transcript::default()
+}
