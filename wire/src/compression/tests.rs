@@ -36,17 +36,20 @@ fn decoded(codec: &mut Codec, mut frames: &[u8], room: usize) -> Result<Vec<u8>,
     }
 }
 
-/// Packets as they are: text that compresses, then bytes that do not.
+/// Text that compresses, then bytes that do not (xorshift).
 fn sample(length: usize) -> Vec<u8> {
     let text = b"select name, value from settings where id = "
         .iter()
         .cycle();
-    let noise = (0u32..).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8);
+    let noise = std::iter::successors(Some(2_463_534_242_u32), |&seed| {
+        let seed = seed ^ (seed << 13);
+        let seed = seed ^ (seed >> 17);
+        Some(seed ^ (seed << 5))
+    });
     let half = length / 2;
-    text.copied()
-        .take(half)
-        .chain(noise.take(length - half))
-        .collect()
+    let noise = noise.map(|seed| (seed >> 24) as u8);
+    let noise = noise.take(length - half);
+    text.copied().take(half).chain(noise).collect()
 }
 
 fn frame(compressed: usize, sequence: u8, uncompressed: usize, content: &[u8]) -> Vec<u8> {
