@@ -146,9 +146,10 @@ impl Reading {
             .iter()
             .map(|error| syntax_fault(source, error))
             .collect();
-        // What was read from a broken line is a guess, and its faults are noise.
         let line = |fault: &Fault| fault.place.position.map(|(line, _)| line);
+        broken.sort_by_key(line);
         broken.dedup_by_key(|fault| line(fault));
+        // What was read from a broken line is a guess, and its faults are noise.
         self.faults
             .retain(|fault| broken.iter().all(|other| line(other) != line(fault)));
         self.faults.append(&mut broken);

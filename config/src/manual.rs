@@ -31,10 +31,10 @@ pub const LIST_OPTIONS: &[ListOption] = &[
     },
 ];
 
-/// Help for every setting, as options of the command line in groups.
-pub fn options_help() -> String {
+/// Help for the settings of some [`SECTIONS`], as options of the command line in groups.
+pub fn options_help(sections: &[Section<Config>]) -> String {
     let mut help = String::new();
-    for section in SECTIONS {
+    for section in sections {
         let _ = writeln!(help, "{}:", section.title);
         if section.name.is_empty() {
             for list in LIST_OPTIONS {
@@ -53,7 +53,7 @@ pub fn options_help() -> String {
 }
 
 fn setting_help(setting: &Setting<Config>) -> String {
-    let mut text = setting.summary();
+    let mut text = setting.summary().replace('`', "");
     if let Some(choices) = setting.kind.choices() {
         let names: Vec<_> = choices.iter().map(|choice| choice.name).collect();
         let _ = write!(text, ": {}", names.join(", "));

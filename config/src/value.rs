@@ -99,9 +99,10 @@ impl<'a> Given<'a> {
             Some(meaning) => format!(", or 0 ({meaning})"),
             None => String::new(),
         };
-        let found = match u64::try_from(measure) {
-            Ok(measure) => kind.spell(measure),
-            Err(_) if measure < 0 => "a negative number".to_owned(),
+        let found = match u64::try_from(measure.unsigned_abs()) {
+            Ok(size) if size >= BEYOND => "more".to_owned(),
+            Ok(size) if measure < 0 => format!("-{}", kind.spell(size)),
+            Ok(size) => kind.spell(size),
             Err(_) => "more".to_owned(),
         };
         let (least, most) = (kind.spell(least), kind.spell(most));
@@ -221,12 +222,12 @@ impl Value for Duration {
     }
 }
 
-/// The largest measure that is read at all; far above every range, far below an overflow.
-const MEASURE_MAX: f64 = 1e18;
+/// No measure beyond this is told apart from others; far above every range, far below an overflow.
+const BEYOND: u64 = 1 << 60;
 
 fn fraction_of_milliseconds(number: f64, unit_milliseconds: u64) -> Option<i128> {
     let milliseconds = number * unit_milliseconds as f64;
-    (milliseconds.abs() < MEASURE_MAX).then(|| milliseconds.round() as i128)
+    (milliseconds.abs() < BEYOND as f64).then(|| milliseconds.round() as i128)
 }
 
 /// Reads `2s`, `500ms`, `1h30m`, and `2.5` as seconds; milliseconds.
@@ -266,7 +267,7 @@ fn parse_size(text: &str) -> Option<i128> {
         _ => return None,
     };
     let bytes = number * unit_bytes as f64;
-    (bytes < MEASURE_MAX && bytes.fract() == 0.0).then_some(bytes as i128)
+    (bytes < BEYOND as f64 && bytes.fract() == 0.0).then_some(bytes as i128)
 }
 
 /// Splits `2.5 s` into 2.5 and `s`.

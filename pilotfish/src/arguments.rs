@@ -1,0 +1,352 @@
+//! The command line: which command, and the settings that its options give. Every setting of the
+//! registry is an option, and so is every option of MySQL Proxy; values are read and checked where
+//! the file's are, in `config`.
+
+mod check;
+
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::builder::ValueParser;
+use clap::{Arg, ArgAction, ArgMatches, Args, FromArgMatches};
+use config::manual::{self, LIST_OPTIONS};
+use config::mysql_proxy::{self, Legacy, Translation};
+use config::{Config, Fault, ListenAddress, Loaded, Override, Place, SECTIONS, settings};
+
+pub use check::check;
+
+/// What the program is to do.
+#[derive(Debug)]
+pub enum Command {
+    /// Be the proxy.
+    Serve(ServeArguments),
+    /// Look at the configuration only.
+    Check(ServeArguments),
+    /// Be the proxy in front of servers of its own.
+    Sandbox(SandboxArguments),
+}
+
+/// Where the proxy's settings come from.
+#[derive(Debug)]
+pub struct ServeArguments {
+    /// Our configuration file.
+    pub config: Option<PathBuf>,
+    /// MySQL Proxy's configuration file.
+    pub defaults_file: Option<PathBuf>,
+    /// The settings among the options.
+    options: Vec<Given>,
+}
+
+/// Starts a private primary with replicas, and the proxy in front of them; Ctrl-C removes it all
+#[derive(Debug, Args)]
+pub struct SandboxArguments {
+    /// Empty or new folder for the servers, removed at the end [default: a temporary one]
+    #[arg(long, value_name = "FOLDER")]
+    pub folder: Option<PathBuf>,
+
+    /// Replicas behind the primary
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = replicas)]
+    pub replicas: usize,
+
+    /// Address for clients [default: 127.0.0.1:4040, or a free port]
+    #[arg(long, value_name = "ADDRESS", value_parser = tcp_address)]
+    pub listen: Option<SocketAddr>,
+
+    /// Server program to start, mariadbd or mysqld [default: the one this machine has]
+    #[arg(long, value_name = "FILE")]
+    pub server: Option<PathBuf>,
+}
+
+/// An option that was given, with its place among the arguments.
+#[derive(Clone, Debug)]
+struct Given {
+    index: usize,
+    option: Known,
+    words: Vec<String>,
+}
+
+/// An option that can be given.
+#[derive(Clone, Copy, Debug)]
+enum Known {
+    /// A setting or a list of backends, under our name for it.
+    Ours(&'static str),
+    /// An option of MySQL Proxy.
+    Theirs(&'static Legacy),
+}
+
+impl Command {
+    /// Reads this process's arguments. Prints and ends the process on `--help`, `--version` and
+    /// mistakes.
+    pub fn parse() -> Self {
+        Self::parse_from(std::env::args_os()).unwrap_or_else(|told| told.exit())
+    }
+
+    /// Reads arguments, the program's name first.
+    ///
+    /// # Errors
+    /// What to print (help and version, too), and the exit code.
+    fn parse_from(arguments: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
+        let matches = command_line().try_get_matches_from(arguments)?;
+        if let Some(("sandbox", matches)) = matches.subcommand() {
+            return Ok(Self::Sandbox(SandboxArguments::from_arg_matches(matches)?));
+        }
+        let arguments = ServeArguments {
+            config: matches.get_one::<PathBuf>("config").cloned(),
+            defaults_file: matches.get_one::<PathBuf>("defaults-file").cloned(),
+            options: given_options(&matches),
+        };
+        if matches.get_flag("check") {
+            Ok(Self::Check(arguments))
+        } else {
+            Ok(Self::Serve(arguments))
+        }
+    }
+}
+
+impl ServeArguments {
+    /// Reads the files and the options, as at start, so at every reload.
+    ///
+    /// # Errors
+    /// Every fault there is.
+    pub fn load(&self) -> Result<Loaded, Vec<Fault>> {
+        let file = self.defaults_file.as_deref();
+        let mut options = file
+            .map(mysql_proxy::read_defaults_file)
+            .unwrap_or_default();
+        options = options.then(self.translate_options());
+        options.resolve_paths();
+        let loaded = Config::load(self.config.as_deref(), &options.overrides);
+        if options.faults.is_empty() {
+            return loaded.map(|loaded| Loaded {
+                warnings: [options.warnings, loaded.warnings].concat(),
+                ..loaded
+            });
+        }
+        Err([options.faults, loaded.err().unwrap_or_default()].concat())
+    }
+
+    /// What the settings come from, for people: the file's name, or "the command line".
+    pub fn source(&self) -> String {
+        let file = self.config.as_ref().or(self.defaults_file.as_ref());
+        file.map_or_else(
+            || "the command line".to_owned(),
+            |file| file.display().to_string(),
+        )
+    }
+
+    fn translate_options(&self) -> Translation {
+        let mut translation = Translation::default();
+        for Given { option, words, .. } in self.options.iter().cloned() {
+            let name = format!("--{}", option.name());
+            match option {
+                Known::Theirs(legacy) => translation.add(legacy, name, Place::COMMAND_LINE, words),
+                Known::Ours(setting) => translation.overrides.push(Override {
+                    setting,
+                    name,
+                    place: Place::COMMAND_LINE,
+                    words,
+                }),
+            }
+        }
+        translation.overrides = joined(translation.overrides);
+        translation
+    }
+}
+
+/// Joins what several options say to one setting: `--backend a -b b` is two backends.
+fn joined(overrides: Vec<Override>) -> Vec<Override> {
+    let mut joined: Vec<Override> = Vec::new();
+    for given in overrides {
+        match joined
+            .iter_mut()
+            .find(|earlier| earlier.setting == given.setting)
+        {
+            Some(earlier) => {
+                earlier.words.extend(given.words);
+                earlier.name = given.name;
+            }
+            None => joined.push(given),
+        }
+    }
+    joined
+}
+
+impl Known {
+    /// Every option that gives a setting; where MySQL Proxy's has our name, it is ours.
+    fn all() -> impl Iterator<Item = Self> {
+        let ours = LIST_OPTIONS.iter().map(|list| list.list);
+        let ours = ours
+            .chain(settings().map(|setting| setting.name))
+            .map(Self::Ours);
+        let is_ours = |name: &str| settings().any(|setting| setting.option() == name);
+        let theirs = mysql_proxy::OPTIONS
+            .iter()
+            .filter(move |legacy| !is_ours(legacy.name));
+        ours.chain(theirs.map(Self::Theirs))
+    }
+
+    /// Its long name without dashes; clap knows it by that, too.
+    fn name(self) -> String {
+        match self {
+            Self::Ours(setting) => setting.replace(['.', '_'], "-"),
+            Self::Theirs(legacy) => legacy.name.to_owned(),
+        }
+    }
+
+    fn arg(self) -> Arg {
+        let arg = Arg::new(self.name()).long(self.name());
+        match self {
+            Self::Theirs(Legacy {
+                takes_value: false, ..
+            }) => arg.action(ArgAction::SetTrue),
+            Self::Theirs(Legacy {
+                short: Some(letter),
+                ..
+            }) => arg.action(ArgAction::Append).short(*letter),
+            _ => arg.action(ArgAction::Append),
+        }
+    }
+
+    /// What was given for it, if it was.
+    fn given(self, matches: &ArgMatches) -> Option<Given> {
+        let name = self.name();
+        let on_command_line = clap::parser::ValueSource::CommandLine;
+        if matches.value_source(&name) != Some(on_command_line) {
+            return None;
+        }
+        let words = match self {
+            Self::Theirs(Legacy {
+                takes_value: false, ..
+            }) => Vec::new(),
+            _ => matches
+                .get_many::<String>(&name)
+                .into_iter()
+                .flatten()
+                .cloned()
+                .collect(),
+        };
+        let index = matches
+            .indices_of(&name)
+            .and_then(|indices| indices.max())
+            .unwrap_or(0);
+        Some(Given {
+            index,
+            option: self,
+            words,
+        })
+    }
+}
+
+/// The options given, in their order, so that the last of two for one setting wins.
+fn given_options(matches: &ArgMatches) -> Vec<Given> {
+    let mut given: Vec<_> = Known::all()
+        .filter_map(|known| known.given(matches))
+        .collect();
+    given.sort_by_key(|given| given.index);
+    given
+}
+
+fn command_line() -> clap::Command {
+    let file = |name: &'static str| {
+        Arg::new(name)
+            .long(name)
+            .value_parser(ValueParser::path_buf())
+            .action(ArgAction::Set)
+    };
+    let help = Arg::new("help")
+        .long("help")
+        .aliases(["help-all", "help-proxy"]);
+    let short_help = Arg::new("short-help").short('h').short_alias('?');
+    let sandbox_help = Arg::new("help").long("help").short('h').help("Print this");
+    let sandbox = clap::Command::new("sandbox")
+        .disable_help_flag(true)
+        .arg(sandbox_help.action(ArgAction::Help));
+    clap::Command::new("pilotfish")
+        .version(env!("CARGO_PKG_VERSION"))
+        .help_template("{before-help}")
+        .before_help(short_help_text())
+        .before_long_help(help_text())
+        .disable_help_flag(true)
+        .disable_help_subcommand(true)
+        .args_conflicts_with_subcommands(true)
+        .args([
+            help.action(ArgAction::HelpLong),
+            short_help.action(ArgAction::HelpShort),
+        ])
+        .args([
+            file("config").short('c'),
+            file("defaults-file").conflicts_with("config"),
+        ])
+        .arg(Arg::new("check").long("check").action(ArgAction::SetTrue))
+        .args(Known::all().map(Known::arg))
+        .subcommand(SandboxArguments::augment_args(sandbox))
+}
+
+const TITLE: &str = "\
+Pilotfish, a proxy for MySQL and MariaDB
+
+pilotfish --backend HOST:PORT            proxies port 4040 to that server
+pilotfish --config FILE [--check]        takes the settings from a file, or checks it
+pilotfish sandbox [--help]               starts servers of its own, to try it out
+";
+
+fn general_help() -> String {
+    let line = manual::help_line;
+    [
+        line(
+            "--config FILE, -c FILE",
+            "Settings, in TOML; options win over the file",
+        ),
+        line("--check", "Print every fault of the settings, and end"),
+        line(
+            "--defaults-file FILE",
+            "Settings of MySQL Proxy, group [mysql-proxy]",
+        ),
+        line("--version, -V", "Print the version, and end"),
+        line("-h", "Print the options most used, and end"),
+        line("--help", "Print all options, and end"),
+    ]
+    .concat()
+}
+
+/// What `-h` prints: the general options, and the settings of the whole proxy.
+fn short_help_text() -> String {
+    let settings = manual::options_help(&SECTIONS[..1]);
+    format!(
+        "{TITLE}\nGeneral:\n{}\n{settings}--help tells of all settings.\n",
+        general_help()
+    )
+}
+
+/// What `--help` prints: every setting, in groups.
+fn help_text() -> String {
+    let settings = manual::options_help(SECTIONS);
+    format!(
+        "{TITLE}\nGeneral:\n{}\n{settings}{MYSQL_PROXY}",
+        general_help()
+    )
+}
+
+const MYSQL_PROXY: &str = "\
+The options of MySQL Proxy are read as well: --proxy-address, --proxy-backend-addresses,
+--proxy-read-only-backend-addresses and the others. The manual says what each means.
+";
+
+fn replicas(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(replicas) if replicas <= 9 => Ok(replicas),
+        _ => Err("must be from 0 to 9".to_owned()),
+    }
+}
+
+fn tcp_address(text: &str) -> Result<SocketAddr, String> {
+    match text.parse() {
+        Ok(ListenAddress::Tcp(address)) => Ok(address),
+        Ok(ListenAddress::Unix(_)) => Err("the sandbox listens on a TCP port".to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,41 @@
+//! `--check`: every fault of the settings, or which of them differ from the defaults.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use config::manual;
+
+use super::ServeArguments;
+
+/// Reads the settings and prints what it finds; the exit code is 1 when there is a fault.
+pub fn check(arguments: &ServeArguments) -> ExitCode {
+    let (report, code) = report(arguments);
+    // Nobody is left to hear of it when standard output is closed; the exit code still tells.
+    let _ = std::io::stdout().write_all(report.as_bytes());
+    ExitCode::from(code)
+}
+
+/// The report, and the exit code.
+pub(super) fn report(arguments: &ServeArguments) -> (String, u8) {
+    let mut report = String::new();
+    let loaded = match arguments.load() {
+        Ok(loaded) => loaded,
+        Err(faults) => {
+            for fault in faults {
+                let _ = writeln!(report, "{fault}");
+            }
+            return (report, 1);
+        }
+    };
+    for warning in loaded.warnings {
+        let _ = writeln!(report, "warning: {warning}");
+    }
+    let _ = writeln!(report, "{}: no fault found", arguments.source());
+    let _ = write!(
+        report,
+        "\n# What differs from the defaults:\n{}",
+        manual::differences(&loaded.config)
+    );
+    (report, 0)
+}

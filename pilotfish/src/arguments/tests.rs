@@ -1,0 +1,2 @@
+//! What the command line comes to.
+#![allow(clippy::unwrap_used)]
