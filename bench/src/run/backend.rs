@@ -220,6 +220,8 @@ fn serve(kind: Kind, program: &Program, folder: &Path, address: SocketAddr) -> R
             "--skip-name-resolve",
             "--skip-log-bin",
             "--performance-schema=OFF",
+            // Debian's MySQL expects a folder that only its package makes.
+            "--secure-file-priv=",
         ])
         .args([
             "--max-connections=2000",

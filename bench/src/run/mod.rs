@@ -114,7 +114,7 @@ impl Bench {
     }
 
     fn note_what_is_missing(&mut self) {
-        for kind in [Kind::MariaDb, Kind::MySql] {
+        for kind in [Kind::Minimal, Kind::MariaDb, Kind::MySql] {
             if !self.backends.contains(&kind) {
                 self.left_out
                     .push(format!("{}: not found or not wanted", kind.title()));
