@@ -1,0 +1,136 @@
+//! The log: lines for people or JSON objects, on standard error or in a file.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use config::{LogConfig, LogFormat, LogLevel};
+use tracing::Subscriber;
+use tracing::level_filters::LevelFilter;
+use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::layer::{Layer, SubscriberExt};
+use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::reload::{self, Handle};
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{Registry, fmt};
+
+/// The running log; what a reload changes goes through here.
+pub struct Log {
+    level: Handle<LevelFilter, Registry>,
+    output: Output,
+}
+
+impl Log {
+    /// Begins to log. Panics are logged too: one ends its session, not the proxy.
+    ///
+    /// # Errors
+    /// The kernel's: the file cannot be opened.
+    pub fn start(config: &LogConfig) -> io::Result<Log> {
+        let output = Output::open(config.file.clone())?;
+        let (filter, level) = reload::Layer::new(level_filter(config.level));
+        let lines = layer(config.format, output.clone());
+        // In tests a log may have been started already; the first one stays.
+        let _ = tracing_subscriber::registry()
+            .with(filter)
+            .with(lines)
+            .try_init();
+        std::panic::set_hook(Box::new(|panic| {
+            let place = panic
+                .location()
+                .map(ToString::to_string)
+                .unwrap_or_default();
+            let text = panic.payload_as_str().unwrap_or("a panic without a text");
+            tracing::error!(side = "proxy", place, text, "panic");
+        }));
+        Ok(Log { level, output })
+    }
+
+    /// Applies what a reload may change, and opens the file again, which may have been rotated.
+    ///
+    /// # Errors
+    /// The kernel's: the file cannot be opened; the old one is written on.
+    pub fn reload(&self, config: &LogConfig) -> io::Result<()> {
+        let _ = self.level.reload(level_filter(config.level));
+        self.output.reopen()
+    }
+}
+
+fn level_filter(level: LogLevel) -> LevelFilter {
+    match level {
+        LogLevel::Error => LevelFilter::ERROR,
+        LogLevel::Warning => LevelFilter::WARN,
+        LogLevel::Info => LevelFilter::INFO,
+        LogLevel::Debug => LevelFilter::DEBUG,
+        LogLevel::Trace => LevelFilter::TRACE,
+    }
+}
+
+fn layer<S>(format: LogFormat, output: Output) -> Box<dyn Layer<S> + Send + Sync>
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+{
+    let is_terminal = output.path.is_none() && io::stderr().is_terminal();
+    let lines = fmt::layer().with_writer(output).with_target(false);
+    match format {
+        LogFormat::Text => lines.with_ansi(is_terminal).boxed(),
+        LogFormat::Json => lines.json().flatten_event(true).with_ansi(false).boxed(),
+    }
+}
+
+/// Where lines go.
+#[derive(Clone)]
+struct Output {
+    path: Option<PathBuf>,
+    file: Option<Arc<RwLock<File>>>,
+}
+
+impl Output {
+    fn open(path: Option<PathBuf>) -> io::Result<Self> {
+        let file = path.as_ref().map(append_to).transpose()?;
+        Ok(Self {
+            path,
+            file: file.map(|file| Arc::new(RwLock::new(file))),
+        })
+    }
+
+    fn reopen(&self) -> io::Result<()> {
+        if let (Some(path), Some(file)) = (&self.path, &self.file) {
+            let new = append_to(path)?;
+            *file.write().unwrap_or_else(PoisonError::into_inner) = new;
+        }
+        Ok(())
+    }
+}
+
+fn append_to(path: &PathBuf) -> io::Result<File> {
+    OpenOptions::new().create(true).append(true).open(path)
+}
+
+impl<'a> MakeWriter<'a> for Output {
+    type Writer = Line;
+
+    fn make_writer(&'a self) -> Line {
+        Line {
+            file: self.file.clone(),
+        }
+    }
+}
+
+/// One line; the layer writes it whole.
+struct Line {
+    file: Option<Arc<RwLock<File>>>,
+}
+
+impl Write for Line {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match &self.file {
+            Some(file) => (&*file.read().unwrap_or_else(PoisonError::into_inner)).write(bytes),
+            None => io::stderr().write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

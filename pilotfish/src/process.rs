@@ -1,0 +1,69 @@
+//! What the process is to the system: its pid file, its user, its limit of open files.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use config::Config;
+use nix::unistd::{Uid, User, initgroups, setgid, setuid};
+
+/// A file with the process id; removed when dropped.
+pub struct PidFile(PathBuf);
+
+impl PidFile {
+    /// Writes it.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn write(path: &Path) -> io::Result<PidFile> {
+        std::fs::write(path, format!("{}\n", std::process::id()))?;
+        Ok(PidFile(path.to_owned()))
+    }
+}
+
+impl Drop for PidFile {
+    fn drop(&mut self) {
+        // A proxy that changed its user may not be allowed to; the next start overwrites it.
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// Becomes another user, for good. Before any thread is started.
+///
+/// # Errors
+/// There is no such user, or the process is not root.
+pub fn become_user(name: &str) -> io::Result<()> {
+    let user = User::from_name(name)?
+        .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "there is no such user"))?;
+    if user.uid == Uid::effective() {
+        return Ok(());
+    }
+    let c_name = std::ffi::CString::new(name)?;
+    initgroups(&c_name, user.gid)?;
+    setgid(user.gid)?;
+    Ok(setuid(user.uid)?)
+}
+
+/// Files beside the sessions' two sockets each: listeners, reactors, log, control connections.
+const FILES_BESIDE_SESSIONS: u64 = 256;
+
+/// Raises the limit of open files and warns when it does not carry the sessions allowed.
+pub fn raise_open_files(config: &Config) {
+    let wanted = config
+        .open_files_max
+        .map_or_else(|| net::limits::open_files().hard, u64::from);
+    let limit = match net::limits::raise_open_files(wanted) {
+        Ok(limit) => limit.soft,
+        Err(error) => {
+            tracing::warn!(%error, wanted, "the limit of open files cannot be raised");
+            net::limits::open_files().soft
+        }
+    };
+    let needed = (config.limits.sessions_max as u64).saturating_mul(2) + FILES_BESIDE_SESSIONS;
+    if limit < needed {
+        tracing::warn!(
+            limit,
+            needed,
+            "the limit of open files is too low for limits.sessions_max; further clients will wait to be accepted"
+        );
+    }
+}

@@ -1,0 +1,98 @@
+//! From the configuration to what sessions look at: TLS made ready, files read.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use config::{BackendTlsMode, ClientCertificate, ClientTlsMode, Config};
+use net::tls::{
+    ClientCertificates, ClientTls, ClientTlsSettings, Error, Identity, Reload, ServerTls,
+    ServerTlsSettings, Verification,
+};
+use proxy::Settings;
+
+/// Makes a snapshot. What TLS reads from files is taken over from `before` where nothing about it
+/// has changed, with its certificate made at start and its session tickets.
+///
+/// # Errors
+/// One that names the faulty file.
+pub fn snapshot(config: Arc<Config>, before: Option<&Settings>) -> Result<Settings, Error> {
+    let same_client_tls = before.filter(|before| before.config.client_tls == config.client_tls);
+    let same_backend_tls = before.filter(|before| before.config.backend_tls == config.backend_tls);
+    let client_tls = match same_client_tls {
+        Some(before) => before.client_tls.clone(),
+        None => client_tls(&config)?.map(Arc::new),
+    };
+    let backend_tls = match same_backend_tls {
+        Some(before) => before.backend_tls.clone(),
+        None => backend_tls(&config)?.map(Arc::new),
+    };
+    Ok(Settings {
+        config,
+        client_tls,
+        backend_tls,
+    })
+}
+
+fn client_tls(config: &Config) -> Result<Option<ServerTls>, Error> {
+    let tls = &config.client_tls;
+    if tls.mode == ClientTlsMode::Off {
+        return Ok(None);
+    }
+    let ca = || tls.ca.clone().unwrap_or_default();
+    let settings = ServerTlsSettings {
+        identity: identity(&tls.certificate, &tls.key),
+        client_certificates: match tls.client_certificate {
+            ClientCertificate::NotAsked => ClientCertificates::Ignored,
+            ClientCertificate::Optional => ClientCertificates::Optional(ca()),
+            ClientCertificate::Required => ClientCertificates::Required(ca()),
+        },
+    };
+    ServerTls::new(settings).map(Some)
+}
+
+fn backend_tls(config: &Config) -> Result<Option<ClientTls>, Error> {
+    let tls = &config.backend_tls;
+    let verification = match tls.mode {
+        BackendTlsMode::Off => return Ok(None),
+        BackendTlsMode::Preferred | BackendTlsMode::Required => Verification::None,
+        BackendTlsMode::VerifyCa => Verification::Ca,
+        BackendTlsMode::VerifyIdentity => Verification::Identity,
+    };
+    let identity = identity(&tls.certificate, &tls.key);
+    ClientTls::new(ClientTlsSettings {
+        verification,
+        ca: tls.ca.clone(),
+        identity,
+    })
+    .map(Some)
+}
+
+fn identity(certificate: &Option<PathBuf>, key: &Option<PathBuf>) -> Option<Identity> {
+    Some(Identity {
+        certificate: certificate.clone()?,
+        key: key.clone()?,
+    })
+}
+
+/// Looks whether certificate files have changed, and says so in the log.
+pub fn reload_certificates(settings: &Settings) {
+    let client = settings
+        .client_tls
+        .as_ref()
+        .map(|tls| ("client_tls", tls.reload_if_changed()));
+    let backend = settings
+        .backend_tls
+        .as_ref()
+        .map(|tls| ("backend_tls", tls.reload_if_changed()));
+    for (section, outcome) in client.into_iter().chain(backend) {
+        match outcome {
+            Ok(Reload::Unchanged) => {}
+            Ok(Reload::Reloaded) => {
+                tracing::info!(section, "certificates have changed and are loaded")
+            }
+            Err(error) => {
+                tracing::error!(section, %error, "changed certificates are faulty; the old ones stay")
+            }
+        }
+    }
+}
