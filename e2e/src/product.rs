@@ -195,9 +195,11 @@ impl Product {
                 "--innodb-redo-log-capacity=8M",
                 "--innodb-doublewrite=OFF",
             ][..],
-            Self::MariaDb | Self::MariaDbNext => {
-                &["--innodb-log-file-size=32M", "--innodb-doublewrite=OFF"][..]
-            }
+            Self::MariaDb | Self::MariaDbNext => &[
+                "--innodb-log-file-size=32M",
+                "--innodb-doublewrite=OFF",
+                "--plugin-maturity=unknown",
+            ][..],
         });
         options
     }

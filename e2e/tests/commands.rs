@@ -188,15 +188,20 @@ fn change_user_to_a_missing_schema_is_told(site: &Site) -> Transcript {
 
 scenario!(unknown_commands_get_the_servers_answer on mariadb, mysql);
 fn unknown_commands_get_the_servers_answer(site: &Site) -> Transcript {
-    let mut conn = site.connect();
+    let mut transcript = Transcript::default();
     for byte in [
         0x00, 0x0B, 0x0F, 0x10, 0x13, 0x14, 0x1D, 0x21, 0x7F, 0xC0, 0xFF,
     ] {
-        let reply = conn.command(byte, b"whatever");
-        assert!(reply.error().is_some(), "{byte:#x}");
+        let mut conn = site.connect();
+        conn.send(&[&[byte][..], b"whatever"].concat());
+        // Most are answered with an error, a few with a closed connection, one with both.
+        let reply = conn.try_reply(Shape::Results);
+        if reply.is_ok_and(|reply| reply.error().is_some()) {
+            let _ = conn.try_query("SELECT 1");
+        }
+        transcript.extend(conn.transcript());
     }
-    assert_eq!(conn.value("SELECT 1"), "1");
-    conn.transcript()
+    transcript
 }
 
 scenario!(a_command_without_a_byte_gets_the_servers_answer on mariadb, mysql);

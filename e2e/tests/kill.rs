@@ -74,9 +74,10 @@ scenario!(a_session_may_kill_itself on mariadb, mysql);
 fn a_session_may_kill_itself(site: &Site) -> Transcript {
     let mut conn = site.connect();
     let reply = conn.unrecorded(|conn| conn.query("KILL CONNECTION_ID()"));
-    assert_eq!(reply.error().unwrap().code, 1317);
+    let mut transcript = Transcript::default();
+    transcript.note(reply.error().unwrap().to_string());
     assert!(conn.try_query("SELECT 1").is_err());
-    Transcript::default()
+    transcript
 }
 
 scenario!(killing_nobody_is_an_error on mariadb, mysql);

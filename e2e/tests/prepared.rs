@@ -59,7 +59,7 @@ fn a_statement_may_have_many_parameters(site: &Site) -> Transcript {
 scenario!(long_data_is_collected_until_it_is_reset on mariadb, mysql);
 fn long_data_is_collected_until_it_is_reset(site: &Site) -> Transcript {
     let mut conn = site.connect();
-    let id = conn.prepare("SELECT LENGTH(?), MD5(?)").statement();
+    let id = conn.prepare("SELECT LENGTH(?), SHA2(?, 256)").statement();
     for chunk in [&b"one "[..], b"two ", b"", b"three"] {
         conn.send_long_data(id, 0, chunk);
     }
@@ -176,8 +176,11 @@ fn a_cursor_may_be_closed_before_its_end(site: &Site) -> Transcript {
     // Executed again with and without a cursor.
     conn.execute(&Execute::new(two, &[]).cursor());
     conn.fetch(two, 2);
-    let reply = conn.execute(&Execute::new(two, &[]));
-    assert_eq!(reply.results().next().unwrap().rows.len(), 1000);
+    // MySQL 9.7 then sends columns, an OK with header 0, and no rows: no client understands it.
+    if site.is_mariadb() {
+        let reply = conn.execute(&Execute::new(two, &[]));
+        assert_eq!(reply.results().next().unwrap().rows.len(), 1000);
+    }
     conn.transcript()
 }
 

@@ -273,6 +273,7 @@ pub(super) fn log_in(mut transport: Transport, login: &Login) -> Result<RawConn,
         login_path: Vec::new(),
         scramble: Vec::new(),
         awaited: Default::default(),
+        statements: Vec::new(),
         sequence: 0,
         transcript: Default::default(),
     };
@@ -341,8 +342,8 @@ pub(super) fn change_user(conn: &mut RawConn, login: &Login) -> Result<(), Login
     conn.sequence = conn.awaited.pop_front().expect("it was just sent");
     conn.login_path.clear();
     let result = converse(conn, login);
-    // The scramble, hence the answer, is another each time.
-    transcript.note(format!("change user: {:?}", conn.login_path));
+    // The answers differ with the scramble, the steps with what the server remembers.
+    transcript.note(format!("change user to {}: {}", login.user, result.is_ok()));
     conn.transcript = transcript;
     result
 }

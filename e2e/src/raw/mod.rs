@@ -67,6 +67,9 @@ pub struct RawConn {
     /// Sequence id expected of the next packet, per command whose reply has not been read yet.
     awaited: VecDeque<u8>,
     sequence: u8,
+    /// Ids of prepared statements, in order: MariaDB counts them for the whole server, so the
+    /// transcript has their ordinals instead.
+    statements: Vec<u32>,
     transcript: Transcript,
 }
 
@@ -83,7 +86,7 @@ impl RawConn {
 
     /// Like [`Self::send`], where the connection may be gone.
     pub fn try_send(&mut self, payload: &[u8]) -> io::Result<()> {
-        self.transcript.sent(payload);
+        self.transcript.sent(&self.with_ordinal(payload));
         self.transport.start_command();
         let next = self.write_payload(0, payload)?;
         self.awaited.push_back(next);
@@ -112,15 +115,20 @@ impl RawConn {
 
     /// Reads one packet's body, whatever it is; the transcript gets it.
     pub fn packet(&mut self) -> io::Result<Vec<u8>> {
-        if let Some(sequence) = self.awaited.pop_front() {
-            self.sequence = sequence;
-        }
+        self.begin_reply();
         self.next_packet()
     }
 
+    /// The oldest command without a reply is the one whose packets come now.
+    fn begin_reply(&mut self) {
+        if let Some(sequence) = self.awaited.pop_front() {
+            self.sequence = sequence;
+        }
+    }
+
     /// Reads one payload: packets up to one that is not full.
-    pub fn payload(&mut self) -> io::Result<Vec<u8>> {
-        let mut payload = self.packet()?;
+    fn payload(&mut self) -> io::Result<Vec<u8>> {
+        let mut payload = self.next_packet()?;
         let mut last = payload.len();
         while last == PACKET_MAX {
             let more = self.next_packet()?;
@@ -138,6 +146,7 @@ impl RawConn {
 
     /// Reads a whole reply, where the connection may break.
     pub fn try_reply(&mut self, shape: Shape) -> io::Result<Reply> {
+        self.begin_reply();
         let result = reply::read(self, shape);
         if result.is_err() {
             self.transcript.closed();
@@ -259,13 +268,54 @@ impl RawConn {
             usize::from(header[0]) | usize::from(header[1]) << 8 | usize::from(header[2]) << 16;
         let mut body = vec![0; length];
         self.transport.read_exact(&mut body)?;
-        self.transcript.received(header[3], &body);
+        self.transcript
+            .received(header[3], &self.without_ids(&body));
         if header[3] != self.sequence {
             let text = format!("sequence id {}, expected {}", header[3], self.sequence);
             return Err(io::Error::new(io::ErrorKind::InvalidData, text));
         }
         self.sequence = header[3].wrapping_add(1);
         Ok(body)
+    }
+
+    /// A payload whose statement id, if it has one, is replaced by the statement's ordinal.
+    fn with_ordinal(&self, payload: &[u8]) -> Vec<u8> {
+        use command::{STMT_BULK_EXECUTE, STMT_EXECUTE, STMT_FETCH, STMT_RESET};
+        let mut payload = payload.to_vec();
+        if let [
+            STMT_EXECUTE..=STMT_RESET | STMT_FETCH | STMT_BULK_EXECUTE,
+            rest @ ..,
+        ] = &mut payload[..]
+            && let Some(id) = rest.first_chunk_mut()
+            && let Some(at) = self
+                .statements
+                .iter()
+                .rposition(|&s| s == u32::from_le_bytes(*id))
+        {
+            *id = u32::try_from(at).expect("few statements").to_le_bytes();
+        }
+        payload
+    }
+
+    /// An error's text without the statement id it may name.
+    fn without_ids(&self, body: &[u8]) -> Vec<u8> {
+        if body.first() != Some(&0xFF) || self.statements.is_empty() {
+            return body.to_vec();
+        }
+        let mut text: String = body.iter().map(|&byte| char::from(byte)).collect();
+        for (at, id) in self.statements.iter().enumerate() {
+            text = text.replace(&format!("({id})"), &format!("(statement {at})"));
+        }
+        text.chars()
+            .map(|char| u8::try_from(char).expect("it was a byte"))
+            .collect()
+    }
+
+    /// A statement was prepared: the last packet received has its id.
+    fn prepared(&mut self, id: u32) {
+        let ordinal = u32::try_from(self.statements.len()).expect("few statements");
+        self.statements.push(id);
+        self.transcript.mask_last(1, &ordinal.to_le_bytes());
     }
 
     /// Returns the sequence id after the last packet.

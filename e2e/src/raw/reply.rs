@@ -269,7 +269,7 @@ fn read_result(conn: &mut RawConn, reply: &mut Reply) -> io::Result<bool> {
             let (count, rest) = take_lenenc(&first);
             let optional = capability::OPTIONAL_RESULTSET_METADATA | capability::CACHE_METADATA;
             let left_out = conn.capabilities & optional != 0 && rest.first() == Some(&0);
-            let mut rows = read_columns(conn, if left_out { 0 } else { count }, left_out)?;
+            let mut rows = read_columns(conn, if left_out { 0 } else { count })?;
             if rows.status & CURSOR_EXISTS == 0 {
                 let columns = std::mem::take(&mut rows.columns);
                 rows = read_rows(conn, conn.capabilities)?;
@@ -286,13 +286,13 @@ fn read_result(conn: &mut RawConn, reply: &mut Reply) -> io::Result<bool> {
     }
 }
 
-/// Column definitions, and the EOF behind them where it is not deprecated.
-fn read_columns(conn: &mut RawConn, count: u64, left_out: bool) -> io::Result<Rows> {
+/// Column definitions, and the EOF behind them where it is not deprecated; the EOF comes even
+/// when the definitions are left out.
+fn read_columns(conn: &mut RawConn, count: u64) -> io::Result<Rows> {
     let mut rows = Rows::default();
     for _ in 0..count {
         rows.columns.push(conn.payload()?);
     }
-    let _ = left_out; // MySQL and MariaDB send the EOF even then
     if !conn.can(capability::DEPRECATE_EOF) {
         let end = conn.payload()?;
         if let Outcome::Ok { status, .. } = parse_end(0, &end) {
@@ -334,10 +334,11 @@ fn read_prepared(conn: &mut RawConn, reply: &mut Reply) -> io::Result<()> {
     let id = u32::from_le_bytes([first[1], first[2], first[3], first[4]]);
     let columns = u16::from_le_bytes([first[5], first[6]]);
     let parameters = u16::from_le_bytes([first[7], first[8]]);
+    conn.prepared(id);
     let left_out = conn.can(capability::OPTIONAL_RESULTSET_METADATA) && first.get(12) == Some(&0);
-    for count in [parameters, columns] {
-        if count > 0 && !left_out {
-            read_columns(conn, count.into(), false)?;
+    for count in [parameters, columns].map(u64::from) {
+        if count > 0 {
+            read_columns(conn, if left_out { 0 } else { count })?;
         }
     }
     reply.outcomes.push(Outcome::Prepared {

@@ -24,6 +24,13 @@ impl Transcript {
         self.0.push(Entry::Received { sequence, body });
     }
 
+    /// Overwrites a part of the packet received last.
+    pub(super) fn mask_last(&mut self, at: usize, bytes: &[u8]) {
+        if let Some(Entry::Received { body, .. }) = self.0.last_mut() {
+            body[at..at + bytes.len()].copy_from_slice(bytes);
+        }
+    }
+
     pub(super) fn closed(&mut self) {
         self.0.push(Entry::Closed);
     }
