@@ -201,24 +201,15 @@ fn explain_certificate(reason: &CertificateError) -> String {
         CertificateError::UnknownIssuer => {
             "its certificate is not signed by a trusted authority".to_owned()
         }
+        CertificateError::BadSignature => {
+            "its certificate is signed by another key than the trusted authority's".to_owned()
+        }
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
             "its certificate has expired".to_owned()
         }
         CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
             "its certificate is not valid yet".to_owned()
         }
-        CertificateError::NotValidForNameContext {
-            expected,
-            presented,
-        } => format!(
-            "its certificate is not for {}, but for {}",
-            expected.to_str(),
-            if presented.is_empty() {
-                "no name".to_owned()
-            } else {
-                presented.join(", ")
-            },
-        ),
         CertificateError::Other(other) => other.to_string(),
         other => format!("its certificate is not accepted: {other}"),
     }

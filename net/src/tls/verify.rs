@@ -6,6 +6,7 @@
 //! is verified, certificates no verifier would parse (X.509 version 1, short RSA keys).
 
 use std::fmt;
+use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -131,6 +132,10 @@ impl Authority {
             Ok(_) => Ok(()),
             Err(fault) if is_name_fault(&fault) => self.name(leaf, name, fault),
             Err(_) if self.is_pinned(leaf) => self.pinned(leaf, name, now),
+            // Servers that make their own certificates give all their authorities one name.
+            Err(Fault::InvalidCertificate(CertificateError::BadSignature)) => {
+                Err(CertificateError::UnknownIssuer.into())
+            }
             Err(fault) => Err(fault),
         }
     }
@@ -168,10 +173,17 @@ impl Authority {
         name: &ServerName<'_>,
         fault: Fault,
     ) -> Result<(), Fault> {
-        if self.names == NameCheck::Skipped || common_name_matches(leaf, name) {
+        if self.names == NameCheck::Skipped {
             return Ok(());
         }
-        Err(fault)
+        let (_, certificate) = X509Certificate::from_der(leaf).map_err(|_| fault)?;
+        match common_name_matches(&certificate, name) {
+            true => Ok(()),
+            false => Err(certificate_fault(NotForName {
+                expected: name.to_str().into_owned(),
+                presented: presented_names(&certificate),
+            })),
+        }
     }
 }
 
@@ -258,29 +270,72 @@ fn is_version_1(leaf: &CertificateDer<'_>) -> bool {
         .is_ok_and(|(_, certificate)| certificate.version() == X509Version::V1)
 }
 
+/// The certificate is somebody else's.
+#[derive(Debug)]
+struct NotForName {
+    expected: String,
+    presented: Vec<String>,
+}
+
+impl fmt::Display for NotForName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let presented = match self.presented.is_empty() {
+            true => "no name",
+            false => &self.presented.join(", "),
+        };
+        write!(
+            f,
+            "its certificate is not for {}, but for {presented}",
+            self.expected
+        )
+    }
+}
+
+impl std::error::Error for NotForName {}
+
+fn alternative_names<'a>(certificate: &'a X509Certificate<'_>) -> &'a [GeneralName<'a>] {
+    match certificate.subject_alternative_name() {
+        Ok(Some(names)) => &names.value.general_names,
+        _ => &[],
+    }
+}
+
 /// As `X509_check_host`: the subject's CN counts when there is no alternative DNS name.
-fn common_name_matches(leaf: &CertificateDer<'_>, name: &ServerName<'_>) -> bool {
+fn common_names<'a>(certificate: &'a X509Certificate<'_>) -> impl Iterator<Item = &'a str> {
+    let alternatives = alternative_names(certificate);
+    let modern = alternatives
+        .iter()
+        .any(|name| matches!(name, GeneralName::DNSName(_)));
+    let names = certificate.subject().iter_common_name();
+    names
+        .filter(move |_| !modern)
+        .filter_map(|name| name.as_str().ok())
+}
+
+fn common_name_matches(certificate: &X509Certificate<'_>, name: &ServerName<'_>) -> bool {
     let ServerName::DnsName(name) = name else {
         return false;
     };
-    let Ok((_, certificate)) = X509Certificate::from_der(leaf) else {
-        return false;
-    };
-    let has_dns_name = match certificate.subject_alternative_name() {
-        Ok(Some(names)) => names.value.general_names.iter().any(is_dns_name),
-        Ok(None) => false,
-        Err(_) => true,
-    };
-    let mut common_names = certificate.subject().iter_common_name();
-    !has_dns_name
-        && common_names.any(|common_name| {
-            let pattern = common_name.as_str().unwrap_or_default();
-            dns_matches(pattern, name.as_ref())
-        })
+    common_names(certificate).any(|pattern| dns_matches(pattern, name.as_ref()))
 }
 
-fn is_dns_name(name: &GeneralName<'_>) -> bool {
-    matches!(name, GeneralName::DNSName(_))
+/// The names a certificate is for, as an administrator would write them.
+fn presented_names(certificate: &X509Certificate<'_>) -> Vec<String> {
+    let alternatives = alternative_names(certificate).iter();
+    let alternatives = alternatives.filter_map(|name| match name {
+        GeneralName::DNSName(name) => Some((*name).to_owned()),
+        GeneralName::IPAddress(octets) => address(octets).map(|address| address.to_string()),
+        _ => None,
+    });
+    alternatives
+        .chain(common_names(certificate).map(str::to_owned))
+        .collect()
+}
+
+fn address(octets: &[u8]) -> Option<IpAddr> {
+    let v4 = <[u8; 4]>::try_from(octets).map(IpAddr::from);
+    v4.or_else(|_| <[u8; 16]>::try_from(octets).map(IpAddr::from))
+        .ok()
 }
 
 /// Equal without regard to case, or a `*` that stands for the whole first label.
