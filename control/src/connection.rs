@@ -1,0 +1,128 @@
+//! A connection of the control plane's own to a backend: whole payloads, small ones.
+
+use std::time::Duration;
+
+use net::proxy_protocol::{Header as ProxyHeader, encode_v2};
+use net::tls::{ClientTls, explain};
+use net::{Endpoint, Socket};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use wire::write::put_packets;
+use wire::{Command, HEADER_BYTES, Header};
+
+use crate::failure::Failure;
+
+/// The longest payload read, in bytes: a greeting has about a hundred, an ERR packet 512 and some,
+/// a public key a few thousand.
+const PAYLOAD_BYTES_MAX: usize = 16 * 1024;
+
+/// Bytes both ways, in clear or not.
+trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
+impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
+
+/// A connection to a backend.
+pub(crate) struct Connection {
+    stream: Box<dyn Stream>,
+    /// The sequence id of the next packet.
+    sequence: u8,
+    is_secure: bool,
+}
+
+impl Connection {
+    /// Connects within `timeout`; `header` says whether a PROXY header comes first.
+    pub(crate) async fn open(
+        endpoint: &route::Endpoint,
+        header: config::ProxyProtocolSend,
+        timeout: Duration,
+    ) -> Result<Connection, Failure> {
+        let endpoint = match endpoint {
+            route::Endpoint::Tcp(address) => Endpoint::Tcp(*address),
+            route::Endpoint::Unix(path) => Endpoint::Unix(path.clone()),
+        };
+        let mut socket = Socket::connect(&endpoint, timeout).await?;
+        if header == config::ProxyProtocolSend::V2 {
+            let mut bytes = Vec::new();
+            encode_v2(&ProxyHeader::Own, &mut bytes);
+            socket.write_all(&bytes).await?;
+        }
+        Ok(Connection {
+            stream: Box::new(socket),
+            sequence: 0,
+            is_secure: matches!(endpoint, Endpoint::Unix(_)),
+        })
+    }
+
+    /// May a password pass in clear? Over TLS and Unix sockets it may.
+    pub(crate) fn is_secure(&self) -> bool {
+        self.is_secure
+    }
+
+    /// Goes on over TLS, with a backend that calls itself `host`.
+    pub(crate) async fn encrypted(
+        self,
+        tls: &ClientTls,
+        host: &str,
+    ) -> Result<Connection, Failure> {
+        let name = tls.server_name(host);
+        let name = name.map_err(|error| Failure::Tls(error.to_string()))?;
+        let shaken = tls.connector().connect(name, self.stream).await;
+        let stream = shaken.map_err(|error| Failure::Tls(explain(&error)))?;
+        Ok(Connection {
+            stream: Box::new(stream),
+            sequence: self.sequence,
+            is_secure: true,
+        })
+    }
+
+    /// The next payload; `item` names it for the case that the backend closes before its end.
+    pub(crate) async fn read(&mut self, item: &'static str) -> Result<Vec<u8>, Failure> {
+        let mut header = [0; HEADER_BYTES];
+        self.fill(&mut header, item).await?;
+        let header = Header::decode(header);
+        if header.sequence != self.sequence || header.length > PAYLOAD_BYTES_MAX {
+            return Err(Failure::NotMysql(format!("what it sent is not {item}")));
+        }
+        self.sequence = header.sequence.wrapping_add(1);
+        let mut payload = vec![0; header.length];
+        self.fill(&mut payload, item).await?;
+        Ok(payload)
+    }
+
+    async fn fill(&mut self, bytes: &mut [u8], item: &'static str) -> Result<(), Failure> {
+        match self.stream.read_exact(bytes).await {
+            Ok(_) => Ok(()),
+            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => {
+                Err(Failure::Closed(item))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Sends a payload.
+    pub(crate) async fn write(&mut self, payload: &[u8]) -> Result<(), Failure> {
+        let mut bytes = Vec::with_capacity(HEADER_BYTES + payload.len());
+        self.sequence = put_packets(&mut bytes, self.sequence, payload);
+        self.stream.write_all(&bytes).await?;
+        Ok(self.stream.flush().await?)
+    }
+
+    /// Sends a statement that has no result set; the reply is an OK or ERR payload.
+    pub(crate) async fn execute(&mut self, statement: &str) -> Result<Vec<u8>, Failure> {
+        self.command(Command::QUERY, statement).await?;
+        self.read("a reply").await
+    }
+
+    /// Says goodbye and closes. The reader of this is the server's log: one that is left without
+    /// a word counts it as aborted.
+    pub(crate) async fn quit(mut self) {
+        // It is left anyway.
+        let _ = self.command(Command::QUIT, "").await;
+        let _ = self.stream.shutdown().await;
+    }
+
+    async fn command(&mut self, command: Command, argument: &str) -> Result<(), Failure> {
+        self.sequence = 0;
+        let mut payload = vec![command.0];
+        payload.extend_from_slice(argument.as_bytes());
+        self.write(&payload).await
+    }
+}

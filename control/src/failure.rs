@@ -1,0 +1,93 @@
+//! Why a backend counts as down, in words for a log line and for the clients told of it.
+
+use std::io;
+use std::time::Duration;
+
+use wire::{ErrPacket, Malformed};
+
+/// What a look at a backend met.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Failure {
+    /// No connection, or it broke.
+    #[error("{0}")]
+    Io(String),
+    /// It accepted and said nothing: stopped, or overloaded.
+    #[error("no greeting within {0:?}")]
+    NoGreeting(Duration),
+    /// It greeted and then said nothing.
+    #[error("no answer within {0:?}")]
+    NoAnswer(Duration),
+    /// It closed in the middle of what it was to say.
+    #[error("it closed without {0}")]
+    Closed(&'static str),
+    /// Something else listens there, or speaks another protocol.
+    #[error("it is no MySQL server: {0}")]
+    NotMysql(String),
+    /// It takes nobody from here.
+    #[error("it refused with error {number}: {text}")]
+    Refused {
+        /// The server's error number.
+        number: u16,
+        /// Its words.
+        text: String,
+    },
+    /// TLS is demanded and did not come about.
+    #[error("TLS: {0}")]
+    Tls(String),
+    /// Its name has no address.
+    #[error("cannot resolve {host}: {reason}")]
+    Unresolved {
+        /// The name.
+        host: String,
+        /// The resolver's words.
+        reason: String,
+    },
+}
+
+/// The longest text of a server's error that is repeated, in characters; MySQL's own limit is 512
+/// bytes.
+const TEXT_CHARACTERS_MAX: usize = 512;
+
+impl Failure {
+    /// What an ERR packet says.
+    pub(crate) fn refused(err: &ErrPacket<'_>) -> Failure {
+        Failure::Refused {
+            number: err.number,
+            text: printable(err.text),
+        }
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Failure {
+        Failure::Io(words(&error))
+    }
+}
+
+impl From<Malformed> for Failure {
+    fn from(malformed: Malformed) -> Failure {
+        Failure::NotMysql(malformed.to_string())
+    }
+}
+
+/// A server's text as one line for a log.
+pub(crate) fn printable(text: &[u8]) -> String {
+    let text = String::from_utf8_lossy(text);
+    let printable = |character: char| match character.is_control() {
+        true => ' ',
+        false => character,
+    };
+    text.chars()
+        .take(TEXT_CHARACTERS_MAX)
+        .map(printable)
+        .collect()
+}
+
+/// An error of the operating system without its number, which says nothing more.
+pub(crate) fn words(error: &io::Error) -> String {
+    let text = error.to_string();
+    match text.split_once(" (os error") {
+        Some((words, _)) => words.to_owned(),
+        None => text,
+    }
+}

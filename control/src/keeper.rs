@@ -1,0 +1,246 @@
+//! The control plane's loop: hear, decide, start what is due, publish.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use config::Config;
+use route::{BackendId, Endpoint, KillReason, Moment, Report, Topology};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+
+use crate::failure::Failure;
+use crate::kill::{Kill, Kills, kill_all};
+use crate::login::Access;
+use crate::look::{Sight, look};
+use crate::plan::{Places, Plan, prepare};
+use crate::resolve::{Resolver, look_up};
+use crate::roster::{Roster, Ticket};
+use crate::watched::Task;
+
+/// What the handle asks.
+#[derive(Debug)]
+pub(crate) enum Order {
+    /// Another configuration.
+    Reconfigure(Arc<Config>),
+    /// Do the kills that are left, and end.
+    Stop,
+}
+
+/// What a task beside the loop found.
+enum Finding {
+    Planned { plan: Plan, number: u64 },
+    Looked(Ticket, Result<Sight, Failure>),
+    LookedUp(Ticket, Result<Vec<Endpoint>, Failure>),
+    Killed(BackendId),
+}
+
+/// Owns all that the control plane knows.
+pub(crate) struct Keeper {
+    started: Instant,
+    resolver: Arc<dyn Resolver>,
+    roster: Roster,
+    access: Arc<Access>,
+    kills: Kills,
+    /// The log knows that there is no account to kill with.
+    told_no_account: bool,
+    /// Configurations asked for; only the last asked for is applied.
+    plans: u64,
+    tasks: JoinSet<Finding>,
+    topology: watch::Sender<Arc<Topology>>,
+}
+
+impl Keeper {
+    /// Knows nobody before its first configuration.
+    pub(crate) fn new(
+        started: Instant,
+        seed: u64,
+        resolver: Arc<dyn Resolver>,
+        topology: watch::Sender<Arc<Topology>>,
+    ) -> Keeper {
+        Keeper {
+            started,
+            resolver,
+            roster: Roster::new(seed),
+            access: Arc::new(Access::new(&Config::default())),
+            kills: Kills::default(),
+            told_no_account: false,
+            plans: 0,
+            tasks: JoinSet::new(),
+            topology,
+        }
+    }
+
+    /// Applies and publishes the first configuration.
+    pub(crate) async fn begin(&mut self, config: Arc<Config>) {
+        let plan = prepare(config, Places::new(), Arc::clone(&self.resolver)).await;
+        self.apply(&plan);
+        self.publish();
+    }
+
+    /// Runs until it is told to stop, or the handle is gone.
+    pub(crate) async fn run(
+        mut self,
+        mut orders: mpsc::UnboundedReceiver<Order>,
+        mut reports: mpsc::UnboundedReceiver<Report>,
+    ) {
+        loop {
+            self.start_due();
+            self.publish();
+            tokio::select! {
+                order = orders.recv() => match order {
+                    Some(Order::Reconfigure(config)) => self.plan(config),
+                    Some(Order::Stop) | None => break,
+                },
+                Some(report) = reports.recv() => self.heard(report),
+                Some(finding) = self.tasks.join_next() => self.found(finding),
+                () = until(self.started, self.roster.next_due()) => (),
+            }
+        }
+        while let Ok(report) = reports.try_recv() {
+            self.heard(report);
+        }
+        self.finish_kills().await;
+    }
+
+    fn now(&self) -> Moment {
+        Moment(self.started.elapsed())
+    }
+
+    fn plan(&mut self, config: Arc<Config>) {
+        self.plans += 1;
+        let number = self.plans;
+        let planning = prepare(config, self.roster.places(), Arc::clone(&self.resolver));
+        self.tasks.spawn(async move {
+            let plan = planning.await;
+            Finding::Planned { plan, number }
+        });
+    }
+
+    fn apply(&mut self, plan: &Plan) {
+        self.access = Arc::new(Access::new(&plan.config));
+        self.told_no_account = false;
+        self.roster.apply(plan, self.now());
+    }
+
+    fn heard(&mut self, report: Report) {
+        let Report::KillStatement {
+            backend,
+            thread_id,
+            why,
+        } = report
+        else {
+            let now = self.now();
+            return self.roster.heard(&report, now);
+        };
+        self.kill_asked(backend, thread_id, why);
+    }
+
+    /// On a backend that has fallen the statement may have fallen with it, and after a restart its
+    /// number may be another's: then nothing is killed.
+    fn kill_asked(&mut self, backend: BackendId, thread_id: u32, why: KillReason) {
+        let is_usable = self.roster.watched(backend).is_some_and(|w| w.is_usable());
+        if self.access.account.is_none() {
+            if !std::mem::replace(&mut self.told_no_account, true) {
+                tracing::info!(
+                    %why,
+                    "a statement nobody waits for runs on: there is no monitor account to kill it"
+                );
+            }
+        } else if is_usable {
+            self.kills.push(backend, Kill { thread_id, why });
+        }
+    }
+
+    fn found(&mut self, finding: Result<Finding, tokio::task::JoinError>) {
+        let now = self.now();
+        match finding {
+            Ok(Finding::Looked(of, sight)) => self.roster.looked(of, sight, now),
+            Ok(Finding::LookedUp(of, found)) => self.roster.looked_up(of, found, now),
+            Ok(Finding::Killed(backend)) => self.kills.end(backend),
+            Ok(Finding::Planned { plan, number }) if number == self.plans => self.apply(&plan),
+            // Another configuration was asked for meanwhile.
+            Ok(Finding::Planned { .. }) => (),
+            Err(error) => tracing::error!(%error, "a task of the control plane failed"),
+        }
+    }
+
+    fn start_due(&mut self) {
+        for (ticket, task) in self.roster.begin_due(self.now()) {
+            self.start(ticket, task);
+        }
+        while let Some((backend, kills)) = self.kills.begin() {
+            self.start_kills(backend, kills);
+        }
+    }
+
+    fn start(&mut self, ticket: Ticket, task: Task) {
+        let access = Arc::clone(&self.access);
+        match task {
+            Task::Look(destination) => {
+                access.reload_certificates();
+                let looking = tokio::spawn(async move { look(&access, &destination).await });
+                self.tasks.spawn(async move {
+                    let panicked = |panic| Err(Failure::Io(format!("the look failed: {panic}")));
+                    Finding::Looked(ticket, looking.await.unwrap_or_else(panicked))
+                });
+            }
+            Task::LookUp(address) => {
+                let asking = look_up(Arc::clone(&self.resolver), address, access.timeout);
+                self.tasks
+                    .spawn(async move { Finding::LookedUp(ticket, asking.await) });
+            }
+        }
+    }
+
+    fn start_kills(&mut self, backend: BackendId, kills: Vec<Kill>) {
+        let Some(watched) = self.roster.watched(backend) else {
+            return self.kills.end(backend);
+        };
+        let (name, destination) = (watched.name.clone(), watched.destination());
+        let access = Arc::clone(&self.access);
+        let killing =
+            tokio::spawn(async move { kill_all(&access, &name, &destination, &kills).await });
+        self.tasks.spawn(async move {
+            if let Err(error) = killing.await {
+                tracing::error!(%error, "kills failed");
+            }
+            Finding::Killed(backend)
+        });
+    }
+
+    fn publish(&mut self) {
+        if let Some(topology) = self.roster.snapshot() {
+            self.topology.send_replace(Arc::new(topology));
+        }
+    }
+
+    /// Kills asked for at the very end are still done, in the time that a login and one answer
+    /// take at most.
+    async fn finish_kills(&mut self) {
+        let limit = self.access.timeout * 3;
+        let finishing = async {
+            while !self.kills.is_idle() {
+                while let Some((backend, kills)) = self.kills.begin() {
+                    self.start_kills(backend, kills);
+                }
+                if let Some(finding) = self.tasks.join_next().await {
+                    self.found(finding);
+                }
+            }
+        };
+        if tokio::time::timeout(limit, finishing).await.is_err() {
+            tracing::warn!(
+                ?limit,
+                "statements nobody waits for may run on: kills took too long"
+            );
+        }
+    }
+}
+
+/// Sleeps until `due`; for ever when nothing is.
+async fn until(started: Instant, due: Option<Moment>) {
+    match due {
+        Some(Moment(due)) => tokio::time::sleep_until((started + due).into()).await,
+        None => std::future::pending::<()>().await,
+    }
+}

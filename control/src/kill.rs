@@ -1,0 +1,185 @@
+//! Ends statements that nobody waits for any more: one connection per backend at a time, with all
+//! that is to be ended there.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+
+use route::{BackendId, KillReason, KillScope};
+use wire::ErrPacket;
+
+use crate::connection::Connection;
+use crate::failure::{Failure, printable};
+use crate::login::{Access, Destination, Entry};
+
+/// One statement to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Kill {
+    /// The connection's id at its backend.
+    pub thread_id: u32,
+    /// Why it must not run on.
+    pub why: KillReason,
+}
+
+impl fmt::Display for Kill {
+    /// The statement that does it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.why.scope() {
+            KillScope::Statement => write!(f, "KILL QUERY {}", self.thread_id),
+            KillScope::Connection => write!(f, "KILL {}", self.thread_id),
+        }
+    }
+}
+
+/// Kills waiting per backend at most; each is a connection that was in use a moment ago, so that
+/// more are there only when a backend does not answer.
+const WAITING_MAX: usize = 10_000;
+
+/// The kills that wait for their turn.
+#[derive(Debug, Default)]
+pub(crate) struct Kills {
+    waiting: HashMap<BackendId, Vec<Kill>>,
+    under_way: HashSet<BackendId>,
+}
+
+impl Kills {
+    /// Puts one behind the others of its backend.
+    pub(crate) fn push(&mut self, backend: BackendId, kill: Kill) {
+        let waiting = self.waiting.entry(backend).or_default();
+        if waiting.len() < WAITING_MAX {
+            waiting.push(kill);
+        }
+    }
+
+    /// The next backend with kills to do, nobody being there for that already.
+    pub(crate) fn begin(&mut self) -> Option<(BackendId, Vec<Kill>)> {
+        let backend = *self
+            .waiting
+            .keys()
+            .find(|backend| !self.under_way.contains(backend))?;
+        let kills = self.waiting.remove(&backend)?;
+        self.under_way.insert(backend);
+        Some((backend, kills))
+    }
+
+    /// Those begun for this backend are done or given up.
+    pub(crate) fn end(&mut self, backend: BackendId) {
+        self.under_way.remove(&backend);
+    }
+
+    /// Nothing waits, nothing is under way.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.waiting.is_empty() && self.under_way.is_empty()
+    }
+}
+
+/// Does all of them, and tells the log how that went.
+pub(crate) async fn kill_all(
+    access: &Access,
+    backend: &str,
+    destination: &Destination,
+    kills: &[Kill],
+) {
+    let count = kills.len();
+    match try_all(access, backend, destination, kills).await {
+        Ok(()) => tracing::debug!(backend, count, "kills are done"),
+        Err(cause) => {
+            tracing::warn!(
+                backend,
+                count,
+                cause,
+                "statements nobody waits for may run on"
+            );
+        }
+    }
+}
+
+async fn try_all(
+    access: &Access,
+    backend: &str,
+    destination: &Destination,
+    kills: &[Kill],
+) -> Result<(), String> {
+    let entry = access.log_in(destination).await;
+    let mut connection = match entry.map_err(|failure| failure.to_string())? {
+        Entry::In(connection) => connection,
+        Entry::Refused(text) => return Err(text),
+    };
+    for kill in kills {
+        let done = access
+            .in_time(do_one(&mut connection, backend, *kill))
+            .await;
+        done.map_err(|failure| failure.to_string())?;
+    }
+    connection.quit().await;
+    Ok(())
+}
+
+/// ER_NO_SUCH_THREAD: it has ended by itself.
+const NO_SUCH_THREAD: u16 = 1094;
+
+async fn do_one(connection: &mut Connection, backend: &str, kill: Kill) -> Result<(), Failure> {
+    let reply = connection.execute(&kill.to_string()).await?;
+    let (thread_id, why) = (kill.thread_id, kill.why);
+    match ErrPacket::decode(&reply) {
+        Err(_) => tracing::info!(backend, thread_id, %why, "statement killed"),
+        Ok(err) if err.number == NO_SUCH_THREAD => {
+            tracing::debug!(backend, thread_id, %why, "statement had ended");
+        }
+        Ok(err) => {
+            let cause = printable(err.text);
+            tracing::warn!(backend, thread_id, %why, error = err.number, cause, "kill refused");
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: BackendId = BackendId(0);
+    const B: BackendId = BackendId(1);
+
+    fn kill(thread_id: u32) -> Kill {
+        Kill {
+            thread_id,
+            why: KillReason::ClientGone,
+        }
+    }
+
+    #[test]
+    fn kills_of_a_backend_go_together_and_one_after_the_other() {
+        let mut kills = Kills::default();
+        kills.push(A, kill(1));
+        kills.push(A, kill(2));
+        assert_eq!(kills.begin(), Some((A, vec![kill(1), kill(2)])));
+        kills.push(A, kill(3));
+        kills.push(B, kill(4));
+        assert_eq!(kills.begin(), Some((B, vec![kill(4)])));
+        assert_eq!(kills.begin(), None);
+        kills.end(A);
+        assert_eq!(kills.begin(), Some((A, vec![kill(3)])));
+        kills.end(A);
+        kills.end(B);
+        assert!(kills.is_idle());
+    }
+
+    #[test]
+    fn a_backend_that_does_not_answer_gathers_a_bounded_number() {
+        let mut kills = Kills::default();
+        for thread_id in 0..20_000 {
+            kills.push(A, kill(thread_id));
+        }
+        assert_eq!(kills.begin().unwrap().1.len(), WAITING_MAX);
+    }
+
+    #[test]
+    fn a_session_that_goes_on_loses_its_statement_only() {
+        let over_time = Kill {
+            thread_id: 7,
+            why: KillReason::OverTime,
+        };
+        assert_eq!(over_time.to_string(), "KILL QUERY 7");
+        assert_eq!(kill(7).to_string(), "KILL 7");
+    }
+}

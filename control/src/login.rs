@@ -1,0 +1,301 @@
+//! A login of the control plane's own: greeting, TLS, account, in.
+
+use std::time::Duration;
+
+use config::{BackendTlsConfig, BackendTlsMode, Config, HealthConfig, ProxyProtocolSend, Secret};
+use net::tls::{ClientTls, ClientTlsSettings, Identity, Verification};
+use route::Endpoint;
+use tokio::time::timeout;
+use wire::auth::AuthPacket;
+use wire::handshake::HandshakeHead;
+use wire::write::put_lenenc_bytes;
+use wire::{Capabilities, ErrPacket, Greeting, HandshakeResponse};
+
+use crate::connection::Connection;
+use crate::failure::{Failure, printable};
+use crate::password::Challenge;
+
+/// How backends are reached and who the control plane is there.
+#[derive(Debug)]
+pub(crate) struct Access {
+    /// For all of a backend's endpoints up to the greeting, and again for each answer after it.
+    pub timeout: Duration,
+    /// `None`: there is no monitor account.
+    pub account: Option<Account>,
+    header: ProxyProtocolSend,
+    tls: Tls,
+}
+
+/// The monitor account.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Account {
+    user: String,
+    password: Secret,
+}
+
+/// TLS with backends.
+#[derive(Debug)]
+enum Tls {
+    Off,
+    /// Where it is offered.
+    Preferred(ClientTls),
+    Required(ClientTls),
+    /// Its files are of no use, and nothing goes without.
+    Faulty(String),
+}
+
+/// Where a backend is.
+#[derive(Debug, Clone)]
+pub(crate) struct Destination {
+    /// The host as configured; none for a Unix socket.
+    pub host: Option<String>,
+    /// To be tried in turn.
+    pub endpoints: Vec<Endpoint>,
+}
+
+/// How a login ended with a server that is well.
+pub(crate) enum Entry {
+    /// Logged in.
+    In(Connection),
+    /// The server wants none of this account; its words.
+    Refused(String),
+}
+
+/// Who looks when there is no monitor account: nobody that a server knows. It answers with
+/// "access denied", and that is the sign of life. Leaving before that would count as a broken
+/// handshake, of which MySQL bears `max_connect_errors` and then blocks the host.
+const NOBODY: &str = "pilotfish_probe_has_no_account";
+
+/// Errors at login that say the server takes nobody now, whatever the account.
+const TAKES_NOBODY: [u16; 9] = [
+    1040, // ER_CON_COUNT_ERROR
+    1041, // ER_OUT_OF_RESOURCES
+    1042, // ER_BAD_HOST_ERROR
+    1053, // ER_SERVER_SHUTDOWN
+    1129, // ER_HOST_IS_BLOCKED
+    1130, // ER_HOST_NOT_PRIVILEGED
+    1135, // ER_CANT_CREATE_THREAD
+    3032, // ER_SERVER_OFFLINE_MODE
+    3168, // ER_SERVER_ISNT_AVAILABLE
+];
+
+/// The most packets a login takes before it is given up: three factors of a few packets each.
+const LOGIN_PACKETS_MAX: usize = 16;
+
+/// utf8mb4_general_ci, which both families know.
+const COLLATION: u8 = 45;
+
+/// What is asked of a server; TLS comes to it where it is used.
+const CAPABILITIES: Capabilities = Capabilities::LONG_PASSWORD
+    .with(Capabilities::PROTOCOL_41, true)
+    .with(Capabilities::SECURE_CONNECTION, true)
+    .with(Capabilities::PLUGIN_AUTH, true)
+    .with(Capabilities::CONNECT_ATTRS, true);
+
+impl Access {
+    /// As the configuration has it. Certificates are read here and again with
+    /// [`Access::reload_certificates`].
+    pub(crate) fn new(config: &Config) -> Access {
+        Access {
+            timeout: config.health.timeout_connect,
+            account: account(&config.health),
+            header: config.proxy_protocol.send,
+            tls: Tls::new(&config.backend_tls),
+        }
+    }
+
+    /// Takes certificates and authorities from their files again if these have changed.
+    pub(crate) fn reload_certificates(&self) {
+        if let Tls::Preferred(tls) | Tls::Required(tls) = &self.tls
+            && let Err(error) = tls.reload_if_changed()
+        {
+            tracing::warn!(%error, "changed certificates for backends are not used");
+        }
+    }
+
+    /// Greets and logs in.
+    ///
+    /// # Errors
+    /// What is wrong with the backend; an account that it refuses is no error.
+    pub(crate) async fn log_in(&self, destination: &Destination) -> Result<Entry, Failure> {
+        let greeted = timeout(self.timeout, self.greet(destination)).await;
+        let (connection, greeting) = greeted.map_err(|_| Failure::NoGreeting(self.timeout))??;
+        self.in_time(self.enter(connection, &greeting, destination))
+            .await
+    }
+
+    /// For whatever the backend does after its greeting.
+    pub(crate) async fn in_time<T>(
+        &self,
+        answer: impl Future<Output = Result<T, Failure>>,
+    ) -> Result<T, Failure> {
+        match timeout(self.timeout, answer).await {
+            Ok(answer) => answer,
+            Err(_) => Err(Failure::NoAnswer(self.timeout)),
+        }
+    }
+
+    async fn greet(&self, destination: &Destination) -> Result<(Connection, Greeting), Failure> {
+        let mut failure = Failure::Io("it has no address".to_owned());
+        for endpoint in &destination.endpoints {
+            match self.greet_at(endpoint).await {
+                Ok(greeted) => return Ok(greeted),
+                Err(met) => failure = met,
+            }
+        }
+        Err(failure)
+    }
+
+    async fn greet_at(&self, endpoint: &Endpoint) -> Result<(Connection, Greeting), Failure> {
+        let mut connection = Connection::open(endpoint, self.header, self.timeout).await?;
+        let payload = connection.read("a greeting").await?;
+        if let Ok(err) = ErrPacket::decode(&payload) {
+            return Err(Failure::refused(&err));
+        }
+        let greeting = Greeting::decode(&payload)?;
+        Ok((connection, greeting))
+    }
+
+    async fn enter(
+        &self,
+        mut connection: Connection,
+        greeting: &Greeting,
+        destination: &Destination,
+    ) -> Result<Entry, Failure> {
+        let mut head = HandshakeHead {
+            capabilities: CAPABILITIES,
+            packet_bytes_max: 1 << 24,
+            collation: COLLATION,
+        };
+        if let Some(tls) = self.tls.with(greeting)? {
+            head.capabilities |= Capabilities::SSL;
+            let mut request = Vec::new();
+            head.encode(&mut request);
+            connection.write(&request).await?;
+            // Over a Unix socket a certificate can be for this machine only.
+            let host = destination.host.as_deref().unwrap_or("localhost");
+            connection = connection.encrypted(tls, host).await?;
+        }
+        self.authenticate(connection, greeting, head).await
+    }
+
+    async fn authenticate(
+        &self,
+        mut connection: Connection,
+        greeting: &Greeting,
+        head: HandshakeHead,
+    ) -> Result<Entry, Failure> {
+        let (user, password) = self.credentials();
+        let is_secure = connection.is_secure();
+        let mut challenge = Challenge {
+            plugin: greeting.plugin.clone(),
+            scramble: greeting.scramble.clone(),
+        };
+        let answer = challenge.answer(password, is_secure);
+        let response = handshake_response(head, user, &challenge.plugin, &answer);
+        connection.write(&response).await?;
+        for _ in 0..LOGIN_PACKETS_MAX {
+            let payload = connection.read("an answer to the login").await?;
+            let answer = match AuthPacket::decode(&payload)? {
+                AuthPacket::Ok => return Ok(Entry::In(connection)),
+                AuthPacket::Err => return refusal(&payload, &challenge),
+                AuthPacket::Switch { plugin, data } | AuthPacket::NextFactor { plugin, data } => {
+                    challenge = Challenge {
+                        plugin: plugin.to_vec(),
+                        scramble: data.strip_suffix(&[0]).unwrap_or(data).to_vec(),
+                    };
+                    Some(challenge.answer(password, is_secure))
+                }
+                AuthPacket::MoreData(data) => challenge.answer_to(data, password, is_secure),
+                AuthPacket::Other => challenge.answer_to(&payload, password, is_secure),
+            };
+            if let Some(answer) = answer {
+                connection.write(&answer).await?;
+            }
+        }
+        Err(Failure::NotMysql("its login has no end".to_owned()))
+    }
+
+    fn credentials(&self) -> (&str, &[u8]) {
+        match &self.account {
+            Some(account) => (&account.user, account.password.expose().as_bytes()),
+            None => (NOBODY, b""),
+        }
+    }
+}
+
+fn account(health: &HealthConfig) -> Option<Account> {
+    Some(Account {
+        user: health.monitor_user.clone()?,
+        password: health
+            .monitor_password
+            .clone()
+            .unwrap_or_else(|| Secret::new("")),
+    })
+}
+
+impl Tls {
+    fn new(config: &BackendTlsConfig) -> Tls {
+        let verification = match config.mode {
+            BackendTlsMode::Off => return Tls::Off,
+            BackendTlsMode::Preferred | BackendTlsMode::Required => Verification::None,
+            BackendTlsMode::VerifyCa => Verification::Ca,
+            BackendTlsMode::VerifyIdentity => Verification::Identity,
+        };
+        let identity = config.certificate.clone().zip(config.key.clone());
+        let tls = ClientTls::new(ClientTlsSettings {
+            verification,
+            ca: config.ca.clone(),
+            identity: identity.map(|(certificate, key)| Identity { certificate, key }),
+        });
+        match tls {
+            Err(error) => Tls::Faulty(error.to_string()),
+            Ok(tls) if config.mode == BackendTlsMode::Preferred => Tls::Preferred(tls),
+            Ok(tls) => Tls::Required(tls),
+        }
+    }
+
+    /// What to encrypt with to a server that greets so; `None`: nothing.
+    fn with(&self, greeting: &Greeting) -> Result<Option<&ClientTls>, Failure> {
+        let is_offered = greeting.capabilities.contains(Capabilities::SSL);
+        match self {
+            Tls::Off => Ok(None),
+            Tls::Preferred(tls) => Ok(is_offered.then_some(tls)),
+            Tls::Required(tls) if is_offered => Ok(Some(tls)),
+            Tls::Required(_) => Err(Failure::Tls("it does not offer TLS".to_owned())),
+            Tls::Faulty(error) => Err(Failure::Tls(error.clone())),
+        }
+    }
+}
+
+fn handshake_response(head: HandshakeHead, user: &str, plugin: &[u8], answer: &[u8]) -> Vec<u8> {
+    let mut attributes = Vec::new();
+    put_lenenc_bytes(&mut attributes, b"program_name");
+    put_lenenc_bytes(&mut attributes, b"pilotfish");
+    let response = HandshakeResponse {
+        head,
+        user: user.as_bytes(),
+        auth_response: answer,
+        schema: None,
+        plugin: Some(plugin),
+        attributes: Some(&attributes),
+        zstd_level: None,
+        trailing: b"",
+    };
+    let mut payload = Vec::new();
+    response.encode(&mut payload);
+    payload
+}
+
+fn refusal(payload: &[u8], challenge: &Challenge) -> Result<Entry, Failure> {
+    let err = ErrPacket::decode(payload)?;
+    if TAKES_NOBODY.contains(&err.number) {
+        return Err(Failure::refused(&err));
+    }
+    Ok(Entry::Refused(format!(
+        "error {}: {} (authentication plugin {})",
+        err.number,
+        printable(err.text),
+        printable(&challenge.plugin),
+    )))
+}

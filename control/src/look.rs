@@ -1,0 +1,55 @@
+//! A look at one backend: is it well?
+
+use wire::{ErrPacket, reply};
+
+use crate::failure::{Failure, printable};
+use crate::login::{Access, Destination, Entry};
+
+/// What a look saw of a backend that is well.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Sight {
+    /// It answers.
+    Well,
+    /// It answers, but will not have the monitor account; its words.
+    AccountRefused(String),
+}
+
+/// Asked of a server with the monitor account: the cheapest statement that has to pass all that
+/// other statements pass. (A Galera node outside its cluster answers `SELECT 1`, but not this.)
+const QUESTION: &str = "DO 1";
+
+/// ER_MUST_CHANGE_PASSWORD: the account may log in and then do nothing else.
+const MUST_CHANGE_PASSWORD: u16 = 1820;
+
+/// Connects, reads the greeting, logs in, and with a monitor account runs a statement.
+///
+/// # Errors
+/// Why the backend cannot be used.
+pub(crate) async fn look(access: &Access, destination: &Destination) -> Result<Sight, Failure> {
+    let mut connection = match access.log_in(destination).await? {
+        Entry::In(connection) => connection,
+        Entry::Refused(text) if access.account.is_some() => {
+            return Ok(Sight::AccountRefused(text));
+        }
+        Entry::Refused(_) => return Ok(Sight::Well),
+    };
+    if access.account.is_none() {
+        // A server with an anonymous account lets anybody in.
+        connection.quit().await;
+        return Ok(Sight::Well);
+    }
+    let reply = access.in_time(connection.execute(QUESTION)).await?;
+    connection.quit().await;
+    sight(&reply)
+}
+
+fn sight(reply: &[u8]) -> Result<Sight, Failure> {
+    if reply.first() == Some(&reply::OK) {
+        return Ok(Sight::Well);
+    }
+    let err = ErrPacket::decode(reply)?;
+    match err.number {
+        MUST_CHANGE_PASSWORD => Ok(Sight::AccountRefused(printable(err.text))),
+        _ => Err(Failure::refused(&err)),
+    }
+}

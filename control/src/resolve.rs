@@ -1,0 +1,87 @@
+//! From a configured address to the places to connect to.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::sync::Arc;
+use std::time::Duration;
+
+use config::BackendAddress;
+use route::Endpoint;
+
+use crate::failure::{Failure, words};
+
+/// Turns names into addresses; may block, it is called on a thread of its own.
+pub trait Resolver: Send + Sync + 'static {
+    /// The addresses of `host`, in the order in which they are to be tried.
+    ///
+    /// # Errors
+    /// Why there are none.
+    fn resolve(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>>;
+}
+
+/// The system's resolver: `/etc/hosts`, DNS, whatever it is configured for.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SystemResolver;
+
+impl Resolver for SystemResolver {
+    fn resolve(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+        (host, port).to_socket_addrs().map(Iterator::collect)
+    }
+}
+
+/// What a configured address is.
+pub(crate) enum Place {
+    /// An IP address or a Unix socket: nobody need be asked.
+    Known(Endpoint),
+    /// A name.
+    Named {
+        /// To be resolved.
+        host: String,
+        /// Goes with each of its addresses.
+        port: u16,
+    },
+}
+
+/// Tells addresses from names.
+pub(crate) fn place(address: BackendAddress) -> Place {
+    match address {
+        BackendAddress::Unix(path) => Place::Known(Endpoint::Unix(path)),
+        BackendAddress::Tcp { host, port } => match host.parse::<IpAddr>() {
+            Ok(ip) => Place::Known(Endpoint::Tcp(SocketAddr::new(ip, port))),
+            Err(_) => Place::Named { host, port },
+        },
+    }
+}
+
+/// Where `address` is, asking the resolver when it is a name; at least one endpoint.
+pub(crate) async fn look_up(
+    resolver: Arc<dyn Resolver>,
+    address: BackendAddress,
+    timeout: Duration,
+) -> Result<Vec<Endpoint>, Failure> {
+    let (host, port) = match place(address) {
+        Place::Known(endpoint) => return Ok(vec![endpoint]),
+        Place::Named { host, port } => (host, port),
+    };
+    let name = host.clone();
+    let asking = tokio::task::spawn_blocking(move || resolver.resolve(&name, port));
+    let reason = match tokio::time::timeout(timeout, asking).await {
+        Ok(Ok(Ok(addresses))) if !addresses.is_empty() => return Ok(endpoints(addresses)),
+        Ok(Ok(Ok(_))) => "it has no address".to_owned(),
+        Ok(Ok(Err(error))) => words(&error),
+        Ok(Err(panic)) => panic.to_string(),
+        Err(_) => format!("no answer within {timeout:?}"),
+    };
+    Err(Failure::Unresolved { host, reason })
+}
+
+/// Each address once, in the resolver's order.
+fn endpoints(addresses: Vec<SocketAddr>) -> Vec<Endpoint> {
+    let mut endpoints = Vec::with_capacity(addresses.len());
+    for endpoint in addresses.into_iter().map(Endpoint::Tcp) {
+        if !endpoints.contains(&endpoint) {
+            endpoints.push(endpoint);
+        }
+    }
+    endpoints
+}

@@ -1,0 +1,225 @@
+//! A scripted backend on loopback, for tests: what it says to whoever connects can be changed at
+//! any time, and what it meets can be awaited.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
+use tokio::task::AbortHandle;
+use wire::handshake::HandshakeResponse;
+use wire::write::put_packets;
+use wire::{Capabilities, ErrPacket, Greeting, HEADER_BYTES, Header, StatusFlags};
+
+/// What it does with a connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Script {
+    /// Accepts and never says a word, as a stopped server does.
+    Silence,
+    /// Says these bytes.
+    Bytes(Vec<u8>),
+    /// Says this instead of a greeting.
+    Err(u16, &'static str),
+    /// Greets, and refuses every account.
+    Refuse,
+    /// Greets, lets everybody in and answers OK to every statement.
+    Welcome,
+    /// As [`Script::Welcome`], but a PROXY header comes first, of 16 bytes.
+    WelcomeBehindProxy,
+    /// Lets everybody in, and answers every statement with this error.
+    Sick(u16, &'static str),
+}
+
+/// What it met.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Met {
+    Header(Vec<u8>),
+    Login(String),
+    Statement(String),
+    Quit,
+    /// The connection was closed when nothing was owed by either side.
+    Closed,
+    /// The connection was closed in the middle of a login.
+    Broken,
+}
+
+pub(crate) struct Scripted {
+    pub address: SocketAddr,
+    pub met: mpsc::UnboundedReceiver<Met>,
+    script: Arc<Mutex<Script>>,
+    accepting: AbortHandle,
+}
+
+impl Scripted {
+    pub(crate) async fn start(script: Script) -> Scripted {
+        Scripted::start_at("127.0.0.1:0".parse().unwrap(), script).await
+    }
+
+    /// An address that nobody listens at, for a while at least.
+    pub(crate) async fn free_address() -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        listener.local_addr().unwrap()
+    }
+
+    pub(crate) async fn start_at(address: SocketAddr, script: Script) -> Scripted {
+        let listener = TcpListener::bind(address).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let script = Arc::new(Mutex::new(script));
+        let (meets, met) = mpsc::unbounded_channel();
+        let current = Arc::clone(&script);
+        let accepting = tokio::spawn(async move {
+            loop {
+                let (stream, _) = listener.accept().await.unwrap();
+                let script = current.lock().unwrap().clone();
+                let meets = meets.clone();
+                tokio::spawn(async move {
+                    let end = play(stream, script, &meets).await;
+                    let _ = meets.send(end.unwrap_or(Met::Broken));
+                });
+            }
+        });
+        Scripted {
+            address,
+            met,
+            script,
+            accepting: accepting.abort_handle(),
+        }
+    }
+
+    /// For connections from now on.
+    pub(crate) fn play(&self, script: Script) {
+        *self.script.lock().unwrap() = script;
+    }
+
+    /// The next thing met that `wanted` says yes to.
+    pub(crate) async fn meets(&mut self, wanted: impl Fn(&Met) -> bool) -> Met {
+        loop {
+            let met = self.met.recv().await.unwrap();
+            if wanted(&met) {
+                return met;
+            }
+        }
+    }
+}
+
+impl Drop for Scripted {
+    fn drop(&mut self) {
+        self.accepting.abort();
+    }
+}
+
+async fn play(
+    mut stream: TcpStream,
+    script: Script,
+    meets: &mpsc::UnboundedSender<Met>,
+) -> Option<Met> {
+    match script {
+        Script::Silence => {
+            stream.read_u8().await.ok()?;
+            None
+        }
+        Script::Bytes(bytes) => {
+            stream.write_all(&bytes).await.ok()?;
+            // Until the other side has had enough.
+            let _ = stream.read_u8().await;
+            Some(Met::Closed)
+        }
+        Script::Err(number, text) => {
+            send(&mut stream, 0, &err(number, text)).await?;
+            closed(&mut stream).await
+        }
+        Script::Refuse => {
+            log_in(&mut stream, meets).await?;
+            send(&mut stream, 2, &err(1045, "Access denied")).await?;
+            closed(&mut stream).await
+        }
+        Script::WelcomeBehindProxy => {
+            let mut header = vec![0; 16];
+            stream.read_exact(&mut header).await.ok()?;
+            let _ = meets.send(Met::Header(header));
+            welcome(stream, meets, OK).await
+        }
+        Script::Welcome => welcome(stream, meets, OK).await,
+        Script::Sick(number, text) => welcome(stream, meets, &err(number, text)).await,
+    }
+}
+
+const OK: &[u8] = &[0, 0, 0, 2, 0, 0, 0];
+
+async fn welcome(
+    mut stream: TcpStream,
+    meets: &mpsc::UnboundedSender<Met>,
+    reply: &[u8],
+) -> Option<Met> {
+    log_in(&mut stream, meets).await?;
+    send(&mut stream, 2, OK).await?;
+    loop {
+        let command = read(&mut stream).await?;
+        let (command, argument) = command.split_first()?;
+        if *command == wire::Command::QUIT.0 {
+            return Some(Met::Quit);
+        }
+        let _ = meets.send(Met::Statement(String::from_utf8_lossy(argument).into()));
+        send(&mut stream, 1, reply).await?;
+    }
+}
+
+async fn log_in(stream: &mut TcpStream, meets: &mpsc::UnboundedSender<Met>) -> Option<()> {
+    let mut payload = Vec::new();
+    greeting().encode(&mut payload);
+    send(stream, 0, &payload).await?;
+    let response = read(stream).await?;
+    let user = HandshakeResponse::decode(&response).ok()?.user;
+    let _ = meets.send(Met::Login(String::from_utf8_lossy(user).into()));
+    Some(())
+}
+
+pub(crate) fn greeting() -> Greeting {
+    Greeting {
+        version: b"8.4.0-scripted".to_vec(),
+        thread_id: 7,
+        scramble: b"abcdefghijklmnopqrst".to_vec(),
+        capabilities: Capabilities::LONG_PASSWORD
+            | Capabilities::PROTOCOL_41
+            | Capabilities::SECURE_CONNECTION
+            | Capabilities::PLUGIN_AUTH
+            | Capabilities::CONNECT_ATTRS,
+        collation: 45,
+        status: StatusFlags(2),
+        plugin: b"mysql_native_password".to_vec(),
+    }
+}
+
+fn err(number: u16, text: &str) -> Vec<u8> {
+    let mut payload = Vec::new();
+    let sqlstate = None;
+    let text = text.as_bytes();
+    let err = ErrPacket {
+        number,
+        sqlstate,
+        text,
+    };
+    err.encode(&mut payload);
+    payload
+}
+
+async fn send(stream: &mut TcpStream, sequence: u8, payload: &[u8]) -> Option<()> {
+    let mut bytes = Vec::new();
+    put_packets(&mut bytes, sequence, payload);
+    stream.write_all(&bytes).await.ok()
+}
+
+async fn read(stream: &mut TcpStream) -> Option<Vec<u8>> {
+    let mut header = [0; HEADER_BYTES];
+    stream.read_exact(&mut header).await.ok()?;
+    let mut payload = vec![0; Header::decode(header).length];
+    stream.read_exact(&mut payload).await.ok()?;
+    Some(payload)
+}
+
+async fn closed(stream: &mut TcpStream) -> Option<Met> {
+    let mut rest = Vec::new();
+    stream.read_to_end(&mut rest).await.ok()?;
+    rest.is_empty().then_some(Met::Closed)
+}

@@ -1,0 +1,409 @@
+//! The control plane against scripted backends: everything is awaited, nothing is slept for.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use config::{BackendAddress, BackendConfig, Config, ProxyProtocolSend, Role, Secret};
+use route::{Backend, Endpoint, Health, KillReason, Report, Topology};
+use tokio::sync::watch;
+
+use crate::scripted::{Met, Script, Scripted};
+use crate::{Control, Resolver};
+
+/// Nothing here takes so long; a test that fails must end all the same.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+fn backend(name: &str, address: BackendAddress) -> BackendConfig {
+    BackendConfig {
+        name: name.to_owned(),
+        address,
+        role: Role::Primary,
+        weight: 1,
+        sessions_max: None,
+    }
+}
+
+fn at(address: SocketAddr) -> BackendAddress {
+    named(&address.ip().to_string(), address.port())
+}
+
+fn named(host: &str, port: u16) -> BackendAddress {
+    BackendAddress::Tcp {
+        host: host.to_owned(),
+        port,
+    }
+}
+
+/// Probes come fast, timeouts hardly ever.
+fn config(backends: impl IntoIterator<Item = BackendConfig>) -> Config {
+    let mut config = Config {
+        backends: backends.into_iter().collect(),
+        ..Config::default()
+    };
+    config.health.timeout_connect = PATIENCE;
+    config.health.probe_interval = Duration::from_millis(2);
+    config.health.probe_interval_max = Duration::from_millis(10);
+    config
+}
+
+fn watching(address: SocketAddr) -> Config {
+    config([backend("db", at(address))])
+}
+
+fn monitored(address: SocketAddr) -> Config {
+    let mut config = watching(address);
+    config.health.monitor_user = Some("monitor".to_owned());
+    config.health.monitor_password = Some(Secret::new("secret"));
+    config.health.monitor_interval = Duration::from_millis(2);
+    config
+}
+
+fn start(config: &Config) -> (Control, watch::Receiver<Arc<Topology>>) {
+    let control = Control::start(config, Instant::now()).unwrap();
+    let topology = control.topology();
+    (control, topology)
+}
+
+/// The first snapshot in which the first backend is as `wanted`.
+async fn first(
+    topology: &mut watch::Receiver<Arc<Topology>>,
+    wanted: impl Fn(&Backend) -> bool,
+) -> Backend {
+    let waiting = topology.wait_for(|topology| wanted(&topology.backends[0]));
+    let found = tokio::time::timeout(PATIENCE, waiting).await;
+    Backend::clone(&found.expect("it never came to that").unwrap().backends[0])
+}
+
+fn is_up(backend: &Backend) -> bool {
+    matches!(backend.health, Health::Up { .. })
+}
+
+fn is_down(backend: &Backend) -> bool {
+    !backend.is_usable()
+}
+
+/// Why it is down, once it is.
+async fn cause(topology: &mut watch::Receiver<Arc<Topology>>) -> String {
+    let Health::Down { cause, .. } = first(topology, is_down).await.health else {
+        unreachable!("only those that are down are not usable");
+    };
+    cause
+}
+
+#[tokio::test]
+async fn a_backend_that_refuses_is_down_and_up_again_when_it_is_back() {
+    let address = Scripted::free_address().await;
+    let (_control, mut topology) = start(&watching(address));
+    assert_eq!(cause(&mut topology).await, "Connection refused");
+    let _back = Scripted::start_at(address, Script::Refuse).await;
+    let backend = first(&mut topology, is_up).await;
+    assert!(backend.returned.is_some(), "slow start counts from here");
+}
+
+#[tokio::test]
+async fn a_backend_seen_well_at_the_start_has_no_slow_start() {
+    let scripted = Scripted::start(Script::Refuse).await;
+    let (_control, mut topology) = start(&watching(scripted.address));
+    assert_eq!(first(&mut topology, is_up).await.returned, None);
+}
+
+#[tokio::test]
+async fn a_backend_that_accepts_and_never_greets_is_down() {
+    let scripted = Scripted::start(Script::Silence).await;
+    let mut config = watching(scripted.address);
+    config.health.timeout_connect = Duration::from_millis(50);
+    let (_control, mut topology) = start(&config);
+    assert_eq!(cause(&mut topology).await, "no greeting within 50ms");
+}
+
+#[tokio::test]
+async fn whatever_is_no_mysql_server_is_down_and_called_so() {
+    for bytes in [
+        b"HTTP/1.1 400 Bad Request\r\n\r\n".as_slice(),
+        b"SSH-2.0-OpenSSH_9.2\r\n",
+        // A packet with protocol version 9, and one that ends early.
+        b"\x05\0\0\0\x095.0\0",
+        b"\x05\0\0\0\x0a8.0\0",
+    ] {
+        let scripted = Scripted::start(Script::Bytes(bytes.to_vec())).await;
+        let (_control, mut topology) = start(&watching(scripted.address));
+        let cause = cause(&mut topology).await;
+        assert!(cause.starts_with("it is no MySQL server"), "{cause}");
+    }
+}
+
+#[tokio::test]
+async fn an_error_for_a_greeting_is_passed_on() {
+    for (number, text) in [(1040, "Too many connections"), (1129, "Host is blocked")] {
+        let scripted = Scripted::start(Script::Err(number, text)).await;
+        let (_control, mut topology) = start(&watching(scripted.address));
+        let cause = cause(&mut topology).await;
+        assert_eq!(cause, format!("it refused with error {number}: {text}"));
+    }
+}
+
+#[tokio::test]
+async fn a_cause_that_changes_while_a_backend_is_down_is_told() {
+    let scripted = Scripted::start(Script::Err(1040, "Too many connections")).await;
+    let (_control, mut topology) = start(&watching(scripted.address));
+    first(&mut topology, |b| b.health.to_string().contains("1040")).await;
+    scripted.play(Script::Err(1129, "Host is blocked"));
+    first(&mut topology, |b| b.health.to_string().contains("1129")).await;
+}
+
+#[tokio::test]
+async fn a_look_without_an_account_is_refused_and_leaves_after_that() {
+    let mut scripted = Scripted::start(Script::Refuse).await;
+    let (_control, mut topology) = start(&watching(scripted.address));
+    assert!(is_up(&first(&mut topology, is_up).await));
+    let user = "pilotfish_probe_has_no_account".to_owned();
+    assert_eq!(scripted.met.recv().await, Some(Met::Login(user)));
+    assert_eq!(scripted.met.recv().await, Some(Met::Closed));
+}
+
+#[tokio::test]
+async fn a_look_that_an_anonymous_account_lets_in_says_goodbye() {
+    let mut scripted = Scripted::start(Script::Welcome).await;
+    let (_control, _topology) = start(&watching(scripted.address));
+    assert!(matches!(scripted.met.recv().await, Some(Met::Login(_))));
+    assert_eq!(scripted.met.recv().await, Some(Met::Quit));
+}
+
+#[tokio::test]
+async fn with_an_account_a_backend_that_is_up_is_asked_again_and_again() {
+    let mut scripted = Scripted::start(Script::Welcome).await;
+    let (_control, mut topology) = start(&monitored(scripted.address));
+    for _ in 0..3 {
+        assert_eq!(
+            scripted.met.recv().await,
+            Some(Met::Login("monitor".into()))
+        );
+        assert_eq!(
+            scripted.met.recv().await,
+            Some(Met::Statement("DO 1".into()))
+        );
+        assert_eq!(scripted.met.recv().await, Some(Met::Quit));
+    }
+    first(&mut topology, is_up).await;
+    scripted.play(Script::Sick(1047, "WSREP has not yet prepared node"));
+    let text = "it refused with error 1047: WSREP has not yet prepared node";
+    assert_eq!(cause(&mut topology).await, text);
+    scripted.play(Script::Welcome);
+    first(&mut topology, is_up).await;
+}
+
+#[tokio::test]
+async fn a_backend_that_refuses_the_account_is_well() {
+    let mut scripted = Scripted::start(Script::Refuse).await;
+    let (_control, mut topology) = start(&monitored(scripted.address));
+    assert!(is_up(&first(&mut topology, is_up).await));
+    for _ in 0..3 {
+        scripted.meets(|met| *met == Met::Closed).await;
+    }
+    assert_eq!(
+        topology.borrow().generation,
+        2,
+        "Unknown, then Up, then no news"
+    );
+}
+
+#[tokio::test]
+async fn a_look_begins_with_a_proxy_header_where_sessions_do() {
+    let mut scripted = Scripted::start(Script::WelcomeBehindProxy).await;
+    let mut config = monitored(scripted.address);
+    config.proxy_protocol.send = ProxyProtocolSend::V2;
+    let (_control, mut topology) = start(&config);
+    first(&mut topology, is_up).await;
+    let header = b"\r\n\r\n\0\r\nQUIT\n\x20\0\0\0".to_vec();
+    assert_eq!(scripted.met.recv().await, Some(Met::Header(header)));
+}
+
+#[tokio::test]
+async fn a_connect_that_failed_marks_its_backend_down_at_once() {
+    let scripted = Scripted::start(Script::Refuse).await;
+    let mut config = watching(scripted.address);
+    config.health.probe_interval = Duration::from_secs(3600);
+    let (control, mut topology) = start(&config);
+    let backend = first(&mut topology, is_up).await;
+    let report = Report::ConnectFailed {
+        backend: backend.id,
+        cause: "no route to host".into(),
+    };
+    control.reports().send(report).unwrap();
+    assert_eq!(cause(&mut topology).await, "no route to host");
+}
+
+#[tokio::test]
+async fn a_broken_session_makes_the_control_plane_look_for_itself() {
+    let scripted = Scripted::start(Script::Refuse).await;
+    let address = scripted.address;
+    let (control, mut topology) = start(&watching(address));
+    let backend = first(&mut topology, is_up).await;
+    drop(scripted);
+    let report = Report::SessionBroken {
+        backend: backend.id,
+        cause: "connection reset".into(),
+    };
+    control.reports().send(report).unwrap();
+    assert_eq!(cause(&mut topology).await, "Connection refused");
+}
+
+#[tokio::test]
+async fn kills_are_done_with_the_monitor_account() {
+    let mut scripted = Scripted::start(Script::Welcome).await;
+    let mut config = monitored(scripted.address);
+    config.health.monitor_interval = Duration::from_secs(3600);
+    let (control, mut topology) = start(&config);
+    let backend = first(&mut topology, is_up).await.id;
+    let is_kill = |met: &Met| matches!(met, Met::Statement(text) if text.starts_with("KILL"));
+    for (thread_id, why, statement) in [
+        (77, KillReason::ClientGone, "KILL 77"),
+        (78, KillReason::OverTime, "KILL QUERY 78"),
+    ] {
+        let report = Report::KillStatement {
+            backend,
+            thread_id,
+            why,
+        };
+        control.reports().send(report).unwrap();
+        let killed = scripted.meets(is_kill).await;
+        assert_eq!(killed, Met::Statement(statement.into()));
+    }
+}
+
+#[tokio::test]
+async fn kills_reported_before_the_stop_are_done_before_the_end() {
+    let mut scripted = Scripted::start(Script::Welcome).await;
+    let (control, mut topology) = start(&monitored(scripted.address));
+    let backend = first(&mut topology, is_up).await.id;
+    for thread_id in [1, 2, 3] {
+        let why = KillReason::Stopping;
+        let report = Report::KillStatement {
+            backend,
+            thread_id,
+            why,
+        };
+        control.reports().send(report).unwrap();
+    }
+    tokio::task::spawn_blocking(|| control.stop())
+        .await
+        .unwrap();
+    for thread_id in [1, 2, 3] {
+        let killed = Met::Statement(format!("KILL {thread_id}"));
+        scripted.meets(|met| *met == killed).await;
+    }
+}
+
+#[tokio::test]
+async fn without_an_account_nothing_is_killed() {
+    let mut scripted = Scripted::start(Script::Welcome).await;
+    let (control, mut topology) = start(&watching(scripted.address));
+    let backend = first(&mut topology, is_up).await.id;
+    let report = Report::KillStatement {
+        backend,
+        thread_id: 77,
+        why: KillReason::ClientGone,
+    };
+    control.reports().send(report).unwrap();
+    tokio::task::spawn_blocking(|| control.stop())
+        .await
+        .unwrap();
+    while let Ok(met) = scripted.met.try_recv() {
+        assert!(!matches!(met, Met::Statement(_)), "{met:?}");
+    }
+}
+
+/// A resolver whose answers a test decides.
+#[derive(Default)]
+struct Names(Mutex<HashMap<String, Vec<SocketAddr>>>);
+
+impl Names {
+    fn set(&self, host: &str, addresses: &[SocketAddr]) {
+        let addresses = addresses.to_vec();
+        self.0.lock().unwrap().insert(host.to_owned(), addresses);
+    }
+}
+
+impl Resolver for Names {
+    fn resolve(&self, host: &str, _: u16) -> io::Result<Vec<SocketAddr>> {
+        let known = self.0.lock().unwrap().get(host).cloned();
+        known.ok_or_else(|| io::Error::other("no such name"))
+    }
+}
+
+fn by_name(config: &mut Config) -> Arc<Names> {
+    config.backends = vec![backend("db", named("db.example", 3306))];
+    config.health.resolve_interval = Duration::from_millis(2);
+    Arc::new(Names::default())
+}
+
+#[tokio::test]
+async fn a_name_is_resolved_before_the_first_snapshot_and_again_later() {
+    let (one, other) = (
+        Scripted::start(Script::Refuse).await,
+        Scripted::start(Script::Refuse).await,
+    );
+    let mut config = config([]);
+    let names = by_name(&mut config);
+    names.set("db.example", &[one.address, one.address]);
+    let control = Control::start_with(&config, Instant::now(), names.clone()).unwrap();
+    let mut topology = control.topology();
+    let endpoints = topology.borrow().backends[0].endpoints.clone();
+    assert_eq!(endpoints, [Endpoint::Tcp(one.address)], "each address once");
+
+    names.set("db.example", &[other.address]);
+    let moved = first(&mut topology, |b| {
+        b.endpoints == [Endpoint::Tcp(other.address)]
+    })
+    .await;
+    assert_eq!(moved.host.as_deref(), Some("db.example"));
+}
+
+#[tokio::test]
+async fn a_name_that_cannot_be_resolved_is_down_until_it_can() {
+    let scripted = Scripted::start(Script::Refuse).await;
+    let mut config = config([]);
+    let names = by_name(&mut config);
+    config.health.resolve_interval = Duration::ZERO;
+    let control = Control::start_with(&config, Instant::now(), names.clone()).unwrap();
+    let mut topology = control.topology();
+    let text = "cannot resolve db.example: no such name";
+    assert_eq!(cause(&mut topology).await, text);
+    names.set("db.example", &[scripted.address]);
+    let backend = first(&mut topology, is_up).await;
+    assert_eq!(backend.endpoints, [Endpoint::Tcp(scripted.address)]);
+}
+
+#[tokio::test]
+async fn a_reload_changes_all_backends_in_one_snapshot_and_keeps_what_stays() {
+    let (one, two) = (
+        Scripted::start(Script::Refuse).await,
+        Scripted::start(Script::Refuse).await,
+    );
+    let before = config([
+        backend("stays", at(one.address)),
+        backend("goes", at(two.address)),
+    ]);
+    let (control, mut topology) = start(&before);
+    let stays = first(&mut topology, is_up).await;
+    let _slot = stays.begin().unwrap();
+
+    let after = config([
+        backend("stays", at(one.address)),
+        backend("comes", at(two.address)),
+    ]);
+    control.reconfigure(Arc::new(after));
+    let names = |topology: &Topology| -> Vec<String> {
+        topology.backends.iter().map(|b| b.name.clone()).collect()
+    };
+    let waiting = topology.wait_for(|topology| names(topology) != ["stays", "goes"]);
+    let topology = tokio::time::timeout(PATIENCE, waiting).await.unwrap();
+    let topology = Arc::clone(&topology.unwrap());
+    assert_eq!(names(&topology), ["stays", "comes"]);
+    assert_eq!(topology.backends[0].id, stays.id);
+    assert_eq!(topology.backends[0].load.sessions(), 1);
+    assert!(is_up(&topology.backends[0]), "its health is known");
+}
