@@ -23,7 +23,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use config::{BackendAddress, BackendConfig, Config, ListenAddress, Role};
+use config::{BackendAddress, BackendConfig, Config, LimitsConfig, ListenAddress, Role};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 
@@ -33,7 +33,7 @@ use folder::Folder;
 use guide::{guide, say, show, tell};
 use replication::Cluster;
 use server::{Part, Program, Server};
-use watch::Interrupts;
+use watch::{Interrupts, Line};
 
 /// What the sandbox asks of the proxy.
 pub struct Assignment {
@@ -41,8 +41,8 @@ pub struct Assignment {
     pub config: Config,
     /// To be called once, when clients can connect.
     pub ready: Box<dyn FnOnce() + Send>,
-    /// Resolves when the sandbox is to end: the proxy drains and returns. SIGINT, SIGTERM and
-    /// SIGHUP come here; the proxy may listen for them as well.
+    /// Resolves when the sandbox is to end: the proxy drains and returns. Once it is ready, SIGINT
+    /// and SIGTERM are the proxy's own to hear; SIGHUP, and whatever came before, ends it this way.
     pub stop: oneshot::Receiver<()>,
 }
 
@@ -151,33 +151,45 @@ fn serve_before(
     listen: SocketAddr,
     serve: impl FnOnce(Assignment) -> ExitCode,
 ) -> ExitCode {
+    let (is_ready, ready) = oneshot::channel();
     let (stop, stopped) = oneshot::channel();
-    let (proxy_runs, over) = oneshot::channel();
+    let (proxy_runs, over) = oneshot::channel::<()>();
     let assignment = Assignment {
         config: proxy_config(&cluster, listen),
-        ready: Box::new(move || show(&page)),
+        ready: Box::new(move || {
+            show(&page);
+            let _ = is_ready.send(());
+        }),
         stop: stopped,
     };
+    let line = Line { ready, stop, over };
     std::thread::scope(|threads| {
-        threads.spawn(move || runtime.block_on(watch::watch(cluster, interrupts, stop, over)));
+        threads.spawn(move || runtime.block_on(watch::watch(cluster, interrupts, line)));
         let code = serve(assignment);
-        drop::<oneshot::Sender<()>>(proxy_runs);
+        drop(proxy_runs);
         code
     })
 }
 
-/// The proxy's configuration: the plain command's defaults, these backends, a quick end.
+/// The proxy's configuration: the plain command's defaults, these backends, a quick end, and no more
+/// sessions than a laptop's limit of open files allows without a warning.
 fn proxy_config(cluster: &Cluster, listen: SocketAddr) -> Config {
     Config {
         listen: vec![ListenAddress::Tcp(listen)],
         backends: cluster.servers.iter().map(backend).collect(),
         timeout_drain: TIMEOUT_DRAIN,
+        limits: LimitsConfig {
+            sessions_max: SESSIONS_MAX,
+            ..LimitsConfig::default()
+        },
         ..Config::default()
     }
 }
 
 /// At Ctrl-C nobody at a terminal waits longer for a running statement.
 const TIMEOUT_DRAIN: Duration = Duration::from_secs(2);
+/// Twice what each server of the sandbox takes.
+const SESSIONS_MAX: usize = 1_000;
 
 fn backend(server: &Server) -> BackendConfig {
     let address = BackendAddress::Tcp {

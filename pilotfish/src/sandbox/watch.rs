@@ -18,7 +18,11 @@ pub const AWAY: Duration = Duration::from_secs(10);
 
 /// The signals that end the sandbox: Ctrl-C, `kill`, and a terminal that is closed.
 #[derive(Debug)]
-pub struct Interrupts([Signal; 3]);
+pub struct Interrupts {
+    interrupt: Signal,
+    terminate: Signal,
+    hang_up: Signal,
+}
 
 impl Interrupts {
     /// From now on these signals are noticed here instead of ending the process.
@@ -26,46 +30,60 @@ impl Interrupts {
     /// # Errors
     /// When the system refuses.
     pub fn listen() -> io::Result<Self> {
-        Ok(Self([
-            signal(SignalKind::interrupt())?,
-            signal(SignalKind::terminate())?,
-            signal(SignalKind::hangup())?,
-        ]))
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hang_up: signal(SignalKind::hangup())?,
+        })
     }
 
     /// Waits for the next of them.
     pub async fn next(&mut self) {
-        let [interrupt, terminate, hangup] = &mut self.0;
         tokio::select! {
-            _ = interrupt.recv() => (),
-            _ = terminate.recv() => (),
-            _ = hangup.recv() => (),
+            _ = self.interrupt.recv() => (),
+            _ = self.terminate.recv() => (),
+            _ = self.hang_up.recv() => (),
         }
     }
 }
 
-/// Looks after `cluster` until `over` resolves or its sender is gone; a signal is passed on to the
-/// proxy through `stop`.
-pub async fn watch(
-    cluster: Cluster,
-    mut interrupts: Interrupts,
-    stop: oneshot::Sender<()>,
-    over: oneshot::Receiver<()>,
-) {
+/// What the sandbox and the proxy tell each other across threads.
+pub struct Line {
+    /// The proxy runs.
+    pub ready: oneshot::Receiver<()>,
+    /// The proxy is to end.
+    pub stop: oneshot::Sender<()>,
+    /// The proxy has ended: resolves, well or badly, when the other end is gone.
+    pub over: oneshot::Receiver<()>,
+}
+
+/// Looks after `cluster` until the proxy is over, and passes signals on to it.
+pub async fn watch(cluster: Cluster, interrupts: Interrupts, line: Line) {
     let mut revivals = JoinSet::new();
     for server in cluster.servers {
         revivals.spawn(revive(server));
     }
-    let pass_on = async {
-        interrupts.next().await;
-        // The proxy may have ended on its own just now; then nobody needs to hear it.
-        let _ = stop.send(());
-        std::future::pending::<()>().await;
-    };
+    let Line { ready, stop, over } = line;
     tokio::select! {
-        () = pass_on => (),
+        () = pass_on(interrupts, ready, stop) => (),
         _ = over => (),
     }
+}
+
+/// A proxy that runs hears SIGINT and SIGTERM itself, and takes a second one for impatience. What
+/// comes before, and SIGHUP, which it understands otherwise, is for the sandbox to pass on.
+async fn pass_on(
+    mut interrupts: Interrupts,
+    ready: oneshot::Receiver<()>,
+    stop: oneshot::Sender<()>,
+) {
+    tokio::select! {
+        () = interrupts.next() => (),
+        _ = ready => drop(interrupts.hang_up.recv().await),
+    }
+    // The proxy may have ended on its own just now; then nobody needs to hear it.
+    let _ = stop.send(());
+    std::future::pending().await
 }
 
 /// Starts `server` again whenever it ends.
