@@ -78,6 +78,13 @@ impl Compressed {
         self.inner
     }
 
+    /// Memory in its buffers.
+    #[cfg(test)]
+    pub(super) fn held_bytes(&self) -> usize {
+        let queues = self.arrived.bytes.capacity() + self.frames.bytes.capacity();
+        queues + self.gathered.capacity()
+    }
+
     /// What was gathered belongs to the command before.
     pub(super) fn begin_command(&mut self) {
         self.seal();
