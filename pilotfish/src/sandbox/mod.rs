@@ -23,7 +23,9 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use config::{BackendAddress, BackendConfig, Config, LimitsConfig, ListenAddress, Role};
+use config::{
+    BackendAddress, BackendConfig, Config, HealthConfig, LimitsConfig, ListenAddress, Role,
+};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 
@@ -171,8 +173,9 @@ fn serve_before(
     })
 }
 
-/// The proxy's configuration: the plain command's defaults, these backends, a quick end, and no more
-/// sessions than a laptop's limit of open files allows without a warning.
+/// The proxy's configuration: the plain command's defaults, these backends, a quick end, no more
+/// sessions than a laptop's limit of open files allows without a warning, and probes that soon see a
+/// server that is back.
 fn proxy_config(cluster: &Cluster, listen: SocketAddr) -> Config {
     Config {
         listen: vec![ListenAddress::Tcp(listen)],
@@ -182,6 +185,10 @@ fn proxy_config(cluster: &Cluster, listen: SocketAddr) -> Config {
             sessions_max: SESSIONS_MAX,
             ..LimitsConfig::default()
         },
+        health: HealthConfig {
+            probe_interval_max: PROBE_INTERVAL_MAX,
+            ..HealthConfig::default()
+        },
         ..Config::default()
     }
 }
@@ -190,6 +197,8 @@ fn proxy_config(cluster: &Cluster, listen: SocketAddr) -> Config {
 const TIMEOUT_DRAIN: Duration = Duration::from_secs(2);
 /// Twice what each server of the sandbox takes.
 const SESSIONS_MAX: usize = 1_000;
+/// Somebody watches.
+const PROBE_INTERVAL_MAX: Duration = Duration::from_secs(1);
 
 fn backend(server: &Server) -> BackendConfig {
     let address = BackendAddress::Tcp {
