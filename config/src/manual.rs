@@ -174,14 +174,14 @@ pub fn settings_page() -> String {
     section_page(
         &mut page,
         &BACKEND,
-        "`[[backend]]`",
+        "[[backend]]",
         &BackendConfig::default(),
     );
     for section in tables {
         section_page(
             &mut page,
             section,
-            &format!("`[{}]`", section.name),
+            &format!("[{}]", section.name),
             &Config::default(),
         );
     }
@@ -228,28 +228,35 @@ do about it, and ends with exit code 1 when there is one.
   for new sessions. The log names every setting that changed, and those that need a restart.
 ";
 
+/// A section of the page; `table` is how the file begins it.
 fn section_page<Owner>(page: &mut String, section: &Section<Owner>, table: &str, default: &Owner) {
-    let blank = if table.is_empty() { "" } else { " " };
+    let of_backend = table.starts_with("[[");
+    let heading = if table.is_empty() {
+        String::new()
+    } else {
+        format!(" `{table}`")
+    };
     let _ = write!(
         page,
-        "\n## {}{blank}{table}\n\n{}\n",
+        "\n## {}{heading}\n\n{}\n",
         section.title,
         section.about()
     );
     for setting in section.settings {
-        let name = setting.name;
-        let _ = write!(page, "\n### `{name}`\n\n{}\n\n", setting.about());
+        let prefix = if of_backend { "backend." } else { "" };
+        let _ = write!(
+            page,
+            "\n### `{prefix}{}`\n\n{}\n\n",
+            setting.name,
+            setting.about()
+        );
         if let Some(choices) = setting.kind.choices() {
             for choice in choices {
                 let _ = writeln!(page, "- `\"{}\"`: {}", choice.name, choice.about());
             }
             page.push('\n');
         }
-        let _ = writeln!(
-            page,
-            "{}",
-            facts(setting, table.starts_with("`[["), default).join(" · ")
-        );
+        let _ = writeln!(page, "{}", facts(setting, of_backend, default).join(" · "));
     }
 }
 
@@ -264,7 +271,7 @@ fn facts<Owner>(setting: &Setting<Owner>, of_backend: bool, default: &Owner) -> 
             shown => format!("Default `{shown}`"),
         },
     }];
-    facts.extend(setting.range().filter(|_| setting.kind.is_measured()));
+    facts.extend(setting.range().map(|range| format!("from {range}")));
     facts.extend(
         setting
             .traits

@@ -1,1 +1,78 @@
+//! What holds for every setting, and what each fault says, and where.
+#![allow(clippy::unwrap_used)]
 
+mod faults;
+mod legacy;
+mod reload;
+mod values;
+
+use std::path::{Path, PathBuf};
+
+use crate::{Config, Fault, Loaded, Override, Place};
+
+/// A folder with a configuration file in it.
+struct File {
+    folder: tempfile::TempDir,
+}
+
+impl File {
+    fn new(text: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("pilotfish.toml"), text).unwrap();
+        Self { folder }
+    }
+
+    /// Puts another file beside it.
+    fn with(self, name: &str, text: &str) -> Self {
+        std::fs::write(self.folder.path().join(name), text).unwrap();
+        self
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("pilotfish.toml")
+    }
+
+    fn load(&self) -> Result<Loaded, Vec<Fault>> {
+        Config::load(Some(&self.path()), &[])
+    }
+
+    /// Every fault as it is printed, without the folder.
+    fn faults(&self) -> Vec<String> {
+        let folder = format!("{}/", self.folder.path().display());
+        let faults = self.load().err().unwrap_or_default();
+        faults
+            .iter()
+            .map(|fault| fault.to_string().replace(&folder, ""))
+            .collect()
+    }
+}
+
+/// A file's text with a backend below it, so that it has no fault of that kind.
+fn with_backend(text: &str) -> String {
+    format!("{text}\n[[backend]]\naddress = \"db1\"\n")
+}
+
+fn load(text: &str) -> Config {
+    File::new(&with_backend(text)).load().unwrap().config
+}
+
+/// An option of the command line.
+fn option(setting: &'static str, words: &[&str]) -> Override {
+    Override {
+        setting,
+        name: format!("--{}", setting.replace(['.', '_'], "-")),
+        place: Place::COMMAND_LINE,
+        words: words.iter().map(|&word| word.to_owned()).collect(),
+    }
+}
+
+fn load_options(options: &[Override]) -> Result<Config, Vec<String>> {
+    let with_backend = [&[option("backend", &["db1"])], options].concat();
+    Config::load(None, &with_backend)
+        .map(|loaded| loaded.config)
+        .map_err(|faults| faults.iter().map(Fault::to_string).collect())
+}
+
+fn load_path(path: &Path) -> Config {
+    Config::load(Some(path), &[]).unwrap().config
+}

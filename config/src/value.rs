@@ -264,6 +264,7 @@ fn parse_size(text: &str) -> Option<i128> {
         "K" | "k" | "KiB" => 1 << 10,
         "M" | "m" | "MiB" => 1 << 20,
         "G" | "g" | "GiB" => 1 << 30,
+        "T" | "t" | "TiB" => 1 << 40,
         _ => return None,
     };
     let bytes = number * unit_bytes as f64;
@@ -288,7 +289,12 @@ fn plain_number(text: &str) -> Result<f64, std::num::ParseFloatError> {
 
 /// A duration in its largest unit without a remainder: `8h`, `90s`, `1500ms`, `0s`.
 pub(crate) fn spell_duration(duration: Duration) -> String {
-    const UNITS: [(&str, u128); 3] = [("h", 3_600_000), ("m", 60_000), ("s", 1000)];
+    const UNITS: [(&str, u128); 4] = [
+        ("d", 86_400_000),
+        ("h", 3_600_000),
+        ("m", 60_000),
+        ("s", 1000),
+    ];
     let milliseconds = duration.as_millis();
     if milliseconds == 0 {
         return "0s".to_owned();
@@ -304,7 +310,12 @@ pub(crate) fn spell_duration(duration: Duration) -> String {
 
 /// A size in its largest unit without a remainder: `1GiB`, `1500`.
 pub(crate) fn spell_size(bytes: u64) -> String {
-    const UNITS: [(&str, u64); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+    const UNITS: [(&str, u64); 4] = [
+        ("TiB", 1 << 40),
+        ("GiB", 1 << 30),
+        ("MiB", 1 << 20),
+        ("KiB", 1 << 10),
+    ];
     let unit = UNITS
         .iter()
         .find(|(_, unit)| bytes != 0 && bytes.is_multiple_of(*unit));

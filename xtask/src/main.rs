@@ -1,2 +1,47 @@
-//! Chores.
-fn main() {}
+//! The house's chores: pages made from the source, and rules that are tests.
+
+mod floors;
+mod settings;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+cargo run -p xtask -- floors              each crate knows only lower floors
+cargo run -p xtask -- settings            writes the manual's page of settings
+cargo run -p xtask -- settings --check    is that page what it would write?";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let done = match arguments[..] {
+        ["floors"] => floors::check(&root()),
+        ["settings"] => settings::write(&root()),
+        ["settings", "--check"] => settings::check(&root()),
+        _ => Err(vec![USAGE.to_owned()]),
+    };
+    match done {
+        Ok(text) => {
+            println!("{text}");
+            ExitCode::SUCCESS
+        }
+        Err(faults) => {
+            eprintln!("{}", faults.join("\n"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// How a chore ended: a sentence, or what is wrong, a line each.
+type Outcome = Result<String, Vec<String>>;
+
+/// The repository's folder.
+fn root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().unwrap_or(here).to_owned()
+}
+
+/// A file's text, or the line that says why there is none.
+fn read(path: &Path) -> Result<String, Vec<String>> {
+    std::fs::read_to_string(path).map_err(|error| vec![format!("{}: {error}", path.display())])
+}

@@ -1,2 +1,238 @@
 //! What the command line comes to.
 #![allow(clippy::unwrap_used)]
+
+use std::path::Path;
+
+use config::{LogLevel, Role};
+
+use super::*;
+
+fn parse(line: &str) -> Result<Command, clap::Error> {
+    let words = ["pilotfish"].into_iter().chain(line.split_whitespace());
+    Command::parse_from(words.map(OsString::from))
+}
+
+fn serve(line: &str) -> ServeArguments {
+    match parse(line).unwrap() {
+        Command::Serve(arguments) | Command::Check(arguments) => arguments,
+        Command::Sandbox(_) => unreachable!("no test asks for it here"),
+    }
+}
+
+fn load(line: &str) -> Config {
+    serve(line).load().unwrap().config
+}
+
+fn faults(line: &str) -> Vec<String> {
+    serve(line)
+        .load()
+        .unwrap_err()
+        .iter()
+        .map(ToString::to_string)
+        .collect()
+}
+
+#[test]
+fn the_command_is_told_apart() {
+    assert!(matches!(parse("--backend db1").unwrap(), Command::Serve(_)));
+    assert!(matches!(
+        parse("--check -c x.toml").unwrap(),
+        Command::Check(_)
+    ));
+    assert!(matches!(parse("sandbox").unwrap(), Command::Sandbox(_)));
+}
+
+#[test]
+fn one_backend_is_enough() {
+    let config = load("--backend 127.0.0.1:3306");
+    assert_eq!(config.backends[0].address.to_string(), "127.0.0.1:3306");
+    assert_eq!(config.listen[0].to_string(), "0.0.0.0:4040");
+    assert_eq!(
+        faults(""),
+        ["there is no backend; hint: give --backend HOST:PORT, or [[backend]] in the file",]
+    );
+}
+
+#[test]
+fn every_setting_is_an_option() {
+    for setting in settings() {
+        let arguments = serve(&format!("--{} value", setting.option()));
+        assert_eq!(arguments.options[0].words, ["value"], "{}", setting.name);
+        let translated = arguments.translate_options();
+        assert_eq!(translated.overrides[0].setting, setting.name);
+        assert_eq!(
+            translated.overrides[0].name,
+            format!("--{}", setting.option())
+        );
+    }
+}
+
+#[test]
+fn every_option_of_mysql_proxy_is_known() {
+    for legacy in mysql_proxy::OPTIONS {
+        let value = if legacy.takes_value { "=value" } else { "" };
+        let arguments = serve(&format!("--{}{value}", legacy.name));
+        assert_eq!(arguments.options.len(), 1, "{}", legacy.name);
+        let did = arguments.translate_options();
+        let told = [did.faults, did.warnings].concat();
+        let named = did
+            .overrides
+            .iter()
+            .all(|it| it.name == format!("--{}", legacy.name));
+        assert!(
+            named && did.overrides.len() + told.len() == 1,
+            "{}",
+            legacy.name
+        );
+    }
+}
+
+#[test]
+fn a_line_of_mysql_proxy_works_as_it_did() {
+    let config = load(
+        "-P :4000 -b db1:3306 -b db2,db3 -r db4 --log-level=critical --event-threads=2 \
+         --proxy-connect-timeout=0.5 --plugins=proxy --max-open-files=8192",
+    );
+    let backends: Vec<_> = config
+        .backends
+        .iter()
+        .map(|it| (it.name.as_str(), it.role))
+        .collect();
+    assert_eq!(
+        backends,
+        [
+            ("db1:3306", Role::Primary),
+            ("db2:3306", Role::Primary),
+            ("db3:3306", Role::Primary),
+            ("db4:3306", Role::Replica),
+        ]
+    );
+    assert_eq!(config.listen[0].to_string(), "0.0.0.0:4000");
+    assert_eq!(config.log.level, LogLevel::Error);
+    assert_eq!((config.workers, config.open_files_max), (2, Some(8192)));
+    assert_eq!(config.health.timeout_connect.as_millis(), 500);
+}
+
+#[test]
+fn both_names_of_a_list_add_up_and_the_last_of_a_value_wins() {
+    let config = load("--backend a -b b --proxy-connect-timeout 3 --health-timeout-connect 4s");
+    assert_eq!(config.backends.len(), 2);
+    assert_eq!(config.health.timeout_connect.as_secs(), 4);
+    let config = load("--backend a --health-timeout-connect 4s --proxy-connect-timeout 3");
+    assert_eq!(config.health.timeout_connect.as_secs(), 3);
+}
+
+#[test]
+fn refused_options_are_faults_beside_all_others() {
+    let found = faults("--daemon -s x.lua --admin-address :4041 --workers many --backend a");
+    let starts = [
+        "--daemon: ",
+        "--proxy-lua-script: ",
+        "--admin-address: ",
+        "--workers: ",
+    ];
+    for start in starts {
+        assert!(
+            found.iter().any(|fault| fault.starts_with(start)),
+            "{start}{found:?}"
+        );
+    }
+    assert_eq!(found.len(), starts.len());
+    let loaded = serve("--backend a --lua-path x").load().unwrap();
+    assert_eq!(loaded.warnings.len(), 1);
+}
+
+#[test]
+fn the_defaults_file_is_read_and_read_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mysql-proxy.cnf");
+    let line = format!("--defaults-file {} --workers 2", path.display());
+    let arguments = serve(&line);
+    for backend in ["db1", "db2"] {
+        let text = format!("[mysql-proxy]\nproxy-backend-addresses={backend}\nevent-threads=9\n");
+        std::fs::write(&path, text).unwrap();
+        let config = arguments.load().unwrap().config;
+        assert_eq!(config.backends[0].name, format!("{backend}:3306"));
+        assert_eq!(config.workers, 2);
+    }
+    assert!(parse("--defaults-file a --config b").is_err());
+}
+
+#[test]
+fn check_tells_every_fault_or_what_differs() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pilotfish.toml");
+    let check = |text: &str| {
+        std::fs::write(&path, text).unwrap();
+        let (report, code) = check::report(&serve(&format!("--check --config {}", path.display())));
+        (
+            report.replace(&path.display().to_string(), "pilotfish.toml"),
+            code,
+        )
+    };
+    let (report, code) = check("workers = -1\n[log]\nlevl = 1\n");
+    assert_eq!(code, 1);
+    assert_eq!(
+        report.lines().collect::<Vec<_>>(),
+        [
+            "pilotfish.toml:1:11: workers: must be from 1 to 1024, or 0 (one for each core), not -1",
+            "pilotfish.toml:3:1: log.levl: is no setting; hint: did you mean \"level\"?",
+        ]
+    );
+    let (report, code) =
+        check("[log]\nlevel = \"debug\"\nformat = \"text\"\n[[backend]]\naddress = \"db1\"\n");
+    assert_eq!(code, 0);
+    assert_eq!(
+        report,
+        "pilotfish.toml: no fault found\n\n# What differs from the defaults:\n\
+         [log]\nlevel = \"debug\"\n\n[[backend]]\naddress = \"db1:3306\"\n"
+    );
+}
+
+#[test]
+fn help_and_version_are_no_mistakes() {
+    for line in [
+        "-h",
+        "-?",
+        "--help",
+        "--help-all",
+        "-V",
+        "--version",
+        "sandbox --help",
+    ] {
+        let told = parse(line).unwrap_err();
+        assert_eq!(told.exit_code(), 0, "{line}");
+    }
+    let long = parse("--help").unwrap_err().to_string();
+    let short = parse("-h").unwrap_err().to_string();
+    assert!(long.contains("--limits-sessions-max N") && !short.contains("--limits-sessions-max"));
+    assert!(short.contains("--read-only-backend ADDRESS"));
+}
+
+#[test]
+fn mistakes_are_told_with_what_may_be_meant() {
+    let told = parse("--bakend db1").unwrap_err();
+    assert_eq!(told.exit_code(), 2);
+    assert!(told.to_string().contains("'--backend'"), "{told}");
+    assert_eq!(parse("db1").unwrap_err().exit_code(), 2);
+}
+
+#[test]
+fn the_sandbox_takes_its_own_arguments() {
+    let Command::Sandbox(sandbox) =
+        parse("sandbox --replicas 1 --listen :4000 --folder /f --server /s").unwrap()
+    else {
+        unreachable!("the first word says sandbox");
+    };
+    assert_eq!(sandbox.replicas, 1);
+    assert_eq!(sandbox.listen.unwrap().to_string(), "0.0.0.0:4000");
+    assert_eq!(sandbox.folder.as_deref(), Some(Path::new("/f")));
+    assert_eq!(sandbox.server.as_deref(), Some(Path::new("/s")));
+    for line in [
+        "sandbox --replicas 10",
+        "sandbox --listen /p.sock",
+        "sandbox --backend x",
+    ] {
+        assert!(parse(line).is_err(), "{line}");
+    }
+}

@@ -1,0 +1,253 @@
+//! MySQL Proxy's options and its defaults file.
+
+use std::path::Path;
+
+use crate::mysql_proxy::{Legacy, Meaning, OPTIONS, Translation, names_of, read_defaults_file};
+use crate::*;
+
+fn legacy(name: &str) -> &'static Legacy {
+    OPTIONS.iter().find(|option| option.name == name).unwrap()
+}
+
+fn translate(given: &[(&str, &str)]) -> Translation {
+    let mut translation = Translation::default();
+    for (name, word) in given {
+        let option = legacy(name);
+        let words = if option.takes_value {
+            vec![(*word).to_owned()]
+        } else {
+            vec![]
+        };
+        translation.add(option, format!("--{name}"), Place::COMMAND_LINE, words);
+    }
+    translation
+}
+
+fn load(given: &[(&str, &str)]) -> Config {
+    let translation = translate(given);
+    assert_eq!(translation.faults, []);
+    Config::load(None, &translation.overrides).unwrap().config
+}
+
+#[test]
+fn every_alias_sets_what_it_says() {
+    let config = load(&[
+        ("proxy-address", "1.2.3.4:4000"),
+        ("proxy-backend-addresses", "a:1,b:2"),
+        ("proxy-read-only-backend-addresses", "c"),
+        ("proxy-connect-timeout", "2.5"),
+        ("proxy-read-timeout", "28800"),
+        ("event-threads", "3"),
+        ("max-open-files", "4096"),
+        ("pid-file", "/p.pid"),
+        ("user", "mysql"),
+        ("log-level", "message"),
+        ("log-file", "/p.log"),
+    ]);
+    assert_eq!(config.listen, ["1.2.3.4:4000".parse().unwrap()]);
+    let names: Vec<_> = config
+        .backends
+        .iter()
+        .map(|it| (it.name.as_str(), it.role))
+        .collect();
+    assert_eq!(
+        names,
+        [
+            ("a:1", Role::Primary),
+            ("b:2", Role::Primary),
+            ("c:3306", Role::Replica)
+        ]
+    );
+    assert_eq!(config.health.timeout_connect.as_millis(), 2500);
+    assert_eq!(config.limits.timeout_idle.as_secs(), 28800);
+    assert_eq!(config.workers, 3);
+    assert_eq!(config.open_files_max, Some(4096));
+    assert_eq!(config.pid_file.as_deref(), Some(Path::new("/p.pid")));
+    assert_eq!(config.user.as_deref(), Some("mysql"));
+    assert_eq!(config.log.level, LogLevel::Info);
+    assert_eq!(config.log.file.as_deref(), Some(Path::new("/p.log")));
+}
+
+#[test]
+fn every_alias_names_a_setting() {
+    for option in OPTIONS {
+        if let Meaning::Setting(name) = option.meaning {
+            assert!(
+                setting(name).is_some() || [PRIMARIES, REPLICAS].contains(&name),
+                "{name}"
+            );
+        }
+    }
+    let names: Vec<_> = names_of("listen").map(|option| option.name).collect();
+    assert_eq!(names, ["proxy-address"]);
+}
+
+#[test]
+fn log_levels_of_mysql_proxy_are_read() {
+    for (level, ours) in [
+        ("error", LogLevel::Error),
+        ("critical", LogLevel::Error),
+        ("warning", LogLevel::Warning),
+        ("message", LogLevel::Info),
+        ("info", LogLevel::Info),
+        ("debug", LogLevel::Debug),
+    ] {
+        let config = load(&[("proxy-backend-addresses", "a"), ("log-level", level)]);
+        assert_eq!(config.log.level, ours, "{level}");
+    }
+}
+
+#[test]
+fn an_address_without_a_port_means_what_it_meant() {
+    for (address, listen) in [
+        ("1.2.3.4", "1.2.3.4:3306"),
+        ("[::1]", "[::1]:3306"),
+        (":4041", "0.0.0.0:4041"),
+        ("/p.sock", "unix:/p.sock"),
+    ] {
+        let config = load(&[("proxy-backend-addresses", "a"), ("proxy-address", address)]);
+        assert_eq!(config.listen[0].to_string(), listen);
+    }
+}
+
+#[test]
+fn no_option_is_ignored_in_silence() {
+    for option in OPTIONS {
+        let word = if option.name == "basedir" { "/" } else { "9" };
+        let did = translate(&[(option.name, word)]);
+        let refused = matches!(option.meaning, Meaning::Refused(_) | Meaning::Plugins);
+        assert_eq!(!did.faults.is_empty(), refused, "{}", option.name);
+        assert!(
+            refused || did.base_folder.is_some() || did.overrides.len() + did.warnings.len() == 1,
+            "{}",
+            option.name
+        );
+        for fault in did.faults.iter().chain(&did.warnings) {
+            assert!(
+                fault
+                    .to_string()
+                    .starts_with(&format!("--{}: ", option.name)),
+                "{fault}"
+            );
+        }
+    }
+}
+
+#[test]
+fn only_the_proxy_plugin_is_there() {
+    assert_eq!(translate(&[("plugins", "proxy")]).faults, []);
+    let faults = translate(&[("plugins", "proxy,admin"), ("plugins", "debug")]).faults;
+    let faults: Vec<_> = faults.iter().map(Fault::to_string).collect();
+    assert_eq!(faults.len(), 2);
+    assert!(faults[0].contains("no admin port") && faults[1].contains("no plugin \"debug\""));
+}
+
+#[test]
+fn relative_paths_start_from_the_base_folder() {
+    let mut given = translate(&[
+        ("log-file", "p.log"),
+        ("pid-file", "/p.pid"),
+        ("basedir", "/srv"),
+        ("user", "u"),
+    ]);
+    given.resolve_paths();
+    let words: Vec<_> = given
+        .overrides
+        .iter()
+        .map(|it| it.words[0].as_str())
+        .collect();
+    assert_eq!(words, ["/srv/p.log", "/p.pid", "u"]);
+    assert_eq!(translate(&[("basedir", "srv")]).faults.len(), 1);
+}
+
+fn read(text: &str) -> Translation {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mysql-proxy.cnf");
+    std::fs::write(&path, text).unwrap();
+    let strip = |mut faults: Vec<Fault>| {
+        for fault in &mut faults {
+            fault.place.file = Some("mysql-proxy.cnf".into());
+        }
+        faults
+    };
+    let read = read_defaults_file(&path);
+    Translation {
+        warnings: strip(read.warnings),
+        faults: strip(read.faults),
+        ..read
+    }
+}
+
+fn shown(faults: &[Fault]) -> Vec<String> {
+    faults.iter().map(Fault::to_string).collect()
+}
+
+#[test]
+fn a_defaults_file_is_read() {
+    let read = read(
+        "# comment\n[mysqld]\nport = 3306\nnonsense\n\n[mysql-proxy]\n\
+         proxy-backend-addresses = 10.0.0.1:3306, 10.0.0.2\n\
+         proxy_address=:4000\n  log-level = debug\ndaemon = false\nproxy-skip-profiling = true\n\
+         pid-file = /my\\sproxy.pid\n",
+    );
+    assert_eq!(read.faults, []);
+    assert_eq!(
+        shown(&read.warnings),
+        ["mysql-proxy.cnf:11:1: proxy-skip-profiling: there is no profiling to skip",]
+    );
+    let config = Config::load(None, &read.overrides).unwrap().config;
+    assert_eq!(config.backends.len(), 2);
+    assert_eq!(config.listen, [":4000".parse().unwrap()]);
+    assert_eq!(config.log.level, LogLevel::Debug);
+    assert_eq!(config.pid_file.as_deref(), Some(Path::new("/my proxy.pid")));
+}
+
+#[test]
+fn faults_of_a_defaults_file_have_their_lines() {
+    let found = read(
+        "[mysql-proxy]\nproxy-adress = :1\nkeepalive = true\ndaemon = maybe\nnonsense\n\
+         admin-address = :4041\nevent-threads = many\nproxy-backend-addresses = a\n",
+    );
+    assert_eq!(
+        shown(&found.warnings),
+        [
+            "mysql-proxy.cnf:2:1: proxy-adress: is no option, and left out; hint: did you mean \"proxy-address\"?",
+        ]
+    );
+    let faults = shown(&found.faults);
+    let starts = [
+        "mysql-proxy.cnf:3:1: keepalive: a supervisor",
+        "mysql-proxy.cnf:4:1: daemon: must be true or false",
+        "mysql-proxy.cnf:5:1: is neither",
+        "mysql-proxy.cnf:6:1: admin-address: this version has no admin port",
+    ];
+    assert_eq!(faults.len(), starts.len());
+    for (fault, start) in faults.iter().zip(starts) {
+        assert!(fault.starts_with(start), "{fault}");
+    }
+    let faults = Config::load(None, &found.overrides).unwrap_err();
+    assert_eq!(faults[0].setting.as_deref(), Some("event-threads"));
+    assert_eq!(faults[0].place.position, Some((7, 1)));
+    assert_eq!(shown(&read("x = 1\n").faults).len(), 1);
+    assert_eq!(
+        shown(&read("[other]\n").warnings),
+        ["mysql-proxy.cnf: has no group [mysql-proxy]"]
+    );
+    assert_eq!(read_defaults_file(Path::new("/none.cnf")).faults.len(), 1);
+}
+
+#[test]
+fn the_command_line_wins_over_the_defaults_file() {
+    let file =
+        read("[mysql-proxy]\nlog-level = debug\nproxy-backend-addresses = a\nbasedir = /one\n");
+    let both = file.then(translate(&[
+        ("log-level", "error"),
+        ("proxy-backend-addresses", "b"),
+        ("basedir", "/two"),
+    ]));
+    let config = Config::load(None, &both.overrides).unwrap().config;
+    assert_eq!(config.log.level, LogLevel::Error);
+    assert_eq!(config.backends.len(), 1);
+    assert_eq!(config.backends[0].name, "b:3306");
+    assert_eq!(both.base_folder.as_deref(), Some(Path::new("/two")));
+}

@@ -1,0 +1,194 @@
+//! The floors of the house: a crate depends on crates of strictly lower floors only.
+
+use std::path::Path;
+
+use toml::{Table, Value};
+
+use crate::{Outcome, read};
+
+/// Which floor each crate is on, by its folder.
+const FLOORS: &[(&str, Floor)] = &[
+    ("wire", Floor::At(0)),
+    ("config", Floor::At(0)),
+    ("session", Floor::At(1)),
+    ("route", Floor::At(1)),
+    ("net", Floor::At(2)),
+    ("proxy", Floor::At(3)),
+    ("control", Floor::At(3)),
+    ("pilotfish", Floor::At(5)),
+    ("e2e", Floor::Outside),
+    ("bench", Floor::Outside),
+    ("fuzz", Floor::Outside),
+    ("xtask", Floor::Outside),
+];
+
+/// Where a crate stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Floor {
+    /// Inside, on this floor.
+    At(u8),
+    /// Outside: may know every crate inside, and none knows it.
+    Outside,
+}
+
+impl Floor {
+    fn of(folder: &str) -> Option<Self> {
+        FLOORS
+            .iter()
+            .find(|(name, _)| *name == folder)
+            .map(|(_, floor)| *floor)
+    }
+
+    fn may_know(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::At(own), Self::At(other)) => other < own,
+            (Self::Outside, Self::At(_)) => true,
+            (_, Self::Outside) => false,
+        }
+    }
+}
+
+/// Whether every crate of the workspace knows only lower floors.
+pub fn check(root: &Path) -> Outcome {
+    let workspace = read_toml(&root.join("Cargo.toml"))?;
+    let mut folders = members(&workspace);
+    if root.join("fuzz/Cargo.toml").exists() {
+        folders.push("fuzz".to_owned());
+    }
+    let mut faults = Vec::new();
+    for folder in &folders {
+        let manifest = read_toml(&root.join(folder).join("Cargo.toml"))?;
+        faults.extend(faults_of(folder, &manifest));
+    }
+    if faults.is_empty() {
+        Ok(format!(
+            "floors: {} crates, each knows only lower ones",
+            folders.len()
+        ))
+    } else {
+        Err(faults)
+    }
+}
+
+fn read_toml(path: &Path) -> Result<Table, Vec<String>> {
+    read(path)?
+        .parse()
+        .map_err(|error| vec![format!("{}: {error}", path.display())])
+}
+
+fn members(workspace: &Table) -> Vec<String> {
+    let members = workspace.get("workspace").and_then(|it| it.get("members"));
+    let members = members.and_then(Value::as_array).into_iter().flatten();
+    members
+        .filter_map(Value::as_str)
+        .map(str::to_owned)
+        .collect()
+}
+
+/// What is wrong with one crate, a line each.
+fn faults_of(folder: &str, manifest: &Table) -> Vec<String> {
+    let Some(own) = Floor::of(folder) else {
+        return vec![format!(
+            "{folder}: has no floor; name it in xtask/src/floors.rs"
+        )];
+    };
+    let mut faults = Vec::new();
+    for known in crates_known(manifest) {
+        match Floor::of(&known) {
+            Some(floor) if !own.may_know(floor) => {
+                faults.push(format!(
+                    "{folder} ({own:?}) must not depend on {known} ({floor:?})"
+                ));
+            }
+            _ => {}
+        }
+    }
+    faults
+}
+
+/// The folders of the crates of ours that a manifest depends on, in whatever way.
+fn crates_known(manifest: &Table) -> Vec<String> {
+    let targets = manifest
+        .get("target")
+        .and_then(Value::as_table)
+        .into_iter()
+        .flatten();
+    let targets = targets.filter_map(|(_, target)| target.as_table());
+    let tables = [manifest].into_iter().chain(targets);
+    let kinds = ["dependencies", "dev-dependencies", "build-dependencies"];
+    let dependencies = tables.flat_map(|table| kinds.map(|kind| table.get(kind)));
+    let dependencies = dependencies.flatten().filter_map(Value::as_table).flatten();
+    dependencies
+        .map(|(key, value)| value.get("package").and_then(Value::as_str).unwrap_or(key))
+        .map(|name| name.strip_prefix("pilotfish-").unwrap_or(name).to_owned())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    fn faults(folder: &str, manifest: &str) -> Vec<String> {
+        faults_of(folder, &manifest.parse().unwrap())
+    }
+
+    #[test]
+    fn the_house_stands() {
+        assert_eq!(check(&crate::root()).err(), None);
+    }
+
+    #[test]
+    fn a_dependency_upwards_is_found() {
+        let found = faults(
+            "wire",
+            "[dependencies]\nproxy.workspace = true\nbytes = \"1\"\n",
+        );
+        assert_eq!(found, ["wire (At(0)) must not depend on proxy (At(3))"]);
+    }
+
+    #[test]
+    fn a_dependency_on_the_same_floor_is_found() {
+        let found = faults("proxy", "[dependencies]\ncontrol.workspace = true\n");
+        assert_eq!(found, ["proxy (At(3)) must not depend on control (At(3))"]);
+    }
+
+    #[test]
+    fn no_disguise_helps() {
+        for manifest in [
+            "[dev-dependencies]\nnet.workspace = true",
+            "[build-dependencies]\nnet = { path = \"../net\" }",
+            "[dependencies]\nother = { path = \"../net\", package = \"pilotfish-net\" }",
+            "[dependencies]\npilotfish-net = { path = \"../net\" }",
+            "[target.'cfg(unix)'.dependencies]\nnet.workspace = true",
+        ] {
+            assert_eq!(faults("route", manifest).len(), 1, "{manifest}");
+        }
+    }
+
+    #[test]
+    fn those_outside_know_all_inside_and_nobody_knows_them() {
+        assert_eq!(
+            faults("e2e", "[dependencies]\npilotfish-proxy = \"0\""),
+            [""; 0]
+        );
+        assert_eq!(
+            faults("bench", "[dependencies]\ne2e.workspace = true").len(),
+            1
+        );
+        assert_eq!(
+            faults(
+                "pilotfish",
+                "[dependencies]\nxtask = { path = \"../xtask\" }"
+            )
+            .len(),
+            1
+        );
+    }
+
+    #[test]
+    fn a_crate_without_a_floor_is_found() {
+        assert_eq!(faults("attic", "").len(), 1);
+    }
+}
