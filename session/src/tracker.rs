@@ -548,3 +548,6 @@ impl Tracker {
         emit(Event::Lost(reason));
     }
 }
+
+#[cfg(test)]
+mod tests;
