@@ -1,6 +1,7 @@
 //! From a file and the options of the command line to a [`Config`], or to every fault in them.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::path::Path;
 
 use toml::Spanned;
@@ -18,7 +19,7 @@ pub const REPLICAS: &str = "read_only_backend";
 
 /// A setting given outside the file. It wins over the file, and over an earlier one of its kind.
 /// Either list of backends replaces all that the file has.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Override {
     /// Dotted name of the setting, or [`PRIMARIES`] or [`REPLICAS`].
     pub setting: &'static str,
@@ -28,6 +29,13 @@ pub struct Override {
     pub place: Place,
     /// What was given; several words make a list, of which a setting that is none takes the last.
     pub words: Vec<String>,
+}
+
+/// The words stay out of it; one may be a password.
+impl fmt::Debug for Override {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} …", self.name)
+    }
 }
 
 /// A configuration without a fault.

@@ -5,6 +5,7 @@
 mod check;
 
 use std::ffi::OsString;
+use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -59,15 +60,22 @@ pub struct SandboxArguments {
 }
 
 /// An option that was given, with its place among the arguments.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 struct Given {
     index: usize,
     option: Known,
     words: Vec<String>,
 }
 
+/// The words stay out of it; one may be a password.
+impl fmt::Debug for Given {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "--{} …", self.option.name())
+    }
+}
+
 /// An option that can be given.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 enum Known {
     /// A setting or a list of backends, under our name for it.
     Ours(&'static str),
