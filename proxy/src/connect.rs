@@ -58,7 +58,10 @@ pub(crate) async fn connect(
             Ok(greeted) => return Ok(greeted),
             Err(none) => none,
         };
-        let deadline = began + patience(&none, config);
+        let patience = patience(&none, config);
+        if patience.is_zero() {
+            return Err(attempts.failure(&none));
+        }
         // Places become free when sessions leave; backends return with a new snapshot.
         let news = async {
             tokio::select! {
@@ -66,8 +69,8 @@ pub(crate) async fn connect(
                 () = worker.shared.left.notified() => true,
             }
         };
-        if !timeout_at(deadline, news).await.unwrap_or(false) {
-            return Err(attempts.failure(&none, &topology));
+        if !timeout_at(began + patience, news).await.unwrap_or(false) {
+            return Err(attempts.failure(&none));
         }
         attempts.tried.clear();
     }
@@ -149,26 +152,15 @@ impl Attempts {
         self.causes.push(format!("{}: {cause}", backend.name));
     }
 
-    fn failure(self, none: &NoBackend, topology: &Topology) -> Failure {
-        if let Some(err) = self.err {
-            return Failure::relaying(Kind::NoBackend, self.causes.join("; "), err);
-        }
-        match none {
-            NoBackend::AllFull => Failure::new(
-                Kind::BackendsFull,
-                "Too many connections: every backend carries as many sessions as it may",
-            ),
-            _ if self.causes.is_empty() => Failure::new(
+    fn failure(self, none: &NoBackend) -> Failure {
+        let causes = self.causes.join("; ");
+        match (self.err, none) {
+            (Some(err), _) => Failure::relaying(Kind::NoBackend, causes, err),
+            (None, NoBackend::AllFull) => Failure::new(Kind::BackendsFull, none.to_string()),
+            (None, _) if causes.is_empty() => Failure::new(Kind::NoBackend, none.to_string()),
+            (None, _) => Failure::new(
                 Kind::NoBackend,
-                format!("Can't connect to MySQL server: {none}"),
-            ),
-            _ => Failure::new(
-                Kind::NoBackend,
-                format!(
-                    "Can't connect to MySQL server: no backend of {} answered; tried {}",
-                    topology.backends.len(),
-                    self.causes.join("; ")
-                ),
+                format!("Can't connect to MySQL server: tried {causes}"),
             ),
         }
     }

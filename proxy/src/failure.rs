@@ -99,7 +99,7 @@ impl Kind {
             Self::ProxyHeader => row(Client, None, Level::WARN, "proxy_header"),
             Self::SessionsMax => row(Proxy, Some(Code::CON_COUNT), Level::WARN, "sessions_max"),
             Self::BackendsFull => row(Proxy, Some(Code::CON_COUNT), Level::WARN, "backends_full"),
-            Self::NoBackend => row(Backend, Some(Code::CONN_HOST), Level::ERROR, "no_backend"),
+            Self::NoBackend => row(Backend, Some(Code::NO_BACKEND), Level::ERROR, "no_backend"),
             Self::LoginAbandoned => row(Client, None, Level::INFO, "login_abandoned"),
             Self::LoginMalformed => row(
                 Client,
@@ -120,10 +120,10 @@ impl Kind {
                 "tls_required",
             ),
             Self::ClientTls => row(Client, None, Level::INFO, "client_tls"),
-            Self::BackendTls => row(Backend, Some(Code::CONN_HOST), Level::ERROR, "backend_tls"),
+            Self::BackendTls => row(Backend, Some(Code::NO_BACKEND), Level::ERROR, "backend_tls"),
             Self::BackendLogin => row(
                 Backend,
-                Some(Code::CONN_HOST),
+                Some(Code::NO_BACKEND),
                 Level::ERROR,
                 "backend_login",
             ),
@@ -145,13 +145,13 @@ impl Kind {
             Self::ClientLost => row(Client, None, Level::INFO, "client_lost"),
             Self::BackendProtocol => row(
                 Backend,
-                Some(Code::SERVER_LOST),
+                Some(Code::BACKEND_LOST),
                 Level::ERROR,
                 "backend_protocol",
             ),
             Self::BackendLost => row(
                 Backend,
-                Some(Code::SERVER_LOST),
+                Some(Code::BACKEND_LOST),
                 Level::WARN,
                 "backend_lost",
             ),

@@ -79,10 +79,11 @@ impl ErrorCode {
     pub const READ_INTERRUPTED: Self = Self::new(1159, *b"08S01");
     /// ER_MALFORMED_PACKET.
     pub const MALFORMED_PACKET: Self = Self::new(1835, *b"HY000");
-    /// CR_CONN_HOST_ERROR.
-    pub const CONN_HOST: Self = Self::new(2003, *b"HY000");
-    /// CR_SERVER_LOST.
-    pub const SERVER_LOST: Self = Self::new(2013, *b"08S01");
+    /// ER_CONNECT_TO_FOREIGN_DATA_SOURCE. It stands for CR_CONN_HOST_ERROR (2003), whose number
+    /// libmariadb does not accept from the wire: to it, 2000 to 2999 in an ERR packet are malformed.
+    pub const NO_BACKEND: Self = Self::new(1429, *b"08001");
+    /// ER_NET_READ_ERROR. It stands for CR_SERVER_LOST (2013), for the same reason.
+    pub const BACKEND_LOST: Self = Self::new(1158, *b"08S01");
     /// ER_CLIENT_INTERACTION_TIMEOUT.
     pub const INTERACTION_TIMEOUT: Self = Self::new(4031, *b"HY000");
     /// ER_SECURE_TRANSPORT_REQUIRED.
