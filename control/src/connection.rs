@@ -19,12 +19,23 @@ const PAYLOAD_BYTES_MAX: usize = 16 * 1024;
 trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
 
+/// What a connection runs over, which decides how a password may pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Channel {
+    /// Anybody may listen.
+    Plain,
+    /// A Unix socket: not encrypted, but this machine's own.
+    Unix,
+    /// Encrypted.
+    Tls,
+}
+
 /// A connection to a backend.
 pub(crate) struct Connection {
     stream: Box<dyn Stream>,
     /// The sequence id of the next packet.
     sequence: u8,
-    is_secure: bool,
+    channel: Channel,
 }
 
 impl Connection {
@@ -47,13 +58,16 @@ impl Connection {
         Ok(Connection {
             stream: Box::new(socket),
             sequence: 0,
-            is_secure: matches!(endpoint, Endpoint::Unix(_)),
+            channel: match endpoint {
+                Endpoint::Tcp(_) => Channel::Plain,
+                Endpoint::Unix(_) => Channel::Unix,
+            },
         })
     }
 
-    /// May a password pass in clear? Over TLS and Unix sockets it may.
-    pub(crate) fn is_secure(&self) -> bool {
-        self.is_secure
+    /// What it runs over.
+    pub(crate) fn channel(&self) -> Channel {
+        self.channel
     }
 
     /// Goes on over TLS, with a backend that calls itself `host`.
@@ -69,7 +83,7 @@ impl Connection {
         Ok(Connection {
             stream: Box::new(stream),
             sequence: self.sequence,
-            is_secure: true,
+            channel: Channel::Tls,
         })
     }
 

@@ -186,12 +186,12 @@ impl Access {
         head: HandshakeHead,
     ) -> Result<Entry, Failure> {
         let (user, password) = self.credentials();
-        let is_secure = connection.is_secure();
+        let channel = connection.channel();
         let mut challenge = Challenge {
             plugin: greeting.plugin.clone(),
             scramble: greeting.scramble.clone(),
         };
-        let answer = challenge.answer(password, is_secure);
+        let answer = challenge.answer(password, channel);
         let response = handshake_response(head, user, &challenge.plugin, &answer);
         connection.write(&response).await?;
         for _ in 0..LOGIN_PACKETS_MAX {
@@ -200,14 +200,11 @@ impl Access {
                 AuthPacket::Ok => return Ok(Entry::In(connection)),
                 AuthPacket::Err => return refusal(&payload, &challenge),
                 AuthPacket::Switch { plugin, data } | AuthPacket::NextFactor { plugin, data } => {
-                    challenge = Challenge {
-                        plugin: plugin.to_vec(),
-                        scramble: data.strip_suffix(&[0]).unwrap_or(data).to_vec(),
-                    };
-                    Some(challenge.answer(password, is_secure))
+                    challenge = Challenge::switched(plugin, data);
+                    Some(challenge.answer(password, channel))
                 }
-                AuthPacket::MoreData(data) => challenge.answer_to(data, password, is_secure),
-                AuthPacket::Other => challenge.answer_to(&payload, password, is_secure),
+                AuthPacket::MoreData(data) => challenge.answer_to(data, password, channel),
+                AuthPacket::Other => challenge.answer_to(&payload, password, channel),
             };
             if let Some(answer) = answer {
                 connection.write(&answer).await?;

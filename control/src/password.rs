@@ -7,6 +7,9 @@ use mysql_common::scramble::{
 use rustls_pki_types::SubjectPublicKeyInfoDer;
 use rustls_pki_types::pem::PemObject;
 use wire::auth::{CACHING_SHA2_PASSWORD, MYSQL_NATIVE_PASSWORD, SHA256_PASSWORD};
+use wire::greeting::SCRAMBLE_BYTES;
+
+use crate::connection::Channel;
 
 /// caching_sha2_password, server: the scramble was right and known.
 const FAST_AUTHENTICATION_DONE: u8 = 0x03;
@@ -35,15 +38,29 @@ pub(crate) struct Challenge {
 }
 
 impl Challenge {
-    /// The plugin's first answer. `is_secure`: a password may pass in clear.
-    pub(crate) fn answer(&self, password: &[u8], is_secure: bool) -> Vec<u8> {
+    /// The challenge of an auth switch. The plugins of MySQL end their scramble with a NUL; those
+    /// of MariaDB send 32 bytes, of which the last may be zero as any other.
+    pub(crate) fn switched(plugin: &[u8], data: &[u8]) -> Challenge {
+        let scramble = match data {
+            [scramble @ .., 0] if scramble.len() == SCRAMBLE_BYTES => scramble,
+            data => data,
+        };
+        Challenge {
+            plugin: plugin.to_vec(),
+            scramble: scramble.to_vec(),
+        }
+    }
+
+    /// The plugin's first answer.
+    pub(crate) fn answer(&self, password: &[u8], channel: Channel) -> Vec<u8> {
         match &*self.plugin {
             MYSQL_NATIVE_PASSWORD => bytes_of(scramble_native(&self.scramble, password)),
             CACHING_SHA2_PASSWORD | SHA256_PASSWORD if password.is_empty() => vec![0],
             CACHING_SHA2_PASSWORD => bytes_of(scramble_sha256(&self.scramble, password)),
-            SHA256_PASSWORD if is_secure => in_clear(password),
+            // Unlike caching_sha2_password it trusts no Unix socket (`my_vio_is_encrypted`).
+            SHA256_PASSWORD if channel == Channel::Tls => in_clear(password),
             SHA256_PASSWORD => vec![REQUEST_KEY_SHA256],
-            b"mysql_clear_password" if is_secure => in_clear(password),
+            b"mysql_clear_password" if channel != Channel::Plain => in_clear(password),
             b"client_ed25519" => create_response_for_ed25519(password, &self.scramble).to_vec(),
             _ => Vec::new(),
         }
@@ -54,11 +71,13 @@ impl Challenge {
         &self,
         data: &[u8],
         password: &[u8],
-        is_secure: bool,
+        channel: Channel,
     ) -> Option<Vec<u8>> {
         match (&*self.plugin, data) {
             (CACHING_SHA2_PASSWORD, [FAST_AUTHENTICATION_DONE]) => None,
-            (CACHING_SHA2_PASSWORD, [FULL_AUTHENTICATION]) if is_secure => Some(in_clear(password)),
+            (CACHING_SHA2_PASSWORD, [FULL_AUTHENTICATION]) if channel != Channel::Plain => {
+                Some(in_clear(password))
+            }
             (CACHING_SHA2_PASSWORD, [FULL_AUTHENTICATION]) => Some(vec![REQUEST_KEY_CACHING_SHA2]),
             (CACHING_SHA2_PASSWORD | SHA256_PASSWORD, key) => {
                 Some(encrypted(password, &self.scramble, key).unwrap_or_default())
@@ -127,9 +146,9 @@ mod tests {
             b"dialog",
         ] {
             let challenge = challenge(plugin);
-            assert!(!shows(&challenge.answer(secret, false)));
+            assert!(!shows(&challenge.answer(secret, Channel::Plain)));
             for data in [b"\x04".as_slice(), b"P\0salt", b"not a key", b"Password: "] {
-                let answer = challenge.answer_to(data, secret, false);
+                let answer = challenge.answer_to(data, secret, Channel::Plain);
                 assert!(!shows(&answer.unwrap_or_default()));
             }
         }
@@ -138,10 +157,27 @@ mod tests {
     #[test]
     fn full_authentication_sends_the_password_when_nobody_can_listen() {
         let challenge = challenge(b"caching_sha2_password");
-        let answer = challenge.answer_to(&[FULL_AUTHENTICATION], b"secret", true);
+        let answer = challenge.answer_to(&[FULL_AUTHENTICATION], b"secret", Channel::Unix);
         assert_eq!(answer.unwrap(), b"secret\0");
-        let answer = challenge.answer_to(&[FULL_AUTHENTICATION], b"secret", false);
+        let answer = challenge.answer_to(&[FULL_AUTHENTICATION], b"secret", Channel::Plain);
         assert_eq!(answer.unwrap(), [REQUEST_KEY_CACHING_SHA2]);
+    }
+
+    #[test]
+    fn sha256_password_sends_the_password_over_tls_only() {
+        let challenge = challenge(b"sha256_password");
+        assert_eq!(challenge.answer(b"secret", Channel::Tls), b"secret\0");
+        for channel in [Channel::Plain, Channel::Unix] {
+            assert_eq!(challenge.answer(b"secret", channel), [REQUEST_KEY_SHA256]);
+        }
+    }
+
+    #[test]
+    fn a_scramble_loses_its_closing_nul_but_not_a_last_byte_that_is_zero() {
+        let scramble =
+            Challenge::switched(b"mysql_native_password", b"abcdefghijklmnopqrst\0").scramble;
+        assert_eq!(scramble, b"abcdefghijklmnopqrst");
+        assert_eq!(Challenge::switched(b"parsec", &[0; 32]).scramble, [0; 32]);
     }
 
     #[test]
@@ -152,7 +188,7 @@ mod tests {
             (b"parsec", b"P\xffsalt"),
             (b"parsec", b""),
         ] {
-            let answer = challenge(plugin).answer_to(data, b"secret", false);
+            let answer = challenge(plugin).answer_to(data, b"secret", Channel::Plain);
             assert_eq!(answer.unwrap(), b"");
         }
     }
