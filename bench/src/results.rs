@@ -107,12 +107,31 @@ impl Cpu {
 }
 
 /// Quotients of a contestant's figures and a reference's.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ratios {
-    pub per_second: f64,
-    pub p50: f64,
-    pub p99: f64,
-    pub proxy_cpu: Option<f64>,
+    pub per_second: Ratio,
+    pub p50: Ratio,
+    pub p99: Ratio,
+    pub proxy_cpu: Option<Ratio>,
+}
+
+/// A quotient over the rounds: what it was in the middle, and between which bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Ratio {
+    pub median: f64,
+    pub min: f64,
+    pub max: f64,
+}
+
+impl Ratio {
+    /// None of no rounds.
+    fn over(rounds: &[f64]) -> Option<Self> {
+        Some(Self {
+            median: median(rounds.iter().copied())?,
+            min: rounds.iter().copied().reduce(f64::min)?,
+            max: rounds.iter().copied().reduce(f64::max)?,
+        })
+    }
 }
 
 /// Sessions that do nothing.
@@ -231,11 +250,10 @@ impl Summary {
             .filter(|(own, other)| own.exchanges > 0 && other.exchanges > 0)
             .collect();
         let quotient = |figure: &dyn Fn(&Findings) -> Option<f64>| {
-            median(
-                pairs
-                    .iter()
-                    .filter_map(|(own, other)| Some(figure(own)? / figure(other)?)),
-            )
+            let quotients = pairs
+                .iter()
+                .map(|(own, other)| Some(figure(own)? / figure(other)?));
+            Ratio::over(&quotients.flatten().collect::<Vec<_>>())
         };
         if reference == DIRECT {
             let added =
@@ -350,7 +368,14 @@ mod tests {
         ];
         let comparisons = summarise(&all);
         let ours = &comparisons[0].contestants["ours"];
-        assert_eq!(ours.against[DIRECT].per_second, 0.9);
+        assert_eq!(
+            ours.against[DIRECT].per_second,
+            Ratio {
+                median: 0.9,
+                min: 0.9,
+                max: 0.9
+            }
+        );
         assert_eq!(ours.p50_added_us, Some(3.0));
         assert_eq!(ours.proxy_cpu_us.map(Cpu::sum), Some(6.0));
         assert_eq!(ours.against[DIRECT].proxy_cpu, None);

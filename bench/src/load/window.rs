@@ -19,8 +19,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Between attempts of a session whose connection broke.
 const PAUSE_BROKEN: Duration = Duration::from_millis(10);
 
-/// After so many failures no more idle sessions are tried.
+/// After so many failures no more idle sessions are tried, nor after so many that got no reply.
 const FAILURES_MAX: u64 = 20;
+const UNANSWERED_MAX: u64 = 2;
 
 /// How long idle sessions are left alone before memory is read.
 const SETTLE: Duration = Duration::from_secs(1);
@@ -163,7 +164,8 @@ async fn open_all<'a>(run: &'a Run, shared: &Shared) -> Vec<Worker<'a>> {
             Ok(Err(failure)) => shared.note(&failure),
             Err(_) => shared.errors.borrow_mut().give_up(1),
         }
-        if shared.errors.borrow().count() > FAILURES_MAX {
+        let errors = shared.errors.borrow();
+        if errors.count() > FAILURES_MAX || errors.unanswered > UNANSWERED_MAX {
             break;
         }
     }

@@ -51,7 +51,7 @@ fn cpu_per_query(results: &Results) -> Goal {
     Goal::of(
         text,
         ours_and_haproxys(results, Kind::Minimal, "point", 64).and_then(|(ours, theirs)| {
-            let ratio = ours.against.get(HAPROXY)?.proxy_cpu?;
+            let ratio = ours.against.get(HAPROXY)?.proxy_cpu?.median;
             let (ours, theirs) = (ours.proxy_cpu_us?.sum(), theirs.proxy_cpu_us?.sum());
             Some((
                 ratio <= 0.9,
@@ -84,7 +84,7 @@ fn large_results(results: &Results, backend: Kind) -> Goal {
     Goal::of(
         &text,
         both.and_then(|(ours, theirs)| {
-            let ratio = ours.against.get(HAPROXY)?.per_second;
+            let ratio = ours.against.get(HAPROXY)?.per_second.median;
             let (ours, theirs) = (ours.per_second, theirs.per_second);
             Some((
                 ratio >= 1.0,

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::goals;
 use super::plot::{Plot, title};
-use crate::results::{About, Comparison, Idle, Results, Summary};
+use crate::results::{About, Comparison, Idle, Ratio, Results, Summary};
 use crate::run::backend::Kind;
 use crate::run::contestant::{DIRECT, HAPROXY, PILOTFISH};
 
@@ -117,7 +117,7 @@ fn lost(page: &mut String, results: &Results) {
         let (backend, load) = (cell.backend.title(), &cell.workload);
         let _ = writeln!(
             page,
-            "- {backend}, {load}, {} connections: {verdict}",
+            "- {backend}, {load}, {} conn.: {verdict}",
             cell.connections
         );
     }
@@ -135,8 +135,8 @@ fn verdict(summary: &Summary) -> Option<String> {
 }
 
 /// `better` is 1 where more is better and -1 where less is.
-fn word(what: &str, ratio: f64, better: f64) -> String {
-    let lead = (ratio - 1.0) * better;
+fn word(what: &str, ratio: Ratio, better: f64) -> String {
+    let lead = (ratio.median - 1.0) * better;
     let place = if lead > EVEN {
         "ahead"
     } else if lead < -EVEN {
@@ -144,7 +144,8 @@ fn word(what: &str, ratio: f64, better: f64) -> String {
     } else {
         "even"
     };
-    format!("{what} {place} ({ratio:.2} ×)")
+    let Ratio { median, min, max } = ratio;
+    format!("{what} {place} ({median:.2} ×, rounds {min:.2}–{max:.2})")
 }
 
 fn idle_table(page: &mut String, idle: &[Idle]) {
@@ -217,7 +218,7 @@ fn row(page: &mut String, load: &str, name: &str, summary: &Summary) {
     let ratio = |reference: &str| {
         let ratios = summary.against.get(reference);
         ratios.map_or("–".to_owned(), |ratios| {
-            format!("{:.2}", ratios.per_second)
+            format!("{:.2}", ratios.per_second.median)
         })
     };
     let cpu = summary.proxy_cpu_us.map_or("–".to_owned(), |cpu| {

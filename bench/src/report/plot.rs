@@ -17,15 +17,26 @@ const RIGHT: f64 = 14.0;
 const TOP: f64 = 84.0;
 const BOTTOM: f64 = 48.0;
 
-/// Text, grid and lines on light pages, then on dark ones.
-const STYLE: &str = "\
-.back{fill:#ffffff}text{fill:#24292f;font-family:system-ui,'Segoe UI',Helvetica,Arial,sans-serif;font-size:12px}\
+/// Contestants' colours on light pages and on dark ones: direct, HAProxy, Pilotfish, others.
+const COLOURS: [(&str, &str); 8] = [
+    ("#6e7781", "#a9b3bd"),
+    ("#d9730d", "#ffa657"),
+    ("#0b6bcb", "#58a6ff"),
+    ("#8250df", "#bc8cff"),
+    ("#1a7f37", "#56d364"),
+    ("#cf222e", "#ff7b72"),
+    ("#9a6700", "#e3b341"),
+    ("#bf3989", "#f778ba"),
+];
+
+/// Text and grid on light pages, then on dark ones.
+const LIGHT: &str = "\
+.back{fill:#ffffff}text{fill:#24292f;font-size:12px;\
+font-family:system-ui,'Segoe UI',Helvetica,Arial,sans-serif}\
 .title{font-size:16px;font-weight:600}.panel{font-weight:600}.soft{fill:#57606a}\
-.grid{stroke:#d8dee4;stroke-width:1}.line{fill:none;stroke-width:2.2}\
-.c0{--c:#6e7781}.c1{--c:#d9730d}.c2{--c:#0b6bcb}.c3{--c:#8250df}.c4{--c:#1a7f37}.c5{--c:#cf222e}.c6{--c:#9a6700}.c7{--c:#bf3989}\
-.line{stroke:var(--c)}.dot{fill:var(--c)}\
-@media(prefers-color-scheme:dark){.back{fill:#0d1117}text{fill:#e6edf3}.soft{fill:#9ea7b3}.grid{stroke:#30363d}\
-.c0{--c:#a9b3bd}.c1{--c:#ffa657}.c2{--c:#58a6ff}.c3{--c:#bc8cff}.c4{--c:#56d364}.c5{--c:#ff7b72}.c6{--c:#e3b341}.c7{--c:#f778ba}}";
+.grid{stroke:#d8dee4;stroke-width:1}.line{fill:none;stroke-width:2.2}";
+const DARK: &str = "\
+.back{fill:#0d1117}text{fill:#e6edf3}.soft{fill:#9ea7b3}.grid{stroke:#30363d}";
 
 /// A picture of some panels.
 pub struct Plot {
@@ -56,21 +67,21 @@ pub fn all(results: &Results) -> Vec<Plot> {
     let plots = [
         Plot {
             file: "throughput.svg",
-            title: "Point selects per second",
+            title: "Point selects per second (more is better)",
             scale: ScaleKind::Linear,
             format: thousands,
             panels: panels(results, "", |_, summary| Some(summary.per_second)),
         },
         Plot {
             file: "cpu.svg",
-            title: "CPU per point select, µs",
+            title: "CPU per point select, µs (less is better)",
             scale: ScaleKind::Linear,
             format: |value| format!("{value:.0}"),
             panels: panels(results, "CPU", cpu),
         },
         Plot {
             file: "p99.svg",
-            title: "99th percentile of latency",
+            title: "99th percentile of a point select's latency (less is better)",
             scale: ScaleKind::Logarithmic,
             format: time,
             panels: panels(results, "", |_, summary| Some(summary.latency_us.p99)),
@@ -108,18 +119,13 @@ fn panels(results: &Results, what: &str, figure: Figure) -> Vec<Panel> {
         ),
     ];
     let panels = loads.into_iter().map(|(backend, workload, whose)| {
-        let tool = if backend == Kind::Minimal {
-            "own generator"
-        } else {
-            "sysbench"
-        };
-        let whose = if what.is_empty() {
-            String::new()
-        } else {
-            format!(", {what} of {whose}")
+        let whose = match what {
+            "" if backend == Kind::Minimal => " (own generator)".to_owned(),
+            "" => " (sysbench)".to_owned(),
+            what => format!(", {what} of {whose}"),
         };
         Panel {
-            title: format!("{} ({tool}){whose}", backend.title()),
+            title: format!("{}{whose}", backend.title()),
             lines: lines(results, backend, workload, figure),
         }
     });
@@ -169,8 +175,9 @@ impl Plot {
         let mut svg = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" \
              width=\"{width}\" height=\"{height}\" role=\"img\" aria-label=\"{}\">\n\
-             <style>{STYLE}</style>\n<rect class=\"back\" width=\"100%\" height=\"100%\"/>\n",
-            self.title
+             <style>{}</style>\n<rect class=\"back\" width=\"100%\" height=\"100%\"/>\n",
+            self.title,
+            style(),
         );
         text(&mut svg, (16.0, 28.0), "title", "start", self.title);
         let names = self.names();
@@ -257,9 +264,23 @@ impl Plot {
                 .points
                 .iter()
                 .map(|&(connections, value)| (x(connections), y(value)));
-            polyline(svg, &line.name, class, &points.collect::<Vec<_>>());
+            polyline(svg, &line.name, &class, &points.collect::<Vec<_>>());
         }
     }
+}
+
+/// No custom properties: not every renderer knows them.
+fn style() -> String {
+    let colours = |pick: fn(&(&'static str, &'static str)) -> &'static str| -> String {
+        let rules = COLOURS.iter().map(pick).enumerate();
+        rules
+            .map(|(number, colour)| {
+                format!(".line.c{number}{{stroke:{colour}}}.dot.c{number}{{fill:{colour}}}")
+            })
+            .collect()
+    };
+    let (light, dark) = (colours(|both| both.0), colours(|both| both.1));
+    format!("{LIGHT}{light}@media(prefers-color-scheme:dark){{{DARK}{dark}}}")
 }
 
 fn polyline(svg: &mut String, name: &str, class: &str, points: &[(f64, f64)]) {
@@ -300,19 +321,17 @@ pub fn title(name: &str) -> &str {
 }
 
 /// The three that are always there keep their colours; others take the rest in turn.
-fn colour(name: &str, names: &[String]) -> &'static str {
-    const OTHERS: [&str; 5] = ["c3", "c4", "c5", "c6", "c7"];
-    match name {
-        DIRECT => "c0",
-        HAPROXY => "c1",
-        PILOTFISH => "c2",
-        _ => {
-            let others = names
-                .iter()
-                .filter(|name| ![DIRECT, HAPROXY, PILOTFISH].contains(&name.as_str()));
-            OTHERS[others.take_while(|other| *other != name).count() % OTHERS.len()]
-        }
-    }
+fn colour(name: &str, names: &[String]) -> String {
+    const KNOWN: [&str; 3] = [DIRECT, HAPROXY, PILOTFISH];
+    let number = KNOWN
+        .iter()
+        .position(|known| *known == name)
+        .unwrap_or_else(|| {
+            let mut others = names.iter().filter(|name| !KNOWN.contains(&name.as_str()));
+            let place = others.position(|other| other == name).unwrap_or_default();
+            KNOWN.len() + place % (COLOURS.len() - KNOWN.len())
+        });
+    format!("c{number}")
 }
 
 fn dashes(name: &str) -> &'static str {

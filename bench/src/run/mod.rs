@@ -153,7 +153,7 @@ impl Bench {
             }
             backends.push(backend);
         }
-        let idle = self.idle_memory(&backends).await?;
+        let idle = self.idle_memory(&backends).await;
         let steps = self.profile.steps(&self.backends, self.sysbench.is_some());
         let left = self.profile.budget.saturating_sub(self.started.elapsed());
         self.window = self
@@ -260,37 +260,42 @@ impl Bench {
     }
 
     /// Each proxy, fresh, with as many sessions as may be, before the minimal backend.
-    async fn idle_memory(&mut self, backends: &[Backend]) -> Result<Vec<Idle>> {
+    async fn idle_memory(&mut self, backends: &[Backend]) -> Vec<Idle> {
         let mut idle = Vec::new();
         let Some(backend) = backends
             .iter()
             .find(|backend| backend.kind == Kind::Minimal)
         else {
-            return Ok(idle);
+            return idle;
         };
         for way in self.proxies(backend).await {
-            let (sessions, rows) = (self.sessions_max as usize, self.profile.table_rows);
-            let watched = watched(&way, backend);
-            let times = (Duration::ZERO, Duration::ZERO);
-            let found = own_load(&way, Workload::Idle, sessions, rows, times, &watched).await?;
-            let usage = found
-                .used_by(results::PROXY)
-                .context("a proxy is watched")?;
-            let each = |bytes: i64| bytes as f64 / found.exchanges.max(1) as f64;
-            eprintln!(
-                "{:10} {:7.0} bytes per idle session",
-                way.name,
-                each(usage.rss_growth_bytes)
-            );
-            idle.push(Idle {
-                contestant: way.name.clone(),
-                sessions: found.exchanges,
-                bytes_per_session: each(usage.rss_growth_bytes),
-                anon_bytes_per_session: each(usage.anon_growth_bytes),
-                errors: found.errors.clone(),
-            });
+            match self.hold(&way, backend).await {
+                Ok(held) => {
+                    let bytes = held.bytes_per_session;
+                    eprintln!("{:10} {bytes:7.0} bytes per idle session", way.name);
+                    idle.push(held);
+                }
+                Err(error) => self.left_out.push(format!("idle, {}: {error:#}", way.name)),
+            }
         }
-        Ok(idle)
+        idle
+    }
+
+    async fn hold(&self, way: &Way, backend: &Backend) -> Result<Idle> {
+        let (sessions, rows) = (self.sessions_max as usize, self.profile.table_rows);
+        let (watched, times) = (watched(way, backend), (Duration::ZERO, Duration::ZERO));
+        let found = own_load(way, Workload::Idle, sessions, rows, times, &watched).await?;
+        let usage = found
+            .used_by(results::PROXY)
+            .context("no proxy is watched")?;
+        let each = |bytes: i64| bytes as f64 / found.exchanges.max(1) as f64;
+        Ok(Idle {
+            contestant: way.name.clone(),
+            sessions: found.exchanges,
+            bytes_per_session: each(usage.rss_growth_bytes),
+            anon_bytes_per_session: each(usage.anon_growth_bytes),
+            errors: found.errors,
+        })
     }
 
     fn about(&self, measurements: &[Measurement]) -> About {
