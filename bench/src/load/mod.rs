@@ -2,7 +2,7 @@
 //! asked, latencies in a histogram, processor time and memory of the processes under test sampled at
 //! the edges of the measured window.
 
-mod reply;
+pub mod reply;
 mod session;
 mod window;
 mod workload;

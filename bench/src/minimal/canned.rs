@@ -265,3 +265,84 @@ fn put_error(out: &mut Vec<u8>, code: u16, text: &str) {
 fn number(word: &[u8]) -> Option<u64> {
     std::str::from_utf8(word).ok()?.parse().ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load::reply::{Reply, ReplyScanner, RowFormat};
+
+    const STYLES: [EofStyle; 2] = [EofStyle::Classic, EofStyle::Deprecated];
+
+    fn answer(payload: &[u8], eof: EofStyle) -> Vec<u8> {
+        let mut out = Vec::new();
+        if let Answer::Continued(tail) = Canned::default().answer(payload, eof, &mut out) {
+            out.extend_from_slice(&tail);
+        }
+        out
+    }
+
+    fn scan(pieces: &[&[u8]], format: RowFormat, eof: EofStyle) -> Option<Reply> {
+        let mut scanner = ReplyScanner::new(format, eof);
+        let mut input = Vec::new();
+        for piece in pieces {
+            input.extend_from_slice(piece);
+            let (taken, reply) = scanner.feed(&input).expect("it is a reply");
+            input.drain(..taken);
+            if reply.is_some() {
+                assert!(input.is_empty(), "the reply ends with the last byte");
+                return reply;
+            }
+        }
+        None
+    }
+
+    #[test]
+    fn a_reply_carries_the_key_and_is_the_same_wherever_it_is_cut() {
+        let mut execute = vec![command::STMT_EXECUTE, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 8, 0];
+        execute.extend_from_slice(&4711_u64.to_le_bytes());
+        let query = b"\x03SELECT id, c FROM sbtest1 WHERE id = 4711".to_vec();
+        let expected = Some(Reply {
+            rows: 1,
+            key: Some(4711),
+        });
+        for (command, format) in [(query, RowFormat::Text), (execute, RowFormat::Binary)] {
+            for eof in STYLES {
+                let reply = answer(&command, eof);
+                for cut in 0..reply.len() {
+                    let (begin, end) = reply.split_at(cut);
+                    assert_eq!(scan(&[begin], format, eof), None, "cut at {cut}");
+                    assert_eq!(scan(&[begin, end], format, eof), expected, "cut at {cut}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_large_result_has_all_its_rows_and_sequence_ids_in_order() {
+        for eof in STYLES {
+            let reply = answer(
+                b"\x03SELECT id, c FROM sbtest1 WHERE id >= 7 LIMIT 1000",
+                eof,
+            );
+            let expected = Some(Reply {
+                rows: 1000,
+                key: Some(7),
+            });
+            assert_eq!(scan(&[&reply], RowFormat::Text, eof), expected);
+            let (mut rest, mut sequence) = (&reply[..], 1_u8);
+            while let Some(packet) = crate::protocol::first_packet(rest) {
+                assert_eq!(packet.sequence, sequence);
+                sequence = sequence.wrapping_add(1);
+                rest = &rest[packet.wire_bytes()..];
+            }
+            assert!(rest.is_empty());
+        }
+    }
+
+    #[test]
+    fn an_unknown_command_is_an_error_to_the_load() {
+        let reply = answer(&[0x77], EofStyle::Deprecated);
+        let scanned = ReplyScanner::new(RowFormat::Text, EofStyle::Deprecated).feed(&reply);
+        assert!(scanned.is_err());
+    }
+}
