@@ -4,16 +4,17 @@
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use net::tls::TlsAcceptor;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
-use wire::handshake::HandshakeResponse;
+use wire::handshake::{HandshakeResponse, SSL_REQUEST_BYTES};
 use wire::write::put_packets;
 use wire::{Capabilities, ErrPacket, Greeting, HEADER_BYTES, Header, StatusFlags};
 
 /// What it does with a connection.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone)]
 pub(crate) enum Script {
     /// Accepts and never says a word, as a stopped server does.
     Silence,
@@ -27,6 +28,8 @@ pub(crate) enum Script {
     Welcome,
     /// As [`Script::Welcome`], but a PROXY header comes first, of 16 bytes.
     WelcomeBehindProxy,
+    /// As [`Script::Welcome`], over TLS only.
+    WelcomeOverTls(TlsAcceptor),
     /// Lets everybody in, and answers every statement with this error.
     Sick(u16, &'static str),
 }
@@ -130,6 +133,7 @@ async fn play(
             closed(&mut stream).await
         }
         Script::Refuse => {
+            greet(&mut stream, Capabilities::default()).await?;
             log_in(&mut stream, meets).await?;
             send(&mut stream, 2, &err(1045, "Access denied")).await?;
             closed(&mut stream).await
@@ -138,22 +142,37 @@ async fn play(
             let mut header = vec![0; 16];
             stream.read_exact(&mut header).await.ok()?;
             let _ = meets.send(Met::Header(header));
-            welcome(stream, meets, OK).await
+            greet(&mut stream, Capabilities::default()).await?;
+            welcome(stream, 2, meets, OK).await
         }
-        Script::Welcome => welcome(stream, meets, OK).await,
-        Script::Sick(number, text) => welcome(stream, meets, &err(number, text)).await,
+        Script::Welcome => {
+            greet(&mut stream, Capabilities::default()).await?;
+            welcome(stream, 2, meets, OK).await
+        }
+        Script::WelcomeOverTls(acceptor) => {
+            greet(&mut stream, Capabilities::SSL).await?;
+            let request = read(&mut stream).await?;
+            assert_eq!(request.len(), SSL_REQUEST_BYTES, "nothing is said in clear");
+            let stream = acceptor.accept(stream).await.ok()?;
+            welcome(stream, 3, meets, OK).await
+        }
+        Script::Sick(number, text) => {
+            greet(&mut stream, Capabilities::default()).await?;
+            welcome(stream, 2, meets, &err(number, text)).await
+        }
     }
 }
 
 const OK: &[u8] = &[0, 0, 0, 2, 0, 0, 0];
 
 async fn welcome(
-    mut stream: TcpStream,
+    mut stream: impl AsyncRead + AsyncWrite + Unpin,
+    sequence: u8,
     meets: &mpsc::UnboundedSender<Met>,
     reply: &[u8],
 ) -> Option<Met> {
     log_in(&mut stream, meets).await?;
-    send(&mut stream, 2, OK).await?;
+    send(&mut stream, sequence, OK).await?;
     loop {
         let command = read(&mut stream).await?;
         let (command, argument) = command.split_first()?;
@@ -165,17 +184,25 @@ async fn welcome(
     }
 }
 
-async fn log_in(stream: &mut TcpStream, meets: &mpsc::UnboundedSender<Met>) -> Option<()> {
+async fn greet(stream: &mut TcpStream, more: Capabilities) -> Option<()> {
+    let mut greeting = greeting();
+    greeting.capabilities |= more;
     let mut payload = Vec::new();
-    greeting().encode(&mut payload);
-    send(stream, 0, &payload).await?;
+    greeting.encode(&mut payload);
+    send(stream, 0, &payload).await
+}
+
+async fn log_in(
+    stream: &mut (impl AsyncRead + Unpin),
+    meets: &mpsc::UnboundedSender<Met>,
+) -> Option<()> {
     let response = read(stream).await?;
     let user = HandshakeResponse::decode(&response).ok()?.user;
     let _ = meets.send(Met::Login(String::from_utf8_lossy(user).into()));
     Some(())
 }
 
-pub(crate) fn greeting() -> Greeting {
+fn greeting() -> Greeting {
     Greeting {
         version: b"8.4.0-scripted".to_vec(),
         thread_id: 7,
@@ -204,13 +231,13 @@ fn err(number: u16, text: &str) -> Vec<u8> {
     payload
 }
 
-async fn send(stream: &mut TcpStream, sequence: u8, payload: &[u8]) -> Option<()> {
+async fn send(stream: &mut (impl AsyncWrite + Unpin), sequence: u8, payload: &[u8]) -> Option<()> {
     let mut bytes = Vec::new();
     put_packets(&mut bytes, sequence, payload);
     stream.write_all(&bytes).await.ok()
 }
 
-async fn read(stream: &mut TcpStream) -> Option<Vec<u8>> {
+async fn read(stream: &mut (impl AsyncRead + Unpin)) -> Option<Vec<u8>> {
     let mut header = [0; HEADER_BYTES];
     stream.read_exact(&mut header).await.ok()?;
     let mut payload = vec![0; Header::decode(header).length];

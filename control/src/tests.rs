@@ -3,10 +3,14 @@
 use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use config::{BackendAddress, BackendConfig, Config, ProxyProtocolSend, Role, Secret};
+use config::{
+    BackendAddress, BackendConfig, BackendTlsMode, Config, ProxyProtocolSend, Role, Secret,
+};
+use net::tls::{ClientCertificates, Identity, ServerTls, ServerTlsSettings};
 use route::{Backend, Endpoint, Health, KillReason, Report, Topology};
 use tokio::sync::watch;
 
@@ -219,6 +223,58 @@ async fn a_look_begins_with_a_proxy_header_where_sessions_do() {
     first(&mut topology, is_up).await;
     let header = b"\r\n\r\n\0\r\nQUIT\n\x20\0\0\0".to_vec();
     assert_eq!(scripted.met.recv().await, Some(Met::Header(header)));
+}
+
+/// Certificate and key, for this name, in `folder`.
+fn identity(folder: &Path, name: &str) -> Identity {
+    let made = rcgen::generate_simple_self_signed([name.to_owned()]).unwrap();
+    let (certificate, key) = (folder.join("certificate.pem"), folder.join("key.pem"));
+    std::fs::write(&certificate, made.cert.pem()).unwrap();
+    std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
+    Identity { certificate, key }
+}
+
+#[tokio::test]
+async fn a_look_trusts_and_distrusts_certificates_as_sessions_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let identity = identity(folder.path(), "elsewhere.example");
+    let ca = identity.certificate.clone();
+    let settings = ServerTlsSettings {
+        identity: Some(identity),
+        client_certificates: ClientCertificates::Ignored,
+    };
+    let tls = ServerTls::new(settings).unwrap();
+    let mut scripted = Scripted::start(Script::WelcomeOverTls(tls.acceptor())).await;
+    let mut config = monitored(scripted.address);
+    config.backend_tls.ca = Some(ca);
+    for mode in [
+        BackendTlsMode::Preferred,
+        BackendTlsMode::Required,
+        BackendTlsMode::VerifyCa,
+    ] {
+        config.backend_tls.mode = mode;
+        let (_control, mut topology) = start(&config);
+        first(&mut topology, is_up).await;
+        scripted
+            .meets(|met| *met == Met::Login("monitor".into()))
+            .await;
+    }
+    config.backend_tls.mode = BackendTlsMode::VerifyIdentity;
+    let (_control, mut topology) = start(&config);
+    let cause = cause(&mut topology).await;
+    assert!(cause.starts_with("TLS: "), "{cause}");
+}
+
+#[tokio::test]
+async fn a_backend_without_tls_is_down_where_tls_is_required() {
+    let scripted = Scripted::start(Script::Welcome).await;
+    let mut config = watching(scripted.address);
+    config.backend_tls.mode = BackendTlsMode::Preferred;
+    let (_control, mut topology) = start(&config);
+    first(&mut topology, is_up).await;
+    config.backend_tls.mode = BackendTlsMode::Required;
+    let (_control, mut topology) = start(&config);
+    assert_eq!(cause(&mut topology).await, "TLS: it does not offer TLS");
 }
 
 #[tokio::test]

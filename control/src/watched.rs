@@ -64,6 +64,8 @@ pub(crate) struct Watched {
     pub sessions_max: Option<u32>,
     pub load: Arc<Load>,
     endpoints: Vec<Endpoint>,
+    /// Since when they are these.
+    placed: Moment,
     health: Health,
     returned: Option<Moment>,
     looks: Errand,
@@ -94,6 +96,7 @@ impl Watched {
             sessions_max: None,
             load,
             endpoints: Vec::new(),
+            placed: now,
             health: Health::Unknown,
             returned: None,
             looks: Errand::default(),
@@ -220,6 +223,10 @@ impl Watched {
         dice: &mut Dice,
     ) -> Change {
         self.looks.end();
+        if self.looks.began().is_some_and(|began| began < self.placed) {
+            // It was about other addresses; a look at these is due.
+            return Change::None;
+        }
         match sight {
             Ok(sight) => {
                 self.note_account(sight);
@@ -374,6 +381,7 @@ impl Watched {
             tracing::info!(backend = self.name, old, new, "backend has other addresses");
         }
         self.endpoints = endpoints;
+        self.placed = now;
         self.looks.schedule(now);
         Change::Visible
     }

@@ -272,6 +272,19 @@ fn other_addresses_make_a_snapshot_and_a_look_but_another_order_does_not() {
 }
 
 #[test]
+fn a_look_at_former_addresses_says_nothing_about_the_new_ones() {
+    let (mut roster, ticket) = well(&by_name());
+    roster.heard(&session_broken(ticket), at(SECOND));
+    assert_eq!(looks(&mut roster, at(SECOND)), [ticket]);
+    look_up(&mut roster, Ok(vec![endpoint(1)]));
+    roster.snapshot().unwrap();
+    let later = at(60 * SECOND);
+    roster.looked(ticket, Err(refused()), later);
+    assert!(roster.snapshot().is_none());
+    assert_eq!(looks(&mut roster, later), [ticket]);
+}
+
+#[test]
 fn a_reload_keeps_id_load_and_health_of_a_backend_that_stays() {
     let (mut roster, ticket) = well(&config(&["a"]));
     roster.heard(&connect_failed(ticket), at(SECOND));
