@@ -28,6 +28,7 @@ pub use certs::{Certs, Identity};
 pub use process::{Folder, Process, Signal};
 pub use product::{PASSWORD, Product};
 pub use proxy::{Proxy, Settings};
-pub use replicated::Replicated;
+pub use replicated::{Replicated, follow, position, primary_options, wait_reached};
+pub use scripted::Scripted;
 pub use server::{Server, free_port, has_ipv6};
 pub use site::{Site, everywhere};

@@ -199,6 +199,7 @@ impl Product {
                 "--innodb-log-file-size=32M",
                 "--innodb-doublewrite=OFF",
                 "--plugin-maturity=unknown",
+                "--binlog-format=ROW",
             ][..],
         });
         options

@@ -19,12 +19,21 @@ macro_rules! scenario {
     };
 }
 
+mod balance;
 mod capabilities;
 mod commands;
+mod compression;
 mod data;
+mod faults;
 mod infile;
 mod kill;
 mod large;
+mod lifecycle;
+mod limits;
 mod login;
 mod prepared;
+mod proxy_protocol;
+mod replication;
+mod sockets;
 mod text;
+mod tls;

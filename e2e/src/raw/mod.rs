@@ -108,14 +108,19 @@ impl RawConn {
         self.awaited.push_back(self.sequence);
     }
 
-    /// Writes bytes as they are, no header added.
+    /// Writes bytes as they are: no packet's header, no compression's frame (TLS all the same).
     pub fn write_bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.transport.write(bytes)
+        self.transport.write_beneath(bytes)
     }
 
     /// Reads one packet's body, whatever it is; the transcript gets it.
     pub fn packet(&mut self) -> io::Result<Vec<u8>> {
         self.begin_reply();
+        self.next_packet()
+    }
+
+    /// Reads one more packet of the reply that [`Self::packet`] began.
+    pub fn more(&mut self) -> io::Result<Vec<u8>> {
         self.next_packet()
     }
 

@@ -169,6 +169,12 @@ impl Transport {
         }
     }
 
+    /// Writes past the compression.
+    pub(super) fn write_beneath(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.stream.write_all(bytes)?;
+        self.stream.flush()
+    }
+
     pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         match &mut self.compression {
             None => self.stream.write_all(bytes)?,
