@@ -25,7 +25,7 @@ trap 'exit 1' INT TERM HUP
 # Waits for a line in a file and prints its last word.
 last_word() {
     tries=0
-    until grep -q "$2" "$1"; do
+    until grep -qs "$2" "$1"; do
         tries=$((tries + 1))
         [ "$tries" -lt 100 ] || { cat "$1" >&2; exit 1; }
         sleep 0.05
@@ -57,10 +57,11 @@ done
 
 echo "== $connections connections, point selects"
 load --seconds 3 --watch proxy="$proxy_pid" >"$scratch/alone"
-printf '%s queries/s; proxy: %s µs user + %s µs system per query; p50 %s µs, p99 %s µs; foreign CPU %s\n' \
-    "$(figure per_second "$scratch/alone")" "$(figure user_us "$scratch/alone")" \
-    "$(figure system_us "$scratch/alone")" "$(figure p50 "$scratch/alone")" \
-    "$(figure p99 "$scratch/alone")" "$(figure foreign_cpu "$scratch/alone")"
+printf '%.0f queries/s, p50 %.0f µs, p99 %.0f µs; CPU of the proxy per query: %.2f µs user + %.2f µs system\n' \
+    "$(figure per_second "$scratch/alone")" "$(figure p50 "$scratch/alone")" \
+    "$(figure p99 "$scratch/alone")" "$(figure user_us "$scratch/alone")" \
+    "$(figure system_us "$scratch/alone")"
+printf 'share of the machine that others took: %.2f\n' "$(figure foreign_cpu "$scratch/alone")"
 
 if command -v strace >/dev/null; then
     strace -c -f -o "$scratch/strace" -p "$proxy_pid" 2>"$scratch/tracer" &

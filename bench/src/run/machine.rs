@@ -23,9 +23,18 @@ pub fn machine() -> String {
     )
 }
 
+/// The kernel's release, and the congestion control that all connections get: BBR paces even on the
+/// loopback.
 pub fn kernel() -> String {
-    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    format!("Linux {}", release.trim())
+    let setting = |path: &str| {
+        fs::read_to_string(path)
+            .unwrap_or_default()
+            .trim()
+            .to_owned()
+    };
+    let release = setting("/proc/sys/kernel/osrelease");
+    let control = setting("/proc/sys/net/ipv4/tcp_congestion_control");
+    format!("Linux {release} (TCP {control})")
 }
 
 pub fn distribution() -> String {
