@@ -80,7 +80,8 @@ impl Greeting {
         })
     }
 
-    /// Appends the payload; [`Greeting::decode`] gives the same value back for scrambles of 20 bytes.
+    /// Appends the payload. [`Greeting::decode`] gives the same value back for scrambles of 20 to
+    /// 254 bytes (8 without SECURE_CONNECTION); shorter ones are filled up with NULs.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let (lower, extended) = (
             self.capabilities.lower(),
@@ -92,7 +93,7 @@ impl Greeting {
         out.push(PROTOCOL_VERSION);
         put_nul_terminated(out, &self.version);
         out.extend_from_slice(&self.thread_id.to_le_bytes());
-        out.extend_from_slice(head);
+        put_filled_up(out, head, SCRAMBLE_HEAD_BYTES);
         out.push(0);
         out.extend_from_slice(&(lower as u16).to_le_bytes());
         out.push(self.collation);
@@ -101,12 +102,18 @@ impl Greeting {
         out.push(self.scramble.len().saturating_add(1).min(255) as u8);
         out.extend_from_slice(&[0; 6]);
         out.extend_from_slice(&extended.to_le_bytes());
-        out.extend_from_slice(tail);
-        out.push(0);
+        if self.capabilities.contains(Capabilities::SECURE_CONNECTION) {
+            put_filled_up(out, tail, SCRAMBLE_TAIL_BYTES_MIN.max(tail.len() + 1));
+        }
         if self.capabilities.contains(Capabilities::PLUGIN_AUTH) {
             put_nul_terminated(out, &self.plugin);
         }
     }
+}
+
+fn put_filled_up(out: &mut Vec<u8>, bytes: &[u8], length: usize) {
+    out.extend_from_slice(bytes);
+    out.resize(out.len() + length.saturating_sub(bytes.len()), 0);
 }
 
 /// Joins the two halves, trusting the extended one only where its owner says it is MariaDB.
@@ -133,6 +140,9 @@ pub(crate) fn up_to_nul(bytes: &[u8]) -> &[u8] {
 pub fn patch_capabilities(payload: &mut [u8], capabilities: Capabilities) {
     const FROM_VERSION_TO_LOWER: usize = 1 + 4 + SCRAMBLE_HEAD_BYTES + 1;
     const FROM_LOWER_TO_UPPER: usize = 2 + 1 + 2;
+    if payload.first() != Some(&PROTOCOL_VERSION) {
+        return;
+    }
     let Some(version_end) = payload.iter().position(|byte| *byte == 0) else {
         return;
     };
@@ -146,3 +156,6 @@ pub fn patch_capabilities(payload: &mut [u8], capabilities: Capabilities) {
         upper.copy_from_slice(&[c, d]);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -24,6 +24,8 @@ pub mod packet;
 pub mod read;
 pub mod reply;
 pub mod status;
+#[cfg(test)]
+mod truncation;
 pub mod write;
 
 pub use capability::Capabilities;
