@@ -73,3 +73,6 @@ pub fn put_auth_switch(out: &mut Vec<u8>, plugin: &[u8], data: &[u8]) {
     put_nul_terminated(out, plugin);
     out.extend_from_slice(data);
 }
+
+#[cfg(test)]
+mod tests;

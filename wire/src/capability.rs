@@ -161,3 +161,6 @@ impl fmt::Debug for Capabilities {
             .finish()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -109,3 +109,6 @@ impl fmt::Debug for Command {
         fmt::Display::fmt(self, f)
     }
 }
+
+#[cfg(test)]
+mod tests;

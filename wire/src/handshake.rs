@@ -166,3 +166,6 @@ pub fn patch_capabilities(payload: &mut [u8], capabilities: Capabilities) {
             .copy_from_slice(&extended_on_wire(capabilities).to_le_bytes());
     }
 }
+
+#[cfg(test)]
+mod tests;

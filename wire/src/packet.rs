@@ -37,3 +37,6 @@ impl Header {
         self.length == PACKET_PAYLOAD_MAX
     }
 }
+
+#[cfg(test)]
+mod tests;

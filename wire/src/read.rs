@@ -107,3 +107,6 @@ impl<'a> Reader<'a> {
         std::mem::take(&mut self.rest)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -138,3 +138,6 @@ impl<'a> ErrPacket<'a> {
         out.extend_from_slice(self.text);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -67,3 +67,6 @@ impl fmt::Debug for StatusFlags {
             .finish()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -61,3 +61,6 @@ pub fn put_packets(out: &mut Vec<u8>, sequence: u8, payload: &[u8]) -> u8 {
         rest = after;
     }
 }
+
+#[cfg(test)]
+mod tests;
