@@ -7,8 +7,8 @@ use std::time::Duration;
 use futures_util::{StreamExt, TryStreamExt};
 use mysql_async::prelude::{Protocol, Queryable};
 use mysql_async::{
-    ChangeUserOpts, Compression, Conn, Error, IsolationLevel, OptsBuilder, Params, QueryResult, Result,
-    Row, SslOpts, TxOpts, Value, params,
+    ChangeUserOpts, Column, Compression, Conn, Error, IsolationLevel, OptsBuilder, Params,
+    QueryResult, Result, Row, SslOpts, TxOpts, Value, params,
 };
 use sha2::{Digest, Sha256};
 use tokio_util::io::ReaderStream;
@@ -61,35 +61,38 @@ fn say_error<T>(label: &str, outcome: Result<T>) {
 
 /// Prints every result, columns and rows or what changed; an error in the middle is part of it.
 async fn say_results<P: Protocol>(mut results: QueryResult<'_, '_, P>) {
-    while !results.is_empty() || results.columns_ref().is_empty() {
-        let columns: Vec<String> = results
-            .columns_ref()
-            .iter()
-            .map(|column| {
-                let (table, name) = (column.table_str(), column.name_str());
-                let (kind, flags) = (column.column_type(), column.flags().bits());
-                format!("{table}.{name}#{kind:?}/{flags}/{}", column.character_set())
-            })
-            .collect();
+    while let Some(columns) = results.columns() {
         if columns.is_empty() {
             let (affected, id) = (results.affected_rows(), results.last_insert_id());
             let (warnings, info) = (results.warnings(), results.info().into_owned());
-            say("affected, last id, warnings, info", format!("{affected} {id:?} {warnings} {info}"));
+            say(
+                "affected, last id, warnings, info",
+                format!("{affected} {id:?} {warnings} {info}"),
+            );
         } else {
+            let columns: Vec<String> = columns.iter().map(shown_column).collect();
             say("columns", columns.join(" | "));
         }
         match results.collect::<Row>().await {
             Ok(rows) => rows.iter().for_each(say_row),
             Err(error) => say("error", shown_error(&error)),
         }
-        if results.is_empty() {
-            break;
-        }
+    }
+    if let Err(error) = results.drop_result().await {
+        say("error", shown_error(&error));
     }
 }
 
+fn shown_column(column: &Column) -> String {
+    let (table, name) = (column.table_str(), column.name_str());
+    let (kind, flags) = (column.column_type(), column.flags().bits());
+    format!("{table}.{name}#{kind:?}/{flags}/{}", column.character_set())
+}
+
 fn say_row(row: &Row) {
-    let values: Vec<String> = (0..row.len()).map(|i| shown(row.as_ref(i).expect("not taken"))).collect();
+    let values: Vec<String> = (0..row.len())
+        .map(|i| shown(row.as_ref(i).expect("not taken")))
+        .collect();
     say("row", values.join(" | "));
 }
 
@@ -116,7 +119,11 @@ fn options() -> OptsBuilder {
     let is_on = |name| setting(name) == "1";
     OptsBuilder::default()
         .ip_or_hostname(setting("CLIENT_HOST"))
-        .tcp_port(setting("CLIENT_PORT").parse().expect("CLIENT_PORT is a port"))
+        .tcp_port(
+            setting("CLIENT_PORT")
+                .parse()
+                .expect("CLIENT_PORT is a port"),
+        )
         .user(Some(setting("CLIENT_USER")))
         .pass(Some(setting("CLIENT_PASSWORD")))
         .db_name(Some(setting("CLIENT_DATABASE")))
@@ -127,7 +134,9 @@ fn options() -> OptsBuilder {
         .local_infile_handler(Some(|name: &[u8]| {
             let name = String::from_utf8_lossy(name).into_owned();
             Box::pin(async move {
-                let file = tokio::fs::File::open(name).await.map_err(mysql_async::LocalInfileError::from)?;
+                let file = tokio::fs::File::open(name)
+                    .await
+                    .map_err(mysql_async::LocalInfileError::from)?;
                 Ok(ReaderStream::new(file).boxed())
             }) as _
         }))
@@ -145,8 +154,12 @@ async fn value(conn: &mut Conn, query: &str) -> Result<String> {
 /// Sends schema.sql, whose statements are parted by blank lines.
 async fn prepare_schema(conn: &mut Conn) -> Result<()> {
     let schema = setting("CLIENT_SCHEMA");
-    conn.query_drop(format!("DROP DATABASE IF EXISTS {schema}")).await?;
-    conn.query_drop(format!("CREATE DATABASE {schema} DEFAULT CHARACTER SET utf8mb4")).await?;
+    conn.query_drop(format!("DROP DATABASE IF EXISTS {schema}"))
+        .await?;
+    conn.query_drop(format!(
+        "CREATE DATABASE {schema} DEFAULT CHARACTER SET utf8mb4"
+    ))
+    .await?;
     conn.query_drop(format!("USE {schema}")).await?;
     let content = std::fs::read_to_string(format!("{}/schema.sql", setting("CLIENT_SCENARIO")))?;
     for statement in content.trim().split("\n\n") {
@@ -171,12 +184,24 @@ async fn login(conn: &mut Conn) -> Result<()> {
     conn.query_drop("FLUSH PRIVILEGES").await?;
     for times in ["forgotten", "remembered"] {
         let mut again = connect().await?;
-        say(&format!("login while {times}"), value(&mut again, "SELECT CURRENT_USER()").await?);
+        say(
+            &format!("login while {times}"),
+            value(&mut again, "SELECT CURRENT_USER()").await?,
+        );
         again.disconnect().await?;
     }
-    say_error("wrong password", Conn::new(options().pass(Some("not it"))).await);
-    say_error("no password", Conn::new(options().pass(None::<String>)).await);
-    say_error("unknown database", Conn::new(options().db_name(Some("no_such_database"))).await);
+    say_error(
+        "wrong password",
+        Conn::new(options().pass(Some("not it"))).await,
+    );
+    say_error(
+        "no password",
+        Conn::new(options().pass(None::<String>)).await,
+    );
+    say_error(
+        "unknown database",
+        Conn::new(options().db_name(Some("no_such_database"))).await,
+    );
     Ok(())
 }
 
@@ -186,14 +211,23 @@ async fn query(conn: &mut Conn) -> Result<()> {
     show(conn, "SELECT d FROM digits WHERE d > 100").await;
     show(conn, "DO 1").await;
     show(conn, "SELECT '' AS blank, '🐟' AS fish").await;
-    show(conn, "SELECT @@character_set_client, @@character_set_results, @@collation_connection").await;
+    show(
+        conn,
+        "SELECT @@character_set_client, @@character_set_results, @@collation_connection",
+    )
+    .await;
     Ok(())
 }
 
 async fn types(conn: &mut Conn) -> Result<()> {
     section("types");
     show(conn, "SELECT * FROM everything ORDER BY id").await;
-    show_exec(conn, "SELECT * FROM everything WHERE id > ? ORDER BY id", (0,)).await
+    show_exec(
+        conn,
+        "SELECT * FROM everything WHERE id > ? ORDER BY id",
+        (0,),
+    )
+    .await
 }
 
 async fn parameters(conn: &mut Conn) -> Result<()> {
@@ -214,7 +248,10 @@ async fn parameters(conn: &mut Conn) -> Result<()> {
         let by_key = "SELECT huge, words FROM everything WHERE id = :key";
         show_exec(conn, by_key, params! { "key" => key }).await?;
     }
-    say_error("cannot be prepared", conn.prep("SELECT * FROM no_such_table WHERE id = ?").await);
+    say_error(
+        "cannot be prepared",
+        conn.prep("SELECT * FROM no_such_table WHERE id = ?").await,
+    );
     Ok(())
 }
 
@@ -222,12 +259,26 @@ async fn writes(conn: &mut Conn) -> Result<()> {
     section("writes");
     let insert = "INSERT INTO ledger (name, amount) VALUES (?, ?)";
     show_exec(conn, insert, ("ann", 1)).await?;
-    show(conn, "INSERT INTO ledger (name, amount) VALUES ('bob', 2), ('cid', 3), ('dee', 4)").await;
-    show_exec(conn, "UPDATE ledger SET amount = amount + ? WHERE amount > ?", (1, 1)).await?;
+    show(
+        conn,
+        "INSERT INTO ledger (name, amount) VALUES ('bob', 2), ('cid', 3), ('dee', 4)",
+    )
+    .await;
+    show_exec(
+        conn,
+        "UPDATE ledger SET amount = amount + ? WHERE amount > ?",
+        (1, 1),
+    )
+    .await?;
     show(conn, "UPDATE ledger SET amount = amount WHERE amount > 1").await;
-    show(conn, "INSERT INTO ledger (name, amount) VALUES ('ann', 9) ON DUPLICATE KEY UPDATE amount = 9").await;
+    show(
+        conn,
+        "INSERT INTO ledger (name, amount) VALUES ('ann', 9) ON DUPLICATE KEY UPDATE amount = 9",
+    )
+    .await;
     show(conn, "DELETE FROM ledger WHERE name = 'dee'").await;
-    conn.exec_batch(insert, (0..100).map(|i| (format!("many {i}"), i))).await?;
+    conn.exec_batch(insert, (0..100).map(|i| (format!("many {i}"), i)))
+        .await?;
     show(conn, "SELECT COUNT(*), SUM(amount) FROM ledger").await;
     Ok(())
 }
@@ -250,7 +301,10 @@ async fn transactions(conn: &mut Conn) -> Result<()> {
     let mut read_only = TxOpts::default();
     read_only.with_readonly(true);
     let mut transaction = conn.start_transaction(read_only).await?;
-    say_error("read only", transaction.query_drop("DELETE FROM ledger").await);
+    say_error(
+        "read only",
+        transaction.query_drop("DELETE FROM ledger").await,
+    );
     transaction.rollback().await
 }
 
@@ -286,7 +340,11 @@ async fn many_statements(conn: &mut Conn) -> Result<()> {
     let many = "SELECT 1 AS a; INSERT INTO ledger (name, amount) VALUES ('multi', 1); DO 0; \
         SELECT 2 AS b UNION SELECT 3; UPDATE ledger SET amount = 2 WHERE name = 'multi'";
     show(conn, many).await;
-    show(conn, "SELECT 1 AS a; SELECT * FROM no_such_table; SELECT 2 AS b").await;
+    show(
+        conn,
+        "SELECT 1 AS a; SELECT * FROM no_such_table; SELECT 2 AS b",
+    )
+    .await;
     say("alive afterwards", value(conn, "SELECT 42").await?);
     // Only the first of two results is looked at; the library drains the other.
     say("first of two", value(conn, "SELECT 1; SELECT 2").await?);
@@ -310,7 +368,9 @@ async fn big_result(conn: &mut Conn) -> Result<()> {
     let mut digest = Sha256::new();
     let mut count = 0;
     let query = "SELECT n, word, seventh FROM numbers ORDER BY n";
-    let mut rows = conn.exec_stream::<(u64, String, Option<u64>), _, _>(query, ()).await?;
+    let mut rows = conn
+        .exec_stream::<(u64, String, Option<u64>), _, _>(query, ())
+        .await?;
     while let Some((n, word, seventh)) = rows.try_next().await? {
         let seventh = seventh.map_or("NULL".into(), |seventh| seventh.to_string());
         digest.update(format!("{n}|{word}|{seventh}\n"));
@@ -324,18 +384,32 @@ async fn big_packets(conn: &mut Conn) -> Result<()> {
     section("big packets");
     let body: Vec<u8> = (0..=250).cycle().take(BIG_BYTES).collect();
     say("sent", sha256(&body));
-    conn.exec_drop("INSERT INTO archive VALUES (?, ?)", (1, body)).await?;
-    say("stored", value(conn, "SELECT SHA2(body, 256) FROM archive WHERE id = 1").await?);
-    let read: Option<Vec<u8>> = conn.exec_first("SELECT body FROM archive WHERE id = ?", (1,)).await?;
+    conn.exec_drop("INSERT INTO archive VALUES (?, ?)", (1, body))
+        .await?;
+    say(
+        "stored",
+        value(conn, "SELECT SHA2(body, 256) FROM archive WHERE id = 1").await?,
+    );
+    let read: Option<Vec<u8>> = conn
+        .exec_first("SELECT body FROM archive WHERE id = ?", (1,))
+        .await?;
     say("read", sha256(&read.unwrap_or_default()));
     // A row of length-prefixed text is 4 bytes more than the text: these straddle 2^24 - 1.
     for length in 16_777_210..16_777_214 {
-        say("row around 16 MiB", value(conn, &format!("SELECT REPEAT('x', {length})")).await?.len());
+        say(
+            "row around 16 MiB",
+            value(conn, &format!("SELECT REPEAT('x', {length})"))
+                .await?
+                .len(),
+        );
     }
     // A query is its text and one byte more.
     for length in 16_777_212..16_777_218 {
         let (start, end) = ("SELECT LENGTH('", "')");
-        let query = format!("{start}{}{end}", "x".repeat(length - start.len() - end.len()));
+        let query = format!(
+            "{start}{}{end}",
+            "x".repeat(length - start.len() - end.len())
+        );
         say("query around 16 MiB", value(conn, &query).await?);
     }
     Ok(())
@@ -343,9 +417,26 @@ async fn big_packets(conn: &mut Conn) -> Result<()> {
 
 async fn local_infile(conn: &mut Conn) -> Result<()> {
     section("local infile");
-    show(conn, &format!("LOAD DATA LOCAL INFILE '{}' INTO TABLE loaded", setting("CLIENT_LOAD_FILE"))).await;
-    show(conn, "SELECT COUNT(*), SUM(id), SUM(CRC32(name)) FROM loaded").await;
-    say_error("missing file", conn.query_drop("LOAD DATA LOCAL INFILE '/no/such/file' INTO TABLE loaded").await);
+    show(
+        conn,
+        &format!(
+            "LOAD DATA LOCAL INFILE '{}' INTO TABLE loaded",
+            setting("CLIENT_LOAD_FILE")
+        ),
+    )
+    .await;
+    show(
+        conn,
+        "SELECT COUNT(*), SUM(id), SUM(CRC32(name)) FROM loaded",
+    )
+    .await;
+    // The library gives up a connection whose file it cannot read.
+    let mut other = connect().await?;
+    let missing = "LOAD DATA LOCAL INFILE '/no/such/file' INTO TABLE loaded";
+    other
+        .query_drop(format!("USE {}", setting("CLIENT_SCHEMA")))
+        .await?;
+    say_error("missing file", other.query_drop(missing).await);
     say("alive afterwards", value(conn, "SELECT 42").await?);
     Ok(())
 }
@@ -358,14 +449,19 @@ async fn session_commands(conn: &mut Conn) -> Result<()> {
     say("reset", conn.reset().await?);
     say("after the reset", value(conn, "SELECT @kept").await?);
     conn.query_drop("SET @kept = 'yes'").await?;
-    conn.change_user(ChangeUserOpts::new().with_db_name(Some(setting("CLIENT_DATABASE")))).await?;
-    say("after the change of user", value(conn, "SELECT @kept").await?);
+    conn.change_user(ChangeUserOpts::new().with_db_name(Some(setting("CLIENT_DATABASE"))))
+        .await?;
+    say(
+        "after the change of user",
+        value(conn, "SELECT @kept").await?,
+    );
     say("database", value(conn, "SELECT DATABASE()").await?);
     say_error("no database", conn.query_drop("USE no_such_database").await);
     let mut other = connect().await?;
     let wrong = ChangeUserOpts::new().with_pass(Some("not it".into()));
     say_error("change of user refused", other.change_user(wrong).await);
-    conn.query_drop(format!("USE {}", setting("CLIENT_SCHEMA"))).await
+    conn.query_drop(format!("USE {}", setting("CLIENT_SCHEMA")))
+        .await
 }
 
 /// Waits until the other connection's thread has ended on the server.
@@ -389,7 +485,8 @@ async fn close(mut conn: Conn) -> Result<()> {
     let mut victim = connect().await?;
     conn.query_drop(format!("KILL {}", victim.id())).await?;
     say("killed", victim.query_drop("SELECT 1").await.is_err());
-    conn.query_drop(format!("DROP DATABASE {}", setting("CLIENT_SCHEMA"))).await?;
+    conn.query_drop(format!("DROP DATABASE {}", setting("CLIENT_SCHEMA")))
+        .await?;
     conn.disconnect().await
 }
 
