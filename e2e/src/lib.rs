@@ -27,7 +27,7 @@ pub mod wait;
 pub use certs::{Certs, Identity};
 pub use process::{Folder, Process, Signal};
 pub use product::{PASSWORD, Product};
-pub use proxy::{Proxy, Settings};
+pub use proxy::{Proxy, Settings, program};
 pub use replicated::{Replicated, follow, position, primary_options, wait_reached};
 pub use scripted::Scripted;
 pub use server::{Server, free_port, has_ipv6};

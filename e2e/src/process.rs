@@ -24,6 +24,12 @@ pub struct Process {
 impl Process {
     /// Starts `command` with both outputs appended to the file `log`.
     pub fn start(name: &str, mut command: Command, log: &Path) -> Self {
+        command.stdin(Stdio::null());
+        Self::start_with_input(name, command, log)
+    }
+
+    /// Like [`Self::start`], with the standard input the command has.
+    pub fn start_with_input(name: &str, mut command: Command, log: &Path) -> Self {
         let output = File::options()
             .create(true)
             .append(true)
@@ -31,7 +37,6 @@ impl Process {
             .unwrap_or_else(|error| panic!("{}: {error}", log.display()));
         let errors = output.try_clone().expect("a file can be duplicated");
         let child = command
-            .stdin(Stdio::null())
             .stdout(output)
             .stderr(errors)
             .spawn()

@@ -315,7 +315,8 @@ impl Proxy {
     /// Panics when the program has.
     pub fn assert_sound(&self) {
         let log = self.log();
-        let panicked = log.lines().find(|line| line.contains("panicked at"));
+        let told = |line: &&str| line.contains("panicked at") || line.contains("ERROR panic");
+        let panicked = log.lines().find(told);
         assert!(
             panicked.is_none(),
             "the proxy panicked\n{}",
@@ -361,7 +362,7 @@ fn with_listen(settings: &Settings, port: u16) -> Settings {
 }
 
 /// `PILOTFISH_BIN`, or `pilotfish` in the folder above this test's executable.
-fn program() -> PathBuf {
+pub fn program() -> PathBuf {
     if let Some(program) = std::env::var_os("PILOTFISH_BIN") {
         return program.into();
     }

@@ -169,6 +169,11 @@ impl Dialogue {
     /// rules, up to but not with its end.
     pub fn send_rows(&mut self, name: &str, rows: &[&str]) -> io::Result<()> {
         self.send(&[1])?;
+        self.send_rows_after_count(name, rows)
+    }
+
+    /// Like [`Self::send_rows`], where the number of columns has been sent already.
+    pub fn send_rows_after_count(&mut self, name: &str, rows: &[&str]) -> io::Result<()> {
         let mut column = Vec::new();
         for text in ["def", "", "", "", name, ""] {
             column.extend(lenenc(text.as_bytes()));

@@ -1,1 +1,445 @@
-//! faults
+//! What breaks: servers that are none, that stop in the middle, that die; clients that send
+//! garbage or leave. Each costs its own session only, is told once, and names its side.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::time::Duration;
+
+use e2e::raw::{Login, Outcome, RawConn, ServerError, Shape, command};
+use e2e::scripted::Dialogue;
+use e2e::{PASSWORD, Product, Proxy, Scripted, Server, Settings, Signal, wait};
+
+/// No backend could be reached; the text names each that was tried.
+const CANNOT_CONNECT: u16 = 1429;
+/// The backend was lost in the middle of a command.
+const BACKEND_LOST: u16 = 1158;
+
+fn in_front_of(server: &Scripted) -> Proxy {
+    Proxy::start(
+        &Settings::default()
+            .backend(server.tcp())
+            .set("health.timeout_connect", "500ms"),
+    )
+}
+
+fn refusal(proxy: &Proxy) -> ServerError {
+    RawConn::connect(&proxy.address(), &Login::app())
+        .unwrap_err()
+        .refusal()
+}
+
+#[test]
+fn a_server_that_is_none_is_named() {
+    type Script = fn(&mut Dialogue) -> std::io::Result<()>;
+    let scripts: [(&str, Script); 8] = [
+        ("an HTTP server", |dialogue| {
+            dialogue.send_bytes(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        }),
+        ("closes at once", |_| Ok(())),
+        ("says nothing", |dialogue| {
+            dialogue.wait_closed();
+            Ok(())
+        }),
+        ("half a header", |dialogue| dialogue.send_bytes(&[74, 0])),
+        ("half a greeting", |dialogue| {
+            dialogue.send_bytes(&[74, 0, 0, 0, 10, b'8', b'.'])
+        }),
+        ("an old protocol", |dialogue| {
+            dialogue.send(b"\x093.20\0\x01\0\0\0abcdefgh\0")
+        }),
+        ("an empty packet", |dialogue| dialogue.send(b"")),
+        ("zeros", |dialogue| dialogue.send_bytes(&[0; 1000])),
+    ];
+    for (what, script) in scripts {
+        let server = Scripted::start(script);
+        let proxy = in_front_of(&server);
+        let refused = refusal(&proxy);
+        assert_eq!(refused.code, CANNOT_CONNECT, "{what}: {refused}");
+        let name = server.tcp().to_string();
+        assert!(refused.text.contains(&name), "{what}: {refused}");
+        proxy.wait_logged(&["session ended badly", "side=backend", "no_backend"]);
+    }
+}
+
+#[test]
+fn all_backends_down_names_each_and_why() {
+    let (one, two) = (e2e::free_port(), e2e::free_port());
+    let settings = Settings::default()
+        .backend(format!("127.0.0.1:{one}"))
+        .backend(format!("127.0.0.1:{two}"));
+    let proxy = Proxy::start(&settings);
+    for _ in 0..2 {
+        let refused = refusal(&proxy);
+        assert_eq!(refused.code, CANNOT_CONNECT);
+        for port in [one, two] {
+            assert!(
+                refused.text.contains(&format!("127.0.0.1:{port}")),
+                "{refused}"
+            );
+        }
+        assert!(refused.text.contains("refused"), "{refused}");
+    }
+}
+
+/// A scripted server that lets in and then answers one query as told.
+fn answering(script: fn(&mut Dialogue) -> std::io::Result<()>) -> Scripted {
+    Scripted::start(move |dialogue| {
+        dialogue.welcome()?;
+        dialogue.read()?;
+        script(dialogue)
+    })
+}
+
+fn lost(server: &Scripted, proxy: &Proxy) -> ServerError {
+    let mut conn = proxy.connect();
+    let reply = conn
+        .try_query("SELECT 1")
+        .unwrap_or_else(|error| panic!("no ERR but {error}"));
+    assert!(conn.is_closed_by_server());
+    let error = reply.error().expect("it failed").clone();
+    let name = server.tcp().to_string();
+    assert!(error.text.contains(&name), "it names the backend: {error}");
+    proxy.wait_logged(&["session ended badly", "side=backend", &name]);
+    error
+}
+
+#[test]
+fn a_server_that_closes_instead_of_answering_is_named() {
+    let server = answering(|_| Ok(()));
+    assert_eq!(lost(&server, &in_front_of(&server)).code, BACKEND_LOST);
+}
+
+#[test]
+fn a_server_that_closes_between_packets_of_a_reply_is_named() {
+    let server = answering(|dialogue| dialogue.send_rows("n", &["1", "2", "3"]));
+    assert_eq!(lost(&server, &in_front_of(&server)).code, BACKEND_LOST);
+}
+
+#[test]
+fn a_server_that_closes_within_a_packet_leaves_no_way_to_say_so() {
+    let server = answering(|dialogue| {
+        dialogue.send_rows("n", &["1", "2"])?;
+        dialogue.send_bytes(&[100, 0, 0, dialogue.sequence, b'h', b'a', b'l', b'f'])
+    });
+    let proxy = in_front_of(&server);
+    let mut conn = proxy.connect();
+    assert!(conn.try_query("SELECT 1").is_err());
+    proxy.wait_logged(&["session ended badly", "side=backend", "backend_lost"]);
+}
+
+#[test]
+fn a_server_that_breaks_the_order_of_packets_is_not_believed() {
+    let server = answering(|dialogue| {
+        dialogue.sequence = dialogue.sequence.wrapping_add(5);
+        dialogue.send_ok()?;
+        dialogue.wait_closed();
+        Ok(())
+    });
+    let proxy = in_front_of(&server);
+    let mut conn = proxy.connect();
+    let reply = conn.try_query("SELECT 1");
+    // Either the proxy says what is wrong, or hands the jump on, as a direct connection would.
+    if let Ok(reply) = reply {
+        assert_eq!(reply.error().expect("it failed").code, BACKEND_LOST);
+        proxy.wait_logged(&["side=backend", "backend_protocol"]);
+    }
+}
+
+#[test]
+fn a_server_that_talks_unasked_is_survived() {
+    let server = Scripted::start(|dialogue| {
+        dialogue.welcome()?;
+        // What a server says before it closes a session it has enough of.
+        dialogue.sequence = 0;
+        dialogue.send_error(4031, "disconnected by the server because of inactivity")
+    });
+    let proxy = in_front_of(&server);
+    let mut conn = proxy.connect();
+    let error = match conn.packet() {
+        Ok(payload) => String::from_utf8_lossy(&payload).into_owned(),
+        Err(error) => panic!("the server's last words are lost: {error}"),
+    };
+    assert!(error.contains("because of inactivity"), "{error}");
+    assert!(conn.is_closed_by_server());
+}
+
+#[test]
+fn a_slow_server_is_waited_for() {
+    let server = answering(|dialogue| {
+        for byte in [1, 0, 0, 1, 1] {
+            dialogue.send_bytes(&[byte])?;
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        dialogue.sequence = 2;
+        dialogue.send_rows_after_count("n", &["slow"])?;
+        dialogue.send_end()?;
+        dialogue.answer_with_ok()
+    });
+    let proxy = in_front_of(&server);
+    assert_eq!(proxy.connect().value("SELECT 1"), "slow");
+}
+
+fn a_killed_server_is_named(product: Product) {
+    let mut server = Server::start(product, &[]);
+    let proxy = Proxy::start(&Settings::in_front_of([&server]));
+    let mut busy = proxy.connect();
+    let mut idle = proxy.connect();
+    let mut middle = proxy.connect();
+    busy.send_query("SELECT SLEEP(60)").unwrap();
+    middle
+        .send_query("SELECT REPEAT('x', 10000000) UNION ALL SELECT SLEEP(60)")
+        .unwrap();
+    let mut root = server.root();
+    let sleeping = "SELECT COUNT(*) FROM information_schema.processlist WHERE state = 'User sleep'";
+    wait::until("both sleep", wait::SOON, || root.value(sleeping) == "2");
+    server.kill();
+    let error = busy.reply(Shape::Results).error().unwrap().clone();
+    assert_eq!(error.code, BACKEND_LOST);
+    assert!(error.text.contains(&server.tcp().to_string()), "{error}");
+    let reply = middle.try_reply(Shape::Results);
+    assert!(reply.map_or(true, |reply| reply.error().is_some()));
+    // Between commands: closed, with or without a word.
+    assert!(
+        idle.try_query("SELECT 1")
+            .map_or(true, |reply| reply.error().is_some())
+    );
+    wait::until("new clients are told", wait::SOON, || {
+        let refused = RawConn::connect(&proxy.address(), &Login::app())
+            .unwrap_err()
+            .refusal();
+        refused.code == CANNOT_CONNECT
+    });
+    server.start_again();
+    wait::until("it is up again", wait::SOON, || {
+        RawConn::connect(&proxy.address(), &Login::app()).is_ok()
+    });
+}
+
+#[test]
+fn a_killed_mariadb_is_named_and_comes_back() {
+    a_killed_server_is_named(Product::MariaDb);
+}
+
+#[test]
+fn a_killed_mysql_is_named_and_comes_back() {
+    a_killed_server_is_named(Product::MySql);
+}
+
+fn a_server_that_shuts_down_says_so_itself(product: Product) {
+    let mut server = Server::start(product, &[]);
+    let proxy = Proxy::start(&Settings::in_front_of([&server]));
+    let mut conn = proxy.connect();
+    conn.send_query("SELECT SLEEP(60)").unwrap();
+    let mut root = server.root();
+    let sleeping = "SELECT COUNT(*) FROM information_schema.processlist WHERE state = 'User sleep'";
+    wait::until("it sleeps", wait::SOON, || root.value(sleeping) == "1");
+    drop(root);
+    server.shut_down();
+    let reply = conn.try_reply(Shape::Results);
+    assert!(reply.map_or(true, |reply| reply.error().is_some()
+        || product.is_mariadb()));
+    assert!(conn.is_closed_by_server());
+}
+
+#[test]
+fn a_mariadb_that_shuts_down_ends_its_sessions() {
+    a_server_that_shuts_down_says_so_itself(Product::MariaDb);
+}
+
+#[test]
+fn a_mysql_that_shuts_down_ends_its_sessions() {
+    a_server_that_shuts_down_says_so_itself(Product::MySql);
+}
+
+/// Waits until the backend has no session of this id.
+fn gone(server: &Server, id: u32) {
+    let mut root = server.root();
+    let ask = format!("SELECT COUNT(*) FROM information_schema.processlist WHERE id = {id}");
+    wait::until("the backend's session is gone", wait::SOON, || {
+        root.value(&ask) == "0"
+    });
+}
+
+#[test]
+fn a_client_that_leaves_in_a_big_result_leaves_nothing_running() {
+    for product in [Product::MariaDb, Product::MySql] {
+        let server = Server::shared(product);
+        let proxy = Proxy::start(&Settings::in_front_of([server]));
+        for tls in [false, true] {
+            let mut login = Login::app();
+            login.tls = tls.then(Default::default);
+            let mut conn = proxy.connect_as(&login);
+            let id = conn.id;
+            // Hours of rows.
+            let numbers = "(SELECT 1 AS n UNION SELECT 2 UNION SELECT 3 UNION SELECT 4)";
+            let many: Vec<String> = (0..20).map(|n| format!("{numbers} AS t{n}")).collect();
+            conn.send_query(&format!("SELECT REPEAT('x', 1000) FROM {}", many.join(",")))
+                .unwrap();
+            conn.packet().unwrap();
+            for _ in 0..10 {
+                conn.more().unwrap();
+            }
+            drop(conn);
+            gone(server, id);
+        }
+        proxy.wait_logged(&["side=client", "client_left"]);
+    }
+}
+
+/// The server would sleep on for nobody; an account that may kill is needed to end it.
+#[test]
+fn a_client_that_leaves_its_statement_has_it_killed() {
+    for product in [Product::MariaDb, Product::MySql] {
+        let server = Server::shared(product);
+        let settings = Settings::in_front_of([server])
+            .set("health.monitor_user", "app")
+            .set("health.monitor_password", PASSWORD);
+        let proxy = Proxy::start(&settings);
+        let mut conn = proxy.connect();
+        let id = conn.id;
+        conn.send_query("SELECT SLEEP(600)").unwrap();
+        let mut root = server.root();
+        let ask = format!("SELECT state FROM information_schema.processlist WHERE id = {id}");
+        wait::until("it sleeps", wait::SOON, || root.value(&ask) == "User sleep");
+        drop(conn);
+        gone(server, id);
+        proxy.wait_logged(&["statement killed"]);
+    }
+}
+
+#[test]
+fn a_client_that_closes_its_sending_side_still_gets_its_reply() {
+    let proxy = Proxy::start(&Settings::in_front_of([Server::shared(Product::MariaDb)]));
+    let mut conn = proxy.connect();
+    conn.send_query("SELECT 'answered', SLEEP(0.2)").unwrap();
+    conn.shut_down(Shutdown::Write);
+    // Directly the server answers; a proxy may take the half-closed connection for a leaving one.
+    let reply = conn.try_reply(Shape::Results);
+    if let Ok(reply) = reply {
+        assert!(
+            matches!(&reply.outcomes[..], [Outcome::Rows(_)]),
+            "{reply:?}"
+        );
+    }
+    assert!(conn.is_closed_by_server());
+}
+
+/// Sends bytes right after the connect; what comes back after the greeting, to the end.
+fn after_greeting(proxy: &Proxy, bytes: &[u8]) -> Vec<u8> {
+    let mut stream = TcpStream::connect(proxy.tcp()).unwrap();
+    stream
+        .set_read_timeout(Some(Duration::from_secs(20)))
+        .unwrap();
+    let mut header = [0; 4];
+    stream.read_exact(&mut header).unwrap();
+    let mut greeting = vec![0; usize::from(header[0])];
+    stream.read_exact(&mut greeting).unwrap();
+    stream.write_all(bytes).unwrap();
+    let _ = stream.shutdown(Shutdown::Write);
+    let mut rest = Vec::new();
+    let _ = stream.read_to_end(&mut rest);
+    rest
+}
+
+#[test]
+fn clients_that_send_garbage_are_cut_off() {
+    for product in [Product::MariaDb, Product::MySql] {
+        let server = Server::shared(product);
+        let settings = Settings::in_front_of([server]).set("limits.timeout_login", "2s");
+        let proxy = Proxy::start(&settings);
+        let mut other = proxy.connect();
+        let garbage: [&[u8]; 8] = [
+            b"GET / HTTP/1.1\r\nHost: db\r\n\r\n",
+            b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", // a TLS hello without asking
+            &[0xFF; 100],
+            &[0, 0, 0, 1],
+            &[3, 0, 0, 1, 1, 2, 3],
+            &[200, 0, 0, 1, 1],
+            &[0xFF, 0xFF, 0xFF, 1, 0, 0, 0],
+            b"",
+        ];
+        for bytes in garbage {
+            let rest = after_greeting(&proxy, bytes);
+            let text = rest.escape_ascii().to_string();
+            assert!(
+                rest.is_empty() || rest[4] == 0xFF,
+                "an ERR or nothing: {text}"
+            );
+            other.run("SELECT 'not disturbed'");
+        }
+        proxy.wait_logged(&["side=client", "login_malformed"]);
+        assert_eq!(
+            proxy.log().matches("session ended badly").count(),
+            garbage.len()
+        );
+    }
+}
+
+#[test]
+fn a_command_out_of_order_ends_its_session() {
+    let proxy = Proxy::start(&Settings::in_front_of([Server::shared(Product::MySql)]));
+    let mut other = proxy.connect();
+    let mut conn = proxy.connect();
+    conn.write_bytes(&[5, 0, 0, 7, command::QUERY, b'D', b'O', b' ', b'1'])
+        .unwrap();
+    let mut answer = String::new();
+    if let Ok(payload) = conn.packet_of_any_order() {
+        answer = String::from_utf8_lossy(&payload).into_owned();
+    }
+    assert!(
+        answer.is_empty() || answer.contains("out of order"),
+        "{answer}"
+    );
+    assert!(conn.is_closed_by_server());
+    other.run("SELECT 1");
+}
+
+#[test]
+fn half_a_command_is_no_command() {
+    let server = Server::shared(Product::MariaDb);
+    let proxy = Proxy::start(&Settings::in_front_of([server]));
+    let mut conn = proxy.connect();
+    let id = conn.id;
+    conn.run("DO 1");
+    conn.write_bytes(&[50, 0, 0, 0, command::QUERY, b'S', b'E', b'L'])
+        .unwrap();
+    drop(conn);
+    gone(server, id);
+    proxy.wait_logged(&["session ended badly", "side=client"]);
+}
+
+#[test]
+fn a_stopped_server_does_not_answer_and_others_do() {
+    let hanging = Server::start(Product::MariaDb, &[]);
+    let healthy = Server::shared(Product::MariaDb);
+    let settings = Settings::in_front_of([&hanging, healthy])
+        .set("balance.policy", "ordered")
+        .set("health.timeout_connect", "500ms");
+    let proxy = Proxy::start(&settings);
+    let port = |conn: &mut RawConn| conn.value("SELECT @@port");
+    assert_eq!(port(&mut proxy.connect()), hanging.port().to_string());
+    hanging.process().signal(Signal::STOP);
+    // The system still accepts for it; it is the greeting that does not come.
+    assert_eq!(port(&mut proxy.connect()), healthy.port().to_string());
+    proxy.wait_logged(&["backend is down", &hanging.port().to_string()]);
+    hanging.process().signal(Signal::CONT);
+    wait::until("it is used again", wait::SOON, || {
+        port(&mut proxy.connect()) == hanging.port().to_string()
+    });
+}
+
+#[test]
+fn passwords_are_never_logged() {
+    let server = Server::shared(Product::MySql);
+    let settings = Settings::in_front_of([server]).set("log.level", "trace");
+    let proxy = Proxy::start(&settings);
+    for user in ["app", "sha2", "sha256", "cleartext"] {
+        let mut login = Login::user(user).over_tls();
+        proxy.connect_as(&login).run("SELECT 1");
+        login.passwords = vec!["another s3cret".into()];
+        assert!(RawConn::connect(&proxy.address(), &login).is_err());
+    }
+    let log = proxy.log();
+    assert!(log.contains("app"), "the log has something: {log}");
+    assert!(!log.contains("s3cret"), "{log}");
+}

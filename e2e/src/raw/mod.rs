@@ -124,6 +124,12 @@ impl RawConn {
         self.next_packet()
     }
 
+    /// Reads one packet, whatever sequence id it has.
+    pub fn packet_of_any_order(&mut self) -> io::Result<Vec<u8>> {
+        self.begin_reply();
+        self.read_packet().map(|(_, body)| body)
+    }
+
     /// The oldest command without a reply is the one whose packets come now.
     fn begin_reply(&mut self) {
         if let Some(sequence) = self.awaited.pop_front() {
@@ -267,6 +273,16 @@ impl RawConn {
     }
 
     fn next_packet(&mut self) -> io::Result<Vec<u8>> {
+        let (sequence, body) = self.read_packet()?;
+        if sequence != self.sequence {
+            let text = format!("sequence id {sequence}, expected {}", self.sequence);
+            return Err(io::Error::new(io::ErrorKind::InvalidData, text));
+        }
+        self.sequence = sequence.wrapping_add(1);
+        Ok(body)
+    }
+
+    fn read_packet(&mut self) -> io::Result<(u8, Vec<u8>)> {
         let mut header = [0; 4];
         self.transport.read_exact(&mut header)?;
         let length =
@@ -275,12 +291,7 @@ impl RawConn {
         self.transport.read_exact(&mut body)?;
         self.transcript
             .received(header[3], &self.without_ids(&body));
-        if header[3] != self.sequence {
-            let text = format!("sequence id {}, expected {}", header[3], self.sequence);
-            return Err(io::Error::new(io::ErrorKind::InvalidData, text));
-        }
-        self.sequence = header[3].wrapping_add(1);
-        Ok(body)
+        Ok((header[3], body))
     }
 
     /// A payload whose statement id, if it has one, is replaced by the statement's ordinal.
