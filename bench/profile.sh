@@ -20,7 +20,8 @@ end() {
     rm -rf "$scratch"
 }
 trap end EXIT
-trap 'exit 1' INT TERM HUP
+# PIPE too: the output may go to head.
+trap 'exit 1' INT TERM HUP PIPE
 
 # Waits for a line in a file and prints its last word.
 last_word() {

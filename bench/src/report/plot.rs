@@ -67,21 +67,21 @@ pub fn all(results: &Results) -> Vec<Plot> {
     let plots = [
         Plot {
             file: "throughput.svg",
-            title: "Point selects per second (more is better)",
+            title: "Queries per second (more is better)",
             scale: ScaleKind::Linear,
             format: thousands,
             panels: panels(results, "", |_, summary| Some(summary.per_second)),
         },
         Plot {
             file: "cpu.svg",
-            title: "CPU per point select, µs (less is better)",
+            title: "CPU per point select (less is better)",
             scale: ScaleKind::Linear,
-            format: |value| format!("{value:.0}"),
+            format: time,
             panels: panels(results, "CPU", cpu),
         },
         Plot {
             file: "p99.svg",
-            title: "99th percentile of a point select's latency (less is better)",
+            title: "p99 of a point select (less is better)",
             scale: ScaleKind::Logarithmic,
             format: time,
             panels: panels(results, "", |_, summary| Some(summary.latency_us.p99)),
