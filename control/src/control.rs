@@ -52,7 +52,7 @@ impl Control {
             .build()?;
         let (orders, ordered) = mpsc::unbounded_channel();
         let (reports, reported) = mpsc::unbounded_channel();
-        let (snapshots, topology) = watch::channel(Arc::new(nothing_yet()));
+        let (snapshots, mut topology) = watch::channel(Arc::new(nothing_yet()));
         let (begun, has_begun) = std::sync::mpsc::sync_channel(1);
         let config = Arc::new(config.clone());
         let seed = RandomState::new().hash_one(std::process::id());
@@ -72,6 +72,7 @@ impl Control {
         has_begun
             .recv()
             .map_err(|_| io::Error::other("the control plane failed at its start"))?;
+        topology.mark_unchanged();
         Ok(Control {
             thread,
             orders,
@@ -80,7 +81,8 @@ impl Control {
         })
     }
 
-    /// The snapshots; a receiver sees the newest, and may miss some in between.
+    /// The snapshots: a receiver has the newest, is woken by later ones, and may miss some in
+    /// between.
     pub fn topology(&self) -> watch::Receiver<Arc<Topology>> {
         self.topology.clone()
     }
@@ -107,7 +109,7 @@ impl Control {
 }
 
 /// What stands in the channel before the first configuration; nobody sees it.
-fn nothing_yet() -> Topology {
+pub(crate) fn nothing_yet() -> Topology {
     Topology {
         generation: 0,
         backends: Vec::new(),

@@ -22,8 +22,8 @@ pub(crate) enum Script {
     Bytes(Vec<u8>),
     /// Says this instead of a greeting.
     Err(u16, &'static str),
-    /// Greets, and refuses every account.
-    Refuse,
+    /// Greets, and answers every login with this error.
+    Refuse(u16, &'static str),
     /// Greets, lets everybody in and answers OK to every statement.
     Welcome,
     /// As [`Script::Welcome`], but a PROXY header comes first, of 16 bytes.
@@ -33,6 +33,9 @@ pub(crate) enum Script {
     /// Lets everybody in, and answers every statement with this error.
     Sick(u16, &'static str),
 }
+
+/// A server that is well, to whoever has no account there.
+pub(crate) const STRICT: Script = Script::Refuse(1045, "Access denied");
 
 /// What it met.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -132,10 +135,10 @@ async fn play(
             send(&mut stream, 0, &err(number, text)).await?;
             closed(&mut stream).await
         }
-        Script::Refuse => {
+        Script::Refuse(number, text) => {
             greet(&mut stream, Capabilities::default()).await?;
             log_in(&mut stream, meets).await?;
-            send(&mut stream, 2, &err(1045, "Access denied")).await?;
+            send(&mut stream, 2, &err(number, text)).await?;
             closed(&mut stream).await
         }
         Script::WelcomeBehindProxy => {

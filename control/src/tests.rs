@@ -11,11 +11,13 @@ use config::{
     BackendAddress, BackendConfig, BackendTlsMode, Config, ProxyProtocolSend, Role, Secret,
 };
 use net::tls::{ClientCertificates, Identity, ServerTls, ServerTlsSettings};
-use route::{Backend, Endpoint, Health, KillReason, Report, Topology};
-use tokio::sync::watch;
+use route::{Backend, BackendId, Endpoint, Health, KillReason, Report, Topology};
+use tokio::sync::{mpsc, watch};
 
-use crate::scripted::{Met, Script, Scripted};
-use crate::{Control, Resolver};
+use crate::control::nothing_yet;
+use crate::keeper::{Keeper, Order};
+use crate::scripted::{Met, STRICT, Script, Scripted};
+use crate::{Control, Resolver, SystemResolver};
 
 /// Nothing here takes so long; a test that fails must end all the same.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -102,14 +104,14 @@ async fn a_backend_that_refuses_is_down_and_up_again_when_it_is_back() {
     let address = Scripted::free_address().await;
     let (_control, mut topology) = start(&watching(address));
     assert_eq!(cause(&mut topology).await, "Connection refused");
-    let _back = Scripted::start_at(address, Script::Refuse).await;
+    let _back = Scripted::start_at(address, STRICT).await;
     let backend = first(&mut topology, is_up).await;
     assert!(backend.returned.is_some(), "slow start counts from here");
 }
 
 #[tokio::test]
 async fn a_backend_seen_well_at_the_start_has_no_slow_start() {
-    let scripted = Scripted::start(Script::Refuse).await;
+    let scripted = Scripted::start(STRICT).await;
     let (_control, mut topology) = start(&watching(scripted.address));
     assert_eq!(first(&mut topology, is_up).await.returned, None);
 }
@@ -128,6 +130,8 @@ async fn whatever_is_no_mysql_server_is_down_and_called_so() {
     for bytes in [
         b"HTTP/1.1 400 Bad Request\r\n\r\n".as_slice(),
         b"SSH-2.0-OpenSSH_9.2\r\n",
+        // The longest packet there is.
+        b"\xff\xff\xff\0\x0a",
         // A packet with protocol version 9, and one that ends early.
         b"\x05\0\0\0\x095.0\0",
         b"\x05\0\0\0\x0a8.0\0",
@@ -160,7 +164,7 @@ async fn a_cause_that_changes_while_a_backend_is_down_is_told() {
 
 #[tokio::test]
 async fn a_look_without_an_account_is_refused_and_leaves_after_that() {
-    let mut scripted = Scripted::start(Script::Refuse).await;
+    let mut scripted = Scripted::start(STRICT).await;
     let (_control, mut topology) = start(&watching(scripted.address));
     assert!(is_up(&first(&mut topology, is_up).await));
     let user = "pilotfish_probe_has_no_account".to_owned();
@@ -201,7 +205,7 @@ async fn with_an_account_a_backend_that_is_up_is_asked_again_and_again() {
 
 #[tokio::test]
 async fn a_backend_that_refuses_the_account_is_well() {
-    let mut scripted = Scripted::start(Script::Refuse).await;
+    let mut scripted = Scripted::start(STRICT).await;
     let (_control, mut topology) = start(&monitored(scripted.address));
     assert!(is_up(&first(&mut topology, is_up).await));
     for _ in 0..3 {
@@ -279,7 +283,7 @@ async fn a_backend_without_tls_is_down_where_tls_is_required() {
 
 #[tokio::test]
 async fn a_connect_that_failed_marks_its_backend_down_at_once() {
-    let scripted = Scripted::start(Script::Refuse).await;
+    let scripted = Scripted::start(STRICT).await;
     let mut config = watching(scripted.address);
     config.health.probe_interval = Duration::from_secs(3600);
     let (control, mut topology) = start(&config);
@@ -294,17 +298,17 @@ async fn a_connect_that_failed_marks_its_backend_down_at_once() {
 
 #[tokio::test]
 async fn a_broken_session_makes_the_control_plane_look_for_itself() {
-    let scripted = Scripted::start(Script::Refuse).await;
-    let address = scripted.address;
-    let (control, mut topology) = start(&watching(address));
+    let scripted = Scripted::start(STRICT).await;
+    let (control, mut topology) = start(&watching(scripted.address));
     let backend = first(&mut topology, is_up).await;
-    drop(scripted);
+    scripted.play(Script::Refuse(1053, "Server shutdown in progress"));
     let report = Report::SessionBroken {
         backend: backend.id,
         cause: "connection reset".into(),
     };
     control.reports().send(report).unwrap();
-    assert_eq!(cause(&mut topology).await, "Connection refused");
+    let text = "it refused with error 1053: Server shutdown in progress";
+    assert_eq!(cause(&mut topology).await, text);
 }
 
 #[tokio::test]
@@ -330,46 +334,77 @@ async fn kills_are_done_with_the_monitor_account() {
     }
 }
 
+/// Runs a keeper that hears these reports and is told to stop before any of them takes effect.
+async fn run_to_the_stop(config: Config, reports: impl IntoIterator<Item = Report>) {
+    let (snapshots, _topology) = watch::channel(Arc::new(nothing_yet()));
+    let mut keeper = Keeper::new(Instant::now(), 1, Arc::new(SystemResolver), snapshots);
+    keeper.begin(Arc::new(config)).await;
+    let (orders, ordered) = mpsc::unbounded_channel();
+    let (reporting, reported) = mpsc::unbounded_channel();
+    for report in reports {
+        reporting.send(report).unwrap();
+    }
+    orders.send(Order::Stop).unwrap();
+    let running = keeper.run(ordered, reported);
+    tokio::time::timeout(PATIENCE, running).await.unwrap();
+}
+
+/// For the first backend.
+fn kill(thread_id: u32) -> Report {
+    Report::KillStatement {
+        backend: BackendId(0),
+        thread_id,
+        why: KillReason::Stopping,
+    }
+}
+
+/// The kills that a backend was asked for up to now.
+fn killed(scripted: &mut Scripted) -> Vec<String> {
+    let met = std::iter::from_fn(|| scripted.met.try_recv().ok());
+    let killed = met.filter_map(|met| match met {
+        Met::Statement(text) if text.starts_with("KILL") => Some(text),
+        _ => None,
+    });
+    killed.collect()
+}
+
 #[tokio::test]
 async fn kills_reported_before_the_stop_are_done_before_the_end() {
     let mut scripted = Scripted::start(Script::Welcome).await;
-    let (control, mut topology) = start(&monitored(scripted.address));
-    let backend = first(&mut topology, is_up).await.id;
-    for thread_id in [1, 2, 3] {
-        let why = KillReason::Stopping;
-        let report = Report::KillStatement {
-            backend,
-            thread_id,
-            why,
-        };
-        control.reports().send(report).unwrap();
-    }
-    tokio::task::spawn_blocking(|| control.stop())
-        .await
-        .unwrap();
-    for thread_id in [1, 2, 3] {
-        let killed = Met::Statement(format!("KILL {thread_id}"));
-        scripted.meets(|met| *met == killed).await;
-    }
+    let config = monitored(scripted.address);
+    run_to_the_stop(config, [kill(1), kill(2), kill(3)]).await;
+    assert_eq!(killed(&mut scripted), ["KILL 1", "KILL 2", "KILL 3"]);
+}
+
+#[tokio::test]
+async fn nothing_is_killed_on_a_backend_that_has_fallen() {
+    let mut scripted = Scripted::start(Script::Welcome).await;
+    let mut config = monitored(scripted.address);
+    config.health.probe_interval = Duration::from_secs(3600);
+    let fell = Report::ConnectFailed {
+        backend: BackendId(0),
+        cause: "connection refused".into(),
+    };
+    run_to_the_stop(config, [fell, kill(1)]).await;
+    assert_eq!(killed(&mut scripted), [""; 0]);
 }
 
 #[tokio::test]
 async fn without_an_account_nothing_is_killed() {
     let mut scripted = Scripted::start(Script::Welcome).await;
+    run_to_the_stop(watching(scripted.address), [kill(1)]).await;
+    assert_eq!(killed(&mut scripted), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_stop_ends_the_thread_whatever_hangs() {
+    let scripted = Scripted::start(Script::Silence).await;
     let (control, mut topology) = start(&watching(scripted.address));
-    let backend = first(&mut topology, is_up).await.id;
-    let report = Report::KillStatement {
-        backend,
-        thread_id: 77,
-        why: KillReason::ClientGone,
-    };
-    control.reports().send(report).unwrap();
-    tokio::task::spawn_blocking(|| control.stop())
-        .await
-        .unwrap();
-    while let Ok(met) = scripted.met.try_recv() {
-        assert!(!matches!(met, Met::Statement(_)), "{met:?}");
-    }
+    control.stop();
+    assert!(
+        topology.changed().await.is_err(),
+        "nobody publishes any more"
+    );
 }
 
 /// A resolver whose answers a test decides.
@@ -398,10 +433,7 @@ fn by_name(config: &mut Config) -> Arc<Names> {
 
 #[tokio::test]
 async fn a_name_is_resolved_before_the_first_snapshot_and_again_later() {
-    let (one, other) = (
-        Scripted::start(Script::Refuse).await,
-        Scripted::start(Script::Refuse).await,
-    );
+    let (one, other) = (Scripted::start(STRICT).await, Scripted::start(STRICT).await);
     let mut config = config([]);
     let names = by_name(&mut config);
     names.set("db.example", &[one.address, one.address]);
@@ -420,7 +452,7 @@ async fn a_name_is_resolved_before_the_first_snapshot_and_again_later() {
 
 #[tokio::test]
 async fn a_name_that_cannot_be_resolved_is_down_until_it_can() {
-    let scripted = Scripted::start(Script::Refuse).await;
+    let scripted = Scripted::start(STRICT).await;
     let mut config = config([]);
     let names = by_name(&mut config);
     config.health.resolve_interval = Duration::ZERO;
@@ -435,10 +467,7 @@ async fn a_name_that_cannot_be_resolved_is_down_until_it_can() {
 
 #[tokio::test]
 async fn a_reload_changes_all_backends_in_one_snapshot_and_keeps_what_stays() {
-    let (one, two) = (
-        Scripted::start(Script::Refuse).await,
-        Scripted::start(Script::Refuse).await,
-    );
+    let (one, two) = (Scripted::start(STRICT).await, Scripted::start(STRICT).await);
     let before = config([
         backend("stays", at(one.address)),
         backend("goes", at(two.address)),
