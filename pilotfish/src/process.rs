@@ -46,11 +46,12 @@ pub fn become_user(name: &str) -> io::Result<()> {
 /// Files beside the sessions' two sockets each: listeners, reactors, log, control connections.
 const FILES_BESIDE_SESSIONS: u64 = 256;
 
-/// Raises the limit of open files and warns when it does not carry the sessions allowed.
+/// Raises the limit of open files, to what is set or to what the sessions allowed may take, and
+/// warns when it does not carry them.
 pub fn raise_open_files(config: &Config) {
-    let wanted = config
-        .open_files_max
-        .map_or_else(|| net::limits::open_files().hard, u64::from);
+    let needed = (config.limits.sessions_max as u64).saturating_mul(2) + FILES_BESIDE_SESSIONS;
+    let allowed = net::limits::open_files().hard;
+    let wanted = config.open_files_max.map_or(needed.max(allowed), u64::from);
     let limit = match net::limits::raise_open_files(wanted) {
         Ok(limit) => limit.soft,
         Err(error) => {
@@ -58,7 +59,6 @@ pub fn raise_open_files(config: &Config) {
             net::limits::open_files().soft
         }
     };
-    let needed = (config.limits.sessions_max as u64).saturating_mul(2) + FILES_BESIDE_SESSIONS;
     if limit < needed {
         tracing::warn!(
             limit,

@@ -57,7 +57,10 @@ impl<T: AsyncRead + AsyncWrite + Unpin> PacketStream<T> {
 
     /// Gives back the transport, unless an upgrade lost it, and the bytes that were read ahead.
     pub(crate) fn into_parts(self) -> Option<(T, Vec<u8>)> {
-        Some((self.transport?, self.buffer))
+        let mut ahead = self.buffer;
+        // What is kept from here on is kept for the session's life.
+        ahead.shrink_to_fit();
+        Some((self.transport?, ahead))
     }
 
     /// Waits for a payload. Cancelling loses nothing.

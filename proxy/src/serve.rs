@@ -42,7 +42,7 @@ pub(crate) async fn serve(worker: Rc<Worker>, registered: Registered, arrival: A
             }
             Err(failure) => {
                 facts.log(&failure);
-                session.break_off(&worker, &failure).await;
+                Box::pin(session.break_off(&worker, &failure)).await;
             }
         },
         Err(failure) => facts.log(&failure),
