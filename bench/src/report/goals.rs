@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::results::{Results, Summary};
+use crate::results::{Comparison, Results, Summary};
 use crate::run::backend::Kind;
 use crate::run::contestant::{HAPROXY, PILOTFISH};
 
@@ -48,50 +48,35 @@ pub fn all(results: &Results) -> Vec<Goal> {
 
 fn cpu_per_query(results: &Results) -> Goal {
     let text = "CPU per point select, minimal backend, 64 connections: ≤ 0.9 × HAProxy's";
-    Goal::of(
-        text,
-        ours_and_haproxys(results, Kind::Minimal, "point", 64).and_then(|(ours, theirs)| {
-            let ratio = ours.against.get(HAPROXY)?.proxy_cpu?.median;
-            let (ours, theirs) = (ours.proxy_cpu_us?.sum(), theirs.proxy_cpu_us?.sum());
-            Some((
-                ratio <= 0.9,
-                format!("{ratio:.3} ×: {ours:.2} µs, HAProxy {theirs:.2} µs"),
-            ))
-        }),
-    )
+    let comparison = results.comparison(Kind::Minimal, "point", 64);
+    Goal::against_haproxy(text, comparison, |ours, theirs| {
+        let ratio = ours.against.get(HAPROXY)?.proxy_cpu?.median;
+        let (ours, theirs) = (ours.proxy_cpu_us?.sum(), theirs.proxy_cpu_us?.sum());
+        let measured = format!("{ratio:.3} ×: {ours:.2} µs, HAProxy {theirs:.2} µs");
+        Some((ratio <= 0.9, measured))
+    })
 }
 
 fn latency_added(results: &Results) -> Goal {
     let text = "p50 added to a point select, minimal backend, 1 connection: ≤ HAProxy's";
-    Goal::of(
-        text,
-        ours_and_haproxys(results, Kind::Minimal, "point", 1).and_then(|(ours, theirs)| {
-            let (ours, theirs) = (ours.p50_added_us?, theirs.p50_added_us?);
-            Some((
-                ours <= theirs,
-                format!("{ours:.1} µs, HAProxy {theirs:.1} µs"),
-            ))
-        }),
-    )
+    let comparison = results.comparison(Kind::Minimal, "point", 1);
+    Goal::against_haproxy(text, comparison, |ours, theirs| {
+        let (ours, theirs) = (ours.p50_added_us?, theirs.p50_added_us?);
+        let measured = format!("{ours:.1} µs, HAProxy {theirs:.1} µs");
+        Some((ours <= theirs, measured))
+    })
 }
 
 fn large_results(results: &Results, backend: Kind) -> Goal {
-    let text = format!(
-        "Throughput of results of 10,000 rows, {}, 8 connections: ≥ HAProxy's",
-        backend.title()
-    );
-    let both = ours_and_haproxys(results, backend, "rows:10000", 8);
-    Goal::of(
-        &text,
-        both.and_then(|(ours, theirs)| {
-            let ratio = ours.against.get(HAPROXY)?.per_second.median;
-            let (ours, theirs) = (ours.per_second, theirs.per_second);
-            Some((
-                ratio >= 1.0,
-                format!("{ratio:.3} ×: {ours:.0}/s, HAProxy {theirs:.0}/s"),
-            ))
-        }),
-    )
+    let what = "Throughput of results of 10,000 rows";
+    let text = format!("{what}, {}, 8 connections: ≥ HAProxy's", backend.title());
+    let comparison = results.comparison(backend, "rows:10000", 8);
+    Goal::against_haproxy(&text, comparison, |ours, theirs| {
+        let ratio = ours.against.get(HAPROXY)?.per_second.median;
+        let (ours, theirs) = (ours.per_second, theirs.per_second);
+        let measured = format!("{ratio:.3} ×: {ours:.0}/s, HAProxy {theirs:.0}/s");
+        Some((ratio >= 1.0, measured))
+    })
 }
 
 fn idle_memory(results: &Results) -> Goal {
@@ -113,20 +98,25 @@ fn idle_memory(results: &Results) -> Goal {
     )
 }
 
-/// Both contestants' figures in a cell; ours only count when every reply was right.
-fn ours_and_haproxys<'a>(
-    results: &'a Results,
-    backend: Kind,
-    workload: &str,
-    connections: usize,
-) -> Option<(&'a Summary, &'a Summary)> {
-    let contestants = &results
-        .comparison(backend, workload, connections)?
-        .contestants;
-    Some((contestants.get(PILOTFISH)?, contestants.get(HAPROXY)?))
-}
-
 impl Goal {
+    /// A goal that `judge` decides from both contestants' figures. Figures that came with errors
+    /// reach nothing.
+    fn against_haproxy(
+        text: &str,
+        comparison: Option<&Comparison>,
+        judge: impl Fn(&Summary, &Summary) -> Option<(bool, String)>,
+    ) -> Self {
+        let measured = comparison.and_then(|comparison| {
+            let ours = comparison.contestants.get(PILOTFISH)?;
+            let theirs = comparison.contestants.get(HAPROXY)?;
+            match (ours.errors.count(), judge(ours, theirs)?) {
+                (0, judged) => Some(judged),
+                (errors, (_, measured)) => Some((false, format!("{errors} errors; {measured}"))),
+            }
+        });
+        Self::of(text, measured)
+    }
+
     fn of(text: &str, measured: Option<(bool, String)>) -> Self {
         let (verdict, measured) = match measured {
             Some((true, measured)) => (Verdict::Reached, measured),
