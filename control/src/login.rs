@@ -11,7 +11,7 @@ use wire::handshake::HandshakeHead;
 use wire::write::put_lenenc_bytes;
 use wire::{Capabilities, ErrPacket, Greeting, HandshakeResponse};
 
-use crate::connection::Connection;
+use crate::connection::{Channel, Connection};
 use crate::failure::{Failure, printable};
 use crate::password::Challenge;
 
@@ -167,7 +167,7 @@ impl Access {
             packet_bytes_max: 1 << 24,
             collation: COLLATION,
         };
-        if let Some(tls) = self.tls.with(greeting)? {
+        if let Some(tls) = self.tls.with(greeting, connection.channel())? {
             head.capabilities |= Capabilities::SSL;
             let mut request = Vec::new();
             head.encode(&mut request);
@@ -253,12 +253,14 @@ impl Tls {
     }
 
     /// What to encrypt with to a server that greets so; `None`: nothing.
-    fn with(&self, greeting: &Greeting) -> Result<Option<&ClientTls>, Failure> {
+    fn with(&self, greeting: &Greeting, channel: Channel) -> Result<Option<&ClientTls>, Failure> {
         let is_offered = greeting.capabilities.contains(Capabilities::SSL);
         match self {
             Tls::Off => Ok(None),
             Tls::Preferred(tls) => Ok(is_offered.then_some(tls)),
             Tls::Required(tls) if is_offered => Ok(Some(tls)),
+            // A Unix socket needs none.
+            Tls::Required(_) if channel == Channel::Unix => Ok(None),
             Tls::Required(_) => Err(Failure::Tls("it does not offer TLS".to_owned())),
             Tls::Faulty(error) => Err(Failure::Tls(error.clone())),
         }
