@@ -109,6 +109,13 @@ impl Server {
             .unwrap_or_else(|error| panic!("root cannot connect: {error}\n{}", self.log_tail()))
     }
 
+    /// A connection as `app` in a schema.
+    pub fn connect(&self, schema: &str) -> RawConn {
+        let login = Login::app().schema(schema);
+        RawConn::connect(&self.tcp().into(), &login)
+            .unwrap_or_else(|error| panic!("app cannot connect: {error}\n{}", self.log_tail()))
+    }
+
     /// The process, for signals.
     pub fn process(&self) -> &Process {
         &self.process

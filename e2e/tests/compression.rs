@@ -25,11 +25,7 @@ fn conversation(login: &Login, address: &e2e::raw::Address, schema: &str) -> Tra
         conn.run(&format!("SELECT REPEAT('y', {})", length - 4));
     }
     for n in 0..20 {
-        conn.send_query(&format!("SELECT {n}, REPEAT('p', {n}00)"))
-            .unwrap();
-    }
-    for _ in 0..20 {
-        conn.reply(e2e::raw::Shape::Results);
+        conn.run(&format!("SELECT {n}, REPEAT('p', {n}00)"));
     }
     conn.transcript()
 }

@@ -363,6 +363,7 @@ def close(connection):
 
 def main():
     if COMPRESS and IS_PYMYSQL:
+        print("left out: PyMySQL has no compression", file=sys.stderr)
         sys.exit(77)
     connection = connect(autocommit=True)
     prepare_schema(connection)

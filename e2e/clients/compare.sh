@@ -1,0 +1,115 @@
+#!/usr/bin/env bash
+# Runs each client program twice, directly and through the proxy, and compares what they saw.
+#
+#   compare.sh DIRECT_HOST:PORT PROXY_HOST:PORT --user U --password W --database D
+#              [--tls] [--compress] [--clients "NAME NAME …"] [--keep FOLDER]
+#
+# --tls and --compress hold on both ways. --clients, or else PILOTFISH_CLIENTS in the environment,
+# chooses; all is the default. --keep keeps transcripts and error output in that folder.
+# Prints a table, the differences below it, and as its last line `N passed, N failed`. A client that
+# cannot do what is asked of it, already without the proxy, is left out and counts as neither.
+# The exit code is 0 when none failed and at least one passed.
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+unable=77
+lines_shown_max=40 # of a difference, of an error
+export LC_ALL=C.UTF-8
+
+die() { printf 'compare.sh: %s\n' "$*" >&2; exit 2; }
+
+targets=()
+options=()
+clients=${PILOTFISH_CLIENTS:-$("$here/run.sh" --list)}
+folder=
+while (($# > 0)); do
+    case $1 in
+    --user | --password | --database) options+=("$1" "${2?}"); shift ;;
+    --tls | --compress) options+=("$1") ;;
+    --clients) clients=${2:?}; shift ;;
+    --keep) folder=${2:?}; shift ;;
+    --*) die "unknown option $1" ;;
+    *) targets+=("$1") ;;
+    esac
+    shift
+done
+((${#targets[@]} == 2)) || die "two targets are needed: DIRECT_HOST:PORT PROXY_HOST:PORT"
+
+if [[ -n $folder ]]; then
+    mkdir -p "$folder"
+else
+    folder=$(mktemp -d)
+    trap 'rm -rf "$folder"' EXIT
+fi
+
+# run CLIENT WAY TARGET: leaves CLIENT.WAY.out and .err, says how it went in `outcome`.
+run() {
+    local way=$2 target=$3 output=$folder/$1.$2 start=$EPOCHREALTIME code=0
+    "$here/run.sh" --host "${target%:*}" --port "${target##*:}" "${options[@]}" --only "$1" \
+        >"$output.out" 2>"$output.err" || code=$?
+    case $code in
+    0) outcome=$(awk -v a="$start" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.1f s", b - a }') ;;
+    "$unable") outcome='left out' ;;
+    124 | 137) outcome='too slow' ;;
+    *) outcome="exit $code" ;;
+    esac
+    return "$code"
+}
+
+row() { printf '%-20s | %-9s | %-9s | %s\n' "$@"; }
+
+# The end of what a failed run wrote.
+report_failure() {
+    printf -- '--- %s, %s, last line: %s\n' "$1" "$2" "$(tail -n 1 "$folder/$1.$2.out" | cut -c 1-300)"
+    tail -n "$lines_shown_max" "$folder/$1.$2.err" | cut -c 1-300
+}
+
+# A line as long as a 16 MiB value is cut; the comparison itself is of everything.
+report_difference() {
+    printf -- '--- %s: < direct, > proxied\n' "$1"
+    diff --text "$folder/$1.direct.out" "$folder/$1.proxied.out" | cut -c 1-300 | head -n "$lines_shown_max" || true
+}
+
+passed=0
+failed=0
+reports=$folder/reports
+: >"$reports"
+row client direct proxied same
+row -------------------- --------- --------- ----
+for client in $clients; do
+    "$here/run.sh" --build --only "$client" >"$folder/$client.build" 2>&1 || {
+        code=$?
+        if ((code == unable)); then
+            row "$client" 'left out' - -
+        else
+            row "$client" 'no build' - NO
+            failed=$((failed + 1))
+            { printf -- '--- %s, build\n' "$client"; tail -n "$lines_shown_max" "$folder/$client.build"; } >>"$reports"
+        fi
+        continue
+    }
+    code=0
+    run "$client" direct "${targets[0]}" || code=$?
+    direct=$outcome
+    if ((code == unable)); then
+        row "$client" "$direct" - -
+    elif ((code != 0)); then
+        row "$client" "$direct" - NO
+        failed=$((failed + 1))
+        report_failure "$client" direct >>"$reports"
+    elif ! run "$client" proxied "${targets[1]}"; then
+        row "$client" "$direct" "$outcome" NO
+        failed=$((failed + 1))
+        { report_failure "$client" proxied; report_difference "$client"; } >>"$reports"
+    elif ! cmp --silent "$folder/$client.direct.out" "$folder/$client.proxied.out"; then
+        row "$client" "$direct" "$outcome" NO
+        failed=$((failed + 1))
+        report_difference "$client" >>"$reports"
+    else
+        row "$client" "$direct" "$outcome" yes
+        passed=$((passed + 1))
+    fi
+done
+cat "$reports"
+printf '%d passed, %d failed\n' "$passed" "$failed"
+((failed == 0 && passed > 0))
