@@ -2,7 +2,7 @@
 //! backend says OK or ERR.
 //!
 //! Plugins that the proxy does not know may speak in any order, so both sides are listened to at
-//! once. One thing is changed on the way: where only one leg is secure (TLS or a Unix socket),
+//! once. One thing is changed on the way: where only one leg is private (TLS or a Unix socket),
 //! `caching_sha2_password` and `sha256_password` send a password in clear on that leg and encrypted
 //! on the other; see [`crate::key_exchange`].
 
@@ -22,24 +22,53 @@ const REQUEST_KEY_SHA256: u8 = 0x01;
 /// The first byte of plugin data from the server.
 const MORE_DATA: u8 = 0x01;
 
-/// How the two legs differ.
+/// Who could listen in on one leg.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Bridge {
-    /// Both are secure, or neither is: bytes pass as they are.
-    None,
-    /// The client's leg is secure, the backend's is not.
-    ToPlainBackend,
-    /// The backend's leg is secure, the client's is not.
-    ToSecureBackend,
+pub(crate) enum Privacy {
+    /// Anybody on the way.
+    Open,
+    /// Nobody but this machine's root: a Unix socket.
+    Local,
+    /// Nobody.
+    Tls,
 }
 
-impl Bridge {
-    /// From which legs are secure.
-    pub(crate) fn between(is_client_secure: bool, is_backend_secure: bool) -> Self {
-        match (is_client_secure, is_backend_secure) {
-            (true, false) => Self::ToPlainBackend,
-            (false, true) => Self::ToSecureBackend,
-            _ => Self::None,
+/// Both legs of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Legs {
+    pub client: Privacy,
+    pub backend: Privacy,
+}
+
+/// What has to be done to a password on its way from one leg to the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Bridge {
+    /// It may be sent in clear on both legs, or on neither: bytes pass as they are.
+    None,
+    /// It comes in clear and must be encrypted.
+    ToOpenBackend,
+    /// It comes encrypted and must be in clear.
+    ToPrivateBackend,
+}
+
+impl Legs {
+    /// Whether any password plugin needs a bridge.
+    pub(crate) fn differ(self) -> bool {
+        self.client != self.backend
+    }
+
+    /// A Unix socket is private enough for caching_sha2_password, on both ends
+    /// (`is_secure_transport`), but not for sha256_password, which wants TLS.
+    fn bridge(self, plugin: &[u8]) -> Bridge {
+        let is_private = |privacy| match privacy {
+            Privacy::Open => false,
+            Privacy::Local => plugin == CACHING_SHA2_PASSWORD,
+            Privacy::Tls => true,
+        };
+        match (is_private(self.client), is_private(self.backend)) {
+            (true, false) => Bridge::ToOpenBackend,
+            (false, true) => Bridge::ToPrivateBackend,
+            _ => Bridge::None,
         }
     }
 }
@@ -67,7 +96,7 @@ pub(crate) enum Exchange {
 pub(crate) struct Dialogue<'a, T> {
     pub client: &'a mut PacketStream<T>,
     pub backend: &'a mut PacketStream<T>,
-    pub bridge: Bridge,
+    pub legs: Legs,
     pub own_key: &'a OwnKey,
     /// The plugin that speaks.
     pub plugin: Vec<u8>,
@@ -95,14 +124,17 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Dialogue<'_, T> {
 
     /// The answer that stands in the handshake response itself. sha256_password begins there.
     pub(crate) async fn first_answer(&mut self, answer: &[u8]) -> Result<Vec<u8>, Failure> {
-        match (self.plugin == SHA256_PASSWORD, self.bridge) {
-            (true, Bridge::ToPlainBackend) if answer.len() > 1 => {
+        match (
+            self.plugin == SHA256_PASSWORD,
+            self.legs.bridge(SHA256_PASSWORD),
+        ) {
+            (true, Bridge::ToOpenBackend) if answer.len() > 1 => {
                 self.exchange = Exchange::KeyDue {
                     password: answer.to_vec(),
                 };
                 Ok(vec![REQUEST_KEY_SHA256])
             }
-            (true, Bridge::ToSecureBackend) if answer == [REQUEST_KEY_SHA256] => {
+            (true, Bridge::ToPrivateBackend) if answer == [REQUEST_KEY_SHA256] => {
                 self.offer_key().await?;
                 let encrypted = self.client.read().await.map_err(client_broke)?;
                 self.decrypt(&encrypted)
@@ -143,19 +175,19 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Dialogue<'_, T> {
     }
 
     async fn from_client(&mut self, payload: Vec<u8>) -> Result<(), Failure> {
-        match (&self.exchange, self.bridge) {
+        match (&self.exchange, self.legs.bridge(&self.plugin)) {
             // A lone NUL is the empty password, which goes as it is.
-            (Exchange::PasswordDue { request }, Bridge::ToPlainBackend) if payload != [0] => {
+            (Exchange::PasswordDue { request }, Bridge::ToOpenBackend) if payload != [0] => {
                 let request = [*request];
                 self.exchange = Exchange::KeyDue { password: payload };
                 self.send(&request).await
             }
-            (Exchange::PasswordDue { request }, Bridge::ToSecureBackend)
+            (Exchange::PasswordDue { request }, Bridge::ToPrivateBackend)
                 if payload == [*request] =>
             {
                 self.offer_key().await
             }
-            (Exchange::PasswordDue { .. }, Bridge::ToSecureBackend) if payload != [0] => {
+            (Exchange::PasswordDue { .. }, Bridge::ToPrivateBackend) if payload != [0] => {
                 self.exchange = Exchange::None;
                 let password = self.decrypt(&payload)?;
                 self.send(&password).await
@@ -165,7 +197,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Dialogue<'_, T> {
     }
 
     fn expect_password(&mut self, plugin: &[u8], request: u8) {
-        self.exchange = match self.plugin == plugin && self.bridge != Bridge::None {
+        self.exchange = match self.plugin == plugin && self.legs.bridge(plugin) != Bridge::None {
             true => Exchange::PasswordDue { request },
             false => Exchange::None,
         };

@@ -19,7 +19,7 @@ use wire::reply::OkPacket;
 use wire::{Capabilities, ErrPacket, Greeting, HandshakeResponse, StatusFlags};
 
 use crate::connect::Greeted;
-use crate::dialogue::{AuthEnd, Bridge, Dialogue, Exchange, client_broke};
+use crate::dialogue::{AuthEnd, Dialogue, Exchange, Legs, Privacy, client_broke};
 use crate::failure::{Failure, Kind};
 use crate::key_exchange::OwnKey;
 use crate::packets::PacketStream;
@@ -51,8 +51,8 @@ pub(crate) struct Agreement {
     pub status: StatusFlags,
     pub client_compression: Option<(Algorithm, u8)>,
     pub backend_compression: Option<(Algorithm, u8)>,
-    /// Kept for COM_CHANGE_USER, whose dialogue needs the same bridge.
-    pub bridge: Bridge,
+    /// Kept for COM_CHANGE_USER, whose dialogue needs the same bridges.
+    pub legs: Legs,
     /// The last scramble of the login.
     pub scramble: Vec<u8>,
 }
@@ -83,7 +83,10 @@ impl Login<'_> {
         let greeting = &self.backend.greeting;
         let plugin = response.plugin.unwrap_or(&greeting.plugin).to_vec();
         let mut dialogue = Dialogue {
-            bridge: Bridge::between(self.client.is_secure(), self.backend.stream.is_secure()),
+            legs: Legs {
+                client: self.client.privacy(),
+                backend: self.backend.stream.privacy(),
+            },
             client: self.client,
             plugin,
             scramble: greeting.scramble.clone(),
@@ -95,7 +98,7 @@ impl Login<'_> {
         let forwarded = HandshakeResponse {
             head: HandshakeHead {
                 capabilities: response.head.capabilities.with(LEG, false)
-                    | leg.with(Capabilities::SSL, dialogue.backend.is_tls()),
+                    | leg.with(Capabilities::SSL, dialogue.legs.backend == Privacy::Tls),
                 ..response.head
             },
             auth_response: &first_answer,
@@ -116,7 +119,7 @@ impl Login<'_> {
             status,
             client_compression,
             backend_compression,
-            bridge: dialogue.bridge,
+            legs: dialogue.legs,
             scramble: dialogue.scramble,
         })
     }
@@ -149,10 +152,12 @@ impl Login<'_> {
         self.who.has_answered = true;
         if !head.capabilities.contains(Capabilities::SSL) {
             return match self.settings.config.client_tls.mode {
-                ClientTlsMode::Required if !self.client.is_secure() => Err(Failure::new(
-                    Kind::TlsRequired,
-                    "Connections using insecure transport are prohibited by the proxy (client_tls.mode = required)",
-                )),
+                ClientTlsMode::Required if self.client.privacy() == Privacy::Open => {
+                    Err(Failure::new(
+                        Kind::TlsRequired,
+                        "Connections using insecure transport are prohibited by the proxy (client_tls.mode = required)",
+                    ))
+                }
                 _ => Ok(first),
             };
         }
@@ -202,7 +207,7 @@ impl Login<'_> {
             // A Unix socket needs none.
             return match self.settings.config.backend_tls.mode {
                 BackendTlsMode::Off | BackendTlsMode::Preferred => Ok(()),
-                _ if self.backend.stream.is_secure() => Ok(()),
+                _ if self.backend.stream.privacy() == Privacy::Local => Ok(()),
                 _ => Err(backend_failed(format!("backend {name} does not offer TLS"))),
             };
         }

@@ -7,6 +7,7 @@ use net::Socket;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use wire::packet::{HEADER_BYTES, Header};
 
+use crate::dialogue::Privacy;
 use crate::transport::Transport;
 
 /// The longest payload of a login, in bytes. Connection attributes are limited to 64 KiB by the
@@ -131,20 +132,12 @@ impl PacketStream {
         self.sequence == 1
     }
 
-    /// Whether nobody can listen in: TLS, or a socket of this machine. The servers' password
-    /// plugins draw the line at the same place (`my_vio_is_secure`).
-    pub(crate) fn is_secure(&self) -> bool {
-        self.is_tls()
-            || self
-                .transport
-                .as_ref()
-                .is_some_and(|transport| matches!(transport.socket(), Socket::Unix(_)))
-    }
-
-    /// Whether TLS is spoken.
-    pub(crate) fn is_tls(&self) -> bool {
-        self.transport
-            .as_ref()
-            .is_some_and(|transport| transport.tls().is_some())
+    /// Who could listen in.
+    pub(crate) fn privacy(&self) -> Privacy {
+        match &self.transport {
+            Some(transport) if transport.tls().is_some() => Privacy::Tls,
+            Some(transport) if matches!(transport.socket(), Socket::Unix(_)) => Privacy::Local,
+            _ => Privacy::Open,
+        }
     }
 }

@@ -15,7 +15,7 @@ use wire::reply::OkPacket;
 
 use crate::connect::{Greeted, connect};
 use crate::decline::decline;
-use crate::dialogue::{AuthEnd, Bridge, Dialogue, Exchange};
+use crate::dialogue::{AuthEnd, Dialogue, Exchange, Legs};
 use crate::failure::{Failure, Kind};
 use crate::leg::Leg;
 use crate::login::{Agreement, Login, Who};
@@ -53,7 +53,7 @@ pub(crate) async fn serve(worker: Rc<Worker>, registered: Registered, arrival: A
 /// back last, so that whoever waits for it finds the backend's place free as well.
 struct Session {
     relay: Relay,
-    bridge: Bridge,
+    legs: Legs,
     scramble: Vec<u8>,
     thread_id: u32,
     _slot: route::SessionSlot,
@@ -245,14 +245,14 @@ fn begin_relay(
         (Leg::new(client), Leg::new(backend)),
         tracker,
         greeted.backend,
-        agreement.bridge != Bridge::None,
+        agreement.legs.differ(),
         Rc::clone(&registered.watch),
         Rc::clone(worker),
     );
     relay.put_ahead(client_ahead, backend_ahead)?;
     Ok(Session {
         relay,
-        bridge: agreement.bridge,
+        legs: agreement.legs,
         scramble: agreement.scramble,
         thread_id: greeted.greeting.thread_id,
         _slot: greeted.slot,
@@ -303,7 +303,7 @@ impl Session {
         let mut dialogue = Dialogue {
             client: &mut client,
             backend: &mut backend,
-            bridge: self.bridge,
+            legs: self.legs,
             own_key: &worker.shared.own_key,
             plugin: wire::auth::CACHING_SHA2_PASSWORD.to_vec(),
             scramble: self.scramble.clone(),

@@ -181,46 +181,17 @@ pub struct Fallen {
     pub cause: String,
 }
 
-/// What a client is told: the items of an ERR packet.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Told {
-    /// MySQL's error number.
-    pub code: u16,
-    /// Five characters.
-    pub sqlstate: &'static str,
-    /// For a person.
-    pub text: String,
-}
-
-impl NoBackend {
-    /// What the client is told: 1040 when waiting may help, 2003 otherwise, as a client library
-    /// itself says when it cannot connect.
-    pub fn told(&self) -> Told {
-        let (code, sqlstate) = match self {
-            NoBackend::AllFull => (1040, "08004"),
-            NoBackend::NoneConfigured | NoBackend::AllDown(_) | NoBackend::AllTried => {
-                (2003, "HY000")
-            }
-        };
-        Told {
-            code,
-            sqlstate,
-            text: self.to_string(),
-        }
-    }
-}
-
 impl fmt::Display for NoBackend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             NoBackend::NoneConfigured => f.write_str("No backend is configured for this session"),
-            NoBackend::AllTried => f.write_str("Can't connect to any MySQL backend"),
+            NoBackend::AllTried => f.write_str("Can't connect to MySQL server"),
             NoBackend::AllFull => f.write_str("Too many connections: all backends are full"),
             NoBackend::AllDown(fallen) => {
-                f.write_str("Can't connect to any MySQL backend")?;
+                f.write_str("Can't connect to MySQL server: all backends are down")?;
                 for (index, Fallen { backend, cause }) in fallen.iter().enumerate() {
-                    let separator = if index == 0 { ": " } else { "; " };
-                    write!(f, "{separator}{backend} ({cause})")?;
+                    let separator = if index == 0 { ", tried " } else { "; " };
+                    write!(f, "{separator}{backend}: {cause}")?;
                 }
                 Ok(())
             }

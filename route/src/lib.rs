@@ -13,7 +13,7 @@ mod moment;
 mod report;
 mod topology;
 
-pub use choose::{Fallen, NoBackend, Told, choose};
+pub use choose::{Fallen, NoBackend, choose};
 pub use dice::Dice;
 pub use load::{Load, SessionSlot};
 pub use moment::Moment;

@@ -287,16 +287,14 @@ fn without_slow_start_a_returning_backend_has_its_share_at_once() {
 fn a_client_is_told_what_is_down_and_why() {
     let all = topology(Policy::FewestSessions, [down(0), down(1)]);
     let none = choose(&all, &[], at(0), &mut Dice::new(1)).unwrap_err();
-    let told = none.told();
-    assert_eq!((told.code, told.sqlstate), (2003, "HY000"));
     assert_eq!(
-        told.text,
-        "Can't connect to any MySQL backend: a (connection refused); b (connection refused)"
+        none.to_string(),
+        "Can't connect to MySQL server: all backends are down, tried a: connection refused; b: connection refused"
     );
 }
 
 #[test]
-fn full_backends_are_told_as_too_many_connections() {
+fn a_full_backend_counts_more_than_one_that_is_down() {
     let full = Backend {
         sessions_max: Some(1),
         ..backend(0)
@@ -305,8 +303,6 @@ fn full_backends_are_told_as_too_many_connections() {
     let _slot = burden(&all, 0, 1);
     let none = choose(&all, &[], at(0), &mut Dice::new(1)).unwrap_err();
     assert_eq!(none, NoBackend::AllFull);
-    let told = none.told();
-    assert_eq!((told.code, told.sqlstate), (1040, "08004"));
 }
 
 #[test]
