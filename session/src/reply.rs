@@ -14,6 +14,9 @@ use wire::reply::{
 };
 use wire::{Capabilities, Command, Malformed, PACKET_PAYLOAD_MAX, Reader, StatusFlags};
 
+const OUT_PARAMETERS_AND_MORE: StatusFlags =
+    StatusFlags(StatusFlags::PS_OUT_PARAMS.0 | StatusFlags::MORE_RESULTS_EXISTS.0);
+
 /// How an exchange ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
@@ -40,6 +43,9 @@ pub(crate) enum ReplyState {
     DefinitionsEnd { then: AfterDefinitions },
     /// Rows up to EOF.
     Rows,
+    /// The row of OUT parameters up to an EOF that lacks MORE_RESULTS_EXISTS: MySQL says it in the
+    /// EOF before, and its client library knows (`cli_read_binary_rows`).
+    OutParameters,
     /// Column definitions up to EOF.
     FieldList,
     /// Binary log events up to EOF.
@@ -51,9 +57,9 @@ pub(crate) enum ReplyState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AfterDefinitions {
     Rows,
-    /// Of a prepared statement: its parameters come first, then `columns`.
+    /// Of a prepared statement: its parameters come first, then its columns.
     PreparedColumns {
-        columns: u16,
+        definitions: u64,
     },
     End,
 }
@@ -116,7 +122,8 @@ impl ReplyState {
             Self::Prepared => payload.prepared(),
             Self::Definitions { left, then } => Ok(payload.definitions(left - 1, then)),
             Self::DefinitionsEnd { then } => payload.definitions_end(then),
-            Self::Rows => payload.row(),
+            Self::Rows => payload.row(self, StatusFlags::default()),
+            Self::OutParameters => payload.row(self, StatusFlags::MORE_RESULTS_EXISTS),
             Self::FieldList => match payload.is_terminator() {
                 true => Ok(Verdict::End(
                     Outcome::Ok,
@@ -202,29 +209,21 @@ impl Payload<'_> {
         let parameters = reader.u16("parameter count")?;
         reader.u8("filler")?;
         reader.u16("warning count")?;
-        if self.has(Capabilities::OPTIONAL_RESULTSET_METADATA)
+        let left_out = self.has(Capabilities::OPTIONAL_RESULTSET_METADATA)
             && !reader.is_empty()
-            && reader.u8("metadata flag")? == 0
-        {
-            return Ok(Verdict::End(Outcome::Ok, None));
-        }
+            && reader.u8("metadata flag")? == 0;
+        // Of definitions that are left out the EOF remains.
+        let sent = |count: u16| if left_out { 0 } else { u64::from(count) };
+        let then = match columns {
+            0 => AfterDefinitions::End,
+            _ => AfterDefinitions::PreparedColumns {
+                definitions: sent(columns),
+            },
+        };
         Ok(match parameters {
-            0 => self.prepared_columns(columns),
-            _ => Verdict::Continue(ReplyState::Definitions {
-                left: u64::from(parameters),
-                then: AfterDefinitions::PreparedColumns { columns },
-            }),
+            0 => self.after_definitions(then),
+            _ => self.definitions(sent(parameters), then),
         })
-    }
-
-    fn prepared_columns(&self, columns: u16) -> Verdict {
-        match columns {
-            0 => Verdict::End(Outcome::Ok, None),
-            _ => Verdict::Continue(ReplyState::Definitions {
-                left: u64::from(columns),
-                then: AfterDefinitions::End,
-            }),
-        }
     }
 
     /// How it goes on when `left` definitions are still to come.
@@ -239,7 +238,9 @@ impl Payload<'_> {
     fn after_definitions(&self, then: AfterDefinitions) -> Verdict {
         match then {
             AfterDefinitions::Rows => Verdict::Continue(ReplyState::Rows),
-            AfterDefinitions::PreparedColumns { columns } => self.prepared_columns(columns),
+            AfterDefinitions::PreparedColumns { definitions } => {
+                self.definitions(definitions, AfterDefinitions::End)
+            }
             AfterDefinitions::End => Verdict::End(Outcome::Ok, None),
         }
     }
@@ -253,14 +254,20 @@ impl Payload<'_> {
             AfterDefinitions::Rows if status.contains(StatusFlags::CURSOR_EXISTS) => {
                 Verdict::ResultEnd(status)
             }
+            AfterDefinitions::Rows if status.contains(OUT_PARAMETERS_AND_MORE) => {
+                Verdict::Continue(ReplyState::OutParameters)
+            }
             _ => self.after_definitions(then),
         })
     }
 
-    fn row(&self) -> Result<Verdict, Malformed> {
+    /// A row, or the end of rows, to whose flags those `known` already are added.
+    fn row(&self, state: ReplyState, known: StatusFlags) -> Result<Verdict, Malformed> {
         match self.is_terminator() {
-            true => Ok(Verdict::ResultEnd(self.terminator_status()?)),
-            false => Ok(Verdict::Continue(ReplyState::Rows)),
+            true => Ok(Verdict::ResultEnd(StatusFlags(
+                self.terminator_status()?.0 | known.0,
+            ))),
+            false => Ok(Verdict::Continue(state)),
         }
     }
 

@@ -423,10 +423,10 @@ impl Tracker {
 
     fn command_end(&mut self, emit: &mut impl FnMut(Event)) {
         let command = self.incoming;
-        if expected(command).is_some() {
-            if let Some(pending) = self.pending.back_mut() {
-                pending.reply_sequence = Some(self.client_sequence);
-            }
+        if expected(command).is_some()
+            && let Some(pending) = self.pending.back_mut()
+        {
+            pending.reply_sequence = Some(self.client_sequence);
         }
         emit(Event::CommandEnded(command));
         match command {

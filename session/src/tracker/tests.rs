@@ -275,6 +275,50 @@ fn definitions_that_are_left_out_are_not_waited_for() {
 }
 
 #[test]
+fn definitions_of_a_prepared_statement_that_are_left_out_leave_their_eofs() {
+    for (parameters, columns) in [(0, 0), (1, 0), (0, 1), (3, 2)] {
+        let mut script = Script::new(Capabilities::OPTIONAL_RESULTSET_METADATA)
+            .command(b"\x16select ?")
+            .backend(&[0, 1, 0, 0, 0, columns, 0, parameters, 0, 0, 0, 0, 0]);
+        for _ in [parameters, columns].into_iter().filter(|count| *count > 0) {
+            script = script.terminator(2);
+        }
+        let script = script.command(b"\x0e").ok(AUTOCOMMIT);
+        assert_eq!(
+            script.ends_idle(),
+            [
+                (Command::STMT_PREPARE, Outcome::Ok),
+                (Command::PING, Outcome::Ok)
+            ]
+        );
+    }
+}
+
+#[test]
+fn more_follows_out_parameters_when_the_eof_before_them_says_so() {
+    let more = AUTOCOMMIT | StatusFlags::MORE_RESULTS_EXISTS.0;
+    let out = more | StatusFlags::PS_OUT_PARAMS.0;
+    // MySQL without DEPRECATE_EOF, MariaDB without it, both with it.
+    let ends = [
+        (EOF_KEPT, AUTOCOMMIT),
+        (EOF_KEPT, out),
+        (Capabilities::DEPRECATE_EOF, out),
+    ];
+    for (capabilities, end) in ends {
+        let script = Script::new(capabilities)
+            .command(b"\x17execute")
+            .count(1)
+            .definition()
+            .definitions_end(out)
+            .backend(b"\0\0row")
+            .terminator(end)
+            .ok(AUTOCOMMIT);
+        assert_eq!(script.ends_idle(), [(Command::STMT_EXECUTE, Outcome::Ok)]);
+        assert_eq!(script.play(7).0.status(), StatusFlags(AUTOCOMMIT));
+    }
+}
+
+#[test]
 fn the_clients_file_is_not_taken_for_commands() {
     for script in both() {
         let script = script
