@@ -1,0 +1,179 @@
+//! What real servers said, followed whole, byte by byte and in random pieces.
+//!
+//! The files in `dialogues/` were captured by `cargo run -p pilotfish-e2e --example capture`,
+//! which describes their format and notes where its own client saw each exchange end.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+
+use pilotfish_session::{Event, Outcome, Pipelining, Sequences, Tracker};
+use proptest::prelude::*;
+use wire::{Capabilities, StatusFlags};
+
+/// One step of a dialogue.
+#[derive(Debug, Clone)]
+enum Step {
+    /// Bytes of the client.
+    Client(Vec<u8>),
+    /// Bytes of the backend.
+    Backend(Vec<u8>),
+    /// What must have happened by now, and nothing else.
+    Seen(String),
+}
+
+#[derive(Debug)]
+struct Dialogue {
+    path: PathBuf,
+    capabilities: Capabilities,
+    steps: Vec<Step>,
+}
+
+impl Dialogue {
+    fn read(path: PathBuf) -> Self {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let mut dialogue = Self {
+            path,
+            capabilities: Capabilities(0),
+            steps: Vec::new(),
+        };
+        for line in text.lines() {
+            match line.split_once(' ').unwrap() {
+                ("#", _) => {}
+                ("capabilities", bits) => {
+                    let bits = bits.strip_prefix("0x").unwrap();
+                    dialogue.capabilities = Capabilities(u64::from_str_radix(bits, 16).unwrap());
+                }
+                (">", hex) => dialogue.bytes(hex, true),
+                ("<", hex) => dialogue.bytes(hex, false),
+                _ => dialogue.steps.push(Step::Seen(line.to_owned())),
+            }
+        }
+        dialogue
+    }
+
+    /// Packets of one side in a row are one step, so that pieces may span them.
+    fn bytes(&mut self, hex: &str, of_client: bool) {
+        let bytes = bytes_of(hex);
+        match (self.steps.last_mut(), of_client) {
+            (Some(Step::Client(last)), true) | (Some(Step::Backend(last)), false) => {
+                last.extend(bytes);
+            }
+            (_, true) => self.steps.push(Step::Client(bytes)),
+            (_, false) => self.steps.push(Step::Backend(bytes)),
+        }
+    }
+
+    /// Plays all steps, each in pieces of the lengths that `pieces` gives.
+    fn play(&self, sequences: Sequences, mut pieces: impl Iterator<Item = usize>) -> Tracker {
+        let status = StatusFlags::AUTOCOMMIT;
+        let (limit, deep) = (1 << 24, Pipelining::Deep);
+        let mut tracker = Tracker::new(self.capabilities, status, sequences, deep, limit);
+        let mut seen = VecDeque::new();
+        for (at, step) in self.steps.iter().enumerate() {
+            let place = || format!("{}, step {at}: {step:?}", self.path.display());
+            let (Step::Client(bytes) | Step::Backend(bytes)) = step else {
+                self.see(step, at, &mut seen);
+                continue;
+            };
+            let mut rest = &bytes[..];
+            while !rest.is_empty() {
+                let (piece, after) = rest.split_at(rest.len().min(pieces.next().unwrap()));
+                let mut passed = piece.to_vec();
+                let emit = |event| seen.extend(noted(event));
+                if matches!(step, Step::Client(_)) {
+                    let taken = tracker.client_bytes(&mut passed, emit);
+                    assert_eq!(taken, Ok(piece.len()), "{}", place());
+                } else {
+                    let followed = tracker.backend_bytes(&mut passed, emit);
+                    assert_eq!(followed, Ok(()), "{}", place());
+                }
+                assert_eq!(passed, piece, "bytes pass unchanged: {}", place());
+                rest = after;
+            }
+        }
+        assert!(seen.is_empty(), "{}: {seen:?}", self.path.display());
+        assert!(tracker.is_idle(), "{}: {tracker:?}", self.path.display());
+        tracker
+    }
+
+    /// The event of `step` is there, and unless another is expected next, no more is.
+    fn see(&self, step: &Step, at: usize, seen: &mut VecDeque<String>) {
+        let Step::Seen(expected) = step else {
+            return;
+        };
+        let place = format!("{}, step {at}", self.path.display());
+        assert_eq!(seen.pop_front().as_ref(), Some(expected), "{place}");
+        if !matches!(self.steps.get(at + 1), Some(Step::Seen(_))) {
+            assert!(seen.is_empty(), "{place}: {seen:?} as well");
+        }
+    }
+}
+
+fn bytes_of(hex: &str) -> Vec<u8> {
+    let pairs = hex.as_bytes().chunks(2);
+    let pairs = pairs.map(|pair| std::str::from_utf8(pair).unwrap());
+    pairs
+        .map(|pair| u8::from_str_radix(pair, 16).unwrap())
+        .collect()
+}
+
+/// The line that a dialogue's file has for an event.
+fn noted(event: Event) -> Option<String> {
+    let text = |outcome| match outcome {
+        Outcome::Ok => "ok".to_owned(),
+        Outcome::Err(number) => format!("error {number}"),
+    };
+    match event {
+        Event::ReplyEnded { command, outcome } => Some(format!("= {command} {}", text(outcome))),
+        Event::LocalInfile => Some("? file".to_owned()),
+        Event::Unsolicited(outcome) => Some(format!("! {}", text(outcome))),
+        Event::Lost(reason) => Some(format!("lost: {reason:?}")),
+        Event::CommandBegun(_) | Event::CommandEnded(_) | Event::ResultEnded(_) => None,
+    }
+}
+
+fn dialogues() -> Vec<Dialogue> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/dialogues");
+    let mut paths: Vec<PathBuf> = std::fs::read_dir(folder)
+        .unwrap()
+        .flat_map(|product| std::fs::read_dir(product.unwrap().path()).unwrap())
+        .map(|file| file.unwrap().path())
+        .collect();
+    paths.sort();
+    assert!(paths.len() > 80, "{} dialogues", paths.len());
+    paths.into_iter().map(Dialogue::read).collect()
+}
+
+#[test]
+fn real_dialogues_are_followed_to_their_end() {
+    for dialogue in dialogues() {
+        dialogue.play(Sequences::Checked, std::iter::repeat(usize::MAX));
+    }
+}
+
+#[test]
+fn real_dialogues_are_followed_byte_by_byte() {
+    for dialogue in dialogues() {
+        dialogue.play(Sequences::Checked, std::iter::repeat(1));
+    }
+}
+
+#[test]
+fn real_sequence_ids_are_renumbered_to_what_they_are() {
+    for dialogue in dialogues() {
+        dialogue.play(Sequences::Renumbered, std::iter::repeat(usize::MAX));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn real_dialogues_are_followed_in_any_pieces(
+        pieces in prop::collection::vec(1usize..200, 1..50),
+    ) {
+        for dialogue in dialogues() {
+            dialogue.play(Sequences::Checked, pieces.iter().copied().cycle());
+        }
+    }
+}
