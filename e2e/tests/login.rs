@@ -251,10 +251,7 @@ scenario!(the_greeting_is_the_servers on mariadb, mariadb_next, mysql);
 fn the_greeting_is_the_servers(site: &Site) -> Transcript {
     // Whatever the server offers but TLS and compression, which the proxy negotiates itself.
     let own = capability::SSL | capability::COMPRESS | capability::ZSTD;
-    let mut login = site
-        .login()
-        .and(!0u64 & !own & !(0xFFFF_FFFF << 37))
-        .without(own);
+    let mut login = site.login().and(!own & !(0xFFFF_FFFF << 37)).without(own);
     login.capabilities |= if site.tls { capability::SSL } else { 0 };
     let conn = site.connect_as(&login);
     let capabilities = conn.capabilities & !own;
