@@ -114,18 +114,19 @@ impl Relay {
         poll_fn(|context| self.poll(context)).await
     }
 
+    /// Each direction goes as far as it can. What comes from the backend may let the client's next
+    /// command through, but not the other way round, so one round is enough.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Turn, Failure>> {
-        loop {
-            let down = self.poll_down(context)?;
-            let up = self.poll_up(context)?;
-            self.watch
-                .note(self.worker.clock.now(), self.tracker.is_idle());
-            match (down, up) {
-                (Step::Over(turn), _) | (_, Step::Over(turn)) => return Poll::Ready(Ok(turn)),
-                (Step::Blocked, Step::Blocked) => break,
-                _ => {}
+        for direction in [Self::poll_down, Self::poll_up] {
+            loop {
+                match direction(self, context)? {
+                    Step::Moved => {}
+                    Step::Blocked => break,
+                    Step::Over(turn) => return Poll::Ready(Ok(turn)),
+                }
             }
         }
+        self.watch.note(self.worker.clock.now(), self.tracker.is_idle());
         match self.heed(context)? {
             Some(end) => Poll::Ready(Ok(Turn::Ended(end))),
             None => Poll::Pending,
