@@ -30,6 +30,7 @@ mod kill;
 mod large;
 mod lifecycle;
 mod limits;
+mod load;
 mod login;
 mod prepared;
 mod proxy_protocol;
