@@ -171,6 +171,12 @@ settings! {
         /// The longest that the time between two probes grows to.
         probe_interval_max: Duration = Duration::from_secs(30), Traits::RELOAD.within(50 * MS, DAY);
 
+        /// How long a backend must be down before a command that has waited on it for as long is
+        /// given up: its client gets an error that names the backend. For servers that hang or
+        /// vanish from the network; one that closes its connections needs no waiting.
+        timeout_down: Duration = Duration::from_secs(10),
+            Traits::RELOAD.within(SECOND, DAY).nothing("clients wait until the connection breaks");
+
         /// Time between two look-ups of a backend's name.
         resolve_interval: Duration = Duration::from_secs(30),
             Traits::RELOAD.within(SECOND, DAY).nothing("looked up once, at start");

@@ -234,7 +234,9 @@ pub(crate) fn key_exchange(error: KeyExchangeError) -> Failure {
 pub(crate) fn client_broke(error: PacketError) -> Failure {
     let kind = match &error {
         PacketError::Closed | PacketError::Truncated | PacketError::Io(_) => Kind::LoginAbandoned,
-        PacketError::OutOfOrder { .. } | PacketError::TooLong(_) => Kind::LoginMalformed,
+        PacketError::OutOfOrder { .. } | PacketError::TooLong(_) | PacketError::ProxyHeader => {
+            Kind::LoginMalformed
+        }
     };
     Failure::new(kind, format!("login: {error}"))
 }

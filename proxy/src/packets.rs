@@ -3,7 +3,7 @@
 
 use std::io;
 
-use net::Socket;
+use net::{Socket, proxy_protocol};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use wire::packet::{HEADER_BYTES, Header};
 
@@ -38,6 +38,9 @@ pub(crate) enum PacketError {
     /// A sequence id that does not follow.
     #[error("packet out of order: sequence id {found} where {expected} belongs")]
     OutOfOrder { expected: u8, found: u8 },
+    /// Not a packet: somebody speaks for another.
+    #[error("a PROXY header came from a network that is not in proxy_protocol.trusted_networks")]
+    ProxyHeader,
     /// A login packet of absurd length.
     #[error("login packet of {0} bytes is longer than {LOGIN_PAYLOAD_BYTES_MAX}")]
     TooLong(usize),
@@ -87,6 +90,9 @@ impl<T: AsyncRead + AsyncWrite + Unpin> PacketStream<T> {
             return Ok(None);
         };
         let Header { length, sequence } = Header::decode(*header);
+        if sequence != self.sequence && proxy_protocol::begins_header(*header) {
+            return Err(PacketError::ProxyHeader);
+        }
         if sequence != self.sequence {
             return Err(PacketError::OutOfOrder {
                 expected: self.sequence,

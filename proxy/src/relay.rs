@@ -126,7 +126,8 @@ impl Relay {
                 }
             }
         }
-        self.watch.note(self.worker.clock.now(), self.tracker.is_idle());
+        self.watch
+            .note(self.worker.clock.now(), self.tracker.is_idle());
         match self.heed(context)? {
             Some(end) => Poll::Ready(Ok(Turn::Ended(end))),
             None => Poll::Pending,
@@ -135,24 +136,40 @@ impl Relay {
 
     /// Does what the worker asks, when it is time.
     fn heed(&mut self, context: &Context<'_>) -> Result<Option<End>, Failure> {
-        let Some(ask) = self.watch.poll_asked(context) else {
+        let asked = self.watch.poll_asked(context);
+        if asked.is_nothing() {
             return Ok(None);
-        };
+        }
         self.err_sequence = self.tracker.error_sequence();
-        let is_at_rest = self.tracker.is_idle()
-            && self.client.is_drained()
-            && !self.tracker.status().contains(StatusFlags::IN_TRANS);
-        match ask {
-            Ask::Drain => Ok(is_at_rest.then_some(End::Drained)),
-            Ask::IdleTimeout => Err(Failure::new(
-                Kind::IdleTimeout,
-                "The client was disconnected by the proxy because of inactivity (limits.timeout_idle)",
-            )),
-            Ask::Stop if is_at_rest => Ok(Some(End::Drained)),
-            Ask::Stop => Err(Failure::new(
+        let is_idle = self.tracker.is_idle() && self.client.is_drained();
+        let is_at_rest = is_idle && !self.tracker.status().contains(StatusFlags::IN_TRANS);
+        let ends_now = asked.contains(Ask::Stop);
+        if is_at_rest && (ends_now || asked.contains(Ask::Drain)) {
+            Ok(Some(End::Drained))
+        } else if ends_now {
+            Err(Failure::new(
                 Kind::Stopped,
                 "The proxy is shutting down, and the statement or transaction did not end in time",
-            )),
+            ))
+        } else if asked.contains(Ask::BackendDown) && !is_idle {
+            Err(Failure::new(
+                Kind::BackendLost,
+                format!(
+                    "Lost connection to backend {}: it is down and has not answered \
+                     (health.timeout_down); what it was asked may have been executed",
+                    self.to.name
+                ),
+            ))
+        } else if asked.contains(Ask::IdleTimeout) && is_idle {
+            Err(Failure::new(
+                Kind::IdleTimeout,
+                "The client was disconnected by the proxy because of inactivity (limits.timeout_idle)",
+            ))
+        } else {
+            // Something has moved since these were asked.
+            self.watch.withdraw(Ask::BackendDown);
+            self.watch.withdraw(Ask::IdleTimeout);
+            Ok(None)
         }
     }
 

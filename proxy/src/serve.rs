@@ -23,7 +23,6 @@ use crate::packets::PacketStream;
 use crate::relay::{End, Relay, Turn};
 use crate::surroundings::{Place, Settings};
 use crate::transport::Transport;
-use crate::watch::Ask;
 use crate::worker::{Arrival, Registered, Worker};
 
 /// How long a client may take to accept the ERR that ends its session.
@@ -78,7 +77,7 @@ async fn begin(
     let mut client = PacketStream::new(Transport::from(socket), 0);
     let begun = tokio::select! {
         begun = log_in(worker, &settings, &mut client, &header, facts) => begun,
-        _ = registered.watch.asked(Ask::Drain) => {
+        () = registered.watch.asked() => {
             Err(Failure::new(Kind::Stopped, "The proxy is shutting down"))
         }
     };
@@ -250,6 +249,7 @@ fn begin_relay(
         Rc::clone(worker),
     );
     relay.put_ahead(client_ahead, backend_ahead)?;
+    registered.watch.settle(relay.to.id);
     Ok(Session {
         relay,
         legs: agreement.legs,

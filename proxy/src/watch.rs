@@ -7,15 +7,33 @@ use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::task::{Context, Poll, Waker};
 
+use route::BackendId;
+
 /// Why a worker asks a session to end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ask {
-    /// End when nothing is going on: no exchange, no transaction.
-    Drain,
+    /// The proxy is to end now.
+    Stop = 1,
+    /// The session waits for a backend that is down.
+    BackendDown = 2,
     /// It was idle for too long.
-    IdleTimeout,
-    /// End now.
-    Stop,
+    IdleTimeout = 4,
+    /// The proxy ends: when nothing is going on, no exchange, no transaction.
+    Drain = 8,
+}
+
+/// What a session is asked, all at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Asked(u8);
+
+impl Asked {
+    pub(crate) fn contains(self, ask: Ask) -> bool {
+        self.0 & ask as u8 != 0
+    }
+
+    pub(crate) fn is_nothing(self) -> bool {
+        self.0 == 0
+    }
 }
 
 /// One session's cells.
@@ -23,9 +41,11 @@ pub(crate) enum Ask {
 pub(crate) struct Watch {
     /// Between two exchanges?
     idle: Cell<bool>,
+    /// Where its statements go, once it is logged in.
+    backend: Cell<Option<BackendId>>,
     /// The worker's second in which bytes last moved.
     active: Cell<u32>,
-    asked: Cell<Option<Ask>>,
+    asked: Cell<Asked>,
     waker: RefCell<Option<Waker>>,
 }
 
@@ -36,7 +56,12 @@ impl Watch {
         self.idle.set(idle);
     }
 
-    /// Seconds of idleness at `second`; 0 within an exchange or a login.
+    /// The session's commands go to this backend from now on.
+    pub(crate) fn settle(&self, backend: BackendId) {
+        self.backend.set(Some(backend));
+    }
+
+    /// Seconds between two exchanges at `second`; 0 within one, and in a login.
     pub(crate) fn idle_seconds(&self, second: u32) -> u32 {
         match self.idle.get() {
             true => second.saturating_sub(self.active.get()),
@@ -44,18 +69,27 @@ impl Watch {
         }
     }
 
-    /// Asks the session to end; a stronger wish replaces a weaker one.
+    /// The backend for which an exchange waits, and for how many seconds nothing has moved.
+    pub(crate) fn waits_for(&self, second: u32) -> Option<(BackendId, u32)> {
+        let backend = self.backend.get().filter(|_| !self.idle.get())?;
+        Some((backend, second.saturating_sub(self.active.get())))
+    }
+
+    /// Asks the session to end.
     pub(crate) fn ask(&self, ask: Ask) {
-        if self.asked.get() < Some(ask) {
-            self.asked.set(Some(ask));
-            if let Some(waker) = self.waker.borrow_mut().take() {
-                waker.wake();
-            }
+        self.asked.set(Asked(self.asked.get().0 | ask as u8));
+        if let Some(waker) = self.waker.borrow_mut().take() {
+            waker.wake();
         }
     }
 
+    /// Forgets a wish whose reason is gone.
+    pub(crate) fn withdraw(&self, ask: Ask) {
+        self.asked.set(Asked(self.asked.get().0 & !(ask as u8)));
+    }
+
     /// What the session is asked, and who to wake when that changes.
-    pub(crate) fn poll_asked(&self, context: &Context<'_>) -> Option<Ask> {
+    pub(crate) fn poll_asked(&self, context: &Context<'_>) -> Asked {
         let mut waker = self.waker.borrow_mut();
         if !waker
             .as_ref()
@@ -66,12 +100,40 @@ impl Watch {
         self.asked.get()
     }
 
-    /// Waits for a wish at least as strong as `ask`.
-    pub(crate) async fn asked(&self, ask: Ask) -> Ask {
-        poll_fn(|context| match self.poll_asked(context) {
-            Some(asked) if asked >= ask => Poll::Ready(asked),
-            _ => Poll::Pending,
+    /// Waits until it is asked anything.
+    pub(crate) async fn asked(&self) {
+        poll_fn(|context| match self.poll_asked(context).is_nothing() {
+            true => Poll::Pending,
+            false => Poll::Ready(()),
         })
-        .await
+        .await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_withdrawn_wish_leaves_the_others() {
+        let watch = Watch::default();
+        watch.ask(Ask::Drain);
+        watch.ask(Ask::BackendDown);
+        watch.withdraw(Ask::BackendDown);
+        assert!(watch.asked.get().contains(Ask::Drain));
+        assert!(!watch.asked.get().contains(Ask::BackendDown));
+    }
+
+    #[test]
+    fn only_a_session_between_exchanges_is_idle_and_only_one_within_waits() {
+        let watch = Watch::default();
+        watch.settle(BackendId(7));
+        watch.note(100, true);
+        assert_eq!((watch.idle_seconds(130), watch.waits_for(130)), (30, None));
+        watch.note(130, false);
+        assert_eq!(
+            (watch.idle_seconds(140), watch.waits_for(140)),
+            (0, Some((BackendId(7), 10)))
+        );
     }
 }

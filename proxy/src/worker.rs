@@ -8,7 +8,7 @@ use std::time::Duration;
 use net::clock::Clock;
 use net::worker::{Seat, WorkerContext};
 use net::{Endpoint, RawSocket};
-use route::Dice;
+use route::{Backend, Dice, Health};
 use slab::Slab;
 use tokio::sync::Notify;
 use tokio::time::{MissedTickBehavior, interval};
@@ -123,27 +123,56 @@ impl Worker {
         }
     }
 
-    /// Once a second, asks those to end that have been idle for too long.
+    /// Once a second, asks those to end that have been idle, or have waited, for too long.
     async fn sweep(self: Rc<Self>) {
         let mut ticks = interval(Duration::from_secs(1));
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
         loop {
             ticks.tick().await;
-            let limit = self
-                .surroundings
-                .settings
-                .borrow()
-                .config
-                .limits
-                .timeout_idle
-                .as_secs();
-            if limit == 0 {
-                continue;
+            let config = Arc::clone(&self.surroundings.settings.borrow().config);
+            self.end_idle(config.limits.timeout_idle);
+            self.end_waiting(config.health.timeout_down);
+        }
+    }
+
+    /// Ends sessions that did nothing for `limit`, unless that is zero.
+    fn end_idle(&self, limit: Duration) {
+        if limit.is_zero() {
+            return;
+        }
+        let second = self.clock.now();
+        for (_, watch) in self.watches.borrow().iter() {
+            if Duration::from_secs(u64::from(watch.idle_seconds(second))) > limit {
+                watch.ask(Ask::IdleTimeout);
             }
-            for (_, watch) in self.watches.borrow().iter() {
-                if u64::from(watch.idle_seconds(self.clock.now())) > limit {
-                    watch.ask(Ask::IdleTimeout);
-                }
+        }
+    }
+
+    /// Ends sessions in whose exchange nothing has moved for `limit`, on backends that have been
+    /// down for as long. Which are down is decided by probes; a slow statement alone never counts.
+    fn end_waiting(&self, limit: Duration) {
+        let now = self.surroundings.now();
+        let topology = Arc::clone(&self.surroundings.topology.borrow());
+        let is_gone = |backend: &Arc<Backend>| match backend.health {
+            Health::Down { since, .. } => now.since(since) >= limit,
+            Health::Up { .. } | Health::Unknown => false,
+        };
+        let gone: Vec<_> = topology
+            .backends
+            .iter()
+            .filter(|backend| is_gone(backend))
+            .map(|backend| backend.id)
+            .collect();
+        if limit.is_zero() || gone.is_empty() {
+            return;
+        }
+        let second = self.clock.now();
+        for (_, watch) in self.watches.borrow().iter() {
+            if let Some((backend, seconds)) = watch.waits_for(second)
+                && gone.contains(&backend)
+                && Duration::from_secs(u64::from(seconds)) >= limit
+            {
+                watch.ask(Ask::BackendDown);
             }
         }
     }
