@@ -429,6 +429,34 @@ fn a_stopped_server_does_not_answer_and_others_do() {
 }
 
 #[test]
+fn a_statement_on_a_stopped_server_gets_an_error_that_names_it() {
+    let hanging = Server::start(Product::MariaDb, &[]);
+    let settings = Settings::in_front_of([&hanging])
+        .set("health.timeout_connect", "200ms")
+        .set("health.probe_interval", "100ms")
+        .set("health.timeout_down", "1s");
+    let proxy = Proxy::start(&settings);
+    let mut waiting = proxy.connect();
+    let mut idle = proxy.connect();
+    waiting.run("DO 1");
+    idle.run("DO 1");
+    hanging.process().signal(Signal::STOP);
+    // Somebody has to find out.
+    assert!(RawConn::connect(&proxy.address(), &Login::user("app")).is_err());
+    let reply = waiting.command(command::QUERY, b"DO 2");
+    let error = reply.error().expect("no reply but this");
+    assert_eq!(error.code, 1158, "{}", error.text);
+    assert!(
+        error.text.contains(&hanging.port().to_string()),
+        "{}",
+        error.text
+    );
+    hanging.process().signal(Signal::CONT);
+    // Who asked for nothing has lost nothing.
+    idle.run("DO 3");
+}
+
+#[test]
 fn passwords_are_never_logged() {
     let server = Server::shared(Product::MySql);
     let settings = Settings::in_front_of([server]).set("log.level", "trace");
