@@ -135,7 +135,8 @@ impl Worker {
         }
     }
 
-    /// Ends sessions that did nothing for `limit`, unless that is zero.
+    /// Ends sessions that did nothing for `limit`, unless that is zero. Seconds are counted in whole
+    /// ones: more than the limit by the coarse clock is never less than the limit.
     fn end_idle(&self, limit: Duration) {
         if limit.is_zero() {
             return;
@@ -170,7 +171,7 @@ impl Worker {
         for (_, watch) in self.watches.borrow().iter() {
             if let Some((backend, seconds)) = watch.waits_for(second)
                 && gone.contains(&backend)
-                && Duration::from_secs(u64::from(seconds)) >= limit
+                && Duration::from_secs(u64::from(seconds)) > limit
             {
                 watch.ask(Ask::BackendDown);
             }
