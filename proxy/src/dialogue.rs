@@ -111,12 +111,12 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Dialogue<'_, T> {
         loop {
             tokio::select! {
                 payload = self.backend.read() => {
-                    if let Some(end) = self.from_backend(payload.map_err(backend_broke)?).await? {
+                    if let Some(end) = self.hear_backend(payload.map_err(backend_broke)?).await? {
                         return Ok(end);
                     }
                 }
                 payload = self.client.read() => {
-                    self.from_client(payload.map_err(client_broke)?).await?;
+                    self.hear_client(payload.map_err(client_broke)?).await?;
                 }
             }
         }
@@ -143,7 +143,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Dialogue<'_, T> {
         }
     }
 
-    async fn from_backend(&mut self, payload: Vec<u8>) -> Result<Option<AuthEnd>, Failure> {
+    async fn hear_backend(&mut self, payload: Vec<u8>) -> Result<Option<AuthEnd>, Failure> {
         let packet = AuthPacket::decode(&payload)
             .map_err(|error| Failure::new(Kind::BackendLogin, format!("login packet: {error}")))?;
         match (packet, std::mem::take(&mut self.exchange)) {
@@ -174,7 +174,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Dialogue<'_, T> {
         Ok(end.map(|end| end(payload)))
     }
 
-    async fn from_client(&mut self, payload: Vec<u8>) -> Result<(), Failure> {
+    async fn hear_client(&mut self, payload: Vec<u8>) -> Result<(), Failure> {
         match (&self.exchange, self.legs.bridge(&self.plugin)) {
             // A lone NUL is the empty password, which goes as it is.
             (Exchange::PasswordDue { request }, Bridge::ToOpenBackend) if payload != [0] => {
