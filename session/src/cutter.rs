@@ -34,6 +34,9 @@ enum Phase {
 pub(crate) enum Cut {
     /// Nothing: all bytes are used up.
     NeedMore,
+    /// A payload in one packet, all of it at hand: the usual case, told at once. Its header and
+    /// its bytes are the last ones taken.
+    Whole(Header),
     /// A header; its last byte, the sequence id, was the last byte taken.
     Header {
         header: Header,
@@ -63,7 +66,20 @@ impl Default for Cutter {
 
 impl Cutter {
     /// Takes bytes up to the next cut; returns how many, and the cut.
+    #[inline]
     pub(crate) fn step(&mut self, bytes: &[u8]) -> (usize, Cut) {
+        if self.is_between_payloads()
+            && let Some((header, rest)) = bytes.split_first_chunk::<HEADER_BYTES>()
+        {
+            let header = Header::decode(*header);
+            if header.length <= rest.len() && !header.is_continued() {
+                return (HEADER_BYTES + header.length, Cut::Whole(header));
+            }
+        }
+        self.step_in_parts(bytes)
+    }
+
+    fn step_in_parts(&mut self, bytes: &[u8]) -> (usize, Cut) {
         match self.phase {
             Phase::Header => self.step_header(bytes),
             Phase::Head => self.step_head(bytes),
@@ -148,6 +164,7 @@ impl Cutter {
     }
 
     /// Whether the stream stands between two payloads.
+    #[inline]
     pub(crate) fn is_between_payloads(&self) -> bool {
         self.phase == Phase::Header && self.gathered == 0 && !self.is_continued
     }

@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
-use wire::{Capabilities, Command, HEADER_BYTES, Malformed, StatusFlags};
+use wire::{Capabilities, Command, HEADER_BYTES, Header, Malformed, StatusFlags};
 
-use crate::cutter::{Cut, Cutter};
+use crate::cutter::{Cut, Cutter, HEAD_BYTES};
 use crate::reply::{Outcome, Payload, ReplyState, Verdict, expected};
 
 /// Commands in flight from which on no further one is let through.
@@ -244,40 +244,31 @@ impl Tracker {
         let mut at = 0;
         while !self.lost && self.wants_client() {
             let (taken, cut) = self.client.step(&bytes[at..]);
+            let from = at;
             at += taken;
             match cut {
                 Cut::NeedMore => break,
+                Cut::Whole(header) => {
+                    self.client_header(header, &mut bytes[from + HEADER_BYTES - 1], true)?;
+                    self.client_head(bytes[from + HEADER_BYTES..at].first().copied(), &mut emit);
+                    self.client_payload_end(&mut emit);
+                }
                 Cut::Header {
                     header,
                     begins_payload,
                 } => {
-                    if begins_payload {
-                        self.client_payload_bytes = 0;
-                        if self.client_mode == ClientMode::Commands {
-                            self.client_sequence = 0;
-                        }
-                    }
-                    self.client_payload(header.length)?;
-                    let expected = match self.client_mode {
-                        ClientMode::Commands => Some(self.client_sequence),
-                        ClientMode::Infile | ClientMode::Dialogue => None,
-                    };
-                    let sequence = self.sequence(
-                        &mut bytes[at - 1],
-                        header.sequence,
-                        expected,
-                        self.client_sequence,
-                    )?;
-                    self.client_sequence = sequence.wrapping_add(1);
+                    self.client_header(header, &mut bytes[at - 1], begins_payload)?;
+                    continue;
                 }
-                Cut::Head => self.client_head(&mut emit),
-                Cut::PacketEnd => {}
-                Cut::PayloadEnd => {
-                    self.client_payload_end(&mut emit);
-                    if self.pipelining == Pipelining::OneByOne {
-                        break;
-                    }
+                Cut::Head => {
+                    self.client_head(self.client.head().first().copied(), &mut emit);
+                    continue;
                 }
+                Cut::PacketEnd => continue,
+                Cut::PayloadEnd => self.client_payload_end(&mut emit),
+            }
+            if self.pipelining == Pipelining::OneByOne {
+                break;
             }
         }
         Ok(if self.lost { bytes.len() } else { at })
@@ -295,28 +286,33 @@ impl Tracker {
                 at += self.skip_rows(&bytes[at..]);
             }
             let (taken, cut) = self.backend.step(&bytes[at..]);
+            let from = at;
             at += taken;
             match cut {
                 Cut::NeedMore => break,
+                Cut::Whole(header) => {
+                    self.backend_header(header, &mut bytes[from + HEADER_BYTES - 1], true)?;
+                    let payload = &bytes[from + HEADER_BYTES..at];
+                    let head = &payload[..payload.len().min(HEAD_BYTES)];
+                    let verdict = self.judge(head, header.length)?;
+                    self.backend_payload_end(verdict, &mut emit);
+                }
                 Cut::Header {
                     header,
                     begins_payload,
                 } => {
-                    if begins_payload && self.reply.is_none() {
-                        self.begin_reply();
-                    }
-                    let next = self.backend_sequence.unwrap_or(header.sequence);
-                    let sequence = self.sequence(
-                        &mut bytes[at - 1],
-                        header.sequence,
-                        self.checked_sequence(),
-                        next,
-                    )?;
-                    self.backend_sequence = Some(sequence.wrapping_add(1));
+                    self.backend_header(header, &mut bytes[at - 1], begins_payload)?;
                 }
-                Cut::Head => self.backend_head()?,
+                Cut::Head => {
+                    self.verdict =
+                        Some(self.judge(self.backend.head(), self.backend.first_length())?);
+                }
                 Cut::PacketEnd => {}
-                Cut::PayloadEnd => self.backend_payload_end(&mut emit),
+                Cut::PayloadEnd => {
+                    if let Some(verdict) = self.verdict.take() {
+                        self.backend_payload_end(verdict, &mut emit);
+                    }
+                }
             }
         }
         Ok(())
@@ -350,14 +346,10 @@ impl Tracker {
         at
     }
 
-    /// Checks or rewrites a sequence id; returns the one that leaves.
-    fn sequence(
-        &self,
-        byte: &mut u8,
-        found: u8,
-        expected: Option<u8>,
-        next: u8,
-    ) -> Result<u8, Violation> {
+    /// Checks a packet's sequence id, or writes `next` in its place; returns the one that leaves.
+    #[inline]
+    fn sequence(&self, byte: &mut u8, expected: Option<u8>, next: u8) -> Result<u8, Violation> {
+        let found = *byte;
         match (self.sequences, expected) {
             (Sequences::Renumbered, _) => {
                 *byte = next;
@@ -379,25 +371,36 @@ impl Tracker {
         self.client_mode = ClientMode::Commands;
     }
 
-    fn client_payload(&mut self, length: usize) -> Result<(), Violation> {
-        self.client_payload_bytes += length as u64;
-        let limit = self.payload_bytes_max;
-        match self.client_mode == ClientMode::Commands && self.client_payload_bytes > limit {
-            true => Err(Violation::PayloadTooLarge { limit }),
-            false => Ok(()),
+    fn client_header(
+        &mut self,
+        header: Header,
+        sequence_byte: &mut u8,
+        begins_payload: bool,
+    ) -> Result<(), Violation> {
+        let is_command = self.client_mode == ClientMode::Commands;
+        if begins_payload {
+            self.client_payload_bytes = 0;
+            if is_command {
+                self.client_sequence = 0;
+            }
         }
+        self.client_payload_bytes += header.length as u64;
+        let limit = self.payload_bytes_max;
+        if is_command && self.client_payload_bytes > limit {
+            return Err(Violation::PayloadTooLarge { limit });
+        }
+        let next = self.client_sequence;
+        let sequence = self.sequence(sequence_byte, is_command.then_some(next), next)?;
+        self.client_sequence = sequence.wrapping_add(1);
+        Ok(())
     }
 
-    fn client_head(&mut self, emit: &mut impl FnMut(Event)) {
+    fn client_head(&mut self, first: Option<u8>, emit: &mut impl FnMut(Event)) {
         if self.client_mode != ClientMode::Commands {
             return;
         }
         // An empty payload counts as COM_SLEEP (`Protocol_classic::get_command`).
-        let command = self
-            .client
-            .head()
-            .first()
-            .map_or(Command::SLEEP, |number| Command(*number));
+        let command = first.map_or(Command::SLEEP, Command);
         self.incoming = command;
         self.quit |= command == Command::QUIT;
         if expected(command).is_some() {
@@ -464,20 +467,32 @@ impl Tracker {
         }
     }
 
-    fn backend_head(&mut self) -> Result<(), Violation> {
-        let payload = Payload {
-            head: self.backend.head(),
-            length: self.backend.first_length(),
-            capabilities: self.capabilities,
-        };
-        self.verdict = Some(self.reply.unwrap_or(ReplyState::Simple).judge(&payload)?);
+    fn backend_header(
+        &mut self,
+        header: Header,
+        sequence_byte: &mut u8,
+        begins_payload: bool,
+    ) -> Result<(), Violation> {
+        if begins_payload && self.reply.is_none() {
+            self.begin_reply();
+        }
+        let next = self.backend_sequence.unwrap_or(header.sequence);
+        let sequence = self.sequence(sequence_byte, self.checked_sequence(), next)?;
+        self.backend_sequence = Some(sequence.wrapping_add(1));
         Ok(())
     }
 
-    fn backend_payload_end(&mut self, emit: &mut impl FnMut(Event)) {
-        let Some(verdict) = self.verdict.take() else {
-            return;
+    /// What the backend's current payload means, from its first bytes and its first packet's length.
+    fn judge(&self, head: &[u8], length: usize) -> Result<Verdict, Violation> {
+        let payload = Payload {
+            head,
+            length,
+            capabilities: self.capabilities,
         };
+        Ok(self.reply.unwrap_or(ReplyState::Simple).judge(&payload)?)
+    }
+
+    fn backend_payload_end(&mut self, verdict: Verdict, emit: &mut impl FnMut(Event)) {
         let Some(Pending { command, .. }) = self.pending.front().copied() else {
             return self.unsolicited(verdict, emit);
         };
