@@ -68,12 +68,16 @@ impl Cutter {
     /// Takes bytes up to the next cut; returns how many, and the cut.
     #[inline]
     pub(crate) fn step(&mut self, bytes: &[u8]) -> (usize, Cut) {
-        if self.is_between_payloads()
-            && let Some((header, rest)) = bytes.split_first_chunk::<HEADER_BYTES>()
-        {
-            let header = Header::decode(*header);
-            if header.length <= rest.len() && !header.is_continued() {
-                return (HEADER_BYTES + header.length, Cut::Whole(header));
+        if self.is_between_payloads() {
+            match bytes.split_first_chunk::<HEADER_BYTES>() {
+                Some((header, rest)) => {
+                    let header = Header::decode(*header);
+                    if header.length <= rest.len() && !header.is_continued() {
+                        return (HEADER_BYTES + header.length, Cut::Whole(header));
+                    }
+                }
+                None if bytes.is_empty() => return (0, Cut::NeedMore),
+                None => {}
             }
         }
         self.step_in_parts(bytes)
