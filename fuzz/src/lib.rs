@@ -1,0 +1,38 @@
+//! What is fuzzed: a function for each target, which panics on a find, and where its seeds come
+//! from. libFuzzer calls them from `fuzz_targets/`; `tests/replay.rs` does with any compiler.
+//!
+//! | target | what is fed |
+//! |---|---|
+//! | [`framing`] | bytes of both sides to the tracker, whole and in pieces |
+//! | [`tracking`] | packets of both sides, plausible ones too, to the tracker |
+//! | [`greeting`], [`login`] | payloads to the codec |
+//! | [`compression`] | frames to the codec of compression |
+//! | [`proxy_header`] | bytes to the parser of PROXY headers |
+//! | [`config`] | text to the loader of configuration files |
+
+mod codec;
+mod files;
+mod headers;
+mod input;
+mod seeds;
+#[rustfmt::skip]
+#[path = "../../net/src/proxy_protocol.rs"]
+#[allow(dead_code)]
+mod proxy_protocol;
+mod tracker;
+
+/// The one file of `net` that is fuzzed stands alone but for this; all of `net` would bring TLS,
+/// which takes longer to build than everything else here.
+mod socket {
+    #[allow(dead_code)]
+    pub enum Endpoint {
+        Tcp(std::net::SocketAddr),
+        Unix(std::path::PathBuf),
+    }
+}
+
+pub use codec::{compression, greeting, login};
+pub use files::config;
+pub use headers::proxy_header;
+pub use seeds::{TARGETS, Target, plant};
+pub use tracker::{framing, tracking};

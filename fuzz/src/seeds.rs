@@ -1,0 +1,220 @@
+//! Where a target begins: the vectors of the tests, in the target's own format.
+
+use std::path::{Path, PathBuf};
+
+use crate::proxy_protocol::{Header, encode_v2};
+use wire::compression::{Algorithm, Codec, Remote};
+
+use crate::tracker::{OF_BACKEND, kind};
+
+/// A target: its name, its function, and the inputs that it begins with.
+pub type Target = (&'static str, fn(&[u8]), fn() -> Vec<Vec<u8>>);
+
+/// All there are.
+pub const TARGETS: [Target; 7] = [
+    ("framing", crate::framing, framing),
+    ("tracking", crate::tracking, tracking),
+    ("greeting", crate::greeting, greeting),
+    ("login", crate::login, login),
+    ("compression", crate::compression, compression),
+    ("proxy_header", crate::proxy_header, proxy_header),
+    ("config", crate::config, config),
+];
+
+/// Writes a target's seeds into its corpus, before libFuzzer reads that.
+pub fn plant(target: &str) {
+    let (_, _, seeds) = TARGETS
+        .into_iter()
+        .find(|(name, ..)| *name == target)
+        .expect("it is one of the targets");
+    let corpus = house().join("fuzz/corpus").join(target);
+    std::fs::create_dir_all(&corpus).expect("the corpus is writable");
+    for (index, seed) in seeds().into_iter().enumerate() {
+        std::fs::write(corpus.join(format!("seed-{index}")), seed).expect("the corpus is writable");
+    }
+}
+
+fn house() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+}
+
+/// A file of `session/tests/dialogues` or `wire/tests/logins`.
+struct Vector {
+    capabilities: u64,
+    /// Whether it is the client's, and its bytes with their header.
+    packets: Vec<(bool, Vec<u8>)>,
+}
+
+fn vectors(folder: &str) -> Vec<Vector> {
+    let mut files = Vec::new();
+    find_files(&house().join(folder), &mut files);
+    files.sort();
+    assert!(!files.is_empty(), "{folder} has no vectors");
+    files.iter().map(|file| vector(&text(file))).collect()
+}
+
+fn find_files(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).expect("the vectors are in the repository") {
+        let path = entry.expect("the folder is readable").path();
+        match path.is_dir() {
+            true => find_files(&path, files),
+            false => files.push(path),
+        }
+    }
+}
+
+fn text(file: &Path) -> String {
+    std::fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
+}
+
+fn vector(text: &str) -> Vector {
+    let mut vector = Vector {
+        capabilities: 0,
+        packets: Vec::new(),
+    };
+    for line in text.lines() {
+        match line.split_once(' ') {
+            Some(("capabilities", bits)) => {
+                let digits = bits.trim_start_matches("0x");
+                vector.capabilities = u64::from_str_radix(digits, 16).expect("they are hex");
+            }
+            Some((side @ (">" | "<"), hex)) => vector.packets.push((side == ">", bytes(hex))),
+            _ => {}
+        }
+    }
+    vector
+}
+
+fn bytes(hex: &str) -> Vec<u8> {
+    let pairs = (0..hex.len() / 2).map(|at| &hex[2 * at..2 * at + 2]);
+    pairs
+        .map(|pair| u8::from_str_radix(pair, 16).expect("it is hex"))
+        .collect()
+}
+
+fn dialogues() -> Vec<Vector> {
+    vectors("session/tests/dialogues")
+}
+
+fn head(vector: &Vector) -> Vec<u8> {
+    let mut seed = vector.capabilities.to_le_bytes().to_vec();
+    seed.extend([0, 7]);
+    seed
+}
+
+fn framing() -> Vec<Vec<u8>> {
+    let seed = |vector: &Vector| {
+        let mut seed = head(vector);
+        for (of_client, packet) in &vector.packets {
+            let side = if *of_client { 0 } else { OF_BACKEND };
+            seed.extend((packet.len() as u16 | side).to_le_bytes());
+            seed.extend(packet);
+        }
+        seed
+    };
+    dialogues().iter().map(seed).collect()
+}
+
+fn tracking() -> Vec<Vec<u8>> {
+    let seed = |vector: &Vector| {
+        let mut seed = head(vector);
+        for (of_client, packet) in &vector.packets {
+            let (header, payload) = packet.split_at(4);
+            seed.push(match (of_client, header[3]) {
+                (true, 0) => kind::COMMAND,
+                (true, _) => kind::CLIENT,
+                (false, 1) => kind::REPLY,
+                (false, _) => kind::BACKEND,
+            });
+            seed.extend((payload.len() as u16).to_le_bytes());
+            seed.extend(payload);
+        }
+        seed
+    };
+    let generated = [kind::OK, kind::TERMINATOR, kind::ERROR, kind::COLUMNS];
+    let query = |kind: u8| [&[0; 9][..], &[3, kind::COMMAND, 2, 0, 3, 0, kind, 2, 0]].concat();
+    let generated = generated.map(query);
+    dialogues().iter().map(seed).chain(generated).collect()
+}
+
+fn logins() -> impl Iterator<Item = (bool, Vec<u8>)> {
+    let packets = vectors("wire/tests/logins").into_iter();
+    packets.flat_map(|vector| vector.packets)
+}
+
+fn greeting() -> Vec<Vec<u8>> {
+    let payloads = logins().map(|(_, packet)| packet[4..].to_vec());
+    payloads.filter(|payload| payload[0] == 10).collect()
+}
+
+fn login() -> Vec<Vec<u8>> {
+    let changes = dialogues().into_iter().flat_map(|vector| vector.packets);
+    let switches = changes.filter(|(_, packet)| packet.len() > 20 && packet[4] == 0xfe);
+    let packets = logins().chain(switches);
+    packets.map(|(_, packet)| packet[4..].to_vec()).collect()
+}
+
+fn compression() -> Vec<Vec<u8>> {
+    let mut seeds = Vec::new();
+    for vector in dialogues() {
+        let packets = vector.packets.into_iter();
+        let payload: Vec<u8> = packets.flat_map(|(_, packet)| packet).collect();
+        for (mode, algorithm) in [(0, Algorithm::Zlib), (1, Algorithm::Zstd)] {
+            let mut seed = vec![mode | 6 << 2, 100, 30];
+            let mut codec = Codec::new(algorithm, 6, Remote::Backend);
+            for part in payload.chunks(700) {
+                codec.encode(part, &mut seed);
+            }
+            seeds.push(seed);
+        }
+    }
+    seeds
+}
+
+fn proxy_header() -> Vec<Vec<u8>> {
+    let mut seeds: Vec<Vec<u8>> = [
+        "PROXY TCP4 192.0.2.1 198.51.100.2 56324 3306\r\n",
+        "PROXY TCP6 2001:db8::1 2001:db8::2 56324 3306\r\n",
+        "PROXY UNKNOWN\r\n",
+        "PROXY UNKNOWN 192.0.2.1 198.51.100.2 1 2\r\n",
+    ]
+    .map(|line| line.as_bytes().to_vec())
+    .into();
+    for (source, destination) in [
+        ("192.0.2.1:56324", "198.51.100.2:3306"),
+        ("[2001:db8::1]:56324", "[2001:db8::2]:3306"),
+    ] {
+        let [source, destination] =
+            [source, destination].map(|text| text.parse().expect("it is an address"));
+        let mut seed = Vec::new();
+        encode_v2(
+            &Header::Proxied {
+                source,
+                destination,
+            },
+            &mut seed,
+        );
+        // Another with an extension, and what a client says next.
+        let mut extended = seed.clone();
+        extended[15] += 7;
+        extended.extend(b"\x02\0\x04nameand so on");
+        seeds.extend([seed, extended]);
+    }
+    let mut own = Vec::new();
+    encode_v2(&Header::Own, &mut own);
+    seeds.push(own);
+    seeds
+}
+
+fn config() -> Vec<Vec<u8>> {
+    let packaged = text(&house().join("packaging/pilotfish.toml"));
+    let all = config::manual::to_toml(&config::Config::default());
+    // Each line that is commented out there, let in.
+    let let_in: String = all.lines().fold(String::new(), |text, line| {
+        text + line.trim_start_matches("# ") + "\n"
+    });
+    let small = "[[backend]]\naddress = \"db:3306\"\nrole = \"replica\"\n".to_owned();
+    [packaged, all, let_in, small]
+        .map(String::into_bytes)
+        .into()
+}
