@@ -116,11 +116,12 @@ private_apt_ready() {
     : >"$scratch/apt/ready"
 }
 
-# unpack FOLDER PROGRAM "PACKAGES WITH LIBRARIES" "PACKAGES ALONE" "PACKAGE:FILE …"
-# Fills FOLDER, or leaves no trace of it; a folder that exists is complete.
+# unpack FOLDER "PACKAGES WITH LIBRARIES" "PACKAGES ALONE" "PACKAGE:FILE …"
+# Fills FOLDER, or leaves no trace of it; a folder with this very recipe in it is complete.
 unpack() {
     target=$cache/$1
-    [ ! -x "$target/$2" ] || return 0
+    recipe="$*"
+    [ "$(cat "$target/recipe" 2>/dev/null)" != "$recipe" ] || return 0
     say "unpacking $1"
     private_apt_ready
     debs=$scratch/$1.debs
@@ -130,8 +131,8 @@ unpack() {
     (
         cd "$debs"
         private_apt apt-get install -y --download-only --no-install-recommends \
-            -o Dir::Cache::archives="$debs" $3
-        [ -z "$4" ] || private_apt apt-get download $4
+            -o Dir::Cache::archives="$debs" $2
+        [ -z "$3" ] || private_apt apt-get download $3
     ) >"$scratch/download.log" 2>&1 || {
         tail -n 40 "$scratch/download.log" >&2
         die "the packages of $1 could not be downloaded"
@@ -142,7 +143,7 @@ unpack() {
         *) dpkg-deb -x "$deb" "$root" ;;
         esac
     done
-    for pick in $5; do
+    for pick in $4; do
         package=${pick%%:*}
         [ -e "$scratch/$package.deb" ] || {
             mkdir "$scratch/$package"
@@ -152,20 +153,22 @@ unpack() {
         }
     done
     # shellcheck disable=SC2086
-    [ -z "$5" ] || dpkg-deb --fsys-tarfile "$scratch/${5%%:*}.deb" |
-        tar -x -C "$root" $(for pick in $5; do echo "./${pick#*:}"; done)
+    [ -z "$4" ] || dpkg-deb --fsys-tarfile "$scratch/${4%%:*}.deb" |
+        tar -x -C "$root" $(for pick in $4; do echo "./${pick#*:}"; done)
     rm -rf "$root/usr/share/doc" "$root/usr/share/man" "$root/usr/share/locale" "$debs"
+    printf '%s\n' "$recipe" >"$root/recipe"
     rm -rf "$target"
     mv "$root" "$target"
 }
 
 plugins=usr/lib/mysql/plugin
-unpack mysql-9.7 usr/sbin/mysqld \
-    'mysql-server-core mysql-client-core mysql-router' '' \
-    "mysql-testsuite:$plugins/auth_test_plugin.so"
-unpack mariadb-11.8 usr/sbin/mariadbd \
-    'mariadb-server-core mariadb-client-core libpam0g' 'mariadb-server' \
-    "mariadb-test:$plugins/dialog_examples.so mariadb-test:$plugins/auth_test_plugin.so"
+unpack mysql-9.7 'mysql-server-core mysql-client-core mysql-router' '' \
+    "mysql-testsuite:$plugins/auth_test_plugin.so
+     mysql-testsuite:usr/lib/mysql-test/bin/mysql_client_test"
+unpack mariadb-11.8 'mariadb-server-core mariadb-client-core libpam0g' 'mariadb-server' \
+    "mariadb-test:$plugins/dialog_examples.so
+     mariadb-test:$plugins/auth_test_plugin.so
+     mariadb-test:usr/bin/mariadb-client-test"
 
 # ---- what is there now -----------------------------------------------------------------------
 

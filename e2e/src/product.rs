@@ -43,7 +43,7 @@ impl Product {
                 .find(|path| path.exists());
             return Command::new(installed.unwrap_or_else(|| missing(program)));
         };
-        let path = ["usr/sbin", "usr/bin"]
+        let path = ["usr/sbin", "usr/bin", "usr/lib/mysql-test/bin"]
             .map(|folder| root.join(folder).join(program))
             .into_iter()
             .find(|path| path.exists())

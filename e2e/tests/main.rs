@@ -21,6 +21,7 @@ macro_rules! scenario {
 
 mod balance;
 mod capabilities;
+mod client_tests;
 mod commands;
 mod compression;
 mod data;
