@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use auth::Privacy;
 use net::proxy_protocol::{Header as ProxyHeader, encode_v2};
 use net::tls::{ClientTls, explain};
 use net::{Endpoint, Socket};
@@ -19,23 +20,12 @@ const PAYLOAD_BYTES_MAX: usize = 16 * 1024;
 trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
 
-/// What a connection runs over, which decides how a password may pass.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Channel {
-    /// Anybody may listen.
-    Plain,
-    /// A Unix socket: not encrypted, but this machine's own.
-    Unix,
-    /// Encrypted.
-    Tls,
-}
-
 /// A connection to a backend.
 pub(crate) struct Connection {
     stream: Box<dyn Stream>,
     /// The sequence id of the next packet.
     sequence: u8,
-    channel: Channel,
+    privacy: Privacy,
 }
 
 impl Connection {
@@ -58,16 +48,16 @@ impl Connection {
         Ok(Connection {
             stream: Box::new(socket),
             sequence: 0,
-            channel: match endpoint {
-                Endpoint::Tcp(_) => Channel::Plain,
-                Endpoint::Unix(_) => Channel::Unix,
+            privacy: match endpoint {
+                Endpoint::Tcp(_) => Privacy::Open,
+                Endpoint::Unix(_) => Privacy::Local,
             },
         })
     }
 
-    /// What it runs over.
-    pub(crate) fn channel(&self) -> Channel {
-        self.channel
+    /// Who could listen, which decides how a password may pass.
+    pub(crate) fn privacy(&self) -> Privacy {
+        self.privacy
     }
 
     /// Goes on over TLS, with a backend that calls itself `host`.
@@ -83,7 +73,7 @@ impl Connection {
         Ok(Connection {
             stream: Box::new(stream),
             sequence: self.sequence,
-            channel: Channel::Tls,
+            privacy: Privacy::Tls,
         })
     }
 

@@ -25,7 +25,6 @@ mod keeper;
 mod kill;
 mod login;
 mod look;
-mod password;
 mod plan;
 mod resolve;
 mod roster;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use auth::{Challenge, Credential, Password, Privacy};
 use config::{BackendTlsConfig, BackendTlsMode, Config, HealthConfig, ProxyProtocolSend, Secret};
 use net::tls::{ClientTls, ClientTlsSettings, Identity, Verification};
 use route::Endpoint;
@@ -11,9 +12,8 @@ use wire::handshake::HandshakeHead;
 use wire::write::put_lenenc_bytes;
 use wire::{Capabilities, ErrPacket, Greeting, HandshakeResponse};
 
-use crate::connection::{Channel, Connection};
+use crate::connection::Connection;
 use crate::failure::{Failure, printable};
-use crate::password::Challenge;
 
 /// How backends are reached and who the control plane is there.
 #[derive(Debug)]
@@ -167,7 +167,7 @@ impl Access {
             packet_bytes_max: 1 << 24,
             collation: COLLATION,
         };
-        if let Some(tls) = self.tls.with(greeting, connection.channel())? {
+        if let Some(tls) = self.tls.with(greeting, connection.privacy())? {
             head.capabilities |= Capabilities::SSL;
             let mut request = Vec::new();
             head.encode(&mut request);
@@ -185,13 +185,10 @@ impl Access {
         greeting: &Greeting,
         head: HandshakeHead,
     ) -> Result<Entry, Failure> {
-        let (user, password) = self.credentials();
-        let channel = connection.channel();
-        let mut challenge = Challenge {
-            plugin: greeting.plugin.clone(),
-            scramble: greeting.scramble.clone(),
-        };
-        let answer = challenge.answer(password, channel);
+        let (user, credential) = self.credentials();
+        let privacy = connection.privacy();
+        let mut challenge = Challenge::greeted(greeting);
+        let answer = challenge.answer(&credential, privacy);
         let response = handshake_response(head, user, &challenge.plugin, &answer);
         connection.write(&response).await?;
         for _ in 0..LOGIN_PACKETS_MAX {
@@ -201,10 +198,10 @@ impl Access {
                 AuthPacket::Err => return refusal(&payload, &challenge),
                 AuthPacket::Switch { plugin, data } | AuthPacket::NextFactor { plugin, data } => {
                     challenge = Challenge::switched(plugin, data);
-                    Some(challenge.answer(password, channel))
+                    Some(challenge.answer(&credential, privacy))
                 }
-                AuthPacket::MoreData(data) => challenge.answer_to(data, password, channel),
-                AuthPacket::Other => challenge.answer_to(&payload, password, channel),
+                AuthPacket::MoreData(data) => challenge.answer_to(data, &credential, privacy),
+                AuthPacket::Other => challenge.answer_to(&payload, &credential, privacy),
             };
             if let Some(answer) = answer {
                 connection.write(&answer).await?;
@@ -213,11 +210,12 @@ impl Access {
         Err(Failure::NotMysql("its login has no end".to_owned()))
     }
 
-    fn credentials(&self) -> (&str, &[u8]) {
-        match &self.account {
-            Some(account) => (&account.user, account.password.expose().as_bytes()),
-            None => (NOBODY, b""),
-        }
+    fn credentials(&self) -> (&str, Credential) {
+        let (user, password) = match &self.account {
+            Some(account) => (account.user.as_str(), account.password.expose()),
+            None => (NOBODY, ""),
+        };
+        (user, Credential::Password(Password::new(password)))
     }
 }
 
@@ -253,14 +251,14 @@ impl Tls {
     }
 
     /// What to encrypt with to a server that greets so; `None`: nothing.
-    fn with(&self, greeting: &Greeting, channel: Channel) -> Result<Option<&ClientTls>, Failure> {
+    fn with(&self, greeting: &Greeting, privacy: Privacy) -> Result<Option<&ClientTls>, Failure> {
         let is_offered = greeting.capabilities.contains(Capabilities::SSL);
         match self {
             Tls::Off => Ok(None),
             Tls::Preferred(tls) => Ok(is_offered.then_some(tls)),
             Tls::Required(tls) if is_offered => Ok(Some(tls)),
             // A Unix socket needs none.
-            Tls::Required(_) if channel == Channel::Unix => Ok(None),
+            Tls::Required(_) if privacy == Privacy::Local => Ok(None),
             Tls::Required(_) => Err(Failure::Tls("it does not offer TLS".to_owned())),
             Tls::Faulty(error) => Err(Failure::Tls(error.clone())),
         }

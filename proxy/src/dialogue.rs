@@ -4,34 +4,16 @@
 //! Plugins that the proxy does not know may speak in any order, so both sides are listened to at
 //! once. One thing is changed on the way: where only one leg is private (TLS or a Unix socket),
 //! `caching_sha2_password` and `sha256_password` send a password in clear on that leg and encrypted
-//! on the other; see [`crate::key_exchange`].
+//! on the other; see [`auth::key_exchange`].
 
+use auth::key_exchange::encrypt;
+use auth::plugin::{FULL_AUTHENTICATION, MORE_DATA, REQUEST_KEY_CACHING_SHA2, REQUEST_KEY_SHA256};
+use auth::{Answer, KeyExchangeError, OwnKey, Privacy};
 use tokio::io::{AsyncRead, AsyncWrite};
 use wire::auth::{AuthPacket, CACHING_SHA2_PASSWORD, SHA256_PASSWORD};
 
 use crate::failure::{Failure, Kind};
-use crate::key_exchange::{KeyExchangeError, OwnKey, encrypt};
 use crate::packets::{PacketError, PacketStream};
-
-/// caching_sha2_password, server: send the password itself.
-const FULL_AUTHENTICATION: u8 = 0x04;
-/// caching_sha2_password, client: send the public key.
-const REQUEST_KEY_CACHING_SHA2: u8 = 0x02;
-/// sha256_password, client: send the public key.
-const REQUEST_KEY_SHA256: u8 = 0x01;
-/// The first byte of plugin data from the server.
-const MORE_DATA: u8 = 0x01;
-
-/// Who could listen in on one leg.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Privacy {
-    /// Anybody on the way.
-    Open,
-    /// Nobody but this machine's root: a Unix socket.
-    Local,
-    /// Nobody.
-    Tls,
-}
 
 /// Both legs of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,15 +39,11 @@ impl Legs {
         self.client != self.backend
     }
 
-    /// A Unix socket is private enough for caching_sha2_password, on both ends
-    /// (`is_secure_transport`), but not for sha256_password, which wants TLS.
     fn bridge(self, plugin: &[u8]) -> Bridge {
-        let is_private = |privacy| match privacy {
-            Privacy::Open => false,
-            Privacy::Local => plugin == CACHING_SHA2_PASSWORD,
-            Privacy::Tls => true,
-        };
-        match (is_private(self.client), is_private(self.backend)) {
+        match (
+            self.client.lets_pass(plugin),
+            self.backend.lets_pass(plugin),
+        ) {
             (true, false) => Bridge::ToOpenBackend,
             (false, true) => Bridge::ToPrivateBackend,
             _ => Bridge::None,
@@ -89,7 +67,7 @@ pub(crate) enum Exchange {
     /// `request`: it wants our key.
     PasswordDue { request: u8 },
     /// The backend's next data is its public key, for this password.
-    KeyDue { password: Vec<u8> },
+    KeyDue { password: Answer },
 }
 
 /// One login dialogue.
@@ -123,23 +101,23 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Dialogue<'_, T> {
     }
 
     /// The answer that stands in the handshake response itself. sha256_password begins there.
-    pub(crate) async fn first_answer(&mut self, answer: &[u8]) -> Result<Vec<u8>, Failure> {
+    pub(crate) async fn first_answer(&mut self, answer: &[u8]) -> Result<Answer, Failure> {
         match (
             self.plugin == SHA256_PASSWORD,
             self.legs.bridge(SHA256_PASSWORD),
         ) {
             (true, Bridge::ToOpenBackend) if answer.len() > 1 => {
                 self.exchange = Exchange::KeyDue {
-                    password: answer.to_vec(),
+                    password: answer.to_vec().into(),
                 };
-                Ok(vec![REQUEST_KEY_SHA256])
+                Ok(vec![REQUEST_KEY_SHA256].into())
             }
             (true, Bridge::ToPrivateBackend) if answer == [REQUEST_KEY_SHA256] => {
                 self.offer_key().await?;
                 let encrypted = self.client.read().await.map_err(client_broke)?;
                 self.decrypt(&encrypted)
             }
-            _ => Ok(answer.to_vec()),
+            _ => Ok(answer.to_vec().into()),
         }
     }
 
@@ -179,7 +157,9 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Dialogue<'_, T> {
             // A lone NUL is the empty password, which goes as it is.
             (Exchange::PasswordDue { request }, Bridge::ToOpenBackend) if payload != [0] => {
                 let request = [*request];
-                self.exchange = Exchange::KeyDue { password: payload };
+                self.exchange = Exchange::KeyDue {
+                    password: payload.into(),
+                };
                 self.send(&request).await
             }
             (Exchange::PasswordDue { request }, Bridge::ToPrivateBackend)
@@ -213,7 +193,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Dialogue<'_, T> {
             .map_err(|error| client_broke(error.into()))
     }
 
-    fn decrypt(&self, encrypted: &[u8]) -> Result<Vec<u8>, Failure> {
+    fn decrypt(&self, encrypted: &[u8]) -> Result<Answer, Failure> {
         self.own_key
             .decrypt(encrypted, &self.scramble)
             .map_err(key_exchange)

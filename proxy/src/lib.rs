@@ -15,7 +15,6 @@ mod connect;
 mod decline;
 mod dialogue;
 mod failure;
-mod key_exchange;
 mod leg;
 mod login;
 mod packets;

@@ -11,6 +11,7 @@
 //! TLS and compression belong to one leg each; every other capability is agreed between client and
 //! backend themselves. Sequence ids are counted for each leg on its own.
 
+use auth::{OwnKey, Privacy};
 use net::tls;
 use wire::compression::Algorithm;
 use wire::greeting::patch_capabilities;
@@ -19,9 +20,8 @@ use wire::reply::OkPacket;
 use wire::{Capabilities, ErrPacket, Greeting, HandshakeResponse, StatusFlags};
 
 use crate::connect::Greeted;
-use crate::dialogue::{AuthEnd, Dialogue, Exchange, Legs, Privacy, client_broke};
+use crate::dialogue::{AuthEnd, Dialogue, Exchange, Legs, client_broke};
 use crate::failure::{Failure, Kind};
-use crate::key_exchange::OwnKey;
 use crate::packets::PacketStream;
 use crate::surroundings::Settings;
 use crate::transport::Transport;

@@ -3,11 +3,11 @@
 
 use std::io;
 
+use auth::Privacy;
 use net::{Socket, proxy_protocol};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use wire::packet::{HEADER_BYTES, Header};
 
-use crate::dialogue::Privacy;
 use crate::transport::Transport;
 
 /// The longest payload of a login, in bytes. Connection attributes are limited to 64 KiB by the

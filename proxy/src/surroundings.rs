@@ -5,12 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
+use auth::OwnKey;
 use config::Config;
 use net::tls::{ClientTls, ServerTls};
 use route::{Moment, Report, Topology};
 use tokio::sync::{Notify, mpsc, watch};
-
-use crate::key_exchange::OwnKey;
 
 /// A snapshot of everything configured that sessions look at, made anew at each reload.
 /// A session keeps the one it began with.

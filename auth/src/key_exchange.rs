@@ -1,11 +1,12 @@
 //! The RSA exchange by which `caching_sha2_password` and `sha256_password` carry a password over a
-//! plaintext connection, for the case that only one side of the proxy is plaintext.
+//! connection that others may listen to.
 //!
-//! Over a secure leg (TLS, Unix socket) the plugin sends the password and its NUL as they are; over
-//! the other the same bytes, xor'ed with the scramble, encrypted with RSA-OAEP (SHA-1) for a public
+//! Over a private leg (TLS, Unix socket) the plugin sends the password and its NUL as they are; over
+//! another the same bytes, xor'ed with the scramble, encrypted with RSA-OAEP (SHA-1) for a public
 //! key that the receiver sends in PEM (`sha2_password.cc`: `encrypt_RSA_public_key`,
 //! `decrypt_RSA_private_key`).
 
+use std::fmt;
 use std::sync::OnceLock;
 
 use aws_lc_rs::encoding::{AsDer, PublicKeyX509Der};
@@ -15,26 +16,40 @@ use aws_lc_rs::rsa::{
 };
 use rustls_pki_types::SubjectPublicKeyInfoDer;
 use rustls_pki_types::pem::PemObject;
+use zeroize::Zeroizing;
+
+/// Bytes of a password that is encrypted for our key, whose size is that of the servers' keys.
+pub const CIPHERTEXT_BYTES: usize = 256;
 
 /// What can go wrong; the text completes "key exchange: …".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum KeyExchangeError {
+pub enum KeyExchangeError {
+    /// What the backend sent is no key.
     #[error("the backend's public key is not a PEM public key")]
     BackendKey,
+    /// The password does not fit the backend's key.
     #[error("the password cannot be encrypted for the backend (longer than its key allows?)")]
     Encrypt,
+    /// What the client sent is not for our key.
     #[error(
         "the client's password is not encrypted for the proxy's key (it may hold the backend's public key; let it ask for the key, or use TLS)"
     )]
     Decrypt,
+    /// The system has no randomness, or no memory.
     #[error("no RSA key could be made")]
     OwnKey,
 }
 
 /// The proxy's own key pair, made when first needed and kept in memory only.
 #[derive(Default)]
-pub(crate) struct OwnKey {
+pub struct OwnKey {
     pair: OnceLock<Option<KeyPair>>,
+}
+
+impl fmt::Debug for OwnKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("…")
+    }
 }
 
 struct KeyPair {
@@ -43,19 +58,26 @@ struct KeyPair {
 }
 
 impl OwnKey {
-    /// The public half, as the server would send it.
-    pub(crate) fn public_pem(&self) -> Result<&[u8], KeyExchangeError> {
+    /// The public half, as a server would send it. Makes the key if it is not made yet, which takes
+    /// some tenths of a second.
+    ///
+    /// # Errors
+    /// [`KeyExchangeError::OwnKey`]
+    pub fn public_pem(&self) -> Result<&[u8], KeyExchangeError> {
         self.pair().map(|pair| pair.public_pem.as_slice())
     }
 
-    /// The password, with its NUL, from the client's 256 bytes.
-    pub(crate) fn decrypt(
+    /// The password, with its NUL, from the client's [`CIPHERTEXT_BYTES`]. Takes about a millisecond.
+    ///
+    /// # Errors
+    /// [`KeyExchangeError::Decrypt`] for anything else.
+    pub fn decrypt(
         &self,
         encrypted: &[u8],
         scramble: &[u8],
-    ) -> Result<Vec<u8>, KeyExchangeError> {
+    ) -> Result<Zeroizing<Vec<u8>>, KeyExchangeError> {
         let private = &self.pair()?.private;
-        let mut buffer = vec![0; private.min_output_size()];
+        let mut buffer = Zeroizing::new(vec![0; private.min_output_size()]);
         let clear = private
             .decrypt(&OAEP_SHA1_MGF1SHA1, encrypted, &mut buffer, None)
             .map_err(|_| KeyExchangeError::Decrypt)?;
@@ -82,7 +104,10 @@ fn generate() -> Option<KeyPair> {
 }
 
 /// Encrypts `password` (with its NUL) for the backend's public key.
-pub(crate) fn encrypt(
+///
+/// # Errors
+/// [`KeyExchangeError::BackendKey`], [`KeyExchangeError::Encrypt`]
+pub fn encrypt(
     password: &[u8],
     scramble: &[u8],
     backend_pem: &[u8],
@@ -102,12 +127,12 @@ pub(crate) fn encrypt(
     .map_err(|_| KeyExchangeError::Encrypt)
 }
 
-fn xor(bytes: &[u8], scramble: &[u8]) -> Vec<u8> {
-    bytes
+fn xor(bytes: &[u8], scramble: &[u8]) -> Zeroizing<Vec<u8>> {
+    let xored = bytes
         .iter()
         .zip(scramble.iter().cycle())
-        .map(|(byte, pad)| byte ^ pad)
-        .collect()
+        .map(|(byte, pad)| byte ^ pad);
+    Zeroizing::new(xored.collect())
 }
 
 /// PEM text as OpenSSL writes it: lines of 64 characters.
@@ -128,7 +153,6 @@ fn base64(bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]
@@ -136,9 +160,10 @@ mod tests {
         let own = OwnKey::default();
         let scramble = b"abcdefghijklmnopqrst";
         let encrypted = encrypt(b"secret\0", scramble, own.public_pem().unwrap()).unwrap();
-        assert_eq!(own.decrypt(&encrypted, scramble).unwrap(), b"secret\0");
+        assert_eq!(*own.decrypt(&encrypted, scramble).unwrap(), b"secret\0");
+        assert_eq!(encrypted.len(), CIPHERTEXT_BYTES);
         assert_ne!(
-            own.decrypt(&encrypted, b"another scramble 20b").unwrap(),
+            *own.decrypt(&encrypted, b"another scramble 20b").unwrap(),
             b"secret\0"
         );
     }
@@ -151,8 +176,8 @@ mod tests {
             Err(KeyExchangeError::BackendKey)
         );
         assert_eq!(
-            own.decrypt(b"too short", b"y"),
-            Err(KeyExchangeError::Decrypt)
+            own.decrypt(b"too short", b"y").err(),
+            Some(KeyExchangeError::Decrypt)
         );
         let long = vec![b'x'; 4096];
         assert_eq!(

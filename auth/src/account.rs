@@ -1,0 +1,343 @@
+//! An account: who, from where, verified by what, and under which conditions.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ipnet::IpNet;
+
+use crate::digest::sha256;
+use crate::{Denial, HostPattern, Names, Origin, Verifier};
+
+/// One account, of the configuration or of a server's grant table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Account {
+    /// The user's name; empty: anybody's.
+    pub user: String,
+    /// From where.
+    pub host: HostPattern,
+    /// How the client proves that it is this user.
+    pub way: Way,
+    /// The schema to begin with where the client names none.
+    pub schema: Option<String>,
+    /// What is demanded of the client's connection.
+    pub tls: TlsRequirement,
+    /// From which networks a client may come, besides the host pattern; empty: from all.
+    pub networks: Vec<IpNet>,
+    /// Nobody gets in, even with the right password.
+    pub locked: bool,
+    /// When the password is too old.
+    pub expiry: Expiry,
+    /// How many connections there may be at once; none: as many as there are.
+    pub user_connections_max: Option<u32>,
+    /// The role that is set at login.
+    pub default_role: Option<String>,
+}
+
+/// How a client proves who it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Way {
+    /// Examined here: any of these will do.
+    Examined(Arc<[Verifier]>),
+    /// Examined by the backend, through us.
+    PassedThrough(PassThrough),
+}
+
+/// Why an account's login has to pass through.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PassThrough {
+    /// Its plugin is one whose proof cannot be checked here, or yields nothing for a backend.
+    #[error("plugin {0}")]
+    Plugin(String),
+    /// It wants more than one factor.
+    #[error("more than one factor")]
+    Factors,
+    /// The server counts its failed logins and locks it after some.
+    #[error("failed logins are counted by the server")]
+    CountsFailures,
+    /// Its password has expired: the server either refuses, or lets it do nothing but change it.
+    #[error("the password has expired")]
+    Expired,
+    /// The server lets it have no connection.
+    #[error("no connection is allowed")]
+    NoConnection,
+}
+
+/// What is to be done with a client of an account at this moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Treatment {
+    /// Begin a [`crate::LoginExam`] with these.
+    Examine(Arc<[Verifier]>),
+    /// Let the backend do it.
+    PassThrough(PassThrough),
+}
+
+/// When a password expires.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expiry {
+    /// Never.
+    Never,
+    /// It has.
+    Expired,
+    /// At this time since 1970.
+    At(Duration),
+}
+
+/// What an account demands of its client's connection (`REQUIRE …`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TlsRequirement {
+    /// Nothing.
+    None,
+    /// TLS.
+    Any,
+    /// TLS with a valid certificate of the client's.
+    X509,
+    /// TLS with these.
+    Specified {
+        /// The cipher in use.
+        cipher: Option<String>,
+        /// Who signed the client's certificate.
+        issuer: Option<String>,
+        /// Whom it names.
+        subject: Option<String>,
+    },
+}
+
+/// What is known of a client's TLS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TlsSession<'a> {
+    /// The cipher in use, by OpenSSL's name.
+    pub cipher: &'a str,
+    /// The client's certificate, if it sent one that was verified.
+    pub certificate: Option<Certificate<'a>>,
+}
+
+/// A client's certificate, its names as OpenSSL writes them in one line: `/C=SE/O=…/CN=…`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Certificate<'a> {
+    /// Who signed it.
+    pub issuer: &'a str,
+    /// Whom it names.
+    pub subject: &'a str,
+}
+
+/// All that conditions are held against.
+#[derive(Debug, Clone, Copy)]
+pub struct Circumstances<'a> {
+    /// Where the client comes from.
+    pub origin: &'a Origin,
+    /// Its TLS; none without.
+    pub tls: Option<TlsSession<'a>>,
+    /// Whether a password was tried, as [`crate::Passed`] says.
+    pub password_used: bool,
+}
+
+impl Account {
+    /// An account that anybody from anywhere may use who passes `verifiers`, without conditions.
+    pub fn new(user: impl Into<String>, host: HostPattern, verifiers: Vec<Verifier>) -> Self {
+        Self {
+            user: user.into(),
+            host,
+            way: Way::Examined(verifiers.into()),
+            schema: None,
+            tls: TlsRequirement::None,
+            networks: Vec::new(),
+            locked: false,
+            expiry: Expiry::Never,
+            user_connections_max: None,
+            default_role: None,
+        }
+    }
+
+    /// What is to be done with a client who says to be this user, at a time since 1970.
+    pub fn treatment(&self, now: Duration) -> Treatment {
+        let has_expired = match self.expiry {
+            Expiry::Never => false,
+            Expiry::Expired => true,
+            Expiry::At(time) => time <= now,
+        };
+        match &self.way {
+            Way::PassedThrough(reason) => Treatment::PassThrough(reason.clone()),
+            Way::Examined(_) if has_expired => Treatment::PassThrough(PassThrough::Expired),
+            Way::Examined(verifiers) => Treatment::Examine(Arc::clone(verifiers)),
+        }
+    }
+
+    /// Whether the conditions are met, to be asked when the exam is passed: the servers too tell
+    /// nobody of a condition who does not know the password.
+    ///
+    /// # Errors
+    /// What the client is told.
+    pub fn admit(&self, circumstances: &Circumstances<'_>) -> Result<(), Denial> {
+        let denied = Denial::Access {
+            password_used: circumstances.password_used,
+        };
+        if self.locked {
+            return Err(Denial::Locked);
+        }
+        let is_near = match circumstances.origin.address() {
+            Some(address) => self
+                .networks
+                .iter()
+                .any(|network| network.contains(&address)),
+            // A Unix socket is this machine, which no network is farther from.
+            None => true,
+        };
+        let is_met = self.tls.is_met(circumstances.tls.as_ref());
+        match (is_near || self.networks.is_empty()) && is_met {
+            true => Ok(()),
+            false => Err(denied),
+        }
+    }
+
+    /// Tells verifiers that were changed from those that were not.
+    pub(crate) fn fingerprint(&self) -> [u8; 32] {
+        let Way::Examined(verifiers) = &self.way else {
+            return [0; 32];
+        };
+        let parts: Vec<&[u8]> = verifiers.iter().flat_map(Verifier::parts).collect();
+        let hashes: Vec<[u8; 32]> = parts.iter().map(|part| sha256(&[part])).collect();
+        sha256(&[&hashes.concat()])
+    }
+
+    /// As servers write an account's name.
+    pub fn name(&self) -> String {
+        format!("'{}'@'{}'", self.user, self.host.as_str())
+    }
+
+    /// Whether a client must be known by its host's name to be found out.
+    pub(crate) fn wants_name(&self, names: Names) -> bool {
+        names == Names::Resolved && self.host.wants_name()
+    }
+}
+
+impl TlsRequirement {
+    /// Whether a connection meets it (`acl_check_ssl`).
+    pub fn is_met(&self, tls: Option<&TlsSession<'_>>) -> bool {
+        let Some(tls) = tls else {
+            return *self == Self::None;
+        };
+        match self {
+            Self::None | Self::Any => true,
+            Self::X509 => tls.certificate.is_some(),
+            Self::Specified {
+                cipher,
+                issuer,
+                subject,
+            } => {
+                let is = |wanted: &Option<String>, found: Option<&str>| match wanted {
+                    None => true,
+                    Some(wanted) => found == Some(wanted.as_str()),
+                };
+                is(cipher, Some(tls.cipher))
+                    && is(issuer, tls.certificate.map(|it| it.issuer))
+                    && is(subject, tls.certificate.map(|it| it.subject))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Dialect, Password};
+
+    fn account() -> Account {
+        let host = HostPattern::new("%", Dialect::MySql);
+        Account::new(
+            "app",
+            host,
+            vec![Verifier::Password(Password::new("secret"))],
+        )
+    }
+
+    const CERTIFICATE: Certificate<'static> = Certificate {
+        issuer: "/CN=ca",
+        subject: "/CN=client",
+    };
+    const TLS: TlsSession<'static> = TlsSession {
+        cipher: "TLS_AES_256_GCM_SHA384",
+        certificate: None,
+    };
+
+    fn admitted(account: &Account, tls: Option<TlsSession<'_>>) -> bool {
+        let origin = Origin::tcp([10, 0, 0, 1].into(), None);
+        let circumstances = Circumstances {
+            origin: &origin,
+            tls,
+            password_used: true,
+        };
+        account.admit(&circumstances).is_ok()
+    }
+
+    #[test]
+    fn what_is_required_of_tls_is_demanded() {
+        let known = TlsSession {
+            certificate: Some(CERTIFICATE),
+            ..TLS
+        };
+        let only_cipher = TlsRequirement::Specified {
+            cipher: Some("TLS_AES_256_GCM_SHA384".to_owned()),
+            issuer: None,
+            subject: None,
+        };
+        let names = |issuer: &str, subject: &str| TlsRequirement::Specified {
+            cipher: None,
+            issuer: Some(issuer.to_owned()),
+            subject: Some(subject.to_owned()),
+        };
+        for (requirement, without, with_tls, with_certificate) in [
+            (TlsRequirement::None, true, true, true),
+            (TlsRequirement::Any, false, true, true),
+            (TlsRequirement::X509, false, false, true),
+            (only_cipher, false, true, true),
+            (names("/CN=ca", "/CN=client"), false, false, true),
+            (names("/CN=ca", "/CN=other"), false, false, false),
+            (names("/CN=other", "/CN=client"), false, false, false),
+        ] {
+            let account = Account {
+                tls: requirement.clone(),
+                ..account()
+            };
+            let found = [None, Some(TLS), Some(known)].map(|tls| admitted(&account, tls));
+            assert_eq!(
+                found,
+                [without, with_tls, with_certificate],
+                "{requirement:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_lock_and_a_strange_network_keep_out() {
+        assert!(admitted(&account(), None));
+        let locked = Account {
+            locked: true,
+            ..account()
+        };
+        assert!(!admitted(&locked, None));
+        let near = |network: &str| Account {
+            networks: vec![network.parse().unwrap()],
+            ..account()
+        };
+        assert!(admitted(&near("10.0.0.0/8"), None));
+        assert!(!admitted(&near("192.168.0.0/16"), None));
+    }
+
+    #[test]
+    fn an_expired_password_is_the_servers_affair() {
+        let at = Duration::from_secs(1_000);
+        let aging = Account {
+            expiry: Expiry::At(at),
+            ..account()
+        };
+        let just_before = at - Duration::from_nanos(1);
+        assert!(matches!(
+            aging.treatment(just_before),
+            Treatment::Examine(_)
+        ));
+        assert_eq!(
+            aging.treatment(at),
+            Treatment::PassThrough(PassThrough::Expired)
+        );
+    }
+}

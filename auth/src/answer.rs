@@ -1,0 +1,280 @@
+//! The client's side: what a backend's password plugin wants to hear.
+
+use wire::auth::{CACHING_SHA2_PASSWORD, MYSQL_NATIVE_PASSWORD, SHA256_PASSWORD};
+use wire::greeting::SCRAMBLE_BYTES;
+use zeroize::Zeroizing;
+
+use crate::plugin::{
+    CLIENT_ED25519, DIALOG, FAST_AUTHENTICATION_DONE, FULL_AUTHENTICATION, MYSQL_CLEAR_PASSWORD,
+    PARSEC, REQUEST_KEY_CACHING_SHA2, REQUEST_KEY_SHA256,
+};
+use crate::{Credential, Password, Privacy, caching_sha2, ed25519, key_exchange, native, parsec};
+
+/// A payload for the backend, which may hold a password in clear.
+pub type Answer = Zeroizing<Vec<u8>>;
+
+/// dialog: the kind of a question is in the upper bits of its first byte; this one is answered
+/// unseen, as a password is.
+const DIALOG_PASSWORD: u8 = 2;
+
+/// A plugin's question.
+///
+/// Each answer that cannot be given is empty: the server then refuses in its own words, and
+/// counts no broken handshake against this host.
+#[derive(Debug, Clone)]
+pub struct Challenge {
+    /// The plugin's name.
+    pub plugin: Vec<u8>,
+    /// What it sent along.
+    pub scramble: Vec<u8>,
+}
+
+impl Challenge {
+    /// The challenge that a greeting holds.
+    pub fn greeted(greeting: &wire::Greeting) -> Self {
+        Self {
+            plugin: greeting.plugin.clone(),
+            scramble: greeting.scramble.clone(),
+        }
+    }
+
+    /// The challenge of an auth switch. The plugins of MySQL end their scramble with a NUL; those
+    /// of MariaDB send 32 bytes, of which the last may be zero as any other.
+    pub fn switched(plugin: &[u8], data: &[u8]) -> Self {
+        let scramble = match data {
+            [scramble @ .., 0] if scramble.len() == SCRAMBLE_BYTES => scramble,
+            data => data,
+        };
+        Self {
+            plugin: plugin.to_vec(),
+            scramble: scramble.to_vec(),
+        }
+    }
+
+    /// The plugin's first answer, over a connection as private as `privacy`.
+    pub fn answer(&self, credential: &Credential, privacy: Privacy) -> Answer {
+        match credential {
+            Credential::Password(password) => self.answer_with(password, privacy),
+            Credential::NativeStage1(stage1) if self.plugin == MYSQL_NATIVE_PASSWORD => {
+                answer_of(native::answer(&self.scramble, stage1))
+            }
+            Credential::NativeStage1(_) => Answer::default(),
+        }
+    }
+
+    fn answer_with(&self, password: &Password, privacy: Privacy) -> Answer {
+        match &*self.plugin {
+            CLIENT_ED25519 => answer_of(ed25519::answer(&self.scramble, password.expose())),
+            MYSQL_NATIVE_PASSWORD if password.is_empty() => Answer::default(),
+            MYSQL_NATIVE_PASSWORD => {
+                let stage1 = native::stage1(password.expose());
+                answer_of(native::answer(&self.scramble, &stage1))
+            }
+            CACHING_SHA2_PASSWORD | SHA256_PASSWORD if password.is_empty() => in_clear(password),
+            CACHING_SHA2_PASSWORD => answer_of(caching_sha2::answer(&self.scramble, password)),
+            SHA256_PASSWORD | MYSQL_CLEAR_PASSWORD if privacy.lets_pass(&self.plugin) => {
+                in_clear(password)
+            }
+            SHA256_PASSWORD => answer_of([REQUEST_KEY_SHA256]),
+            DIALOG => reply(&self.scramble, password, privacy),
+            _ => Answer::default(),
+        }
+    }
+
+    /// The answer to what the plugin says next, when it wants one.
+    pub fn answer_to(
+        &self,
+        data: &[u8],
+        credential: &Credential,
+        privacy: Privacy,
+    ) -> Option<Answer> {
+        if (&*self.plugin, data) == (CACHING_SHA2_PASSWORD, &[FAST_AUTHENTICATION_DONE]) {
+            return None;
+        }
+        let Credential::Password(password) = credential else {
+            return Some(Answer::default());
+        };
+        Some(match (&*self.plugin, data) {
+            (CACHING_SHA2_PASSWORD, [FULL_AUTHENTICATION]) => {
+                match privacy.lets_pass(CACHING_SHA2_PASSWORD) {
+                    true => in_clear(password),
+                    false => answer_of([REQUEST_KEY_CACHING_SHA2]),
+                }
+            }
+            (CACHING_SHA2_PASSWORD | SHA256_PASSWORD, key) => {
+                let encrypted = key_exchange::encrypt(&in_clear(password), &self.scramble, key);
+                Answer::new(encrypted.unwrap_or_default())
+            }
+            (PARSEC, salt) => {
+                let signed = parsec::answer(&self.scramble, salt, password.expose());
+                Answer::new(signed.unwrap_or_default())
+            }
+            (DIALOG, question) => reply(question, password, privacy),
+            _ => Answer::default(),
+        })
+    }
+}
+
+fn answer_of<const N: usize>(bytes: [u8; N]) -> Answer {
+    Answer::new(bytes.to_vec())
+}
+
+fn in_clear(password: &Password) -> Answer {
+    Answer::new([password.expose(), &[0]].concat())
+}
+
+/// dialog's questions are for people; only that for the password can be answered.
+fn reply(question: &[u8], password: &Password, privacy: Privacy) -> Answer {
+    match question {
+        [kind, ..] if kind >> 1 == DIALOG_PASSWORD && privacy.lets_pass(DIALOG) => {
+            in_clear(password)
+        }
+        _ => Answer::default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::OwnKey;
+
+    fn challenge(plugin: &[u8]) -> Challenge {
+        Challenge {
+            plugin: plugin.to_vec(),
+            scramble: (1..=32).collect(),
+        }
+    }
+
+    fn secret() -> Credential {
+        Credential::Password(Password::new("secret"))
+    }
+
+    fn stage1() -> Credential {
+        Credential::NativeStage1(native::stage1(b"secret"))
+    }
+
+    #[test]
+    fn a_password_never_passes_in_clear_where_somebody_may_listen() {
+        let shows = |bytes: &[u8]| bytes.windows(6).any(|window| window == b"secret");
+        for plugin in [
+            b"mysql_native_password".as_slice(),
+            b"caching_sha2_password",
+            b"sha256_password",
+            b"mysql_clear_password",
+            b"client_ed25519",
+            b"parsec",
+            b"dialog",
+            b"never heard of",
+        ] {
+            let challenge = challenge(plugin);
+            assert!(!shows(&challenge.answer(&secret(), Privacy::Open)));
+            for data in [
+                b"\x04".as_slice(),
+                b"P\0salt",
+                b"not a key",
+                b"Password: ",
+                b"\x05",
+            ] {
+                let answer = challenge.answer_to(data, &secret(), Privacy::Open);
+                assert!(!shows(&answer.unwrap_or_default()));
+            }
+        }
+    }
+
+    #[test]
+    fn full_authentication_sends_the_password_when_nobody_can_listen() {
+        let challenge = challenge(b"caching_sha2_password");
+        for privacy in [Privacy::Local, Privacy::Tls] {
+            let answer = challenge.answer_to(&[FULL_AUTHENTICATION], &secret(), privacy);
+            assert_eq!(*answer.unwrap(), b"secret\0");
+        }
+        let answer = challenge.answer_to(&[FULL_AUTHENTICATION], &secret(), Privacy::Open);
+        assert_eq!(*answer.unwrap(), [REQUEST_KEY_CACHING_SHA2]);
+        let nothing = challenge.answer_to(&[FAST_AUTHENTICATION_DONE], &secret(), Privacy::Open);
+        assert_eq!(nothing, None);
+    }
+
+    #[test]
+    fn sha256_password_sends_the_password_over_tls_only() {
+        let challenge = challenge(b"sha256_password");
+        assert_eq!(*challenge.answer(&secret(), Privacy::Tls), b"secret\0");
+        for privacy in [Privacy::Open, Privacy::Local] {
+            let answer = challenge.answer(&secret(), privacy);
+            assert_eq!(*answer, [REQUEST_KEY_SHA256]);
+        }
+    }
+
+    #[test]
+    fn a_key_is_answered_with_the_password_encrypted_for_it() {
+        let own = OwnKey::default();
+        for plugin in [b"caching_sha2_password".as_slice(), b"sha256_password"] {
+            let challenge = challenge(plugin);
+            let key = own.public_pem().unwrap();
+            let answer = challenge.answer_to(key, &secret(), Privacy::Open).unwrap();
+            let clear = own.decrypt(&answer, &challenge.scramble).unwrap();
+            assert_eq!(*clear, b"secret\0");
+        }
+    }
+
+    #[test]
+    fn a_clear_password_and_a_dialog_are_answered_in_private() {
+        let clear = challenge(b"mysql_clear_password");
+        assert_eq!(*clear.answer(&secret(), Privacy::Local), b"secret\0");
+        let dialog = Challenge::switched(b"dialog", b"\x04Password: ");
+        assert_eq!(*dialog.answer(&secret(), Privacy::Tls), b"secret\0");
+        let last = dialog.answer_to(b"\x05Password: ", &secret(), Privacy::Tls);
+        assert_eq!(*last.unwrap(), b"secret\0");
+        let ordinary = dialog.answer_to(b"\x02Your name? ", &secret(), Privacy::Tls);
+        assert_eq!(*ordinary.unwrap(), b"");
+    }
+
+    #[test]
+    fn half_a_secret_answers_one_plugin_only() {
+        let native = challenge(b"mysql_native_password");
+        assert_eq!(
+            native.answer(&stage1(), Privacy::Open),
+            native.answer(&secret(), Privacy::Open)
+        );
+        for plugin in [
+            b"caching_sha2_password".as_slice(),
+            b"client_ed25519",
+            b"dialog",
+        ] {
+            assert_eq!(*challenge(plugin).answer(&stage1(), Privacy::Tls), b"");
+            let next = challenge(plugin).answer_to(&[4], &stage1(), Privacy::Tls);
+            assert_eq!(*next.unwrap(), b"");
+        }
+    }
+
+    #[test]
+    fn no_password_is_said_as_each_plugin_says_it() {
+        let empty = Credential::Password(Password::new(""));
+        let answer = |plugin: &[u8]| challenge(plugin).answer(&empty, Privacy::Open).to_vec();
+        assert_eq!(answer(b"mysql_native_password"), b"");
+        assert_eq!(answer(b"caching_sha2_password"), [0]);
+        assert_eq!(answer(b"sha256_password"), [0]);
+        assert_eq!(answer(b"client_ed25519").len(), 64);
+    }
+
+    #[test]
+    fn a_scramble_loses_its_closing_nul_but_not_a_last_byte_that_is_zero() {
+        let scramble =
+            Challenge::switched(b"mysql_native_password", b"abcdefghijklmnopqrst\0").scramble;
+        assert_eq!(scramble, b"abcdefghijklmnopqrst");
+        assert_eq!(Challenge::switched(b"parsec", &[0; 32]).scramble, [0; 32]);
+    }
+
+    #[test]
+    fn rubbish_for_a_key_or_a_salt_is_answered_with_nothing() {
+        for (plugin, data) in [
+            (b"caching_sha2_password".as_slice(), b"no key".as_slice()),
+            (b"parsec", b"X\0salt"),
+            (b"parsec", b"P\xffsalt"),
+            (b"parsec", b""),
+            (b"dialog", b""),
+        ] {
+            let answer = challenge(plugin).answer_to(data, &secret(), Privacy::Tls);
+            assert_eq!(*answer.unwrap(), b"");
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Why somebody is not let in, and what he is told: the servers' own numbers and words.
+
+use wire::{ErrPacket, ErrorCode};
+
+use crate::Dialect;
+
+/// Why a login is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Denial {
+    /// No such account here, a wrong password, or a requirement not met: they sound alike.
+    Access {
+        /// Whether a password was tried.
+        password_used: bool,
+    },
+    /// An answer of a length that its plugin never gives.
+    Handshake,
+    /// The client cannot be asked for what the account needs (no PLUGIN_AUTH).
+    ClientTooOld,
+    /// The password was right; the account is locked.
+    Locked,
+}
+
+impl Denial {
+    /// The ERR payload that a server of this family would send for `user` from `host`.
+    pub fn payload(self, dialect: Dialect, user: &[u8], host: &str) -> Vec<u8> {
+        let (code, text) = self.words(dialect, &String::from_utf8_lossy(user), host);
+        let mut payload = Vec::new();
+        ErrPacket {
+            number: code.number,
+            sqlstate: Some(code.sqlstate),
+            text: text.as_bytes(),
+        }
+        .encode(&mut payload);
+        payload
+    }
+
+    fn words(self, dialect: Dialect, user: &str, host: &str) -> (ErrorCode, String) {
+        let code = |number, sqlstate: &[u8; 5]| ErrorCode {
+            number,
+            sqlstate: *sqlstate,
+        };
+        match (self, dialect) {
+            (Self::Access { password_used }, _) => {
+                let used = if password_used { "YES" } else { "NO" };
+                let text =
+                    format!("Access denied for user '{user}'@'{host}' (using password: {used})");
+                (ErrorCode::ACCESS_DENIED, text)
+            }
+            (Self::Handshake, _) => (ErrorCode::HANDSHAKE, "Bad handshake".to_owned()),
+            (Self::ClientTooOld, dialect) => {
+                let product = match dialect {
+                    Dialect::MariaDb => "MariaDB",
+                    Dialect::MySql | Dialect::MySqlWithoutCidr => "MySQL",
+                };
+                let text = format!(
+                    "Client does not support authentication protocol requested by server; consider upgrading {product} client"
+                );
+                (code(1251, b"08004"), text) // ER_NOT_SUPPORTED_AUTH_MODE
+            }
+            (Self::Locked, Dialect::MariaDb) => {
+                let text = "Access denied, this account is locked".to_owned();
+                (code(4151, b"HY000"), text) // ER_ACCOUNT_HAS_BEEN_LOCKED
+            }
+            (Self::Locked, Dialect::MySql | Dialect::MySqlWithoutCidr) => {
+                let text = format!("Access denied for user '{user}'@'{host}'. Account is locked.");
+                (code(3118, b"HY000"), text) // ER_ACCOUNT_HAS_BEEN_LOCKED
+            }
+        }
+    }
+}

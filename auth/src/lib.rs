@@ -1,0 +1,63 @@
+//! Who may log in, and how it is proven: decisions over bytes and values, without a socket or a clock.
+//!
+//! ```text
+//!   a client logs in to the proxy                     the proxy logs in to a backend
+//!
+//!   Directory ─ who is this? ─► Account               Credential ─┐
+//!                                 │ verifiers                     ├─► Challenge: what to answer
+//!   response ─► LoginExam ◄───────┘                   its words ──┘
+//!                  └─► Accepted: a Credential ──────────────────────────► (the other side)
+//! ```
+//!
+//! Both sides of every password plugin are here once: [`Challenge`] answers a backend, [`LoginExam`]
+//! examines a client as the servers do it. [`Directory`] holds the accounts and finds the one that
+//! a server would find; [`learned`] makes accounts of rows of the grant tables. [`Keyring`] holds
+//! passwords that were proven, [`Throttle`] says how long an answer to somebody who guesses waits.
+//!
+//! Whatever is secret is wiped when dropped, compared in equal time, and shows itself as `…`.
+
+#![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod account;
+mod answer;
+mod caching_sha2;
+mod denial;
+mod digest;
+mod directory;
+mod ed25519;
+mod exam;
+mod host;
+pub mod key_exchange;
+mod keyring;
+pub mod learned;
+mod native;
+mod parsec;
+pub mod plugin;
+mod privacy;
+mod scramble;
+mod secret;
+mod sha_crypt;
+mod throttle;
+mod verifier;
+
+pub use account::{
+    Account, Certificate, Circumstances, Expiry, PassThrough, TlsRequirement, TlsSession,
+    Treatment, Way,
+};
+pub use answer::{Answer, Challenge};
+pub use caching_sha2::{CachingSha2Hash, FastEntry};
+pub use denial::Denial;
+pub use directory::Directory;
+pub use ed25519::Ed25519Key;
+pub use exam::{Candidate, LoginExam, Passed, Verdict, Work};
+pub use host::{Dialect, HostPattern, Names, Origin, Rules};
+pub use key_exchange::{KeyExchangeError, OwnKey};
+pub use keyring::Keyring;
+pub use native::NativeHash;
+pub use plugin::Plugin;
+pub use privacy::Privacy;
+pub use scramble::Scramble;
+pub use secret::{Credential, NativeStage1, Password};
+pub use throttle::{Throttle, ThrottleLimits};
+pub use verifier::{MalformedHash, Verifier};

@@ -1,0 +1,289 @@
+//! Repeated failures are answered ever more slowly: by address, and by address and user.
+//!
+//! ```text
+//!   failures      1 … free    free + 1   free + 2   …
+//!   delay             0        first     2 × first  …  at most max
+//! ```
+//!
+//! Memory is bounded: what failed longest ago is forgotten first.
+
+use std::net::{IpAddr, Ipv6Addr};
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use lru::LruCache;
+
+use crate::digest::sha256;
+
+/// How much is forgiven and how fast it gets slow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ThrottleLimits {
+    /// Failures of one user from one address that cost nothing: people mistype.
+    pub free_per_user: u32,
+    /// Failures from one address that cost nothing, whoever is tried; many may share an address.
+    pub free_per_address: u32,
+    /// The first delay; it doubles from failure to failure.
+    pub delay_first: Duration,
+    /// The longest delay.
+    pub delay_max: Duration,
+    /// Failures older than this are forgotten.
+    pub forgotten_after: Duration,
+    /// How many addresses, and users at addresses, are remembered at once.
+    pub entries_max: NonZeroUsize,
+}
+
+impl Default for ThrottleLimits {
+    fn default() -> Self {
+        Self {
+            free_per_user: 3,
+            free_per_address: 20,
+            delay_first: Duration::from_millis(100),
+            delay_max: Duration::from_secs(10),
+            forgotten_after: Duration::from_secs(15 * 60),
+            // About 100 bytes each.
+            entries_max: NonZeroUsize::new(65_536).expect("it is not zero"),
+        }
+    }
+}
+
+/// Counts failures. Times are durations since any one moment.
+#[derive(Debug)]
+pub struct Throttle {
+    limits: ThrottleLimits,
+    records: LruCache<Key, Record>,
+}
+
+/// An IPv6 address counts by its /64, of which one customer has all.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Key {
+    address: IpAddr,
+    /// A digest: names are as long as strangers like.
+    user: Option<[u8; 32]>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Record {
+    failures: u32,
+    last: Duration,
+}
+
+impl Throttle {
+    /// Nobody has failed yet.
+    pub fn new(limits: ThrottleLimits) -> Self {
+        Self {
+            limits,
+            records: LruCache::new(limits.entries_max),
+        }
+    }
+
+    /// Notes a failed login; returns how long its answer waits.
+    pub fn failed(&mut self, address: IpAddr, user: &[u8], now: Duration) -> Duration {
+        for key in [Key::of_user(address, user), Key::of_address(address)] {
+            let failures = self.failures(&key, now).saturating_add(1);
+            self.records.push(
+                key,
+                Record {
+                    failures,
+                    last: now,
+                },
+            );
+        }
+        self.delay(address, user, now)
+    }
+
+    /// How long the next answer to this user from this address waits, before it is known whether the
+    /// login is right: a right guess must not be told by its speed.
+    pub fn delay(&self, address: IpAddr, user: &[u8], now: Duration) -> Duration {
+        let of_user = self.failures(&Key::of_user(address, user), now);
+        let of_address = self.failures(&Key::of_address(address), now);
+        let by_user = self.delay_of(of_user, self.limits.free_per_user);
+        by_user.max(self.delay_of(of_address, self.limits.free_per_address))
+    }
+
+    /// Notes a login that was right: what this user failed is forgotten. What others failed from there
+    /// is not, or somebody with an account of his own could guess for ever.
+    pub fn succeeded(&mut self, address: IpAddr, user: &[u8]) {
+        let Some(forgiven) = self.records.pop(&Key::of_user(address, user)) else {
+            return;
+        };
+        let key = Key::of_address(address);
+        if let Some(record) = self.records.peek_mut(&key) {
+            record.failures = record.failures.saturating_sub(forgiven.failures);
+            if record.failures == 0 {
+                self.records.pop(&key);
+            }
+        }
+    }
+
+    /// How many addresses, and users at addresses, are remembered.
+    pub fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    /// Whether nobody is.
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    fn failures(&self, key: &Key, now: Duration) -> u32 {
+        let recent =
+            |record: &&Record| now.saturating_sub(record.last) < self.limits.forgotten_after;
+        self.records
+            .peek(key)
+            .filter(recent)
+            .map_or(0, |it| it.failures)
+    }
+
+    fn delay_of(&self, failures: u32, free: u32) -> Duration {
+        let Some(doublings) = failures.checked_sub(free + 1) else {
+            return Duration::ZERO;
+        };
+        let factor = 1u32.checked_shl(doublings).unwrap_or(u32::MAX);
+        let delay = self.limits.delay_first.saturating_mul(factor);
+        delay.min(self.limits.delay_max)
+    }
+}
+
+impl Key {
+    fn of_address(address: IpAddr) -> Self {
+        let address = match address.to_canonical() {
+            IpAddr::V6(address) => {
+                IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << 64)))
+            }
+            address => address,
+        };
+        Self {
+            address,
+            user: None,
+        }
+    }
+
+    fn of_user(address: IpAddr, user: &[u8]) -> Self {
+        Self {
+            user: Some(sha256(&[user])),
+            ..Self::of_address(address)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn limits(entries_max: usize) -> ThrottleLimits {
+        ThrottleLimits {
+            entries_max: NonZeroUsize::new(entries_max).unwrap(),
+            ..ThrottleLimits::default()
+        }
+    }
+
+    const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 1));
+    const NOW: Duration = Duration::from_secs(1_000);
+
+    #[test]
+    fn a_slip_costs_nothing_and_guessing_ever_more() {
+        let mut throttle = Throttle::new(limits(100));
+        let delays: Vec<u128> = (0..12)
+            .map(|_| throttle.failed(HERE, b"app", NOW).as_millis())
+            .collect();
+        assert_eq!(
+            delays,
+            [
+                0, 0, 0, 100, 200, 400, 800, 1_600, 3_200, 6_400, 10_000, 10_000
+            ]
+        );
+        assert_eq!(throttle.delay(HERE, b"other", NOW), Duration::ZERO);
+        throttle.succeeded(HERE, b"app");
+        assert!(throttle.is_empty());
+    }
+
+    #[test]
+    fn many_names_from_one_address_are_slow_too_and_one_success_does_not_help() {
+        let mut throttle = Throttle::new(limits(100));
+        for guess in 0..22u8 {
+            throttle.failed(HERE, &[b'u', guess], NOW);
+        }
+        let delay = throttle.delay(HERE, b"never tried", NOW);
+        assert_eq!(delay, Duration::from_millis(200));
+        throttle.succeeded(HERE, b"own account");
+        assert_eq!(throttle.delay(HERE, b"never tried", NOW), delay);
+    }
+
+    #[test]
+    fn what_is_old_is_forgotten() {
+        let mut throttle = Throttle::new(limits(100));
+        for _ in 0..5 {
+            throttle.failed(HERE, b"app", NOW);
+        }
+        let later = NOW + ThrottleLimits::default().forgotten_after;
+        assert_eq!(throttle.delay(HERE, b"app", later), Duration::ZERO);
+        assert_eq!(throttle.failed(HERE, b"app", later), Duration::ZERO);
+    }
+
+    #[test]
+    fn one_customers_network_is_one_address() {
+        let mut throttle = Throttle::new(limits(100));
+        for host in 0..5u16 {
+            let address = Ipv6Addr::new(0x2001, 0xdb8, 0, 7, 0, 0, 0, host);
+            throttle.failed(address.into(), b"app", NOW);
+        }
+        let neighbour = Ipv6Addr::new(0x2001, 0xdb8, 0, 7, 1, 2, 3, 4);
+        let stranger = Ipv6Addr::new(0x2001, 0xdb8, 0, 8, 1, 2, 3, 4);
+        assert!(throttle.delay(neighbour.into(), b"app", NOW) > Duration::ZERO);
+        assert_eq!(throttle.delay(stranger.into(), b"app", NOW), Duration::ZERO);
+        let mapped = Ipv6Addr::from([0, 0, 0, 0, 0, 0xffff, 0x0a00, 1]);
+        throttle.failed(HERE, b"app", NOW);
+        assert_eq!(Key::of_address(mapped.into()), Key::of_address(HERE));
+    }
+
+    proptest! {
+        /// Against a naive model without a bound, while the bound is not met; and never above it.
+        #[test]
+        fn it_counts_as_a_simple_table_would(
+            events in prop::collection::vec((0u8..3, 0u8..3, any::<bool>(), 0u64..400), 1..200),
+            entries_max in prop::sample::select(vec![4usize, 100]),
+        ) {
+            let limits = limits(entries_max);
+            let mut throttle = Throttle::new(limits);
+            let mut model: HashMap<(u8, Option<u8>), (u32, Duration)> = HashMap::new();
+            let mut now = NOW;
+            for (host, user, is_right, seconds) in events {
+                now += Duration::from_secs(seconds);
+                let address = IpAddr::from([10, 0, 0, host]);
+                if is_right {
+                    throttle.succeeded(address, &[user]);
+                    if let Some((count, _)) = model.remove(&(host, Some(user)))
+                        && let Some(of_address) = model.get_mut(&(host, None))
+                    {
+                        of_address.0 = of_address.0.saturating_sub(count);
+                    }
+                } else {
+                    let delay = throttle.failed(address, &[user], now);
+                    for key in [(host, Some(user)), (host, None)] {
+                        let entry = model.entry(key).or_insert((0, now));
+                        if now - entry.1 >= limits.forgotten_after {
+                            entry.0 = 0;
+                        }
+                        *entry = (entry.0 + 1, now);
+                    }
+                    let expected = |count: u32, free: u32| match count > free {
+                        false => Duration::ZERO,
+                        true => limits.delay_max.min(Duration::from_millis(
+                            100 << (count - free - 1).min(20),
+                        )),
+                    };
+                    if entries_max == 100 {
+                        let by_user = expected(model[&(host, Some(user))].0, limits.free_per_user);
+                        let by_address = expected(model[&(host, None)].0, limits.free_per_address);
+                        prop_assert_eq!(delay, by_user.max(by_address));
+                    }
+                }
+                prop_assert!(throttle.len() <= entries_max);
+            }
+        }
+    }
+}
