@@ -1,0 +1,320 @@
+//! A limit that spans workers and keys: a counter from which places are taken and to which they return.
+
+use std::cell::Cell;
+use std::fmt;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+#[cfg(test)]
+mod tests;
+
+/// At most so many connections, whoever opens them: all that a backend may have, say, or all of an
+/// account.
+///
+/// A place is taken when a connection is opened and returned when it is closed; both are rare and
+/// take a lock. Lending and giving back take none: they read one word, which is written only when
+/// somebody begins or ceases to want a place that is not there.
+///
+/// Who finds no place stands in line, the poorest first, then by arrival. The others see that and
+/// yield: what lies idle, and of what is in use as much as makes holdings even.
+pub struct Ceiling {
+    /// How many places the poorest in line has, [`NOBODY`] if none is in line or a place is free.
+    poorest: Line,
+    state: Mutex<State>,
+    bell: Box<dyn Fn() + Send + Sync>,
+}
+
+/// Apart from the counter, so that taking a place does not disturb those who only look.
+#[repr(align(128))]
+struct Line(AtomicU32);
+
+const NOBODY: u32 = u32::MAX;
+
+struct State {
+    limit: u32,
+    taken: u32,
+    /// Who wants a place, by arrival.
+    line: Vec<Wanting>,
+    holdings: u64,
+}
+
+struct Wanting {
+    holding: u64,
+    held: u32,
+}
+
+impl Ceiling {
+    /// A limit of `limit` connections. `bell` is called from any thread when somebody has begun to
+    /// wait for a place and when a place returned that somebody waits for: every worker should then
+    /// call [`tick`](crate::Pool::tick) soon. It must not call a pool itself.
+    pub fn new(limit: u32, bell: impl Fn() + Send + Sync + 'static) -> Arc<Ceiling> {
+        Arc::new(Ceiling {
+            poorest: Line(AtomicU32::new(NOBODY)),
+            state: Mutex::new(State {
+                limit,
+                taken: 0,
+                line: Vec::new(),
+                holdings: 0,
+            }),
+            bell: Box::new(bell),
+        })
+    }
+
+    /// Changes the limit. Above a lowered one nothing is opened, and connections are closed as they
+    /// come back.
+    pub fn set_limit(&self, limit: u32) {
+        let mut state = self.state();
+        state.limit = limit;
+        self.publish(&state);
+        drop(state);
+        (self.bell)();
+    }
+
+    /// The limit.
+    pub fn limit(&self) -> u32 {
+        self.state().limit
+    }
+
+    /// Places taken.
+    pub fn taken(&self) -> u32 {
+        self.state().taken
+    }
+
+    /// How many holdings stand in line.
+    pub fn in_line(&self) -> usize {
+        self.state().line.len()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn publish(&self, state: &State) {
+        let poorest = if state.taken > state.limit {
+            0
+        } else if state.taken < state.limit {
+            NOBODY
+        } else {
+            state.line.iter().map(|w| w.held).min().unwrap_or(NOBODY)
+        };
+        self.poorest.0.store(poorest, Ordering::Relaxed);
+    }
+}
+
+impl State {
+    /// Whether a place is left for `holding` after those in line before it have theirs.
+    fn has_place_for(&self, holding: &Holding) -> bool {
+        let held = holding.held.get();
+        let own = self.position(holding).unwrap_or(self.line.len());
+        let goes_before =
+            |(place, w): &(usize, &Wanting)| w.held < held || (w.held == held && *place < own);
+        let before = self.line.iter().enumerate().filter(goes_before).count();
+        before < self.limit.saturating_sub(self.taken) as usize
+    }
+
+    fn position(&self, holding: &Holding) -> Option<usize> {
+        self.line.iter().position(|w| w.holding == holding.number)
+    }
+}
+
+impl fmt::Debug for Ceiling {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.state();
+        f.debug_struct("Ceiling")
+            .field("limit", &state.limit)
+            .field("taken", &state.taken)
+            .field("in_line", &state.line.len())
+            .finish()
+    }
+}
+
+/// One key's part, in one worker, of what is under a [`Ceiling`].
+#[derive(Debug)]
+pub struct Holding {
+    ceiling: Arc<Ceiling>,
+    number: u64,
+    held: Cell<u32>,
+    stance: Cell<Stance>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stance {
+    Aside,
+    InLine,
+}
+
+/// What becomes of one who finds no place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Otherwise {
+    /// Stands in line: somebody waits for it.
+    StandInLine,
+    /// Goes without.
+    GoWithout,
+}
+
+/// What those in line ask of a holding, the least first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Claim {
+    /// Nobody wants anything.
+    Nothing,
+    /// What lies idle for longer than a moment.
+    Idle,
+    /// Also what comes back from use after its turn: somebody has none at all.
+    AfterTurn,
+    /// Also what comes back from use, and what is idle at once: somebody has at least two fewer.
+    AtOnce,
+}
+
+impl Holding {
+    /// A part of what is under `ceiling`; it holds nothing yet.
+    pub fn new(ceiling: &Arc<Ceiling>) -> Holding {
+        let mut state = ceiling.state();
+        state.holdings += 1;
+        Holding {
+            ceiling: Arc::clone(ceiling),
+            number: state.holdings,
+            held: Cell::new(0),
+            stance: Cell::new(Stance::Aside),
+        }
+    }
+
+    fn take(&self, otherwise: Otherwise) -> Taken {
+        let mut state = self.ceiling.state();
+        if state.has_place_for(self) {
+            state.taken += 1;
+            self.held.set(self.held.get() + 1);
+            self.step_aside(&mut state);
+            self.ceiling.publish(&state);
+            return Taken::Place;
+        }
+        if otherwise == Otherwise::StandInLine && self.stance.get() == Stance::Aside {
+            self.stance.set(Stance::InLine);
+            state.line.push(Wanting {
+                holding: self.number,
+                held: self.held.get(),
+            });
+            self.ceiling.publish(&state);
+            drop(state);
+            (self.ceiling.bell)();
+        }
+        Taken::Nothing
+    }
+
+    fn give(&self) {
+        let mut state = self.ceiling.state();
+        state.taken -= 1;
+        self.held.set(self.held.get() - 1);
+        if let Some(own) = state.position(self) {
+            state.line[own].held = self.held.get();
+        }
+        self.ceiling.publish(&state);
+        let somebody_waits = !state.line.is_empty();
+        drop(state);
+        if somebody_waits {
+            (self.ceiling.bell)();
+        }
+    }
+
+    fn leave_line(&self) {
+        if self.stance.get() == Stance::InLine {
+            let mut state = self.ceiling.state();
+            self.step_aside(&mut state);
+            self.ceiling.publish(&state);
+            let others_wait = !state.line.is_empty();
+            drop(state);
+            if others_wait {
+                (self.ceiling.bell)();
+            }
+        }
+    }
+
+    fn step_aside(&self, state: &mut State) {
+        if let Some(own) = state.position(self) {
+            state.line.remove(own);
+        }
+        self.stance.set(Stance::Aside);
+    }
+
+    fn claim(&self) -> Claim {
+        match self.ceiling.poorest.0.load(Ordering::Relaxed) {
+            NOBODY => Claim::Nothing,
+            poorest if self.held.get() > poorest.saturating_add(1) => Claim::AtOnce,
+            0 => Claim::AfterTurn,
+            _ => Claim::Idle,
+        }
+    }
+}
+
+impl Drop for Holding {
+    fn drop(&mut self) {
+        self.leave_line();
+    }
+}
+
+enum Taken {
+    Place,
+    Nothing,
+}
+
+/// All holdings of one key in one worker.
+#[derive(Debug, Clone)]
+pub(crate) struct Holdings(Rc<[Holding]>);
+
+impl Holdings {
+    pub(crate) fn new(holdings: Vec<Holding>) -> Holdings {
+        Holdings(holdings.into())
+    }
+
+    pub(crate) fn are_under_the_ceilings_of(&self, other: &Holdings) -> bool {
+        let pairs = self.0.iter().zip(other.0.iter());
+        let mut pairs = pairs.map(|(own, other)| Arc::ptr_eq(&own.ceiling, &other.ceiling));
+        self.0.len() == other.0.len() && pairs.all(|same| same)
+    }
+
+    /// A place under every ceiling, or under none. Who is refused by one stands in no other's line:
+    /// a place there would be of no use yet.
+    pub(crate) fn take(&self, otherwise: Otherwise) -> Option<Places> {
+        for (index, holding) in self.0.iter().enumerate() {
+            if let Taken::Nothing = holding.take(otherwise) {
+                self.0[..index].iter().for_each(Holding::give);
+                self.0[index + 1..].iter().for_each(Holding::leave_line);
+                return None;
+            }
+        }
+        Some(Places(self.clone()))
+    }
+
+    pub(crate) fn leave_lines(&self) {
+        self.0.iter().for_each(Holding::leave_line);
+    }
+
+    /// The most that any ceiling's line asks.
+    pub(crate) fn claim(&self) -> Claim {
+        let claims = self.0.iter().map(Holding::claim);
+        claims.max().unwrap_or(Claim::Nothing)
+    }
+
+    /// The fewest places held under any of the ceilings, for checks.
+    #[cfg(debug_assertions)]
+    pub(crate) fn held_min(&self) -> Option<u32> {
+        self.0.iter().map(|holding| holding.held.get()).min()
+    }
+}
+
+/// A connection's place under each of its key's ceilings; dropping it gives them back.
+#[derive(Debug)]
+pub(crate) struct Places(Holdings);
+
+impl Places {
+    /// What is asked of the holdings that this connection counts in.
+    pub(crate) fn claim(&self) -> Claim {
+        self.0.claim()
+    }
+}
+
+impl Drop for Places {
+    fn drop(&mut self) {
+        self.0.0.iter().for_each(Holding::give);
+    }
+}

@@ -1,0 +1,147 @@
+//! Who gets the last place, and what the others are asked for.
+
+use super::*;
+use std::sync::atomic::AtomicUsize;
+
+fn quiet(limit: u32) -> Arc<Ceiling> {
+    Ceiling::new(limit, || ())
+}
+
+fn holdings(ceilings: &[&Arc<Ceiling>]) -> Holdings {
+    Holdings::new(ceilings.iter().map(|c| Holding::new(c)).collect())
+}
+
+fn take(holdings: &Holdings) -> Option<Places> {
+    holdings.take(Otherwise::StandInLine)
+}
+
+#[test]
+fn places_return_when_they_are_dropped() {
+    let ceiling = quiet(2);
+    let one = holdings(&[&ceiling]);
+    let places = [take(&one), take(&one), take(&one)];
+    assert_eq!(places.each_ref().map(Option::is_some), [true, true, false]);
+    assert_eq!(ceiling.taken(), 2);
+    drop(places);
+    assert_eq!(ceiling.taken(), 0);
+}
+
+#[test]
+fn a_place_under_two_ceilings_is_a_place_under_both_or_none() {
+    let (wide, narrow) = (quiet(9), quiet(0));
+    let both = holdings(&[&wide, &narrow]);
+    assert!(take(&both).is_none());
+    assert_eq!(wide.taken(), 0);
+    assert_eq!((wide.in_line(), narrow.in_line()), (0, 1));
+    narrow.set_limit(1);
+    assert!(take(&both).is_some());
+    assert_eq!(narrow.in_line(), 0);
+}
+
+#[test]
+fn the_poorest_in_line_comes_first_then_the_first() {
+    let ceiling = quiet(3);
+    let [rich, poor, late] = [0; 3].map(|_| holdings(&[&ceiling]));
+    let mut places: Vec<_> = (0..3).filter_map(|_| take(&rich)).collect();
+    for waiting in [&rich, &poor, &late] {
+        assert!(take(waiting).is_none());
+    }
+    places.pop();
+    assert!(take(&rich).is_none(), "richer");
+    assert!(take(&late).is_none(), "later");
+    let _place = take(&poor).unwrap();
+    places.pop();
+    assert!(take(&rich).is_none(), "still richer");
+    assert!(take(&late).is_some());
+}
+
+#[test]
+fn who_leaves_the_line_lets_others_pass() {
+    let ceiling = quiet(1);
+    let [holder, first, second] = [0; 3].map(|_| holdings(&[&ceiling]));
+    let place = take(&holder);
+    assert!(take(&first).is_none());
+    assert!(take(&second).is_none());
+    drop(place);
+    assert!(take(&second).is_none());
+    first.leave_lines();
+    assert!(take(&second).is_some());
+}
+
+#[test]
+fn who_goes_without_stands_in_no_line() {
+    let ceiling = quiet(0);
+    assert!(holdings(&[&ceiling]).take(Otherwise::GoWithout).is_none());
+    assert_eq!(ceiling.in_line(), 0);
+}
+
+#[test]
+fn a_line_asks_the_rich_more_than_the_poor() {
+    let ceiling = quiet(4);
+    let [rich, poor, none] = [0; 3].map(|_| holdings(&[&ceiling]));
+    let mut places: Vec<_> = (0..3).filter_map(|_| take(&rich)).collect();
+    let last = take(&poor);
+    assert_eq!(rich.claim(), Claim::Nothing);
+    assert!(take(&poor).is_none());
+    assert_eq!((rich.claim(), poor.claim()), (Claim::AtOnce, Claim::Idle));
+    assert!(take(&none).is_none());
+    assert_eq!(poor.claim(), Claim::AfterTurn);
+    places.pop();
+    assert_eq!(rich.claim(), Claim::Nothing, "a place is free");
+    drop(last);
+}
+
+#[test]
+fn a_lowered_limit_asks_for_what_is_above_it() {
+    let ceiling = quiet(3);
+    let holdings = holdings(&[&ceiling]);
+    let mut places: Vec<_> = (0..3).filter_map(|_| take(&holdings)).collect();
+    ceiling.set_limit(2);
+    assert_eq!(holdings.claim(), Claim::AtOnce);
+    places.pop();
+    assert_eq!(holdings.claim(), Claim::Nothing);
+}
+
+#[test]
+fn the_bell_rings_when_somebody_begins_to_wait_and_when_a_place_returns() {
+    let rung = Arc::new(AtomicUsize::new(0));
+    let bell = Arc::clone(&rung);
+    let ceiling = Ceiling::new(1, move || {
+        bell.fetch_add(1, Ordering::Relaxed);
+    });
+    let rings = || rung.swap(0, Ordering::Relaxed);
+    let [one, two] = [0; 2].map(|_| holdings(&[&ceiling]));
+    let place = take(&one);
+    assert_eq!(rings(), 0);
+    assert!(take(&two).is_none());
+    assert!(take(&two).is_none());
+    assert_eq!(rings(), 1);
+    drop(place);
+    assert_eq!(rings(), 1);
+    drop(take(&two));
+    assert_eq!(rings(), 0, "nobody waits any more");
+}
+
+#[test]
+fn over_all_threads_the_limit_holds_and_everything_returns() {
+    let ceiling = quiet(7);
+    let most = AtomicUsize::new(0);
+    let now = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                let own = holdings(&[&ceiling]);
+                for round in 0..2_000 {
+                    let places: Vec<_> = (0..round % 5).filter_map(|_| take(&own)).collect();
+                    let there = now.fetch_add(places.len(), Ordering::SeqCst) + places.len();
+                    most.fetch_max(there, Ordering::SeqCst);
+                    now.fetch_sub(places.len(), Ordering::SeqCst);
+                }
+                own.leave_lines();
+            });
+        }
+    });
+    assert!(most.into_inner() <= 7);
+    assert_eq!((ceiling.taken(), ceiling.in_line()), (0, 0));
+    assert_eq!(ceiling.poorest.0.load(Ordering::Relaxed), NOBODY);
+}

@@ -1,0 +1,110 @@
+//! A backend goes down, is drained or removed, and comes back.
+
+use std::hash::Hash;
+use std::time::Duration;
+
+use crate::ceiling::Holdings;
+use crate::places::{Gate, Shelf};
+use crate::pool::Supply;
+use crate::{Action, CloseReason, Pool, Refusal};
+
+#[cfg(test)]
+mod tests;
+
+impl<K: Clone + Eq + Hash, C, W> Pool<K, C, W> {
+    /// Shuts the keys that `which` picks: idle connections are closed, waiters refused (another
+    /// backend may serve them), lent connections closed when they come back.
+    pub fn shut(&mut self, which: impl FnMut(&K) -> bool) -> Vec<Action<K, C, W>> {
+        self.shut_to(Gate::Shut, which)
+    }
+
+    /// Opens shut keys again; their backends' pace begins its ramp.
+    pub fn reopen(&mut self, mut which: impl FnMut(&K) -> bool, now: Duration) {
+        for (_, shelf) in &mut self.shelves {
+            if shelf.gate == Gate::Shut && which(&shelf.key) {
+                shelf.gate = Gate::Open;
+                shelf.pace.begin_ramp(now);
+            }
+        }
+    }
+
+    /// Removes keys: as [`shut`](Self::shut), and for good. A key may be supplied anew at once.
+    pub fn remove(&mut self, which: impl FnMut(&K) -> bool) -> Vec<Action<K, C, W>> {
+        self.shut_to(Gate::Removed, which)
+    }
+
+    /// Closes the idle connections of the keys that `which` picks for which `is_unfit`: the caller
+    /// saw that the server has closed them, or knows that they all are of the time before a change.
+    pub fn weed(
+        &mut self,
+        mut which: impl FnMut(&K) -> bool,
+        mut is_unfit: impl FnMut(&C) -> bool,
+        reason: CloseReason,
+    ) -> Vec<Action<K, C, W>> {
+        self.collect_lost();
+        let mut actions = Vec::new();
+        for index in self.indices() {
+            if which(&self.shelves[index].key) {
+                self.at(index, |shelf| {
+                    shelf.close_idle(&mut actions, |shelf, place| {
+                        is_unfit(&shelf.idle[place].connection).then_some(reason)
+                    });
+                });
+            }
+        }
+        actions
+    }
+
+    fn shut_to(&mut self, gate: Gate, mut which: impl FnMut(&K) -> bool) -> Vec<Action<K, C, W>> {
+        self.collect_lost();
+        let mut actions = Vec::new();
+        for index in self.indices() {
+            let shelf = &self.shelves[index];
+            if shelf.gate == Gate::Removed || !which(&shelf.key) {
+                continue;
+            }
+            if gate == Gate::Removed {
+                self.by_key.remove(&shelf.key);
+            }
+            self.at(index, |shelf| shelf.shut(gate, &mut actions));
+        }
+        actions
+    }
+}
+
+impl<K: Clone, C, W> Shelf<K, C, W> {
+    fn shut(&mut self, gate: Gate, actions: &mut Vec<Action<K, C, W>>) {
+        self.gate = gate;
+        self.close_idle(actions, |_, _| Some(CloseReason::Shut));
+        let refused = self.waiters.drain();
+        let refusals = refused.map(|waiter| Action::Refuse(waiter, Refusal::Shut));
+        let before = actions.len();
+        actions.extend(refusals);
+        self.counts.refused += (actions.len() - before) as u64;
+    }
+}
+
+impl<K, C, W> Shelf<K, C, W> {
+    pub(crate) fn resupply(&mut self, supply: Supply) {
+        self.pace.leave_line(self.desk.shelf);
+        self.limits = supply.limits;
+        self.pace = supply.pace;
+        let holdings = Holdings::new(supply.holdings);
+        // What is held counts where it was taken: the old holdings stay while they say the same.
+        if !holdings.are_under_the_ceilings_of(&self.holdings) {
+            self.holdings = holdings;
+        }
+    }
+
+    /// Lent → nothing, with whoever had it.
+    pub(crate) fn lose_lent(&mut self, index: usize) {
+        drop(self.lent.remove(index));
+        self.counts.closed.count(CloseReason::Dropped);
+    }
+
+    pub(crate) fn cancel(&mut self, sequence: u64) -> Option<W> {
+        let waiter = self.waiters.remove(sequence)?;
+        self.counts.cancelled += 1;
+        Some(waiter)
+    }
+}

@@ -1,0 +1,168 @@
+//! A backend leaves and returns.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::*;
+
+const S: Duration = Duration::from_secs(1);
+
+/// Backend and account.
+type Key = (u8, &'static str);
+type TestPool = Pool<Key, u32, char>;
+
+fn supply(ceiling: &Arc<Ceiling>, pace: &Rc<Pace>) -> Supply {
+    Supply {
+        limits: Limits {
+            connections_max: 2,
+            ..Limits::default()
+        },
+        pace: Rc::clone(pace),
+        holdings: vec![Holding::new(ceiling)],
+    }
+}
+
+/// Account `x` on backends 1 and 2, under one ceiling.
+fn pool(ceiling: &Arc<Ceiling>) -> TestPool {
+    let mut pool = Pool::new(1);
+    for backend in [1, 2] {
+        let pace = Rc::new(Pace::new(10, 100, 10 * S));
+        pool.supply((backend, "x"), supply(ceiling, &pace));
+    }
+    pool
+}
+
+fn check_out(pool: &mut TestPool, backend: u8, waiter: char, now: Duration) -> Verdict<u32> {
+    let wish = Wish {
+        distance: |_: &u32| 0,
+        waiter: || waiter,
+        patience: 100 * S,
+    };
+    pool.check_out(&(backend, "x"), wish, now)
+}
+
+fn open(pool: &mut TestPool, backend: u8) -> Lease {
+    match check_out(pool, backend, '-', S) {
+        Verdict::Open(permit) => pool.opened(permit, S),
+        other => panic!("not to be opened: {other:?}"),
+    }
+}
+
+#[test]
+fn a_backend_that_goes_down_closes_what_is_idle_and_refuses_who_waits() {
+    let ceiling = Ceiling::new(9, || ());
+    let mut pool = pool(&ceiling);
+    let leases = [open(&mut pool, 1), open(&mut pool, 1)];
+    let other = open(&mut pool, 2);
+    let _ticket = check_out(&mut pool, 1, 'w', S);
+    let refused = pool.shut(|(backend, _)| *backend == 1);
+    let [Action::Refuse('w', Refusal::Shut)] = &refused[..] else {
+        panic!("only w is refused: {refused:?}");
+    };
+    let verdict = check_out(&mut pool, 1, '-', S);
+    assert!(matches!(verdict, Verdict::Refuse(Refusal::Shut)));
+    for lease in leases {
+        let next = pool.give_back(lease, 0, S);
+        assert!(matches!(next, Next::Close(_, CloseReason::Shut, _)));
+    }
+    assert!(matches!(pool.give_back(other, 0, S), Next::Rest));
+    let closed = pool.shut(|(backend, _)| *backend == 2);
+    assert!(matches!(
+        closed[..],
+        [Action::Close(0, CloseReason::Shut, _)]
+    ));
+}
+
+#[test]
+fn a_backend_that_returns_is_opened_to_slowly() {
+    let ceiling = Ceiling::new(9, || ());
+    let mut pool = pool(&ceiling);
+    assert!(pool.shut(|_| true).is_empty());
+    pool.reopen(|(backend, _)| *backend == 1, 5 * S);
+    assert!(matches!(
+        check_out(&mut pool, 1, '-', 5 * S),
+        Verdict::Open(_)
+    ));
+    assert!(matches!(
+        check_out(&mut pool, 1, '-', 5 * S),
+        Verdict::Wait(_)
+    ));
+    let verdict = check_out(&mut pool, 2, '-', 5 * S);
+    assert!(matches!(verdict, Verdict::Refuse(Refusal::Shut)));
+}
+
+#[test]
+fn a_removed_key_is_gone_when_its_last_connection_is() {
+    let ceiling = Ceiling::new(9, || ());
+    let mut pool = pool(&ceiling);
+    let lease = open(&mut pool, 1);
+    assert!(pool.remove(|(backend, _)| *backend == 1).is_empty());
+    let verdict = check_out(&mut pool, 1, '-', S);
+    assert!(matches!(verdict, Verdict::Refuse(Refusal::Unknown)));
+    let pace = Rc::new(Pace::new(10, 100, S));
+    pool.supply((1, "x"), supply(&ceiling, &pace));
+    drop(open(&mut pool, 1));
+    assert_eq!(pool.all_figures(S).count(), 3);
+    let Next::Close(_, CloseReason::Shut, closing) = pool.give_back(lease, 0, S) else {
+        panic!("its key is removed");
+    };
+    assert!(pool.closed(closing, S).is_none());
+    assert_eq!(pool.all_figures(S).count(), 2);
+    assert_eq!(ceiling.taken(), 0);
+}
+
+#[test]
+fn a_ticket_of_a_removed_key_means_nothing() {
+    let ceiling = Ceiling::new(0, || ());
+    let mut pool = pool(&ceiling);
+    let Verdict::Wait(ticket) = check_out(&mut pool, 1, 'w', S) else {
+        panic!("there is no place");
+    };
+    assert_eq!(pool.remove(|_| true).len(), 1);
+    assert_eq!(ceiling.in_line(), 0);
+    assert_eq!(pool.waiting(&ticket), None);
+    assert_eq!(pool.cancel(ticket), None);
+}
+
+#[test]
+fn a_pool_that_is_dropped_returns_its_places() {
+    let ceiling = Ceiling::new(9, || ());
+    let mut pool = pool(&ceiling);
+    let lease = open(&mut pool, 1);
+    assert_eq!(ceiling.taken(), 1);
+    drop(pool);
+    assert_eq!(ceiling.taken(), 0);
+    drop(lease);
+}
+
+#[test]
+fn a_new_supply_under_the_same_ceiling_keeps_what_is_counted() {
+    let ceiling = Ceiling::new(2, || ());
+    let mut pool = pool(&ceiling);
+    let lease = open(&mut pool, 1);
+    let pace = Rc::new(Pace::new(10, 100, S));
+    pool.supply((1, "x"), supply(&ceiling, &pace));
+    let second = open(&mut pool, 1);
+    assert_eq!(ceiling.taken(), 2);
+    for lease in [lease, second] {
+        assert!(pool.forget(lease, CloseReason::Ended, S).is_none());
+    }
+    assert_eq!(ceiling.taken(), 0);
+}
+
+#[test]
+fn connections_seen_to_be_dead_are_weeded_out() {
+    let ceiling = Ceiling::new(9, || ());
+    let mut pool = pool(&ceiling);
+    let leases = [open(&mut pool, 1), open(&mut pool, 1)];
+    for (number, lease) in (0..).zip(leases) {
+        assert!(matches!(pool.give_back(lease, number, S), Next::Rest));
+    }
+    let closed = pool.weed(|_| true, |number| *number == 0, CloseReason::Broken);
+    assert!(matches!(
+        closed[..],
+        [Action::Close(0, CloseReason::Broken, _)]
+    ));
+    assert_eq!(pool.figures(&(1, "x"), S).unwrap().idle, 1);
+}

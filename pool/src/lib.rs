@@ -1,0 +1,59 @@
+//! The backend connections of one worker: who has one, who waits for one, when one is opened or closed.
+//!
+//! Decisions only. No socket: a connection is an opaque `C`, a waiter an opaque `W` that the caller
+//! wakes. No clock: `now` is an argument everywhere, the time since the process started. No timer:
+//! [`Pool::next_tick`] says when to call [`Pool::tick`], which says what to do.
+//!
+//! ```text
+//!                    check_out: Open                      opened
+//!    (a free place) ─────────────────► Opening ──────────────────────► Lent ◄────────┐
+//!          ▲         tick: Open           │ open_failed, waive         │ │ │         │ check_out: Take
+//!          │◄─────────────────────────────┘                            │ │ │         │ tick: Ping
+//!          │◄──────────────────────────────────────────────── forget ──┘ │ └► Idle ──┘
+//!          │                                                             │ give_back: Rest
+//!          │   closed              give_back: Close                      │       │
+//!          └────────── Closing ◄─────────────────────────────────────────┘       │
+//!                         ▲            tick, shut, weed: Close                   │
+//!                         └──────────────────────────────────────────────────────┘
+//!          Lent ──► Lent   give_back: Wake, straight to the first waiter
+//! ```
+//!
+//! A state is a place (the idea is PgBouncer's `objects.c`): what is idle lies in the idle list,
+//! what is lent has an entry among the lent, and [`Figures`] are the lengths of these lists. For
+//! every key, idle + lent + opening + closing are its connections, and a new one begins only below
+//! every limit: the key's own ([`Limits`]), those that span workers ([`Ceiling`]), and the pace at
+//! which a backend is given new connections ([`Pace`]).
+//!
+//! What is out of the pool is held by a token: [`Lease`], [`OpeningPermit`], [`Closing`],
+//! [`Ticket`]. A token is used up by the call that ends its state, so nothing is given back twice;
+//! one that is dropped, as with a cancelled task, is found by the pool's next call, so nothing is lost.
+//!
+//! Beside the pool stand the two tables of prepared statements: [`Prepared`], what one backend
+//! connection has, and [`ClientStatements`], what one client believes to have.
+#![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod ceiling;
+mod drain;
+mod figures;
+mod limits;
+mod pace;
+mod places;
+mod pool;
+mod statements;
+mod tick;
+mod tokens;
+mod waiters;
+
+pub use ceiling::{Ceiling, Holding};
+pub use figures::{CloseReason, Closed, Counts, Figures};
+pub use limits::Limits;
+pub use pace::Pace;
+pub use pool::{Grant, Next, Pool, Refusal, Supply, Verdict, Wake, Wish};
+pub use statements::{
+    BackendStatementId, Binding, ClientStatement, ClientStatementId, ClientStatements, LongData,
+    LongDataFault, Lookup, Prepared, Text, Texts, TooManyStatements,
+};
+pub use tick::Action;
+pub use tokens::{Closing, Lease, OpeningPermit, Ticket};
+pub use waiters::Waiting;

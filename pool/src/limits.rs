@@ -1,0 +1,71 @@
+//! What one key may have in one worker, and how long a connection of it lives.
+
+use std::time::Duration;
+
+/// The limits of one key in one worker. What spans workers is a [`Ceiling`](crate::Ceiling).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// Connections at most, in whatever state.
+    pub connections_max: u32,
+    /// Connections kept idle and ready, opened ahead of need.
+    pub idle_min: u32,
+    /// Idle connections at most; what comes back beyond is closed.
+    pub idle_max: u32,
+    /// Waiters at most; who comes after is refused.
+    pub waiters_max: usize,
+    /// A connection older than this is closed as soon as nobody has it.
+    pub age_max: Option<Duration>,
+    /// Each connection's [`age_max`](Self::age_max) is shortened by a chance part of this, so that
+    /// those opened together do not go together.
+    pub age_jitter: Duration,
+    /// A connection unused for this long is closed, down to [`idle_min`](Self::idle_min).
+    pub idle_time_max: Option<Duration>,
+    /// An idle connection is pinged when it was neither used nor pinged for this long.
+    pub ping_interval: Option<Duration>,
+    /// How many idle connections a check-out compares, the most recently used first.
+    pub look_max: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            connections_max: 100,
+            idle_min: 0,
+            idle_max: 100,
+            waiters_max: usize::MAX,
+            age_max: Some(Duration::from_secs(3600)),
+            age_jitter: Duration::from_secs(360),
+            idle_time_max: Some(Duration::from_secs(300)),
+            ping_interval: Some(Duration::from_secs(30)),
+            look_max: 16,
+        }
+    }
+}
+
+impl Limits {
+    /// When a connection opened `now` is too old; `chance` is any even random number.
+    pub(crate) fn expiry(&self, now: Duration, chance: u64) -> Option<Duration> {
+        let jitter = self.age_jitter.as_nanos() * u128::from(chance) >> 64;
+        let jitter = Duration::from_nanos(u64::try_from(jitter).unwrap_or(u64::MAX));
+        self.age_max
+            .map(|age| now.saturating_add(age.saturating_sub(jitter)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jitter_shortens_a_life_by_no_more_than_itself() {
+        let limits = Limits {
+            age_max: Some(Duration::from_secs(100)),
+            age_jitter: Duration::from_secs(10),
+            ..Limits::default()
+        };
+        let expiry = |chance| limits.expiry(Duration::from_secs(1), chance).unwrap();
+        assert_eq!(expiry(0), Duration::from_secs(101));
+        assert_eq!(expiry(1 << 63), Duration::from_secs(96));
+        assert!(expiry(u64::MAX) >= Duration::from_secs(91));
+    }
+}

@@ -1,0 +1,189 @@
+//! How fast a backend is given new connections: a token bucket whose rate grows after a return.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// The opening of connections to one backend, by one worker, at no more than so many a second: a
+/// storm after a restart would hit a server whose caches are cold.
+///
+/// The keys of one backend in one pool share one pace (an `Rc`); those that wait for it are served
+/// in the order in which they began to.
+#[derive(Debug)]
+pub struct Pace {
+    opens_per_second: f64,
+    burst: f64,
+    ramp: Duration,
+    state: RefCell<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    tokens: f64,
+    filled_at: Duration,
+    /// When the backend came back.
+    returned_at: Option<Duration>,
+    /// The shelves that wait, by arrival.
+    line: VecDeque<usize>,
+}
+
+/// The part of its rate that a backend is given at its return.
+const FIRST_SHARE: f64 = 0.1;
+
+/// Sums of fractions reach a whole token only nearly.
+const NEARLY: f64 = 1e-6;
+
+impl Pace {
+    /// `opens_per_second` in the long run, `burst` at once (both at least 1). After a return the
+    /// rate grows from a tenth to the whole over `ramp`.
+    pub fn new(opens_per_second: u32, burst: u32, ramp: Duration) -> Pace {
+        Pace {
+            opens_per_second: f64::from(opens_per_second.max(1)),
+            burst: f64::from(burst.max(1)),
+            ramp,
+            state: RefCell::new(State {
+                tokens: f64::from(burst.max(1)),
+                filled_at: Duration::ZERO,
+                returned_at: None,
+                line: VecDeque::new(),
+            }),
+        }
+    }
+
+    /// The backend has come back: one connection now, the rest along the ramp.
+    pub fn begin_ramp(&self, now: Duration) {
+        let mut state = self.state.borrow_mut();
+        state.returned_at = Some(now);
+        state.filled_at = now;
+        state.tokens = 1.0;
+    }
+
+    /// Whether `shelf` may open one connection after those in line before it have opened theirs.
+    pub(crate) fn is_ready(&self, shelf: usize, now: Duration) -> bool {
+        self.fill(now);
+        let state = self.state.borrow();
+        state.tokens + NEARLY >= state.needed(shelf)
+    }
+
+    /// When `shelf` may look again, if the line moves on as it should.
+    pub(crate) fn ready_at(&self, shelf: usize, now: Duration) -> Duration {
+        self.fill(now);
+        let state = self.state.borrow();
+        let missing = (state.needed(shelf) - state.tokens).max(0.0);
+        let seconds = missing / (self.opens_per_second * self.share(&state, now));
+        now.saturating_add(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
+    }
+
+    /// One connection is being opened.
+    pub(crate) fn spend(&self) {
+        self.state.borrow_mut().tokens -= 1.0;
+    }
+
+    /// It is not, after all.
+    pub(crate) fn refund(&self) {
+        let mut state = self.state.borrow_mut();
+        state.tokens = (state.tokens + 1.0).min(self.burst);
+    }
+
+    pub(crate) fn stand_in_line(&self, shelf: usize) {
+        let mut state = self.state.borrow_mut();
+        if !state.line.contains(&shelf) {
+            state.line.push_back(shelf);
+        }
+    }
+
+    pub(crate) fn leave_line(&self, shelf: usize) {
+        let mut state = self.state.borrow_mut();
+        if !state.line.is_empty() {
+            state.line.retain(|waiting| *waiting != shelf);
+        }
+    }
+
+    pub(crate) fn is_in_line(&self, shelf: usize) -> bool {
+        self.state.borrow().line.contains(&shelf)
+    }
+
+    fn fill(&self, now: Duration) {
+        let mut state = self.state.borrow_mut();
+        let share = self.share(&state, now);
+        let passed = now.saturating_sub(state.filled_at).as_secs_f64();
+        let most = (self.burst * share).max(1.0);
+        let filled = state.tokens + passed * self.opens_per_second * share;
+        state.tokens = filled.min(most);
+        state.filled_at = now.max(state.filled_at);
+    }
+
+    fn share(&self, state: &State, now: Duration) -> f64 {
+        match state.returned_at {
+            Some(returned) if now < returned.saturating_add(self.ramp) => {
+                let passed = now.saturating_sub(returned).as_secs_f64();
+                (passed / self.ramp.as_secs_f64()).max(FIRST_SHARE)
+            }
+            _ => 1.0,
+        }
+    }
+}
+
+impl State {
+    /// Tokens that must be there for `shelf` to have one: its own and one for each before it.
+    fn needed(&self, shelf: usize) -> f64 {
+        let before = self.line.iter().position(|waiting| *waiting == shelf);
+        before.unwrap_or(self.line.len()) as f64 + 1.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    fn opens(pace: &Pace, shelf: usize, now: Duration) -> usize {
+        let mut opens = 0;
+        while pace.is_ready(shelf, now) {
+            pace.spend();
+            opens += 1;
+        }
+        opens
+    }
+
+    #[test]
+    fn a_burst_is_followed_by_the_rate() {
+        let pace = Pace::new(10, 3, Duration::ZERO);
+        assert_eq!(opens(&pace, 0, MS), 3);
+        assert_eq!(opens(&pace, 0, 99 * MS), 0);
+        assert_eq!(opens(&pace, 0, 101 * MS), 1);
+        assert_eq!(opens(&pace, 0, 10_000 * MS), 3);
+    }
+
+    #[test]
+    fn it_says_when_the_next_may_open() {
+        let pace = Pace::new(10, 1, Duration::ZERO);
+        pace.spend();
+        assert_eq!(pace.ready_at(0, Duration::ZERO), 100 * MS);
+        assert!(pace.is_ready(0, 100 * MS));
+    }
+
+    #[test]
+    fn who_waits_first_opens_first() {
+        let pace = Pace::new(10, 2, Duration::ZERO);
+        assert_eq!(opens(&pace, 0, MS), 2);
+        pace.stand_in_line(7);
+        assert_eq!(opens(&pace, 0, 101 * MS), 0, "the token is 7's");
+        assert_eq!(opens(&pace, 7, 101 * MS), 1);
+        pace.leave_line(7);
+        assert_eq!(opens(&pace, 0, 201 * MS), 1);
+    }
+
+    #[test]
+    fn after_a_return_the_rate_grows() {
+        let pace = Pace::new(100, 100, 1000 * MS);
+        pace.begin_ramp(MS);
+        let first = opens(&pace, 0, MS);
+        let early: usize = (0..10).map(|i| opens(&pace, 0, MS * (10 + 10 * i))).sum();
+        let late: usize = (0..10).map(|i| opens(&pace, 0, MS * (900 + 10 * i))).sum();
+        assert_eq!(first, 1);
+        assert!(early <= 2, "{early}");
+        assert!(late >= 8, "{late}");
+    }
+}

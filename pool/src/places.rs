@@ -1,0 +1,416 @@
+//! One key's connections and waiters: four places, one queue, and the doors between them.
+
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::time::Duration;
+
+use slab::Slab;
+
+use crate::ceiling::{Claim, Holdings, Otherwise, Places};
+use crate::pool::{Grant, Next, Refusal, Supply, Verdict, Wake, Wish};
+use crate::tokens::{Closing, Desk, Lease, OpeningPermit};
+use crate::waiters::Waiters;
+use crate::{CloseReason, Counts, Figures, Limits, Pace};
+
+#[cfg(test)]
+mod tests;
+
+/// A connection has its turn before it is taken from a key for one that has none: long enough for
+/// the opening to be worth it.
+pub(crate) const TURN: Duration = Duration::from_millis(250);
+
+/// What lies idle for less than this is not yielded yet: its session is likely to be back.
+pub(crate) const LINGER: Duration = Duration::from_millis(20);
+
+/// All of one key in one worker.
+#[derive(Debug)]
+pub(crate) struct Shelf<K, C, W> {
+    pub key: K,
+    pub limits: Limits,
+    pub pace: Rc<Pace>,
+    pub holdings: Holdings,
+    pub gate: Gate,
+    /// Ascending by last use: the most recently used at the back. Empty while somebody waits.
+    pub idle: VecDeque<Idle<C>>,
+    pub lent: Slab<Lent>,
+    pub opening: Slab<Opening>,
+    pub closing: Slab<Places>,
+    pub waiters: Waiters<W>,
+    pub warming: Warming,
+    pub counts: Counts,
+    pub desk: Desk,
+}
+
+/// Whether sessions are served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Gate {
+    /// They are.
+    Open,
+    /// The backend is down or drained: they are not, and what comes back is closed.
+    Shut,
+    /// As shut, and the shelf goes when the last connection has gone.
+    Removed,
+}
+
+#[derive(Debug)]
+pub(crate) struct Idle<C> {
+    pub connection: C,
+    pub seat: Seat,
+}
+
+#[derive(Debug)]
+pub(crate) struct Lent {
+    pub seat: Seat,
+    pub purpose: Purpose,
+}
+
+#[derive(Debug)]
+pub(crate) struct Opening {
+    pub places: Places,
+    pub purpose: Purpose,
+}
+
+/// What the pool knows of a connection, wherever it is.
+#[derive(Debug)]
+pub(crate) struct Seat {
+    pub places: Places,
+    pub opened_at: Duration,
+    pub expires_at: Option<Duration>,
+    /// When a session last had it.
+    pub used_at: Duration,
+    /// When it was last known to be alive.
+    pub heard_at: Duration,
+}
+
+/// Why a connection is outside, or opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// A session uses it.
+    Session,
+    /// It is pinged.
+    Ping,
+    /// It is opened ahead of need.
+    Warmth,
+}
+
+/// When connections may be opened ahead of need again, after that was of no avail.
+#[derive(Debug, Default)]
+pub(crate) struct Warming {
+    pub not_before: Duration,
+    failures: u32,
+}
+
+impl<K, C, W> Shelf<K, C, W> {
+    pub(crate) fn new(key: K, supply: Supply, desk: Desk) -> Self {
+        Shelf {
+            key,
+            limits: supply.limits,
+            pace: supply.pace,
+            holdings: Holdings::new(supply.holdings),
+            gate: Gate::Open,
+            idle: VecDeque::new(),
+            lent: Slab::new(),
+            opening: Slab::new(),
+            closing: Slab::new(),
+            waiters: Waiters::new(),
+            warming: Warming::default(),
+            counts: Counts::default(),
+            desk,
+        }
+    }
+
+    // The doors: each takes a connection, or a place for one, from where it is to where it goes.
+
+    pub(crate) fn check_out<D, F>(
+        &mut self,
+        mut wish: Wish<D, F>,
+        sequence: u64,
+        now: Duration,
+    ) -> Verdict<C>
+    where
+        D: FnMut(&C) -> u32,
+        F: FnOnce() -> W,
+    {
+        if self.gate != Gate::Open {
+            return self.refuse(Refusal::Shut);
+        }
+        if let Some((index, distance)) = self.nearest(&mut wish.distance) {
+            return self.take(index, distance);
+        }
+        if self.waiters.is_empty()
+            && let Some(places) = self.reserve(Otherwise::StandInLine, now)
+        {
+            return Verdict::Open(self.begin_opening(places, Purpose::Session));
+        }
+        if self.waiters.len() >= self.limits.waiters_max {
+            return self.refuse(Refusal::Crowded);
+        }
+        if wish.patience.is_zero() {
+            return self.refuse(Refusal::TimedOut);
+        }
+        self.counts.waits += 1;
+        self.waiters
+            .push(sequence, (wish.waiter)(), now, wish.patience);
+        Verdict::Wait(self.desk.ticket(sequence))
+    }
+
+    fn refuse(&mut self, refusal: Refusal) -> Verdict<C> {
+        self.counts.refused += 1;
+        Verdict::Refuse(refusal)
+    }
+
+    fn take(&mut self, index: usize, distance: u32) -> Verdict<C> {
+        let idle = self.idle.remove(index);
+        let Idle { connection, seat } = idle.expect("the index was found in this list");
+        self.counts.reused += 1;
+        self.counts.exact += u64::from(distance == 0);
+        Verdict::Take(connection, self.lend(seat, Purpose::Session))
+    }
+
+    /// The idle connection at the least distance, the most recently used among equals; the search
+    /// ends at the first exact one.
+    fn nearest(&self, distance: &mut impl FnMut(&C) -> u32) -> Option<(usize, u32)> {
+        let mut nearest: Option<(usize, u32)> = None;
+        let recent = self.idle.iter().enumerate().rev();
+        for (index, idle) in recent.take(self.limits.look_max.max(1)) {
+            let own = distance(&idle.connection);
+            if nearest.is_none_or(|(_, best)| own < best) {
+                nearest = Some((index, own));
+            }
+            if own == 0 {
+                break;
+            }
+        }
+        nearest
+    }
+
+    pub(crate) fn lend(&mut self, seat: Seat, purpose: Purpose) -> Lease {
+        self.desk.lease(self.lent.insert(Lent { seat, purpose }))
+    }
+
+    pub(crate) fn begin_opening(&mut self, places: Places, purpose: Purpose) -> OpeningPermit {
+        let opening = Opening { places, purpose };
+        self.desk.permit(self.opening.insert(opening))
+    }
+
+    pub(crate) fn begin_closing(&mut self, seat: Seat, reason: CloseReason) -> Closing {
+        self.counts.closed.count(reason);
+        self.desk.closing(self.closing.insert(seat.places))
+    }
+
+    /// Opening → Lent.
+    pub(crate) fn opened(&mut self, index: usize, now: Duration, chance: u64) -> Lease {
+        let Opening { places, purpose } = self.opening.remove(index);
+        self.counts.opened += 1;
+        self.warming = Warming::default();
+        let seat = Seat {
+            places,
+            opened_at: now,
+            expires_at: self.limits.expiry(now, chance),
+            used_at: now,
+            heard_at: now,
+        };
+        self.lend(seat, purpose)
+    }
+
+    /// Opening → nothing; its place goes to the first waiter.
+    pub(crate) fn open_failed(&mut self, index: usize, now: Duration) -> Option<Wake<C, W>> {
+        let Opening { places, purpose } = self.opening.remove(index);
+        drop(places);
+        self.counts.open_failures += 1;
+        if purpose == Purpose::Warmth {
+            self.warming.has_failed(now);
+        }
+        self.grant(now)
+    }
+
+    /// Opening → nothing, nothing having been tried.
+    pub(crate) fn waive(&mut self, index: usize, now: Duration) -> Option<Wake<C, W>> {
+        drop(self.opening.remove(index));
+        self.pace.refund();
+        self.grant(now)
+    }
+
+    /// Lent → Lent, Idle or Closing.
+    pub(crate) fn give_back(&mut self, index: usize, connection: C, now: Duration) -> Next<C, W> {
+        let Lent { mut seat, purpose } = self.lent.remove(index);
+        seat.heard_at = now;
+        if purpose == Purpose::Session {
+            seat.used_at = now;
+        }
+        if let Some(reason) = self.cannot_stay(&seat, now) {
+            let closing = self.begin_closing(seat, reason);
+            return Next::Close(connection, reason, closing);
+        }
+        if let Some(waiter) = self.waiters.pop() {
+            self.counts.reused += 1;
+            let lease = self.lend(seat, Purpose::Session);
+            let grant = Grant::Connection(connection, lease);
+            return Next::Wake(Wake { waiter, grant });
+        }
+        if self.idle.len() >= self.limits.idle_max as usize {
+            let closing = self.begin_closing(seat, CloseReason::TooMany);
+            return Next::Close(connection, CloseReason::TooMany, closing);
+        }
+        self.rest(connection, seat);
+        Next::Rest
+    }
+
+    /// Why a connection that comes back is neither lent again nor kept.
+    fn cannot_stay(&self, seat: &Seat, now: Duration) -> Option<CloseReason> {
+        if self.gate != Gate::Open {
+            return Some(CloseReason::Shut);
+        }
+        if seat.is_too_old(now) {
+            return Some(CloseReason::TooOld);
+        }
+        if self.kept() >= self.limits.connections_max as usize {
+            return Some(CloseReason::TooMany);
+        }
+        let yields = match seat.places.claim() {
+            Claim::AtOnce => true,
+            Claim::AfterTurn => seat.opened_at.saturating_add(TURN) <= now,
+            Claim::Idle | Claim::Nothing => false,
+        };
+        // One at a time: who wants the place has not seen it yet.
+        (yields && self.closing.is_empty()).then_some(CloseReason::Yielded)
+    }
+
+    /// Into the idle list, where its last use puts it: one that was pinged goes back to its place.
+    fn rest(&mut self, connection: C, seat: Seat) {
+        let place = self
+            .idle
+            .partition_point(|other| other.seat.used_at <= seat.used_at);
+        self.idle.insert(place, Idle { connection, seat });
+    }
+
+    /// Lent → nothing; its place goes to the first waiter.
+    pub(crate) fn forget(
+        &mut self,
+        index: usize,
+        reason: CloseReason,
+        now: Duration,
+    ) -> Option<Wake<C, W>> {
+        drop(self.lent.remove(index));
+        self.counts.closed.count(reason);
+        self.grant(now)
+    }
+
+    /// Closing → nothing; its place goes to the first waiter.
+    pub(crate) fn closed(&mut self, index: usize, now: Duration) -> Option<Wake<C, W>> {
+        drop(self.closing.remove(index));
+        self.grant(now)
+    }
+
+    /// Lets the first waiter open a connection, if one may be opened now.
+    pub(crate) fn grant(&mut self, now: Duration) -> Option<Wake<C, W>> {
+        if self.waiters.is_empty() {
+            return None;
+        }
+        let places = self.reserve(Otherwise::StandInLine, now)?;
+        let grant = Grant::Permit(self.begin_opening(places, Purpose::Session));
+        let waiter = self.waiters.pop().expect("somebody waits, as seen above");
+        Some(Wake { waiter, grant })
+    }
+
+    /// A place for one connection more, if every limit and the pace allow it now. Who stands in
+    /// line stands in one line: that of what it lacks.
+    pub(crate) fn reserve(&mut self, otherwise: Otherwise, now: Duration) -> Option<Places> {
+        let shelf = self.desk.shelf;
+        if self.gate != Gate::Open || self.connections() >= self.limits.connections_max as usize {
+            self.leave_lines();
+            return None;
+        }
+        if !self.pace.is_ready(shelf, now) {
+            self.holdings.leave_lines();
+            if otherwise == Otherwise::StandInLine {
+                self.pace.stand_in_line(shelf);
+            }
+            return None;
+        }
+        self.pace.leave_line(shelf);
+        let places = self.holdings.take(otherwise)?;
+        self.pace.spend();
+        Some(places)
+    }
+
+    fn leave_lines(&self) {
+        self.pace.leave_line(self.desk.shelf);
+        self.holdings.leave_lines();
+    }
+
+    /// After every change: nobody waits, nothing is wanted; and the invariants.
+    pub(crate) fn settle(&mut self) {
+        if self.waiters.is_empty() {
+            self.leave_lines();
+        }
+        #[cfg(debug_assertions)]
+        self.check();
+    }
+
+    #[cfg(debug_assertions)]
+    fn check(&self) {
+        assert!(
+            self.idle.is_empty() || self.waiters.is_empty(),
+            "nobody waits while a connection lies idle"
+        );
+        assert!(
+            self.gate == Gate::Open || (self.idle.is_empty() && self.waiters.is_empty()),
+            "a shut key keeps nothing idle and nobody waiting"
+        );
+        assert!(
+            self.idle.iter().is_sorted_by_key(|idle| idle.seat.used_at),
+            "idle connections lie in the order of their use"
+        );
+        assert!(
+            self.holdings
+                .held_min()
+                .is_none_or(|held| held as usize <= self.connections()),
+            "no place is held without a connection"
+        );
+    }
+
+    // What can be seen.
+
+    /// Connections in whatever state.
+    pub(crate) fn connections(&self) -> usize {
+        self.kept() + self.closing.len()
+    }
+
+    /// Connections that are not about to go.
+    pub(crate) fn kept(&self) -> usize {
+        self.idle.len() + self.lent.len() + self.opening.len()
+    }
+
+    /// Nothing is left of a removed key.
+    pub(crate) fn is_over(&self) -> bool {
+        self.gate == Gate::Removed && self.connections() == 0
+    }
+
+    pub(crate) fn figures(&self, now: Duration) -> Figures {
+        Figures {
+            idle: self.idle.len(),
+            lent: self.lent.len(),
+            opening: self.opening.len(),
+            closing: self.closing.len(),
+            waiting: self.waiters.len(),
+            oldest_wait: self.waiters.oldest_wait(now),
+            counts: self.counts.clone(),
+        }
+    }
+}
+
+impl Seat {
+    pub(crate) fn is_too_old(&self, now: Duration) -> bool {
+        self.expires_at.is_some_and(|expiry| expiry <= now)
+    }
+}
+
+impl Warming {
+    /// 1 s, 2 s, 4 s … 32 s: an account that is refused is not tried without end.
+    fn has_failed(&mut self, now: Duration) {
+        let pause = Duration::from_secs(1 << self.failures.min(5));
+        self.failures += 1;
+        self.not_before = now.saturating_add(pause);
+    }
+}

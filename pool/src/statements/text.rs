@@ -1,0 +1,132 @@
+//! A statement's text, held once per worker and compared by its hash first.
+
+use std::collections::HashSet;
+use std::collections::hash_map::RandomState;
+use std::fmt;
+use std::hash::{BuildHasher, Hash, Hasher};
+use std::rc::Rc;
+
+/// A text of any length that is cheap to clone, to hash and to compare.
+#[derive(Clone)]
+pub struct Text(Rc<Inner>);
+
+struct Inner {
+    /// Keyed, so that nobody can choose texts that collide. Equal hashes prove nothing all the
+    /// same: the bytes are compared.
+    hash: u64,
+    bytes: Box<[u8]>,
+}
+
+impl Text {
+    /// The text.
+    pub fn bytes(&self) -> &[u8] {
+        &self.0.bytes
+    }
+}
+
+impl PartialEq for Text {
+    fn eq(&self, other: &Self) -> bool {
+        Rc::ptr_eq(&self.0, &other.0)
+            || (self.0.hash == other.0.hash && self.0.bytes == other.0.bytes)
+    }
+}
+
+impl Eq for Text {}
+
+impl Hash for Text {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.0.hash);
+    }
+}
+
+impl fmt::Debug for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Text({:?})", String::from_utf8_lossy(self.bytes()))
+    }
+}
+
+/// The texts of one worker, each held once however many clients have it. Texts of two workers are
+/// not to be compared: their hashes differ.
+#[derive(Debug, Default)]
+pub struct Texts {
+    known: HashSet<Text>,
+    keys: RandomState,
+    /// The count at which unused texts are looked for again.
+    sweep_at: usize,
+}
+
+/// Fewer than this are not worth a sweep.
+const FEW: usize = 64;
+
+impl Texts {
+    /// The text with these bytes.
+    pub fn intern(&mut self, bytes: &[u8]) -> Text {
+        let text = Text(Rc::new(Inner {
+            hash: self.keys.hash_one(bytes),
+            bytes: bytes.into(),
+        }));
+        if let Some(known) = self.known.get(&text) {
+            return known.clone();
+        }
+        if self.known.len() >= self.sweep_at.max(FEW) {
+            self.sweep();
+        }
+        self.known.insert(text.clone());
+        text
+    }
+
+    /// How many are held, some of them perhaps unused.
+    pub fn len(&self) -> usize {
+        self.known.len()
+    }
+
+    /// Whether none is held.
+    pub fn is_empty(&self) -> bool {
+        self.known.is_empty()
+    }
+
+    /// Drops those that nobody else has; waits for as many new ones before it is done again.
+    fn sweep(&mut self) {
+        self.known.retain(|text| Rc::strong_count(&text.0) > 1);
+        self.sweep_at = self.known.len() * 2;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_held_once() {
+        let mut texts = Texts::default();
+        let one = texts.intern(b"SELECT 1");
+        let same = texts.intern(b"SELECT 1");
+        let other = texts.intern(b"SELECT 2");
+        assert!(Rc::ptr_eq(&one.0, &same.0));
+        assert_ne!(one, other);
+        assert_eq!(texts.len(), 2);
+    }
+
+    #[test]
+    fn texts_with_one_hash_are_told_apart() {
+        let text = |bytes: &[u8]| {
+            Text(Rc::new(Inner {
+                hash: 7,
+                bytes: bytes.into(),
+            }))
+        };
+        assert_ne!(text(b"SELECT a"), text(b"SELECT b"));
+        assert_eq!(text(b"SELECT a"), text(b"SELECT a"));
+    }
+
+    #[test]
+    fn texts_that_nobody_has_do_not_pile_up() {
+        let mut texts = Texts::default();
+        let kept = texts.intern(b"kept");
+        for number in 0..10_000u32 {
+            texts.intern(&number.to_le_bytes());
+        }
+        assert!(texts.len() <= 2 * FEW, "{}", texts.len());
+        assert!(Rc::ptr_eq(&kept.0, &texts.intern(b"kept").0));
+    }
+}

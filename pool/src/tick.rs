@@ -1,0 +1,200 @@
+//! What is to be done without anybody asking: grant, refuse, open ahead, ping, close.
+
+use std::hash::Hash;
+use std::time::Duration;
+
+use crate::ceiling::{Claim, Otherwise};
+use crate::places::{Gate, Idle, LINGER, Purpose, Shelf};
+use crate::{CloseReason, Closing, Lease, OpeningPermit, Pool, Refusal, Wake};
+
+#[cfg(test)]
+mod tests;
+
+/// Ages and idle times are looked at this often; also tokens that were dropped while somebody waits.
+const UPKEEP: Duration = Duration::from_secs(1);
+
+/// One thing to do.
+#[derive(Debug)]
+#[must_use]
+pub enum Action<K, C, W> {
+    /// A waiter's turn.
+    Wake(Wake<C, W>),
+    /// Tell a waiter that it gets no connection here.
+    Refuse(W, Refusal),
+    /// Open a connection ahead of need, then give it back.
+    Open(K, OpeningPermit),
+    /// Ping this connection, then give it back or forget it.
+    Ping(C, Lease),
+    /// Close it, then say so.
+    Close(C, CloseReason, Closing),
+}
+
+impl<K: Clone + Eq + Hash, C, W> Pool<K, C, W> {
+    /// What is due `now`.
+    #[must_use = "what is in the actions is lost if they are not done"]
+    pub fn tick(&mut self, now: Duration) -> Vec<Action<K, C, W>> {
+        self.collect_lost();
+        self.ticked_at = Some(now);
+        let mut actions = Vec::new();
+        // Each for all keys before the next: who still waits must be known before others yield to
+        // it, and nothing is opened ahead of need in a place that a waiter needs.
+        for turn in [Shelf::expire, Shelf::serve, Shelf::keep_up, Shelf::warm] {
+            for index in self.indices() {
+                self.at(index, |shelf| turn(shelf, now, &mut actions));
+            }
+        }
+        actions
+    }
+
+    /// When [`tick`](Self::tick) should next be called, if nothing happens before; in the past if
+    /// it is overdue. Ask again after a tick and when somebody had to wait; for connections that
+    /// come and go it need not be asked.
+    pub fn next_tick(&self, now: Duration) -> Option<Duration> {
+        let upkeep = self.ticked_at.map_or(now, |at| at.saturating_add(UPKEEP));
+        let shelves = self.shelves.iter();
+        shelves
+            .filter_map(|(_, shelf)| shelf.next_tick(upkeep, now))
+            .min()
+    }
+
+    pub(crate) fn indices(&self) -> Vec<usize> {
+        self.shelves.iter().map(|(index, _)| index).collect()
+    }
+}
+
+impl<K: Clone, C, W> Shelf<K, C, W> {
+    fn expire(&mut self, now: Duration, actions: &mut Vec<Action<K, C, W>>) {
+        for waiter in self.waiters.expired(now) {
+            self.counts.timeouts += 1;
+            actions.push(Action::Refuse(waiter, Refusal::TimedOut));
+        }
+    }
+
+    fn serve(&mut self, now: Duration, actions: &mut Vec<Action<K, C, W>>) {
+        while let Some(wake) = self.grant(now) {
+            actions.push(Action::Wake(wake));
+        }
+    }
+
+    fn keep_up(&mut self, now: Duration, actions: &mut Vec<Action<K, C, W>>) {
+        self.close_idle(actions, |shelf, place| shelf.why_close(place, now));
+        self.ping_idle(now, actions);
+    }
+
+    /// Closes the idle connections for which there is a reason, the least recently used first.
+    pub(crate) fn close_idle(
+        &mut self,
+        actions: &mut Vec<Action<K, C, W>>,
+        mut reason: impl FnMut(&Self, usize) -> Option<CloseReason>,
+    ) {
+        let mut place = 0;
+        while place < self.idle.len() {
+            let Some(reason) = reason(self, place) else {
+                place += 1;
+                continue;
+            };
+            if let Some(Idle { connection, seat }) = self.idle.remove(place) {
+                let closing = self.begin_closing(seat, reason);
+                actions.push(Action::Close(connection, reason, closing));
+            }
+        }
+    }
+
+    fn why_close(&self, place: usize, now: Duration) -> Option<CloseReason> {
+        let seat = &self.idle[place].seat;
+        if seat.is_too_old(now) {
+            return Some(CloseReason::TooOld);
+        }
+        if self.idle.len() > self.limits.idle_max as usize
+            || self.kept() > self.limits.connections_max as usize
+        {
+            return Some(CloseReason::TooMany);
+        }
+        let is_spare = self.idle.len() > self.limits.idle_min as usize;
+        let expiry = self.limits.idle_time_max;
+        if is_spare && expiry.is_some_and(|most| seat.used_at.saturating_add(most) <= now) {
+            return Some(CloseReason::IdleTooLong);
+        }
+        let yields = self.yields_idle_at(place).is_some_and(|at| at <= now);
+        yields.then_some(CloseReason::Yielded)
+    }
+
+    /// When an idle connection goes to those who want its place. One at a time: they have not seen
+    /// the last one yet.
+    fn yields_idle_at(&self, place: usize) -> Option<Duration> {
+        let seat = &self.idle.get(place)?.seat;
+        if !self.closing.is_empty() {
+            return None;
+        }
+        match seat.places.claim() {
+            Claim::Nothing => None,
+            Claim::AtOnce => Some(Duration::ZERO),
+            Claim::Idle | Claim::AfterTurn => Some(seat.used_at.saturating_add(LINGER)),
+        }
+    }
+
+    /// Takes those out that were not heard of for too long, at most half of the idle ones at a
+    /// time, so that a check-out meanwhile finds one.
+    fn ping_idle(&mut self, now: Duration, actions: &mut Vec<Action<K, C, W>>) {
+        let Some(interval) = self.limits.ping_interval else {
+            return;
+        };
+        let mut left = self.idle.len().div_ceil(2);
+        let mut place = 0;
+        while place < self.idle.len() && left > 0 {
+            if self.idle[place].seat.heard_at.saturating_add(interval) > now {
+                place += 1;
+            } else if let Some(Idle { connection, seat }) = self.idle.remove(place) {
+                left -= 1;
+                self.counts.pings += 1;
+                actions.push(Action::Ping(connection, self.lend(seat, Purpose::Ping)));
+            }
+        }
+    }
+
+    /// Opens ahead of need, unless others need the places more.
+    fn warm(&mut self, now: Duration, actions: &mut Vec<Action<K, C, W>>) {
+        while self.is_cold() && self.warming.not_before <= now {
+            if self.holdings.claim() != Claim::Nothing {
+                self.warming.not_before = now.saturating_add(UPKEEP);
+                return;
+            }
+            let Some(places) = self.reserve(Otherwise::GoWithout, now) else {
+                if self.pace.is_ready(self.desk.shelf, now) {
+                    self.warming.not_before = now.saturating_add(UPKEEP);
+                }
+                return;
+            };
+            let permit = self.begin_opening(places, Purpose::Warmth);
+            actions.push(Action::Open(self.key.clone(), permit));
+        }
+    }
+
+    /// Fewer are ready, or about to be, than should be. Those that are pinged are.
+    fn is_cold(&self) -> bool {
+        let wanted = self.limits.idle_min.min(self.limits.idle_max) as usize;
+        if self.gate != Gate::Open || !self.waiters.is_empty() || self.idle.len() >= wanted {
+            return false;
+        }
+        let lent = self.lent.iter().map(|(_, lent)| lent.purpose);
+        let opening = self.opening.iter().map(|(_, opening)| opening.purpose);
+        let on_their_way = lent.chain(opening).filter(|p| *p != Purpose::Session);
+        self.idle.len() + on_their_way.count() < wanted
+            && self.connections() < self.limits.connections_max as usize
+    }
+
+    fn next_tick(&self, upkeep: Duration, now: Duration) -> Option<Duration> {
+        let is_kept_up = !self.idle.is_empty() || !self.waiters.is_empty();
+        let pace = || self.pace.ready_at(self.desk.shelf, now);
+        [
+            is_kept_up.then_some(upkeep),
+            self.waiters.first_deadline(),
+            self.pace.is_in_line(self.desk.shelf).then(pace),
+            self.is_cold().then(|| pace().max(self.warming.not_before)),
+            self.yields_idle_at(0),
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+    }
+}
