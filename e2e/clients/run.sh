@@ -77,7 +77,7 @@ build_go_sql_driver() {
 
 build_java() {
     is_stale "$cache/java/jdbc-client.jar" "$here/java" || return 0
-    mvn --quiet --batch-mode --file "$here/java/pom.xml" -Dbuild.folder="$cache/java" package |
+    mvn --quiet --batch-mode --file "$here/java/pom.xml" -Dbuild.folder="$cache/java" package 2>&1 |
         sed 's/\x1b\[[0-9;]*m//g'
 }
 
