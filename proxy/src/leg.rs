@@ -105,10 +105,16 @@ impl Leg {
         }
     }
 
-    /// Sends what is left over and a last packet.
+    /// Waits until everything for this side has left.
+    pub(crate) async fn drained(&mut self) -> io::Result<()> {
+        poll_fn(|context| self.poll_drain(context)).await
+    }
+
+    /// Sends what is left over and a last packet, and closes.
     pub(crate) async fn finish_with(&mut self, sequence: u8, payload: &[u8]) -> io::Result<()> {
         put_packets(&mut self.unsent, sequence, payload);
-        poll_fn(|context| self.poll_drain(context)).await
+        self.drained().await?;
+        self.transport.close().await
     }
 
     /// As [`Leg::poll_drain`], for a side whose end is learnt by reading: an error only means that it

@@ -133,6 +133,15 @@ impl PacketStream {
         Ok(())
     }
 
+    /// Sends a last payload and closes, see [`Transport::close`].
+    pub(crate) async fn finish_with(&mut self, payload: &[u8]) -> io::Result<()> {
+        self.write(payload).await?;
+        match &mut self.transport {
+            Some(transport) => transport.close().await,
+            None => Ok(()),
+        }
+    }
+
     /// Whether this is a backend that has greeted and heard nothing yet.
     pub(crate) fn awaits_first_answer(&self) -> bool {
         self.sequence == 1

@@ -15,7 +15,7 @@ use wire::reply::OkPacket;
 
 use crate::connect::{Greeted, connect};
 use crate::decline::decline;
-use crate::dialogue::{AuthEnd, Dialogue, Exchange, Legs};
+use crate::dialogue::{AuthEnd, Dialogue, Exchange, Legs, backend_broke};
 use crate::failure::{Failure, Kind};
 use crate::leg::Leg;
 use crate::login::{Agreement, Login, Who};
@@ -222,7 +222,7 @@ fn begin_relay(
             (false, false) => Sequences::Checked,
             _ => Sequences::Renumbered,
         },
-        match is_compressed.1 {
+        match is_compressed.1 || agreement.legs.differ() {
             false => Pipelining::Deep,
             true => Pipelining::OneByOne,
         },
@@ -279,7 +279,7 @@ fn compress(
 /// Tells the client what ended its login, if it listens.
 async fn tell(client: &mut PacketStream, failure: &Failure, with_sqlstate: bool) {
     if let Some(payload) = failure.err_payload(with_sqlstate) {
-        let _ = timeout(TIMEOUT_TELL, client.write(&payload)).await;
+        let _ = timeout(TIMEOUT_TELL, client.finish_with(&payload)).await;
     }
 }
 
@@ -298,6 +298,13 @@ impl Session {
     /// switch to the account's plugin; until then MySQL's default is what speaks.
     async fn change_user(&mut self, worker: &Worker) -> Result<(), Failure> {
         const AFTER_COMMAND: u8 = 1;
+        let lost = |error: std::io::Error| Failure::new(Kind::ClientLost, error.to_string());
+        self.relay.client.drained().await.map_err(lost)?;
+        self.relay
+            .backend
+            .drained()
+            .await
+            .map_err(|error| backend_broke(error.into()))?;
         let mut client = PacketStream::new(&mut self.relay.client.transport, AFTER_COMMAND);
         let mut backend = PacketStream::new(&mut self.relay.backend.transport, AFTER_COMMAND);
         let mut dialogue = Dialogue {
@@ -354,10 +361,10 @@ impl Session {
             }
             _ => {}
         }
+        relay.backend.transport.abort();
         if let (Some(sequence), Some(payload)) = (relay.err_sequence, failure.err_payload(true)) {
             let _ = timeout(TIMEOUT_TELL, relay.client.finish_with(sequence, &payload)).await;
         }
-        relay.backend.transport.abort();
     }
 }
 

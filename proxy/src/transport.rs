@@ -15,7 +15,7 @@ use std::task::{Context, Poll};
 
 use net::Socket;
 use net::tls::{self, Facts, ServerName, TlsAcceptor, TlsConnector, TlsStream};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use wire::compression::Codec;
 
 use compressed::Compressed;
@@ -111,6 +111,19 @@ impl Transport {
     /// Whether frames are compressed.
     pub fn is_compressed(&self) -> bool {
         matches!(self, Transport::Compressed(_))
+    }
+
+    /// Closes so that what was sent last arrives: a socket that is closed with bytes unread sends a
+    /// reset, and a reset overtakes what the other side has not read yet. So what still comes is
+    /// read and thrown away until the other side closes, too. The caller bounds the time.
+    ///
+    /// # Errors
+    /// The kernel's or TLS's: the other side is gone.
+    pub async fn close(&mut self) -> io::Result<()> {
+        self.shutdown().await?;
+        let mut thrown_away = [0; 4096];
+        while self.read(&mut thrown_away).await? > 0 {}
+        Ok(())
     }
 
     /// Closes at once, without a farewell: see [`Socket::abort`].
