@@ -104,12 +104,15 @@ impl Ceiling {
 
 impl State {
     /// Whether a place is left for `holding` after those in line before it have theirs.
-    fn has_place_for(&self, holding: &Holding) -> bool {
+    fn has_place_for(&self, holding: &Holding, otherwise: Otherwise) -> bool {
         let held = holding.held.get();
         let own = self.position(holding).unwrap_or(self.line.len());
         let goes_before =
             |(place, w): &(usize, &Wanting)| w.held < held || (w.held == held && *place < own);
-        let before = self.line.iter().enumerate().filter(goes_before).count();
+        let before = match otherwise {
+            Otherwise::StandInLine => self.line.iter().enumerate().filter(goes_before).count(),
+            Otherwise::GoWithout => self.line.len(),
+        };
         before < self.limit.saturating_sub(self.taken) as usize
     }
 
@@ -149,7 +152,7 @@ enum Stance {
 pub(crate) enum Otherwise {
     /// Stands in line: somebody waits for it.
     StandInLine,
-    /// Goes without.
+    /// Goes without, and lets all go first who stand there.
     GoWithout,
 }
 
@@ -181,7 +184,7 @@ impl Holding {
 
     fn take(&self, otherwise: Otherwise) -> Taken {
         let mut state = self.ceiling.state();
-        if state.has_place_for(self) {
+        if state.has_place_for(self, otherwise) {
             state.taken += 1;
             self.held.set(self.held.get() + 1);
             self.step_aside(&mut state);

@@ -1,6 +1,7 @@
 //! A backend goes down, is drained or removed, and comes back.
 
 use std::hash::Hash;
+use std::rc::Rc;
 use std::time::Duration;
 
 use crate::ceiling::Holdings;
@@ -14,6 +15,7 @@ mod tests;
 impl<K: Clone + Eq + Hash, C, W> Pool<K, C, W> {
     /// Shuts the keys that `which` picks: idle connections are closed, waiters refused (another
     /// backend may serve them), lent connections closed when they come back.
+    #[must_use = "what is in the actions is lost if they are not done"]
     pub fn shut(&mut self, which: impl FnMut(&K) -> bool) -> Vec<Action<K, C, W>> {
         self.shut_to(Gate::Shut, which)
     }
@@ -29,12 +31,14 @@ impl<K: Clone + Eq + Hash, C, W> Pool<K, C, W> {
     }
 
     /// Removes keys: as [`shut`](Self::shut), and for good. A key may be supplied anew at once.
+    #[must_use = "what is in the actions is lost if they are not done"]
     pub fn remove(&mut self, which: impl FnMut(&K) -> bool) -> Vec<Action<K, C, W>> {
         self.shut_to(Gate::Removed, which)
     }
 
     /// Closes the idle connections of the keys that `which` picks for which `is_unfit`: the caller
     /// saw that the server has closed them, or knows that they all are of the time before a change.
+    #[must_use = "what is in the actions is lost if they are not done"]
     pub fn weed(
         &mut self,
         mut which: impl FnMut(&K) -> bool,
@@ -85,13 +89,16 @@ impl<K: Clone, C, W> Shelf<K, C, W> {
 }
 
 impl<K, C, W> Shelf<K, C, W> {
+    /// What is the same stays as it is: places count where they were taken, lines are kept.
     pub(crate) fn resupply(&mut self, supply: Supply) {
-        self.pace.leave_line(self.desk.shelf);
         self.limits = supply.limits;
-        self.pace = supply.pace;
+        if !Rc::ptr_eq(&self.pace, &supply.pace) {
+            self.pace.leave_line(self.desk.shelf);
+            self.pace = supply.pace;
+        }
         let holdings = Holdings::new(supply.holdings);
-        // What is held counts where it was taken: the old holdings stay while they say the same.
         if !holdings.are_under_the_ceilings_of(&self.holdings) {
+            self.holdings.leave_lines();
             self.holdings = holdings;
         }
     }

@@ -31,7 +31,7 @@
 //! Beside the pool stand the two tables of prepared statements: [`Prepared`], what one backend
 //! connection has, and [`ClientStatements`], what one client believes to have.
 #![forbid(unsafe_code)]
-#![cfg_attr(test, allow(clippy::unwrap_used))]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic))]
 
 mod ceiling;
 mod drain;

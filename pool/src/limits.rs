@@ -45,8 +45,9 @@ impl Default for Limits {
 impl Limits {
     /// When a connection opened `now` is too old; `chance` is any even random number.
     pub(crate) fn expiry(&self, now: Duration, chance: u64) -> Option<Duration> {
-        let jitter = self.age_jitter.as_nanos() * u128::from(chance) >> 64;
-        let jitter = Duration::from_nanos(u64::try_from(jitter).unwrap_or(u64::MAX));
+        let most = u64::try_from(self.age_jitter.as_nanos()).unwrap_or(u64::MAX);
+        let part = (u128::from(most) * u128::from(chance)) >> 64;
+        let jitter = Duration::from_nanos(part as u64);
         self.age_max
             .map(|age| now.saturating_add(age.saturating_sub(jitter)))
     }

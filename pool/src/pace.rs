@@ -30,6 +30,9 @@ struct State {
 /// The part of its rate that a backend is given at its return.
 const FIRST_SHARE: f64 = 0.1;
 
+/// Nobody is asked to come again sooner: timers are no finer.
+const PAUSE_MIN: Duration = Duration::from_millis(1);
+
 /// Sums of fractions reach a whole token only nearly.
 const NEARLY: f64 = 1e-6;
 
@@ -52,6 +55,9 @@ impl Pace {
 
     /// The backend has come back: one connection now, the rest along the ramp.
     pub fn begin_ramp(&self, now: Duration) {
+        if self.ramp.is_zero() {
+            return;
+        }
         let mut state = self.state.borrow_mut();
         state.returned_at = Some(now);
         state.filled_at = now;
@@ -69,9 +75,13 @@ impl Pace {
     pub(crate) fn ready_at(&self, shelf: usize, now: Duration) -> Duration {
         self.fill(now);
         let state = self.state.borrow();
-        let missing = (state.needed(shelf) - state.tokens).max(0.0);
+        let missing = state.needed(shelf) - state.tokens;
+        if missing <= NEARLY {
+            return now;
+        }
         let seconds = missing / (self.opens_per_second * self.share(&state, now));
-        now.saturating_add(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
+        let pause = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
+        now.saturating_add(pause.max(PAUSE_MIN))
     }
 
     /// One connection is being opened.

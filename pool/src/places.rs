@@ -213,22 +213,22 @@ impl<K, C, W> Shelf<K, C, W> {
         self.lend(seat, purpose)
     }
 
-    /// Opening → nothing; its place goes to the first waiter.
-    pub(crate) fn open_failed(&mut self, index: usize, now: Duration) -> Option<Wake<C, W>> {
+    /// Opening → nothing; who waits is served.
+    pub(crate) fn open_failed(&mut self, index: usize, now: Duration) -> Vec<Wake<C, W>> {
         let Opening { places, purpose } = self.opening.remove(index);
         drop(places);
         self.counts.open_failures += 1;
         if purpose == Purpose::Warmth {
             self.warming.has_failed(now);
         }
-        self.grant(now)
+        self.serve(now)
     }
 
     /// Opening → nothing, nothing having been tried.
-    pub(crate) fn waive(&mut self, index: usize, now: Duration) -> Option<Wake<C, W>> {
+    pub(crate) fn waive(&mut self, index: usize, now: Duration) -> Vec<Wake<C, W>> {
         drop(self.opening.remove(index));
         self.pace.refund();
-        self.grant(now)
+        self.serve(now)
     }
 
     /// Lent → Lent, Idle or Closing.
@@ -284,33 +284,36 @@ impl<K, C, W> Shelf<K, C, W> {
         self.idle.insert(place, Idle { connection, seat });
     }
 
-    /// Lent → nothing; its place goes to the first waiter.
+    /// Lent → nothing; who waits is served.
     pub(crate) fn forget(
         &mut self,
         index: usize,
         reason: CloseReason,
         now: Duration,
-    ) -> Option<Wake<C, W>> {
+    ) -> Vec<Wake<C, W>> {
         drop(self.lent.remove(index));
         self.counts.closed.count(reason);
-        self.grant(now)
+        self.serve(now)
     }
 
-    /// Closing → nothing; its place goes to the first waiter.
-    pub(crate) fn closed(&mut self, index: usize, now: Duration) -> Option<Wake<C, W>> {
+    /// Closing → nothing; who waits is served.
+    pub(crate) fn closed(&mut self, index: usize, now: Duration) -> Vec<Wake<C, W>> {
         drop(self.closing.remove(index));
-        self.grant(now)
+        self.serve(now)
     }
 
-    /// Lets the first waiter open a connection, if one may be opened now.
-    pub(crate) fn grant(&mut self, now: Duration) -> Option<Wake<C, W>> {
-        if self.waiters.is_empty() {
-            return None;
+    /// Lets waiters open connections, until none may be opened now: then they stand in the line of
+    /// what is missing, and are seen there.
+    pub(crate) fn serve(&mut self, now: Duration) -> Vec<Wake<C, W>> {
+        let mut wakes = Vec::new();
+        while !self.waiters.is_empty()
+            && let Some(places) = self.reserve(Otherwise::StandInLine, now)
+        {
+            let grant = Grant::Permit(self.begin_opening(places, Purpose::Session));
+            let waiter = self.waiters.pop().expect("somebody waits, as seen above");
+            wakes.push(Wake { waiter, grant });
         }
-        let places = self.reserve(Otherwise::StandInLine, now)?;
-        let grant = Grant::Permit(self.begin_opening(places, Purpose::Session));
-        let waiter = self.waiters.pop().expect("somebody waits, as seen above");
-        Some(Wake { waiter, grant })
+        wakes
     }
 
     /// A place for one connection more, if every limit and the pace allow it now. Who stands in

@@ -21,6 +21,31 @@ use crate::{
 /// [`Refuse`](crate::Action::Refuse), unless its ticket was cancelled first.
 ///
 /// `now` is always the time since the process started, and never runs backwards.
+///
+/// ```
+/// use std::{rc::Rc, time::Duration};
+/// use pilotfish_pool::*;
+///
+/// let now = Duration::from_secs(1);
+/// let all_workers = Ceiling::new(20, || { /* wake every worker, to tick */ });
+/// let mut pool: Pool<(u32, u32), &str, char> = Pool::new(1);
+/// let (backend, account) = (1, 1);
+/// pool.supply((backend, account), Supply {
+///     limits: Limits::default(),
+///     pace: Rc::new(Pace::new(50, 10, Duration::from_secs(10))),
+///     holdings: vec![Holding::new(&all_workers)],
+/// });
+///
+/// let mut check_out = |pool: &mut Pool<_, _, _>| {
+///     let wish = Wish { distance: |_: &&str| 0, waiter: || 'w', patience: Duration::from_secs(5) };
+///     pool.check_out(&(backend, account), wish, now)
+/// };
+/// let Verdict::Open(permit) = check_out(&mut pool) else { panic!("none is idle") };
+/// let lease = pool.opened(permit, now); // having connected and logged in
+/// let Next::Rest = pool.give_back(lease, "the connection", now) else { panic!("nobody waits") };
+/// let Verdict::Take("the connection", lease) = check_out(&mut pool) else { panic!("it is idle") };
+/// # drop(lease);
+/// ```
 #[derive(Debug)]
 pub struct Pool<K, C, W> {
     pub(crate) shelves: Slab<Shelf<K, C, W>>,
@@ -173,16 +198,18 @@ impl<K: Clone + Eq + Hash, C, W> Pool<K, C, W> {
         })
     }
 
-    /// It could not be opened. The next waiter may try, as the pace allows.
-    pub fn open_failed(&mut self, permit: OpeningPermit, now: Duration) -> Option<Wake<C, W>> {
+    /// It could not be opened. Waiters may try, as the pace allows.
+    #[must_use = "those woken wait for what they are granted"]
+    pub fn open_failed(&mut self, permit: OpeningPermit, now: Duration) -> Vec<Wake<C, W>> {
         self.collect_lost();
         self.at_token(permit.redeem(&self.lost), |shelf, index| {
             shelf.open_failed(index, now)
         })
     }
 
-    /// It was not even tried: the session has gone.
-    pub fn waive(&mut self, permit: OpeningPermit, now: Duration) -> Option<Wake<C, W>> {
+    /// It was not even tried: the session has gone. Waiters are served with its place.
+    #[must_use = "those woken wait for what they are granted"]
+    pub fn waive(&mut self, permit: OpeningPermit, now: Duration) -> Vec<Wake<C, W>> {
         self.collect_lost();
         self.at_token(permit.redeem(&self.lost), |shelf, index| {
             shelf.waive(index, now)
@@ -197,21 +224,18 @@ impl<K: Clone + Eq + Hash, C, W> Pool<K, C, W> {
         })
     }
 
-    /// The connection broke, or its session took it to its end. Its place goes to the next waiter.
-    pub fn forget(
-        &mut self,
-        lease: Lease,
-        reason: CloseReason,
-        now: Duration,
-    ) -> Option<Wake<C, W>> {
+    /// The connection broke, or its session took it to its end. Waiters are served with its place.
+    #[must_use = "those woken wait for what they are granted"]
+    pub fn forget(&mut self, lease: Lease, reason: CloseReason, now: Duration) -> Vec<Wake<C, W>> {
         self.collect_lost();
         self.at_token(lease.redeem(&self.lost), |shelf, index| {
             shelf.forget(index, reason, now)
         })
     }
 
-    /// The connection is closed. Its place goes to the next waiter.
-    pub fn closed(&mut self, closing: Closing, now: Duration) -> Option<Wake<C, W>> {
+    /// The connection is closed. Waiters are served with its place.
+    #[must_use = "those woken wait for what they are granted"]
+    pub fn closed(&mut self, closing: Closing, now: Duration) -> Vec<Wake<C, W>> {
         self.collect_lost();
         self.at_token(closing.redeem(&self.lost), |shelf, index| {
             shelf.closed(index, now)

@@ -38,7 +38,7 @@ impl<K: Clone + Eq + Hash, C, W> Pool<K, C, W> {
         let mut actions = Vec::new();
         // Each for all keys before the next: who still waits must be known before others yield to
         // it, and nothing is opened ahead of need in a place that a waiter needs.
-        for turn in [Shelf::expire, Shelf::serve, Shelf::keep_up, Shelf::warm] {
+        for turn in [Shelf::expire, Shelf::wake, Shelf::keep_up, Shelf::warm] {
             for index in self.indices() {
                 self.at(index, |shelf| turn(shelf, now, &mut actions));
             }
@@ -47,8 +47,8 @@ impl<K: Clone + Eq + Hash, C, W> Pool<K, C, W> {
     }
 
     /// When [`tick`](Self::tick) should next be called, if nothing happens before; in the past if
-    /// it is overdue. Ask again after a tick and when somebody had to wait; for connections that
-    /// come and go it need not be asked.
+    /// it is overdue. Ask again after every call but [`give_back`](Self::give_back),
+    /// [`opened`](Self::opened) and a check-out that had not to wait.
     pub fn next_tick(&self, now: Duration) -> Option<Duration> {
         let upkeep = self.ticked_at.map_or(now, |at| at.saturating_add(UPKEEP));
         let shelves = self.shelves.iter();
@@ -70,10 +70,8 @@ impl<K: Clone, C, W> Shelf<K, C, W> {
         }
     }
 
-    fn serve(&mut self, now: Duration, actions: &mut Vec<Action<K, C, W>>) {
-        while let Some(wake) = self.grant(now) {
-            actions.push(Action::Wake(wake));
-        }
+    fn wake(&mut self, now: Duration, actions: &mut Vec<Action<K, C, W>>) {
+        actions.extend(self.serve(now).into_iter().map(Action::Wake));
     }
 
     fn keep_up(&mut self, now: Duration, actions: &mut Vec<Action<K, C, W>>) {
@@ -152,13 +150,9 @@ impl<K: Clone, C, W> Shelf<K, C, W> {
         }
     }
 
-    /// Opens ahead of need, unless others need the places more.
+    /// Opens ahead of need, in places that nobody waits for.
     fn warm(&mut self, now: Duration, actions: &mut Vec<Action<K, C, W>>) {
         while self.is_cold() && self.warming.not_before <= now {
-            if self.holdings.claim() != Claim::Nothing {
-                self.warming.not_before = now.saturating_add(UPKEEP);
-                return;
-            }
             let Some(places) = self.reserve(Otherwise::GoWithout, now) else {
                 if self.pace.is_ready(self.desk.shelf, now) {
                     self.warming.not_before = now.saturating_add(UPKEEP);

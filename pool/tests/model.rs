@@ -214,8 +214,8 @@ impl World {
             }
             Operation::Forget => {
                 if let Some((lease, ..)) = pick(&mut self.shelves[worker][key].lent, which) {
-                    let wake = self.pools[worker].forget(lease, CloseReason::Broken, self.now);
-                    self.permit_follows(worker, key, wake);
+                    let wakes = self.pools[worker].forget(lease, CloseReason::Broken, self.now);
+                    self.permits_follow(worker, key, wakes);
                 }
             }
             Operation::DropLease => drop(pick(&mut self.shelves[worker][key].lent, which)),
@@ -226,21 +226,21 @@ impl World {
             }
             Operation::OpenFailed => {
                 if let Some((permit, _)) = pick(&mut self.shelves[worker][key].opening, which) {
-                    let wake = self.pools[worker].open_failed(permit, self.now);
-                    self.permit_follows(worker, key, wake);
+                    let wakes = self.pools[worker].open_failed(permit, self.now);
+                    self.permits_follow(worker, key, wakes);
                 }
             }
             Operation::Waive => {
                 if let Some((permit, _)) = pick(&mut self.shelves[worker][key].opening, which) {
-                    let wake = self.pools[worker].waive(permit, self.now);
-                    self.permit_follows(worker, key, wake);
+                    let wakes = self.pools[worker].waive(permit, self.now);
+                    self.permits_follow(worker, key, wakes);
                 }
             }
             Operation::DropPermit => drop(pick(&mut self.shelves[worker][key].opening, which)),
             Operation::Closed => {
                 if let Some(closing) = pick(&mut self.shelves[worker][key].closing, which) {
-                    let wake = self.pools[worker].closed(closing, self.now);
-                    self.permit_follows(worker, key, wake);
+                    let wakes = self.pools[worker].closed(closing, self.now);
+                    self.permits_follow(worker, key, wakes);
                 }
             }
             Operation::DropClosing => drop(pick(&mut self.shelves[worker][key].closing, which)),
@@ -357,8 +357,8 @@ impl World {
         }
     }
 
-    fn permit_follows(&mut self, worker: usize, key: usize, wake: Option<Wake<Conn, u32>>) {
-        if let Some(wake) = wake {
+    fn permits_follow(&mut self, worker: usize, key: usize, wakes: Vec<Wake<Conn, u32>>) {
+        for wake in wakes {
             assert!(matches!(wake.grant, Grant::Permit(_)));
             self.woken(worker, key, wake, None);
         }
@@ -425,17 +425,22 @@ impl World {
         }
     }
 
+    /// Ticks until nothing is due; one key may stand aside for another at each.
     fn tick(&mut self, worker: usize) {
-        let actions = self.pools[worker].tick(self.now);
-        self.act(worker, actions);
-        for shelf in &self.shelves[worker] {
+        for _ in 0..=KEYS {
+            let actions = self.pools[worker].tick(self.now);
+            self.act(worker, actions);
+            let mut waiting = self.shelves[worker].iter().flat_map(|s| &s.waiting);
             assert!(
-                shelf.waiting.iter().all(|(_, end)| *end > self.now),
+                waiting.all(|(_, deadline)| *deadline > self.now),
                 "nobody waits longer than it would"
             );
+            let next = self.pools[worker].next_tick(self.now);
+            if next.is_none_or(|next| next > self.now) {
+                return;
+            }
         }
-        let next = self.pools[worker].next_tick(self.now);
-        assert!(next.is_none_or(|next| next > self.now), "ticks do not spin");
+        panic!("ticks spin");
     }
 
     fn act(&mut self, worker: usize, actions: Vec<Action<usize, Conn, u32>>) {
@@ -443,7 +448,7 @@ impl World {
             match action {
                 Action::Wake(wake) => {
                     let (_, key, _) = self.tickets[&wake.waiter];
-                    self.permit_follows(worker, key, Some(wake));
+                    self.permits_follow(worker, key, vec![wake]);
                 }
                 Action::Refuse(waiter, refusal) => self.refused(worker, waiter, refusal),
                 Action::Open(key, permit) => {
@@ -579,21 +584,19 @@ impl World {
         panic!("somebody starves");
     }
 
+    /// What is out comes back, each that is out now once.
     fn work_off(&mut self, worker: usize, key: usize) {
-        let shelf = &mut self.shelves[worker][key];
-        let (closing, opening, lent) = (
-            std::mem::take(&mut shelf.closing),
-            std::mem::take(&mut shelf.opening),
-            std::mem::take(&mut shelf.lent),
-        );
-        for closing in closing {
-            let wake = self.pools[worker].closed(closing, self.now);
-            self.permit_follows(worker, key, wake);
+        for _ in 0..self.shelves[worker][key].closing.len() {
+            let closing = self.shelves[worker][key].closing.remove(0);
+            let wakes = self.pools[worker].closed(closing, self.now);
+            self.permits_follow(worker, key, wakes);
         }
-        for permit in opening {
+        for _ in 0..self.shelves[worker][key].opening.len() {
+            let permit = self.shelves[worker][key].opening.remove(0);
             self.opened(worker, key, permit);
         }
-        for lent in lent {
+        for _ in 0..self.shelves[worker][key].lent.len() {
+            let lent = self.shelves[worker][key].lent.remove(0);
             self.give_back(worker, key, lent, 0);
         }
     }

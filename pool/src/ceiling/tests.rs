@@ -76,6 +76,18 @@ fn who_goes_without_stands_in_no_line() {
 }
 
 #[test]
+fn who_would_go_without_lets_the_line_go_first() {
+    let ceiling = quiet(1);
+    let [holder, rich, warm] = [0; 3].map(|_| holdings(&[&ceiling]));
+    let place = take(&holder);
+    assert!(take(&rich).is_none());
+    drop(place);
+    assert!(warm.take(Otherwise::GoWithout).is_none());
+    rich.leave_lines();
+    assert!(warm.take(Otherwise::GoWithout).is_some());
+}
+
+#[test]
 fn a_line_asks_the_rich_more_than_the_poor() {
     let ceiling = quiet(4);
     let [rich, poor, none] = [0; 3].map(|_| holdings(&[&ceiling]));

@@ -107,7 +107,7 @@ fn a_removed_key_is_gone_when_its_last_connection_is() {
     let Next::Close(_, CloseReason::Shut, closing) = pool.give_back(lease, 0, S) else {
         panic!("its key is removed");
     };
-    assert!(pool.closed(closing, S).is_none());
+    assert!(pool.closed(closing, S).is_empty());
     assert_eq!(pool.all_figures(S).count(), 2);
     assert_eq!(ceiling.taken(), 0);
 }
@@ -146,7 +146,7 @@ fn a_new_supply_under_the_same_ceiling_keeps_what_is_counted() {
     let second = open(&mut pool, 1);
     assert_eq!(ceiling.taken(), 2);
     for lease in [lease, second] {
-        assert!(pool.forget(lease, CloseReason::Ended, S).is_none());
+        assert!(pool.forget(lease, CloseReason::Ended, S).is_empty());
     }
     assert_eq!(ceiling.taken(), 0);
 }
@@ -165,4 +165,17 @@ fn connections_seen_to_be_dead_are_weeded_out() {
         [Action::Close(0, CloseReason::Broken, _)]
     ));
     assert_eq!(pool.figures(&(1, "x"), S).unwrap().idle, 1);
+}
+
+#[test]
+fn a_new_supply_under_another_ceiling_waits_there() {
+    let (former, latter) = (Ceiling::new(0, || ()), Ceiling::new(1, || ()));
+    let mut pool = pool(&former);
+    let _ticket = check_out(&mut pool, 1, 'w', S);
+    assert_eq!(former.in_line(), 1);
+    let pace = Rc::new(Pace::new(10, 100, S));
+    pool.supply((1, "x"), supply(&latter, &pace));
+    assert_eq!(former.in_line(), 0);
+    assert!(matches!(pool.tick(S)[..], [Action::Wake(_)]));
+    assert_eq!((former.taken(), latter.taken()), (0, 1));
 }

@@ -77,8 +77,10 @@ fn taken(verdict: Verdict<Conn>) -> (Conn, Lease) {
     }
 }
 
-fn woken<C: std::fmt::Debug>(wake: Option<Wake<C, char>>) -> (char, OpeningPermit) {
-    match wake.expect("somebody is woken") {
+/// The one waiter that is woken, with a permit.
+fn woken(mut wakes: Vec<Wake<Conn, char>>) -> (char, OpeningPermit) {
+    assert_eq!(wakes.len(), 1, "one place, one waiter");
+    match wakes.remove(0) {
         Wake {
             waiter,
             grant: Grant::Permit(permit),
@@ -194,6 +196,17 @@ fn a_place_that_is_freed_goes_to_the_first_waiter_whatever_freed_it() {
 }
 
 #[test]
+fn a_permit_that_was_not_used_costs_no_pace() {
+    let mut pool = paced(at_most(9), Pace::new(1, 1, Duration::ZERO));
+    let Verdict::Open(permit) = pool.check_out(&"a", wish('-'), S) else {
+        panic!("the first may open");
+    };
+    assert!(pool.waive(permit, S).is_empty());
+    let _lease = open(&mut pool, S);
+    let _ticket = wait(&mut pool, 'w', S);
+}
+
+#[test]
 fn a_queue_that_is_full_and_a_session_without_patience_are_refused() {
     let mut pool = pool(Limits {
         waiters_max: 1,
@@ -278,7 +291,7 @@ fn a_lowered_limit_closes_what_comes_back_and_a_raised_one_serves_who_waits() {
     let Next::Close(_, CloseReason::TooMany, closing) = pool.give_back(one, (0, 0), S) else {
         panic!("two are too many");
     };
-    assert!(pool.closed(closing, S).is_none());
+    assert!(pool.closed(closing, S).is_empty());
     pool.supply("a", supply(2));
     let wakes: String = pool.tick(S).into_iter().map(waiter).collect();
     assert_eq!(wakes, "w");

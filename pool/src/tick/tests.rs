@@ -89,8 +89,8 @@ fn done(pool: &mut TestPool, actions: Due, now: Duration) -> Vec<String> {
             }
             Action::Close(connection, reason, closing) => {
                 let wake = pool.closed(closing, now);
-                let woken = wake.map_or(String::new(), |w| format!(", wake {}", w.waiter));
-                format!("close {connection}: {reason:?}{woken}")
+                assert!(wake.is_empty(), "the place is another's: {wake:?}");
+                format!("close {connection}: {reason:?}")
             }
         });
     }
@@ -224,7 +224,7 @@ fn what_cannot_be_opened_ahead_is_tried_again_later_and_later() {
                 panic!("only to be opened: {action:?}");
             };
             tries.push(second);
-            assert!(pool.open_failed(permit, S * second).is_none());
+            assert!(pool.open_failed(permit, S * second).is_empty());
         }
     }
     assert_eq!(tries, [0, 1, 3, 7, 15]);
@@ -341,10 +341,27 @@ fn a_key_with_nothing_gets_a_place_even_from_one_with_a_single_connection() {
         panic!("it has had its turn: {next:?}");
     };
     assert!(
-        pool.closed(closing, S + 250 * MS).is_none(),
+        pool.closed(closing, S + 250 * MS).is_empty(),
         "the place is b's"
     );
     assert_eq!(tick(&mut pool, S + 250 * MS), ["wake y"]);
+}
+
+#[test]
+fn one_connection_is_yielded_at_a_time() {
+    let ceiling = Ceiling::new(5, || ());
+    let mut pool = Pool::new(1);
+    pool.supply('a', supply(quiet(), &fast(), &[&ceiling]));
+    pool.supply('b', supply(quiet(), &fast(), &[&ceiling]));
+    let leases: Vec<_> = (0..5).map(|_| open(&mut pool, 'a', S)).collect();
+    let _ticket = wait(&mut pool, 'b', 'w', S);
+    let next: Vec<_> = leases
+        .into_iter()
+        .map(|lease| pool.give_back(lease, 0, S))
+        .collect();
+    assert!(matches!(next[0], Next::Close(_, CloseReason::Yielded, _)));
+    assert!(next[1..].iter().all(|next| matches!(next, Next::Rest)));
+    assert!(pool.tick(S).is_empty(), "nor is one that is idle");
 }
 
 #[test]
@@ -361,12 +378,23 @@ fn nothing_is_opened_ahead_while_others_want_the_place() {
     let _ticket = wait(&mut pool, 'b', 'w', S);
     assert!(pool.tick(S).is_empty());
     assert!(pool.next_tick(S) > Some(S), "it does not spin");
-    let (waiter, _permit) = match pool.forget(lease, CloseReason::Ended, S) {
-        Some(Wake {
-            waiter,
-            grant: Grant::Permit(permit),
-        }) => (waiter, permit),
-        other => panic!("b's turn: {other:?}"),
-    };
-    assert_eq!(waiter, 'w');
+    let wakes = pool.forget(lease, CloseReason::Ended, S);
+    let woken: String = wakes.iter().map(|wake| wake.waiter).collect();
+    assert_eq!(woken, "w");
+}
+
+#[test]
+fn who_still_waits_after_another_was_served_is_seen_by_those_who_have_more() {
+    let ceiling = Ceiling::new(3, || ());
+    let mut pool = Pool::new(1);
+    pool.supply('a', supply(quiet(), &fast(), &[&ceiling]));
+    pool.supply('b', supply(quiet(), &fast(), &[&ceiling]));
+    let lease = open(&mut pool, 'b', S);
+    idle(&mut pool, 'a', 2, S);
+    let _tickets = ['x', 'y'].map(|w| wait(&mut pool, 'b', w, S));
+    let wakes = pool.forget(lease, CloseReason::Ended, S);
+    assert_eq!(wakes.len(), 1);
+    assert_eq!(ceiling.in_line(), 1);
+    assert_eq!(tick(&mut pool, S + 20 * MS), ["close 0: Yielded"]);
+    assert_eq!(tick(&mut pool, S + 20 * MS), ["wake y"]);
 }
