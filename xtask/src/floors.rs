@@ -13,6 +13,7 @@ const FLOORS: &[(&str, Floor)] = &[
     ("auth", Floor::At(1)),
     ("session", Floor::At(1)),
     ("route", Floor::At(1)),
+    ("pool", Floor::At(1)),
     ("net", Floor::At(2)),
     ("proxy", Floor::At(3)),
     ("control", Floor::At(3)),
