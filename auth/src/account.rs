@@ -171,9 +171,6 @@ impl Account {
         let denied = Denial::Access {
             password_used: circumstances.password_used,
         };
-        if self.locked {
-            return Err(Denial::Locked);
-        }
         let is_near = match circumstances.origin.address() {
             Some(address) => self
                 .networks
@@ -183,9 +180,11 @@ impl Account {
             None => true,
         };
         let is_met = self.tls.is_met(circumstances.tls.as_ref());
+        // The servers too look at TLS before they look at the lock.
         match (is_near || self.networks.is_empty()) && is_met {
-            true => Ok(()),
             false => Err(denied),
+            true if self.locked => Err(Denial::Locked),
+            true => Ok(()),
         }
     }
 

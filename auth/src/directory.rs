@@ -1,11 +1,12 @@
 //! All accounts of a moment, and the one that a server would find.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::digest::sha256;
 use crate::host::Rank;
-use crate::{Account, HostPattern, Origin, Plugin, Rules, Verifier, Way};
+use crate::{Account, Dialect, HostPattern, Origin, Plugin, Rules, Verifier, Way};
 
 /// An immutable snapshot of accounts.
 #[derive(Debug)]
@@ -32,11 +33,11 @@ impl Directory {
             of_user.push(account);
         }
         for of_user in by_user.values_mut() {
-            of_user.sort_by_cached_key(|account| account.host.rank(rules.dialect));
+            of_user.sort_by(|a, b| order(a, rules.dialect).cmp(&order(b, rules.dialect)));
         }
         let mut kinds: Vec<Verifier> = by_user.values().flatten().filter_map(kind).collect();
         // A map has no order, but a stranger must meet the same plugin each time.
-        kinds.sort_by_key(order);
+        kinds.sort_by_key(number_of);
         Self {
             rules,
             accounts: by_user,
@@ -68,10 +69,15 @@ impl Directory {
         let named = named.and_then(|user| self.first_match(user, origin));
         let anonymous = self.first_match("", origin);
         match (named, anonymous) {
-            (Some(named), Some(anonymous)) if self.rank(anonymous) < self.rank(named) => {
-                Some(anonymous)
+            (named, None) => named,
+            (None, anonymous) => anonymous,
+            (Some(named), Some(anonymous)) => {
+                let dialect = self.rules.dialect;
+                match order(anonymous, dialect) < order(named, dialect) {
+                    true => Some(anonymous),
+                    false => Some(named),
+                }
             }
-            (named, anonymous) => named.or(anonymous),
         }
     }
 
@@ -94,13 +100,9 @@ impl Directory {
         let matches = |account: &&Account| account.host.matches(origin, self.rules.names);
         self.accounts.get(user)?.iter().find(matches)
     }
-
-    fn rank(&self, account: &Account) -> Rank {
-        account.host.rank(self.rules.dialect)
-    }
 }
 
-impl crate::Dialect {
+impl Dialect {
     /// What a server of this family names in its greeting unless it is told otherwise.
     pub fn default_plugin(self) -> Plugin {
         match self {
@@ -108,6 +110,14 @@ impl crate::Dialect {
             Self::MySql | Self::MySqlWithoutCidr => Plugin::CachingSha2,
         }
     }
+}
+
+/// The servers' order: the most specific host, of equally specific ones the named user's, and then
+/// (what they leave to chance until the next FLUSH PRIVILEGES) the greater text.
+fn order(account: &Account, dialect: Dialect) -> (Rank, bool, Reverse<&str>) {
+    let host = &account.host;
+    let is_anonymous = account.user.is_empty();
+    (host.rank(dialect), is_anonymous, Reverse(host.as_str()))
 }
 
 /// The verifier that decides how an account's exam looks from outside, without its secret.
@@ -118,7 +128,7 @@ fn kind(account: &Account) -> Option<Verifier> {
     verifiers.first().map(|verifier| verifier.unknown([0; 32]))
 }
 
-fn order(kind: &Verifier) -> u8 {
+fn number_of(kind: &Verifier) -> u8 {
     match (kind.plugin(None, Plugin::Native), kind) {
         (_, Verifier::Never(inner)) if matches!(**inner, Verifier::Password(_)) => 0,
         (Plugin::Native, _) => 1,
@@ -129,7 +139,86 @@ fn order(kind: &Verifier) -> u8 {
 
 impl HostPattern {
     /// `%`: from everywhere.
-    pub fn any(dialect: crate::Dialect) -> Self {
+    pub fn any(dialect: Dialect) -> Self {
         Self::new("%", dialect)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Names, NativeHash, PassThrough, Password};
+
+    fn rules(dialect: Dialect) -> Rules {
+        Rules {
+            dialect,
+            names: Names::Resolved,
+        }
+    }
+
+    fn account(user: &str, host: &str, verifier: Verifier) -> Account {
+        Account::new(user, HostPattern::new(host, Dialect::MySql), vec![verifier])
+    }
+
+    fn native(password: &str) -> Verifier {
+        Verifier::Native(NativeHash::of(password.as_bytes()))
+    }
+
+    #[test]
+    fn an_anonymous_account_of_a_nearer_host_comes_first() {
+        // The manual's own example of a surprise.
+        let accounts = [
+            account("jeffrey", "%", native("a")),
+            account("", "h1", native("b")),
+        ];
+        let directory = Directory::new(rules(Dialect::MySql), accounts, [0; 32]);
+        let host = |name: &str| Origin::tcp([10, 0, 0, 1].into(), Some(name.to_owned()));
+        let found = |name| directory.find(b"jeffrey", &host(name)).map(Account::name);
+        assert_eq!(found("h1").as_deref(), Some("''@'h1'"));
+        assert_eq!(found("h2").as_deref(), Some("'jeffrey'@'%'"));
+        assert_eq!(directory.find(b"joe", &host("h2")), None);
+        assert_eq!(directory.find(b"\xff", &host("h2")), None);
+        assert!(directory.wants_names());
+    }
+
+    #[test]
+    fn a_stranger_meets_always_the_same_plugin_and_all_meet_some() {
+        let accounts = || {
+            let mut passed = account("pam", "%", native("x"));
+            passed.way = Way::PassedThrough(PassThrough::Factors);
+            let plain = Verifier::Password(Password::new("c"));
+            [
+                account("a", "%", native("a")),
+                account("b", "%", Verifier::Empty(Plugin::CachingSha2)),
+                account("c", "%", plain),
+                passed,
+            ]
+        };
+        let directory = || Directory::new(rules(Dialect::MySql), accounts(), [7; 32]);
+        let (first, second) = (directory(), directory());
+        let mut met = [0; 4];
+        for number in 0..100 {
+            let name = format!("stranger {number}");
+            let decoy = first.decoy(name.as_bytes());
+            assert_eq!(decoy, second.decoy(name.as_bytes()));
+            assert!(decoy.iter().all(|it| matches!(it, Verifier::Never(_))));
+            met[usize::from(number_of(&decoy[0]))] += 1;
+        }
+        assert!(met[..3].iter().all(|count| *count > 10), "{met:?}");
+        assert_eq!(met[3], 0);
+        let other = Directory::new(rules(Dialect::MySql), accounts(), [8; 32]);
+        assert_ne!(first.decoy(b"stranger 1"), other.decoy(b"stranger 1"));
+    }
+
+    #[test]
+    fn a_stranger_of_an_empty_directory_meets_the_familys_own_plugin() {
+        for (dialect, plugin) in [
+            (Dialect::MariaDb, Plugin::Native),
+            (Dialect::MySql, Plugin::CachingSha2),
+        ] {
+            let directory = Directory::new(rules(dialect), [], [0; 32]);
+            let decoy = directory.decoy(b"anybody");
+            assert_eq!(decoy[0].plugin(None, Plugin::Ed25519), plugin);
+        }
     }
 }

@@ -58,8 +58,9 @@ impl Secret {
     fn of(password: &[u8]) -> Self {
         let hash = Zeroizing::new(sha512(&[password]));
         let (mut scalar, mut prefix) = ([0; 32], Zeroizing::new([0; 32]));
-        scalar.copy_from_slice(&hash[..32]);
-        prefix.copy_from_slice(&hash[32..]);
+        let (low, high) = hash.split_at(32);
+        scalar.copy_from_slice(low);
+        prefix.copy_from_slice(high);
         let scalar = Zeroizing::new(Scalar::from_bytes_mod_order(clamp_integer(scalar)));
         let public = EdwardsPoint::mul_base(&scalar).compress().to_bytes();
         Self {

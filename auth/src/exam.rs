@@ -92,6 +92,7 @@ struct Paper {
     /// What the client was challenged with, by this plugin.
     challenge: Vec<u8>,
     greeting: Plugin,
+    scramble: Scramble,
     privacy: Privacy,
     /// Where the next challenge comes from.
     fresh: [u8; 32],
@@ -154,19 +155,18 @@ impl LoginExam {
             held,
             challenge: scramble.as_bytes().to_vec(),
             greeting,
+            scramble: *scramble,
             privacy: candidate.privacy,
             fresh,
             password_used: !candidate.answer.is_empty(),
             verifiers,
         };
         match of_client {
-            Some(of_client) if of_client == plugin && plugin.takes_greeting() => {
+            Some(of_client) if of_client == plugin && plugin.takes_greeting_of(greeting) => {
                 paper.judge(candidate.answer)
             }
             _ if candidate.plugin.is_none() => Verdict::Denied(Denial::ClientTooOld),
-            // The challenge was right, the plugin was not: the servers repeat the one with the other.
-            _ if plugin == greeting && plugin.takes_greeting() => paper.switch(),
-            _ => paper.challenge_anew().switch(),
+            _ => paper.switch(),
         }
     }
 
@@ -302,7 +302,7 @@ impl Paper {
         match self.verifiers.get(self.at) {
             Some(next) => {
                 self.plugin = next.plugin(None, self.greeting);
-                self.challenge_anew().switch()
+                self.switch()
             }
             None => Verdict::Denied(Denial::Access {
                 password_used: self.password_used,
@@ -318,17 +318,16 @@ impl Paper {
         })
     }
 
-    fn challenge_anew(mut self) -> Self {
+    /// Asks by another plugin. As with the servers, the greeting's scramble is used again where it
+    /// is a challenge for that plugin.
+    fn switch(mut self) -> Verdict {
         let [random @ .., _, _, _, _, _, _, _, _, _, _, _, _] = self.fresh;
         self.challenge = match self.plugin {
             Plugin::Ed25519 => self.fresh.to_vec(),
+            plugin if plugin.takes_greeting_of(self.greeting) => self.scramble.as_bytes().to_vec(),
             Plugin::Native | Plugin::CachingSha2 => Scramble::of_random(random).as_bytes().to_vec(),
         };
         self.fresh = sha256(&[b"the next challenge", &self.fresh]);
-        self
-    }
-
-    fn switch(self) -> Verdict {
         let mut payload = Vec::new();
         put_auth_switch(&mut payload, self.plugin.client_name(), &self.challenge);
         // MariaDB's plugins count their bytes, MySQL's end them with a NUL.

@@ -189,6 +189,11 @@ impl HostPattern {
                 network: Some((form, Reverse(mask))),
                 pattern: mysql_breadth(self.text.as_bytes()),
             },
+            // An address and more, such as 10.0.0.1%: its address counts, with a mask of nothing.
+            (Dialect::MySql, Kind::Text) if begins_with_address(&self.text) => Rank {
+                network: Some((Form::Address, Reverse(0))),
+                pattern: mysql_breadth(self.text.as_bytes()),
+            },
             (Dialect::MySql | Dialect::MySqlWithoutCidr, _) => Rank {
                 network: None,
                 pattern: mysql_breadth(self.text.as_bytes()),
@@ -227,6 +232,15 @@ fn octets(text: &str) -> Option<u32> {
     numbers.next().is_none().then(|| address.to_bits())
 }
 
+/// `calc_ip` where more follows, but no mask.
+fn begins_with_address(text: &str) -> bool {
+    let end = text.find(|character: char| !(character.is_ascii_digit() || character == '.'));
+    end.is_some_and(|end| {
+        let (address, rest) = text.split_at(end);
+        !rest.starts_with('/') && octets(address).is_some_and(|bits| bits != 0)
+    })
+}
+
 /// MySQL from 8.0.23 on wants a netmask's ones side by side; the others take any.
 fn is_accepted(mask: u32, dialect: Dialect) -> bool {
     dialect != Dialect::MySql || mask.leading_ones() + mask.trailing_zeros().min(32) >= 32
@@ -236,8 +250,7 @@ fn cidr(length: &str, dialect: Dialect) -> Option<u32> {
     let is_number = length.bytes().all(|byte| byte.is_ascii_digit());
     let length = length.parse::<u32>().ok().filter(|_| is_number)?;
     match (dialect, length) {
-        // A shift by 32, which the machine takes for one by 0.
-        (Dialect::MySql, 0) => Some(u32::MAX),
+        // Not 0, whose mask is none: nobody matches.
         (Dialect::MySql, 1..=32) => Some(u32::MAX << (32 - length)),
         _ => None,
     }

@@ -17,7 +17,11 @@
 //! Whatever is secret is wiped when dropped, compared in equal time, and shows itself as `…`.
 
 #![forbid(unsafe_code)]
-#![cfg_attr(test, allow(clippy::unwrap_used))]
+#![deny(clippy::indexing_slicing)]
+#![cfg_attr(
+    test,
+    allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)
+)]
 
 mod account;
 mod answer;
@@ -37,6 +41,7 @@ pub mod plugin;
 mod privacy;
 mod scramble;
 mod secret;
+#[allow(clippy::indexing_slicing)] // of arrays of its own, whose lengths are constants
 mod sha_crypt;
 mod throttle;
 mod verifier;

@@ -50,8 +50,15 @@ impl Plugin {
             .find(|plugin| plugin.client_name() == name)
     }
 
-    /// Whether a greeting's scramble is a challenge for it; ed25519 signs 32 bytes of its own.
-    pub(crate) fn takes_greeting(self) -> bool {
-        self != Self::Ed25519
+    /// Whether the scramble of a greeting that named `greeting` is a challenge for it.
+    ///
+    /// mysql_native_password takes everybody's, caching_sha2_password its own only, and ed25519 signs
+    /// 32 bytes, which no greeting has.
+    pub(crate) fn takes_greeting_of(self, greeting: Self) -> bool {
+        match self {
+            Self::Native => true,
+            Self::CachingSha2 => greeting == Self::CachingSha2,
+            Self::Ed25519 => false,
+        }
     }
 }

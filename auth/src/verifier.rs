@@ -17,9 +17,9 @@ pub enum Verifier {
     CachingSha2(CachingSha2Hash),
     /// ed25519's public key. It proves the client and yields nothing for a backend.
     Ed25519(Ed25519Key),
-    /// The password itself: the client may use whichever plugin it likes.
+    /// The password itself: any plugin will do.
     Password(Password),
-    /// No password, said as the plugin says it.
+    /// No password, said as the plugin says it (ed25519 has no way to).
     Empty(Plugin),
     /// Nobody gets in, and nobody can tell that from a wrong password: the motions are those of the
     /// verifier inside.
@@ -44,7 +44,7 @@ impl Verifier {
     /// When it is not of the plugin's form.
     pub fn parse(plugin: Plugin, text: &[u8]) -> Result<Self, MalformedHash> {
         match plugin {
-            _ if text.is_empty() => Some(Self::Empty(plugin)),
+            Plugin::Native | Plugin::CachingSha2 if text.is_empty() => Some(Self::Empty(plugin)),
             Plugin::Native => NativeHash::parse(text).map(Self::Native),
             Plugin::CachingSha2 => CachingSha2Hash::parse(text).map(Self::CachingSha2),
             Plugin::Ed25519 => Ed25519Key::parse(text).map(Self::Ed25519),
@@ -54,14 +54,18 @@ impl Verifier {
 
     /// The same plugin with a secret that nobody knows, made of 32 random bytes.
     pub(crate) fn unknown(&self, random: [u8; 32]) -> Self {
+        if let Self::Never(inner) = self {
+            return inner.unknown(random);
+        }
         let more = |number: u8| crate::digest::sha256(&[&random, &[number]]);
         let unknown = match self.plugin(None, Plugin::Native) {
             _ if matches!(self, Self::Password(_)) => Self::Password(Password::new(random)),
             Plugin::Native => Self::Native(NativeHash::new(first(&more(0)))),
             Plugin::CachingSha2 => {
                 let mut digest = [0; 43];
-                let bytes = [more(1), more(2)].concat();
-                digest.copy_from_slice(&bytes[..43]);
+                let (head, tail) = digest.split_at_mut(32);
+                head.copy_from_slice(&more(1));
+                tail.copy_from_slice(&first::<11>(&more(2)));
                 let salt = *Scramble::of_random(first(&more(0))).as_bytes();
                 Self::CachingSha2(CachingSha2Hash::unknown(salt, digest))
             }
@@ -79,7 +83,10 @@ impl Verifier {
             Self::CachingSha2(_) => Plugin::CachingSha2,
             Self::Ed25519(_) => Plugin::Ed25519,
             Self::Empty(plugin) => *plugin,
-            Self::Password(_) => client.unwrap_or(greeting),
+            Self::Password(_) => match client {
+                Some(client) if client.takes_greeting_of(greeting) => client,
+                _ => greeting,
+            },
             Self::Never(inner) => inner.plugin(client, greeting),
         }
     }
@@ -121,11 +128,6 @@ impl Verifier {
             Self::Password(password) => {
                 let right = ed25519::answer(nonce, password.expose());
                 is_same(&right, answer).then(|| Some(Credential::Password(password.clone())))
-            }
-            Self::Empty(Plugin::Ed25519) => {
-                let key = Ed25519Key::of(b"");
-                let nothing = || Some(Credential::Password(Password::new("")));
-                key.has_signed(nonce, answer).then(nothing)
             }
             Self::Never(inner) => inner.check_signature(nonce, answer).and(None),
             Self::Native(_) | Self::CachingSha2(_) | Self::Empty(_) => None,
@@ -181,6 +183,8 @@ impl Verifier {
 
 fn first<const N: usize>(bytes: &[u8; 32]) -> [u8; N] {
     let mut head = [0; N];
-    head.copy_from_slice(&bytes[..N]);
+    for (to, from) in head.iter_mut().zip(bytes) {
+        *to = *from;
+    }
     head
 }

@@ -1,1 +1,246 @@
+use super::*;
+use crate::TlsRequirement;
 
+const MARIADB: &str = "10.11.19-MariaDB";
+const MYSQL: &str = "9.7.4-2";
+
+fn learned(version: &str, values: &[Option<&str>]) -> Result<Option<Account>, MalformedRow> {
+    let row: Vec<Option<&[u8]>> = values.iter().map(|it| it.map(str::as_bytes)).collect();
+    account(version, &row)
+}
+
+/// A row of `mysql.global_priv`.
+fn mariadb(json: &str) -> Account {
+    let row = [Some("app"), Some("10.%"), Some(json), Some("0")];
+    learned(MARIADB, &row).unwrap().unwrap()
+}
+
+/// A row of `mysql.user`: plugin, hash, and what differs from the usual.
+fn mysql(plugin: &str, stored: &str, others: &[(usize, Option<&str>)]) -> Account {
+    let mut row = vec![
+        Some("app"),
+        Some("10.%"),
+        Some(plugin),
+        Some(stored),
+        Some(""),
+        Some(""),
+        Some(""),
+        Some(""),
+        Some("0"),
+        Some("N"),
+        Some("N"),
+        Some("1795188380"),
+        Some("0"),
+        None,
+    ];
+    for (column, value) in others {
+        row[*column] = *value;
+    }
+    learned(MYSQL, &row).unwrap().unwrap()
+}
+
+fn verifiers(account: &Account) -> &[Verifier] {
+    match &account.way {
+        Way::Examined(verifiers) => verifiers,
+        Way::PassedThrough(reason) => panic!("passed through: {reason}"),
+    }
+}
+
+const HASH: &str = "*14E65567ABDB5135D0CFD9A70B3032C179A49EE7";
+const SHA2: &str = "$A$005$6U`~m'-h:xRA.'Ts?w30ME1jCujyU035ycW63y4kHwMGnpthGV4gRracJPEqMp9";
+
+/// Rows of MariaDB 10.11 and 11.8, `Priv` as JSON_COMPACT shows it.
+#[test]
+fn accounts_of_mariadb_are_learned() {
+    let plain = mariadb(
+        r#"{"access":0,"version_id":101119,"plugin":"mysql_native_password","authentication_string":"*14E65567ABDB5135D0CFD9A70B3032C179A49EE7","password_last_changed":1795188380,"default_role":"therole"}"#,
+    );
+    assert_eq!(verifiers(&plain), [verifier("", HASH.as_bytes()).unwrap()]);
+    assert_eq!(plain.name(), "'app'@'10.%'");
+    assert_eq!(plain.default_role.as_deref(), Some("therole"));
+    assert_eq!(plain.expiry, Expiry::Never);
+    assert_eq!((plain.locked, plain.user_connections_max), (false, None));
+
+    // As the installation makes it, with neither plugin nor password.
+    let root = mariadb(r#"{"access":18446744073709551615}"#);
+    assert_eq!(verifiers(&root), [Verifier::Empty(Plugin::Native)]);
+
+    let system = mariadb(
+        r#"{"access":0,"plugin":"mysql_native_password","authentication_string":"","account_locked":true,"password_last_changed":0}"#,
+    );
+    assert_eq!((system.locked, system.expiry), (true, Expiry::Expired));
+
+    let limited = mariadb(
+        r#"{"access":0,"plugin":"mysql_native_password","authentication_string":"*14E65567ABDB5135D0CFD9A70B3032C179A49EE7","max_user_connections":7,"password_last_changed":1795188380,"password_lifetime":90}"#,
+    );
+    let at = Duration::from_secs(1_795_188_380 + 90 * 24 * 60 * 60);
+    assert_eq!(limited.expiry, Expiry::At(at));
+    assert_eq!(limited.user_connections_max, Some(7));
+}
+
+#[test]
+fn what_mariadb_requires_of_tls_is_learned() {
+    let tls = |rest: &str| {
+        mariadb(&format!(
+            r#"{{"access":0,"plugin":"mysql_native_password","authentication_string":"",{rest}}}"#
+        ))
+        .tls
+    };
+    let empty = r#""ssl_cipher":"","x509_issuer":"","x509_subject":"""#;
+    assert_eq!(
+        tls(&format!(r#""ssl_type":1,{empty}"#)),
+        TlsRequirement::Any
+    );
+    assert_eq!(
+        tls(&format!(r#""ssl_type":2,{empty}"#)),
+        TlsRequirement::X509
+    );
+    let specified = tls(
+        r#""ssl_type":3,"ssl_cipher":"TLS_AES_256_GCM_SHA384","x509_issuer":"/CN=ca","x509_subject":"/CN=client""#,
+    );
+    assert_eq!(
+        specified,
+        TlsRequirement::Specified {
+            cipher: Some("TLS_AES_256_GCM_SHA384".to_owned()),
+            issuer: Some("/CN=ca".to_owned()),
+            subject: Some("/CN=client".to_owned()),
+        }
+    );
+}
+
+#[test]
+fn several_ways_are_learned_if_all_of_them_are_known() {
+    let native = r#""plugin":"mysql_native_password","authentication_string":"*14E65567ABDB5135D0CFD9A70B3032C179A49EE7""#;
+    let sha2 = format!(r#"{{"plugin":"caching_sha2_password","authentication_string":"{SHA2}"}}"#);
+    let both = mariadb(&format!(r#"{{{native},"auth_or":[{sha2},{{}}]}}"#));
+    let expected = [
+        verifier("caching_sha2_password", SHA2.as_bytes()).unwrap(),
+        verifier("mysql_native_password", HASH.as_bytes()).unwrap(),
+    ];
+    assert_eq!(verifiers(&both), expected);
+
+    let ed25519 = r#"{"plugin":"ed25519","authentication_string":"Q4Dlp4kExfMj4nHnTuB0s7yLF0/eeNZCp1qf5mQtkPU"}"#;
+    let one_of_no_use = mariadb(&format!(r#"{{{native},"auth_or":[{{}},{ed25519}]}}"#));
+    let reason = PassThrough::Plugin("ed25519".to_owned());
+    assert_eq!(one_of_no_use.way, Way::PassedThrough(reason));
+
+    // Nobody behind a proxy has a user at the other end of the server's socket.
+    let socket = r#"{"plugin":"unix_socket"}"#;
+    let or_socket = mariadb(&format!(r#"{{{native},"auth_or":[{{}},{socket}]}}"#));
+    assert_eq!(verifiers(&or_socket).len(), 1);
+    let only_socket = mariadb(r#"{"access":0,"plugin":"unix_socket"}"#);
+    let reason = PassThrough::Plugin("unix_socket".to_owned());
+    assert_eq!(only_socket.way, Way::PassedThrough(reason));
+}
+
+#[test]
+fn nobody_logs_in_as_a_role_or_without_a_connection() {
+    let role = [
+        Some("therole"),
+        Some(""),
+        Some(r#"{"access":0,"is_role":true}"#),
+        Some("0"),
+    ];
+    assert_eq!(learned(MARIADB, &role), Ok(None));
+    let none = mariadb(r#"{"plugin":"mysql_native_password","max_user_connections":-1}"#);
+    assert_eq!(none.way, Way::PassedThrough(PassThrough::NoConnection));
+}
+
+#[test]
+fn accounts_of_mysql_are_learned() {
+    let plain = mysql("caching_sha2_password", SHA2, &[]);
+    let expected = verifier("caching_sha2_password", SHA2.as_bytes()).unwrap();
+    assert_eq!(verifiers(&plain), [expected]);
+    assert_eq!((plain.expiry, plain.locked), (Expiry::Never, false));
+    assert_eq!(plain.tls, TlsRequirement::None);
+
+    let empty = mysql("caching_sha2_password", "", &[]);
+    assert_eq!(verifiers(&empty), [Verifier::Empty(Plugin::CachingSha2)]);
+
+    let strict = [
+        (4, Some("X509")),
+        (8, Some("7")),
+        (9, Some("Y")),
+        (11, Some("1795188380.000000")),
+        (12, Some("90")),
+    ];
+    let strict = mysql("caching_sha2_password", SHA2, &strict);
+    assert_eq!(strict.tls, TlsRequirement::X509);
+    assert_eq!(
+        (strict.locked, strict.user_connections_max),
+        (true, Some(7))
+    );
+    let at = Duration::from_secs(1_795_188_380 + 90 * 24 * 60 * 60);
+    assert_eq!(strict.expiry, Expiry::At(at));
+    let expired = mysql("caching_sha2_password", SHA2, &[(10, Some("Y"))]);
+    assert_eq!(expired.expiry, Expiry::Expired);
+
+    let sha256 = mysql("sha256_password", "$5$…", &[]);
+    let reason = PassThrough::Plugin("sha256_password".to_owned());
+    assert_eq!(sha256.way, Way::PassedThrough(reason));
+}
+
+/// `User_attributes` as MySQL 9.7 shows them.
+#[test]
+fn attributes_of_mysql_are_understood() {
+    let with =
+        |attributes: &str| mysql("caching_sha2_password", SHA2, &[(13, Some(attributes))]).way;
+    let factors = r#"{"multi_factor_authentication": [{"plugin": "cleartext_plugin_server", "passwordless": 0, "authentication_string": "factor two", "requires_registration": 0}]}"#;
+    assert_eq!(with(factors), Way::PassedThrough(PassThrough::Factors));
+    let counted =
+        r#"{"Password_locking": {"failed_login_attempts": 3, "password_lock_time_days": 2}}"#;
+    assert_eq!(
+        with(counted),
+        Way::PassedThrough(PassThrough::CountsFailures)
+    );
+    let comment = r#"{"metadata": {"comment": "hello"}}"#;
+    assert!(matches!(with(comment), Way::Examined(it) if it.len() == 1));
+    let former = format!(r#"{{"additional_password": "{SHA2}"}}"#);
+    assert!(matches!(with(&former), Way::Examined(it) if it.len() == 2));
+}
+
+#[test]
+fn a_hash_of_no_password_lets_nobody_in() {
+    // `mysql.sys` of MySQL, which is well formed, and MariaDB's root.
+    for (plugin, stored) in [
+        (
+            "caching_sha2_password",
+            "$A$005$THISISACOMBINATIONOFINVALIDSALTANDPASSWORDTHATMUSTNEVERBRBEUSED",
+        ),
+        ("mysql_native_password", "invalid"),
+        (
+            "mysql_native_password",
+            "*THISISNOTAVALIDPASSWORDTHATCANBEUSEDHERE",
+        ),
+    ] {
+        let verifier = verifier(plugin, stored.as_bytes()).unwrap();
+        assert!(!verifier.is_empty());
+        assert_eq!(
+            verifier.check_native(b"abcdefghijklmnopqrst", &[0; 20]),
+            None
+        );
+        assert!(!verifier.is_password(&crate::Password::new(stored)));
+    }
+}
+
+#[test]
+fn what_is_no_row_is_named() {
+    let row = [Some("app"), Some("%"), Some("no JSON"), Some("0")];
+    assert_eq!(learned(MARIADB, &row), Err(MalformedRow("Priv")));
+    assert_eq!(learned(MARIADB, &[]), Err(MalformedRow("Priv")));
+    let row = [Some("app"), Some("%"), Some(r#"{"ssl_type":9}"#), Some("0")];
+    assert_eq!(learned(MARIADB, &row), Err(MalformedRow("ssl_type")));
+    let mut row = [None; 14];
+    row[4] = Some("WHAT");
+    assert_eq!(learned(MYSQL, &row), Err(MalformedRow("ssl_type")));
+    row[4] = None;
+    row[13] = Some("[");
+    assert_eq!(learned(MYSQL, &row), Err(MalformedRow("User_attributes")));
+}
+
+#[test]
+fn each_family_is_asked_in_its_own_way() {
+    assert!(query(MARIADB).ends_with("FROM mysql.global_priv"));
+    assert!(query(MYSQL).contains("User_attributes"));
+    assert!(!query("5.7.44").contains("User_attributes"));
+}
