@@ -227,3 +227,6 @@ pub(crate) fn backend_broke(error: PacketError) -> Failure {
         format!("the backend broke off the login: {error}"),
     )
 }
+
+#[cfg(test)]
+mod tests;

@@ -224,3 +224,86 @@ impl Failure {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    /// Every row: whose fault, what the client is told, how loud the log is.
+    const ROWS: &[(Kind, Side, Option<u16>, Level)] = &[
+        (Kind::ProxyHeader, Side::Client, None, Level::WARN),
+        (Kind::SessionsMax, Side::Proxy, Some(1040), Level::WARN),
+        (Kind::BackendsFull, Side::Proxy, Some(1040), Level::WARN),
+        (Kind::NoBackend, Side::Backend, Some(1429), Level::ERROR),
+        (Kind::LoginAbandoned, Side::Client, None, Level::INFO),
+        (Kind::LoginMalformed, Side::Client, Some(1043), Level::WARN),
+        (Kind::LoginTimeout, Side::Client, Some(1159), Level::WARN),
+        (Kind::TlsRequired, Side::Client, Some(3159), Level::INFO),
+        (Kind::ClientTls, Side::Client, None, Level::INFO),
+        (Kind::BackendTls, Side::Backend, Some(1429), Level::ERROR),
+        (Kind::BackendLogin, Side::Backend, Some(1429), Level::ERROR),
+        (Kind::LoginRefused, Side::Client, None, Level::INFO),
+        (Kind::KeyExchange, Side::Client, Some(1043), Level::WARN),
+        (Kind::ClientProtocol, Side::Client, Some(1156), Level::WARN),
+        (Kind::PayloadTooLarge, Side::Client, Some(1153), Level::WARN),
+        (Kind::ClientLeft, Side::Client, None, Level::INFO),
+        (Kind::ClientLost, Side::Client, None, Level::INFO),
+        (
+            Kind::BackendProtocol,
+            Side::Backend,
+            Some(1158),
+            Level::ERROR,
+        ),
+        (Kind::BackendLost, Side::Backend, Some(1158), Level::WARN),
+        (Kind::IdleTimeout, Side::Client, Some(4031), Level::INFO),
+        (Kind::Stopped, Side::Proxy, Some(1053), Level::WARN),
+    ];
+
+    #[test]
+    fn every_kind_has_its_row() {
+        for (kind, side, told, level) in ROWS {
+            let verdict = kind.verdict();
+            let number = verdict.told.map(|code| code.number);
+            assert_eq!(
+                (verdict.side, number, verdict.level),
+                (*side, *told, *level),
+                "{kind:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn labels_are_distinct_and_fit_for_metrics() {
+        let labels: std::collections::HashSet<_> =
+            ROWS.iter().map(|(kind, ..)| kind.verdict().label).collect();
+        assert_eq!(labels.len(), ROWS.len());
+        assert!(labels.iter().all(|label| {
+            label
+                .bytes()
+                .all(|byte| byte == b'_' || byte.is_ascii_lowercase())
+        }));
+    }
+
+    #[test]
+    fn numbers_of_client_libraries_are_never_sent() {
+        // libmariadb takes them for forgeries.
+        let numbers = ROWS.iter().filter_map(|(_, _, told, _)| *told);
+        assert!(
+            numbers
+                .into_iter()
+                .all(|number| !(2000..3000).contains(&number))
+        );
+    }
+
+    #[test]
+    fn a_backends_own_words_are_relayed_as_they_are() {
+        let failure = Failure::relaying(Kind::NoBackend, "full", b"\xff\x10\x04full".to_vec());
+        assert_eq!(failure.err_payload(true).unwrap(), b"\xff\x10\x04full");
+        assert_eq!(Failure::new(Kind::ClientTls, "x").err_payload(true), None);
+        let told = Failure::new(Kind::SessionsMax, "x")
+            .err_payload(true)
+            .unwrap();
+        assert_eq!(told, b"\xff\x10\x04#08004x");
+    }
+}

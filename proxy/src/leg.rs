@@ -112,6 +112,8 @@ impl Leg {
 
     /// Sends what is left over and a last packet, and closes.
     pub(crate) async fn finish_with(&mut self, sequence: u8, payload: &[u8]) -> io::Result<()> {
+        self.drained().await?;
+        let sequence = self.transport.frame_sequence().unwrap_or(sequence);
         put_packets(&mut self.unsent, sequence, payload);
         self.drained().await?;
         self.transport.close().await

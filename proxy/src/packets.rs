@@ -5,6 +5,7 @@ use std::io;
 
 use auth::Privacy;
 use net::{Socket, proxy_protocol};
+use session::Sequences;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use wire::packet::{HEADER_BYTES, Header};
 
@@ -24,6 +25,7 @@ pub(crate) struct PacketStream<T = Transport> {
     buffer: Vec<u8>,
     /// The sequence id of the next packet in either direction.
     sequence: u8,
+    sequences: Sequences,
 }
 
 /// What can go wrong while a packet is awaited.
@@ -56,7 +58,14 @@ impl<T: AsyncRead + AsyncWrite + Unpin> PacketStream<T> {
             transport: Some(transport),
             buffer: Vec::new(),
             sequence,
+            sequences: Sequences::Checked,
         }
+    }
+
+    /// Takes sequence ids as they come, and counts on from there. Within compressed frames they
+    /// mean nothing, see [`Sequences::Renumbered`].
+    pub(crate) fn with_sequences(self, sequences: Sequences) -> Self {
+        Self { sequences, ..self }
     }
 
     /// Gives back the transport, unless an upgrade lost it, and the bytes that were read ahead.
@@ -90,10 +99,11 @@ impl<T: AsyncRead + AsyncWrite + Unpin> PacketStream<T> {
             return Ok(None);
         };
         let Header { length, sequence } = Header::decode(*header);
-        if sequence != self.sequence && proxy_protocol::begins_header(*header) {
+        let is_in_order = sequence == self.sequence || self.sequences == Sequences::Renumbered;
+        if !is_in_order && proxy_protocol::begins_header(*header) {
             return Err(PacketError::ProxyHeader);
         }
-        if sequence != self.sequence {
+        if !is_in_order {
             return Err(PacketError::OutOfOrder {
                 expected: self.sequence,
                 found: sequence,
@@ -156,3 +166,6 @@ impl PacketStream {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

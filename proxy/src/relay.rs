@@ -37,6 +37,8 @@ pub(crate) struct Relay {
     stops_at_change_user: bool,
     /// The backend has announced its end in an ERR.
     is_forewarned: bool,
+    /// The backend has said something since the client's last bytes.
+    backend_spoke: bool,
     watch: Rc<Watch>,
     worker: Rc<Worker>,
 }
@@ -90,6 +92,7 @@ impl Relay {
             ahead: Vec::new(),
             stops_at_change_user,
             is_forewarned: false,
+            backend_spoke: false,
             watch,
             worker,
         }
@@ -193,6 +196,10 @@ impl Relay {
         }
         let bytes = buffer.filled_mut();
         self.err_sequence = self.tracker.error_sequence();
+        self.backend_spoke = true;
+        if let Some(sequence) = self.client.transport.frame_sequence() {
+            self.tracker.align(sequence);
+        }
         let mut is_forewarned = false;
         self.tracker
             .backend_bytes(bytes, |event| match event {
@@ -256,9 +263,11 @@ impl Relay {
         bytes: &mut [u8],
         context: &mut Context<'_>,
     ) -> Result<(usize, Step), Failure> {
-        if self.tracker.is_at_command() {
+        // Who is not followed any more begins a command, as far as can be told, after an answer.
+        if self.tracker.is_at_command() || (self.tracker.is_lost() && self.backend_spoke) {
             self.backend.transport.begin_command();
         }
+        self.backend_spoke = false;
         self.err_sequence = self.tracker.error_sequence();
         let mut changes_user = false;
         let passed = self

@@ -305,8 +305,11 @@ impl Session {
             .drained()
             .await
             .map_err(|error| backend_broke(error.into()))?;
-        let mut client = PacketStream::new(&mut self.relay.client.transport, AFTER_COMMAND);
-        let mut backend = PacketStream::new(&mut self.relay.backend.transport, AFTER_COMMAND);
+        let sequences = self.relay.tracker.sequences();
+        let stream =
+            |transport| PacketStream::new(transport, AFTER_COMMAND).with_sequences(sequences);
+        let mut client = stream(&mut self.relay.client.transport);
+        let mut backend = stream(&mut self.relay.backend.transport);
         let mut dialogue = Dialogue {
             client: &mut client,
             backend: &mut backend,

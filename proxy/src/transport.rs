@@ -90,6 +90,16 @@ impl Transport {
         }
     }
 
+    /// The number of the next frame, on a compressed connection: the first packet in it must have
+    /// the same. Everything before must have been flushed.
+    #[inline]
+    pub fn frame_sequence(&self) -> Option<u8> {
+        match self {
+            Transport::Compressed(compressed) => Some(compressed.next_sequence()),
+            Transport::Plain(_) | Transport::Tls(_) => None,
+        }
+    }
+
     /// The socket beneath.
     pub fn socket(&self) -> &Socket {
         match self {

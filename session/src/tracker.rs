@@ -135,6 +135,8 @@ pub struct Tracker {
     verdict: Option<Verdict>,
     /// The sequence id that the backend's next packet has; `None` where any will do.
     backend_sequence: Option<u8>,
+    /// The id that the next packet to the client is to be given, whatever came before.
+    aligned: Option<u8>,
     pending: VecDeque<Pending>,
 }
 
@@ -165,8 +167,14 @@ impl Tracker {
             reply: None,
             verdict: None,
             backend_sequence: None,
+            aligned: None,
             pending: VecDeque::new(),
         }
+    }
+
+    /// What is done with sequence ids.
+    pub fn sequences(&self) -> Sequences {
+        self.sequences
     }
 
     /// The flags of the last OK or EOF.
@@ -208,7 +216,7 @@ impl Tracker {
 
     /// Whether the client's next byte would begin a command.
     pub fn is_at_command(&self) -> bool {
-        self.client_mode == ClientMode::Commands && self.client.is_between_payloads()
+        !self.lost && self.client_mode == ClientMode::Commands && self.client.is_between_payloads()
     }
 
     /// Whether bytes of the current reply have passed.
@@ -232,6 +240,12 @@ impl Tracker {
         } else {
             asked
         })
+    }
+
+    /// The backend's next bytes go to the client in a compressed frame with this number. When a
+    /// packet begins there, it gets the same ([`Sequences::Renumbered`]).
+    pub fn align(&mut self, frame_sequence: u8) {
+        self.aligned = self.backend.is_between_payloads().then_some(frame_sequence);
     }
 
     /// Follows bytes on their way from the client. Returns how many may pass on now; the others
@@ -476,7 +490,8 @@ impl Tracker {
         if begins_payload && self.reply.is_none() {
             self.begin_reply();
         }
-        let next = self.backend_sequence.unwrap_or(header.sequence);
+        let counted = self.backend_sequence.unwrap_or(header.sequence);
+        let next = self.aligned.take().unwrap_or(counted);
         let sequence = self.sequence(sequence_byte, self.checked_sequence(), next)?;
         self.backend_sequence = Some(sequence.wrapping_add(1));
         Ok(())

@@ -85,6 +85,12 @@ impl Codec {
         }
     }
 
+    /// The number of the next frame we make. Servers give it to the first packet behind each flush
+    /// as well (`net_flush`), and some client libraries insist on that.
+    pub fn next_sequence(&self) -> u8 {
+        self.sequence.next
+    }
+
     /// Decompresses from `input` into `output` until either is used up. As long as it fills the
     /// output there may be more without further input.
     ///

@@ -85,6 +85,11 @@ impl Compressed {
         queues + self.gathered.capacity()
     }
 
+    /// The number of the next frame, everything before having been flushed.
+    pub(super) fn next_sequence(&self) -> u8 {
+        self.codec.next_sequence()
+    }
+
     /// What was gathered belongs to the command before.
     pub(super) fn begin_command(&mut self) {
         self.seal();

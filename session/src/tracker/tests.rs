@@ -511,6 +511,30 @@ fn sequence_ids_are_written_anew_where_one_side_compresses() {
 }
 
 #[test]
+fn the_first_packet_of_a_clients_frame_has_its_number() {
+    let mut tracker = Tracker::new(
+        EOF_KEPT,
+        StatusFlags(2),
+        Sequences::Renumbered,
+        Pipelining::Deep,
+        LIMIT,
+    );
+    tracker.client_bytes(&mut [1, 0, 0, 0, 3], |_| {}).unwrap();
+    let mut packets = Vec::new();
+    put_packets(&mut packets, 1, &[1]);
+    put_packets(&mut packets, 2, b"\x03def");
+    tracker.align(6);
+    tracker.backend_bytes(&mut packets, |_| {}).unwrap();
+    assert_eq!((packets[3], packets[8]), (6, 7));
+    // Within a packet nothing can be numbered.
+    tracker.backend_bytes(&mut [5, 0], |_| {}).unwrap();
+    tracker.align(40);
+    let mut rest = [0, 3, 0xfe, 0, 0, 2, 0];
+    tracker.backend_bytes(&mut rest, |_| {}).unwrap();
+    assert_eq!(rest[1], 8);
+}
+
+#[test]
 fn a_payload_beyond_the_limit_is_refused_before_it_has_passed() {
     let mut tracker = Tracker::new(
         EOF_KEPT,
