@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use zeroize::Zeroizing;
+
 use crate::digest::{sha256, xor};
 use crate::secret::{Password, is_same};
 use crate::sha_crypt::{DIGEST_CHARACTERS, digest_text};
@@ -88,7 +90,8 @@ pub struct FastEntry([u8; 32]);
 impl FastEntry {
     /// What is remembered of `password`.
     pub fn of(password: &[u8]) -> Self {
-        Self(sha256(&[&sha256(&[password])]))
+        let stage1 = Zeroizing::new(sha256(&[password]));
+        Self(sha256(&[&*stage1]))
     }
 
     /// Whether `answer` is the answer to `scramble` of somebody who knows the password.
@@ -96,8 +99,8 @@ impl FastEntry {
         let Ok(answer) = <[u8; ANSWER_BYTES]>::try_from(answer) else {
             return false;
         };
-        let stage1 = xor(answer, &sha256(&[&self.0, scramble]));
-        is_same(&sha256(&[&stage1]), &self.0)
+        let stage1 = Zeroizing::new(xor(answer, &sha256(&[&self.0, scramble])));
+        is_same(&sha256(&[&*stage1]), &self.0)
     }
 }
 
@@ -109,9 +112,9 @@ impl fmt::Debug for FastEntry {
 
 /// The client's answer to `scramble`.
 pub(crate) fn answer(scramble: &[u8], password: &Password) -> [u8; ANSWER_BYTES] {
-    let stage1 = sha256(&[password.expose()]);
-    let pad = sha256(&[&sha256(&[&stage1]), scramble]);
-    xor(stage1, &pad)
+    let stage1 = Zeroizing::new(sha256(&[password.expose()]));
+    let pad = sha256(&[&sha256(&[&*stage1]), scramble]);
+    xor(*stage1, &pad)
 }
 
 #[cfg(test)]

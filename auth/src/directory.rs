@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::Arc;
 
 use crate::digest::sha256;
@@ -9,7 +10,6 @@ use crate::host::Rank;
 use crate::{Account, Dialect, HostPattern, Origin, Plugin, Rules, Verifier, Way};
 
 /// An immutable snapshot of accounts.
-#[derive(Debug)]
 pub struct Directory {
     rules: Rules,
     /// By user; each user's from the most specific host to the least.
@@ -17,6 +17,15 @@ pub struct Directory {
     /// What users that do not exist are examined by: one of each kind, as often as it occurs.
     kinds: Vec<Verifier>,
     secret: [u8; 32],
+}
+
+impl fmt::Debug for Directory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Directory")
+            .field("rules", &self.rules)
+            .field("accounts", &self.accounts().count())
+            .finish_non_exhaustive()
+    }
 }
 
 impl Directory {

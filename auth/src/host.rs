@@ -41,14 +41,18 @@ impl Dialect {
         if version.contains("MariaDB") {
             return Self::MariaDb;
         }
-        let mut numbers = version.split(|character: char| !character.is_ascii_digit());
-        let mut next = || numbers.next().and_then(|it| it.parse().ok()).unwrap_or(0);
-        let release: (u32, u32, u32) = (next(), next(), next());
-        match release < (8, 0, 23) {
+        match release(version) < (8, 0, 23) {
             true => Self::MySqlWithoutCidr,
             false => Self::MySql,
         }
     }
+}
+
+/// The first three numbers of a version.
+pub(crate) fn release(version: &str) -> (u32, u32, u32) {
+    let mut numbers = version.split(|character: char| !character.is_ascii_digit());
+    let mut next = || numbers.next().and_then(|it| it.parse().ok()).unwrap_or(0);
+    (next(), next(), next())
 }
 
 /// Where a client comes from.

@@ -12,6 +12,7 @@ mod mysql;
 
 use std::time::Duration;
 
+use crate::host::release;
 use crate::{Account, Dialect, Expiry, HostPattern, PassThrough, Plugin, Verifier, Way};
 
 /// A row's values in the order of [`query`]'s columns; `None` is NULL.
@@ -27,8 +28,10 @@ pub struct MalformedRow(pub &'static str);
 pub fn query(version: &str) -> &'static str {
     match Dialect::of_version(version) {
         Dialect::MariaDb => mariadb::QUERY,
-        Dialect::MySql => mysql::QUERY,
-        Dialect::MySqlWithoutCidr => mysql::QUERY_WITHOUT_ATTRIBUTES,
+        Dialect::MySql | Dialect::MySqlWithoutCidr => match release(version) < (8, 0, 14) {
+            true => mysql::QUERY_WITHOUT_ATTRIBUTES,
+            false => mysql::QUERY,
+        },
     }
 }
 

@@ -242,5 +242,7 @@ fn what_is_no_row_is_named() {
 fn each_family_is_asked_in_its_own_way() {
     assert!(query(MARIADB).ends_with("FROM mysql.global_priv"));
     assert!(query(MYSQL).contains("User_attributes"));
+    assert!(query("8.0.14").contains("User_attributes"));
+    assert!(!query("8.0.13").contains("User_attributes"));
     assert!(!query("5.7.44").contains("User_attributes"));
 }
