@@ -23,6 +23,7 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("health.timeout_connect", "\"2s\""),
     ("health.probe_interval", "\"1s\""),
     ("health.probe_interval_max", "\"30s\""),
+    ("health.timeout_down", "\"10s\""),
     ("health.resolve_interval", "\"30s\""),
     ("health.monitor_user", "\"\""),
     ("health.monitor_password", "\"\""),

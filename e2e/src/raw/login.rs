@@ -284,6 +284,7 @@ pub(super) fn log_in(mut transport: Transport, login: &Login) -> Result<RawConn,
         awaited: Default::default(),
         statements: Vec::new(),
         sequence: 0,
+        counted: 0,
         transcript: Default::default(),
     };
     let greeting = Greeting::parse(&conn.payload()?)?;

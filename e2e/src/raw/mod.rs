@@ -67,6 +67,8 @@ pub struct RawConn {
     /// Sequence id expected of the next packet, per command whose reply has not been read yet.
     awaited: VecDeque<u8>,
     sequence: u8,
+    /// The same, were it not for compressed frames.
+    counted: u8,
     /// Ids of prepared statements, in order: MariaDB counts them for the whole server, so the
     /// transcript has their ordinals instead.
     statements: Vec<u32>,
@@ -134,6 +136,7 @@ impl RawConn {
     fn begin_reply(&mut self) {
         if let Some(sequence) = self.awaited.pop_front() {
             self.sequence = sequence;
+            self.counted = sequence;
         }
     }
 
@@ -272,9 +275,15 @@ impl RawConn {
         assert!(self.is_closed_by_server(), "COM_QUIT closes the connection");
     }
 
+    /// Reads the next packet of a reply. Servers give the first packet behind a flush the number of
+    /// its compressed frame; apart from that, ids follow one another.
     fn next_packet(&mut self) -> io::Result<Vec<u8>> {
+        let frame = match self.transport.is_compressed() {
+            true => self.transport.frame_in_front()?,
+            false => None,
+        };
         let (sequence, body) = self.read_packet()?;
-        if sequence != self.sequence {
+        if sequence != self.sequence && Some(sequence) != frame {
             let text = format!("sequence id {sequence}, expected {}", self.sequence);
             return Err(io::Error::new(io::ErrorKind::InvalidData, text));
         }
@@ -289,8 +298,13 @@ impl RawConn {
             usize::from(header[0]) | usize::from(header[1]) << 8 | usize::from(header[2]) << 16;
         let mut body = vec![0; length];
         self.transport.read_exact(&mut body)?;
-        self.transcript
-            .received(header[3], &self.without_ids(&body));
+        // Where frames end is the other side's affair; recorded is what it would be without them.
+        let recorded = match self.transport.is_compressed() {
+            true => self.counted,
+            false => header[3],
+        };
+        self.counted = recorded.wrapping_add(1);
+        self.transcript.received(recorded, &self.without_ids(&body));
         Ok((header[3], body))
     }
 

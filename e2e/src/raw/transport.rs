@@ -210,6 +210,23 @@ impl Transport {
         Ok(count)
     }
 
+    /// The number of the compressed frame that the next byte begins, if it begins one. Waits for
+    /// that byte.
+    pub(super) fn frame_in_front(&mut self) -> io::Result<Option<u8>> {
+        if self.taken == self.inbox.len() {
+            self.refill()?;
+        }
+        let frame = self
+            .compression
+            .as_ref()
+            .map(|it| it.sequence.wrapping_sub(1));
+        Ok(frame.filter(|_| self.taken == 0 && !self.inbox.is_empty()))
+    }
+
+    pub(super) fn is_compressed(&self) -> bool {
+        self.compression.is_some()
+    }
+
     fn refill(&mut self) -> io::Result<()> {
         self.taken = 0;
         if let Some(compression) = &mut self.compression {
