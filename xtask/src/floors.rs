@@ -10,6 +10,7 @@ use crate::{Outcome, read};
 const FLOORS: &[(&str, Floor)] = &[
     ("wire", Floor::At(0)),
     ("config", Floor::At(0)),
+    ("sql", Floor::At(0)),
     ("auth", Floor::At(1)),
     ("session", Floor::At(1)),
     ("route", Floor::At(1)),

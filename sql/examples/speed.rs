@@ -1,0 +1,101 @@
+//! How long reading takes: `cargo run --release -p pilotfish-sql --example speed [name]`.
+//!
+//! With a name only that statement is read, a thousand times: for counting instructions
+//! (`valgrind --tool=callgrind`), without the clock.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use pilotfish_sql::{Analysis, Facts, Flags, Lexer};
+
+fn statements() -> Vec<(&'static str, Vec<u8>)> {
+    let point = b"SELECT c FROM sbtest1 WHERE id=501234".to_vec();
+    let update = b"UPDATE sbtest1 SET k=k+1 WHERE id=501234".to_vec();
+    let insert =
+        b"INSERT INTO sbtest1 (id, k, c, pad) VALUES (0, 4993, '68487932199-96439406143', \
+        '67847967377-48000963322')"
+            .to_vec();
+    let join = b"SELECT o.id, o.total, c.name, COUNT(*) AS n FROM orders o INNER JOIN customers c \
+        ON c.id = o.customer_id LEFT JOIN items i ON i.order_id = o.id WHERE o.created_at > \
+        '2024-01-01' AND c.country IN ('de', 'fr', 'nl') GROUP BY o.id, o.total, c.name HAVING n > \
+        3 ORDER BY o.total DESC LIMIT 20"
+        .to_vec();
+    let rows: Vec<_> = (0..20_000)
+        .map(|n| format!("({n},'name {n}',{n}.5,NULL)"))
+        .collect();
+    let rows = format!("INSERT INTO t (a,b,c,d) VALUES {}", rows.join(","));
+    let ids: Vec<_> = (0..100_000).map(|n| (n * 7919).to_string()).collect();
+    let ids = format!("SELECT * FROM t WHERE id IN ({})", ids.join(","));
+    let blob = format!(
+        "INSERT INTO t (b) VALUES ('{}')",
+        "lorem ipsum ".repeat(100_000)
+    );
+    let wide: Vec<_> = (0..2_000)
+        .map(|n| format!("'{}'", "text ".repeat(n % 100)))
+        .collect();
+    let wide = format!("INSERT INTO t (b) VALUES ({})", wide.join("),("));
+    vec![
+        ("point select", point),
+        ("point update", update),
+        ("sysbench insert", insert),
+        ("join", join),
+        ("short rows", rows.into_bytes()),
+        ("list of ids", ids.into_bytes()),
+        ("rows of text", wide.into_bytes()),
+        ("one blob", blob.into_bytes()),
+    ]
+}
+
+fn main() {
+    let chosen = std::env::args().nth(1);
+    for (name, text) in statements() {
+        match &chosen {
+            Some(chosen) if *chosen == name => read_often(&text, 1000),
+            Some(_) => {}
+            None => report(name, &text),
+        }
+    }
+}
+
+fn read_often(text: &[u8], times: u32) {
+    let mut analysis = Analysis::default();
+    for _ in 0..times {
+        analysis.read(black_box(text), Flags::default());
+        black_box(analysis.digest.hash());
+    }
+}
+
+fn report(name: &str, text: &[u8]) {
+    let mut facts = Facts::default();
+    let mut analysis = Analysis::default();
+    let lexer = best(text, |text| {
+        black_box(Lexer::new(text, Flags::default()).count());
+    });
+    let only_facts = best(text, |text| facts.read(text, Flags::default()));
+    let all = best(text, |text| analysis.read(text, Flags::default()));
+    let shown = |time: Duration| {
+        let speed = text.len() as f64 / time.as_secs_f64() / 1e9;
+        format!("{:>10} ns {speed:>6.2} GB/s", time.as_nanos())
+    };
+    println!(
+        "{name:16} {:>8} B  tokens {}  facts {}  facts + digest {}",
+        text.len(),
+        shown(lexer),
+        shown(only_facts),
+        shown(all)
+    );
+}
+
+/// The shortest time of one reading, of many.
+fn best(text: &[u8], mut read: impl FnMut(&[u8])) -> Duration {
+    let times = (20_000_000 / text.len().max(1)).clamp(5, 200_000) as u32;
+    let mut best = Duration::MAX;
+    for _ in 0..5 {
+        let start = Instant::now();
+        for _ in 0..times {
+            read(black_box(text));
+        }
+        best = best.min(start.elapsed() / times);
+    }
+    best
+}

@@ -1,0 +1,214 @@
+//! From tokens to facts: which statement it is, and what it uses, does and names.
+
+mod account;
+mod admin;
+mod block;
+mod ddl;
+mod explain;
+mod place;
+mod query;
+mod session;
+mod show;
+mod transaction;
+
+pub(crate) use place::Place;
+pub(crate) use transaction::Characteristic;
+
+use crate::facts::{Access, Effects, Marks, PARTS_MAX, Part};
+use crate::kind::{Begin, Kind};
+use crate::lexer::TokenKind;
+use crate::scan::{NESTING_MAX, Scan, Watcher};
+use crate::span::Span;
+use crate::words::Word;
+
+impl<W: Watcher> Scan<'_, W> {
+    /// Every statement of the command.
+    pub fn command(&mut self) {
+        let mut access = Access::Session;
+        let mut effects = Effects::NONE;
+        let mut count = 0;
+        loop {
+            while self.here.kind == TokenKind::Semicolon {
+                self.step();
+            }
+            if self.here.kind == TokenKind::End {
+                break;
+            }
+            count += 1;
+            self.part();
+            access = access.max(self.facts.access);
+            effects = effects | self.facts.effects;
+        }
+        self.facts.access = access;
+        self.facts.effects = effects;
+        if count > 1 {
+            self.facts.kind = Kind::Multi;
+            self.facts.explained = None;
+        }
+        self.finish();
+        self.doubt();
+    }
+
+    /// What is conditional or a guess cannot be called harmless.
+    fn doubt(&mut self) {
+        if self.facts.marks.has(Marks::LOST) {
+            self.facts.effects.add(Effects::ANYTHING);
+        }
+        if self.facts.marks.has(Marks::LOST | Marks::CONDITIONAL) {
+            self.facts.at_least(Access::Unsure);
+            for part in &mut self.facts.parts {
+                part.access = part.access.max(Access::Unsure);
+            }
+        }
+    }
+
+    /// One statement, with facts of its own but for what it names and uses.
+    fn part(&mut self) {
+        self.facts.kind = Kind::Unknown;
+        self.facts.access = Access::Session;
+        self.facts.effects = Effects::NONE;
+        let start = self.here.span;
+        self.statement();
+        self.skip_rest();
+        let part = Part {
+            span: start.to(self.last.span),
+            kind: self.facts.kind,
+            access: self.facts.access,
+            effects: self.facts.effects,
+        };
+        if self.facts.parts.len() < PARTS_MAX {
+            self.facts.parts.push(part);
+        } else {
+            self.facts.marks.add(Marks::CROWDED);
+        }
+    }
+
+    /// A statement, at its first token.
+    pub fn statement(&mut self) {
+        self.nesting += 1;
+        match self.here.kind {
+            _ if self.nesting > NESTING_MAX => self.not_understood(),
+            TokenKind::Open => self.parenthesised_query(),
+            TokenKind::Word if self.is_label() => self.compound(),
+            TokenKind::Word => self.statement_by_word(),
+            _ => self.not_understood(),
+        }
+        self.nesting -= 1;
+    }
+
+    fn is_label(&self) -> bool {
+        self.ahead.kind == TokenKind::Colon
+    }
+
+    fn statement_by_word(&mut self) {
+        match self.here.word {
+            Word::Select | Word::Values | Word::Table | Word::With => self.query(),
+            Word::Insert | Word::Replace => self.insert(),
+            Word::Update => self.update(),
+            Word::Delete => self.delete(),
+            Word::Load => self.load(),
+            Word::Call => self.call_procedure(),
+            Word::Do => self.evaluate(),
+            Word::Set => self.set(),
+            Word::Begin => self.begin(),
+            Word::Start => self.start(),
+            Word::Commit | Word::Rollback => self.finish_transaction(),
+            Word::Savepoint | Word::Release => self.savepoint(),
+            Word::Xa => self.xa(),
+            Word::Use => self.use_schema(),
+            Word::Prepare => self.prepare(),
+            Word::Execute => self.execute(),
+            Word::Deallocate => self.deallocate(),
+            Word::Handler => self.handler(),
+            Word::Lock | Word::Unlock => self.lock(),
+            Word::Show => self.show(),
+            Word::Explain | Word::Describe | Word::Desc => self.explain(),
+            Word::Analyze => self.analyze(),
+            _ => self.rarer_statement(),
+        }
+    }
+
+    fn rarer_statement(&mut self) {
+        match self.here.word {
+            Word::Create => self.create(),
+            Word::Alter => self.alter(),
+            Word::Drop => self.drop_object(),
+            Word::Truncate => self.truncate(),
+            Word::Rename => self.rename(),
+            Word::Grant | Word::Revoke => self.grant(),
+            Word::Kill => self.kill(),
+            Word::Get => self.get_diagnostics(),
+            Word::Signal | Word::Resignal => self.signal(),
+            Word::Case | Word::For | Word::If | Word::Loop | Word::Repeat | Word::While => {
+                self.compound();
+            }
+            _ => self.administration(),
+        }
+    }
+
+    /// Something that begins like nothing known: it may do anything.
+    pub fn not_understood(&mut self) {
+        self.facts.kind = Kind::Unknown;
+        self.facts.at_least(Access::Unsure);
+        self.facts.effects.add(Effects::ANYTHING);
+        self.skip_rest();
+    }
+
+    /// Ends the transaction, as most DDL and administration do.
+    pub fn commits(&mut self) {
+        self.facts.effects.add(Effects::TRANSACTION_ENDED);
+    }
+
+    /// A statement that writes, ends the transaction, and has nothing more to tell.
+    pub fn writes_and_commits(&mut self, kind: Kind) {
+        self.facts.kind = kind;
+        self.facts.at_least(Access::Write);
+        self.commits();
+        self.skip_rest();
+    }
+
+    /// A query in parentheses: what is behind them decides.
+    fn parenthesised_query(&mut self) {
+        let first = self
+            .tokens_ahead()
+            .find(|token| token.kind != TokenKind::Open);
+        self.facts.kind = match first.map(|token| token.word) {
+            Some(Word::Select | Word::With) => Kind::Select,
+            Some(Word::Values) => Kind::Values,
+            Some(Word::Table) => Kind::Table,
+            _ => return self.not_understood(),
+        };
+        self.facts.at_least(Access::Read);
+        self.body(&mut Place::of_query());
+    }
+
+    fn compound(&mut self) {
+        self.facts.kind = Kind::Compound;
+        self.facts.at_least(Access::Unsure);
+        self.facts.effects.add(Effects::ANYTHING);
+        self.block();
+    }
+
+    fn begin(&mut self) {
+        if self.ahead.word == Word::Not {
+            return self.compound();
+        }
+        self.advance();
+        self.take_word(Word::Work);
+        self.facts.kind = Kind::Begin(Begin::default());
+        self.facts.effects.add(Effects::TRANSACTION_BEGUN);
+    }
+
+    /// A name that a statement is about.
+    pub fn mention_name(&mut self, role: crate::Role) {
+        if self.is_name() {
+            let (schema, name) = self.qualified_name();
+            self.facts.mention(role, schema, name);
+        }
+    }
+
+    /// The text between the first token and the last one passed.
+    pub fn span_from(&self, start: Span) -> Span {
+        start.to(self.last.span)
+    }
+}

@@ -1,0 +1,48 @@
+//! Accounts and privileges: GRANT, REVOKE, KILL.
+
+use crate::classify::Place;
+use crate::facts::{Access, Role};
+use crate::kind::{Kill, Kind};
+use crate::scan::{Scan, Watcher};
+use crate::span::Span;
+use crate::words::Word;
+
+impl<W: Watcher> Scan<'_, W> {
+    /// GRANT, REVOKE
+    pub fn grant(&mut self) {
+        let is_grant = self.here.word == Word::Grant;
+        self.writes_and_commits(if is_grant { Kind::Grant } else { Kind::Revoke });
+    }
+
+    /// KILL [HARD | SOFT] [CONNECTION | QUERY [ID]] n; KILL … USER u
+    pub fn kill(&mut self) {
+        self.advance();
+        self.skip_words(&[Word::Hard, Word::Soft]);
+        let is_query = match self.here.word {
+            Word::Query => true,
+            Word::Connection => false,
+            _ => return self.killed(false),
+        };
+        self.advance();
+        self.killed(is_query);
+    }
+
+    fn killed(&mut self, is_query: bool) {
+        let kill = match self.here.word {
+            Word::User if is_query => Kill::QueryOfUser,
+            Word::User => Kill::User,
+            Word::Id if is_query => Kill::QueryId,
+            _ if is_query => Kill::Query,
+            _ => Kill::Connection,
+        };
+        if matches!(kill, Kill::User | Kill::QueryOfUser | Kill::QueryId) {
+            self.advance();
+        }
+        self.facts.kind = Kind::Kill(kill);
+        let target = self.here.span;
+        self.body(&mut Place::of_definitions());
+        let target = self.span_from(target);
+        self.facts.mention(Role::Killed, Span::default(), target);
+        self.facts.at_least(Access::Write);
+    }
+}

@@ -1,0 +1,150 @@
+//! Administration of the server: FLUSH, RESET, maintenance of tables, replication, plugins.
+
+use crate::facts::{Access, Effects, Role};
+use crate::kind::{Flush, Kind};
+use crate::lexer::TokenKind;
+use crate::scan::{Scan, Watcher};
+use crate::words::Word;
+
+impl<W: Watcher> Scan<'_, W> {
+    /// A statement by its first word, if it is one of these.
+    pub fn administration(&mut self) {
+        match self.here.word {
+            Word::Flush => self.flush(),
+            Word::Reset => self.reset(),
+            Word::Analyze | Word::Check | Word::Optimize | Word::Repair => self.maintain(),
+            Word::Checksum => self.checksum(),
+            Word::Backup => self.backup(),
+            Word::Help => self.help(),
+            Word::Purge => self.server_only(Kind::Purge),
+            Word::Change | Word::Stop => self.server_only(Kind::Replication),
+            Word::Binlog => self.binlog(),
+            Word::Install | Word::Uninstall => self.writes_and_commits(Kind::Install),
+            Word::Shutdown | Word::Restart => self.server_only(Kind::Shutdown),
+            Word::Clone => self.server_only(Kind::Clone),
+            Word::Cache => self.writes_and_commits(Kind::CacheIndex),
+            Word::Import => self.writes_and_commits(Kind::Import),
+            _ => self.not_understood(),
+        }
+    }
+
+    /// A statement for one server that leaves the session alone.
+    fn server_only(&mut self, kind: Kind) {
+        self.facts.kind = kind;
+        self.facts.at_least(Access::Write);
+        self.skip_rest();
+    }
+
+    /// FLUSH …
+    fn flush(&mut self) {
+        self.advance();
+        self.skip_words(&[Word::Local, Word::NoWriteToBinlog]);
+        self.facts.at_least(Access::Write);
+        self.commits();
+        self.facts.kind = Kind::Flush(Flush::Other);
+        if matches!(self.here.word, Word::Table | Word::Tables) {
+            self.advance();
+            self.flush_tables();
+        }
+        self.skip_rest();
+    }
+
+    /// FLUSH TABLES [t, …] [WITH READ LOCK | FOR EXPORT]
+    fn flush_tables(&mut self) {
+        let first = self.facts.mentions.len();
+        while self.is_name() && !matches!(self.here.word, Word::With | Word::For) {
+            self.mention_name(Role::TableRead);
+            if !self.take_kind(TokenKind::Comma) {
+                break;
+            }
+        }
+        let is_of_some = self.facts.mentions.len() > first;
+        let locks = match (self.here.word, self.ahead.word) {
+            (Word::With, Word::Read) => self.tokens_ahead().any(|token| token.word == Word::Lock),
+            (Word::For, Word::Export) => true,
+            _ => false,
+        };
+        if locks && is_of_some {
+            self.facts.kind = Kind::Flush(Flush::TableLocks);
+            self.facts.effects.add(Effects::TABLES_LOCKED);
+        } else if locks {
+            self.facts.kind = Kind::Flush(Flush::ReadLock);
+            self.facts.effects.add(Effects::GLOBAL_LOCKED);
+        }
+    }
+
+    /// RESET MASTER, RESET REPLICA …; RESET PERSIST
+    fn reset(&mut self) {
+        if self.ahead.word == Word::Persist {
+            self.facts.effects.add(Effects::GLOBAL_VARIABLES);
+        } else {
+            self.commits();
+        }
+        self.server_only(Kind::Reset);
+    }
+
+    /// ANALYZE, CHECK, OPTIMIZE, REPAIR TABLE t, u
+    fn maintain(&mut self) {
+        self.advance();
+        self.skip_words(&[Word::Local, Word::NoWriteToBinlog]);
+        self.facts.kind = Kind::Maintain;
+        self.facts.at_least(Access::Write);
+        self.commits();
+        if matches!(self.here.word, Word::Table | Word::Tables | Word::View) {
+            self.advance();
+            self.listed_tables(Role::TableWritten);
+        }
+        self.skip_rest();
+    }
+
+    /// CHECKSUM TABLE t, u
+    fn checksum(&mut self) {
+        self.advance();
+        self.facts.kind = Kind::Checksum;
+        self.facts.at_least(Access::Read);
+        if matches!(self.here.word, Word::Table | Word::Tables) {
+            self.advance();
+            self.listed_tables(Role::TableRead);
+        }
+        self.skip_rest();
+    }
+
+    /// t, s.u, v
+    pub fn listed_tables(&mut self, role: Role) {
+        while self.is_name() {
+            self.mention_name(role);
+            if !self.take_kind(TokenKind::Comma) {
+                return;
+            }
+        }
+    }
+
+    /// BINLOG '…': an event of a binary log, executed.
+    fn binlog(&mut self) {
+        self.facts.effects.add(Effects::ANYTHING);
+        self.server_only(Kind::Binlog);
+    }
+
+    fn help(&mut self) {
+        self.facts.kind = Kind::Help;
+        self.facts.at_least(Access::Read);
+        self.skip_rest();
+    }
+
+    /// BACKUP STAGE START …, BACKUP STAGE END, BACKUP LOCK t, BACKUP UNLOCK (MariaDB)
+    fn backup(&mut self) {
+        self.advance();
+        self.facts.kind = Kind::Backup;
+        self.facts.at_least(Access::Write);
+        let releases = match self.here.word {
+            Word::Stage => self.ahead.word == Word::End,
+            word => word == Word::Unlock,
+        };
+        self.facts.effects.add(if releases {
+            Effects::INSTANCE_UNLOCKED
+        } else {
+            Effects::INSTANCE_LOCKED
+        });
+        self.skip_rest();
+    }
+}

@@ -1,0 +1,113 @@
+//! EXPLAIN, DESCRIBE and ANALYZE: what they are of, and whether it runs.
+
+use crate::facts::{Access, Effects, Role};
+use crate::kind::{Explain, Kind};
+use crate::lexer::TokenKind;
+use crate::scan::{Scan, Watcher};
+use crate::words::Word;
+
+impl<W: Watcher> Scan<'_, W> {
+    /// EXPLAIN [ANALYZE] [FORMAT = …] [INTO @x] statement; EXPLAIN FOR CONNECTION n; EXPLAIN t
+    pub fn explain(&mut self) {
+        self.advance();
+        let mut explain = Explain::Plan;
+        loop {
+            match self.here.word {
+                Word::Analyze => explain = Explain::Run,
+                Word::Extended | Word::Partitions if self.ahead.kind == TokenKind::Word => {}
+                Word::Format if self.ahead.kind == TokenKind::Equal => {
+                    self.advance();
+                    self.advance();
+                }
+                _ => break,
+            }
+            self.advance();
+        }
+        if self.take_word(Word::Into) && self.here.kind == TokenKind::UserVariable {
+            self.set_user_variable();
+        }
+        self.explained(explain);
+    }
+
+    /// ANALYZE statement (MariaDB), or ANALYZE TABLE.
+    pub fn analyze(&mut self) {
+        let is_of_table = matches!(
+            self.ahead.word,
+            Word::Table | Word::Tables | Word::Local | Word::NoWriteToBinlog
+        );
+        if is_of_table {
+            return self.administration();
+        }
+        self.explain_run();
+    }
+
+    fn explain_run(&mut self) {
+        self.advance();
+        if self.take_word(Word::Format) {
+            self.advance();
+            self.advance();
+        }
+        self.explained(Explain::Run);
+    }
+
+    fn explained(&mut self, explain: Explain) {
+        if self.here.word == Word::For {
+            return self.explain_of_another(explain);
+        }
+        if !self.begins_statement() {
+            self.facts.kind = Kind::Describe;
+            self.facts.at_least(Access::Read);
+            self.mention_name(Role::TableRead);
+            return self.skip_rest();
+        }
+        let own = self.facts.effects;
+        self.statement();
+        self.facts.explained = Some(self.facts.kind);
+        self.facts.kind = Kind::Explain(explain);
+        if explain == Explain::Plan {
+            self.only_planned(own);
+        }
+    }
+
+    /// EXPLAIN FOR CONNECTION n; EXPLAIN FOR SCHEMA s statement
+    fn explain_of_another(&mut self, explain: Explain) {
+        self.advance();
+        if matches!(self.here.word, Word::Schema | Word::Database) {
+            self.advance();
+            self.advance();
+            return self.explained(explain);
+        }
+        self.facts.kind = Kind::Explain(Explain::Connection);
+        self.facts.at_least(Access::Write);
+        self.skip_rest();
+    }
+
+    /// A statement that is only planned changes nothing, though planning may call stored functions.
+    fn only_planned(&mut self, own: Effects) {
+        let may_call = self.facts.marks.has(crate::Marks::UNKNOWN_FUNCTION);
+        self.facts.access = if may_call {
+            Access::Unsure
+        } else {
+            Access::Read
+        };
+        self.facts.effects = own;
+        if may_call {
+            self.facts.effects.add(Effects::ANYTHING);
+        }
+    }
+
+    fn begins_statement(&self) -> bool {
+        self.here.kind == TokenKind::Open
+            || matches!(
+                self.here.word,
+                Word::Select
+                    | Word::With
+                    | Word::Values
+                    | Word::Table
+                    | Word::Insert
+                    | Word::Replace
+                    | Word::Update
+                    | Word::Delete
+            )
+    }
+}

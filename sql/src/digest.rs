@@ -1,0 +1,371 @@
+//! The normalised text of a statement and its hash: what is the same for statements that differ in
+//! their values only.
+//!
+//! Values are `?`, lists of values `...`, keywords upper case, one space where there must be one, no
+//! comments, no hints. Close to MySQL's DIGEST_TEXT, but names stay as they are written and lose
+//! their quotes where they need none. The hash is XXH3 (64 bits, seed 0) of the text. A change of
+//! either changes everybody's digests: the table in `tests/digests.tsv` holds them.
+
+mod rows;
+mod text;
+
+use twox_hash::XxHash3_64;
+
+use crate::lexer::{Token, TokenKind};
+use crate::scan::Watcher;
+use crate::span::Span;
+use crate::words::{Word, look_up};
+use rows::Rows;
+
+/// The text of a digest is cut here, and statements that differ only behind it are alike.
+pub const DIGEST_BYTES_MAX: usize = 32 << 10;
+
+/// The normalised text of a command and its hash. Reused from one to the next.
+#[derive(Clone, Debug, Default)]
+pub struct Digest {
+    text: Vec<u8>,
+    hash: u64,
+    state: State,
+}
+
+/// Where the writing of a digest stands.
+#[derive(Clone, Copy, Debug, Default)]
+struct State {
+    /// The last token written.
+    last: Token,
+    /// How many parentheses are open.
+    depth: u32,
+    /// An operand comes next: a minus is a sign, NULL is a value.
+    expects_operand: bool,
+    /// Words that are often names are such here.
+    in_query: bool,
+    /// A semicolon is due if anything follows.
+    semicolon_due: bool,
+    /// The text begins with signs here, when values follow without anything between.
+    signs: Option<usize>,
+    list: List,
+    rows: Rows,
+    is_full: bool,
+}
+
+/// The values at the end of the text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum List {
+    #[default]
+    None,
+    /// One value, at `start`.
+    One { start: usize, opening: Opening },
+    /// Two or more, written `?, ...`.
+    Many { start: usize, opening: Opening },
+    /// Values and a comma at `comma`.
+    Comma {
+        start: usize,
+        comma: usize,
+        is_many: bool,
+        opening: Opening,
+    },
+}
+
+/// What stands in front of a list of values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Opening {
+    /// Something else.
+    Other,
+    /// `(`
+    Parenthesis,
+    /// `IN (`
+    In,
+}
+
+impl Digest {
+    /// The normalised text, at most [`DIGEST_BYTES_MAX`] bytes. Names in it may be of any charset.
+    pub fn text(&self) -> &[u8] {
+        &self.text
+    }
+
+    /// XXH3 of the text.
+    pub const fn hash(&self) -> u64 {
+        self.hash
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.text.clear();
+        self.hash = 0;
+        self.state = State {
+            expects_operand: true,
+            ..State::default()
+        };
+    }
+
+    pub(crate) fn finish(&mut self) {
+        self.text.truncate(DIGEST_BYTES_MAX);
+        self.hash = XxHash3_64::oneshot(&self.text);
+    }
+
+    /// Whether a NULL, a minus or a plus here belongs to a value.
+    fn is_value(&self, token: Token, bytes: &[u8]) -> bool {
+        match token.kind {
+            TokenKind::String
+            | TokenKind::Binary
+            | TokenKind::Dollar
+            | TokenKind::Number
+            | TokenKind::BackslashNull
+            | TokenKind::Placeholder => true,
+            TokenKind::Word if token.word == Word::Null => self.state.expects_operand,
+            // What begins with a digit is a broken number rather than a name.
+            TokenKind::Word => {
+                self.state.last.kind != TokenKind::Dot
+                    && bytes.first().is_some_and(u8::is_ascii_digit)
+            }
+            TokenKind::Stray => bytes != b"\\",
+            _ => false,
+        }
+    }
+
+    /// Writes a value, or makes it part of the list at the end of the text.
+    fn value(&mut self, token: Token) {
+        let is_second_half =
+            token.kind == TokenKind::String && self.state.last.kind == TokenKind::String;
+        if is_second_half {
+            return;
+        }
+        if let Some(signs) = self.state.signs.take() {
+            self.text.truncate(signs);
+        }
+        self.state.list = match self.state.list {
+            List::Comma {
+                start,
+                comma,
+                is_many: true,
+                opening,
+            } => {
+                self.text.truncate(comma);
+                List::Many { start, opening }
+            }
+            List::Comma { start, opening, .. } => {
+                self.text.truncate(start);
+                self.text.extend_from_slice(b"?, ...");
+                List::Many { start, opening }
+            }
+            _ => {
+                let opening = self.opening();
+                self.space(token);
+                let start = self.text.len();
+                self.text.push(b'?');
+                List::One { start, opening }
+            }
+        };
+        self.state.expects_operand = false;
+    }
+
+    fn opening(&self) -> Opening {
+        match self.state.last.kind {
+            TokenKind::Open if self.state.last.word == Word::In => Opening::In,
+            TokenKind::Open => Opening::Parenthesis,
+            _ => Opening::Other,
+        }
+    }
+
+    fn comma(&mut self) {
+        let comma = self.text.len();
+        self.state.list = match self.state.list {
+            List::One { start, opening } => List::Comma {
+                start,
+                comma,
+                is_many: false,
+                opening,
+            },
+            List::Many { start, opening } => List::Comma {
+                start,
+                comma,
+                is_many: true,
+                opening,
+            },
+            _ => List::None,
+        };
+        self.text.push(b',');
+        self.state.expects_operand = true;
+    }
+
+    fn open(&mut self, mut token: Token, ahead: Token) {
+        let behind_in = self.state.last.word == Word::In;
+        self.space(token);
+        let at = self.text.len();
+        self.state
+            .rows
+            .open(self.state.depth, at, behind_in && Rows::may_begin(ahead));
+        self.text.push(b'(');
+        self.state.depth += 1;
+        self.state.list = List::None;
+        self.state.expects_operand = true;
+        // What the parenthesis is for is kept with it.
+        token.word = if behind_in { Word::In } else { Word::None };
+        self.state.last = token;
+    }
+
+    fn close(&mut self) {
+        match self.state.list {
+            List::One {
+                start,
+                opening: Opening::In,
+            }
+            | List::Many {
+                start,
+                opening: Opening::In | Opening::Parenthesis,
+            } => {
+                self.text.truncate(start);
+                self.text.extend_from_slice(b"...");
+            }
+            _ => {}
+        }
+        self.text.push(b')');
+        self.state.depth = self.state.depth.saturating_sub(1);
+        self.state.list = List::None;
+        self.state.expects_operand = false;
+        self.state.rows.close(self.state.depth, &mut self.text);
+    }
+
+    fn sign(&mut self, token: Token, bytes: &[u8]) {
+        let is_unary = self.state.expects_operand;
+        if is_unary && self.state.signs.is_none() {
+            // A value takes the place of the space before the sign as well, which it writes anew.
+            self.state.signs = Some(self.text.len());
+        }
+        self.space(token);
+        self.text.extend_from_slice(bytes);
+        self.state.expects_operand = true;
+        if !is_unary {
+            self.state.list = List::None;
+        }
+    }
+
+    fn semicolon(&mut self) {
+        self.state = State {
+            expects_operand: true,
+            semicolon_due: !self.text.is_empty(),
+            is_full: self.state.is_full,
+            ..State::default()
+        };
+    }
+}
+
+impl Watcher for Digest {
+    #[inline]
+    fn token(&mut self, text: &[u8], token: Token, ahead: Token) {
+        if self.state.is_full {
+            return;
+        }
+        let bytes = token.span.of(text);
+        let last = self.state.last;
+        match token.kind {
+            TokenKind::Introducer => return,
+            TokenKind::Semicolon => return self.semicolon(),
+            TokenKind::Comma => self.comma(),
+            TokenKind::Open => return self.open(token, ahead),
+            TokenKind::Close => self.close(),
+            _ if self.is_value(token, bytes) => self.value(token),
+            TokenKind::Minus | TokenKind::Plus => self.sign(token, bytes),
+            _ => self.other(token, text, ahead),
+        }
+        if !matches!(token.kind, TokenKind::Minus | TokenKind::Plus) {
+            self.state.signs = None;
+        }
+        self.state.rows.pass(token, last, self.state.depth);
+        self.state.last = token;
+        self.state.is_full = self.text.len() >= DIGEST_BYTES_MAX;
+    }
+}
+
+impl Digest {
+    /// Anything but values, signs, commas and parentheses.
+    fn other(&mut self, token: Token, text: &[u8], ahead: Token) {
+        self.state.list = List::None;
+        self.space(token);
+        let bytes = token.span.of(text);
+        match token.kind {
+            TokenKind::Word => self.word(token, bytes, ahead),
+            TokenKind::Quoted => self.quoted(token.span, text),
+            TokenKind::UserVariable => {
+                self.text.push(b'@');
+                self.quoted(token.span, text);
+            }
+            TokenKind::SystemVariable => {
+                self.text.extend_from_slice(b"@@");
+                self.quoted(token.span, text);
+            }
+            _ => self.text.extend_from_slice(bytes),
+        }
+        self.state.expects_operand = match token.kind {
+            TokenKind::Word => token.word.expects_operand(),
+            TokenKind::Operator | TokenKind::Equal | TokenKind::Assign => true,
+            TokenKind::Star => !self.state.expects_operand,
+            _ => false,
+        };
+    }
+
+    fn word(&mut self, token: Token, bytes: &[u8], ahead: Token) {
+        let start = self.text.len();
+        if token.word == Word::Row {
+            self.state.rows.row(start);
+        }
+        if matches!(token.word, Word::Values | Word::Value) && Rows::may_begin(ahead) {
+            self.state.rows.begin(self.state.depth);
+        }
+        self.text.extend_from_slice(bytes);
+        if self.is_keyword(token, ahead) {
+            self.text[start..].make_ascii_uppercase();
+        }
+        self.state.in_query |= begins_query(token.word);
+    }
+
+    fn is_keyword(&self, token: Token, ahead: Token) -> bool {
+        let is_called = ahead.kind == TokenKind::Open;
+        let is_name = token.word.is_often_a_name()
+            && (self.state.in_query || self.state.depth > 0)
+            && !(is_called && token.word.takes_parenthesis());
+        let is_function = is_called && look_up_function(token);
+        let is_keyword = token.word != Word::None && !is_name && ahead.kind != TokenKind::Dot;
+        is_function || is_keyword
+    }
+
+    /// A name without its quotes where it needs none, otherwise in backticks.
+    fn quoted(&mut self, span: Span, text: &[u8]) {
+        let name = span.name(text);
+        let is_plain =
+            |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | 0x80..);
+        let needs_none = name.first().is_none_or(|byte| !byte.is_ascii_digit())
+            && !(name.is_empty() && span.of(text).first() != Some(&b'@'))
+            && name.iter().all(is_plain)
+            && look_up(&name).word == Word::None;
+        let raw = span.of(text);
+        if needs_none || !raw.contains(&b'`') && !raw.contains(&b'"') && !raw.contains(&b'\'') {
+            self.text.extend_from_slice(&name);
+            return;
+        }
+        self.text.push(b'`');
+        for byte in name.iter() {
+            self.text.push(*byte);
+            if *byte == b'`' {
+                self.text.push(b'`');
+            }
+        }
+        self.text.push(b'`');
+    }
+}
+
+fn look_up_function(token: Token) -> bool {
+    token.function != crate::functions::Function::None
+}
+
+const fn begins_query(word: Word) -> bool {
+    matches!(
+        word,
+        Word::Select
+            | Word::Insert
+            | Word::Replace
+            | Word::Update
+            | Word::Delete
+            | Word::With
+            | Word::Call
+    )
+}

@@ -1,0 +1,50 @@
+//! Where a digest has spaces.
+
+use super::Digest;
+use crate::lexer::{Token, TokenKind};
+use crate::words::Word;
+
+impl Digest {
+    /// Writes the space in front of a token, if there is to be one, and the semicolon that is due.
+    #[inline]
+    pub(super) fn space(&mut self, token: Token) {
+        if self.state.semicolon_due {
+            self.text.push(b';');
+            self.state.semicolon_due = false;
+        }
+        if !self.text.is_empty() && !self.is_glued(token) {
+            self.text.push(b' ');
+        }
+    }
+
+    fn is_glued(&self, token: Token) -> bool {
+        let last = self.state.last;
+        match (last.kind, token.kind) {
+            (TokenKind::Open | TokenKind::Dot, _) | (_, TokenKind::Dot) => true,
+            (TokenKind::Quoted, TokenKind::Open) => true,
+            (TokenKind::Word, TokenKind::Open) => is_called(last),
+            // user@host
+            (_, TokenKind::UserVariable) => {
+                is_name_of_account(last.kind) && last.span.end == token.span.start
+            }
+            _ => self
+                .state
+                .signs
+                .is_some_and(|signs| self.text.len() > signs),
+        }
+    }
+}
+
+/// A word with a parenthesis behind it that belongs to it: `f(…)`, `t(…)`, `VARCHAR(…)`.
+fn is_called(word: Token) -> bool {
+    let is_function = word.function != crate::functions::Function::None;
+    let is_clause = matches!(word.word, Word::Values | Word::Value | Word::Row | Word::If);
+    matches!(word.word, Word::None | Word::Type | Word::Niladic) || is_function && !is_clause
+}
+
+const fn is_name_of_account(kind: TokenKind) -> bool {
+    matches!(
+        kind,
+        TokenKind::Word | TokenKind::Quoted | TokenKind::String
+    )
+}

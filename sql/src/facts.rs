@@ -1,0 +1,347 @@
+//! What is known of a statement after one pass: kind, access, what it uses, does and names.
+
+use crate::bits::bits;
+use crate::kind::Kind;
+use crate::set::Assignment;
+use crate::span::Span;
+
+/// What a statement does to data, least first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum Access {
+    /// None: it is about the session or the transaction only.
+    #[default]
+    Session,
+    /// It reads and changes nothing.
+    Read,
+    /// It may write: a stored function, a procedure, something not understood.
+    Unsure,
+    /// It writes, locks rows, changes the server, or must be where writes are for another reason.
+    Write,
+}
+
+bits! {
+    /// What a statement's result depends on besides data.
+    Uses {
+        /// `LAST_INSERT_ID()`, `@@identity`, `@@insert_id`
+        LAST_INSERT_ID = 0,
+        /// `FOUND_ROWS()`
+        FOUND_ROWS = 1,
+        /// `ROW_COUNT()`
+        ROW_COUNT = 2,
+        /// `CONNECTION_ID()`, `@@pseudo_thread_id`
+        CONNECTION_ID = 3,
+        /// SHOW WARNINGS, GET DIAGNOSTICS, `@@warning_count`, `@@error_count`
+        DIAGNOSTICS = 4,
+        /// `@x`; which ones is among the mentions.
+        USER_VARIABLES = 5,
+        /// `@@x`, SHOW VARIABLES; which ones is among the mentions.
+        VARIABLES = 6,
+        /// `IS_FREE_LOCK`, `IS_USED_LOCK`
+        NAMED_LOCKS = 7,
+        /// `LASTVAL`, `PREVIOUS VALUE FOR`
+        SEQUENCE = 8,
+        /// User, schema, roles: `USER()`, `DATABASE()` …
+        IDENTITY = 9,
+        /// The clock, chance, the server's version.
+        VOLATILE = 10,
+        /// EXECUTE of a statement prepared from text.
+        PREPARED = 11,
+        /// `SLEEP`, `BENCHMARK`
+        TIME = 12,
+        /// A wait for replication.
+        REPLICATION = 13,
+        /// A handler opened before.
+        HANDLER = 14,
+        /// SHOW PROFILE, SHOW STATUS: what the session did before.
+        STATISTICS = 15,
+        /// A file on the server: `LOAD_FILE`, LOAD DATA without LOCAL.
+        SERVER_FILE = 16,
+        /// A file on the client: LOAD DATA LOCAL.
+        CLIENT_FILE = 17,
+    }
+}
+
+bits! {
+    /// What a statement may change of its session.
+    Effects {
+        /// Session variables; which ones is in the assignments.
+        VARIABLES = 0,
+        /// Variables of the whole server, or persisted ones.
+        GLOBAL_VARIABLES = 1,
+        /// A SET that is not understood: anything that SET can do.
+        OPAQUE = 2,
+        /// User variables; which ones is among the mentions.
+        USER_VARIABLES = 3,
+        /// The default schema.
+        SCHEMA = 4,
+        /// A temporary table is made, or a table that hides one.
+        TEMPORARY_CREATED = 5,
+        /// A table is dropped that may be a temporary one.
+        TEMPORARY_DROPPED = 6,
+        /// A table is renamed that may be a temporary one.
+        TEMPORARY_RENAMED = 7,
+        /// LOCK TABLES, FLUSH TABLES t WITH READ LOCK
+        TABLES_LOCKED = 8,
+        /// UNLOCK TABLES, which releases the global lock too.
+        TABLES_UNLOCKED = 9,
+        /// FLUSH TABLES WITH READ LOCK
+        GLOBAL_LOCKED = 10,
+        /// LOCK INSTANCE FOR BACKUP, BACKUP STAGE, BACKUP LOCK
+        INSTANCE_LOCKED = 11,
+        /// UNLOCK INSTANCE, BACKUP STAGE END, BACKUP UNLOCK
+        INSTANCE_UNLOCKED = 12,
+        /// `GET_LOCK`
+        NAMED_LOCK_TAKEN = 13,
+        /// `RELEASE_LOCK`
+        NAMED_LOCK_RELEASED = 14,
+        /// `RELEASE_ALL_LOCKS`
+        NAMED_LOCKS_RELEASED = 15,
+        /// HANDLER … OPEN
+        HANDLER_OPENED = 16,
+        /// HANDLER … CLOSE
+        HANDLER_CLOSED = 17,
+        /// PREPARE from text.
+        PREPARED = 18,
+        /// DEALLOCATE PREPARE
+        DEALLOCATED = 19,
+        /// A transaction begins.
+        TRANSACTION_BEGUN = 20,
+        /// The transaction ends, by COMMIT, ROLLBACK or as a side effect.
+        TRANSACTION_ENDED = 21,
+        /// … and another begins at once.
+        CHAINED = 22,
+        /// The next transaction's isolation or access mode.
+        NEXT_TRANSACTION = 23,
+        /// A savepoint is set.
+        SAVEPOINT = 24,
+        /// An XA transaction begins, ends or is prepared.
+        XA = 25,
+        /// `LAST_INSERT_ID()` changes.
+        LAST_INSERT_ID = 26,
+        /// `FOUND_ROWS()` counts more than the rows sent: SQL_CALC_FOUND_ROWS.
+        FOUND_ROWS = 27,
+        /// A sequence moves, and `LASTVAL` with it.
+        SEQUENCE = 28,
+        /// SET ROLE
+        ROLE = 29,
+        /// SET RESOURCE GROUP
+        RESOURCE_GROUP = 30,
+        /// The connection ends: COMMIT RELEASE.
+        DISCONNECTED = 31,
+        /// Errors and warnings that a later statement may ask for.
+        DIAGNOSTICS = 32,
+        /// Anything: a procedure, a stored function, a prepared statement, something not understood.
+        ANYTHING = 33,
+    }
+}
+
+bits! {
+    /// What a statement looks like.
+    Marks {
+        /// It has common table expressions.
+        WITH = 0,
+        /// FOR UPDATE, FOR SHARE, LOCK IN SHARE MODE
+        LOCKING = 1,
+        /// SKIP LOCKED
+        SKIP_LOCKED = 2,
+        /// NOWAIT
+        NOWAIT = 3,
+        /// INTO OUTFILE, INTO DUMPFILE
+        INTO_FILE = 4,
+        /// SELECT … INTO @x
+        INTO_VARIABLES = 5,
+        /// It has optimizer hints.
+        HINT = 6,
+        /// It has placeholders.
+        PLACEHOLDERS = 7,
+        /// Part of it stands in a comment that only some servers execute.
+        CONDITIONAL = 8,
+        /// A string or comment does not end: everything behind it is a guess.
+        LOST = 9,
+        /// A function is called that is not built in; which is among the mentions.
+        UNKNOWN_FUNCTION = 10,
+        /// More is named, commented or cut apart than the lists here hold.
+        CROWDED = 11,
+        /// INSERT or REPLACE from a SELECT.
+        FROM_SELECT = 12,
+    }
+}
+
+/// One statement of several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Where it stands, without space and comments around it and without its semicolon.
+    pub span: Span,
+    /// What it is.
+    pub kind: Kind,
+    /// What it does to data.
+    pub access: Access,
+    /// What it may change of its session.
+    pub effects: Effects,
+}
+
+/// A name in a statement and what it is there for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mention {
+    /// What is named.
+    pub role: Role,
+    /// The schema in front of the name; empty where there is none.
+    pub schema: Span,
+    /// The name as written; [`Span::name`] takes its quotes off.
+    pub name: Span,
+}
+
+/// What a name is there for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// A table or view that is read.
+    TableRead,
+    /// A table or view that is written, locked or changed.
+    TableWritten,
+    /// A temporary table that is created.
+    TemporaryCreated,
+    /// A table that is dropped; a temporary one if the session has one of this name.
+    TableDropped,
+    /// A user variable that is read.
+    UserVariableRead,
+    /// A user variable that is set, or may be.
+    UserVariableSet,
+    /// A system variable that is read.
+    VariableRead,
+    /// A function that is not built in.
+    Function,
+    /// A procedure.
+    Procedure,
+    /// A statement prepared from text: made, run or dropped as the kind says.
+    Prepared,
+    /// The text that PREPARE or EXECUTE IMMEDIATE is given: a string or a user variable.
+    PreparedText,
+    /// A savepoint.
+    Savepoint,
+    /// A schema: of USE.
+    Schema,
+    /// A handler: a table or its alias.
+    Handler,
+    /// What KILL names: a thread's or query's id, an account, an expression.
+    Killed,
+    /// A common table expression: no table.
+    CommonTable,
+}
+
+/// A comment in a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Comment {
+    /// All of it with its delimiters.
+    pub span: Span,
+    /// Whether it holds optimizer hints: `/*+ … */`.
+    pub is_hint: bool,
+}
+
+/// The names that are kept of a statement.
+pub const MENTIONS_MAX: usize = 128;
+/// The statements that are kept of a command.
+pub const PARTS_MAX: usize = 64;
+/// The comments that are kept of a command.
+pub const COMMENTS_MAX: usize = 16;
+/// The assignments that are kept of a command; a SET with more is [`Effects::OPAQUE`].
+pub const ASSIGNMENTS_MAX: usize = 256;
+
+/// What is known of the text of a command. Reused from one to the next.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Facts {
+    /// What it is.
+    pub kind: Kind,
+    /// The statement behind EXPLAIN or ANALYZE.
+    pub explained: Option<Kind>,
+    /// The worst that any of its statements does to data.
+    pub access: Access,
+    /// What its result depends on.
+    pub uses: Uses,
+    /// What it may change of its session.
+    pub effects: Effects,
+    /// What it looks like.
+    pub marks: Marks,
+    /// Each of its statements, in order.
+    pub parts: Vec<Part>,
+    /// What it names, in order, as often as it does.
+    pub mentions: Vec<Mention>,
+    /// What SET assigns, in order, with NAMES, TRANSACTION and their like.
+    pub assignments: Vec<Assignment>,
+    /// Its comments.
+    pub comments: Vec<Comment>,
+}
+
+impl Facts {
+    /// The tables that it names, with the schema in front where there is one.
+    pub fn tables(&self) -> impl Iterator<Item = &Mention> {
+        self.mentions
+            .iter()
+            .filter(|mention| mention.role.is_table())
+    }
+
+    /// The names of one role.
+    pub fn mentions_of(&self, role: Role) -> impl Iterator<Item = &Mention> {
+        self.mentions
+            .iter()
+            .filter(move |mention| mention.role == role)
+    }
+
+    /// Forgets the last statement and keeps the memory.
+    pub(crate) fn clear(&mut self) {
+        let mut lists = std::mem::take(self);
+        lists.parts.clear();
+        lists.mentions.clear();
+        lists.assignments.clear();
+        lists.comments.clear();
+        *self = Self {
+            parts: lists.parts,
+            mentions: lists.mentions,
+            assignments: lists.assignments,
+            comments: lists.comments,
+            ..Self::default()
+        };
+    }
+
+    pub(crate) fn mention(&mut self, role: Role, schema: Span, name: Span) {
+        if self.mentions.len() < MENTIONS_MAX {
+            self.mentions.push(Mention { role, schema, name });
+        } else {
+            self.marks.add(Marks::CROWDED);
+        }
+    }
+
+    pub(crate) fn comment(&mut self, span: Span, is_hint: bool) {
+        if is_hint {
+            self.marks.add(Marks::HINT);
+        }
+        if self.comments.len() < COMMENTS_MAX {
+            self.comments.push(Comment { span, is_hint });
+        } else {
+            self.marks.add(Marks::CROWDED);
+        }
+    }
+
+    pub(crate) fn assign(&mut self, assignment: Assignment) {
+        if self.assignments.len() < ASSIGNMENTS_MAX {
+            self.assignments.push(assignment);
+        } else {
+            self.effects.add(Effects::OPAQUE);
+            self.marks.add(Marks::CROWDED);
+        }
+    }
+
+    /// Raises the access to at least this.
+    pub(crate) fn at_least(&mut self, access: Access) {
+        self.access = self.access.max(access);
+    }
+}
+
+impl Role {
+    /// Whether a table is named.
+    pub const fn is_table(self) -> bool {
+        matches!(
+            self,
+            Self::TableRead | Self::TableWritten | Self::TemporaryCreated | Self::TableDropped
+        )
+    }
+}

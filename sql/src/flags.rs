@@ -1,0 +1,158 @@
+//! What the session has set that changes how a statement's bytes are read.
+
+/// The session's settings that the servers' lexers look at, and who will read the statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Flags {
+    /// `sql_mode` has NO_BACKSLASH_ESCAPES: a backslash in a string is a backslash.
+    pub no_backslash_escapes: bool,
+    /// `sql_mode` has ANSI_QUOTES: `"…"` is an identifier.
+    pub ansi_quotes: bool,
+    /// The class of `character_set_client`.
+    pub charset: Charset,
+    /// Who will read it: decides over `/*!50701 …*/`, `/*M! …*/` and names of built-in functions.
+    pub server: Server,
+}
+
+/// The class of a client character set: can a backslash or backtick be half of a character?
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Charset {
+    /// Bytes below 0x80 always stand for themselves: single-byte sets, UTF-8, and those whose
+    /// second bytes are all high (euckr, gb2312, ujis, eucjpms).
+    #[default]
+    Plain,
+    /// gbk and gb18030.
+    Gbk,
+    /// sjis and cp932.
+    Sjis,
+    /// big5.
+    Big5,
+}
+
+impl Charset {
+    /// The class of a character set by its name, in any case.
+    pub fn of_name(name: &[u8]) -> Self {
+        let classes: [(&[u8], Self); 5] = [
+            (b"gbk", Self::Gbk),
+            (b"gb18030", Self::Gbk),
+            (b"sjis", Self::Sjis),
+            (b"cp932", Self::Sjis),
+            (b"big5", Self::Big5),
+        ];
+        let found = classes.iter().find(|(of, _)| name.eq_ignore_ascii_case(of));
+        found.map_or(Self::Plain, |(_, class)| *class)
+    }
+
+    /// The class of a collation by its id, as handshakes tell it (`information_schema.COLLATIONS`
+    /// of both families; ids above 1024 are MariaDB's NOPAD collations).
+    pub const fn of_collation(id: u16) -> Self {
+        match id {
+            28 | 87 | 248..=250 | 1052 | 1111 => Self::Gbk,
+            13 | 88 | 95 | 96 | 1037 | 1112 | 1119 | 1120 => Self::Sjis,
+            1 | 84 | 1025 | 1108 => Self::Big5,
+            _ => Self::Plain,
+        }
+    }
+
+    /// Whether these two bytes are one character, by the servers' `ismbchar`.
+    pub(crate) const fn is_pair(self, lead: u8, trail: u8) -> bool {
+        match self {
+            Self::Plain => false,
+            Self::Gbk => matches!(lead, 0x81..=0xfe) && matches!(trail, 0x40..=0x7e | 0x80..=0xfe),
+            Self::Sjis => {
+                matches!(lead, 0x81..=0x9f | 0xe0..=0xfc)
+                    && matches!(trail, 0x40..=0x7e | 0x80..=0xfc)
+            }
+            Self::Big5 => matches!(lead, 0xa1..=0xf9) && matches!(trail, 0x40..=0x7e | 0xa1..=0xfe),
+        }
+    }
+}
+
+/// The server that will read the statement. Versions are as in executable comments: 80036 for
+/// 8.0.36, 101108 for 10.11.8.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Server {
+    /// Not known, or several of different kinds: what only one family does counts as unsure.
+    #[default]
+    Unknown,
+    /// MySQL of this version.
+    MySql(u32),
+    /// MariaDB of this version.
+    MariaDb(u32),
+}
+
+/// What a server makes of an executable comment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Gate {
+    /// Its content is part of the statement.
+    Code,
+    /// Code for some servers, a comment for others; read as code.
+    Maybe,
+    /// A comment.
+    Comment,
+}
+
+impl Server {
+    /// What becomes of `/*!version …*/` (0: without a version) or, `for_mariadb`, `/*M!…*/`.
+    ///
+    /// MariaDB takes 50700 to 99999 for features of MySQL that it lacks and reads on behind them.
+    pub(crate) const fn gate(self, version: u32, for_mariadb: bool) -> Gate {
+        let is_mysql_feature = matches!(version, 50_700..=99_999);
+        match self {
+            Self::MySql(_) if for_mariadb => Gate::Comment,
+            Self::MySql(own) if version > own => Gate::Comment,
+            Self::MySql(_) => Gate::Code,
+            Self::MariaDb(own) if version > own => Gate::Comment,
+            Self::MariaDb(_) if is_mysql_feature && !for_mariadb => Gate::Comment,
+            Self::MariaDb(_) => Gate::Code,
+            Self::Unknown if for_mariadb || version >= 50_700 => Gate::Maybe,
+            Self::Unknown => Gate::Code,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_gate_as_on_the_servers() {
+        let mysql = Server::MySql(80_036);
+        let mariadb = Server::MariaDb(101_108);
+        for (version, for_mariadb, unknown, of_mysql, of_mariadb) in [
+            (0, false, Gate::Code, Gate::Code, Gate::Code),
+            (40_101, false, Gate::Code, Gate::Code, Gate::Code),
+            (50_700, false, Gate::Maybe, Gate::Code, Gate::Comment),
+            (80_000, false, Gate::Maybe, Gate::Code, Gate::Comment),
+            (80_100, false, Gate::Maybe, Gate::Comment, Gate::Comment),
+            (100_100, false, Gate::Maybe, Gate::Comment, Gate::Code),
+            (0, true, Gate::Maybe, Gate::Comment, Gate::Code),
+            (50_701, true, Gate::Maybe, Gate::Comment, Gate::Code),
+            (110_000, true, Gate::Maybe, Gate::Comment, Gate::Comment),
+        ] {
+            assert_eq!(
+                Server::Unknown.gate(version, for_mariadb),
+                unknown,
+                "{version}"
+            );
+            assert_eq!(mysql.gate(version, for_mariadb), of_mysql, "{version}");
+            assert_eq!(mariadb.gate(version, for_mariadb), of_mariadb, "{version}");
+        }
+    }
+
+    #[test]
+    fn names_and_ids_of_unsafe_charsets_agree() {
+        for (name, ids) in [
+            ("gbk", [28, 87]),
+            ("GB18030", [248, 250]),
+            ("sjis", [13, 88]),
+            ("cp932", [95, 96]),
+            ("big5", [1, 84]),
+            ("utf8mb4", [45, 255]),
+            ("latin1", [8, 47]),
+        ] {
+            for id in ids {
+                assert_eq!(Charset::of_name(name.as_bytes()), Charset::of_collation(id));
+            }
+        }
+    }
+}

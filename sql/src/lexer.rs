@@ -1,0 +1,388 @@
+//! Bytes to tokens, as the servers' own lexers cut them (`lex_one_token` of `sql_lex.cc`).
+//!
+//! A token is a kind and a range: nothing is copied. Comments are tokens too; executable comments
+//! are not, their content is. Whatever the bytes are, the lexer goes on to the end.
+
+mod comment;
+mod literal;
+
+use crate::Span;
+use crate::bytes::{CLASSES, Class, NO_BREAK_SPACE, is_word};
+use crate::flags::{Charset, Flags};
+use crate::functions::{Family, Function};
+use crate::words::{Word, look_up};
+
+#[cfg(test)]
+mod tests;
+
+/// One piece of a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Token {
+    /// What it is.
+    pub kind: TokenKind,
+    /// The built-in function of this name.
+    pub(crate) function: Function,
+    /// The keyword, when it is a [`TokenKind::Word`] that is one.
+    pub word: Word,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// What a token is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum TokenKind {
+    /// Nothing follows.
+    #[default]
+    End,
+    /// A keyword or an unquoted name.
+    Word,
+    /// A name in backticks, or in double quotes under ANSI_QUOTES.
+    Quoted,
+    /// `'…'`, `"…"`, `N'…'`.
+    String,
+    /// `x'…'`, `b'…'`, `0x…`, `0b…`.
+    Binary,
+    /// `$$…$$` or `$tag$…$tag$`: the text of a routine in another language.
+    Dollar,
+    /// An integer, decimal or floating-point number without its sign.
+    Number,
+    /// `\N`, which is NULL.
+    BackslashNull,
+    /// `_utf8mb4` and its like in front of a string.
+    Introducer,
+    /// `@x`, `` @`x` ``, `@'x'`; also the host in `user@host`.
+    UserVariable,
+    /// `@@x`, or `@@session` in front of `.x`.
+    SystemVariable,
+    /// `?`
+    Placeholder,
+    /// `(`
+    Open,
+    /// `)`
+    Close,
+    /// `,`
+    Comma,
+    /// `.`
+    Dot,
+    /// `;`
+    Semicolon,
+    /// `:=`
+    Assign,
+    /// `=`
+    Equal,
+    /// `-`
+    Minus,
+    /// `+`
+    Plus,
+    /// `*`
+    Star,
+    /// `:`
+    Colon,
+    /// `{` of ODBC's escapes.
+    OpenBrace,
+    /// Any other operator, of one to three bytes.
+    Operator,
+    /// `/*…*/`, `-- …`, `#…`; and executable comments that the server skips.
+    Comment,
+    /// `/*+…*/`
+    Hint,
+    /// A byte that begins nothing.
+    Stray,
+}
+
+/// Before any statement's first byte.
+const NOWHERE: usize = usize::MAX;
+
+/// Whether what is being read stands in an executable comment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Region {
+    Plain,
+    /// Every server reads this.
+    Code,
+    /// Some servers do.
+    Maybe,
+}
+
+/// Cuts a statement into tokens.
+#[derive(Clone, Copy, Debug)]
+pub struct Lexer<'a> {
+    text: &'a [u8],
+    at: usize,
+    flags: Flags,
+    region: Region,
+    /// A word that begins here is a name, for a dot stands before it: `t.1a`, `t.select`.
+    name_start: usize,
+    /// An unquoted name ended here, so a dot right here separates.
+    word_end: usize,
+    is_lost: bool,
+    is_conditional: bool,
+}
+
+impl<'a> Lexer<'a> {
+    /// Starts at the first byte. What lies behind 4 GiB is not read, and the lexer is lost then.
+    pub fn new(text: &'a [u8], flags: Flags) -> Self {
+        let read = &text[..text.len().min(u32::MAX as usize)];
+        Self {
+            text: read,
+            at: 0,
+            flags,
+            region: Region::Plain,
+            name_start: NOWHERE,
+            word_end: NOWHERE,
+            is_lost: read.len() < text.len(),
+            is_conditional: false,
+        }
+    }
+
+    /// Whether a string, quoted name or comment did not end, or might end elsewhere for some
+    /// server: the tokens behind it are a guess.
+    pub const fn is_lost(&self) -> bool {
+        self.is_lost
+    }
+
+    /// Whether some of the code so far stands in a comment that only some servers execute.
+    pub const fn is_conditional(&self) -> bool {
+        self.is_conditional
+    }
+
+    /// The next token; [`TokenKind::End`] for ever at the end.
+    #[inline]
+    pub fn token(&mut self) -> Token {
+        loop {
+            let Some(&byte) = self.text.get(self.at) else {
+                return self.end();
+            };
+            match CLASSES[byte as usize] {
+                Class::Space => self.at += 1,
+                Class::Letter => return self.word(),
+                Class::Single(kind) => return self.take(kind, 1),
+                Class::Digit => return self.number_or_word(),
+                class => {
+                    if let Some(token) = self.other(class, byte) {
+                        return token;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Tokens that begin with anything but a letter, a digit or a byte that stands alone. None
+    /// where an executable comment begins or ends.
+    fn other(&mut self, class: Class, byte: u8) -> Option<Token> {
+        Some(match class {
+            Class::Quote => self.string(1, byte),
+            Class::DoubleQuote if self.flags.ansi_quotes => self.quoted(0, TokenKind::Quoted),
+            Class::DoubleQuote => self.string(1, byte),
+            Class::Backtick => self.quoted(0, TokenKind::Quoted),
+            Class::Prefix => self.prefixed(byte),
+            Class::Dollar => self.dollar(),
+            Class::At => self.variable(),
+            Class::Dot => self.dot(),
+            Class::Hash => self.line_comment(1),
+            Class::Minus => self.minus(),
+            Class::Slash => return self.slash(),
+            Class::Star => return self.star(),
+            Class::Colon if self.peek(1) == b'=' => self.take(TokenKind::Assign, 2),
+            Class::Colon => self.take(TokenKind::Colon, 1),
+            Class::Comparison => self.comparison(byte),
+            Class::Doubled if self.peek(1) == byte => self.take(TokenKind::Operator, 2),
+            Class::Doubled => self.take(TokenKind::Operator, 1),
+            Class::NoBreakSpace => {
+                self.is_lost = true;
+                self.at += 1;
+                return None;
+            }
+            Class::Backslash if self.peek(1) == b'N' => self.take(TokenKind::BackslashNull, 2),
+            _ => self.take(TokenKind::Stray, 1),
+        })
+    }
+
+    #[inline]
+    const fn is_behind_dot(&self) -> bool {
+        self.name_start == self.at
+    }
+
+    /// The byte so many behind, 0 behind the end.
+    #[inline]
+    fn peek(&self, ahead: usize) -> u8 {
+        self.text.get(self.at + ahead).copied().unwrap_or(0)
+    }
+
+    /// The token of the next `length` bytes.
+    #[inline]
+    fn take(&mut self, kind: TokenKind, length: usize) -> Token {
+        self.take_to(kind, self.at + length)
+    }
+
+    /// The token up to `end`.
+    #[inline]
+    fn take_to(&mut self, kind: TokenKind, end: usize) -> Token {
+        let span = Span {
+            start: self.at as u32,
+            end: end as u32,
+        };
+        self.at = end;
+        Token {
+            kind,
+            span,
+            ..Token::default()
+        }
+    }
+
+    #[cold]
+    fn end(&mut self) -> Token {
+        self.is_lost |= self.region != Region::Plain;
+        self.region = Region::Plain;
+        self.take(TokenKind::End, 0)
+    }
+
+    /// A token that should have ended before the text did. A name is taken for a string: it may
+    /// hold values.
+    #[cold]
+    fn unterminated(&mut self, kind: TokenKind) -> Token {
+        self.is_lost = true;
+        let is_comment = matches!(kind, TokenKind::Comment | TokenKind::Hint);
+        let kind = if is_comment { kind } else { TokenKind::String };
+        self.take_to(kind, self.text.len())
+    }
+
+    /// A keyword or an unquoted name.
+    #[inline]
+    fn word(&mut self) -> Token {
+        let end = self.behind_word(self.at + 1);
+        self.word_to(end)
+    }
+
+    #[inline]
+    fn word_to(&mut self, end: usize) -> Token {
+        let is_name = self.is_behind_dot();
+        let start = self.at;
+        let mut token = self.take_to(TokenKind::Word, end);
+        self.word_end = end;
+        if !is_name {
+            let entry = look_up(&self.text[start..end]);
+            token.word = entry.word;
+            token.function = entry.function;
+            if entry.family != Family::Both {
+                token.function = entry.function_for(self.flags.server);
+            }
+        }
+        token
+    }
+
+    /// Where the word ends that goes on at `at`.
+    #[inline]
+    fn behind_word(&self, mut at: usize) -> usize {
+        if self.flags.charset != Charset::Plain {
+            return self.behind_wide_word(at - 1);
+        }
+        loop {
+            while self.text.get(at).is_some_and(|byte| is_word(*byte)) {
+                at += 1;
+            }
+            if self.text.get(at) != Some(&NO_BREAK_SPACE) || self.text[at - 1] < 0x80 {
+                return at;
+            }
+            at += 1;
+        }
+    }
+
+    #[cold]
+    fn behind_wide_word(&self, mut at: usize) -> usize {
+        while let Some(&byte) = self.text.get(at) {
+            at += match self.text.get(at + 1) {
+                Some(&trail) if self.flags.charset.is_pair(byte, trail) => 2,
+                _ if is_word(byte) || byte == NO_BREAK_SPACE => 1,
+                _ => break,
+            };
+        }
+        at
+    }
+
+    /// A word, or what only begins like one: `n'…'`, `x'…'`, `b'…'`, `_utf8'…'`.
+    fn prefixed(&mut self, byte: u8) -> Token {
+        match (byte | 0x20, self.peek(1)) {
+            (b'n', b'\'') if !self.is_behind_dot() => self.string(2, b'\''),
+            (b'x' | b'b', b'\'') if !self.is_behind_dot() => self.bits(),
+            _ if byte == b'_' => self.introducer_or_word(),
+            _ => self.word(),
+        }
+    }
+
+    /// `.` of a qualified name, or of a number without digits before it.
+    fn dot(&mut self) -> Token {
+        let next = self.peek(1);
+        if next.is_ascii_digit() && self.word_end != self.at {
+            return self.fraction(self.at);
+        }
+        let token = self.take(TokenKind::Dot, 1);
+        if is_word(next) {
+            self.name_start = self.at;
+        }
+        token
+    }
+
+    /// `@name`, `@'name'`, `@@name`.
+    fn variable(&mut self) -> Token {
+        let kind = match self.peek(1) {
+            b'@' => return self.system_variable(),
+            quote @ (b'\'' | b'"') => return self.string_as(2, quote, TokenKind::UserVariable),
+            b'`' => return self.quoted(1, TokenKind::UserVariable),
+            _ => TokenKind::UserVariable,
+        };
+        let mut end = self.at + 1;
+        while self
+            .text
+            .get(end)
+            .is_some_and(|byte| is_word(*byte) || *byte == b'.')
+        {
+            end = if self.text[end] == b'.' {
+                end + 1
+            } else {
+                self.behind_word(end + 1)
+            };
+        }
+        self.take_to(kind, end)
+    }
+
+    fn system_variable(&mut self) -> Token {
+        if self.peek(2) == b'`' {
+            return self.quoted(2, TokenKind::SystemVariable);
+        }
+        let mut end = self.at + 2;
+        if self.text.get(end).is_some_and(|byte| is_word(*byte)) {
+            end = self.behind_word(end + 1);
+        }
+        let token = self.take_to(TokenKind::SystemVariable, end);
+        self.word_end = end;
+        token
+    }
+
+    fn comparison(&mut self, byte: u8) -> Token {
+        let length = match (byte, self.peek(1), self.peek(2)) {
+            (b'<', b'=', b'>') => 3,
+            (b'<', b'=' | b'>' | b'<', _) | (b'>', b'=' | b'>', _) | (b'!', b'=', _) => 2,
+            _ => 1,
+        };
+        self.take(TokenKind::Operator, length)
+    }
+
+    fn minus(&mut self) -> Token {
+        match (self.peek(1), self.peek(2)) {
+            // A control byte or the end counts as space here, for the servers too.
+            (b'-', 0..=b' ' | 0x7f) => self.line_comment(2),
+            (b'>', b'>') => self.take(TokenKind::Operator, 3),
+            (b'>', _) => self.take(TokenKind::Operator, 2),
+            _ => self.take(TokenKind::Minus, 1),
+        }
+    }
+}
+
+/// Every token up to the end, which is not among them.
+impl Iterator for Lexer<'_> {
+    type Item = Token;
+
+    fn next(&mut self) -> Option<Token> {
+        Some(self.token()).filter(|token| token.kind != TokenKind::End)
+    }
+}

@@ -1,0 +1,83 @@
+//! SQL text as bytes and facts: both dialects, one pass, nothing allocated on the hot path.
+//!
+//! ```text
+//!   bytes + flags ──► Lexer ──► tokens ──┬──► Facts     kind, access, uses, effects, names, SET
+//!                                        └──► Digest    normalised text, 64-bit hash
+//! ```
+//!
+//! This is no parser: it accepts whatever the bytes are, and what it cannot follow it says to be
+//! unsure. The servers' lexers are followed to the byte (character sets with backslashes in their
+//! second bytes, executable comments, `sql_mode`), since a statement cut at another place than the
+//! server cuts it is a hole. What a statement does is told by tables of words and functions; where
+//! the two families or their versions differ, the careful reading is taken unless
+//! [`Flags::server`] says who reads.
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod bits;
+mod bytes;
+mod charsets;
+mod classify;
+mod digest;
+mod facts;
+mod flags;
+mod functions;
+mod kind;
+mod lexer;
+mod scan;
+mod set;
+mod span;
+mod words;
+
+pub use digest::{DIGEST_BYTES_MAX, Digest};
+pub use facts::{
+    ASSIGNMENTS_MAX, Access, COMMENTS_MAX, Comment, Effects, Facts, MENTIONS_MAX, Marks, Mention,
+    PARTS_MAX, Part, Role, Uses,
+};
+pub use flags::{Charset, Flags, Server};
+pub use kind::{AccessMode, Begin, Explain, Finish, Flush, Handler, Kill, Kind, Object, Show, Xa};
+pub use lexer::{Lexer, Token, TokenKind};
+pub use set::{Assignment, Constancy, Scope, Target, Value};
+pub use span::Span;
+pub use words::Word;
+
+/// Facts and digest of a command, found in one pass. Keep one and read into it again and again.
+#[derive(Clone, Debug, Default)]
+pub struct Analysis {
+    /// What is known of the command.
+    pub facts: Facts,
+    /// Its normalised text and hash.
+    pub digest: Digest,
+}
+
+impl Analysis {
+    /// Reads a command's text; what was known of the last one is forgotten.
+    pub fn read(&mut self, text: &[u8], flags: Flags) {
+        self.facts.clear();
+        self.digest.clear();
+        scan::Scan::new(text, flags, &mut self.facts, &mut self.digest).command();
+        self.digest.finish();
+    }
+}
+
+impl Facts {
+    /// Reads a command's text; what was known of the last one is forgotten.
+    pub fn read(&mut self, text: &[u8], flags: Flags) {
+        self.clear();
+        scan::Scan::new(text, flags, self, &mut ()).command();
+    }
+}
+
+/// The facts of a command, in memory of their own.
+pub fn facts(text: &[u8], flags: Flags) -> Facts {
+    let mut facts = Facts::default();
+    facts.read(text, flags);
+    facts
+}
+
+/// The digest of a command, in memory of its own.
+pub fn digest(text: &[u8], flags: Flags) -> Digest {
+    let mut analysis = Analysis::default();
+    analysis.read(text, flags);
+    analysis.digest
+}

@@ -1,0 +1,202 @@
+//! The walk over a statement's tokens: what is here, what is ahead, and who else watches.
+
+use crate::facts::{Facts, Marks};
+use crate::flags::Flags;
+use crate::lexer::{Lexer, Token, TokenKind};
+use crate::span::Span;
+use crate::words::Word;
+
+/// Sees every token of the walk in order, but for comments.
+pub(crate) trait Watcher {
+    /// `token` was passed; `ahead` comes next.
+    fn token(&mut self, text: &[u8], token: Token, ahead: Token);
+}
+
+/// Nobody watches.
+impl Watcher for () {
+    #[inline]
+    fn token(&mut self, _: &[u8], _: Token, _: Token) {}
+}
+
+/// A walk that notes facts.
+pub(crate) struct Scan<'a, W> {
+    pub text: &'a [u8],
+    lexer: Lexer<'a>,
+    /// The token before.
+    pub last: Token,
+    /// The token to look at.
+    pub here: Token,
+    /// The one behind it.
+    pub ahead: Token,
+    pub facts: &'a mut Facts,
+    watcher: &'a mut W,
+    /// How deep statements and queries are nested in one another.
+    pub nesting: u32,
+    /// User variables that are named are set: CALL, LOAD DATA.
+    pub sets_variables: bool,
+}
+
+/// Statements nested deeper are not followed, and unsure.
+pub(crate) const NESTING_MAX: u32 = 32;
+
+impl<'a, W: Watcher> Scan<'a, W> {
+    pub fn new(text: &'a [u8], flags: Flags, facts: &'a mut Facts, watcher: &'a mut W) -> Self {
+        let mut scan = Self {
+            text,
+            lexer: Lexer::new(text, flags),
+            last: Token::default(),
+            here: Token::default(),
+            ahead: Token::default(),
+            facts,
+            watcher,
+            nesting: 0,
+            sets_variables: false,
+        };
+        scan.here = scan.fetch();
+        scan.ahead = scan.fetch();
+        scan
+    }
+
+    /// Goes one token on and returns the one that was here. Stays at the end of the statement.
+    #[inline]
+    pub fn advance(&mut self) -> Token {
+        if self.is_at_end() {
+            self.here
+        } else {
+            self.step()
+        }
+    }
+
+    /// Goes one token on, over a semicolon too.
+    #[inline]
+    pub fn step(&mut self) -> Token {
+        let passed = self.here;
+        if passed.kind != TokenKind::End {
+            self.watcher.token(self.text, passed, self.ahead);
+        }
+        self.last = passed;
+        self.here = self.ahead;
+        self.ahead = self.fetch();
+        passed
+    }
+
+    /// The next token that is no comment.
+    #[inline]
+    fn fetch(&mut self) -> Token {
+        loop {
+            let token = self.lexer.token();
+            match token.kind {
+                TokenKind::Comment => self.facts.comment(token.span, false),
+                TokenKind::Hint => self.facts.comment(token.span, true),
+                _ => return token,
+            }
+        }
+    }
+
+    /// The tokens from here on, without going there.
+    pub fn tokens_ahead(&self) -> impl Iterator<Item = Token> + use<'a, W> {
+        let first = [self.here, self.ahead].into_iter();
+        let rest = self
+            .lexer
+            .filter(|t| !matches!(t.kind, TokenKind::Comment | TokenKind::Hint));
+        first
+            .chain(rest)
+            .take_while(|token| token.kind != TokenKind::End)
+    }
+
+    /// The token behind the one ahead.
+    pub fn third(&self) -> Token {
+        self.tokens_ahead().nth(2).unwrap_or_default()
+    }
+
+    /// Notes what only the lexer knows, at the end.
+    pub fn finish(&mut self) {
+        if self.lexer.is_lost() {
+            self.facts.marks.add(Marks::LOST);
+        }
+        if self.lexer.is_conditional() {
+            self.facts.marks.add(Marks::CONDITIONAL);
+        }
+    }
+
+    /// Whether the statement ends here.
+    #[inline]
+    pub fn is_at_end(&self) -> bool {
+        matches!(self.here.kind, TokenKind::End | TokenKind::Semicolon)
+    }
+
+    /// Goes on if this word is here.
+    pub fn take_word(&mut self, word: Word) -> bool {
+        let is_here = self.here.word == word;
+        if is_here {
+            self.advance();
+        }
+        is_here
+    }
+
+    /// Goes on if this kind of token is here.
+    pub fn take_kind(&mut self, kind: TokenKind) -> bool {
+        let is_here = self.here.kind == kind;
+        if is_here {
+            self.advance();
+        }
+        is_here
+    }
+
+    /// Goes on while one of these words is here.
+    pub fn skip_words(&mut self, words: &[Word]) {
+        while words.contains(&self.here.word) {
+            self.advance();
+        }
+    }
+
+    /// Goes to the end of the statement.
+    pub fn skip_rest(&mut self) {
+        while !self.is_at_end() {
+            self.advance();
+        }
+    }
+
+    /// Goes to this word or the end of the statement, and tells whether the word is here.
+    pub fn skip_to(&mut self, word: Word) -> bool {
+        while !self.is_at_end() && self.here.word != word {
+            self.advance();
+        }
+        self.here.word == word
+    }
+
+    /// Goes behind the parenthesis that closes the one here, if one is here.
+    pub fn skip_parentheses(&mut self) {
+        if self.here.kind != TokenKind::Open {
+            return;
+        }
+        let mut depth = 0u32;
+        while !self.is_at_end() {
+            match self.advance().kind {
+                TokenKind::Open => depth += 1,
+                TokenKind::Close if depth == 1 => return,
+                TokenKind::Close => depth -= 1,
+                _ => {}
+            }
+        }
+    }
+
+    /// Whether a name may stand here.
+    pub fn is_name(&self) -> bool {
+        matches!(self.here.kind, TokenKind::Word | TokenKind::Quoted)
+    }
+
+    /// Passes `name`, `schema.name` or `catalog.schema.name`; the last two are told.
+    pub fn qualified_name(&mut self) -> (Span, Span) {
+        let (mut schema, mut name) = (Span::default(), Span::default());
+        while self.is_name() {
+            schema = name;
+            name = self.advance().span;
+            if self.here.kind != TokenKind::Dot {
+                break;
+            }
+            self.advance();
+        }
+        (schema, name)
+    }
+}

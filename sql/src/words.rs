@@ -1,0 +1,625 @@
+//! Words that mean something: keywords of both dialects and built-in functions, looked up by a hash
+//! table that the compiler builds.
+
+use crate::flags::Server;
+use crate::functions::{Builtin, FUNCTIONS, Family, Function};
+
+/// The grammar may go on with an operand, so a minus behind it is a sign and NULL is a value.
+const X: u8 = 1;
+/// A parenthesis behind it is grammar, never the call of a stored function.
+const C: u8 = 2;
+/// Often the name of a column or table: keeps its case inside queries.
+const N: u8 = 4;
+
+macro_rules! words {
+    ($($variant:ident $name:literal $flags:expr,)*) => {
+        /// A keyword of either dialect, as far as the grammar here asks for it by name.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+        #[repr(u16)]
+        #[allow(missing_docs)]
+        pub enum Word {
+            /// No keyword: a name, or no word at all.
+            #[default]
+            None,
+            /// Any other reserved word.
+            Reserved,
+            /// Any other reserved word that an operand may follow.
+            Operator,
+            /// A type's name.
+            Type,
+            /// A function that is called without parentheses: CURRENT_USER.
+            Niladic,
+            $($variant,)*
+        }
+
+        const WORDS: &[(&str, Word)] = &[$(($name, Word::$variant),)*];
+        const WORD_FLAGS: &[u8] = &[0, C, X | C, C | N, C, $($flags,)*];
+    };
+}
+
+impl Word {
+    /// Whether an operand may follow: what comes next starts an expression.
+    pub(crate) const fn expects_operand(self) -> bool {
+        WORD_FLAGS[self as usize] & X != 0
+    }
+
+    /// Whether a parenthesis behind it is grammar.
+    pub(crate) const fn takes_parenthesis(self) -> bool {
+        WORD_FLAGS[self as usize] & C != 0
+    }
+
+    /// Whether columns and tables often have this name.
+    pub(crate) const fn is_often_a_name(self) -> bool {
+        WORD_FLAGS[self as usize] & N != 0
+    }
+}
+
+words! {
+    Against "AGAINST" C,
+    Aggregate "AGGREGATE" N,
+    All "ALL" X | C,
+    Alter "ALTER" 0,
+    Analyze "ANALYZE" C,
+    And "AND" X | C,
+    Any "ANY" X | C,
+    As "AS" C,
+    Backup "BACKUP" N,
+    Begin "BEGIN" 0,
+    Between "BETWEEN" X | C,
+    Binlog "BINLOG" N,
+    Body "BODY" N,
+    By "BY" X | C,
+    Cache "CACHE" N,
+    Call "CALL" 0,
+    Case "CASE" X | C,
+    Catalog "CATALOG" N,
+    Chain "CHAIN" N,
+    Change "CHANGE" 0,
+    Char "CHAR" C,
+    Character "CHARACTER" C,
+    Charset "CHARSET" N,
+    Check "CHECK" C,
+    Checksum "CHECKSUM" N,
+    Clone "CLONE" N,
+    Close "CLOSE" N,
+    Collate "COLLATE" 0,
+    Columns "COLUMNS" C | N,
+    Commit "COMMIT" 0,
+    Committed "COMMITTED" N,
+    Component "COMPONENT" N,
+    Connection "CONNECTION" N,
+    Consistent "CONSISTENT" N,
+    Count "COUNT" N,
+    Create "CREATE" 0,
+    Current "CURRENT" N,
+    Cycle "CYCLE" N,
+    Data "DATA" N,
+    Database "DATABASE" 0,
+    Databases "DATABASES" 0,
+    Deallocate "DEALLOCATE" 0,
+    Default "DEFAULT" X,
+    Definer "DEFINER" N,
+    Delayed "DELAYED" 0,
+    Delete "DELETE" 0,
+    Desc "DESC" 0,
+    Describe "DESCRIBE" 0,
+    Diagnostics "DIAGNOSTICS" N,
+    Distinct "DISTINCT" X | C,
+    Div "DIV" X | C,
+    Do "DO" X,
+    Drop "DROP" 0,
+    Dual "DUAL" 0,
+    Dumpfile "DUMPFILE" N,
+    Duplicate "DUPLICATE" 0,
+    Else "ELSE" X | C,
+    Elseif "ELSEIF" X | C,
+    End "END" 0,
+    Engine "ENGINE" N,
+    Error "ERROR" N,
+    Errors "ERRORS" N,
+    Escape "ESCAPE" X | C,
+    Event "EVENT" N,
+    Events "EVENTS" N,
+    Except "EXCEPT" C,
+    Execute "EXECUTE" 0,
+    Exists "EXISTS" X | C,
+    Explain "EXPLAIN" C,
+    Export "EXPORT" N,
+    Extended "EXTENDED" N,
+    False "FALSE" 0,
+    Fields "FIELDS" N,
+    Flush "FLUSH" N,
+    Follows "FOLLOWS" N,
+    For "FOR" C,
+    Format "FORMAT" N,
+    From "FROM" C,
+    Full "FULL" N,
+    Fulltext "FULLTEXT" C,
+    Function "FUNCTION" 0,
+    Get "GET" 0,
+    Global "GLOBAL" N,
+    Grant "GRANT" 0,
+    Grants "GRANTS" N,
+    Group "GROUP" C,
+    Handler "HANDLER" N,
+    Hard "HARD" N,
+    Having "HAVING" X | C,
+    Help "HELP" N,
+    HighPriority "HIGH_PRIORITY" X,
+    Id "ID" N,
+    If "IF" X | C,
+    Ignore "IGNORE" 0,
+    Immediate "IMMEDIATE" N,
+    Import "IMPORT" N,
+    In "IN" X | C,
+    Index "INDEX" C,
+    Indexes "INDEXES" N,
+    Insert "INSERT" 0,
+    Install "INSTALL" N,
+    Instance "INSTANCE" N,
+    Intersect "INTERSECT" C,
+    Interval "INTERVAL" X | C,
+    Into "INTO" C,
+    Is "IS" 0,
+    Isolation "ISOLATION" N,
+    Join "JOIN" C,
+    Json "JSON" N,
+    Key "KEY" C,
+    Keys "KEYS" 0,
+    Kill "KILL" 0,
+    Lateral "LATERAL" C,
+    Level "LEVEL" N,
+    Library "LIBRARY" N,
+    Like "LIKE" X | C,
+    Limit "LIMIT" X | C,
+    Load "LOAD" 0,
+    Local "LOCAL" N,
+    Lock "LOCK" 0,
+    Locked "LOCKED" 0,
+    Logfile "LOGFILE" N,
+    Logs "LOGS" N,
+    Loop "LOOP" 0,
+    LowPriority "LOW_PRIORITY" 0,
+    Master "MASTER" N,
+    Minus "MINUS" C | N,
+    Mode "MODE" 0,
+    Names "NAMES" N,
+    Next "NEXT" N,
+    No "NO" N,
+    Not "NOT" X | C,
+    NoWriteToBinlog "NO_WRITE_TO_BINLOG" 0,
+    Nowait "NOWAIT" 0,
+    Null "NULL" 0,
+    Of "OF" C,
+    Off "OFF" N,
+    Offset "OFFSET" X | C,
+    On "ON" X | C,
+    One "ONE" N,
+    Only "ONLY" N,
+    Open "OPEN" N,
+    Optimize "OPTIMIZE" 0,
+    Or "OR" X | C,
+    Order "ORDER" 0,
+    Outfile "OUTFILE" 0,
+    Over "OVER" C,
+    Package "PACKAGE" N,
+    Partition "PARTITION" C,
+    Partitions "PARTITIONS" N,
+    Password "PASSWORD" N,
+    Persist "PERSIST" N,
+    PersistOnly "PERSIST_ONLY" N,
+    Phase "PHASE" N,
+    Plugin "PLUGIN" N,
+    Portion "PORTION" N,
+    Precedes "PRECEDES" N,
+    Prepare "PREPARE" N,
+    Previous "PREVIOUS" N,
+    Procedure "PROCEDURE" 0,
+    Processlist "PROCESSLIST" N,
+    Profile "PROFILE" N,
+    Profiles "PROFILES" N,
+    Purge "PURGE" 0,
+    Query "QUERY" N,
+    Quick "QUICK" 0,
+    Read "READ" 0,
+    Recover "RECOVER" N,
+    Recursive "RECURSIVE" 0,
+    Release "RELEASE" 0,
+    Rename "RENAME" 0,
+    Repair "REPAIR" N,
+    Repeat "REPEAT" 0,
+    Repeatable "REPEATABLE" N,
+    Replace "REPLACE" 0,
+    Replica "REPLICA" N,
+    Replicas "REPLICAS" N,
+    Replication "REPLICATION" N,
+    Reset "RESET" N,
+    Resignal "RESIGNAL" 0,
+    Resource "RESOURCE" N,
+    Restart "RESTART" N,
+    Restrict "RESTRICT" 0,
+    Return "RETURN" X | C,
+    Returning "RETURNING" X | C,
+    Returns "RETURNS" 0,
+    Revoke "REVOKE" 0,
+    Role "ROLE" N,
+    Rollback "ROLLBACK" 0,
+    Row "ROW" C,
+    Savepoint "SAVEPOINT" N,
+    Schema "SCHEMA" 0,
+    Schemas "SCHEMAS" 0,
+    Select "SELECT" X | C,
+    Sequence "SEQUENCE" N,
+    Serializable "SERIALIZABLE" N,
+    Server "SERVER" N,
+    Session "SESSION" N,
+    Set "SET" X | C,
+    Share "SHARE" 0,
+    Show "SHOW" 0,
+    Shutdown "SHUTDOWN" N,
+    Signal "SIGNAL" 0,
+    Skip "SKIP" 0,
+    Slave "SLAVE" N,
+    Slaves "SLAVES" N,
+    Snapshot "SNAPSHOT" N,
+    Soft "SOFT" N,
+    Some "SOME" X | C,
+    Spatial "SPATIAL" C,
+    SqlCalcFoundRows "SQL_CALC_FOUND_ROWS" X,
+    Stage "STAGE" N,
+    Start "START" N,
+    Statement "STATEMENT" N,
+    Status "STATUS" N,
+    Stop "STOP" N,
+    StraightJoin "STRAIGHT_JOIN" X | C,
+    SystemTime "SYSTEM_TIME" N,
+    Table "TABLE" C,
+    Tables "TABLES" N,
+    Tablespace "TABLESPACE" N,
+    Temporary "TEMPORARY" N,
+    Then "THEN" X | C,
+    To "TO" 0,
+    Traditional "TRADITIONAL" N,
+    Transaction "TRANSACTION" N,
+    Trigger "TRIGGER" 0,
+    True "TRUE" 0,
+    Truncate "TRUNCATE" 0,
+    Uncommitted "UNCOMMITTED" N,
+    Uninstall "UNINSTALL" N,
+    Union "UNION" C,
+    Unlock "UNLOCK" 0,
+    Until "UNTIL" X | C,
+    Update "UPDATE" 0,
+    Use "USE" 0,
+    User "USER" N,
+    Using "USING" C,
+    Value "VALUE" C | N,
+    Values "VALUES" C,
+    Variables "VARIABLES" N,
+    View "VIEW" N,
+    Warnings "WARNINGS" N,
+    When "WHEN" X | C,
+    Where "WHERE" X | C,
+    While "WHILE" X | C,
+    Window "WINDOW" 0,
+    With "WITH" C,
+    Work "WORK" N,
+    Write "WRITE" 0,
+    Xa "XA" 0,
+}
+
+/// Reserved words that the grammar here does not ask for, but digests and calls do.
+#[rustfmt::skip] // one name a line would hide the page
+const RESERVED: &[&str] = &[
+    "ACCESSIBLE", "ADD", "AFTER", "ASC", "ASENSITIVE", "BEFORE", "BOTH", "CASCADE", "COLUMN",
+    "CONDITION", "CONSTRAINT", "CONTINUE", "CROSS", "CUBE", "CURSOR", "DAY_HOUR",
+    "DAY_MICROSECOND", "DAY_MINUTE", "DAY_SECOND", "DECLARE", "DETERMINISTIC", "DISTINCTROW",
+    "EACH", "ENCLOSED", "ESCAPED", "EXIT", "FETCH", "FORCE", "FOREIGN", "GENERATED", "GROUPS",
+    "HOUR_MICROSECOND", "HOUR_MINUTE", "HOUR_SECOND", "INFILE", "INNER", "INOUT", "INSENSITIVE",
+    "ITERATE", "LEADING", "LEAVE", "LINEAR", "LINES", "MASTER_BIND",
+    "MASTER_SSL_VERIFY_SERVER_CERT", "MATCH", "MAXVALUE", "MINUTE_MICROSECOND", "MINUTE_SECOND",
+    "MODIFIES", "NATURAL", "OPTIMIZER_COSTS", "OPTION", "OPTIONALLY", "OUT", "OUTER", "PRIMARY",
+    "QUALIFY", "RANGE", "READS", "READ_WRITE", "REFERENCES", "REQUIRE", "ROLLUP", "ROWS",
+    "SECOND_MICROSECOND", "SENSITIVE", "SEPARATOR", "SPECIFIC", "SQL", "SQLEXCEPTION",
+    "SQLSTATE", "SQLWARNING", "SSL", "STARTING", "STORED", "TABLESAMPLE", "TERMINATED",
+    "TRAILING", "UNDO", "UNIQUE", "USAGE", "VIRTUAL", "YEAR_MONTH", "ZEROFILL", "NESTED",
+    "DUALITY", "RELATIONAL", "WITHIN",
+];
+
+/// Reserved words, and words of queries, behind which an expression may start.
+#[rustfmt::skip] // one name a line would hide the page
+const OPERATORS: &[&str] = &[
+    "BINARY", "MOD", "REGEXP", "RLIKE", "SQL_BIG_RESULT", "SQL_BUFFER_RESULT", "SQL_CACHE",
+    "SQL_NO_CACHE", "SQL_SMALL_RESULT", "XOR",
+];
+
+/// Names of types, which a length may follow.
+#[rustfmt::skip] // one name a line would hide the page
+const TYPES: &[&str] = &[
+    "BIGINT", "BIT", "BLOB", "BOOL", "BOOLEAN", "CLOB", "DATETIME", "DEC", "DECIMAL", "DOUBLE",
+    "ENUM", "FIXED", "FLOAT", "FLOAT4", "FLOAT8", "INT", "INT1", "INT2", "INT3", "INT4", "INT8",
+    "INTEGER", "LONG", "LONGBLOB", "LONGTEXT", "MEDIUMBLOB", "MEDIUMINT", "MEDIUMTEXT",
+    "MIDDLEINT", "NATIONAL", "NCHAR", "NUMBER", "NUMERIC", "NVARCHAR", "PRECISION", "RAW", "REAL",
+    "SERIAL", "SIGNED", "SMALLINT", "TEXT", "TINYBLOB", "TINYINT", "TINYTEXT", "UNSIGNED",
+    "VARBINARY", "VARCHAR", "VARCHAR2", "VARCHARACTER", "VARYING", "VECTOR", "BERNOULLI",
+    "SYSTEM",
+];
+
+/// Functions that are called without parentheses, too.
+#[rustfmt::skip] // one name a line would hide the page
+const NILADIC: &[&str] = &[
+    "CURRENT_DATE", "CURRENT_ROLE", "CURRENT_TIME", "CURRENT_TIMESTAMP", "CURRENT_USER",
+    "LOCALTIME", "LOCALTIMESTAMP", "UTC_DATE", "UTC_TIME", "UTC_TIMESTAMP",
+];
+
+/// What is known of a word.
+#[derive(Clone, Copy)]
+pub(crate) struct Entry {
+    packed: Packed,
+    name: &'static str,
+    /// The keyword, or none.
+    pub word: Word,
+    /// The built-in function, or none.
+    pub function: Function,
+    /// Which family has the function.
+    pub family: Family,
+}
+
+impl Entry {
+    /// The function that a call by this name reaches on a server.
+    ///
+    /// Where the server is not known and only one family has it, a name may be that of a stored
+    /// function; what the function does to the session is still taken for true.
+    pub fn function_for(&self, server: Server) -> Function {
+        let is_harmless = matches!(
+            self.function,
+            Function::Plain | Function::Session | Function::Volatile
+        );
+        match (self.family, server) {
+            (Family::MySql, Server::MariaDb(_)) | (Family::MariaDb, Server::MySql(_)) => {
+                Function::None
+            }
+            (Family::MySql | Family::MariaDb, Server::Unknown) if is_harmless => Function::None,
+            _ => self.function,
+        }
+    }
+}
+
+const NOTHING: Entry = Entry {
+    packed: Packed {
+        head: 0,
+        tail: 0,
+        length: 0,
+    },
+    name: "",
+    word: Word::None,
+    function: Function::None,
+    family: Family::Both,
+};
+
+/// A word's length and first and last eight bytes without regard to case: all of it, up to 16.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Packed {
+    head: u64,
+    tail: u64,
+    length: u8,
+}
+
+/// Clears the bit that tells upper case from lower case. Digits become control characters, which no
+/// word has, so no two words become alike that are not.
+const UPPER: u64 = 0xdfdf_dfdf_dfdf_dfdf;
+
+impl Packed {
+    /// Packs a word of 1 to 255 bytes.
+    #[inline]
+    const fn of(word: &[u8]) -> Self {
+        let length = word.len();
+        let (head, tail) = match length {
+            8.. => (eight(word, 0), eight(word, length - 8)),
+            4..8 => (four(word, 0) | four(word, length - 4) << 32, 0),
+            2..4 => (two(word, 0) | two(word, length - 2) << 16, 0),
+            1 => (word[0] as u64, 0),
+            0 => (0, 0),
+        };
+        Self {
+            head: head & UPPER,
+            tail: tail & UPPER,
+            length: length as u8,
+        }
+    }
+
+    #[inline]
+    const fn slot(self) -> usize {
+        let mixed = (self.head ^ self.tail.rotate_left(29)).wrapping_add(self.length as u64);
+        (mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - SLOT_BITS)) as usize
+    }
+}
+
+const fn eight(bytes: &[u8], at: usize) -> u64 {
+    four(bytes, at) | four(bytes, at + 4) << 32
+}
+
+const fn four(bytes: &[u8], at: usize) -> u64 {
+    two(bytes, at) | two(bytes, at + 2) << 16
+}
+
+const fn two(bytes: &[u8], at: usize) -> u64 {
+    bytes[at] as u64 | (bytes[at + 1] as u64) << 8
+}
+
+const SLOT_BITS: u32 = 12;
+const SLOTS: usize = 1 << SLOT_BITS;
+const ENTRIES_MAX: usize = 1024;
+
+/// The longest word there is; longer ones are names.
+const WORD_BYTES_MAX: usize = 48;
+
+struct Table {
+    /// Index into `entries` by hash, 0 where there is none; collisions go to the next slot.
+    slots: [u16; SLOTS],
+    entries: [Entry; ENTRIES_MAX],
+    count: usize,
+}
+
+static TABLE: Table = Table::build();
+
+impl Table {
+    const fn build() -> Self {
+        let mut table = Self {
+            slots: [0; SLOTS],
+            entries: [NOTHING; ENTRIES_MAX],
+            count: 1,
+        };
+        let mut index = 0;
+        while index < WORDS.len() {
+            let at = table.entry_of(WORDS[index].0);
+            table.entries[at].word = WORDS[index].1;
+            index += 1;
+        }
+        table.add_all(RESERVED, Word::Reserved);
+        table.add_all(OPERATORS, Word::Operator);
+        table.add_all(TYPES, Word::Type);
+        table.add_all(NILADIC, Word::Niladic);
+        let mut index = 0;
+        while index < FUNCTIONS.len() {
+            table.add_functions(&FUNCTIONS[index]);
+            index += 1;
+        }
+        table
+    }
+
+    const fn add_all(&mut self, names: &[&'static str], word: Word) {
+        let mut index = 0;
+        while index < names.len() {
+            let at = self.entry_of(names[index]);
+            self.entries[at].word = word;
+            index += 1;
+        }
+    }
+
+    const fn add_functions(&mut self, functions: &Builtin) {
+        let mut index = 0;
+        while index < functions.names.len() {
+            let at = self.entry_of(functions.names[index]);
+            self.entries[at].function = functions.function;
+            self.entries[at].family = functions.family;
+            index += 1;
+        }
+    }
+
+    /// The entry of a name, made when it is not there yet.
+    const fn entry_of(&mut self, name: &'static str) -> usize {
+        let packed = Packed::of(name.as_bytes());
+        let mut slot = packed.slot();
+        while self.slots[slot] != 0 {
+            let at = self.slots[slot] as usize;
+            if same_bytes(self.entries[at].name, name) {
+                return at;
+            }
+            slot = (slot + 1) % SLOTS;
+        }
+        let at = self.count;
+        self.entries[at] = Entry {
+            packed,
+            name,
+            ..NOTHING
+        };
+        self.slots[slot] = at as u16;
+        self.count += 1;
+        at
+    }
+}
+
+const fn same_bytes(one: &str, other: &str) -> bool {
+    let (one, other) = (one.as_bytes(), other.as_bytes());
+    let mut same = one.len() == other.len();
+    let mut index = 0;
+    while same && index < one.len() {
+        same = one[index] == other[index];
+        index += 1;
+    }
+    same
+}
+
+/// What is known of a word, in any case; an empty entry when it is only a name.
+#[inline]
+pub(crate) fn look_up(word: &[u8]) -> &'static Entry {
+    if word.len() > WORD_BYTES_MAX {
+        return &TABLE.entries[0];
+    }
+    let packed = Packed::of(word);
+    let mut slot = packed.slot();
+    loop {
+        let at = TABLE.slots[slot] as usize;
+        let entry = &TABLE.entries[at % ENTRIES_MAX];
+        let is_same = entry.packed == packed
+            && (word.len() <= 16 || entry.name.as_bytes().eq_ignore_ascii_case(word));
+        if at == 0 || is_same {
+            return entry;
+        }
+        slot = (slot + 1) % SLOTS;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_word_is_found_in_any_case() {
+        for (name, word) in WORDS {
+            assert_eq!(look_up(name.as_bytes()).word, *word);
+            assert_eq!(look_up(name.to_lowercase().as_bytes()).word, *word);
+            assert_eq!(look_up(format!("{name}_").as_bytes()).word, Word::None);
+        }
+    }
+
+    #[test]
+    fn every_function_is_found() {
+        for builtin in FUNCTIONS {
+            for name in builtin.names {
+                assert_eq!(
+                    look_up(name.as_bytes()).function,
+                    builtin.function,
+                    "{name}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn words_are_reserved_once() {
+        let named = WORDS.iter().map(|(name, _)| *name);
+        let mut all: Vec<_> = named
+            .chain([RESERVED, OPERATORS, TYPES, NILADIC].concat())
+            .collect();
+        all.sort_unstable();
+        let count = all.len();
+        all.dedup();
+        assert_eq!(all.len(), count);
+        assert!(all.iter().all(|name| name.len() <= WORD_BYTES_MAX));
+    }
+
+    #[test]
+    fn words_that_look_alike_are_told_apart() {
+        for name in [
+            "SELECTS",
+            "SELEC",
+            "S",
+            "",
+            "SEL\u{1}CT",
+            "GROUP_CONCAT_X",
+            "\u{13}",
+        ] {
+            assert_eq!(look_up(name.as_bytes()).word, Word::None, "{name:?}");
+        }
+        let long = "MASTER_SSL_VERIFY_SERVER_CERT".replace("VERIFY", "VERIFX");
+        assert_eq!(look_up(long.as_bytes()).word, Word::None);
+    }
+
+    #[test]
+    fn chains_of_slots_are_short() {
+        let used = TABLE.slots.iter().filter(|at| **at != 0).count();
+        assert!(used * 3 < SLOTS, "{used} of {SLOTS}");
+    }
+}
