@@ -70,8 +70,12 @@ impl Login<'_> {
     /// Sees it through. After an error the client has been told nothing, unless by the backend.
     pub(crate) async fn run(&mut self) -> Result<Agreement, Failure> {
         self.offer().await?;
-        let answer = self.answer().await?;
-        let response = HandshakeResponse::decode(&answer).map_err(malformed)?;
+        let (request, answer) = self.answer().await?;
+        let response = match &request {
+            Some(request) => HandshakeResponse::decode_behind(request, &answer),
+            None => HandshakeResponse::decode(&answer),
+        };
+        let response = response.map_err(malformed)?;
         self.introduce(&response);
         let agreed = response.head.capabilities & self.backend.greeting.capabilities;
         let client_compression = client_compression(self.settings, &response);
@@ -145,8 +149,8 @@ impl Login<'_> {
         sent.map_err(|error| client_broke(error.into()))
     }
 
-    /// The client's handshake response, behind TLS if it wants that.
-    async fn answer(&mut self) -> Result<Vec<u8>, Failure> {
+    /// The client's handshake response, behind its request for TLS if it makes one.
+    async fn answer(&mut self) -> Result<(Option<HandshakeHead>, Vec<u8>), Failure> {
         let first = self.client.read().await.map_err(client_broke)?;
         let head = HandshakeHead::decode(&first).map_err(malformed)?;
         self.who.has_answered = true;
@@ -158,7 +162,7 @@ impl Login<'_> {
                         "Connections using insecure transport are prohibited by the proxy (client_tls.mode = required)",
                     ))
                 }
-                _ => Ok(first),
+                _ => Ok((None, first)),
             };
         }
         let Some(server_tls) = &self.settings.client_tls else {
@@ -179,7 +183,8 @@ impl Login<'_> {
                     format!("TLS with the client: {}", tls::explain(&error)),
                 )
             })?;
-        self.client.read().await.map_err(client_broke)
+        let answer = self.client.read().await.map_err(client_broke)?;
+        Ok((Some(head), answer))
     }
 
     fn introduce(&mut self, response: &HandshakeResponse<'_>) {

@@ -81,6 +81,25 @@ impl<'a> HandshakeResponse<'a> {
     pub fn decode(payload: &'a [u8]) -> Result<Self, Malformed> {
         let mut reader = Reader::new(payload);
         let head = HandshakeHead::read(&mut reader)?;
+        Self::read(head, reader)
+    }
+
+    /// Decodes the payload that follows an SSLRequest. What the request said of capabilities holds,
+    /// not what is said again here: so the servers have it (`parse_client_handshake_packet`), and
+    /// there are clients that say two different things.
+    pub fn decode_behind(request: &HandshakeHead, payload: &'a [u8]) -> Result<Self, Malformed> {
+        let mut reader = Reader::new(payload);
+        let head = HandshakeHead::read(&mut reader)?;
+        Self::read(
+            HandshakeHead {
+                capabilities: request.capabilities,
+                ..head
+            },
+            reader,
+        )
+    }
+
+    fn read(head: HandshakeHead, mut reader: Reader<'a>) -> Result<Self, Malformed> {
         let has = |flag| head.capabilities.contains(flag);
         let user = reader.until_nul("user name")?;
         let auth_response = if has(Capabilities::PLUGIN_AUTH_LENENC_CLIENT_DATA) {

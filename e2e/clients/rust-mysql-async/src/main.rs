@@ -177,11 +177,9 @@ async fn login(conn: &mut Conn) -> Result<()> {
     say("thread id agrees", thread == conn.id().to_string());
     say("user", value(conn, "SELECT CURRENT_USER()").await?);
     say("database", value(conn, "SELECT DATABASE()").await?);
-    // Over TLS the library first says that it sends no attributes, and then sends them; MySQL goes
-    // by the former, the proxy by the latter.
-    if setting("CLIENT_TLS") == "0" {
-        say_attributes(conn).await;
-    }
+    // Over TLS the library first says that it sends no attributes, and then sends them; servers go
+    // by the former.
+    say_attributes(conn).await;
     // MySQL forgets which passwords it has seen: the next login takes the long way.
     conn.query_drop("FLUSH PRIVILEGES").await?;
     for times in ["forgotten", "remembered"] {
