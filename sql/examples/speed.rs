@@ -1,7 +1,7 @@
 //! How long reading takes: `cargo run --release -p pilotfish-sql --example speed [name]`.
 //!
 //! With a name only that statement is read, a thousand times: for counting instructions
-//! (`valgrind --tool=callgrind`), without the clock.
+//! (`valgrind --tool=callgrind --toggle-collect="*read_often*"`), without the clock.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -57,6 +57,7 @@ fn main() {
     }
 }
 
+#[inline(never)]
 fn read_often(text: &[u8], times: u32) {
     let mut analysis = Analysis::default();
     for _ in 0..times {

@@ -71,7 +71,7 @@ impl<W: Watcher> Scan<'_, W> {
         self.statement();
         self.skip_rest();
         let part = Part {
-            span: start.to(self.last.span),
+            span: self.span_from(start),
             kind: self.facts.kind,
             access: self.facts.access,
             effects: self.facts.effects,
@@ -207,8 +207,11 @@ impl<W: Watcher> Scan<'_, W> {
         }
     }
 
-    /// The text between the first token and the last one passed.
+    /// The text from here, empty where nothing was passed, to the last token passed.
     pub fn span_from(&self, start: Span) -> Span {
-        start.to(self.last.span)
+        Span {
+            start: start.start,
+            end: self.last.span.end.max(start.start),
+        }
     }
 }

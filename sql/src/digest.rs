@@ -11,6 +11,7 @@ mod text;
 
 use twox_hash::XxHash3_64;
 
+use crate::functions::Function;
 use crate::lexer::{Token, TokenKind};
 use crate::scan::Watcher;
 use crate::span::Span;
@@ -41,8 +42,8 @@ struct State {
     in_query: bool,
     /// A semicolon is due if anything follows.
     semicolon_due: bool,
-    /// The text begins with signs here, when values follow without anything between.
-    signs: Option<usize>,
+    /// Where the signs begin that the text ends with, and the token in front of them.
+    signs: Option<(usize, Token)>,
     list: List,
     rows: Rows,
     is_full: bool,
@@ -111,7 +112,9 @@ impl Digest {
             | TokenKind::Number
             | TokenKind::BackslashNull
             | TokenKind::Placeholder => true,
-            TokenKind::Word if token.word == Word::Null => self.state.expects_operand,
+            TokenKind::Word if token.word == Word::Null => {
+                self.state.expects_operand && self.state.last.word != Word::Not
+            }
             // What begins with a digit is a broken number rather than a name.
             TokenKind::Word => {
                 self.state.last.kind != TokenKind::Dot
@@ -129,8 +132,9 @@ impl Digest {
         if is_second_half {
             return;
         }
-        if let Some(signs) = self.state.signs.take() {
-            self.text.truncate(signs);
+        if let Some((start, before)) = self.state.signs.take() {
+            self.text.truncate(start);
+            self.state.last = before;
         }
         self.state.list = match self.state.list {
             List::Comma {
@@ -200,6 +204,7 @@ impl Digest {
         self.state.expects_operand = true;
         // What the parenthesis is for is kept with it.
         token.word = if behind_in { Word::In } else { Word::None };
+        token.function = self.state.last.function;
         self.state.last = token;
     }
 
@@ -229,7 +234,7 @@ impl Digest {
         let is_unary = self.state.expects_operand;
         if is_unary && self.state.signs.is_none() {
             // A value takes the place of the space before the sign as well, which it writes anew.
-            self.state.signs = Some(self.text.len());
+            self.state.signs = Some((self.text.len(), self.state.last));
         }
         self.space(token);
         self.text.extend_from_slice(bytes);
@@ -257,6 +262,10 @@ impl Watcher for Digest {
         }
         let bytes = token.span.of(text);
         let last = self.state.last;
+        let mut token = token;
+        if token.word == Word::Values && self.calls_values() {
+            token.word = Word::None;
+        }
         match token.kind {
             TokenKind::Introducer => return,
             TokenKind::Semicolon => return self.semicolon(),
@@ -318,12 +327,23 @@ impl Digest {
         self.state.in_query |= begins_query(token.word);
     }
 
+    /// Whether VALUES is the function of ON DUPLICATE KEY UPDATE, not the clause.
+    fn calls_values(&self) -> bool {
+        let last = self.state.last;
+        let is_first = last.kind == TokenKind::End
+            || last.kind == TokenKind::Open && last.function == Function::None;
+        self.state.expects_operand && !is_first
+    }
+
     fn is_keyword(&self, token: Token, ahead: Token) -> bool {
         let is_called = ahead.kind == TokenKind::Open;
+        let is_among_names =
+            self.state.in_query || self.state.depth > 0 && token.word != Word::Type;
         let is_name = token.word.is_often_a_name()
-            && (self.state.in_query || self.state.depth > 0)
+            && is_among_names
+            && self.state.last.word != Word::As
             && !(is_called && token.word.takes_parenthesis());
-        let is_function = is_called && look_up_function(token);
+        let is_function = is_called && token.function != Function::None;
         let is_keyword = token.word != Word::None && !is_name && ahead.kind != TokenKind::Dot;
         is_function || is_keyword
     }
@@ -336,7 +356,7 @@ impl Digest {
         let needs_none = name.first().is_none_or(|byte| !byte.is_ascii_digit())
             && !(name.is_empty() && span.of(text).first() != Some(&b'@'))
             && name.iter().all(is_plain)
-            && look_up(&name).word == Word::None;
+            && !is_reserved(look_up(&name).word);
         let raw = span.of(text);
         if needs_none || !raw.contains(&b'`') && !raw.contains(&b'"') && !raw.contains(&b'\'') {
             self.text.extend_from_slice(&name);
@@ -353,8 +373,8 @@ impl Digest {
     }
 }
 
-fn look_up_function(token: Token) -> bool {
-    token.function != crate::functions::Function::None
+const fn is_reserved(word: Word) -> bool {
+    !matches!(word, Word::None) && !word.is_often_a_name()
 }
 
 const fn begins_query(word: Word) -> bool {

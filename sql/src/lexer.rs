@@ -5,6 +5,7 @@
 
 mod comment;
 mod literal;
+mod skip;
 
 use crate::Span;
 use crate::bytes::{CLASSES, Class, NO_BREAK_SPACE, is_word};
@@ -114,8 +115,20 @@ pub struct Lexer<'a> {
     name_start: usize,
     /// An unquoted name ended here, so a dot right here separates.
     word_end: usize,
+    /// A dollar tag did not come again.
+    has_lone_tag: bool,
     is_lost: bool,
     is_conditional: bool,
+}
+
+impl TokenKind {
+    /// Whether it is a value wherever it stands.
+    pub const fn is_literal(self) -> bool {
+        matches!(
+            self,
+            Self::String | Self::Binary | Self::Dollar | Self::Number | Self::BackslashNull
+        )
+    }
 }
 
 impl<'a> Lexer<'a> {
@@ -129,6 +142,7 @@ impl<'a> Lexer<'a> {
             region: Region::Plain,
             name_start: NOWHERE,
             word_end: NOWHERE,
+            has_lone_tag: false,
             is_lost: read.len() < text.len(),
             is_conditional: false,
         }

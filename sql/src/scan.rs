@@ -77,7 +77,26 @@ impl<'a, W: Watcher> Scan<'a, W> {
         self.last = passed;
         self.here = self.ahead;
         self.ahead = self.fetch();
+        if self.ahead.kind == TokenKind::Comma && self.here.kind.is_literal() {
+            self.lexer.skip_values();
+        }
         passed
+    }
+
+    /// In front of a row: passes its values, and rows behind it that have nothing but values.
+    pub fn skip_rows(&mut self) {
+        let mut count = 0;
+        while self.here.kind.is_literal() || self.here.word == Word::Null {
+            self.advance();
+            count += 1;
+            if !self.take_kind(TokenKind::Comma) {
+                break;
+            }
+        }
+        let is_row = self.here.kind == TokenKind::Close && self.ahead.kind == TokenKind::Comma;
+        if is_row && count > 1 {
+            self.lexer.skip_rows();
+        }
     }
 
     /// The next token that is no comment.
@@ -93,15 +112,14 @@ impl<'a, W: Watcher> Scan<'a, W> {
         }
     }
 
-    /// The tokens from here on, without going there.
+    /// The tokens of the statement from here on, without going there.
     pub fn tokens_ahead(&self) -> impl Iterator<Item = Token> + use<'a, W> {
         let first = [self.here, self.ahead].into_iter();
         let rest = self
             .lexer
             .filter(|t| !matches!(t.kind, TokenKind::Comment | TokenKind::Hint));
-        first
-            .chain(rest)
-            .take_while(|token| token.kind != TokenKind::End)
+        let is_inside = |t: &Token| !matches!(t.kind, TokenKind::End | TokenKind::Semicolon);
+        first.chain(rest).take_while(is_inside)
     }
 
     /// The token behind the one ahead.

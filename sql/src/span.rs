@@ -23,14 +23,6 @@ impl Span {
         self.start >= self.end
     }
 
-    /// From the start of this to the end of `last`.
-    pub(crate) const fn to(self, last: Self) -> Self {
-        Self {
-            start: self.start,
-            end: last.end,
-        }
-    }
-
     /// The name it points at, without quotes and with doubled quotes made single: `` `a``b` `` is
     /// a`b, `@'x'` and `@x` are x, `@@x` is x.
     ///

@@ -17,6 +17,8 @@ pub(crate) struct Place {
     pub expects_table: bool,
     /// Definitions of columns: what looks like a call is a type or a key.
     pub in_definitions: bool,
+    /// Rows of VALUES, so far of nothing but values.
+    pub in_rows: bool,
     /// Ends before the parenthesis that it did not open.
     pub is_nested: bool,
     /// Ends before a comma, or FOR, outside all parentheses.

@@ -185,6 +185,9 @@ impl<W: Watcher> Scan<'_, W> {
                 TokenKind::Open => {
                     place.open(false);
                     self.advance();
+                    if place.in_rows {
+                        self.skip_rows();
+                    }
                 }
                 TokenKind::Close if place.is_nested && place.is_outermost() => return,
                 TokenKind::Close => {
@@ -240,6 +243,8 @@ impl<W: Watcher> Scan<'_, W> {
     /// Passes a word, as a call when a parenthesis follows.
     #[inline]
     fn call_or_pass(&mut self, place: &mut Place) {
+        let word = self.here.word;
+        place.in_rows = word == Word::Values || word == Word::Null && place.in_rows;
         if self.ahead.kind == TokenKind::Open {
             self.call(place);
         } else {
@@ -281,7 +286,7 @@ impl<W: Watcher> Scan<'_, W> {
             }
             Word::Procedure => return self.procedure_analyse(place),
             Word::For => return self.for_clause(place),
-            Word::Into => return self.into_clause(place),
+            Word::Into => return self.select_into(place),
             Word::With if self.nesting < NESTING_MAX && self.is_with_clause() => {
                 return self.with_clause();
             }
@@ -335,7 +340,7 @@ impl<W: Watcher> Scan<'_, W> {
     }
 
     /// SELECT … INTO OUTFILE, INTO DUMPFILE, INTO @x, @y
-    fn into_clause(&mut self, place: &mut Place) {
+    fn select_into(&mut self, place: &mut Place) {
         self.advance();
         if place.is_in_list() {
             place.end_tables();
@@ -375,7 +380,7 @@ impl<W: Watcher> Scan<'_, W> {
         place.expects_table = false;
         let is_dual = self.here.word == Word::Dual && self.ahead.kind != TokenKind::Dot;
         let (schema, name) = self.qualified_name();
-        if !is_dual && !(schema.is_empty() && self.is_common_table(name)) {
+        if !is_dual && (!schema.is_empty() || !self.is_common_table(name)) {
             self.facts.mention(place.role(), schema, name);
         }
     }

@@ -1,6 +1,7 @@
 //! Where a digest has spaces.
 
 use super::Digest;
+use crate::functions::Function;
 use crate::lexer::{Token, TokenKind};
 use crate::words::Word;
 
@@ -30,15 +31,15 @@ impl Digest {
             _ => self
                 .state
                 .signs
-                .is_some_and(|signs| self.text.len() > signs),
+                .is_some_and(|(start, _)| self.text.len() > start),
         }
     }
 }
 
 /// A word with a parenthesis behind it that belongs to it: `f(…)`, `t(…)`, `VARCHAR(…)`.
 fn is_called(word: Token) -> bool {
-    let is_function = word.function != crate::functions::Function::None;
-    let is_clause = matches!(word.word, Word::Values | Word::Value | Word::Row | Word::If);
+    let is_function = word.function != Function::None;
+    let is_clause = matches!(word.word, Word::Values | Word::Value | Word::In);
     matches!(word.word, Word::None | Word::Type | Word::Niladic) || is_function && !is_clause
 }
 

@@ -4,7 +4,7 @@ use memchr::{memchr, memchr2};
 
 use super::{Lexer, Token, TokenKind};
 use crate::bytes::is_word;
-use crate::flags::Charset;
+use crate::flags::{Charset, Server};
 
 impl Lexer<'_> {
     /// A string whose content begins `opening` bytes from here.
@@ -52,9 +52,8 @@ impl Lexer<'_> {
                 memchr(quote, rest)
             };
             at += found?;
-            if self.text[at] != quote {
-                at += 2;
-            } else if self.text.get(at + 1) == Some(&quote) {
+            // An escape, or a quote that is doubled.
+            if self.text[at] != quote || self.text.get(at + 1) == Some(&quote) {
                 at += 2;
             } else {
                 return Some(at + 1);
@@ -80,23 +79,29 @@ impl Lexer<'_> {
 
     /// `$$…$$` and `$tag$…$tag$` where a server knows them, otherwise a word.
     ///
-    /// MySQL reads them since 8.0.34, MariaDB never; a tag that does not come again is a word.
+    /// MySQL 9 takes a tag that does not come again for an error, older servers take it for a name:
+    /// it is not looked for again, so that a text full of them takes no longer to read.
     pub(super) fn dollar(&mut self) -> Token {
+        let is_known = match self.flags.server {
+            Server::MariaDb(_) => return self.word(),
+            Server::MySql(version) => version >= 90_000,
+            Server::Unknown => false,
+        };
         let tag_end = self.behind_word(self.at + 1);
         let word = &self.text[self.at..tag_end];
         let Some(length) = memchr(b'$', &word[1..]).map(|at| at + 2) else {
             return self.word();
         };
-        let is_mariadb = matches!(self.flags.server, crate::Server::MariaDb(_));
+        if self.is_behind_dot() || self.has_lone_tag {
+            return self.word();
+        }
         let (tag, rest) = self.text[self.at..].split_at(length);
-        let found =
-            memchr::memmem::find(rest, tag).filter(|_| !is_mariadb && !self.is_behind_dot());
-        let Some(found) = found else {
+        let Some(found) = memchr::memmem::find(rest, tag) else {
+            self.has_lone_tag = true;
             return self.word();
         };
-        let end = self.at + length + found + length;
-        self.is_lost |= self.flags.server == crate::Server::Unknown;
-        self.enclosed(TokenKind::Dollar, Some(end))
+        self.is_lost |= !is_known;
+        self.enclosed(TokenKind::Dollar, Some(self.at + length + found + length))
     }
 
     /// `_utf8mb4` in front of a string, or a name that begins with an underscore.
@@ -106,9 +111,9 @@ impl Lexer<'_> {
         let next = behind
             .iter()
             .find(|byte| !matches!(byte, b' ' | b'\t'..=b'\r'));
-        let is_charset = crate::charsets::is_charset(&self.text[self.at + 1..end]);
         let is_string = matches!(next, Some(b'\'' | b'"' | b'x' | b'X' | b'b' | b'B' | b'0'));
-        if is_charset && is_string && !self.is_behind_dot() {
+        let is_introducer = is_string && !self.is_behind_dot();
+        if is_introducer && crate::charsets::is_charset(&self.text[self.at + 1..end]) {
             return self.take_to(TokenKind::Introducer, end);
         }
         self.word_to(end)

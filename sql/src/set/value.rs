@@ -33,7 +33,6 @@ impl<W: Watcher> Scan<'_, W> {
         let mut tokens = self.tokens_ahead().peekable();
         while let Some(token) = tokens.next() {
             match token.kind {
-                TokenKind::Semicolon => break,
                 TokenKind::Comma if depth == 0 => break,
                 TokenKind::Word if depth == 0 && token.word == Word::For => break,
                 TokenKind::Open => depth += 1,
@@ -43,7 +42,9 @@ impl<W: Watcher> Scan<'_, W> {
             let is_call = tokens
                 .peek()
                 .is_some_and(|next| next.kind == TokenKind::Open);
-            constancy = constancy.max(constancy_of(token, is_call));
+            if !is_name_behind(last) {
+                constancy = constancy.max(constancy_of(token, is_call));
+            }
             let is_sign = matches!(token.kind, TokenKind::Minus | TokenKind::Plus);
             if !(count == 0 && (is_sign || token.kind == TokenKind::Introducer)) {
                 count += 1;
@@ -89,6 +90,15 @@ const fn is_literal(kind: TokenKind) -> bool {
     )
 }
 
+/// Whether what stands behind a token is part of it: `@@global.x`, `COLLATE x`, `AS x`.
+const fn is_name_behind(token: Token) -> bool {
+    matches!(token.kind, TokenKind::Dot)
+        || matches!(
+            token.word,
+            Word::As | Word::Collate | Word::Set | Word::Using
+        )
+}
+
 /// What one token of an expression makes it depend on.
 fn constancy_of(token: Token, is_call: bool) -> Constancy {
     match token.kind {
@@ -113,7 +123,8 @@ fn constancy_of_word(token: Token, is_call: bool) -> Constancy {
         (_, Function::LastInsertId | Function::FoundRows | Function::RowCount) if is_call => {
             Constancy::Session
         }
-        (Word::Select | Word::Table | Word::Values, _) => Constancy::Unknown,
+        // Without FROM it depends on what it computes with.
+        (Word::Select, _) => Constancy::Session,
         (word, _) if word.expects_operand() => Constancy::Constant,
         (Word::Type | Word::Null | Word::True | Word::False | Word::End | Word::Is, _) => {
             Constancy::Constant

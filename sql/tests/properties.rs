@@ -1,0 +1,270 @@
+//! What holds for any bytes, and for any statement in the tables.
+#![allow(clippy::unwrap_used)]
+
+use pilotfish_sql::{
+    Access, Analysis, Charset, Facts, Flags, Kind, Lexer, Marks, Server, Span, TokenKind, digest,
+    facts,
+};
+use proptest::prelude::*;
+
+fn any_flags() -> impl Strategy<Value = Flags> {
+    let charset = prop::sample::select(vec![
+        Charset::Plain,
+        Charset::Gbk,
+        Charset::Sjis,
+        Charset::Big5,
+    ]);
+    let server = prop::sample::select(vec![
+        Server::Unknown,
+        Server::MySql(50_744),
+        Server::MySql(90_704),
+        Server::MariaDb(101_119),
+    ]);
+    (any::<bool>(), any::<bool>(), charset, server).prop_map(
+        |(no_backslash_escapes, ansi_quotes, charset, server)| Flags {
+            no_backslash_escapes,
+            ansi_quotes,
+            charset,
+            server,
+        },
+    )
+}
+
+/// Pieces that SQL is made of, whole and broken.
+#[rustfmt::skip]
+const PIECES: &[&str] = &[
+    "SELECT ", "FROM ", "t ", "`a``b` ", "'x;y' ", "'it''s' ", "\"z\" ", "'open", "1 ", "-1.5e3 ",
+    "NULL ", "( ", ") ", "(", ")", ", ", "; ", ". ", "@x ", "@@session.y ", ":= ", "= ", "SET ",
+    "NAMES ", "GLOBAL ", "TRANSACTION ", "READ ", "ONLY ", "BEGIN ", "END ", "IF ", "CASE ",
+    "CREATE ", "PROCEDURE ", "TEMPORARY ", "TABLE ", "TRIGGER ", "ROW ", "WITH ", "AS ", "EXPLAIN ",
+    "ANALYZE ", "FOR ", "UPDATE ", "INTO ", "VALUES ", "IN ", "JOIN ", "ON ", "/* c */ ", "/*! ",
+    "/*!50000 ", "/*!80000 ", "/*M! ", "*/ ", "/*+ h */ ", "-- c\n", "# c\n", "/* open", "f(", "NOW() ",
+    "STATEMENT ", "SHOW ", "LOCK ", "KILL ", "CALL ", "PREPARE ", "HANDLER ", "DROP ", "RENAME ",
+    "LIKE ", "USING ", "DEFAULT ", "$$", "\u{e9}", "\\", "?", "{", "_utf8", "x'41' ", "IS ", "AS BEGIN ",
+];
+
+fn any_text() -> impl Strategy<Value = Vec<u8>> {
+    let bytes = prop::collection::vec(any::<u8>(), 0..200);
+    let pieces = prop::collection::vec(prop::sample::select(PIECES), 0..60)
+        .prop_map(|pieces| pieces.concat().into_bytes());
+    prop_oneof![bytes, pieces]
+}
+
+fn is_inside(span: Span, text: &[u8]) -> bool {
+    span.start <= span.end && span.end as usize <= text.len()
+}
+
+/// Whether every range that the facts tell lies in the text, and the parts behind one another.
+fn check(facts: &Facts, text: &[u8]) {
+    let names = facts
+        .mentions
+        .iter()
+        .flat_map(|mention| [mention.schema, mention.name]);
+    let comments = facts.comments.iter().map(|comment| comment.span);
+    let assignments = facts.assignments.iter().map(|assignment| assignment.span);
+    assert!(
+        names
+            .chain(comments)
+            .chain(assignments)
+            .all(|span| is_inside(span, text))
+    );
+    let mut end = 0;
+    for part in &facts.parts {
+        assert!(is_inside(part.span, text) && part.span.start >= end && !part.span.is_empty());
+        end = part.span.end;
+        assert!(facts.access >= part.access);
+    }
+    assert_eq!(facts.kind == Kind::Multi, facts.parts.len() > 1);
+    assert_eq!(facts.kind == Kind::Empty, facts.parts.is_empty());
+    assert!(!facts.marks.has(Marks::LOST) || facts.access >= Access::Unsure);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    #[test]
+    fn any_text_is_read_to_the_end(text in any_text(), flags in any_flags()) {
+        let mut end = 0;
+        for token in Lexer::new(&text, flags) {
+            prop_assert!(is_inside(token.span, &text) && token.span.start >= end);
+            prop_assert!(!token.span.is_empty());
+            end = token.span.end;
+        }
+        let mut analysis = Analysis::default();
+        analysis.read(&text, flags);
+        check(&analysis.facts, &text);
+        prop_assert_eq!(&facts(&text, flags), &analysis.facts);
+    }
+
+    #[test]
+    fn what_was_read_before_does_not_matter(
+        first in any_text(), second in any_text(), flags in any_flags()
+    ) {
+        let mut used = Analysis::default();
+        used.read(&first, flags);
+        used.read(&second, flags);
+        let mut fresh = Analysis::default();
+        fresh.read(&second, flags);
+        prop_assert_eq!(&used.facts, &fresh.facts);
+        prop_assert_eq!(used.digest.text(), fresh.digest.text());
+        prop_assert_eq!(used.digest.hash(), fresh.digest.hash());
+    }
+
+    #[test]
+    fn statements_are_cut_at_their_semicolons_only(
+        strings in prop::collection::vec("[a-z;'\"`# \\-/*\\\\]{0,12}", 1..6)
+    ) {
+        let quoted = |string: &String, quote: char| {
+            let doubled: String = string.chars()
+                .flat_map(|c| std::iter::repeat_n(c, if c == quote || c == '\\' { 2 } else { 1 }))
+                .collect();
+            format!("{quote}{doubled}{quote}")
+        };
+        let statements: Vec<_> = strings.iter().map(|string| format!(
+            "SELECT {} AS `{}`, {} /* {} */ + 1",
+            quoted(string, '\''), string.replace('`', "``"), quoted(string, '"'),
+            string.replace("*/", "")
+        )).filter(|statement| !statement.contains("/*/") && !statement.contains("**/")).collect();
+        let text = statements.join(";");
+        let facts = facts(text.as_bytes(), Flags::default());
+        let parts: Vec<_> = facts.parts.iter().map(|part| part.span.of(text.as_bytes())).collect();
+        let expected: Vec<_> = statements.iter().map(|statement| statement.as_bytes()).collect();
+        prop_assert_eq!(parts, expected);
+    }
+
+    #[test]
+    fn values_never_leak(
+        before in prop::collection::vec(prop::sample::select(PIECES), 0..10),
+        quote in prop::sample::select(vec!["'", "\"", "N'", "x'", "_utf8'", "@'"]),
+        cut in 0usize..12
+    ) {
+        // A string in front may be open: then the value is what follows it.
+        let text = format!("{}{quote}SECRET{quote}", before.concat().replace(['\'', '"', '`', '$'], ""));
+        let value = "SECRET".len() + quote.len();
+        let cut = text.len() - cut.min(value);
+        let digest = digest(&text.as_bytes()[..cut], Flags::default());
+        let shown = String::from_utf8_lossy(digest.text()).into_owned();
+        let is_name = quote == "@'" && cut == text.len();
+        prop_assert!(is_name || !shown.contains("SEC"), "{text} gives {shown}");
+    }
+}
+
+/// The statements of the tables, as they are.
+fn statements() -> impl Iterator<Item = String> {
+    let tables = [
+        include_str!("statements.tsv"),
+        include_str!("set.tsv"),
+        include_str!("digests.tsv"),
+    ];
+    let lines = tables
+        .into_iter()
+        .flat_map(str::lines)
+        .filter(|line| !line.starts_with('#'));
+    lines.map(|line| {
+        line.rsplit('\t')
+            .next()
+            .unwrap()
+            .replace('⏎', "\n")
+            .replace('⇥', "\t")
+    })
+}
+
+#[test]
+fn every_beginning_of_every_statement_is_read() {
+    let flags = [Charset::Plain, Charset::Gbk].map(|charset| Flags {
+        charset,
+        ..Flags::default()
+    });
+    for statement in statements() {
+        for end in 0..=statement.len() {
+            let text = &statement.as_bytes()[..end];
+            flags
+                .iter()
+                .for_each(|flags| check(&facts(text, *flags), text));
+        }
+    }
+}
+
+#[test]
+fn space_comments_and_case_change_nothing() {
+    for statement in statements().filter(|statement| !statement.contains("/*")) {
+        let text = statement.as_bytes();
+        let mut spaced = Vec::new();
+        let mut end = 0;
+        for token in Lexer::new(text, Flags::default()) {
+            if token.span.start > end {
+                spaced.extend_from_slice(b" /* c */\n-- d\n");
+            }
+            end = token.span.end;
+            let bytes = token.span.of(text);
+            match token.kind {
+                TokenKind::Comment | TokenKind::Hint => {}
+                TokenKind::Word if token.word != pilotfish_sql::Word::None => {
+                    spaced.extend(bytes.to_ascii_lowercase());
+                }
+                _ => spaced.extend_from_slice(bytes),
+            }
+        }
+        let (plain, other) = (
+            facts(text, Flags::default()),
+            facts(&spaced, Flags::default()),
+        );
+        let shown = String::from_utf8_lossy(&spaced).into_owned();
+        assert_eq!(plain.kind, other.kind, "{shown}");
+        assert_eq!(plain.access, other.access, "{shown}");
+        assert_eq!(plain.uses, other.uses, "{shown}");
+        assert_eq!(plain.effects, other.effects, "{shown}");
+        assert_eq!(plain.mentions.len(), other.mentions.len(), "{shown}");
+        assert_eq!(plain.assignments.len(), other.assignments.len(), "{shown}");
+    }
+}
+
+/// A megabyte each; a second pass over the rest for every piece would take hours.
+#[test]
+fn long_texts_take_no_longer_than_they_are() {
+    let tags: String = (0..200_000).map(|n| format!("$a{n}$ ")).collect();
+    check(&facts(tags.as_bytes(), Flags::default()), tags.as_bytes());
+    for piece in [
+        "SHOW COUNT(*);",
+        "FLUSH TABLES WITH READ;",
+        "ALTER EVENT e;",
+        "1,'",
+        "_x ",
+        "'a\\'",
+        "/*!99999 ",
+        "/*",
+        "1,'a' 'b',",
+        "(1,2),(3,a),",
+        "WITH ",
+        "@x:=1,",
+        "SET @x=(",
+        "INSERT INTO t((",
+        "@@a.",
+    ] {
+        let text = piece.repeat(1_000_000 / piece.len());
+        check(&facts(text.as_bytes(), Flags::default()), text.as_bytes());
+        digest(text.as_bytes(), Flags::default());
+    }
+}
+
+#[test]
+fn deep_nesting_ends() {
+    for piece in [
+        "(",
+        "WITH a AS (",
+        "EXPLAIN ",
+        "SELECT (",
+        "CASE ",
+        "BEGIN ",
+        "SET STATEMENT a=1 FOR ",
+    ] {
+        let text = piece.repeat(300_000);
+        let facts = facts(text.as_bytes(), Flags::default());
+        check(&facts, text.as_bytes());
+    }
+    let text = b"\xa0".repeat(1_000_000);
+    check(
+        &facts(&[b"\xc3".as_slice(), &text].concat(), Flags::default()),
+        &[b"\xc3".as_slice(), &text].concat(),
+    );
+}
