@@ -11,25 +11,8 @@
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
+. "$here/../debian.sh"
 cache=${PILOTFISH_CACHE:-${HOME:?}/.cache/pilotfish}/clients
-export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8
-
-say() { printf 'provision: %s\n' "$*"; }
-die() { printf 'provision: %s\n' "$*" >&2; exit 1; }
-
-command -v apt-get >/dev/null && command -v dpkg-deb >/dev/null ||
-    die "this script needs Debian's apt; elsewhere install by hand what it names"
-[ "$(dpkg --print-architecture)" = amd64 ] || die "only amd64 is prepared here"
-
-if [ "$(id -u)" = 0 ]; then as_root=
-elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then as_root='sudo -n'
-else die "run it as root, or as a user who may use sudo without a password"
-fi
-
-scratch=$(mktemp -d)
-cleanup() { rm -rf "$scratch"; }
-trap cleanup EXIT
-trap 'exit 1' INT TERM HUP
 
 # ---- installed -------------------------------------------------------------------------------
 
@@ -56,52 +39,10 @@ have npm || need npm
 have python3 && python3 -c 'import ensurepip, sysconfig, os
 os.stat(sysconfig.get_path("include") + "/Python.h")' 2>/dev/null || need python3-venv python3-dev
 
-if [ -n "$packages" ]; then
-    say "installing$packages"
-    $as_root apt-get update -q -o Acquire::Retries=3 >"$scratch/install.log" 2>&1 &&
-        # shellcheck disable=SC2086 # the list is meant to be split
-        $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends \
-            -o Acquire::Retries=3 $packages >>"$scratch/install.log" 2>&1 || {
-        tail -n 40 "$scratch/install.log" >&2
-        die "apt-get install failed"
-    }
-fi
+# shellcheck disable=SC2086 # the list is meant to be split
+[ -z "$packages" ] || install $packages
 
 # ---- unpacked --------------------------------------------------------------------------------
-
-# The mirror of the machine's own main suite, as apt has resolved it.
-mirror() {
-    apt-get indextargets --format '$(REPO_URI)|$(LABEL)|$(COMPONENT)' 'Created-By: Packages' |
-        sed -n 's/|Debian|main$//p' | head -n 1
-}
-
-# An apt of its own: unstable's lists, no installed package, nothing shared with the system but
-# its keyrings and its way to the mirror.
-private_apt() {
-    command=$1
-    shift
-    "$command" -q -o Dir::State="$scratch/apt/state" \
-        -o Dir::State::status="$scratch/apt/state/status" -o Dir::Cache="$scratch/apt/cache" \
-        -o Dir::Etc::SourceList="$scratch/apt/sources.list" -o Dir::Etc::SourceParts=/dev/null \
-        -o Dir::Etc::Preferences=/dev/null -o Dir::Etc::PreferencesParts=/dev/null \
-        -o APT::Sandbox::User= -o Acquire::Retries=3 -o Acquire::Languages=none "$@"
-}
-
-private_apt_ready() {
-    [ ! -e "$scratch/apt/ready" ] || return 0
-    uri=$(mirror)
-    [ -n "$uri" ] || { $as_root apt-get update -q >/dev/null 2>&1 || true; uri=$(mirror); }
-    [ -n "$uri" ] || die "no Debian mirror among this machine's apt sources"
-    mkdir -p "$scratch/apt/state/lists/partial" "$scratch/apt/cache/archives/partial"
-    : >"$scratch/apt/state/status"
-    echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $uri sid main" \
-        >"$scratch/apt/sources.list"
-    private_apt apt-get update >"$scratch/update.log" 2>&1 || {
-        cat "$scratch/update.log" >&2
-        die "the unstable suite of $uri cannot be read"
-    }
-    : >"$scratch/apt/ready"
-}
 
 # unpack FOLDER FILE "PACKAGES WITH WHAT THEY DEPEND ON" "PACKAGES ALONE"
 # Fills FOLDER, or leaves no trace of it; a folder with FILE in it is complete.
@@ -109,25 +50,15 @@ unpack() {
     target=$cache/$1
     [ ! -e "$target/$2" ] || return 0
     say "unpacking $1"
-    private_apt_ready
     debs=$scratch/$1.debs
     root=$cache/.$1.$$
-    mkdir -p "$debs/partial" "$root"
-    # shellcheck disable=SC2086
-    (
-        cd "$debs"
-        [ -z "$3" ] || private_apt apt-get install -y --download-only --no-install-recommends \
-            -o Dir::Cache::archives="$debs" $3
-        [ -z "$4" ] || private_apt apt-get download $4
-    ) >"$scratch/download.log" 2>&1 || {
-        tail -n 40 "$scratch/download.log" >&2
-        die "the packages of $1 could not be downloaded"
-    }
+    mkdir -p "$root"
+    download "$debs" "$3" "$4"
     for deb in "$debs"/*.deb; do
         dpkg-deb -x "$deb" "$root"
     done
-    rm -rf "$root/usr/share/doc" "$root/usr/share/man" "$root/usr/share/locale" "$debs" "$target"
-    mv "$root" "$target"
+    settle "$root" "$target"
+    rm -rf "$debs"
 }
 
 # Go's packages are named for its version; golang-go depends on the current one.
