@@ -312,8 +312,16 @@ impl Digest {
         };
     }
 
+    /// A keyword or the name of a function in upper case, any other name as it is.
     fn word(&mut self, token: Token, bytes: &[u8], ahead: Token) {
         let start = self.text.len();
+        if token.word == Word::None {
+            self.text.extend_from_slice(bytes);
+            if token.function != Function::None && ahead.kind == TokenKind::Open {
+                self.text[start..].make_ascii_uppercase();
+            }
+            return;
+        }
         if token.word == Word::Row {
             self.state.rows.row(start);
         }
@@ -335,6 +343,7 @@ impl Digest {
         self.state.expects_operand && !is_first
     }
 
+    /// Whether a word that may be a keyword is one here.
     fn is_keyword(&self, token: Token, ahead: Token) -> bool {
         let is_called = ahead.kind == TokenKind::Open;
         let is_among_names =
@@ -344,8 +353,7 @@ impl Digest {
             && self.state.last.word != Word::As
             && !(is_called && token.word.takes_parenthesis());
         let is_function = is_called && token.function != Function::None;
-        let is_keyword = token.word != Word::None && !is_name && ahead.kind != TokenKind::Dot;
-        is_function || is_keyword
+        is_function || !is_name && ahead.kind != TokenKind::Dot
     }
 
     /// A name without its quotes where it needs none, otherwise in backticks.

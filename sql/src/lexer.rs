@@ -18,6 +18,7 @@ mod tests;
 
 /// One piece of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[repr(align(8))]
 pub struct Token {
     /// What it is.
     pub kind: TokenKind,

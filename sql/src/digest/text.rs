@@ -18,6 +18,7 @@ impl Digest {
         }
     }
 
+    #[inline]
     fn is_glued(&self, token: Token) -> bool {
         let last = self.state.last;
         match (last.kind, token.kind) {
