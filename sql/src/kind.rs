@@ -182,9 +182,9 @@ pub enum Show {
     Warnings,
     /// SHOW ERRORS, SHOW COUNT(*) ERRORS
     Errors,
-    /// SHOW [SESSION] VARIABLES
+    /// SHOW VARIABLES, SHOW GLOBAL VARIABLES
     Variables,
-    /// SHOW [SESSION] STATUS
+    /// SHOW STATUS, SHOW GLOBAL STATUS
     Status,
     /// SHOW PROCESSLIST
     Processlist,
