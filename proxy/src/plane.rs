@@ -16,7 +16,6 @@ const TIMEOUT_STOP: Duration = Duration::from_secs(2);
 /// All workers and their sessions.
 pub struct DataPlane {
     workers: Workers<Message>,
-    shared: Arc<Shared>,
 }
 
 impl DataPlane {
@@ -26,12 +25,12 @@ impl DataPlane {
     /// The kernel's, when a thread or its reactor cannot be had.
     pub fn start(count: usize, surroundings: &Surroundings) -> std::io::Result<DataPlane> {
         let shared = Arc::new(Shared::default());
-        let given = (surroundings.clone(), Arc::clone(&shared));
+        let given = (surroundings.clone(), shared);
         let workers = Workers::start(count, "worker", move |context| {
             let (surroundings, shared) = given.clone();
             Worker::run(context, surroundings, shared)
         })?;
-        Ok(DataPlane { workers, shared })
+        Ok(DataPlane { workers })
     }
 
     /// Gives a client to the least loaded worker. Should that worker be gone, the connection closes.
@@ -60,11 +59,6 @@ impl DataPlane {
         (0..self.workers.count())
             .map(|worker| self.workers.load(worker))
             .sum()
-    }
-
-    /// Sessions that have a place among `limits.sessions_max`.
-    pub fn sessions_admitted(&self) -> usize {
-        self.shared.sessions()
     }
 
     /// Waits for a worker that ended by itself, which none should; returns its panic's text.

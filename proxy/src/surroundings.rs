@@ -66,10 +66,6 @@ impl Shared {
             .ok()
             .map(|_| Place(Arc::clone(self)))
     }
-
-    pub(crate) fn sessions(&self) -> usize {
-        self.sessions.load(Ordering::Relaxed)
-    }
 }
 
 /// One session's place among all; given back when dropped.
