@@ -9,12 +9,17 @@
 //! [`Tracker`] follows the command phase of one connection by looking at packet headers and the first
 //! bytes of payloads; bodies pass unread. What it cannot follow it gives up on ([`Event::Lost`]):
 //! the bytes are relayed all the same. Login is not its affair; it begins after the first OK.
+//!
+//! [`state`] is what a pooled session has made of itself and what a backend connection is set to.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod cutter;
+mod exchange;
 mod reply;
+pub mod state;
 mod tracker;
 
+pub use exchange::{Amendment, Piece, Progress, Reply, Tally};
 pub use reply::Outcome;
 pub use tracker::{Event, LostReason, Pipelining, Sequences, Tracker, Violation};

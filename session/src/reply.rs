@@ -145,6 +145,14 @@ impl ReplyState {
     }
 }
 
+/// Whether rows are to be fetched instead of following. The flag alone does not say so: MariaDB shows it
+/// with each result of a block or procedure that has a cursor of its own open. More results follow those
+/// in any case, and a cursor's none; its client library tells them apart the same way.
+fn announces_cursor(status: StatusFlags) -> bool {
+    status.contains(StatusFlags::CURSOR_EXISTS)
+        && !status.contains(StatusFlags::MORE_RESULTS_EXISTS)
+}
+
 impl Payload<'_> {
     fn first(&self) -> Option<u8> {
         self.head.first().copied()
@@ -191,7 +199,7 @@ impl Payload<'_> {
     fn simple(&self) -> Result<Verdict, Malformed> {
         match self.first() {
             Some(OK) => Ok(Verdict::End(Outcome::Ok, Some(self.ok_status()?))),
-            Some(EOF) if self.length < EOF_BYTES_LIMIT => {
+            Some(EOF) if self.is_terminator() => {
                 // COM_SET_OPTION and COM_DEBUG; a bare 0xfe carries no flags.
                 Ok(Verdict::End(Outcome::Ok, self.terminator_status().ok()))
             }
@@ -251,9 +259,7 @@ impl Payload<'_> {
         }
         let status = self.terminator_status()?;
         Ok(match then {
-            AfterDefinitions::Rows if status.contains(StatusFlags::CURSOR_EXISTS) => {
-                Verdict::ResultEnd(status)
-            }
+            AfterDefinitions::Rows if announces_cursor(status) => Verdict::ResultEnd(status),
             AfterDefinitions::Rows if status.contains(OUT_PARAMETERS_AND_MORE) => {
                 Verdict::Continue(ReplyState::OutParameters)
             }

@@ -2,14 +2,14 @@
 //!
 //! The files in `dialogues/` were captured by `cargo run -p pilotfish-e2e --example capture`,
 //! which describes their format and notes where its own client saw each exchange end.
-#![allow(clippy::unwrap_used, missing_docs)]
+#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
-use pilotfish_session::{Event, Outcome, Pipelining, Sequences, Tracker};
+use pilotfish_session::{Event, Outcome, Piece, Pipelining, Progress, Reply, Sequences, Tracker};
 use proptest::prelude::*;
-use wire::{Capabilities, StatusFlags};
+use wire::{Capabilities, Command, StatusFlags};
 
 /// One step of a dialogue.
 #[derive(Debug, Clone)]
@@ -176,4 +176,68 @@ proptest! {
             dialogue.play(Sequences::Checked, pieces.iter().copied().cycle());
         }
     }
+}
+
+impl Dialogue {
+    /// Plays each exchange that is a command in one packet and its reply by a [`Reply`] of its own.
+    /// Returns how many there were.
+    fn play_replies(&self, mut pieces: impl Iterator<Item = usize>) -> usize {
+        let mut played = 0;
+        for steps in self.steps.windows(3) {
+            let [
+                Step::Client(command),
+                Step::Backend(bytes),
+                Step::Seen(seen),
+            ] = steps
+            else {
+                continue;
+            };
+            let [a, b, c, _, kind, ..] = command[..] else {
+                continue;
+            };
+            let (length, kind) = (u32::from_le_bytes([a, b, c, 0]) as usize, Command(kind));
+            let is_dialogue = kind == Command::CHANGE_USER || seen == "? file";
+            if length + 4 != command.len() || !seen.starts_with(&format!("= {kind}")) || is_dialogue
+            {
+                continue;
+            }
+            let mut reply = Reply::to(kind, self.capabilities, Sequences::Checked, 1).unwrap();
+            let mut out = Vec::new();
+            let mut rest = &bytes[..];
+            while !rest.is_empty() {
+                let (piece, after) = rest.split_at(rest.len().min(pieces.next().unwrap()));
+                let mut fed = piece.to_vec();
+                let taken = reply.feed(&mut fed, |piece| match piece {
+                    Piece::Pass(bytes) | Piece::Changes(bytes) => out.extend_from_slice(bytes),
+                });
+                assert_eq!(taken, Ok(piece.len()), "{}: {seen}", self.path.display());
+                rest = after;
+            }
+            let Progress::Over(outcome) = reply.progress() else {
+                panic!("{}: {seen}: {reply:?}", self.path.display());
+            };
+            let ended = noted(Event::ReplyEnded {
+                command: kind,
+                outcome,
+            });
+            assert_eq!(ended.as_ref(), Some(seen), "{}", self.path.display());
+            assert_eq!(&out, bytes, "all bytes pass: {}", self.path.display());
+            played += 1;
+        }
+        played
+    }
+}
+
+#[test]
+fn each_real_reply_ends_where_it_ends() {
+    let all = |pieces: usize| {
+        let played = dialogues()
+            .iter()
+            .map(|it| it.play_replies(std::iter::repeat(pieces)))
+            .sum::<usize>();
+        assert!(played > 200, "{played} replies");
+    };
+    all(usize::MAX);
+    all(1);
+    all(7);
 }

@@ -215,6 +215,22 @@ fn an_error_ends_a_reply_wherever_it_stands() {
 }
 
 #[test]
+fn rows_follow_although_a_procedure_has_a_cursor_of_its_own_open() {
+    let within = AUTOCOMMIT | StatusFlags::MORE_RESULTS_EXISTS.0 | StatusFlags::CURSOR_EXISTS.0;
+    for script in both() {
+        let script = script
+            .command(b"\x03call p")
+            .count(1)
+            .definition()
+            .definitions_end(within)
+            .backend(b"\x0210")
+            .terminator(within)
+            .ok(AUTOCOMMIT);
+        assert_eq!(script.ends_idle(), [(Command::QUERY, Outcome::Ok)]);
+    }
+}
+
+#[test]
 fn a_cursor_has_definitions_and_no_rows_until_they_are_fetched() {
     let cursor = AUTOCOMMIT | StatusFlags::CURSOR_EXISTS.0;
     for script in both() {

@@ -1,0 +1,92 @@
+use super::*;
+
+const NEW: Capabilities = Capabilities(
+    Capabilities::PROTOCOL_41.0 | Capabilities::DEPRECATE_EOF.0 | Capabilities::SESSION_TRACK.0,
+);
+
+fn packet(sequence: u8, payload: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    wire::write::put_packets(&mut bytes, sequence, payload);
+    bytes
+}
+
+/// OK with the schema `s` as a change.
+fn ok_with_changes(sequence: u8, status: u16) -> Vec<u8> {
+    let [low, high] = (status | StatusFlags::SESSION_STATE_CHANGED.0).to_le_bytes();
+    packet(sequence, &[0, 0, 0, low, high, 0, 0, 0, 4, 1, 2, 1, b's'])
+}
+
+fn reply(command: Command) -> Reply {
+    Reply::to(command, NEW, Sequences::Checked, 1).unwrap()
+}
+
+#[test]
+fn what_comes_behind_a_reply_is_not_its_own() {
+    let mut bytes = packet(1, &[0, 0, 0, 2, 0, 0, 0]);
+    let length = bytes.len();
+    bytes.extend(packet(1, &[0, 0, 0, 2, 0, 0, 0]));
+    let mut reply = reply(Command::PING);
+    assert_eq!(reply.feed(&mut bytes, |_| {}), Ok(length));
+    assert_eq!(reply.progress(), Progress::Over(Outcome::Ok));
+    assert_eq!(reply.tally().status, Some(StatusFlags::AUTOCOMMIT));
+}
+
+#[test]
+fn an_ok_with_changes_is_handed_over_whole_however_it_comes() {
+    let bytes = ok_with_changes(1, 2);
+    for length in 1..=bytes.len() {
+        let mut reply = reply(Command::QUERY);
+        let mut changes = Vec::new();
+        for piece in bytes.chunks(length) {
+            let fed = reply.feed(&mut piece.to_vec(), |piece| match piece {
+                Piece::Changes(packet) => changes.push(packet.to_vec()),
+                Piece::Pass(bytes) => assert!(bytes.is_empty(), "{bytes:?} passed"),
+            });
+            assert_eq!(fed, Ok(piece.len()));
+        }
+        assert_eq!(changes.concat(), bytes);
+        assert_eq!(reply.progress(), Progress::Over(Outcome::Ok));
+    }
+}
+
+#[test]
+fn rows_are_counted_and_long_ones_pass_in_pieces() {
+    let mut bytes = packet(1, &[1]);
+    bytes.extend(packet(2, &[b'd'; 30]));
+    let mut long = vec![b'x'; 100_000];
+    long[0] = 5;
+    for (sequence, row) in (3..).zip([&[1, b'a'][..], &long, &[1, b'b']]) {
+        bytes.extend(packet(sequence, row));
+    }
+    bytes.extend(packet(6, &[0xfe, 0, 0, 2, 0, 3, 0]));
+    for length in [1, 100, 70_000, bytes.len()] {
+        let mut reply = reply(Command::QUERY);
+        let mut out = Vec::new();
+        for piece in bytes.chunks(length) {
+            let fed = reply.feed(&mut piece.to_vec(), |piece| match piece {
+                Piece::Pass(bytes) | Piece::Changes(bytes) => out.extend_from_slice(bytes),
+            });
+            assert_eq!(fed, Ok(piece.len()));
+        }
+        assert!(out == bytes, "in pieces of {length}");
+        let tally = reply.tally();
+        assert_eq!((tally.rows, tally.had_rows, tally.warnings), (3, true, 3));
+        assert_eq!(reply.progress(), Progress::Over(Outcome::Ok));
+    }
+}
+
+#[test]
+fn a_sequence_id_that_does_not_follow_is_a_violation() {
+    let mut reply = reply(Command::PING);
+    let fed = reply.feed(&mut packet(2, &[0, 0, 0, 2, 0, 0, 0]), |_| {});
+    let (expected, found) = (1, 2);
+    assert_eq!(fed, Err(Violation::Sequence { expected, found }));
+}
+
+#[test]
+fn ids_are_written_anew_where_frames_set_them() {
+    let mut reply = Reply::to(Command::PING, NEW, Sequences::Renumbered, 4).unwrap();
+    let mut bytes = packet(77, &[0, 0, 0, 2, 0, 0, 0]);
+    assert!(reply.feed(&mut bytes, |_| {}).is_ok());
+    assert_eq!(bytes[3], 4);
+}

@@ -1,0 +1,182 @@
+//! What the session trackers of one exchange said, gathered over all of its results.
+
+use std::fmt;
+
+use super::variables;
+
+/// A variable's name in lower case and its value.
+pub(super) type Told = (Box<[u8]>, Box<[u8]>);
+
+/// How the next transaction will begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NextTransaction {
+    /// As the session's variables say.
+    Usual,
+    /// As SET TRANSACTION has said.
+    Special,
+}
+
+/// What was told of written transactions is kept up to so many bytes.
+const GTIDS_BYTES_MAX: usize = 64 * 1024;
+
+/// What the server told of transactions that were written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gtids<'a> {
+    /// Nothing.
+    None,
+    /// These, as it writes GTIDs.
+    Told(&'a [u8]),
+    /// More than are kept.
+    TooMany,
+}
+
+/// Changes that the server reported. Reused from one exchange to the next.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub struct Changes {
+    /// System variables and the values they have now, names in lower case; the last word counts.
+    pub(super) variables: Vec<Told>,
+    /// The schema, if it was told; empty where there is none.
+    pub(super) schema: Option<Box<[u8]>>,
+    /// `session_track_state_change` said so.
+    pub(super) is_state_changed: bool,
+    /// Whether something is set for the next transaction that has not begun, if it was told.
+    pub(super) next_transaction: Option<NextTransaction>,
+    /// The transactions that were written, if the server told: MySQL GTID sets, or GTIDs that were
+    /// MariaDB's `last_gtid` in turn.
+    pub(super) gtids: Vec<u8>,
+    /// A status flag announced changes that the packet had no room for.
+    pub(super) is_owed: bool,
+}
+
+impl fmt::Debug for Changes {
+    /// Names and values as text.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut map = f.debug_map();
+        for (name, value) in &self.variables {
+            map.entry(&Bytes(name), &Bytes(value));
+        }
+        if let Some(schema) = &self.schema {
+            map.entry(&Bytes(b"USE"), &Bytes(schema));
+        }
+        if let Some(next) = &self.next_transaction {
+            map.entry(&Bytes(b"next transaction"), next);
+        }
+        for (name, is_told) in [("changed", self.is_state_changed), ("owed", self.is_owed)] {
+            if is_told {
+                map.entry(&Bytes(name.as_bytes()), &true);
+            }
+        }
+        map.finish()
+    }
+}
+
+/// Bytes shown as text.
+struct Bytes<'a>(&'a [u8]);
+
+impl fmt::Debug for Bytes<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0.escape_ascii())
+    }
+}
+
+impl Changes {
+    /// Nothing has been reported.
+    pub fn is_empty(&self) -> bool {
+        self.variables.is_empty()
+            && self.schema.is_none()
+            && !self.is_state_changed
+            && self.next_transaction.is_none()
+            && !self.is_owed
+    }
+
+    /// Forgets them and keeps the memory.
+    pub fn clear(&mut self) {
+        self.variables.clear();
+        self.schema = None;
+        self.is_state_changed = false;
+        self.next_transaction = None;
+        self.gtids.clear();
+        // An idle session keeps no more than one of each family's needs.
+        self.gtids.shrink_to(64);
+        self.is_owed = false;
+    }
+
+    /// A system variable has this value now. News that are no state (MySQL's `statement_id`) are passed
+    /// over, without allocating; so are names that no server gives its variables. MariaDB's `last_gtid`
+    /// tells what was written.
+    pub fn variable(&mut self, name: &[u8], value: &[u8]) {
+        if name == b"last_gtid" {
+            return self.written(value);
+        }
+        if variables::is_news(name) || !variables::is_name(name) {
+            return;
+        }
+        let name = name.to_ascii_lowercase().into_boxed_slice();
+        self.variables.retain(|(known, _)| *known != name);
+        self.variables.push((name, value.into()));
+    }
+
+    /// The schema is this one now; empty for none.
+    pub fn schema(&mut self, name: &[u8]) {
+        self.schema = Some(name.into());
+    }
+
+    /// The server says that some state changed.
+    pub fn state_changed(&mut self) {
+        self.is_state_changed = true;
+    }
+
+    /// The statements that would begin the current transaction, or the next one, as it begins here;
+    /// empty for nothing special.
+    pub fn transaction_characteristics(&mut self, statements: &[u8]) {
+        self.next_transaction = Some(match statements.starts_with(b"SET TRANSACTION") {
+            true => NextTransaction::Special,
+            false => NextTransaction::Usual,
+        });
+    }
+
+    /// These transactions were written, besides those that were told before: each result of several
+    /// tells of its own.
+    pub fn written(&mut self, gtids: &[u8]) {
+        if gtids.is_empty() || self.gtids.len() > GTIDS_BYTES_MAX {
+            return;
+        }
+        if !self.gtids.is_empty() {
+            self.gtids.push(b',');
+        }
+        self.gtids.extend_from_slice(gtids);
+    }
+
+    /// The transactions that were written, as the server writes GTIDs.
+    pub fn gtids(&self) -> Gtids<'_> {
+        match self.gtids.len() {
+            0 => Gtids::None,
+            1..=GTIDS_BYTES_MAX => Gtids::Told(&self.gtids),
+            _ => Gtids::TooMany,
+        }
+    }
+
+    /// The server announced changes and could not send them: an EOF packet has no room.
+    pub fn owed(&mut self) {
+        self.is_owed = true;
+    }
+
+    /// Whether anything was told of what decides how a text is read.
+    pub(super) fn has_deciding(&self) -> bool {
+        let is_deciding = |(name, _): &Told| {
+            let is_charset = name.starts_with(b"character_set_") || name.starts_with(b"collation_");
+            is_charset
+                || variables::DECIDING
+                    .iter()
+                    .any(|it| it.as_bytes() == &**name)
+        };
+        self.schema.is_some() || self.variables.iter().any(is_deciding)
+    }
+
+    /// The value that was reported last for a variable, by its name in lower case.
+    pub fn value_of(&self, name: &[u8]) -> Option<&[u8]> {
+        let mut all = self.variables.iter();
+        let found = all.find(|(known, _)| **known == *name);
+        found.map(|(_, value)| &**value)
+    }
+}

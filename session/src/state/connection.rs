@@ -1,0 +1,147 @@
+//! What a backend connection is set to.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use sql::Server;
+
+use super::aftermath::LastInsertId;
+use super::baseline::Baseline;
+use super::literal;
+use super::restoration::differences;
+use super::texts::Made;
+use super::user_variables::{UserValue, UserVariables};
+use super::values::{Values, ValuesTable};
+
+/// What is known of a backend connection between two exchanges.
+#[derive(Debug)]
+pub struct ConnectionState {
+    pub(super) baseline: Rc<Baseline>,
+    /// None where they are not known.
+    pub(super) values: Option<Rc<Values>>,
+    /// The user variables that exist there; none where the value is not known.
+    pub(super) user_variables: BTreeMap<Rc<[u8]>, Option<UserValue>>,
+    /// The statements that were prepared from text here.
+    pub(super) texts: Made,
+    pub(super) last_insert_id: LastInsertId,
+    /// Not after a reset of a connection of which nothing was known.
+    pub(super) is_schema_known: bool,
+}
+
+impl ConnectionState {
+    /// A connection directly after login and [`Baseline::tracking`].
+    pub fn new(baseline: Rc<Baseline>, values: Rc<Values>) -> Self {
+        Self {
+            baseline,
+            values: Some(values),
+            user_variables: BTreeMap::new(),
+            texts: Made::new(),
+            last_insert_id: LastInsertId::default(),
+            is_schema_known: true,
+        }
+    }
+
+    /// What its login left.
+    pub fn baseline(&self) -> &Rc<Baseline> {
+        &self.baseline
+    }
+
+    /// Who the server is.
+    pub fn server(&self) -> Server {
+        self.baseline.server()
+    }
+
+    /// What it is set to; none if nobody knows, and it has to be reset before others use it.
+    pub fn values(&self) -> Option<&Rc<Values>> {
+        self.values.as_ref()
+    }
+
+    /// Whether nobody knows what it is set to.
+    pub fn is_unknown(&self) -> bool {
+        self.values.is_none()
+    }
+
+    /// Something happened on it that is not understood.
+    pub fn forget(&mut self) {
+        self.values = None;
+    }
+
+    /// What to send directly behind COM_RESET_CONNECTION, in the same write: the trackers are off
+    /// after it, and MySQL's character sets are the server's instead of the handshake's.
+    pub fn after_reset(&self) -> Vec<u8> {
+        let mut text = Baseline::tracking(self.server()).into_bytes();
+        for (name, value) in self.baseline.values() {
+            text.push(b',');
+            literal::assign(&mut text, name.as_bytes(), value);
+        }
+        text
+    }
+
+    /// COM_RESET_CONNECTION and [`Self::after_reset`] are on their way; if one of them is not
+    /// answered OK the connection is of no more use. The schema stays: the servers keep it.
+    pub fn reset(&mut self, table: &ValuesTable) {
+        self.user_variables.clear();
+        self.texts.clear();
+        self.last_insert_id = LastInsertId::default();
+        let schema = self.values.as_ref().map(|values| values.schema());
+        self.is_schema_known &= schema.is_some();
+        let values = match schema.flatten() {
+            Some(schema) => table.in_schema(schema),
+            None => table.fresh(),
+        };
+        self.values = Some(values);
+    }
+
+    /// What its session has become by an answer of this connection's. The connection may be in another
+    /// schema than its session, where a statement has run that was prepared there.
+    pub(super) fn follow(&mut self, table: &ValuesTable, before: &Rc<Values>, after: &Rc<Values>) {
+        let Some(own) = &self.values else {
+            return;
+        };
+        if Rc::ptr_eq(own, before) {
+            self.values = Some(Rc::clone(after));
+            return;
+        }
+        let mut values = Values::clone(own);
+        differences(after, before, |name, value| match value {
+            Some(value) => values.set(name, Rc::from(value)),
+            None => values.unset(name),
+        });
+        self.values = Some(table.intern(values));
+    }
+
+    /// Whether it reads statements as UTF-8.
+    pub(super) fn is_utf8(&self) -> bool {
+        let set = self.values.as_ref();
+        let client = set.and_then(|values| values.variable(b"character_set_client"));
+        client.map_or(self.baseline.is_utf8(), |client| {
+            client.starts_with(b"utf8")
+        })
+    }
+
+    /// Its user variables that are not among these.
+    pub(super) fn foreign<'a>(
+        &'a self,
+        own: &'a UserVariables,
+    ) -> impl Iterator<Item = &'a Rc<[u8]>> {
+        let all = self.user_variables.keys();
+        all.filter(|name| own.value(name).is_none())
+    }
+
+    /// Whether one of those has a name that is not ASCII, which a server may find by another, and a value.
+    pub(super) fn has_foreign_wide(&self, own: &UserVariables) -> bool {
+        let mut foreign = self.foreign(own);
+        foreign.any(|name| !name.is_ascii() && !self.is_unset(name))
+    }
+
+    fn is_unset(&self, name: &[u8]) -> bool {
+        let value = self.user_variables.get(name).and_then(Option::as_ref);
+        value.is_some_and(|value| *value == UserValue::unset())
+    }
+
+    /// Whether its schema is this one.
+    pub(super) fn is_in(&self, schema: Option<&[u8]>) -> bool {
+        let own = self.values.as_ref().map(|values| values.schema());
+        self.is_schema_known && own == Some(schema)
+    }
+}

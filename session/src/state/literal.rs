@@ -1,0 +1,87 @@
+//! Values as SQL that every connection reads alike: pure ASCII, whatever its character set, `sql_mode`
+//! and collation are.
+
+use std::rc::Rc;
+
+/// Appends `name=value` for a system variable's value as the trackers tell it.
+///
+/// Numbers stand bare, since a variable that counts takes no string; anything else is a hex literal,
+/// which variables take as a string. `character_set_results` is told empty where it is NULL.
+pub(super) fn assign(text: &mut Vec<u8>, name: &[u8], value: &[u8]) {
+    text.extend_from_slice(name);
+    text.push(b'=');
+    match value {
+        b"" if name == b"character_set_results" => text.extend_from_slice(b"NULL"),
+        b"" => text.extend_from_slice(b"''"),
+        // MariaDB takes the word that it tells for a keyword only.
+        b"DEFAULT" if name == b"system_versioning_asof" => text.extend_from_slice(value),
+        number if is_number(number) => text.extend_from_slice(number),
+        other => hex(text, other),
+    }
+}
+
+/// Whether it is a decimal number: `-12`, `1.5`.
+pub(super) fn is_number(value: &[u8]) -> bool {
+    let digits = value.strip_prefix(b"-").unwrap_or(value);
+    let mut points = 0;
+    let is_plain = digits.iter().all(|byte| {
+        points += u32::from(*byte == b'.');
+        byte.is_ascii_digit() || *byte == b'.'
+    });
+    let is_framed = digits.first().is_some_and(u8::is_ascii_digit)
+        && digits.last().is_some_and(u8::is_ascii_digit);
+    is_plain && is_framed && points <= 1
+}
+
+/// Appends bytes as `0x…`.
+pub(super) fn hex(text: &mut Vec<u8>, bytes: &[u8]) {
+    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+    text.extend_from_slice(b"0x");
+    for byte in bytes {
+        text.push(DIGITS[usize::from(byte >> 4)]);
+        text.push(DIGITS[usize::from(byte & 15)]);
+    }
+}
+
+/// The bytes that hexadecimal digits stand for.
+pub(super) fn from_hex(digits: &[u8]) -> Option<Vec<u8>> {
+    let pairs = digits.chunks(2).map(|pair| {
+        let text = std::str::from_utf8(pair).ok()?;
+        u8::from_str_radix(text, 16)
+            .ok()
+            .filter(|_| pair.len() == 2)
+    });
+    pairs.collect()
+}
+
+/// A string in a character set with a collation.
+pub(super) fn string(bytes: &[u8], collation: &[u8]) -> Option<Rc<[u8]>> {
+    let charset = charset_of(collation)?;
+    let mut text = Vec::with_capacity(bytes.len() * 2 + collation.len() + 24);
+    text.push(b'_');
+    text.extend_from_slice(charset);
+    match bytes {
+        b"" => text.extend_from_slice(b"''"),
+        _ => {
+            text.push(b' ');
+            hex(&mut text, bytes);
+        }
+    }
+    if collation != b"binary" {
+        text.extend_from_slice(b" COLLATE ");
+        text.extend_from_slice(collation);
+    }
+    Some(Rc::from(text))
+}
+
+/// The character set of a collation: both families begin the one's name with the other's.
+pub(super) fn charset_of(collation: &[u8]) -> Option<&[u8]> {
+    let is_name = |name: &[u8]| {
+        let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+        !name.is_empty() && name.iter().all(is_plain)
+    };
+    let charset = collation.split(|byte| *byte == b'_').next()?;
+    // No literal is written in the character set of file names.
+    let is_usable = is_name(charset) && is_name(collation) && charset != b"filename";
+    is_usable.then_some(charset)
+}

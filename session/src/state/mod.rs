@@ -1,0 +1,64 @@
+//! What a session has made of itself, what a backend connection is set to, and how one is made like the
+//! other: values, without a socket and without a clock.
+//!
+//! ```text
+//!   SessionState ──┐                      ┌── restoration ──► SET …   before the statement
+//!                  ├── distance: which ───┤
+//!   ConnectionState┘    connection        └── observe     ◄── trackers, facts, status   after it
+//!                                               │
+//!                                               ├─ known:     Values, user variables, Aftermath
+//!                                               ├─ doubtful:  Inquiry, asked of the same connection
+//!                                               └─ held:      Pins, by name
+//! ```
+//!
+//! The server's word comes first: system variables, schema and transaction are what its OK packets
+//! say. What they do not say is taken from the statement's text, and what neither tells is asked
+//! ([`SessionState::inquiry`]) or keeps the session where it is ([`Pin`]).
+
+//!
+//! What neither the server tells nor the text shows, and what is not followed:
+//!
+//! - user variables that a function sets with SELECT … INTO where a view or a trigger calls it, or that
+//!   a trigger sets behind a statement or a procedure that sets others itself, or among several statements;
+//! - the type and the collation of a user variable that was never set, on a connection where another
+//!   session has set one of its name: MySQL infers a prepared statement's types from them;
+//! - SET GLOBAL, for variables that are taken back with DEFAULT: a connection gets the new value;
+//! - a SAVEPOINT outside of a transaction, with autocommit on;
+//! - SET STATEMENT in a text that EXECUTE is given (MariaDB), unless it was seen.
+
+mod aftermath;
+mod baseline;
+mod calls;
+mod changes;
+mod connection;
+mod held;
+mod inquiry;
+mod literal;
+mod lookalikes;
+mod needs;
+mod observe;
+mod pins;
+mod restoration;
+mod routine;
+mod saved;
+mod session;
+mod texts;
+mod tracked;
+mod user_variables;
+mod values;
+mod variables;
+
+pub use aftermath::{Aftermath, LastInsertId, List};
+pub use baseline::Baseline;
+pub use changes::{Changes, Gtids};
+pub use connection::ConnectionState;
+pub use held::Held;
+pub use inquiry::{Answer, Column, Inquiry};
+pub use needs::Needs;
+pub use observe::{Ran, Seen};
+pub use pins::{Pin, Pins};
+pub use restoration::{Mismatch, Restoration, distance, restoration, restored};
+pub use saved::Answered;
+pub use session::{Hold, Rules, SessionState};
+pub use texts::{TextStatement, drop_text};
+pub use values::{Values, ValuesTable};

@@ -1,0 +1,148 @@
+//! What of a session's state the next statement can see, besides schema and variables.
+
+use std::rc::Rc;
+
+use sql::{Effects, Facts, Flags, Kind, Marks, Role, Uses};
+
+/// The user variables that a statement may read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Which {
+    /// These, in lower case.
+    Named(Vec<Rc<[u8]>>),
+    /// Any.
+    All,
+    /// Any, and names that the session has not set must not exist.
+    Listed,
+}
+
+/// The statements prepared from text that a statement may run, drop or find missing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Texts {
+    /// None.
+    None,
+    /// These, in lower case.
+    Named(Vec<Rc<[u8]>>),
+    /// These, which are dropped and not run.
+    Dropped(Vec<Rc<[u8]>>),
+    /// Any.
+    All,
+}
+
+impl Texts {
+    /// Whether one is among them by its name.
+    pub fn names(&self, name: &[u8]) -> bool {
+        match self {
+            Self::Named(names) | Self::Dropped(names) => names.iter().any(|named| **named == *name),
+            Self::None => false,
+            Self::All => true,
+        }
+    }
+}
+
+/// What the next statement needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Needs {
+    pub(super) user_variables: Which,
+    pub(super) is_last_insert_id_needed: bool,
+    pub(super) texts: Texts,
+}
+
+impl Needs {
+    /// What a statement needs of which everything is known: neither user variables nor
+    /// LAST_INSERT_ID(). Does not allocate.
+    pub const NONE: Self = Self {
+        user_variables: Which::Named(Vec::new()),
+        is_last_insert_id_needed: false,
+        texts: Texts::None,
+    };
+
+    /// Everything: what a statement of which nothing is known may need.
+    pub const ALL: Self = Self {
+        user_variables: Which::All,
+        is_last_insert_id_needed: true,
+        texts: Texts::All,
+    };
+
+    /// What a statement's facts say.
+    pub fn of(facts: &Facts, text: &[u8]) -> Self {
+        Self {
+            texts: Texts::of(facts, text),
+            ..Self::of_state(facts, text)
+        }
+    }
+
+    /// The same but for statements prepared from text.
+    fn of_state(facts: &Facts, text: &[u8]) -> Self {
+        if facts.effects.has(Effects::PREPARED) {
+            // What is prepared takes its types from the user variables that exist (MySQL).
+            return Self {
+                user_variables: Which::Listed,
+                ..Self::ALL
+            };
+        }
+        if facts.effects.has(Effects::ANYTHING) || facts.marks.has(Marks::CROWDED) {
+            return Self::ALL;
+        }
+        let is_about_variables =
+            facts.uses.has(Uses::USER_VARIABLES) || facts.effects.has(Effects::USER_VARIABLES);
+        // What may set it and may leave it, leaves the session's own.
+        let is_last_insert_id_needed = facts.uses.has(Uses::LAST_INSERT_ID | Uses::VARIABLES)
+            || facts.effects.has(Effects::LAST_INSERT_ID)
+            || matches!(facts.kind, Kind::Create(_));
+        if is_about_variables && lists_user_variables(facts, text) {
+            return Self {
+                user_variables: Which::Listed,
+                is_last_insert_id_needed,
+                ..Self::NONE
+            };
+        }
+        if facts.tables().next().is_some() {
+            // Triggers and views read user variables too, and triggers set some.
+            return Self {
+                user_variables: Which::All,
+                is_last_insert_id_needed,
+                ..Self::NONE
+            };
+        }
+        if !is_about_variables {
+            return Self {
+                is_last_insert_id_needed,
+                ..Self::NONE
+            };
+        }
+        Self {
+            user_variables: named(facts, text),
+            is_last_insert_id_needed,
+            ..Self::NONE
+        }
+    }
+}
+
+fn named(facts: &Facts, text: &[u8]) -> Which {
+    let mut names: Vec<Rc<[u8]>> = Vec::new();
+    let about = |role| matches!(role, Role::UserVariableRead | Role::UserVariableSet);
+    for mention in facts.mentions.iter().filter(|mention| about(mention.role)) {
+        let raw = mention.name.of(text);
+        // What a quoted one is depends on `sql_mode`.
+        if matches!(raw.get(1), Some(b'\'' | b'"')) {
+            return Which::All;
+        }
+        match sql::user_variable_name(raw, Flags::default()) {
+            // What it is depends on `character_set_client`, and what it may be equal to on the server.
+            Some(name) if !name.is_ascii() => return Which::All,
+            Some(name) if names.iter().any(|known| **known == *name) => {}
+            Some(name) => names.push(Rc::from(name)),
+            None => return Which::All,
+        }
+    }
+    Which::Named(names)
+}
+
+/// Whether it reads a table that lists the session's user variables: there names are seen too.
+fn lists_user_variables(facts: &Facts, text: &[u8]) -> bool {
+    facts.tables().any(|table| {
+        let name = table.name.name(text);
+        name.eq_ignore_ascii_case(b"user_variables")
+            || name.eq_ignore_ascii_case(b"user_variables_by_thread")
+    })
+}

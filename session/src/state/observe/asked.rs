@@ -1,0 +1,232 @@
+//! What LAST_INSERT_ID(), ROW_COUNT(), FOUND_ROWS() and SHOW WARNINGS say after an exchange.
+//!
+//! Tried with MariaDB 10.11, MariaDB 11.8 and MySQL 9.7, statement by statement.
+
+use sql::{Effects, Kind, Show};
+
+use super::found_rows::{Counted, counted, has_derived_table, is_of_tables};
+use super::generated::is_generated;
+use super::reported::is_assigned;
+use super::{Ran, Seen};
+use crate::state::aftermath::{LastInsertId, List};
+use crate::state::connection::ConnectionState;
+use crate::state::pins::Pin;
+use crate::state::session::SessionState;
+use crate::state::variables;
+
+impl SessionState {
+    pub(super) fn note_aftermath(&mut self, connection: &mut ConnectionState, seen: &Seen<'_>) {
+        if seen.ran == Ran::Nothing && seen.is_ok() {
+            return;
+        }
+        if seen.ran == Ran::Fetch && seen.is_ok() {
+            self.aftermath.told = Some(0);
+            self.aftermath.row_count = -1;
+            return;
+        }
+        if let Some(count) = row_count(seen) {
+            self.aftermath.row_count = count;
+        }
+        let counted = counted(seen, self.server, self.flags_read);
+        let counted = match counted {
+            // The limit cuts what is sent, and not always what is counted.
+            Counted::Rows(_) if self.values.variable(b"sql_select_limit").is_some() => {
+                Counted::There
+            }
+            counted => counted,
+        };
+        self.note_found_rows(seen, counted);
+        if self.note_last_insert_id(seen) == Touched::Yes {
+            connection.last_insert_id = self.aftermath.last_insert_id;
+        }
+        self.note_list(seen);
+        let is_kept = self.rules.lasting.has(Pin::Warnings) || seen.facts.kind == Kind::Signal;
+        self.pins
+            .set(Pin::Warnings, is_kept && self.aftermath.warnings > 0);
+    }
+
+    fn note_list(&mut self, seen: &Seen<'_>) {
+        let is_mariadb = variables::is_mariadb(self.server);
+        let count = match seen.is_ok() {
+            true if seen.ran == Ran::FieldList && !is_mariadb => 1,
+            true => seen.tally.warnings,
+            false => 1,
+        };
+        let list = match seen.ran {
+            Ran::Statement | Ran::Prepare | Ran::Unknown => self.list_of_statement(seen, count),
+            Ran::FieldList if !is_mariadb => List::Appended,
+            // These are no statements to the servers, and begin no list of their own.
+            _ if count == 0 || seen.ran == Ran::InitDb && seen.is_ok() => List::Kept,
+            _ if is_mariadb => List::Fresh,
+            _ => List::Appended,
+        };
+        self.aftermath.list = list;
+        self.aftermath.told = self.told(seen);
+        match list {
+            List::Empty => self.aftermath.warnings = 0,
+            List::Fresh => self.aftermath.warnings = count.max(1),
+            List::Appended => {
+                self.aftermath.warnings = self.aftermath.warnings.saturating_add(count);
+            }
+            List::Kept => {}
+        }
+    }
+
+    /// What the next command that is no statement tells (tried with MySQL 9.7).
+    fn told(&self, seen: &Seen<'_>) -> Option<u16> {
+        let before = self.aftermath.told;
+        match (seen.ran, seen.is_ok()) {
+            (Ran::Statement | Ran::Prepare | Ran::Unknown, true) => Some(seen.tally.warnings),
+            // An error may have warnings in front of it.
+            (Ran::Statement | Ran::Prepare | Ran::Unknown, false) => None,
+            (Ran::Reset | Ran::Fetch, is_ok) => Some(u16::from(!is_ok)),
+            (Ran::FieldList, _) => Some(0),
+            (Ran::InitDb | Ran::Command | Ran::Nothing, true) => before,
+            (Ran::InitDb | Ran::Command | Ran::Nothing, false) => {
+                before.map(|told| told.saturating_add(1))
+            }
+        }
+    }
+
+    /// MariaDB keeps the list over statements that use neither tables nor routines and have nothing to
+    /// add.
+    fn list_of_statement(&self, seen: &Seen<'_>, count: u16) -> List {
+        if asks_diagnostics(seen) {
+            // A condition that is not there is an error behind the others.
+            return match count {
+                0 => List::Kept,
+                _ => List::Appended,
+            };
+        }
+        if count > 0 {
+            return List::Fresh;
+        }
+        if !variables::is_mariadb(self.server) {
+            return List::Empty;
+        }
+        let has_list = self.aftermath.warnings > 0;
+        let is_cleared = seen.facts.tables().next().is_some()
+            || match seen.facts.kind {
+                // A table of its own making is one, too.
+                Kind::Select if has_list => has_derived_table(seen.text, self.flags_read),
+                Kind::Show(show) => is_of_tables(show, seen.text, self.flags_read),
+                Kind::Describe => true,
+                _ => false,
+            };
+        // What several statements, or a routine, have left only the server knows.
+        let is_dark = seen.facts.kind == Kind::Multi || seen.has(Effects::ANYTHING);
+        match (is_dark, is_cleared) {
+            (true, true) => List::Fresh,
+            (true, false) if seen.has(Effects::ANYTHING) => List::Fresh,
+            (false, true) => List::Empty,
+            (_, false) => List::Kept,
+        }
+    }
+
+    fn note_found_rows(&mut self, seen: &Seen<'_>, counted: Counted) {
+        match counted {
+            Counted::Before => return,
+            Counted::Rows(rows) => self.aftermath.found_rows = Some(rows),
+            Counted::There => self.aftermath.found_rows = None,
+        }
+        let is_counted = seen.is_ok() && seen.has(Effects::FOUND_ROWS);
+        self.pins.set(Pin::FoundRows, is_counted);
+    }
+
+    /// An OK without an insert id leaves it. One with an id may tell an explicit value.
+    fn note_last_insert_id(&mut self, seen: &Seen<'_>) -> Touched {
+        let kind = seen.facts.kind;
+        if !seen.is_statement() || seen.is_unread() {
+            return Touched::No;
+        }
+        let is_set = seen.has(Effects::LAST_INSERT_ID);
+        if is_assigned(seen, b"last_insert_id") || is_assigned(seen, b"identity") {
+            if !seen.is_ok() || calls_it(seen.text) {
+                self.aftermath.last_insert_id = LastInsertId::OnConnection;
+            }
+            return Touched::Yes;
+        }
+        let inserts = matches!(kind, Kind::Insert | Kind::Replace | Kind::Load);
+        let id = seen.tally.ok.last_insert_id;
+        let may_be_set = match inserts {
+            true => calls_it(seen.text) || seen.tally.had_rows || id != 0,
+            false => is_set || id != 0,
+        };
+        let has_failed = !seen.is_ok() && !seen.is_refused() && inserts;
+        if !(may_be_set || has_failed || seen.has(Effects::ANYTHING)) {
+            return Touched::No;
+        }
+        let is_generated = seen.is_ok()
+            && id != 0
+            && is_generated(seen, self.flags_read, self.parameters.as_deref());
+        self.aftermath.last_insert_id = match is_generated {
+            true => LastInsertId::Known(id),
+            false => LastInsertId::OnConnection,
+        };
+        Touched::Yes
+    }
+}
+
+/// Whether LAST_INSERT_ID(…) may stand in it.
+fn calls_it(text: &[u8]) -> bool {
+    let name = b"LAST_INSERT_ID";
+    // Or a comment in between.
+    let begins = |behind: &[u8]| {
+        let behind = behind.trim_ascii_start();
+        matches!(behind.first(), Some(b'(' | b'/' | b'#' | b'-' | b'`'))
+    };
+    places_of(text, name, 4).any(|at| begins(&text[at + name.len()..]))
+}
+
+/// Where a word in capitals stands, in any case; its letter at `rare` is looked for.
+pub(super) fn places_of<'a>(
+    text: &'a [u8],
+    word: &'a [u8],
+    rare: usize,
+) -> impl Iterator<Item = usize> + 'a {
+    let letter = word[rare];
+    let found = memchr::memchr2_iter(letter, letter.to_ascii_lowercase(), text);
+    let begins = found.filter_map(move |at| at.checked_sub(rare));
+    begins.filter(move |at| {
+        let here = text.get(*at..at + word.len());
+        here.is_some_and(|here| here.eq_ignore_ascii_case(word))
+    })
+}
+
+/// Whether the connection's LAST_INSERT_ID() is the session's now.
+#[derive(PartialEq, Eq)]
+enum Touched {
+    Yes,
+    No,
+}
+
+/// ROW_COUNT(): none where the exchange leaves it as it was.
+fn row_count(seen: &Seen<'_>) -> Option<i64> {
+    match seen.ran {
+        Ran::Prepare | Ran::Nothing | Ran::Fetch if seen.is_ok() => None,
+        _ if asks_diagnostics(seen) && !seen.tally.had_rows => {
+            // Leaves it, but for the error that a condition was not there.
+            (seen.tally.warnings > 0).then_some(-1)
+        }
+        _ if !seen.is_ok() || seen.tally.had_rows => Some(-1),
+        _ => Some(seen.tally.ok.affected_rows as i64),
+    }
+}
+
+/// Statements that read or set diagnostics leave them.
+pub(super) fn asks_diagnostics(seen: &Seen<'_>) -> bool {
+    let kind = seen.facts.kind;
+    seen.is_ok()
+        && matches!(
+            kind,
+            Kind::GetDiagnostics
+                | Kind::Show(
+                    Show::Warnings
+                        | Show::SomeWarnings
+                        | Show::WarningCount
+                        | Show::Errors
+                        | Show::SomeErrors
+                        | Show::ErrorCount
+                )
+        )
+}

@@ -1,0 +1,413 @@
+//! What the text says a statement has taken, opened, locked or let go on its connection.
+
+use std::rc::Rc;
+
+use sql::{Effects, Facts, Handler, Kind, Mention, Part, Role, Xa};
+use wire::StatusFlags;
+
+use super::reported::{is_as_known, is_explained, is_reversing};
+use super::{Ran, Seen};
+use crate::state::changes::NextTransaction;
+use crate::state::connection::ConnectionState;
+use crate::state::held::Table;
+use crate::state::pins::Pin;
+use crate::state::session::{Owed, SessionState};
+use crate::state::variables;
+
+/// Things of one kind whose names are kept; beyond, that they end is not seen.
+const NAMES_MAX: usize = 256;
+
+/// What pins at once, and is taken to have happened even when the command ended with an error, and
+/// what pins only after OK.
+const PINNING: &[(Effects, Pin, Certainty)] = &[
+    (Effects::TABLES_LOCKED, Pin::TableLock, Certainty::AfterOk),
+    (Effects::GLOBAL_LOCKED, Pin::GlobalLock, Certainty::Assumed),
+    (
+        Effects::INSTANCE_LOCKED,
+        Pin::InstanceLock,
+        Certainty::Assumed,
+    ),
+    (
+        Effects::NAMED_LOCK_TAKEN,
+        Pin::NamedLock,
+        Certainty::Assumed,
+    ),
+    (Effects::HANDLER_OPENED, Pin::Handler, Certainty::AfterOk),
+    (
+        Effects::TEMPORARY_CREATED,
+        Pin::TemporaryTable,
+        Certainty::AfterOk,
+    ),
+    (Effects::XA, Pin::Xa, Certainty::Assumed),
+    (Effects::SEQUENCE, Pin::Sequence, Certainty::Assumed),
+    (Effects::ROLE, Pin::Role, Certainty::AfterOk),
+    (
+        Effects::RESOURCE_GROUP,
+        Pin::ResourceGroup,
+        Certainty::AfterOk,
+    ),
+    (Effects::OPAQUE, Pin::OpaqueSet, Certainty::AfterOk),
+];
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Certainty {
+    AfterOk,
+    Assumed,
+}
+
+impl SessionState {
+    /// Part by part, in order. After an error nobody knows which parts ran: what they take is
+    /// taken, what they let go is not.
+    pub(super) fn note_effects(&mut self, connection: &mut ConnectionState, seen: &Seen<'_>) {
+        match seen.ran {
+            Ran::Unknown => return self.lasting.add(Pin::Protocol),
+            Ran::Prepare if self.rules.lasting.has(Pin::PreparedStatement) => {
+                return self.lasting.add(Pin::PreparedStatement);
+            }
+            Ran::Statement => {}
+            _ => return,
+        }
+        self.note_next_transaction(seen);
+        for part in &seen.facts.parts {
+            self.note_part(connection, seen, part);
+        }
+        let all = seen.facts.effects;
+        if has_too_many(seen) || seen.facts.parts.is_empty() {
+            self.take(seen, all, seen.facts.kind);
+            if all.has(Effects::PREPARED) {
+                self.lasting.add(Pin::PreparedText);
+            }
+        }
+    }
+
+    fn note_part(&mut self, connection: &mut ConnectionState, seen: &Seen<'_>, part: &Part) {
+        if part.effects.is_empty() {
+            return;
+        }
+        let is_execute = part.kind == Kind::Execute;
+        if is_execute && self.is_of_nothing(seen) {
+            return;
+        }
+        if is_execute && self.note_known_execute(connection, seen, part) {
+            return;
+        }
+        if part.effects.has(Effects::PREPARED | Effects::DEALLOCATED) {
+            self.note_text(connection, seen, part);
+        }
+        if seen.is_ok() {
+            self.let_go(seen, part);
+        }
+        self.take(seen, part.effects, part.kind);
+        self.note_names(seen, part);
+    }
+
+    /// EXECUTE of a text that was seen does what the text says; false where it was not.
+    fn note_known_execute(
+        &mut self,
+        connection: &mut ConnectionState,
+        seen: &Seen<'_>,
+        part: &Part,
+    ) -> bool {
+        let Some(name) = names_in(seen, part, Role::Prepared).next() else {
+            return false;
+        };
+        let known = self.held.statement(&name).and_then(|statement| {
+            let text = Rc::clone(statement.text.as_ref()?);
+            Some((sql::facts(&text, statement.flags), text))
+        });
+        let Some((facts, text)) = known else {
+            return false;
+        };
+        let is_nested = facts.effects.has(Effects::ANYTHING) || facts.parts.len() != 1;
+        let inner = Seen {
+            facts: &facts,
+            text: &text,
+            ..*seen
+        };
+        if is_nested || !self.note_unordered(connection, &inner) {
+            return false;
+        }
+        // Of EXECUTE any change is expected, of what it has run a trigger's or a view's is not.
+        let may_do_more = facts.tables().next().is_some() && !is_explained(&inner, &self.values);
+        if seen.changes.is_state_changed && may_do_more && !self.rules.waived.has(Pin::State) {
+            self.lasting.add(Pin::State);
+        }
+        for part in &facts.parts {
+            self.note_part(connection, &inner, part);
+        }
+        true
+    }
+
+    fn take(&mut self, seen: &Seen<'_>, effects: Effects, kind: Kind) {
+        let is_certain = seen.is_ok() || seen.facts.kind == Kind::Multi;
+        for (effect, pin, certainty) in PINNING {
+            if effects.has(*effect) && (is_certain || *certainty == Certainty::Assumed) {
+                self.hold(*pin);
+            }
+        }
+        let may_do_anything = effects.has(Effects::ANYTHING);
+        if may_do_anything && !self.rules.waived.has(Pin::Routine) && !self.note_call(seen) {
+            self.lasting.add(Pin::Routine);
+        }
+        if matches!(kind, Kind::Xa(Xa::Commit | Xa::Rollback)) && seen.is_ok() {
+            self.pins.remove(Pin::Xa);
+        }
+    }
+
+    fn hold(&mut self, pin: Pin) {
+        match pin {
+            Pin::Sequence | Pin::Role | Pin::ResourceGroup | Pin::OpaqueSet => {
+                self.lasting.add(pin)
+            }
+            _ => self.pins.add(pin),
+        }
+    }
+
+    /// What ends when this part has ended well.
+    fn let_go(&mut self, seen: &Seen<'_>, part: &Part) {
+        let effects = part.effects;
+        if effects.has(Effects::TABLES_UNLOCKED) {
+            self.pins.remove(Pin::TableLock);
+            self.pins.remove(Pin::GlobalLock);
+        }
+        // BEGIN and COMMIT AND CHAIN unlock tables; the global lock stays.
+        if effects.has(Effects::TRANSACTION_BEGUN | Effects::CHAINED) {
+            self.pins.remove(Pin::TableLock);
+        }
+        if effects.has(Effects::INSTANCE_UNLOCKED) {
+            self.pins.remove(Pin::InstanceLock);
+        }
+        if effects.has(Effects::NAMED_LOCKS_RELEASED) {
+            self.held.locks.clear();
+            self.held.has_other_locks = false;
+            self.pins.remove(Pin::NamedLock);
+        }
+        if effects.has(Effects::NAMED_LOCK_RELEASED) {
+            self.held.is_lock_released = true;
+        }
+        if effects.has(Effects::TEMPORARY_DROPPED) {
+            self.drop_tables(seen, part);
+        }
+        if part.kind == Kind::Handler(Handler::Close) {
+            let closed = names_in(seen, part, Role::Handler).next();
+            self.held
+                .handlers
+                .retain(|name| closed.as_deref() != Some(name));
+            self.pins.set(Pin::Handler, !self.held.handlers.is_empty());
+        }
+    }
+
+    fn drop_tables(&mut self, seen: &Seen<'_>, part: &Part) {
+        // Which schema a name without one meant is not known where USE stands in between.
+        if self.held.temporary_tables.is_empty() || is_schema_moving(seen) {
+            return;
+        }
+        let current = self.values.schema().unwrap_or_default();
+        let dropped: Vec<(Vec<u8>, Vec<u8>)> = mentions_in(seen, part, Role::TableDropped)
+            .map(|mention| table_of(mention, seen, current))
+            .collect();
+        let is_dropped = |table: &Table| {
+            let mut all = dropped.iter();
+            all.any(|(schema, name)| **schema == *table.0 && **name == *table.1)
+        };
+        self.held
+            .temporary_tables
+            .retain(|table| !is_dropped(table));
+        self.pins
+            .set(Pin::TemporaryTable, !self.held.temporary_tables.is_empty());
+    }
+
+    /// The names of what a part has made.
+    fn note_names(&mut self, seen: &Seen<'_>, part: &Part) {
+        let is_certain = seen.is_ok() || seen.facts.kind == Kind::Multi;
+        if part.effects.has(Effects::NAMED_LOCK_TAKEN) {
+            self.note_locks(seen, part);
+        }
+        if !is_certain {
+            return;
+        }
+        if part.effects.has(Effects::TEMPORARY_CREATED) {
+            self.note_temporary(seen, part);
+        }
+        if part.effects.has(Effects::TEMPORARY_RENAMED) && !self.held.temporary_tables.is_empty() {
+            self.note_renamed(seen, part);
+        }
+        if part.effects.has(Effects::HANDLER_OPENED)
+            && let Some(name) = names_in(seen, part, Role::Handler).last()
+        {
+            self.held.handlers.push(Rc::from(name));
+            self.limit(Pin::Handler, self.held.handlers.len());
+        }
+    }
+
+    fn note_temporary(&mut self, seen: &Seen<'_>, part: &Part) {
+        let current = self.values.schema().unwrap_or_default();
+        let mut created = mentions_in(seen, part, Role::TemporaryCreated);
+        match created
+            .next()
+            .map(|mention| table_of(mention, seen, current))
+        {
+            Some((schema, name)) if !is_schema_moving(seen) => {
+                let table = (Rc::from(schema), Rc::from(name));
+                if !self.held.temporary_tables.contains(&table) {
+                    self.held.temporary_tables.push(table);
+                }
+                self.limit(Pin::TemporaryTable, self.held.temporary_tables.len());
+            }
+            _ => self.lasting.add(Pin::TemporaryTable),
+        }
+    }
+
+    /// ALTER TABLE a RENAME TO b; RENAME TABLE a TO b, c TO d, of which MySQL's takes no temporary
+    /// tables. A new name without a schema is in the current one.
+    fn note_renamed(&mut self, seen: &Seen<'_>, part: &Part) {
+        let is_rename = matches!(part.kind, Kind::Rename(_));
+        if is_rename && !variables::is_mariadb(self.server) {
+            return;
+        }
+        let is_known = seen.is_ok() && !is_schema_moving(seen) && !has_too_many(seen);
+        if !is_known {
+            return self.lasting.add(Pin::TemporaryTable);
+        }
+        let current = self.values.schema().unwrap_or_default();
+        let named: Vec<Table> = mentions_in(seen, part, Role::TableWritten)
+            .map(|mention| table_of(mention, seen, current))
+            .map(|(schema, name)| (Rc::from(schema), Rc::from(name)))
+            .collect();
+        // ALTER TABLE may say RENAME more than once: the last one counts.
+        let pairs: Vec<(&Table, &Table)> = match (is_rename, named.as_slice()) {
+            (true, all) => all.chunks_exact(2).map(|two| (&two[0], &two[1])).collect(),
+            (false, [old, .., new]) => vec![(old, new)],
+            (false, _) => return self.lasting.add(Pin::TemporaryTable),
+        };
+        for (old, new) in pairs {
+            let mut tables = self.held.temporary_tables.iter_mut();
+            if let Some(table) = tables.find(|table| *table == old) {
+                *table = new.clone();
+            }
+        }
+    }
+
+    /// The locks that a part takes, where each is named by a plain string.
+    fn note_locks(&mut self, seen: &Seen<'_>, part: &Part) {
+        let mut taken = mentions_in(seen, part, Role::LockTaken).peekable();
+        // One that is no plain string is nowhere in the text.
+        let is_unnamed = |mention: &Mention| mention.name.is_empty();
+        let mut all = seen.facts.mentions_of(Role::LockTaken);
+        self.held.has_other_locks |= taken.peek().is_none() || all.any(is_unnamed);
+        for mention in taken.filter(|mention| !is_unnamed(mention)) {
+            let name = sql::unquote(mention.name.of(seen.text), self.flags_read);
+            match name.filter(|name| name.is_ascii() && self.held.locks.len() < NAMES_MAX) {
+                Some(name) if self.held.locks.iter().any(|known| **known == *name) => {}
+                Some(name) => self.held.locks.push(Rc::from(&*name)),
+                None => self.held.has_other_locks = true,
+            }
+        }
+    }
+
+    pub(super) fn limit(&mut self, pin: Pin, count: usize) {
+        if count > NAMES_MAX {
+            self.lasting.add(pin);
+        }
+    }
+
+    /// SET TRANSACTION for the next one, until the server says that one has taken it. MariaDB leaves
+    /// START TRANSACTION READ ONLY to the next one too when SET autocommit ends it.
+    fn note_next_transaction(&mut self, seen: &Seen<'_>) {
+        let is_pinned = match seen.changes.next_transaction {
+            Some(next) => next == NextTransaction::Special,
+            None if seen.has(Effects::NEXT_TRANSACTION) => true,
+            None => return,
+        };
+        self.pins.set(Pin::NextTransaction, is_pinned);
+    }
+
+    /// The server told of changed state, or may still: after an error it keeps that for later.
+    pub(super) fn note_state_change(&mut self, seen: &Seen<'_>) {
+        let has_failed = !seen.is_ok()
+            && !seen.is_refused()
+            && (seen.facts.access > sql::Access::Read || !seen.facts.effects.is_empty());
+        let was_owed = self.owed;
+        let is_unexplained = match was_owed {
+            Owed::Nothing => !is_explained(seen, &self.values),
+            Owed::Reversal => {
+                let is_as_before = is_as_known(seen, &self.values, &self.reversed);
+                !is_explained(seen, &self.values) && !is_as_before
+            }
+            Owed::Anything => true,
+        };
+        if seen.changes.is_state_changed && is_unexplained && !self.rules.waived.has(Pin::State) {
+            self.lasting.add(Pin::State);
+        }
+        // Rows may have no room for what SET STATEMENT has set and taken back: that is told later, and if
+        // more than that was done, that report shows it.
+        let takes_back = is_reversing(seen) && seen.facts.access == sql::Access::Read;
+        let owes = (seen.changes.is_owed || seen.tally.owes_changes) && !takes_back;
+        let kept = if self.has_told(seen) {
+            Owed::Nothing
+        } else {
+            was_owed
+        };
+        // A view that is opened visits its schema and comes back; if a read did more, the report shows it.
+        let only_reads = seen.facts.access == sql::Access::Read && seen.facts.effects.is_empty();
+        self.owed = match has_failed || owes {
+            true if !has_failed && only_reads => kept.max(Owed::Reversal),
+            true => Owed::Anything,
+            false if is_reversing(seen) => kept.max(Owed::Reversal),
+            false => kept,
+        };
+        if self.owed == Owed::Nothing {
+            self.reversed.clear();
+        } else if is_reversing(seen) {
+            self.note_reversal(seen);
+        }
+    }
+
+    /// Whether the server has told all that it had noted: MySQL does with any OK, MariaDB with one
+    /// that has something to tell.
+    fn has_told(&self, seen: &Seen<'_>) -> bool {
+        let flags = seen.status();
+        flags.is_some_and(|flags| {
+            !variables::is_mariadb(self.server)
+                || flags.contains(StatusFlags::SESSION_STATE_CHANGED)
+        })
+    }
+}
+
+/// Whether not all that is named is in the facts.
+pub(super) fn has_too_many(seen: &Seen<'_>) -> bool {
+    seen.facts.marks.has(sql::Marks::CROWDED)
+}
+
+fn is_schema_moving(seen: &Seen<'_>) -> bool {
+    seen.facts.kind == Kind::Multi && seen.has(Effects::SCHEMA)
+}
+
+pub(super) fn mentions_in<'a>(
+    seen: &Seen<'a>,
+    part: &Part,
+    role: Role,
+) -> impl Iterator<Item = &'a Mention> {
+    let span = part.span;
+    let facts: &'a Facts = seen.facts;
+    facts.mentions.iter().filter(move |mention| {
+        mention.role == role && mention.name.start >= span.start && mention.name.end <= span.end
+    })
+}
+
+pub(super) fn names_in<'a>(
+    seen: &Seen<'a>,
+    part: &Part,
+    role: Role,
+) -> impl Iterator<Item = Vec<u8>> {
+    let text: &'a [u8] = seen.text;
+    mentions_in(seen, part, role).map(move |mention| mention.name.name(text).into_owned())
+}
+
+fn table_of(mention: &Mention, seen: &Seen<'_>, current: &[u8]) -> (Vec<u8>, Vec<u8>) {
+    let schema = match mention.schema.is_empty() {
+        true => current.to_vec(),
+        false => mention.schema.name(seen.text).into_owned(),
+    };
+    (schema, mention.name.name(seen.text).into_owned())
+}

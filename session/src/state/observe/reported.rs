@@ -1,0 +1,315 @@
+//! The trackers' word on variables and schema.
+
+use std::rc::Rc;
+
+use sql::{Access, Assignment, Effects, Facts, Kind, Marks, Role, Scope, Target, Value};
+
+use super::assignments::collation_key;
+use super::{Ran, Seen};
+use crate::Tally;
+use crate::state::changes::Changes;
+use crate::state::session::SessionState;
+use crate::state::values::Values;
+use crate::state::variables::{self, Policy};
+
+impl SessionState {
+    /// Every variable that was reported has the value that was reported, with the exceptions of
+    /// [`variables`].
+    pub(super) fn note_reported(&mut self, values: &mut Values, seen: &Seen<'_>) {
+        for (name, value) in &seen.changes.variables {
+            if is_for_statement(seen, name) || self.is_reversal(seen, name) {
+                // MariaDB tells the value that it takes back at once, and later what it was before.
+                continue;
+            }
+            let confused = variables::confused(name, self.server);
+            if variables::is_placeless(name, self.server) {
+                continue;
+            }
+            if !confused.is_empty() {
+                self.note_confused(values, seen, name, value, confused);
+                continue;
+            }
+            self.note_value(values, seen, name, value);
+        }
+    }
+
+    /// Whether a report tells no more than that SET STATEMENT has taken back what it set.
+    fn is_reversal(&self, seen: &Seen<'_>, name: &[u8]) -> bool {
+        let is_reversed = self.reversed.iter().any(|reversed| **reversed == *name);
+        is_reversed && !is_assigned(seen, name) && !seen.has(Effects::ANYTHING | Effects::OPAQUE)
+    }
+
+    /// The variables that the text sets for one statement.
+    pub(super) fn note_reversal(&mut self, seen: &Seen<'_>) {
+        for assignment in &seen.facts.assignments {
+            if let Target::Variable {
+                scope: Scope::Statement,
+                name,
+                ..
+            } = assignment.target
+            {
+                let name = name.name(seen.text).to_ascii_lowercase();
+                self.reversed.push(Rc::from(name));
+            }
+        }
+    }
+
+    /// Variables that were reported late: no text explains them.
+    pub(in crate::state) fn note_late(&mut self, values: &mut Values, changes: &Changes) {
+        let late = Seen {
+            ran: Ran::Nothing,
+            facts: &Facts::default(),
+            text: b"",
+            changes,
+            tally: &Tally::default(),
+            error: None,
+        };
+        self.note_reported(values, &late);
+        self.note_schema(values, &late);
+    }
+
+    /// A variable that cannot be restored was asked for: it is bound to its value, or at rest.
+    pub(in crate::state) fn note_asked(&mut self, name: &[u8], value: &[u8]) {
+        if let Policy::Bound(resting) = variables::policy(name) {
+            self.bind(name, !variables::is_at_rest(resting, value));
+        }
+    }
+
+    /// `insert_id` may have been used up by a statement that writes, `collation_database` been lost, without
+    /// a report.
+    pub(super) fn note_used_up(&mut self, seen: &Seen<'_>) {
+        if self.has_insert_id && seen.is_statement() && seen.facts.access > Access::Read {
+            self.doubt(INSERT_ID);
+        }
+        // What is called in another schema, by a view or a trigger as well, goes there and comes back: to
+        // what the schema has.
+        let may_call = seen.facts.tables().next().is_some() || seen.has(Effects::ANYTHING);
+        if self.has_collation && seen.is_statement() && may_call {
+            self.doubt(OF_SCHEMA);
+        }
+    }
+
+    /// One variable that was reported under its own name.
+    fn note_value(&mut self, values: &mut Values, seen: &Seen<'_>, name: &[u8], value: &[u8]) {
+        if let Some(whole) = variables::whole_of(name) {
+            if seen.changes.value_of(whole).is_none() {
+                self.note_part_of_variable(values, seen, name, value, whole);
+            }
+            return;
+        }
+        let name = variables::canonical(name, self.server);
+        match variables::policy(name) {
+            Policy::News => {}
+            Policy::Bound(resting) => self.bind(name, !variables::is_at_rest(resting, value)),
+            Policy::LastInsertId => self.aftermath.last_insert_id = parsed(value),
+            Policy::Timestamp if is_assigned(seen, name) => {}
+            Policy::Timestamp => self.bind(name, true),
+            Policy::Restored if name == INSERT_ID && value == b"0" => {
+                self.trust(name);
+                values.unset(name);
+                // To MySQL an id like any other, and whether it was used up cannot be asked.
+                self.bind(name, !variables::is_mariadb(self.server));
+            }
+            Policy::Restored => {
+                self.trust(name);
+                values.set(name, Rc::from(value));
+                if name == INSERT_ID {
+                    self.bind(name, false);
+                }
+                let follower = variables::follower_of(name);
+                match follower.filter(|name| seen.changes.value_of(name).is_none()) {
+                    Some(b"sql_big_selects") => {
+                        let is_unlimited = value == b"18446744073709551615";
+                        let big: &[u8] = if is_unlimited { b"ON" } else { b"OFF" };
+                        values.set(b"sql_big_selects", Rc::from(big));
+                    }
+                    Some(other) => self.doubt(other),
+                    None => {}
+                }
+            }
+        }
+    }
+
+    /// The report may be about any of several variables; the value is that of the one it names.
+    fn note_confused(
+        &mut self,
+        values: &mut Values,
+        seen: &Seen<'_>,
+        name: &[u8],
+        value: &[u8],
+        confused: &[&'static str],
+    ) {
+        if values.variable(name).is_some() || is_assigned(seen, name) {
+            self.note_value(values, seen, name, value);
+        }
+        let is_explained = confused
+            .iter()
+            .any(|other| is_assigned(seen, other.as_bytes()));
+        if !is_explained || seen.has(Effects::ANYTHING | Effects::OPAQUE) {
+            confused
+                .iter()
+                .for_each(|other| self.doubt(other.as_bytes()));
+        }
+    }
+
+    /// A variable that is part of another one, which was not reported: of a character set, the
+    /// collation is not.
+    fn note_part_of_variable(
+        &mut self,
+        values: &mut Values,
+        seen: &Seen<'_>,
+        name: &[u8],
+        value: &[u8],
+        whole: &'static [u8],
+    ) {
+        let mut collation = None;
+        if name == b"character_set_connection" {
+            collation = self.collation_by_text(values, seen, value);
+            let is_learned_later = collation.is_none() && is_by_default(seen);
+            self.collation_key = is_learned_later.then(|| collation_key(values, value));
+        }
+        match collation {
+            Some(collation) => {
+                self.trust(whole);
+                values.set(whole, collation);
+            }
+            None => self.doubt(whole),
+        }
+    }
+
+    /// The schema is what was reported; where nothing was, what the text says.
+    pub(super) fn note_schema(&mut self, values: &mut Values, seen: &Seen<'_>) {
+        let is_changed = seen.ran == Ran::InitDb || seen.has(Effects::SCHEMA);
+        let named = match seen.ran {
+            Ran::InitDb => Some(seen.text.to_vec()),
+            _ => {
+                let last = seen.facts.mentions_of(Role::Schema).last();
+                last.map(|mention| mention.name.name(seen.text).into_owned())
+            }
+        };
+        let schema = match (&seen.changes.schema, named) {
+            (Some(told), _) => told.to_vec(),
+            (None, Some(named)) if is_changed && seen.is_ok() => named,
+            _ => return,
+        };
+        // Even where it is the same: USE of the schema that one is in. What a routine leaves that has been
+        // elsewhere depends on where it was called.
+        self.trust(OF_SCHEMA);
+        let was_set = values.variable(OF_SCHEMA).is_some();
+        let is_told = seen.changes.value_of(OF_SCHEMA).is_some();
+        match is_told || was_set && !is_changed {
+            true => self.doubt(OF_SCHEMA),
+            false => values.unset(OF_SCHEMA),
+        }
+        values.set_schema(&schema);
+    }
+}
+
+/// The id that the next row gets that is given one.
+pub(in crate::state) const INSERT_ID: &[u8] = b"insert_id";
+
+/// The collation that goes with the schema.
+pub(in crate::state) const OF_SCHEMA: &[u8] = b"collation_database";
+
+fn parsed(value: &[u8]) -> crate::state::LastInsertId {
+    use crate::state::LastInsertId;
+    let text = std::str::from_utf8(value).ok();
+    let number = text.and_then(|text| text.parse().ok());
+    number.map_or(LastInsertId::OnConnection, LastInsertId::Known)
+}
+
+/// Whether SET NAMES without COLLATE, and nothing else, has set the connection's character set.
+fn is_by_default(seen: &Seen<'_>) -> bool {
+    let is_names = |assignment: &Assignment| {
+        let Value::Charset { collation, .. } = assignment.value else {
+            return false;
+        };
+        assignment.target == Target::Names && collation.is_empty()
+    };
+    let mut all = seen.facts.assignments.iter();
+    seen.is_statement()
+        && seen.facts.kind == Kind::Set
+        && all.next().is_some_and(is_names)
+        && all.next().is_none()
+}
+
+/// Whether the text sets a variable of this name, in the session or by its default scope.
+pub(super) fn is_assigned(seen: &Seen<'_>, name: &[u8]) -> bool {
+    let is_it = |assignment: &Assignment| match assignment.target {
+        Target::Variable {
+            scope, name: span, ..
+        } => {
+            matches!(scope, Scope::Implicit | Scope::Session)
+                && span.name(seen.text).eq_ignore_ascii_case(name)
+        }
+        _ => false,
+    };
+    seen.is_statement() && seen.facts.assignments.iter().any(is_it)
+}
+
+/// Whether the text sets it for one statement only.
+fn is_for_statement(seen: &Seen<'_>, name: &[u8]) -> bool {
+    let is_it = |assignment: &Assignment| match assignment.target {
+        Target::Variable {
+            scope, name: span, ..
+        } => scope == Scope::Statement && span.name(seen.text).eq_ignore_ascii_case(name),
+        _ => false,
+    };
+    seen.is_statement() && seen.facts.assignments.iter().any(is_it)
+}
+
+/// What a statement does that explains the server's word of changed state.
+pub(in crate::state) const EXPLAINING: Effects = Effects::VARIABLES
+    .with(Effects::OPAQUE)
+    .with(Effects::USER_VARIABLES)
+    .with(Effects::SCHEMA)
+    .with(Effects::TEMPORARY_CREATED)
+    .with(Effects::TEMPORARY_DROPPED)
+    .with(Effects::TEMPORARY_RENAMED)
+    .with(Effects::PREPARED)
+    .with(Effects::DEALLOCATED)
+    .with(Effects::ROLE)
+    .with(Effects::NEXT_TRANSACTION)
+    .with(Effects::ANYTHING);
+
+/// Whether the text explains that the server tells of changed state, for whatever else was reported.
+pub(super) fn is_explained(seen: &Seen<'_>, before: &Values) -> bool {
+    let is_set = seen.facts.kind == Kind::Set && seen.has(Effects::LAST_INSERT_ID);
+    if seen.ran == Ran::InitDb || seen.has(EXPLAINING) || is_set {
+        return true;
+    }
+    // SET_VAR reports what it has taken back, SET STATEMENT what it will take back.
+    let is_hinted = seen.facts.marks.has(Marks::HINT) && contains_set_var(seen.text);
+    (is_hinted || is_reversing(seen))
+        && !seen.changes.variables.is_empty()
+        && is_as_known(seen, before, &[])
+}
+
+/// Whether every variable that was reported has the value that it is known to have, for all that is
+/// known.
+pub(super) fn is_as_known(seen: &Seen<'_>, known: &Values, reversed: &[Rc<[u8]>]) -> bool {
+    seen.changes.variables.iter().all(|(name, value)| {
+        is_for_statement(seen, name)
+            || reversed.iter().any(|reversed| **reversed == **name)
+            || known.variable(name).is_none_or(|known| known == &**value)
+    })
+}
+
+/// SET STATEMENT … FOR: the values go back when it is over.
+pub(super) fn is_reversing(seen: &Seen<'_>) -> bool {
+    let is_it = |assignment: &Assignment| {
+        matches!(
+            assignment.target,
+            Target::Variable {
+                scope: Scope::Statement,
+                ..
+            }
+        )
+    };
+    seen.is_statement() && seen.facts.assignments.iter().any(is_it)
+}
+
+fn contains_set_var(text: &[u8]) -> bool {
+    text.windows(7)
+        .any(|window| window.eq_ignore_ascii_case(b"set_var"))
+}

@@ -1,0 +1,448 @@
+//! From a session's state and a connection's to what has to be sent before the session's statement.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::rc::Rc;
+
+use super::aftermath::LastInsertId;
+use super::changes::{Changes, Told};
+use super::connection::ConnectionState;
+use super::literal;
+use super::lookalikes::are_lookalikes;
+use super::needs::{Needs, Which};
+use super::observe::reported::INSERT_ID;
+use super::pins::Pin;
+use super::session::SessionState;
+use super::user_variables::UserValue;
+use super::values::Values;
+use super::variables::{self, Policy};
+
+/// What makes a connection like a session, sent before its statement in the same write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Restoration {
+    /// Nothing: it is.
+    Nothing,
+    /// These, in this order.
+    Assign {
+        /// The schema, for COM_INIT_DB.
+        schema: Option<Rc<[u8]>>,
+        /// One SET statement that means the same in every `sql_mode`, and, being ASCII, in every character
+        /// set; only names of user variables may be UTF-8, which the connection reads then.
+        set: Option<Vec<u8>>,
+        /// Tells this set of assignments apart from others: what succeeded once on a backend will
+        /// succeed again.
+        key: u64,
+    },
+    /// Nobody knows what the connection is set to, or names on it cannot be hidden:
+    /// COM_RESET_CONNECTION with [`ConnectionState::after_reset`], and then ask again.
+    Reset,
+    /// The session has no schema and the connection has one: only a new login (COM_CHANGE_USER) or
+    /// another connection has none. COM_RESET_CONNECTION keeps it.
+    Unfit,
+}
+
+/// How many assignments lie between a session and a connection; 0 where they are equal.
+/// `u32::MAX` where the connection will not do.
+pub fn distance(session: &SessionState, connection: &ConnectionState) -> u32 {
+    let Some(values) = &connection.values else {
+        return RESET_DISTANCE;
+    };
+    let texts = session.texts_missing(connection);
+    let user_variables = || {
+        let differs = |(name, value): &(&Rc<[u8]>, Option<&UserValue>)| {
+            connection.user_variables.get(*name).map(Option::as_ref) != Some(*value)
+        };
+        session.user_variables.iter().filter(differs).count() as u32
+    };
+    if Rc::ptr_eq(&session.values, values) && connection.is_schema_known {
+        return user_variables() + texts;
+    }
+    let schema = match session.values.schema() {
+        schema if connection.is_in(schema) => 0,
+        Some(_) => 1,
+        None => return u32::MAX,
+    };
+    let mut differing = 0;
+    differences(&session.values, values, |_, _| differing += 1);
+    schema + differing + user_variables() + texts
+}
+
+/// A reset costs about as much as this many assignments.
+const RESET_DISTANCE: u32 = 1000;
+
+/// What has to be sent on a connection before a statement that needs this.
+pub fn restoration(
+    session: &SessionState,
+    connection: &ConnectionState,
+    needs: &Needs,
+) -> Restoration {
+    // What a session holds there, nobody takes from it; a count of rows holds nothing.
+    let mut pins = session.pins();
+    pins.remove(Pin::FoundRows);
+    let is_held = !pins.is_empty();
+    let Some(values) = &connection.values else {
+        return match is_held {
+            true => Restoration::Nothing,
+            false => Restoration::Reset,
+        };
+    };
+    let is_same = Rc::ptr_eq(&session.values, values) && connection.is_schema_known;
+    if is_same && needs.is_met_by_values(session, connection) {
+        return Restoration::Nothing;
+    }
+    let schema = match session.values.schema() {
+        schema if connection.is_in(schema) => None,
+        Some(schema) => Some(Rc::from(schema)),
+        None if is_held => None,
+        None => return Restoration::Unfit,
+    };
+    if !is_held && has_unused_id(&session.values, values, connection) {
+        return Restoration::Reset;
+    }
+    let mut set = Assignments::default();
+    if !is_same {
+        set.variables(&session.values, values, connection, schema.is_some());
+    }
+    let verdict = set.user_variables(session, connection, &needs.user_variables);
+    // The connection reads it as it is set now.
+    let is_writable = set.text.is_ascii() || connection.is_utf8();
+    if (verdict == Verdict::Impossible || !is_writable) && !is_held {
+        return Restoration::Reset;
+    }
+    if needs.is_last_insert_id_needed {
+        set.last_insert_id(session, connection);
+    }
+    set.finish(schema)
+}
+
+/// Whether the next row there would get somebody else's id, which MySQL does not let go of: it takes
+/// no DEFAULT, and 0 for an id like any other.
+fn has_unused_id(wanted: &Values, present: &Values, connection: &ConnectionState) -> bool {
+    let is_set = |values: &Values| values.variable(INSERT_ID).is_some();
+    !variables::is_mariadb(connection.server()) && is_set(present) && !is_set(wanted)
+}
+
+/// The server has taken the restoration: OK to COM_INIT_DB and to SET. `changes` is what the trackers
+/// said of both. If they do not agree with what was wanted, nobody knows what the connection is set
+/// to.
+pub fn restored(
+    session: &mut SessionState,
+    connection: &mut ConnectionState,
+    needs: &Needs,
+    changes: &Changes,
+) -> Result<(), Mismatch> {
+    let contradicts = |(name, value): &Told| {
+        let kept = variables::canonical(name, connection.server());
+        let wanted = session.values.variable(kept);
+        wanted.is_some_and(|wanted| !is_same_value(wanted, value))
+    };
+    if let Some((name, _)) = changes.variables.iter().find(|told| contradicts(told)) {
+        let name = name.clone();
+        connection.forget();
+        return Err(Mismatch(name));
+    }
+    connection.values = Some(Rc::clone(&session.values));
+    connection.is_schema_known = true;
+    session.settle(&connection.baseline);
+    let concerned = Concerned::of(session, connection, &needs.user_variables);
+    for name in concerned.foreign.into_iter().chain(concerned.own) {
+        settle_user_variable(session, connection, &name);
+    }
+    if needs.is_last_insert_id_needed
+        && session.aftermath.last_insert_id != LastInsertId::OnConnection
+    {
+        connection.last_insert_id = session.aftermath.last_insert_id;
+    }
+    Ok(())
+}
+
+impl Needs {
+    /// Whether equal values are all that is needed: the usual case.
+    fn is_met_by_values(&self, session: &SessionState, connection: &ConnectionState) -> bool {
+        let names_none = match &self.user_variables {
+            Which::Named(names) => names.is_empty(),
+            Which::All | Which::Listed => false,
+        };
+        let exist_none = session.user_variables.is_empty() && connection.user_variables.is_empty();
+        let is_same_id = connection.last_insert_id == session.aftermath.last_insert_id;
+        let own = &session.user_variables;
+        let are_wide = own.are_wide() || connection.has_foreign_wide(own);
+        (names_none || exist_none) && !are_wide && (!self.is_last_insert_id_needed || is_same_id)
+    }
+}
+
+/// A variable has another value than it was set to.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a session variable did not take its value: {}", String::from_utf8_lossy(.0))]
+pub struct Mismatch(pub Box<[u8]>);
+
+fn settle_user_variable(session: &SessionState, connection: &mut ConnectionState, name: &Rc<[u8]>) {
+    match session.user_variables.value(name) {
+        Some(Some(value)) => {
+            let value = Some(value.clone());
+            connection.user_variables.insert(Rc::clone(name), value);
+        }
+        Some(None) => {}
+        None => {
+            if let Some(value) = connection.user_variables.get_mut(name) {
+                *value = Some(UserValue::unset());
+            }
+        }
+    }
+}
+
+/// The same but for letters' case, digits behind the point (100 is told as 100.000000), and switches
+/// (SELECT says 0 where the trackers say OFF).
+fn is_same_value(wanted: &[u8], told: &[u8]) -> bool {
+    fn short(text: &[u8]) -> &[u8] {
+        let is_zero = |byte: &u8| *byte == b'0';
+        let is_decimal = literal::is_number(text) && text.contains(&b'.');
+        let digits = text.len() - text.iter().rev().take_while(|b| is_zero(b)).count();
+        match is_decimal {
+            true => text[..digits].strip_suffix(b".").unwrap_or(&text[..digits]),
+            false => text,
+        }
+    }
+    fn switched(text: &[u8]) -> &[u8] {
+        match text {
+            _ if text.eq_ignore_ascii_case(b"OFF") => b"0",
+            _ if text.eq_ignore_ascii_case(b"ON") => b"1",
+            _ => text,
+        }
+    }
+    switched(short(wanted)).eq_ignore_ascii_case(switched(short(told)))
+}
+
+/// Calls `each` with the name of every variable that differs and the value it should have; none for
+/// that of login. Both lists are sorted.
+pub(super) fn differences<'a>(
+    wanted: &'a Values,
+    present: &'a Values,
+    mut each: impl FnMut(&'a [u8], Option<&'a [u8]>),
+) {
+    let mut present = present.variables().peekable();
+    for (name, value) in wanted.variables() {
+        while let Some((other, _)) = present.next_if(|(other, _)| *other < name) {
+            each(other, None);
+        }
+        let is_there = present.next_if(|(other, _)| *other == name);
+        if is_there.is_none_or(|(_, other)| other != value) {
+            each(name, Some(value));
+        }
+    }
+    present.for_each(|(other, _)| each(other, None));
+}
+
+#[derive(PartialEq, Eq)]
+enum Sent {
+    IfOther,
+    Always,
+}
+
+/// The user variables that a statement may see, whatever it calls them.
+struct Concerned {
+    /// The connection's that are not the session's.
+    foreign: Vec<Rc<[u8]>>,
+    own: Vec<Rc<[u8]>>,
+}
+
+impl Concerned {
+    fn of(session: &SessionState, connection: &ConnectionState, which: &Which) -> Self {
+        let variables = &session.user_variables;
+        // At once: the session may leave UTF-8, and then they could not be written, but read.
+        let are_wide = variables.are_wide() || connection.has_foreign_wide(variables);
+        let which = match are_wide {
+            true => &Which::All,
+            false => which,
+        };
+        let own = variables.iter().map(|(name, _)| name);
+        let foreign = connection.foreign(variables);
+        let may_mean = |name: &&Rc<[u8]>| match which {
+            Which::Named(names) => names
+                .iter()
+                .any(|named| *named == **name || are_lookalikes(named, name)),
+            Which::All | Which::Listed => true,
+        };
+        Self {
+            foreign: foreign.filter(may_mean).cloned().collect(),
+            own: own.filter(may_mean).cloned().collect(),
+        }
+    }
+}
+
+#[derive(PartialEq, Eq)]
+enum Verdict {
+    Possible,
+    Impossible,
+}
+
+/// What SET NAMES sets, in this order: that of statements, of results, and of literals.
+const NAMES: [&[u8]; 3] = [
+    b"character_set_client",
+    b"character_set_results",
+    b"collation_connection",
+];
+
+/// A SET statement as it grows.
+#[derive(Default)]
+struct Assignments {
+    text: Vec<u8>,
+}
+
+impl Assignments {
+    fn next(&mut self) {
+        self.text.extend_from_slice(match self.text.is_empty() {
+            true => b"SET ",
+            false => b",",
+        });
+    }
+
+    fn variables(
+        &mut self,
+        wanted: &Values,
+        present: &Values,
+        connection: &ConnectionState,
+        is_schema_sent: bool,
+    ) {
+        let has_names = self.names(wanted, present, connection);
+        differences(wanted, present, |name, value| {
+            if has_names && NAMES.contains(&name) {
+                return;
+            }
+            // What goes with the schema, COM_INIT_DB sets anew.
+            if !(is_schema_sent && variables::is_of_schema(name)) {
+                self.variable(name, value, connection);
+            }
+            // Where the follower differs too it comes later, being behind in the alphabet.
+            if let Some(follower) = variables::follower_of(name) {
+                self.variable(follower, wanted.variable(follower), connection);
+            }
+        });
+        if is_schema_sent && let Some(value) = wanted.variable(b"collation_database") {
+            self.variable(b"collation_database", Some(value), connection);
+        }
+    }
+
+    /// SET NAMES … COLLATE …, where it says what is wanted: it gives results the collation, too, which
+    /// they have after a login or a SET NAMES, and which no variable shows (their definitions do).
+    fn names(&mut self, wanted: &Values, present: &Values, connection: &ConnectionState) -> bool {
+        let mut differ = false;
+        differences(wanted, present, |name, _| differ |= NAMES.contains(&name));
+        let value = |name: &[u8]| {
+            let login = || connection.baseline.value(name).map(|value| &**value);
+            wanted.variable(name).or_else(login)
+        };
+        let [Some(client), Some(results), Some(collation)] = NAMES.map(value) else {
+            return false;
+        };
+        let is_of_it = collation
+            .strip_prefix(client)
+            .is_some_and(|rest| rest.is_empty() || rest.first() == Some(&b'_'));
+        let is_plain = |name: &[u8]| {
+            let mut bytes = name.iter();
+            bytes.all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+        };
+        if !differ || client != results || !is_of_it || !is_plain(collation) {
+            return false;
+        }
+        self.next();
+        for part in [b"NAMES '", client, b"' COLLATE '", collation, b"'"] {
+            self.text.extend_from_slice(part);
+        }
+        true
+    }
+
+    /// A variable gets this value, or without one what login left.
+    fn variable(&mut self, name: &[u8], value: Option<&[u8]>, connection: &ConnectionState) {
+        self.next();
+        self.text.extend_from_slice(b"SESSION ");
+        let spelled = variables::spelled(name, connection.server());
+        let login = || connection.baseline.value(name).map(|value| &**value);
+        match value.or_else(login) {
+            Some(value) => literal::assign(&mut self.text, spelled, value),
+            None => {
+                self.text.extend_from_slice(spelled);
+                self.text.extend_from_slice(b"=DEFAULT");
+            }
+        }
+    }
+
+    fn user_variables(
+        &mut self,
+        session: &SessionState,
+        connection: &ConnectionState,
+        which: &Which,
+    ) -> Verdict {
+        let concerned = Concerned::of(session, connection, which);
+        // First, since a server may take one of them for one of the session's own.
+        let mut unset: Vec<&[u8]> = Vec::new();
+        for name in &concerned.foreign {
+            if self.user_variable(connection, name, &UserValue::unset(), Sent::IfOther) {
+                unset.push(name);
+            }
+        }
+        for name in &concerned.own {
+            // What only the connection knows, the session never left.
+            if let Some(Some(value)) = session.user_variables.value(name) {
+                let is_undone = unset.iter().any(|other| are_lookalikes(other, name));
+                let sent = if is_undone {
+                    Sent::Always
+                } else {
+                    Sent::IfOther
+                };
+                self.user_variable(connection, name, value, sent);
+            }
+        }
+        match *which == Which::Listed && !concerned.foreign.is_empty() {
+            true => Verdict::Impossible,
+            false => Verdict::Possible,
+        }
+    }
+
+    /// Whether it has to be assigned.
+    fn user_variable(
+        &mut self,
+        connection: &ConnectionState,
+        name: &[u8],
+        wanted: &UserValue,
+        sent: Sent,
+    ) -> bool {
+        let present = connection.user_variables.get(name);
+        let is_there = present.is_some_and(|present| present.as_ref() == Some(wanted));
+        if is_there && sent == Sent::IfOther {
+            return false;
+        }
+        self.next();
+        wanted.assign(&mut self.text, name);
+        true
+    }
+
+    fn last_insert_id(&mut self, session: &SessionState, connection: &ConnectionState) {
+        let LastInsertId::Known(id) = session.aftermath.last_insert_id else {
+            return;
+        };
+        if connection.last_insert_id != LastInsertId::Known(id) {
+            self.next();
+            self.text.extend_from_slice(b"SESSION last_insert_id=");
+            self.text.extend_from_slice(id.to_string().as_bytes());
+        }
+    }
+
+    fn finish(self, schema: Option<Rc<[u8]>>) -> Restoration {
+        if schema.is_none() && self.text.is_empty() {
+            return Restoration::Nothing;
+        }
+        let mut hasher = DefaultHasher::new();
+        (&schema, &self.text).hash(&mut hasher);
+        Restoration::Assign {
+            schema,
+            set: (!self.text.is_empty()).then_some(self.text),
+            key: hasher.finish(),
+        }
+    }
+}
+
+/// Whether a variable of this name may stand in a SET of ours.
+pub(super) fn is_restorable(name: &[u8]) -> bool {
+    let policy = variables::policy(name);
+    matches!(policy, Policy::Restored | Policy::Timestamp) && variables::is_name(name)
+}

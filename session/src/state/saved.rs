@@ -1,0 +1,191 @@
+//! Answers that were asked of a session's last connection while somebody else took it over.
+
+use super::aftermath::{Aftermath, LastInsertId, List};
+use std::rc::Rc;
+use std::time::Duration;
+
+use super::session::SessionState;
+use super::values::{Values, ValuesTable};
+use super::variables;
+
+/// What the proxy has answered by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answered {
+    /// A command that is no statement, with OK.
+    Ok,
+    /// COM_STMT_RESET, with OK.
+    Reset,
+    /// COM_SET_OPTION, with EOF.
+    Eof,
+    /// SHOW WARNINGS and its like.
+    Rows,
+    /// A command that names a prepared statement, with an error.
+    Error,
+    /// COM_STMT_PREPARE of a text that is known.
+    Prepared {
+        /// Whether the text names a table.
+        reads_tables: bool,
+    },
+}
+
+impl SessionState {
+    /// LAST_INSERT_ID() was this where only the connection knew.
+    pub fn last_insert_id_is(&mut self, id: u64) {
+        if self.aftermath.last_insert_id == LastInsertId::OnConnection {
+            self.aftermath.last_insert_id = LastInsertId::Known(id);
+        }
+    }
+
+    /// FOUND_ROWS() was this where only the connection knew.
+    pub fn found_rows_are(&mut self, rows: u64) {
+        self.aftermath.found_rows.get_or_insert(rows);
+    }
+
+    /// A command was answered by the proxy, as a server answers it: what functions say of it.
+    pub fn answered(&mut self, answer: Answered) {
+        self.aftermath.list = List::Kept;
+        match answer {
+            Answered::Ok => self.aftermath.row_count = 0,
+            Answered::Eof => self.aftermath.row_count = -1,
+            Answered::Reset => {
+                self.aftermath.row_count = 0;
+                self.aftermath.told = Some(0);
+            }
+            Answered::Rows => {
+                self.aftermath.row_count = -1;
+                self.aftermath.told = Some(0);
+            }
+            Answered::Error => {
+                self.aftermath.row_count = -1;
+                self.aftermath.warnings = match super::variables::is_mariadb(self.server) {
+                    true => 1,
+                    false => self.aftermath.warnings.saturating_add(1),
+                };
+                self.aftermath.told = Some(1);
+            }
+            Answered::Prepared {
+                reads_tables: false,
+            } if super::variables::is_mariadb(self.server) => {}
+            Answered::Prepared { .. } => {
+                self.aftermath.list = List::Empty;
+                self.aftermath.warnings = 0;
+                self.aftermath.told = Some(0);
+            }
+        }
+    }
+
+    /// A statement stood in for another that leaves what functions say of the last command, but
+    /// for this number of rows: all that is as it was `before`.
+    pub fn left_alone(&mut self, before: Aftermath) {
+        let last_insert_id = self.aftermath.last_insert_id;
+        self.aftermath = Aftermath {
+            last_insert_id,
+            list: List::Kept,
+            ..before
+        };
+    }
+
+    /// For a statement that belongs to another time: with these values; returns those of now.
+    pub fn swap_values(&mut self, values: Rc<Values>) -> Rc<Values> {
+        let now = Rc::clone(&self.values);
+        self.assume(values);
+        now
+    }
+
+    /// The values with which a statement is prepared that was first prepared with `then`: those of now
+    /// with the schema and what else decides how a text is read. The others, `autocommit` among
+    /// them, are not for a statement of the proxy's to set: that would commit.
+    pub fn values_to_prepare(&self, table: &ValuesTable, then: &Rc<Values>) -> Rc<Values> {
+        if Rc::ptr_eq(&self.values, then) {
+            return Rc::clone(then);
+        }
+        let mut values = Values::clone(&self.values);
+        // No connection goes back from a schema to none.
+        let schema = self.values.schema().and(then.schema());
+        values.set_schema(schema.unwrap_or_default());
+        for name in variables::DECIDING {
+            match then.entry(name.as_bytes()) {
+                Some(value) => values.set(name.as_bytes(), Rc::clone(value)),
+                None => values.unset(name.as_bytes()),
+            }
+        }
+        table.intern(values)
+    }
+
+    /// Goes to this schema, in which a statement runs that was prepared there: the server would
+    /// change to it for the while, and its word of that would hide other changes. Returns the schema of
+    /// now, where it is another, for [`Self::return_to`].
+    pub fn visit(&mut self, table: &ValuesTable, schema: Option<&[u8]>) -> Option<Rc<[u8]>> {
+        // From no schema there is no way back: the server may go and come.
+        let own: Rc<[u8]> = Rc::from(self.values.schema()?);
+        let schema = schema.filter(|schema| *schema != &*own)?;
+        self.change_schema(table, schema);
+        Some(own)
+    }
+
+    /// The statement has run: the session is back in its schema, the connection is not.
+    pub fn return_to(&mut self, table: &ValuesTable, schema: &[u8]) {
+        self.change_schema(table, schema);
+    }
+
+    fn change_schema(&mut self, table: &ValuesTable, schema: &[u8]) {
+        let mut values = Values::clone(&self.values);
+        values.set_schema(schema);
+        self.assume(table.intern(values));
+    }
+
+    /// The connection is gone on which the last statement ran: nobody knows any more what it left.
+    pub fn connection_lost(&mut self) {
+        if self.aftermath.last_insert_id == LastInsertId::OnConnection {
+            self.aftermath.last_insert_id = LastInsertId::Known(0);
+        }
+        self.aftermath.list = List::Empty;
+        self.aftermath.warnings = 0;
+        self.aftermath.told = Some(0);
+        self.aftermath.found_rows.get_or_insert(0);
+    }
+
+    /// How long it may be idle by its `wait_timeout`; none where that is not known.
+    pub fn wait_timeout(&self) -> Option<Duration> {
+        let seconds = std::str::from_utf8(self.current(b"wait_timeout")?).ok()?;
+        seconds.parse().ok().map(Duration::from_secs)
+    }
+
+    /// The connection is gone on which a transaction was open, and the transaction with it.
+    pub fn transaction_lost(&mut self) {
+        self.pins.remove(super::Pin::Transaction);
+        self.is_status_unknown = false;
+    }
+}
+
+impl super::ConnectionState {
+    /// A connection of which nothing is known yet.
+    pub fn unknown() -> Self {
+        let mut state = Self::new(std::rc::Rc::default(), std::rc::Rc::default());
+        state.forget();
+        state
+    }
+}
+
+impl super::Baseline {
+    /// Whether both logins left the same, of the same server.
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.server() == other.server() && self.values().eq(other.values())
+    }
+}
+
+impl super::Changes {
+    /// What another exchange said after this one.
+    pub fn merge(&mut self, later: &Self) {
+        for (name, value) in &later.variables {
+            self.variable(name, value);
+        }
+        if let Some(schema) = &later.schema {
+            self.schema(schema);
+        }
+        self.next_transaction = later.next_transaction.or(self.next_transaction);
+        self.is_state_changed |= later.is_state_changed;
+        self.written(&later.gtids);
+        self.is_owed |= later.is_owed;
+    }
+}

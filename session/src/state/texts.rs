@@ -1,0 +1,281 @@
+//! Statements prepared from SQL text: made again on the connection where their session wants them, and
+//! hidden there from everybody else.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use sql::{Effects, Facts, Flags, Kind, Role, Uses};
+
+use super::connection::ConnectionState;
+use super::needs::{Needs, Texts};
+use super::session::SessionState;
+use super::values::{Values, ValuesTable};
+use super::variables;
+
+/// A longer statement is not carried about: its session stays where it is.
+const TEXT_BYTES_MAX: usize = 64 * 1024;
+
+/// What a connection keeps of others' statements before they are dropped.
+const OTHERS_MAX: usize = 64;
+
+/// A statement that can be prepared anywhere as it was.
+#[derive(Debug)]
+pub struct TextStatement {
+    /// In lower case, ASCII.
+    pub(super) name: Rc<[u8]>,
+    /// PREPARE … FROM '…'
+    make: Vec<u8>,
+    /// With which it was prepared.
+    pub(super) values: Rc<Values>,
+    /// It may run others: a CALL.
+    runs_others: bool,
+}
+
+impl TextStatement {
+    /// The statement that prepares it, for COM_QUERY.
+    pub fn make(&self) -> &[u8] {
+        &self.make
+    }
+
+    /// Its name, in lower case.
+    pub fn name(&self) -> &[u8] {
+        &self.name
+    }
+
+    /// Whether it may do anything: what it calls is not in its text.
+    pub(super) fn runs_others(&self) -> bool {
+        self.runs_others
+    }
+
+    /// With which it was prepared, for [`SessionState::values_to_prepare`].
+    pub fn values(&self) -> &Rc<Values> {
+        &self.values
+    }
+}
+
+/// The statements of a connection by name; none where it is not known what has the name, if anything.
+pub(super) type Made = BTreeMap<Rc<[u8]>, Option<Rc<TextStatement>>>;
+
+/// What a statement is prepared from, and how it was read.
+pub(super) struct Source<'a> {
+    /// As written.
+    pub name: &'a [u8],
+    /// The literal as written; none where it was a user variable.
+    pub literal: Option<&'a [u8]>,
+    /// What it says.
+    pub text: &'a [u8],
+    pub flags: Flags,
+}
+
+impl Source<'_> {
+    /// The statement, if it does the same wherever it is prepared.
+    pub fn statement(&self, values: &Rc<Values>) -> Option<TextStatement> {
+        let facts = sql::facts(self.text, self.flags);
+        let is_short = self.text.len() <= TEXT_BYTES_MAX;
+        if !is_short || !is_same_anywhere(&facts, self.flags) {
+            return None;
+        }
+        let mut make = [b"PREPARE ", self.name, b" FROM "].concat();
+        match self.literal {
+            Some(literal) => make.extend_from_slice(literal),
+            None if !self.text.is_ascii() => return None,
+            None => quote(&mut make, self.text, self.flags),
+        }
+        Some(TextStatement {
+            name: key(self.name)?,
+            make,
+            values: Rc::clone(values),
+            runs_others: facts.effects.has(Effects::ANYTHING),
+        })
+    }
+}
+
+/// It is prepared without the session's user variables, and MySQL takes types from those that exist
+/// then. Nor is what it asks of its connection put into it, as it is into other statements.
+fn is_same_anywhere(facts: &Facts, flags: Flags) -> bool {
+    let past = Uses::ROW_COUNT | Uses::FOUND_ROWS | Uses::DIAGNOSTICS | Uses::CONNECTION_ID;
+    let reads_variables =
+        facts.uses.has(Uses::USER_VARIABLES) && !matches!(flags.server, sql::Server::MariaDb(_));
+    facts.parts.len() == 1 && !facts.uses.has(past) && !reads_variables
+}
+
+/// The key of a statement's name as written; none for one that is not ASCII, which equals others by
+/// rules of the servers' own.
+fn key(raw: &[u8]) -> Option<Rc<[u8]>> {
+    let whole = sql::Span {
+        start: 0,
+        end: u32::try_from(raw.len()).ok()?,
+    };
+    let name = whole.name(raw).to_ascii_lowercase();
+    name.is_ascii().then(|| Rc::from(name))
+}
+
+fn quote(text: &mut Vec<u8>, content: &[u8], flags: Flags) {
+    text.push(b'\'');
+    for byte in content {
+        let is_special = *byte == b'\'' || *byte == b'\\' && !flags.no_backslash_escapes;
+        if is_special {
+            text.push(*byte);
+        }
+        text.push(*byte);
+    }
+    text.push(b'\'');
+}
+
+impl Texts {
+    /// The statements that a command names, or may run.
+    pub(super) fn of(facts: &Facts, text: &[u8]) -> Self {
+        let about = Effects::ANYTHING | Effects::DEALLOCATED;
+        if !facts.effects.has(about) && !is_half_prepare(facts) {
+            return Self::None;
+        }
+        let is_named =
+            |part: &sql::Part| part.kind == Kind::Execute || !part.effects.has(Effects::ANYTHING);
+        let is_crowded = facts.marks.has(sql::Marks::CROWDED);
+        let are_named = !is_crowded && !facts.parts.is_empty() && facts.parts.iter().all(is_named);
+        let mentions = facts.mentions_of(Role::Prepared);
+        let names: Option<Vec<Rc<[u8]>>> = mentions.map(|it| key(it.name.of(text))).collect();
+        match names {
+            Some(names) if facts.kind == Kind::Deallocate && !is_crowded => Self::Dropped(names),
+            Some(names) if are_named && !names.is_empty() => Self::Named(names),
+            _ => Self::All,
+        }
+    }
+}
+
+/// A PREPARE that is not understood to its end: the server may not read it either, and then what had
+/// the name has it still.
+fn is_half_prepare(facts: &Facts) -> bool {
+    let texts = facts.mentions_of(Role::PreparedText).count();
+    facts.effects.has(Effects::PREPARED) && texts < facts.mentions_of(Role::Prepared).count().max(1)
+}
+
+impl Needs {
+    /// Whether statements prepared from text may be wanted, or have to be hidden.
+    pub fn wants_texts(&self) -> bool {
+        self.texts != Texts::None
+    }
+
+    /// Whether this statement is the one that is named, and not just one that may be run besides.
+    pub fn names_text(&self, text: &TextStatement) -> bool {
+        self.texts != Texts::All && self.texts.names(&text.name)
+    }
+}
+
+impl SessionState {
+    /// The statements that this one needs, and that the connection does not have: each to be prepared
+    /// there, and [`ConnectionState::text_is_made`] or [`ConnectionState::text_is_gone`] told.
+    pub fn texts_to_make(
+        &self,
+        connection: &ConnectionState,
+        needs: &Needs,
+    ) -> Vec<Rc<TextStatement>> {
+        let own = self.held.prepared.iter();
+        let made = own.filter_map(|prepared| prepared.made.as_ref());
+        let wants_all = self.wants_all_texts(needs);
+        let is_wanted = |it: &&Rc<TextStatement>| wants_all || needs.texts.names(&it.name);
+        let is_missing = |it: &&Rc<TextStatement>| !connection.has_text(it);
+        let missing = made.filter(is_wanted).filter(is_missing);
+        match needs.texts {
+            Texts::Dropped(_) => missing.map(|text| self.stand_in(text)).collect(),
+            _ => missing.cloned().collect(),
+        }
+    }
+
+    /// What is only dropped need not be there itself, and may be what the server would not prepare now.
+    fn stand_in(&self, text: &TextStatement) -> Rc<TextStatement> {
+        let mut make = b"PREPARE ".to_vec();
+        variables::quote_name(&mut make, &text.name);
+        make.extend_from_slice(b" FROM 'DO 0'");
+        Rc::new(TextStatement {
+            name: Rc::clone(&text.name),
+            make,
+            values: Rc::clone(&self.values),
+            runs_others: false,
+        })
+    }
+
+    /// The names that this statement could find on the connection, and that are not its session's:
+    /// each to be dropped there with [`drop_text`], and [`ConnectionState::text_is_gone`] told.
+    pub fn texts_to_hide(&self, connection: &ConnectionState, needs: &Needs) -> Vec<Rc<[u8]>> {
+        let are_many = connection.texts.len() > OTHERS_MAX;
+        let wants_all = are_many || self.wants_all_texts(needs);
+        let names = connection.texts.keys();
+        let is_wanted = |name: &&Rc<[u8]>| wants_all || needs.texts.names(name);
+        let is_others = |name: &&Rc<[u8]>| self.held.statement(name).is_none();
+        names.filter(is_wanted).filter(is_others).cloned().collect()
+    }
+
+    fn wants_all_texts(&self, needs: &Needs) -> bool {
+        let Texts::Named(names) = &needs.texts else {
+            return needs.texts == Texts::All;
+        };
+        let runs_others = |name: &Rc<[u8]>| {
+            let statement = self.held.statement(name);
+            let made = statement.and_then(|statement| statement.made.as_ref());
+            statement.is_some() && made.is_none_or(|made| made.runs_others)
+        };
+        names.iter().any(runs_others)
+    }
+
+    /// How many of its statements the connection does not have.
+    pub(super) fn texts_missing(&self, connection: &ConnectionState) -> u32 {
+        let own = self.held.prepared.iter();
+        let made = own.filter_map(|prepared| prepared.made.as_ref());
+        made.filter(|made| !connection.has_text(made)).count() as u32
+    }
+
+    /// Goes to the schema that the statement was prepared in which EXECUTE is to run, see
+    /// [`Self::visit`].
+    pub fn visit_text(
+        &mut self,
+        table: &ValuesTable,
+        facts: &Facts,
+        text: &[u8],
+    ) -> Option<Rc<[u8]>> {
+        if facts.kind != Kind::Execute || self.held.prepared.is_empty() {
+            return None;
+        }
+        let mention = facts.mentions_of(Role::Prepared).next()?;
+        let statement = self.held.statement(&mention.name.name(text))?;
+        let values = Rc::clone(&statement.made.as_ref()?.values);
+        self.visit(table, values.schema())
+    }
+
+    /// The text of a user variable, where it is known and ASCII.
+    pub(super) fn text_of_variable(&self, raw: &[u8]) -> Option<Vec<u8>> {
+        let name = self.user_variable_name(raw)?;
+        self.user_variables.value(&name)??.ascii_text()
+    }
+}
+
+impl ConnectionState {
+    fn has_text(&self, text: &Rc<TextStatement>) -> bool {
+        let here = self.texts.get(&text.name);
+        matches!(here, Some(Some(here)) if Rc::ptr_eq(here, text))
+    }
+
+    /// Whether statements were prepared from text here, and not dropped.
+    pub fn has_texts(&self) -> bool {
+        !self.texts.is_empty()
+    }
+
+    /// A session's statement was prepared here.
+    pub fn text_is_made(&mut self, text: &Rc<TextStatement>) {
+        self.texts
+            .insert(Rc::clone(&text.name), Some(Rc::clone(text)));
+    }
+
+    /// Nothing has this name here: it was dropped, or what had it was replaced by what cannot be
+    /// prepared.
+    pub fn text_is_gone(&mut self, name: &[u8]) {
+        self.texts.remove(name);
+    }
+}
+
+/// The statement that drops what has this name, which is ASCII.
+pub fn drop_text(name: &[u8]) -> Vec<u8> {
+    let mut text = b"DEALLOCATE PREPARE ".to_vec();
+    variables::quote_name(&mut text, name);
+    text
+}

@@ -1,0 +1,137 @@
+//! A session's user variables: the literals that give their values, or that only the connection knows.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use super::lookalikes::are_lookalikes;
+use super::{literal, variables};
+
+/// Literals of one session longer than this in sum are not carried about: it stays where they are.
+pub(super) const LITERAL_BYTES_MAX: usize = 64 * 1024;
+
+/// A user variable's value, so that it can be given again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct UserValue {
+    /// A literal of its type, sign and collation.
+    pub literal: Rc<[u8]>,
+    /// It is NULL: type and collation are those of the value it had before, since both families keep
+    /// them (`Item_func_set_user_var::update_hash`).
+    pub is_null: bool,
+}
+
+impl UserValue {
+    pub fn of(literal: Rc<[u8]>) -> Self {
+        Self {
+            literal,
+            is_null: false,
+        }
+    }
+
+    /// NULL, with the type and collation of this literal.
+    pub fn null_like(literal: Rc<[u8]>) -> Self {
+        Self {
+            literal,
+            is_null: true,
+        }
+    }
+
+    /// As before it was ever set.
+    pub fn unset() -> Self {
+        Self::null_like(Rc::from(&b"_binary''"[..]))
+    }
+
+    /// What a string says, where every character set of one byte writes it so.
+    pub fn ascii_text(&self) -> Option<Vec<u8>> {
+        let is_string = self.literal.starts_with(b"_") && !self.is_null;
+        let wide: [&[u8]; 4] = [b"_utf16", b"_utf32", b"_ucs2", b"_binary"];
+        let is_wide = wide.iter().any(|wide| self.literal.starts_with(wide));
+        let mut words = self.literal.split(|byte| *byte == b' ');
+        let digits = words.nth(1)?.strip_prefix(b"0x")?;
+        let text = literal::from_hex(digits)?;
+        (is_string && !is_wide && text.is_ascii()).then_some(text)
+    }
+
+    /// Appends the assignments that give it to a variable.
+    pub fn assign(&self, text: &mut Vec<u8>, name: &[u8]) {
+        quote(text, name);
+        text.push(b'=');
+        text.extend_from_slice(&self.literal);
+        if self.is_null {
+            text.push(b',');
+            quote(text, name);
+            text.extend_from_slice(b"=NULL");
+        }
+    }
+}
+
+/// User variables by name, in lower case: names differ by case only in old servers.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub(super) struct UserVariables {
+    /// None where the value is not known.
+    values: BTreeMap<Rc<[u8]>, Option<UserValue>>,
+    literal_bytes: usize,
+    unknown_count: usize,
+    /// Names that are not ASCII.
+    wide_count: usize,
+}
+
+impl UserVariables {
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// Whether every value is known.
+    pub fn are_known(&self) -> bool {
+        self.unknown_count == 0
+    }
+
+    /// Whether they are more than is carried about.
+    pub fn are_too_long(&self) -> bool {
+        self.literal_bytes > LITERAL_BYTES_MAX
+    }
+
+    /// The value of one; `Some(None)` where it exists with a value that is not known.
+    pub fn value(&self, name: &[u8]) -> Option<Option<&UserValue>> {
+        self.values.get(name).map(Option::as_ref)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (&Rc<[u8]>, Option<&UserValue>)> {
+        self.values
+            .iter()
+            .map(|(name, value)| (name, value.as_ref()))
+    }
+
+    /// Those whose values are not known.
+    pub fn unknown(&self) -> impl Iterator<Item = &Rc<[u8]>> {
+        let all = self.values.iter().filter(|(_, value)| value.is_none());
+        all.map(|(name, _)| name)
+    }
+
+    /// Whether names are among them that are not ASCII.
+    pub fn are_wide(&self) -> bool {
+        self.wide_count > 0
+    }
+
+    /// Whether another name among them may be equal to this one.
+    pub fn has_lookalike(&self, name: &[u8]) -> bool {
+        let is_possible = self.are_wide() || !name.is_ascii();
+        is_possible && self.values.keys().any(|other| are_lookalikes(other, name))
+    }
+
+    pub fn set(&mut self, name: &[u8], value: Option<UserValue>) {
+        let length = value.as_ref().map_or(0, |v| v.literal.len());
+        self.literal_bytes += length;
+        self.unknown_count += usize::from(value.is_none());
+        match self.values.insert(Rc::from(name), value) {
+            Some(Some(old)) => self.literal_bytes -= old.literal.len(),
+            Some(None) => self.unknown_count -= 1,
+            None => self.wide_count += usize::from(!name.is_ascii()),
+        }
+    }
+}
+
+/// Appends `` @`name` ``.
+pub(super) fn quote(text: &mut Vec<u8>, name: &[u8]) {
+    text.push(b'@');
+    variables::quote_name(text, name);
+}
