@@ -1,12 +1,15 @@
 //! An account: who, from where, verified by what, and under which conditions.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use config::{Consistency, HintStyle, PinRule, ReplicaUse, SessionMode, UnpinRule};
 use ipnet::IpNet;
 
 use crate::digest::sha256;
-use crate::{Denial, HostPattern, Names, Origin, Verifier};
+use crate::learned::MalformedRow;
+use crate::{Credential, Denial, HostPattern, Names, Origin, Password, Source, Verifier};
 
 /// One account, of the configuration or of a server's grant table.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,6 +18,8 @@ pub struct Account {
     pub user: String,
     /// From where.
     pub host: HostPattern,
+    /// Where it is known from.
+    pub source: Source,
     /// How the client proves that it is this user.
     pub way: Way,
     /// The schema to begin with where the client names none.
@@ -31,6 +36,33 @@ pub struct Account {
     pub user_connections_max: Option<u32>,
     /// The role that is set at login.
     pub default_role: Option<String>,
+    /// As whom its sessions are logged in to backends, if not as themselves.
+    pub backend: Option<BackendLogin>,
+    /// For how long its sessions keep a backend connection, if it says so itself.
+    pub mode: Option<SessionMode>,
+    /// Which cluster its sessions go to, if it says so itself.
+    pub cluster: Option<String>,
+    /// Which roles they may use, if it says so itself.
+    pub replicas: Option<ReplicaUse>,
+    /// What their reads see of earlier writes, if it says so itself.
+    pub consistency: Option<Consistency>,
+    /// Whether its clients may ask the proxy about itself, if it says so itself.
+    pub explains: Option<bool>,
+    /// Whose way of writing hints its statements may use, if it says so itself.
+    pub hints: Option<Vec<HintStyle>>,
+    /// What keeps its sessions on their backend connections besides what has to.
+    pub pins: BTreeSet<PinRule>,
+    /// What is taken to leave nothing behind.
+    pub unpins: BTreeSet<UnpinRule>,
+}
+
+/// A backend login of an account's own, of the configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BackendLogin {
+    /// The user there.
+    pub user: String,
+    /// Its password there.
+    pub password: Password,
 }
 
 /// How a client proves who it is.
@@ -57,6 +89,9 @@ pub enum PassThrough {
     /// Its password has expired: the server either refuses, or lets it do nothing but change it.
     #[error("the password has expired")]
     Expired,
+    /// Its row in the grant table is not understood.
+    #[error("{0}")]
+    Unreadable(MalformedRow),
     /// The server lets it have no connection.
     #[error("no connection is allowed")]
     NoConnection,
@@ -93,6 +128,8 @@ pub enum TlsRequirement {
     X509,
     /// TLS with these.
     Specified {
+        /// Whether a valid certificate is demanded, even if nothing is said of it: MySQL does.
+        has_certificate: bool,
         /// The cipher in use.
         cipher: Option<String>,
         /// Who signed the client's certificate.
@@ -137,6 +174,7 @@ impl Account {
         Self {
             user: user.into(),
             host,
+            source: Source::Configured,
             way: Way::Examined(verifiers.into()),
             schema: None,
             tls: TlsRequirement::None,
@@ -145,6 +183,15 @@ impl Account {
             expiry: Expiry::Never,
             user_connections_max: None,
             default_role: None,
+            backend: None,
+            mode: None,
+            cluster: None,
+            replicas: None,
+            consistency: None,
+            explains: None,
+            hints: None,
+            pins: BTreeSet::new(),
+            unpins: BTreeSet::new(),
         }
     }
 
@@ -188,14 +235,46 @@ impl Account {
         }
     }
 
-    /// Tells verifiers that were changed from those that were not.
-    pub(crate) fn fingerprint(&self) -> [u8; 32] {
+    /// The user that its sessions are on a backend.
+    pub fn backend_user(&self) -> &str {
+        match &self.backend {
+            Some(login) => &login.user,
+            None => &self.user,
+        }
+    }
+
+    /// What logs it in to a backend, where that is known before any client has proven it.
+    pub fn backend_credential(&self) -> Option<Credential> {
+        if let Some(login) = &self.backend {
+            return Some(Credential::Password(login.password.clone()));
+        }
         let Way::Examined(verifiers) = &self.way else {
-            return [0; 32];
+            return None;
         };
-        let parts: Vec<&[u8]> = verifiers.iter().flat_map(Verifier::parts).collect();
-        let hashes: Vec<[u8; 32]> = parts.iter().map(|part| sha256(&[part])).collect();
-        sha256(&[&hashes.concat()])
+        verifiers.iter().find_map(|verifier| match verifier {
+            Verifier::Password(password) => Some(Credential::Password(password.clone())),
+            Verifier::Empty(_) => Some(Credential::Password(Password::new(""))),
+            _ => None,
+        })
+    }
+
+    /// Tells accounts apart by name, source and all that a backend login may depend on. Keyed, so that
+    /// it tells nothing of a password to whoever gets to see it.
+    pub(crate) fn fingerprint(&self, secret: &[u8; 32]) -> [u8; 32] {
+        let source: &[u8] = match self.source {
+            Source::Configured => b"configured",
+            Source::Learned => b"learned",
+        };
+        let mut parts = vec![source, self.user.as_bytes(), self.host.as_str().as_bytes()];
+        if let Way::Examined(verifiers) = &self.way {
+            parts.extend(verifiers.iter().flat_map(Verifier::parts));
+        }
+        if let Some(login) = &self.backend {
+            parts.extend([b"backend", login.user.as_bytes(), login.password.expose()]);
+        }
+        // Each by its own digest: where one part ends and the next begins counts as well.
+        let digests: Vec<[u8; 32]> = parts.iter().map(|part| sha256(&[secret, part])).collect();
+        sha256(&[secret, &digests.concat()])
     }
 
     /// As servers write an account's name.
@@ -219,6 +298,7 @@ impl TlsRequirement {
             Self::None | Self::Any => true,
             Self::X509 => tls.certificate.is_some(),
             Self::Specified {
+                has_certificate,
                 cipher,
                 issuer,
                 subject,
@@ -227,7 +307,8 @@ impl TlsRequirement {
                     None => true,
                     Some(wanted) => found == Some(wanted.as_str()),
                 };
-                is(cipher, Some(tls.cipher))
+                (tls.certificate.is_some() || !has_certificate)
+                    && is(cipher, Some(tls.cipher))
                     && is(issuer, tls.certificate.map(|it| it.issuer))
                     && is(subject, tls.certificate.map(|it| it.subject))
             }
@@ -274,12 +355,14 @@ mod tests {
             certificate: Some(CERTIFICATE),
             ..TLS
         };
-        let only_cipher = TlsRequirement::Specified {
+        let only_cipher = |has_certificate| TlsRequirement::Specified {
+            has_certificate,
             cipher: Some("TLS_AES_256_GCM_SHA384".to_owned()),
             issuer: None,
             subject: None,
         };
         let names = |issuer: &str, subject: &str| TlsRequirement::Specified {
+            has_certificate: false,
             cipher: None,
             issuer: Some(issuer.to_owned()),
             subject: Some(subject.to_owned()),
@@ -288,7 +371,8 @@ mod tests {
             (TlsRequirement::None, true, true, true),
             (TlsRequirement::Any, false, true, true),
             (TlsRequirement::X509, false, false, true),
-            (only_cipher, false, true, true),
+            (only_cipher(false), false, true, true),
+            (only_cipher(true), false, false, true),
             (names("/CN=ca", "/CN=client"), false, false, true),
             (names("/CN=ca", "/CN=other"), false, false, false),
             (names("/CN=other", "/CN=client"), false, false, false),

@@ -7,13 +7,15 @@ use std::sync::Arc;
 
 use crate::digest::sha256;
 use crate::host::Rank;
-use crate::{Account, Dialect, HostPattern, Origin, Plugin, Rules, Verifier, Way};
+use crate::{
+    Account, AccountId, Dialect, HostPattern, KnownAccount, Origin, Plugin, Rules, Verifier, Way,
+};
 
 /// An immutable snapshot of accounts.
 pub struct Directory {
     rules: Rules,
     /// By user; each user's from the most specific host to the least.
-    accounts: HashMap<String, Vec<Account>>,
+    accounts: HashMap<String, Vec<Arc<KnownAccount>>>,
     /// What users that do not exist are examined by: one of each kind, as often as it occurs.
     kinds: Vec<Verifier>,
     secret: [u8; 32],
@@ -36,15 +38,19 @@ impl Directory {
         accounts: impl IntoIterator<Item = Account>,
         secret: [u8; 32],
     ) -> Self {
-        let mut by_user: HashMap<String, Vec<Account>> = HashMap::new();
+        let mut by_user: HashMap<String, Vec<Arc<KnownAccount>>> = HashMap::new();
         for account in accounts {
             let of_user = by_user.entry(account.user.clone()).or_default();
-            of_user.push(account);
+            of_user.push(Arc::new(KnownAccount::new(account, &secret)));
         }
         for of_user in by_user.values_mut() {
             of_user.sort_by(|a, b| order(a, rules.dialect).cmp(&order(b, rules.dialect)));
         }
-        let mut kinds: Vec<Verifier> = by_user.values().flatten().filter_map(kind).collect();
+        let mut kinds: Vec<Verifier> = by_user
+            .values()
+            .flatten()
+            .filter_map(|it| kind(it))
+            .collect();
         // A map has no order, but a stranger must meet the same plugin each time.
         kinds.sort_by_key(number_of);
         Self {
@@ -61,8 +67,19 @@ impl Directory {
     }
 
     /// All accounts, in no order.
-    pub fn accounts(&self) -> impl Iterator<Item = &Account> {
+    pub fn accounts(&self) -> impl Iterator<Item = &Arc<KnownAccount>> {
         self.accounts.values().flatten()
+    }
+
+    /// Whether this very account is among them, as it was.
+    pub fn has(&self, id: &AccountId) -> bool {
+        let of_user = self.accounts.get(id.user());
+        of_user.is_some_and(|of_user| of_user.iter().any(|it| it.id() == id))
+    }
+
+    /// Whether `other` would answer every question as this does.
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.rules == other.rules && self.secret == other.secret && self.accounts == other.accounts
     }
 
     /// Whether a client's host must be known by name before [`Directory::find`] can find as the server
@@ -73,7 +90,7 @@ impl Directory {
 
     /// The account that a server would take for `user` from `origin`: of those that match, the one
     /// with the most specific host, and of two such the named one before the anonymous.
-    pub fn find(&self, user: &[u8], origin: &Origin) -> Option<&Account> {
+    pub fn find(&self, user: &[u8], origin: &Origin) -> Option<&Arc<KnownAccount>> {
         let named = std::str::from_utf8(user).ok();
         let named = named.and_then(|user| self.first_match(user, origin));
         let anonymous = self.first_match("", origin);
@@ -105,10 +122,45 @@ impl Directory {
         Arc::new([unknown])
     }
 
-    fn first_match(&self, user: &str, origin: &Origin) -> Option<&Account> {
-        let matches = |account: &&Account| account.host.matches(origin, self.rules.names);
+    /// As [`Directory::find`], with a word on how sure that is: where the name of the client's host is
+    /// not known, an account that is matched by names may be the one a server would take.
+    ///
+    /// An anonymous account by name is not taken into account where the user has an account too. It
+    /// would come first for clients from that one host, to everybody's surprise.
+    pub(crate) fn search(&self, user: &[u8], origin: &Origin) -> Search<'_> {
+        let found = self.find(user, origin);
+        let user = std::str::from_utf8(user).ok();
+        let is_rival = |it: &&Arc<KnownAccount>| it.wants_name(self.rules.names);
+        let is_nearer = |it: &Arc<KnownAccount>| match found {
+            Some(found) => order(it, self.rules.dialect) < order(found, self.rules.dialect),
+            None => true,
+        };
+        let of = |user| self.accounts.get(user).into_iter().flatten();
+        let named = user.into_iter().flat_map(of);
+        let anonymous = of("").filter(|_| found.is_none());
+        let mut rivals = named.chain(anonymous).filter(is_rival);
+        match found {
+            _ if !origin.has_name(self.rules.names) && rivals.any(is_nearer) => Search::Unsure,
+            Some(account) => Search::Found(account),
+            None => Search::Nobody,
+        }
+    }
+
+    fn first_match(&self, user: &str, origin: &Origin) -> Option<&Arc<KnownAccount>> {
+        let matches = |account: &&Arc<KnownAccount>| account.host.matches(origin, self.rules.names);
         self.accounts.get(user)?.iter().find(matches)
     }
+}
+
+/// What a directory knows of a user.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Search<'a> {
+    /// This one.
+    Found(&'a Arc<KnownAccount>),
+    /// There is no such user.
+    Nobody,
+    /// That depends on the name of the client's host.
+    Unsure,
 }
 
 impl Dialect {
@@ -182,7 +234,7 @@ mod tests {
         ];
         let directory = Directory::new(rules(Dialect::MySql), accounts, [0; 32]);
         let host = |name: &str| Origin::tcp([10, 0, 0, 1].into(), Some(name.to_owned()));
-        let found = |name| directory.find(b"jeffrey", &host(name)).map(Account::name);
+        let found = |name| directory.find(b"jeffrey", &host(name)).map(|it| it.name());
         assert_eq!(found("h1").as_deref(), Some("''@'h1'"));
         assert_eq!(found("h2").as_deref(), Some("'jeffrey'@'%'"));
         assert_eq!(directory.find(b"joe", &host("h2")), None);

@@ -57,8 +57,23 @@ pub enum Verdict {
     Work(Work),
     /// The client has proven the account.
     Accepted(Passed),
-    /// The client is not let in.
-    Denied(Denial),
+    /// The client is not let in. What it has shown may be held against other verifiers.
+    Denied(Denial, Option<Shown>),
+}
+
+/// What a client has shown in an exam that it failed: should the account turn out to have changed
+/// meanwhile, it need not be asked again.
+#[derive(Debug)]
+pub struct Shown {
+    paper: Box<Paper>,
+    proof: Proof,
+}
+
+#[derive(Debug)]
+enum Proof {
+    /// To the challenge on the paper.
+    Answer(Vec<u8>),
+    Password(Password),
 }
 
 /// A passed exam.
@@ -144,9 +159,10 @@ impl LoginExam {
             None => Some(Plugin::Native),
         };
         let Some(first) = verifiers.first() else {
-            return Verdict::Denied(Denial::Access {
+            let denial = Denial::Access {
                 password_used: !candidate.answer.is_empty(),
-            });
+            };
+            return Verdict::Denied(denial, None);
         };
         let plugin = first.plugin(of_client, greeting);
         let paper = Paper {
@@ -165,7 +181,7 @@ impl LoginExam {
             Some(of_client) if of_client == plugin && plugin.takes_greeting_of(greeting) => {
                 paper.judge(candidate.answer)
             }
-            _ if candidate.plugin.is_none() => Verdict::Denied(Denial::ClientTooOld),
+            _ if candidate.plugin.is_none() => Verdict::Denied(Denial::ClientTooOld, None),
             _ => paper.switch(),
         }
     }
@@ -179,14 +195,14 @@ impl LoginExam {
                 // The last byte is the NUL, whatever it is (`plaintext_password(pkt, pkt_len - 1)`).
                 match payload.split_last() {
                     Some((_, password)) => Task::Check(Password::new(password)),
-                    None => return paper.fail(),
+                    None => return paper.fail(None),
                 }
             }
             Awaits::Password if payload == [REQUEST_KEY_CACHING_SHA2] => Task::OfferKey,
             Awaits::Password | Awaits::Ciphertext if payload.len() == CIPHERTEXT_BYTES => {
                 Task::Decrypt(payload.to_vec())
             }
-            Awaits::Password | Awaits::Ciphertext => return paper.fail(),
+            Awaits::Password | Awaits::Ciphertext => return paper.fail(None),
         };
         Verdict::Work(Work { paper, task: work })
     }
@@ -200,16 +216,35 @@ impl Work {
             Task::Check(password) => paper.judge_password(password),
             Task::OfferKey => match own_key.public_pem() {
                 Ok(pem) => paper.say(pem, Awaits::Ciphertext),
-                Err(_) => paper.fail(),
+                Err(_) => paper.fail(None),
             },
             Task::Decrypt(ciphertext) => match own_key.decrypt(&ciphertext, &paper.challenge) {
                 // Up to the NUL, as the servers do here.
                 Ok(clear) => match clear.split(|byte| *byte == 0).next() {
-                    Some([]) | None => paper.fail(),
+                    Some([]) | None => paper.fail(None),
                     Some(password) => paper.judge_password(Password::new(password)),
                 },
-                Err(_) => paper.fail(),
+                Err(_) => paper.fail(None),
             },
+        }
+    }
+}
+
+impl Shown {
+    /// The judgement by other verifiers, as far as they are of the plugin that the client was examined
+    /// by. Nothing more is asked of the client.
+    pub fn judge(self, verifiers: &[Verifier]) -> Verdict {
+        let Self { mut paper, proof } = self;
+        let (plugin, greeting) = (paper.plugin, paper.greeting);
+        let same = |it: &&Verifier| it.plugin(Some(plugin), greeting) == plugin;
+        paper.verifiers = verifiers.iter().filter(same).cloned().collect();
+        paper.at = 0;
+        match proof {
+            Proof::Answer(answer) => paper.judge(&answer),
+            Proof::Password(password) => Verdict::Work(Work {
+                paper: *paper,
+                task: Task::Check(password),
+            }),
         }
     }
 }
@@ -229,7 +264,7 @@ impl Paper {
                 let check = |it: &Verifier| it.check_signature(&self.challenge, answer);
                 match self.first_of(check) {
                     Some(credential) => self.accept(None, credential),
-                    None => self.fail(),
+                    None => self.fail(Some(Proof::Answer(answer.to_vec()))),
                 }
             }
         }
@@ -240,11 +275,11 @@ impl Paper {
             Ok(answer) => self.first_of(|it| it.check_native(&self.challenge, answer)),
             Err(_) if answer.is_empty() => self.if_empty(),
             // Only clients that are broken, or probe, do that.
-            Err(_) => return Verdict::Denied(Denial::Handshake),
+            Err(_) => return Verdict::Denied(Denial::Handshake, None),
         };
         match credential {
             Some(credential) => self.accept(None, Some(credential)),
-            None => self.fail(),
+            None => self.fail(Some(Proof::Answer(answer.to_vec()))),
         }
     }
 
@@ -252,11 +287,11 @@ impl Paper {
         if says_nothing(answer) {
             return match self.if_empty() {
                 Some(credential) => self.accept(None, Some(credential)),
-                None => self.fail(),
+                None => self.fail(Some(Proof::Answer(answer.to_vec()))),
             };
         }
         if answer.len() != ANSWER_BYTES {
-            return self.fail();
+            return self.fail(None);
         }
         let held = self.held.as_ref();
         match self.first_of(|it| it.check_fast(held, &self.challenge, answer)) {
@@ -274,7 +309,7 @@ impl Paper {
         let is_right = asked.fold(false, |is_right, it| it.is_password(&password) | is_right);
         match is_right {
             true => self.accept(None, Some(Credential::Password(password))),
-            false => self.fail(),
+            false => self.fail(Some(Proof::Password(password))),
         }
     }
 
@@ -297,16 +332,21 @@ impl Paper {
     }
 
     /// Not by this plugin; by the next one, if the account has another.
-    fn fail(mut self) -> Verdict {
+    fn fail(mut self, proof: Option<Proof>) -> Verdict {
         self.at += self.group().len().max(1);
         match self.verifiers.get(self.at) {
             Some(next) => {
                 self.plugin = next.plugin(None, self.greeting);
                 self.switch()
             }
-            None => Verdict::Denied(Denial::Access {
-                password_used: self.password_used,
-            }),
+            None => {
+                let denial = Denial::Access {
+                    password_used: self.password_used,
+                };
+                let paper = Box::new(self);
+                let shown = proof.map(|proof| Shown { paper, proof });
+                Verdict::Denied(denial, shown)
+            }
         }
     }
 

@@ -93,6 +93,11 @@ impl Origin {
         }
     }
 
+    /// Whether it is known by all that a server would match it by.
+    pub(crate) fn has_name(&self, names: Names) -> bool {
+        names == Names::Skipped || self.name_by(names).is_some()
+    }
+
     fn name_by(&self, names: Names) -> Option<&str> {
         match (names, self.address) {
             (_, None) => self.name.as_deref(),
@@ -154,6 +159,14 @@ impl HostPattern {
     pub fn wants_name(&self) -> bool {
         let is_name = |byte: u8| !(byte.is_ascii_digit() || b".:%_/".contains(&byte));
         self.text.bytes().any(is_name) && self.text != LOCALHOST && !self.text.contains(':')
+    }
+
+    /// The address and the mask it is matched by, where it is an IPv4 network.
+    pub(crate) fn network(&self) -> Option<(u32, u32)> {
+        match self.kind {
+            Kind::Network { bits, mask, .. } => Some((bits, mask)),
+            Kind::Text => None,
+        }
     }
 
     /// Whether a client of this origin may use the account.

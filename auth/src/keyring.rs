@@ -1,20 +1,15 @@
-//! Passwords that were proven: for the fast path of clients and for the backends' own questions.
+//! What was proven: for the fast path of clients and for the backends' own questions.
 
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::{Account, Directory, Password};
+use crate::{AccountId, Accounts, Credential, Password};
 
-/// The passwords held, by account. A password is forgotten when its account changes.
+/// The credentials held, by account. An account that changes is another one, and nothing is held for it.
 #[derive(Default)]
 pub struct Keyring {
-    held: HashMap<String, Held>,
-}
-
-struct Held {
-    password: Password,
-    /// Of the verifiers that it was proven by.
-    fingerprint: [u8; 32],
+    held: HashMap<AccountId, Credential>,
 }
 
 impl fmt::Debug for Keyring {
@@ -24,51 +19,95 @@ impl fmt::Debug for Keyring {
 }
 
 impl Keyring {
-    /// Keeps a password that proved `account`.
-    pub fn hold(&mut self, account: &Account, password: Password) {
-        let held = Held {
-            password,
-            fingerprint: account.fingerprint(),
-        };
-        self.held.insert(account.name(), held);
+    /// Keeps what proved `account`; a password stays where half of it comes.
+    pub fn hold(&mut self, account: &AccountId, credential: Credential) {
+        let half = matches!(credential, Credential::NativeStage1(_));
+        if !(half && self.password(account).is_some()) {
+            self.held.insert(account.clone(), credential);
+        }
     }
 
-    /// The password of `account`, if it is held and the account's hash is still the same.
-    pub fn find(&self, account: &Account) -> Option<&Password> {
-        let held = self.held.get(&account.name())?;
-        (held.fingerprint == account.fingerprint()).then_some(&held.password)
+    /// What logs `account` in to a backend, if it is held.
+    pub fn find(&self, account: &AccountId) -> Option<&Credential> {
+        self.held.get(account)
     }
 
-    /// Forgets the password of `account`: a backend refused it.
-    pub fn forget(&mut self, account: &Account) {
-        self.held.remove(&account.name());
+    /// The password of `account`, if it is held, for [`crate::LoginExam::begin`].
+    pub fn password(&self, account: &AccountId) -> Option<&Password> {
+        match self.held.get(account)? {
+            Credential::Password(password) => Some(password),
+            Credential::NativeStage1(_) => None,
+        }
     }
 
-    /// Forgets what no account of `directory` has any more.
-    pub fn keep_only(&mut self, directory: &Directory) {
-        let current: HashMap<String, [u8; 32]> = directory
-            .accounts()
-            .map(|account| (account.name(), account.fingerprint()))
-            .collect();
-        self.held
-            .retain(|name, held| current.get(name) == Some(&held.fingerprint));
+    /// Forgets what is held for `account`: a backend refused it.
+    pub fn forget(&mut self, account: &AccountId) {
+        self.held.remove(account);
     }
 
-    /// How many passwords are held.
+    /// Forgets what is held for accounts that are not there any more, or not as they were.
+    pub fn keep_only(&mut self, accounts: &Accounts) {
+        self.held.retain(|id, _| accounts.has(id));
+    }
+
+    /// For how many accounts something is held.
     pub fn len(&self) -> usize {
         self.held.len()
     }
 
-    /// Whether none is held.
+    /// Whether nothing is held.
     pub fn is_empty(&self) -> bool {
         self.held.is_empty()
+    }
+}
+
+/// One keyring for all workers, so that what one has proven is proven for all. Locked at logins
+/// only, for a look-up in a map and a copy of a few bytes.
+#[derive(Debug, Default)]
+pub struct SharedKeyring(Mutex<Keyring>);
+
+impl SharedKeyring {
+    /// As [`Keyring::hold`].
+    pub fn hold(&self, account: &AccountId, credential: Credential) {
+        self.locked().hold(account, credential);
+    }
+
+    /// As [`Keyring::find`].
+    pub fn find(&self, account: &AccountId) -> Option<Credential> {
+        self.locked().find(account).cloned()
+    }
+
+    /// As [`Keyring::password`].
+    pub fn password(&self, account: &AccountId) -> Option<Password> {
+        self.locked().password(account).cloned()
+    }
+
+    /// As [`Keyring::forget`].
+    pub fn forget(&self, account: &AccountId) {
+        self.locked().forget(account);
+    }
+
+    /// As [`Keyring::keep_only`]; once for each new snapshot.
+    pub fn keep_only(&self, accounts: &Accounts) {
+        self.locked().keep_only(accounts);
+    }
+
+    /// Nothing is left half done under the lock, so a panic elsewhere is no reason to stop here.
+    fn locked(&self) -> MutexGuard<'_, Keyring> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{CachingSha2Hash, Dialect, HostPattern, Names, Rules, Verifier};
+    use crate::accounts::CONFIGURED_RULES;
+    use crate::{
+        Account, CachingSha2Hash, Dialect, Directory, HostPattern, KnownAccount, Learned,
+        NativeStage1, Verifier,
+    };
+
+    const SECRET: [u8; 32] = [1; 32];
 
     fn account(user: &str, salt: u8) -> Account {
         let hash = CachingSha2Hash::unknown([salt; 20], [b'.'; 43]);
@@ -76,25 +115,48 @@ mod tests {
         Account::new(user, host, vec![Verifier::CachingSha2(hash)])
     }
 
+    fn id(user: &str, salt: u8) -> AccountId {
+        KnownAccount::new(account(user, salt), &SECRET).id().clone()
+    }
+
+    fn secret() -> Credential {
+        Credential::Password(Password::new("secret"))
+    }
+
+    fn snapshot(accounts: impl IntoIterator<Item = Account>) -> Accounts {
+        let directory = Directory::new(CONFIGURED_RULES, accounts, SECRET);
+        Accounts::new(directory, Learned::Off)
+    }
+
     #[test]
     fn a_password_is_held_until_its_account_changes() {
-        let mut keyring = Keyring::default();
-        let (app, other) = (account("app", 1), account("other", 1));
-        keyring.hold(&app, Password::new("secret"));
-        assert_eq!(keyring.find(&app), Some(&Password::new("secret")));
-        assert_eq!(keyring.find(&other), None);
-        assert_eq!(keyring.find(&account("app", 2)), None);
+        let keyring = SharedKeyring::default();
+        let app = id("app", 1);
+        keyring.hold(&app, secret());
+        assert_eq!(keyring.find(&id("app", 1)), Some(secret()));
+        assert_eq!(keyring.password(&app), Some(Password::new("secret")));
+        assert_eq!(keyring.find(&id("other", 1)), None);
+        assert_eq!(keyring.find(&id("app", 2)), None);
 
-        let rules = Rules {
-            dialect: Dialect::MySql,
-            names: Names::Skipped,
-        };
-        keyring.keep_only(&Directory::new(rules, [app.clone(), other], [0; 32]));
-        assert_eq!(keyring.len(), 1);
-        keyring.keep_only(&Directory::new(rules, [account("app", 2)], [0; 32]));
-        assert!(keyring.is_empty());
-        keyring.hold(&app, Password::new("secret"));
+        keyring.keep_only(&snapshot([account("app", 1), account("other", 1)]));
+        assert_eq!(keyring.locked().len(), 1);
+        keyring.keep_only(&snapshot([account("app", 2)]));
+        assert!(keyring.locked().is_empty());
+        keyring.hold(&app, secret());
         keyring.forget(&app);
-        assert!(keyring.is_empty());
+        assert!(keyring.locked().is_empty());
+    }
+
+    #[test]
+    fn half_a_secret_does_not_replace_a_whole_one() {
+        let half = || Credential::NativeStage1(NativeStage1::new([7; 20]));
+        let mut keyring = Keyring::default();
+        let app = id("app", 1);
+        keyring.hold(&app, half());
+        assert_eq!(keyring.password(&app), None);
+        assert_eq!(keyring.find(&app), Some(&half()));
+        keyring.hold(&app, secret());
+        keyring.hold(&app, half());
+        assert_eq!(keyring.find(&app), Some(&secret()));
     }
 }

@@ -10,9 +10,10 @@
 //! ```
 //!
 //! Both sides of every password plugin are here once: [`Challenge`] answers a backend, [`LoginExam`]
-//! examines a client as the servers do it. [`Directory`] holds the accounts and finds the one that
-//! a server would find; [`learned`] makes accounts of rows of the grant tables. [`Keyring`] holds
-//! passwords that were proven, [`Throttle`] says how long an answer to somebody who guesses waits.
+//! examines a client as the servers do it. [`Directory`] holds accounts and finds the one that a
+//! server would find; [`configured`] makes accounts of the configuration, [`learned`] of rows of the
+//! grant tables, and [`Accounts`] is the snapshot of both. [`Keyring`] holds what was proven,
+//! [`Throttle`] says how long an answer to somebody who guesses waits.
 //!
 //! Whatever is secret is wiped when dropped, compared in equal time, and shows itself as `…`.
 
@@ -24,14 +25,18 @@
 )]
 
 mod account;
+mod accounts;
 mod answer;
 mod caching_sha2;
+mod chance;
+mod configured;
 mod denial;
 mod digest;
 mod directory;
 mod ed25519;
 mod exam;
 mod host;
+mod identity;
 pub mod key_exchange;
 mod keyring;
 pub mod learned;
@@ -47,22 +52,26 @@ mod throttle;
 mod verifier;
 
 pub use account::{
-    Account, Certificate, Circumstances, Expiry, PassThrough, TlsRequirement, TlsSession,
-    Treatment, Way,
+    Account, BackendLogin, Certificate, Circumstances, Expiry, PassThrough, TlsRequirement,
+    TlsSession, Treatment, Way,
 };
+pub use accounts::{Accounts, Found, Learned};
 pub use answer::{Answer, Challenge};
 pub use caching_sha2::{CachingSha2Hash, FastEntry};
+pub use chance::{NoRandomness, random_bytes};
+pub use configured::{AccountFault, FaultyAccount, configured};
 pub use denial::Denial;
 pub use directory::Directory;
 pub use ed25519::Ed25519Key;
-pub use exam::{Candidate, LoginExam, Passed, Verdict, Work};
+pub use exam::{Candidate, LoginExam, Passed, Shown, Verdict, Work};
 pub use host::{Dialect, HostPattern, Names, Origin, Rules};
+pub use identity::{AccountId, KnownAccount, Source};
 pub use key_exchange::{KeyExchangeError, OwnKey};
-pub use keyring::Keyring;
+pub use keyring::{Keyring, SharedKeyring};
 pub use native::NativeHash;
 pub use plugin::Plugin;
 pub use privacy::Privacy;
 pub use scramble::Scramble;
 pub use secret::{Credential, NativeStage1, Password};
-pub use throttle::{Throttle, ThrottleLimits};
+pub use throttle::{SharedThrottle, Throttle, ThrottleLimits};
 pub use verifier::{MalformedHash, Verifier};

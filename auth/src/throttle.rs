@@ -9,6 +9,7 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::num::NonZeroUsize;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use lru::LruCache;
@@ -141,6 +142,44 @@ impl Throttle {
         let factor = 1u32.checked_shl(doublings).unwrap_or(u32::MAX);
         let delay = self.limits.delay_first.saturating_mul(factor);
         delay.min(self.limits.delay_max)
+    }
+}
+
+/// One throttle for all workers, so that guessing at several at once gains nothing. Locked at logins
+/// only, for a few look-ups in a map.
+#[derive(Debug)]
+pub struct SharedThrottle(Mutex<Throttle>);
+
+impl SharedThrottle {
+    /// As [`Throttle::new`].
+    pub fn new(limits: ThrottleLimits) -> Self {
+        Self(Mutex::new(Throttle::new(limits)))
+    }
+
+    /// As [`Throttle::failed`].
+    pub fn failed(&self, address: IpAddr, user: &[u8], now: Duration) -> Duration {
+        self.locked().failed(address, user, now)
+    }
+
+    /// As [`Throttle::delay`].
+    pub fn delay(&self, address: IpAddr, user: &[u8], now: Duration) -> Duration {
+        self.locked().delay(address, user, now)
+    }
+
+    /// As [`Throttle::succeeded`].
+    pub fn succeeded(&self, address: IpAddr, user: &[u8]) {
+        self.locked().succeeded(address, user);
+    }
+
+    /// Nothing is left half done under the lock, so a panic elsewhere is no reason to stop here.
+    fn locked(&self) -> MutexGuard<'_, Throttle> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Default for SharedThrottle {
+    fn default() -> Self {
+        Self::new(ThrottleLimits::default())
     }
 }
 

@@ -173,7 +173,7 @@ impl<'a> Replay<'a> {
                     exam.hear(&self.client_says(words))
                 }
                 Verdict::Accepted(passed) => return self.accepted(passed),
-                Verdict::Denied(denial) => return self.denied(denial),
+                Verdict::Denied(denial, _) => return self.denied(denial),
             }
         }
     }

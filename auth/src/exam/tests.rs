@@ -55,6 +55,18 @@ fn exam(
     password: &str,
     privacy: Privacy,
 ) -> (Result<Passed, Denial>, usize) {
+    let (end, packets) = sit(greeting, verifiers, held, password, privacy);
+    (end.map_err(|(denial, _)| denial), packets)
+}
+
+/// The same with what a client has shown that was denied.
+fn sit(
+    greeting: Plugin,
+    verifiers: &[Verifier],
+    held: Option<&str>,
+    password: &str,
+    privacy: Privacy,
+) -> (Result<Passed, (Denial, Option<Shown>)>, usize) {
     let mut client = Client::new(greeting, password, privacy);
     let answer = client.challenge.answer(&client.credential, privacy);
     let candidate = Candidate {
@@ -81,7 +93,20 @@ fn exam(
                 exam.hear(&client.hears(&payload))
             }
             Verdict::Accepted(passed) => return (Ok(passed), packets),
-            Verdict::Denied(denial) => return (Err(denial), packets),
+            Verdict::Denied(denial, shown) => return (Err((denial, shown)), packets),
+        }
+    }
+}
+
+/// What another judge says of what was shown.
+fn judged(shown: Shown, verifiers: &[Verifier]) -> Result<Passed, Denial> {
+    let mut verdict = shown.judge(verifiers);
+    loop {
+        verdict = match verdict {
+            Verdict::Work(work) => work.run(&OwnKey::default()),
+            Verdict::Send { payload, .. } => panic!("the client is asked again: {payload:?}"),
+            Verdict::Accepted(passed) => return Ok(passed),
+            Verdict::Denied(denial, _) => return Err(denial),
         }
     }
 }
@@ -131,6 +156,52 @@ fn who_knows_the_password_gets_in_by_each_plugin_and_over_each_leg() {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn what_was_shown_passes_by_the_password_it_shows_and_by_no_other() {
+    for greeting in GREETINGS {
+        for (index, verifier) in all_of("before").into_iter().enumerate() {
+            for privacy in PRIVACIES {
+                let shown = |password| {
+                    let verifiers = [verifier.clone()];
+                    let (end, _) = sit(greeting, &verifiers, Some("before"), password, privacy);
+                    end.unwrap_err().1.expect("it was shown")
+                };
+                let after = |password: &str| [all_of(password)[index].clone()];
+                let passed = judged(shown("after"), &after("after")).unwrap();
+                let (expected, _) = exam(greeting, &after("after"), None, "after", privacy);
+                assert_eq!(passed.credential, expected.unwrap().credential);
+                for other in ["before", "afte", "after "] {
+                    judged(shown("after"), &after(other)).unwrap_err();
+                }
+                judged(shown("after"), &[]).unwrap_err();
+                let nobody = [after("after")[0].unknown([9; 32])];
+                judged(shown("after"), &nobody).unwrap_err();
+            }
+        }
+    }
+}
+
+#[test]
+fn what_was_shown_to_one_plugin_says_nothing_to_another() {
+    let native = [Verifier::Native(NativeHash::of(b"before"))];
+    let (end, _) = sit(Plugin::Native, &native, None, "after", Privacy::Tls);
+    let shown = end.unwrap_err().1.unwrap();
+    let others = [sha2("after"), Verifier::Ed25519(Ed25519Key::of(b"after"))];
+    judged(shown, &others).unwrap_err();
+}
+
+#[test]
+fn a_password_that_was_taken_away_needs_none() {
+    for plugin in GREETINGS {
+        let before = [Verifier::parse(plugin, b"").unwrap()];
+        let after = all_of("before");
+        let after = [after[usize::from(plugin == Plugin::CachingSha2)].clone()];
+        let (end, _) = sit(plugin, &after, None, "", Privacy::Open);
+        let passed = judged(end.unwrap_err().1.unwrap(), &before).unwrap();
+        assert!(!passed.password_used);
     }
 }
 
@@ -242,7 +313,7 @@ fn seen(verifiers: Arc<[Verifier]>, privacy: Privacy) -> Vec<String> {
                 seen.push(String::from_utf8_lossy(&payload).into_owned());
                 exam.hear(&client.hears(&payload))
             }
-            Verdict::Denied(denial) => {
+            Verdict::Denied(denial, _) => {
                 seen.push(format!("{denial:?}"));
                 return seen;
             }
@@ -349,7 +420,7 @@ proptest! {
                     None => break,
                 },
                 Verdict::Accepted(_) => return Err(TestCaseError::fail("accepted")),
-                Verdict::Denied(_) => break,
+                Verdict::Denied(..) => break,
             }
         }
     }

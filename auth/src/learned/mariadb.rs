@@ -94,6 +94,7 @@ fn tls(found: &Priv) -> Result<TlsRequirement, MalformedRow> {
         1 => TlsRequirement::Any,
         2 => TlsRequirement::X509,
         3 => TlsRequirement::Specified {
+            has_certificate: false,
             cipher: some_text(&found.ssl_cipher),
             issuer: some_text(&found.x509_issuer),
             subject: some_text(&found.x509_subject),

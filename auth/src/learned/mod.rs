@@ -13,7 +13,7 @@ mod mysql;
 use std::time::Duration;
 
 use crate::host::release;
-use crate::{Account, Dialect, Expiry, HostPattern, PassThrough, Plugin, Verifier, Way};
+use crate::{Account, Dialect, Expiry, HostPattern, PassThrough, Plugin, Source, Verifier, Way};
 
 /// A row's values in the order of [`query`]'s columns; `None` is NULL.
 pub type Row<'a> = &'a [Option<&'a [u8]>];
@@ -44,6 +44,18 @@ pub fn account(version: &str, row: Row<'_>) -> Result<Option<Account>, Malformed
         Dialect::MariaDb => mariadb::account(row),
         dialect => mysql::account(row, dialect).map(Some),
     }
+}
+
+/// The account of a row that [`account`] could not read: known by its name, which MySQL and MariaDB
+/// both have in the first two columns, and passed through. `None` where even that cannot be read.
+pub fn unreadable(version: &str, row: Row<'_>, malformed: MalformedRow) -> Option<Account> {
+    let values = Values(row);
+    let (user, host) = (values.bytes(0)?, values.bytes(1)?);
+    let (user, host) = (std::str::from_utf8(user), std::str::from_utf8(host));
+    Some(Account {
+        way: Way::PassedThrough(PassThrough::Unreadable(malformed)),
+        ..empty_account(user.ok()?, host.ok()?, Dialect::of_version(version))
+    })
 }
 
 /// By what an account is examined whose plugin (by its server's name) and stored hash are these.
@@ -107,7 +119,10 @@ fn some_text(text: &str) -> Option<String> {
 }
 
 fn empty_account(user: &str, host: &str, dialect: Dialect) -> Account {
-    Account::new(user, HostPattern::new(host, dialect), Vec::new())
+    Account {
+        source: Source::Learned,
+        ..Account::new(user, HostPattern::new(host, dialect), Vec::new())
+    }
 }
 
 /// The way of an account that has these ways to prove it, of which any will do.

@@ -88,6 +88,8 @@ fn tls(values: &Values<'_>) -> Result<TlsRequirement, MalformedRow> {
         "ANY" => TlsRequirement::Any,
         "X509" => TlsRequirement::X509,
         "SPECIFIED" => TlsRequirement::Specified {
+            // `acl_check_ssl` looks for one before it looks whether anything is said of it.
+            has_certificate: true,
             cipher: some_text(values.text(5, "ssl_cipher")?),
             issuer: some_text(values.text(6, "x509_issuer")?),
             subject: some_text(values.text(7, "x509_subject")?),

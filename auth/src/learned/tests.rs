@@ -101,6 +101,7 @@ fn what_mariadb_requires_of_tls_is_learned() {
     assert_eq!(
         specified,
         TlsRequirement::Specified {
+            has_certificate: false,
             cipher: Some("TLS_AES_256_GCM_SHA384".to_owned()),
             issuer: Some("/CN=ca".to_owned()),
             subject: Some("/CN=client".to_owned()),
@@ -245,4 +246,18 @@ fn each_family_is_asked_in_its_own_way() {
     assert!(query("8.0.14").contains("User_attributes"));
     assert!(!query("8.0.13").contains("User_attributes"));
     assert!(!query("5.7.44").contains("User_attributes"));
+}
+
+#[test]
+fn an_account_whose_row_is_not_understood_passes_through() {
+    let row: [Option<&[u8]>; 4] = [Some(b"app"), Some(b"10.%"), Some(b"{"), None];
+    let malformed = account(MARIADB, &row).unwrap_err();
+    let passed = unreadable(MARIADB, &row, malformed).unwrap();
+    assert_eq!(passed.name(), "'app'@'10.%'");
+    let why = PassThrough::Unreadable(MalformedRow("Priv"));
+    assert_eq!(passed.way, Way::PassedThrough(why));
+
+    for row in [[Some(b"\xff".as_slice()), Some(b"%")], [Some(b"app"), None]] {
+        assert_eq!(unreadable(MYSQL, &row, malformed), None);
+    }
 }

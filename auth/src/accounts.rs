@@ -1,0 +1,313 @@
+//! All accounts of a moment, the configured before the learned, and what is known of a client's user
+//! by them.
+//!
+//! ```text
+//!   configured ── has it ────────────────────────────► Account
+//!       │ has not
+//!   learned ───── has it ────────────────────────────► Account
+//!       │ has not        │ off, or not loaded yet,
+//!       │                │ or decided by a name that is not known
+//!    Nobody          PassThrough
+//! ```
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::directory::Search;
+use crate::{AccountId, Dialect, Directory, KnownAccount, Names, Origin, Rules, Verifier};
+
+/// An immutable snapshot of all accounts; cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Accounts {
+    configured: Arc<Directory>,
+    learned: Learned,
+    asked_at: Option<Duration>,
+}
+
+/// What is known of the servers' own accounts.
+#[derive(Debug, Clone, Default)]
+pub enum Learned {
+    /// Nothing, and nobody asks.
+    #[default]
+    Off,
+    /// Nothing yet.
+    Awaited,
+    /// All of them.
+    Known(Arc<Directory>),
+}
+
+/// Who a client says to be, as far as the proxy can tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Found<'a> {
+    /// This account; [`crate::Account::treatment`] says what is to be done.
+    Account(&'a Arc<KnownAccount>),
+    /// Nobody on any server: to be examined by [`Accounts::decoy`].
+    Nobody,
+    /// A backend may know, the proxy does not: the login passes through.
+    PassThrough,
+}
+
+impl Accounts {
+    /// Joins both.
+    pub fn new(configured: Directory, learned: Learned) -> Self {
+        Self {
+            configured: Arc::new(configured),
+            learned,
+            asked_at: None,
+        }
+    }
+
+    /// With other configured accounts. `learns` says whether the servers' are still wanted: those
+    /// that are known stay then.
+    #[must_use]
+    pub fn reconfigured(&self, configured: Directory, learns: bool) -> Self {
+        let learned = match (learns, &self.learned) {
+            (false, _) => Learned::Off,
+            (true, Learned::Off) => Learned::Awaited,
+            (true, known) => known.clone(),
+        };
+        Self {
+            configured: Arc::new(configured),
+            learned,
+            asked_at: self.asked_at,
+        }
+    }
+
+    /// After one more attempt to learn, begun when the process had run for `asked_at`, which brought
+    /// these or, with `None`, nothing new. Where learning is off by now it stays off.
+    #[must_use]
+    pub fn taught(&self, news: Option<Arc<Directory>>, asked_at: Duration) -> Self {
+        let learned = match (&self.learned, news) {
+            (Learned::Off, _) => Learned::Off,
+            (_, Some(directory)) => Learned::Known(directory),
+            (before, None) => before.clone(),
+        };
+        Self {
+            configured: Arc::clone(&self.configured),
+            learned,
+            asked_at: Some(asked_at),
+        }
+    }
+
+    /// Whether logins are answered at all; otherwise every session is transparent from the backend's
+    /// greeting on.
+    pub fn answers_logins(&self) -> bool {
+        self.configured.accounts().next().is_some() || !matches!(self.learned, Learned::Off)
+    }
+
+    /// Who `user` from `origin` is.
+    pub fn find(&self, user: &[u8], origin: &Origin) -> Found<'_> {
+        match self.configured.search(user, origin) {
+            Search::Found(account) => return Found::Account(account),
+            Search::Unsure => return Found::PassThrough,
+            Search::Nobody => (),
+        }
+        let Learned::Known(directory) = &self.learned else {
+            return Found::PassThrough;
+        };
+        match directory.search(user, origin) {
+            Search::Found(account) => Found::Account(account),
+            Search::Unsure => Found::PassThrough,
+            Search::Nobody => Found::Nobody,
+        }
+    }
+
+    /// What [`Found::Nobody`] is examined by; see [`Directory::decoy`].
+    pub fn decoy(&self, user: &[u8]) -> Arc<[Verifier]> {
+        match &self.learned {
+            Learned::Known(directory) => directory.decoy(user),
+            Learned::Off | Learned::Awaited => self.configured.decoy(user),
+        }
+    }
+
+    /// Whether this very account is still there, as it was.
+    pub fn has(&self, id: &AccountId) -> bool {
+        self.configured.has(id) || self.learned().is_some_and(|learned| learned.has(id))
+    }
+
+    /// The configured accounts.
+    pub fn configured(&self) -> &Directory {
+        &self.configured
+    }
+
+    /// The servers' accounts, once they are known.
+    pub fn learned(&self) -> Option<&Arc<Directory>> {
+        match &self.learned {
+            Learned::Known(directory) => Some(directory),
+            Learned::Off | Learned::Awaited => None,
+        }
+    }
+
+    /// Whether accounts are learned from servers.
+    pub fn learns(&self) -> bool {
+        !matches!(self.learned, Learned::Off)
+    }
+
+    /// When the last attempt to learn that is over was begun, in vain or not, in time since the process
+    /// began. Whoever asks for one (`route::Report::UnknownAccount`) waits for one begun since: what was
+    /// under way by then may have read too early.
+    pub fn asked_at(&self) -> Option<Duration> {
+        self.asked_at
+    }
+
+    /// Whether some account is from a host known by name, see [`Directory::wants_names`].
+    pub fn wants_names(&self) -> bool {
+        self.configured.wants_names() || self.learned().is_some_and(|it| it.wants_names())
+    }
+}
+
+impl Default for Accounts {
+    /// Nobody, and nobody asks: all logins pass through.
+    fn default() -> Self {
+        Self::new(Directory::new(CONFIGURED_RULES, [], [0; 32]), Learned::Off)
+    }
+}
+
+/// By which rules configured accounts are found: those that know the most kinds of hosts.
+pub(crate) const CONFIGURED_RULES: Rules = Rules {
+    dialect: Dialect::MySql,
+    names: Names::Resolved,
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Account, HostPattern, Password, Source};
+
+    const ASKED_AT: Duration = Duration::from_secs(7);
+
+    fn account(name: &str, source: Source) -> Account {
+        let (user, host) = name.split_once('@').unwrap();
+        let verifier = Verifier::Password(Password::new(name));
+        let account = Account::new(user, HostPattern::new(host, Dialect::MySql), vec![verifier]);
+        Account { source, ..account }
+    }
+
+    fn directory(names: &[&str], source: Source) -> Directory {
+        let accounts = names.iter().map(|name| account(name, source));
+        Directory::new(CONFIGURED_RULES, accounts, [7; 32])
+    }
+
+    fn configured(names: &[&str]) -> Directory {
+        directory(names, Source::Configured)
+    }
+
+    fn learned(names: &[&str]) -> Learned {
+        Learned::Known(Arc::new(directory(names, Source::Learned)))
+    }
+
+    /// The account found from 10.0.0.1, or what else was.
+    fn found(accounts: &Accounts, user: &str) -> String {
+        let origin = Origin::tcp([10, 0, 0, 1].into(), None);
+        match accounts.find(user.as_bytes(), &origin) {
+            Found::Account(account) => format!("{:?}", account.id()),
+            Found::Nobody => "nobody".to_owned(),
+            Found::PassThrough => "passed through".to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_configured_account_comes_before_a_learned_one_of_a_nearer_host() {
+        let accounts = Accounts::new(configured(&["app@%"]), learned(&["app@10.0.0.1", "b@%"]));
+        assert_eq!(found(&accounts, "app"), "'app'@'%' (Configured)");
+        assert_eq!(found(&accounts, "b"), "'b'@'%' (Learned)");
+        assert_eq!(found(&accounts, "c"), "nobody");
+    }
+
+    #[test]
+    fn who_is_unknown_is_nobody_only_where_all_are_known() {
+        let with = |learned| Accounts::new(configured(&["app@%"]), learned);
+        assert_eq!(found(&with(Learned::Off), "b"), "passed through");
+        assert_eq!(found(&with(Learned::Awaited), "b"), "passed through");
+        assert_eq!(found(&with(learned(&[])), "b"), "nobody");
+    }
+
+    #[test]
+    fn an_account_by_a_name_that_is_not_known_leaves_it_to_the_backend() {
+        let accounts = Accounts::new(
+            configured(&[]),
+            learned(&[
+                "a@web.example",
+                "a@%",
+                "b@10.0.0.1",
+                "b@%.example",
+                "c@%.example",
+            ]),
+        );
+        assert!(accounts.wants_names());
+        assert_eq!(found(&accounts, "a"), "passed through");
+        assert_eq!(found(&accounts, "b"), "'b'@'10.0.0.1' (Learned)");
+        assert_eq!(found(&accounts, "c"), "passed through");
+        assert_eq!(found(&accounts, "d"), "nobody");
+
+        let named = |name: &str| Origin::tcp([10, 0, 0, 1].into(), Some(name.to_owned()));
+        let host = |user: &[u8], name| match accounts.find(user, &named(name)) {
+            Found::Account(account) => account.host.as_str().to_owned(),
+            other => format!("{other:?}"),
+        };
+        assert_eq!(host(b"a", "web.example"), "web.example");
+        assert_eq!(host(b"a", "db.example"), "%");
+        assert_eq!(host(b"c", "web.elsewhere"), "Nobody");
+    }
+
+    /// MariaDB's installation makes an anonymous account for the machine's own name: it must not
+    /// send everybody's login through.
+    #[test]
+    fn an_anonymous_account_by_name_stands_in_nobodys_way_who_has_one() {
+        let accounts = Accounts::new(configured(&[]), learned(&["@web.example", "a@%"]));
+        assert_eq!(found(&accounts, "a"), "'a'@'%' (Learned)");
+        assert_eq!(found(&accounts, "b"), "passed through");
+    }
+
+    #[test]
+    fn logins_are_answered_as_soon_as_there_is_somebody_to_know() {
+        assert!(!Accounts::default().answers_logins());
+        let only_configured = Accounts::new(configured(&["a@%"]), Learned::Off);
+        assert!(only_configured.answers_logins());
+        let only_learned = Accounts::new(configured(&[]), Learned::Awaited);
+        assert!(only_learned.answers_logins());
+    }
+
+    #[test]
+    fn a_reload_keeps_what_was_learned_while_it_is_wanted() {
+        let before = Accounts::new(configured(&["a@%"]), Learned::Awaited);
+        let known = Arc::new(directory(&["l@%"], Source::Learned));
+        let before = before.taught(Some(known), ASKED_AT);
+        assert_eq!(before.asked_at(), Some(ASKED_AT));
+
+        let after = before.reconfigured(configured(&["b@%"]), true);
+        assert_eq!(found(&after, "a"), "nobody");
+        assert_eq!(found(&after, "b"), "'b'@'%' (Configured)");
+        assert_eq!(
+            found(&after.taught(None, ASKED_AT), "l"),
+            "'l'@'%' (Learned)"
+        );
+
+        let off = after.reconfigured(configured(&[]), false);
+        let late = off.taught(
+            Some(Arc::new(directory(&["l@%"], Source::Learned))),
+            ASKED_AT,
+        );
+        assert!(
+            !late.answers_logins(),
+            "what comes too late changes nothing"
+        );
+        assert!(matches!(
+            late.reconfigured(configured(&[]), true).learned,
+            Learned::Awaited
+        ));
+    }
+
+    #[test]
+    fn an_account_is_there_as_long_as_it_is_the_same() {
+        let accounts = Accounts::new(configured(&["a@%"]), learned(&["b@%"]));
+        let origin = Origin::unix();
+        for user in [b"a", b"b"] {
+            let Found::Account(account) = accounts.find(user, &origin) else {
+                unreachable!("both are there");
+            };
+            assert!(accounts.has(account.id()));
+            assert!(!Accounts::default().has(account.id()));
+        }
+    }
+}
