@@ -26,9 +26,30 @@ macro_rules! bits {
                 self.0 & other.0 != 0
             }
 
+            /// Without the bits of `other`.
+            #[must_use]
+            pub const fn without(self, other: Self) -> Self {
+                Self(self.0 & !other.0)
+            }
+
             /// Sets the bits of `other`.
             pub const fn add(&mut self, other: Self) {
                 self.0 |= other.0;
+            }
+
+            /// The bits that are set here or in `other`.
+            pub const fn with(self, other: Self) -> Self {
+                Self(self.0 | other.0)
+            }
+
+            /// Clears the bits of `other`.
+            pub const fn remove(&mut self, other: Self) {
+                self.0 &= !other.0;
+            }
+
+            /// The bits that are set both here and in `other`.
+            pub const fn both(self, other: Self) -> Self {
+                Self(self.0 & other.0)
             }
 
             /// The names of the bits that are set, in order.
@@ -42,7 +63,7 @@ macro_rules! bits {
             type Output = Self;
 
             fn bitor(self, other: Self) -> Self {
-                Self(self.0 | other.0)
+                self.with(other)
             }
         }
 

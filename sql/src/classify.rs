@@ -186,7 +186,9 @@ impl<W: Watcher> Scan<'_, W> {
         self.facts.kind = Kind::Compound;
         self.facts.at_least(Access::Unsure);
         self.facts.effects.add(Effects::ANYTHING);
+        self.runs_block = true;
         self.block();
+        self.runs_block = false;
     }
 
     fn begin(&mut self) {

@@ -79,6 +79,16 @@ enum Opening {
 }
 
 impl Digest {
+    /// The digest that has this text, which is normalised already: copied from a log or a table.
+    pub fn of_text(text: &[u8]) -> Self {
+        let mut digest = Self {
+            text: text.to_owned(),
+            ..Self::default()
+        };
+        digest.finish();
+        digest
+    }
+
     /// The normalised text, at most [`DIGEST_BYTES_MAX`] bytes. Names in it may be of any charset.
     pub fn text(&self) -> &[u8] {
         &self.text

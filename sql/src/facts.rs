@@ -2,6 +2,7 @@
 
 use crate::bits::bits;
 use crate::kind::Kind;
+use crate::question::Question;
 use crate::set::Assignment;
 use crate::span::Span;
 
@@ -48,7 +49,7 @@ bits! {
         PREPARED = 11,
         /// `SLEEP`, `BENCHMARK`
         TIME = 12,
-        /// A wait for replication.
+        /// A wait for replication, or how far it has come.
         REPLICATION = 13,
         /// A handler opened before.
         HANDLER = 14,
@@ -58,6 +59,11 @@ bits! {
         SERVER_FILE = 16,
         /// A file on the client: LOAD DATA LOCAL.
         CLIENT_FILE = 17,
+        /// What the server says about its own threads: PROCESSLIST, performance_schema, sys.
+        THREADS = 18,
+        /// What else each server has of its own: the schema mysql, `information_schema` where it tells
+        /// of the server, events, which replicas hold disabled.
+        SERVER = 19,
     }
 }
 
@@ -132,6 +138,9 @@ bits! {
         DIAGNOSTICS = 32,
         /// Anything: a procedure, a stored function, a prepared statement, something not understood.
         ANYTHING = 33,
+        /// A session variable that lives and dies with its connection: `profiling`, `rand_seed1`,
+        /// `session_track_schema` …
+        BOUND_VARIABLES = 34,
     }
 }
 
@@ -185,7 +194,8 @@ pub struct Part {
 pub struct Mention {
     /// What is named.
     pub role: Role,
-    /// The schema in front of the name; empty where there is none.
+    /// The schema in front of the name, or the scope of a system variable with its `@@`; empty
+    /// where there is none.
     pub schema: Span,
     /// The name as written; [`Span::name`] takes its quotes off.
     pub name: Span,
@@ -224,6 +234,10 @@ pub enum Role {
     Handler,
     /// What KILL names: a thread's or query's id, an account, an expression.
     Killed,
+    /// A lock that `GET_LOCK` takes: the string, or nothing where it is no plain one.
+    LockTaken,
+    /// A lock that `RELEASE_LOCK` releases: the string, or nothing where it is no plain one.
+    LockReleased,
     /// A common table expression: no table.
     CommonTable,
 }
@@ -245,6 +259,9 @@ pub const PARTS_MAX: usize = 64;
 pub const COMMENTS_MAX: usize = 16;
 /// The assignments that are kept of a command; a SET with more is [`Effects::OPAQUE`].
 pub const ASSIGNMENTS_MAX: usize = 256;
+
+/// The questions that are kept of a command.
+pub const QUESTIONS_MAX: usize = 256;
 
 /// What is known of the text of a command. Reused from one to the next.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -269,6 +286,8 @@ pub struct Facts {
     pub assignments: Vec<Assignment>,
     /// Its comments.
     pub comments: Vec<Comment>,
+    /// What it asks of the connection it runs on, in order; see [`Facts::rewrite`].
+    pub questions: Vec<Question>,
 }
 
 impl Facts {
@@ -293,11 +312,13 @@ impl Facts {
         lists.mentions.clear();
         lists.assignments.clear();
         lists.comments.clear();
+        lists.questions.clear();
         *self = Self {
             parts: lists.parts,
             mentions: lists.mentions,
             assignments: lists.assignments,
             comments: lists.comments,
+            questions: lists.questions,
             ..Self::default()
         };
     }
@@ -316,6 +337,14 @@ impl Facts {
         }
         if self.comments.len() < COMMENTS_MAX {
             self.comments.push(Comment { span, is_hint });
+        } else {
+            self.marks.add(Marks::CROWDED);
+        }
+    }
+
+    pub(crate) fn ask(&mut self, question: Question) {
+        if self.questions.len() < QUESTIONS_MAX {
+            self.questions.push(question);
         } else {
             self.marks.add(Marks::CROWDED);
         }

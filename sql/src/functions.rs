@@ -31,8 +31,10 @@ pub(crate) enum Function {
     MoveSequence,
     /// The sequence value this session took last.
     LastValue,
-    /// Waits for replication.
-    Wait,
+    /// Waits for replication, or tells how far it has come.
+    Replication,
+    /// A thread's number on the server.
+    Thread,
     /// Reads a file on the server.
     LoadFile,
     /// Changes the server.
@@ -95,16 +97,22 @@ pub(crate) const FUNCTIONS: &[Builtin] = &[
     both(Function::Sleep, &["SLEEP"]),
     both(Function::Benchmark, &["BENCHMARK"]),
     both(Function::LoadFile, &["LOAD_FILE"]),
-    both(Function::Wait, &["MASTER_POS_WAIT"]),
+    both(Function::Replication, &["MASTER_POS_WAIT"]),
     mysql(
-        Function::Wait,
+        Function::Replication,
         &[
             "SOURCE_POS_WAIT",
             "WAIT_FOR_EXECUTED_GTID_SET",
             "WAIT_UNTIL_SQL_THREAD_AFTER_GTIDS",
         ],
     ),
-    mariadb(Function::Wait, &["MASTER_GTID_WAIT", "WSREP_SYNC_WAIT_UPTO_GTID"]),
+    mariadb(
+        Function::Replication,
+        &[
+            "BINLOG_GTID_POS", "MASTER_GTID_WAIT", "WSREP_LAST_SEEN_GTID",
+            "WSREP_LAST_WRITTEN_GTID", "WSREP_SYNC_WAIT_UPTO_GTID",
+        ],
+    ),
     mariadb(Function::MoveSequence, &["NEXTVAL", "SETVAL"]),
     mariadb(Function::LastValue, &["LASTVAL"]),
     both(
@@ -114,14 +122,8 @@ pub(crate) const FUNCTIONS: &[Builtin] = &[
             "USER",
         ],
     ),
-    mysql(
-        Function::Session,
-        &["PS_CURRENT_THREAD_ID", "PS_THREAD_ID", "ROLES_GRAPHML"],
-    ),
-    mariadb(
-        Function::Session,
-        &["BINLOG_GTID_POS", "WSREP_LAST_SEEN_GTID", "WSREP_LAST_WRITTEN_GTID"],
-    ),
+    mysql(Function::Session, &["ROLES_GRAPHML"]),
+    mysql(Function::Thread, &["PS_CURRENT_THREAD_ID", "PS_THREAD_ID"]),
     both(
         Function::Volatile,
         &[

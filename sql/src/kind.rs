@@ -178,10 +178,18 @@ pub enum Xa {
 /// What SHOW shows, as far as it matters where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Show {
-    /// SHOW WARNINGS, SHOW COUNT(*) WARNINGS
+    /// SHOW WARNINGS: all of them.
     Warnings,
-    /// SHOW ERRORS, SHOW COUNT(*) ERRORS
+    /// SHOW WARNINGS LIMIT …
+    SomeWarnings,
+    /// SHOW COUNT(*) WARNINGS
+    WarningCount,
+    /// SHOW ERRORS: all of them.
     Errors,
+    /// SHOW ERRORS LIMIT …
+    SomeErrors,
+    /// SHOW COUNT(*) ERRORS
+    ErrorCount,
     /// SHOW VARIABLES, SHOW GLOBAL VARIABLES
     Variables,
     /// SHOW STATUS, SHOW GLOBAL STATUS
@@ -384,7 +392,11 @@ impl Show {
     const fn words(self) -> &'static str {
         match self {
             Self::Warnings => "SHOW WARNINGS",
+            Self::SomeWarnings => "SHOW WARNINGS LIMIT",
+            Self::WarningCount => "SHOW COUNT(*) WARNINGS",
             Self::Errors => "SHOW ERRORS",
+            Self::SomeErrors => "SHOW ERRORS LIMIT",
+            Self::ErrorCount => "SHOW COUNT(*) ERRORS",
             Self::Variables => "SHOW VARIABLES",
             Self::Status => "SHOW STATUS",
             Self::Processlist => "SHOW PROCESSLIST",

@@ -341,6 +341,7 @@ impl<'a> Lexer<'a> {
     fn variable(&mut self) -> Token {
         let kind = match self.peek(1) {
             b'@' => return self.system_variable(),
+            b'"' if self.flags.ansi_quotes => return self.quoted(1, TokenKind::UserVariable),
             quote @ (b'\'' | b'"') => return self.string_as(2, quote, TokenKind::UserVariable),
             b'`' => return self.quoted(1, TokenKind::UserVariable),
             _ => TokenKind::UserVariable,

@@ -3,6 +3,7 @@
 //! ```text
 //!   bytes + flags ──► Lexer ──► tokens ──┬──► Facts     kind, access, uses, effects, names, SET
 //!                                        └──► Digest    normalised text, 64-bit hash
+//!   bytes + facts + answers ──► rewrite   session functions become literals
 //! ```
 //!
 //! This is no parser: it accepts whatever the bytes are, and what it cannot follow it says to be
@@ -18,27 +19,41 @@ mod bits;
 mod bytes;
 mod charsets;
 mod classify;
+mod diagnostics;
 mod digest;
 mod facts;
 mod flags;
 mod functions;
+mod killed;
 mod kind;
+mod kinds;
 mod lexer;
+mod question;
+mod rewrite;
 mod scan;
 mod set;
 mod span;
+mod system_tables;
+mod unquote;
 mod words;
 
+pub use diagnostics::{
+    Condition, DiagnosticsItem, GetDiagnostics, get_diagnostics, shown_conditions,
+};
 pub use digest::{DIGEST_BYTES_MAX, Digest};
 pub use facts::{
     ASSIGNMENTS_MAX, Access, COMMENTS_MAX, Comment, Effects, Facts, MENTIONS_MAX, Marks, Mention,
-    PARTS_MAX, Part, Role, Uses,
+    PARTS_MAX, Part, QUESTIONS_MAX, Role, Uses,
 };
 pub use flags::{Charset, Flags, Server};
+pub use killed::Killed;
 pub use kind::{AccessMode, Begin, Explain, Finish, Flush, Handler, Kill, Kind, Object, Show, Xa};
 pub use lexer::{Lexer, Token, TokenKind};
+pub use question::{About, Question, Spelling};
+pub use rewrite::{Answers, Rewritten, rewrite};
 pub use set::{Assignment, Constancy, Scope, Target, Value};
 pub use span::Span;
+pub use unquote::{unquote, user_variable_name};
 pub use words::Word;
 
 /// Facts and digest of a command, found in one pass. Keep one and read into it again and again.

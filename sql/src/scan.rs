@@ -1,7 +1,7 @@
 //! The walk over a statement's tokens: what is here, what is ahead, and who else watches.
 
 use crate::facts::{Facts, Marks};
-use crate::flags::Flags;
+use crate::flags::{Flags, Server};
 use crate::lexer::{Lexer, Token, TokenKind};
 use crate::span::Span;
 use crate::words::Word;
@@ -32,8 +32,12 @@ pub(crate) struct Scan<'a, W> {
     watcher: &'a mut W,
     /// How deep statements and queries are nested in one another.
     pub nesting: u32,
-    /// User variables that are named are set: CALL, LOAD DATA.
+    /// User variables that are named are read and set: CALL, LOAD DATA.
     pub sets_variables: bool,
+    /// Blocks are run, not kept: MariaDB's compound statements.
+    pub runs_block: bool,
+    /// Who will read the statement.
+    pub server: Server,
 }
 
 /// Statements nested deeper are not followed, and unsure.
@@ -51,6 +55,8 @@ impl<'a, W: Watcher> Scan<'a, W> {
             watcher,
             nesting: 0,
             sets_variables: false,
+            runs_block: false,
+            server: flags.server,
         };
         scan.here = scan.fetch();
         scan.ahead = scan.fetch();

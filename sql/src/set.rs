@@ -203,6 +203,7 @@ impl<W: Watcher> Scan<'_, W> {
         match name.name(self.text).to_ascii_lowercase().as_slice() {
             b"autocommit" => self.facts.effects.add(Effects::TRANSACTION_ENDED),
             b"last_insert_id" | b"identity" => self.facts.effects.add(Effects::LAST_INSERT_ID),
+            name if is_bound(name) => self.facts.effects.add(Effects::BOUND_VARIABLES),
             _ => {}
         }
     }
@@ -310,6 +311,22 @@ impl<W: Watcher> Scan<'_, W> {
         self.body(&mut Place::of_definitions());
         self.note(target, Value::None, start);
     }
+}
+
+/// Whether setting a variable here is of no use on another connection, and cannot be repeated there.
+fn is_bound(name: &[u8]) -> bool {
+    matches!(
+        name,
+        b"debug"
+            | b"debug_sync"
+            | b"gtid_next"
+            | b"gtid_seq_no"
+            | b"optimizer_trace"
+            | b"profiling"
+            | b"pseudo_thread_id"
+            | b"rand_seed1"
+            | b"rand_seed2"
+    ) || name.starts_with(b"session_track_")
 }
 
 fn scope_of(word: Word) -> Option<Scope> {

@@ -89,6 +89,8 @@ fn name_of(mention: &Mention, text: &str) -> String {
         Role::Handler => 'H',
         Role::Killed => 'K',
         Role::CommonTable => 'C',
+        Role::LockTaken => 'L',
+        Role::LockReleased => 'U',
     };
     let of =
         |span: pilotfish_sql::Span| String::from_utf8_lossy(span.of(text.as_bytes())).into_owned();

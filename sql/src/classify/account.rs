@@ -40,7 +40,10 @@ impl<W: Watcher> Scan<'_, W> {
         }
         self.facts.kind = Kind::Kill(kill);
         let target = self.here.span;
-        self.body(&mut Place::of_definitions());
+        let asked = self.facts.questions.len();
+        self.body(&mut Place::of_query());
+        // It is the server's own thread that ends, not one of the client's name.
+        self.facts.questions.truncate(asked);
         let target = self.span_from(target);
         self.facts.mention(Role::Killed, Span::default(), target);
         self.facts.at_least(Access::Write);

@@ -1,6 +1,8 @@
 //! Administration of the server: FLUSH, RESET, maintenance of tables, replication, plugins.
 
+use crate::classify::Place;
 use crate::facts::{Access, Effects, Role};
+use crate::flags::Server;
 use crate::kind::{Flush, Kind};
 use crate::lexer::TokenKind;
 use crate::scan::{Scan, Watcher};
@@ -16,13 +18,13 @@ impl<W: Watcher> Scan<'_, W> {
             Word::Checksum => self.checksum(),
             Word::Backup => self.backup(),
             Word::Help => self.help(),
-            Word::Purge => self.server_only(Kind::Purge),
-            Word::Change | Word::Stop => self.server_only(Kind::Replication),
+            Word::Purge => self.purge(),
+            Word::Change | Word::Stop => self.replication(),
             Word::Binlog => self.binlog(),
             Word::Install | Word::Uninstall => self.writes_and_commits(Kind::Install),
             Word::Shutdown | Word::Restart => self.server_only(Kind::Shutdown),
-            Word::Clone => self.server_only(Kind::Clone),
-            Word::Cache => self.writes_and_commits(Kind::CacheIndex),
+            Word::Clone => self.writes_and_commits(Kind::Clone),
+            Word::Cache => self.cache_index(),
             Word::Import => self.writes_and_commits(Kind::Import),
             _ => self.not_understood(),
         }
@@ -33,6 +35,33 @@ impl<W: Watcher> Scan<'_, W> {
         self.facts.kind = kind;
         self.facts.at_least(Access::Write);
         self.skip_rest();
+    }
+
+    /// START, STOP, CHANGE of replication: MySQL ends the transaction.
+    pub fn replication(&mut self) {
+        if !self.is_mariadb() {
+            self.commits();
+        }
+        self.server_only(Kind::Replication);
+    }
+
+    /// CACHE INDEX, LOAD INDEX INTO CACHE: MySQL ends the transaction.
+    pub fn cache_index(&mut self) {
+        if !self.is_mariadb() {
+            self.commits();
+        }
+        self.server_only(Kind::CacheIndex);
+    }
+
+    fn is_mariadb(&self) -> bool {
+        matches!(self.server, Server::MariaDb(_))
+    }
+
+    /// PURGE BINARY LOGS TO '…', PURGE BINARY LOGS BEFORE expression
+    fn purge(&mut self) {
+        self.facts.kind = Kind::Purge;
+        self.facts.at_least(Access::Write);
+        self.body(&mut Place::of_query());
     }
 
     /// FLUSH …
@@ -143,7 +172,7 @@ impl<W: Watcher> Scan<'_, W> {
         self.facts.effects.add(if releases {
             Effects::INSTANCE_UNLOCKED
         } else {
-            Effects::INSTANCE_LOCKED
+            Effects::INSTANCE_LOCKED | Effects::TRANSACTION_ENDED
         });
         self.skip_rest();
     }

@@ -1,8 +1,9 @@
 //! Bodies of routines: which semicolon ends the statement and which only a statement inside.
 
-use crate::facts::Marks;
+use crate::facts::{Effects, Marks, Role, Uses};
 use crate::lexer::TokenKind;
 use crate::scan::{Scan, Watcher};
+use crate::span::Span;
 use crate::words::Word;
 
 /// The blocks that are open: BEGIN, IF, CASE, LOOP … up to END.
@@ -64,6 +65,9 @@ impl<W: Watcher> Scan<'_, W> {
     /// Goes to the semicolon that ends all blocks.
     fn blocks(&mut self, mut blocks: Blocks, mut start: Start) {
         loop {
+            if self.runs_block {
+                self.note_in_block();
+            }
             start = match self.here.kind {
                 TokenKind::End => return,
                 TokenKind::Semicolon if blocks.count == 0 => return,
@@ -80,6 +84,24 @@ impl<W: Watcher> Scan<'_, W> {
                 self.facts.marks.add(Marks::LOST);
                 return self.skip_to_end_of_text();
             }
+        }
+    }
+
+    /// Notes what a block that runs now uses; that it may do anything is known.
+    fn note_in_block(&mut self) {
+        match self.here.kind {
+            TokenKind::UserVariable => {
+                let (none, name) = (Span::default(), self.here.span);
+                self.facts.uses.add(Uses::USER_VARIABLES);
+                self.facts.effects.add(Effects::USER_VARIABLES);
+                self.facts.mention(Role::UserVariableRead, none, name);
+                self.facts.mention(Role::UserVariableSet, none, name);
+            }
+            TokenKind::SystemVariable => self.facts.uses.add(Uses::VARIABLES),
+            TokenKind::Word if self.ahead.kind == TokenKind::Open => {
+                self.builtin(self.here.function, false);
+            }
+            _ => {}
         }
     }
 

@@ -16,7 +16,9 @@ impl<W: Watcher> Scan<'_, W> {
         self.facts.kind = Kind::Create(object);
         if object == Object::TemporaryTable {
             self.facts.effects.add(Effects::TEMPORARY_CREATED);
-        } else {
+        }
+        // A temporary sequence does, too.
+        if object != Object::TemporaryTable || self.here.word == Word::Sequence {
             self.commits();
         }
         let is_package = self.here.word == Word::Package;
@@ -112,8 +114,11 @@ impl<W: Watcher> Scan<'_, W> {
 
     fn create_view(&mut self) {
         self.mention_name(Role::TableWritten);
+        let (uses, asked) = (self.facts.uses, self.facts.questions.len());
         self.body(&mut Place::of_definitions());
         // Nothing of it runs now.
+        self.facts.uses = uses;
+        self.facts.questions.truncate(asked);
         self.facts.effects = Effects::TRANSACTION_ENDED;
         self.facts.access = Access::Write;
     }
@@ -206,7 +211,11 @@ impl<W: Watcher> Scan<'_, W> {
                 self.facts.effects.add(Effects::TEMPORARY_DROPPED);
                 self.listed_tables(Role::TableDropped);
             }
-            Object::View | Object::Sequence => self.listed_tables(Role::TableWritten),
+            Object::View => self.listed_tables(Role::TableWritten),
+            Object::Sequence => {
+                self.facts.effects.add(Effects::TEMPORARY_DROPPED);
+                self.listed_tables(Role::TableDropped);
+            }
             Object::Index => self.on_table(),
             Object::Schema => self
                 .facts

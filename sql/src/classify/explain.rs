@@ -82,18 +82,26 @@ impl<W: Watcher> Scan<'_, W> {
         self.skip_rest();
     }
 
-    /// A statement that is only planned changes nothing, though planning may call stored functions.
+    /// A statement that is only planned changes no data. But planning evaluates what it takes for
+    /// constant, and derived tables: variables are set and locks taken, on both families.
     fn only_planned(&mut self, own: Effects) {
-        let may_call = self.facts.marks.has(crate::Marks::UNKNOWN_FUNCTION);
-        self.facts.access = if may_call {
+        const LOCKS: Effects = Effects::NAMED_LOCK_TAKEN
+            .with(Effects::NAMED_LOCK_RELEASED)
+            .with(Effects::NAMED_LOCKS_RELEASED)
+            .with(Effects::SEQUENCE);
+        let mut planned = LOCKS | Effects::ANYTHING | Effects::USER_VARIABLES;
+        if !matches!(self.facts.explained, Some(Kind::Insert | Kind::Replace)) {
+            planned.add(Effects::LAST_INSERT_ID);
+        }
+        let effects = self.facts.effects.both(planned);
+        self.facts.access = if effects.has(LOCKS) {
+            Access::Write
+        } else if effects.has(Effects::ANYTHING) {
             Access::Unsure
         } else {
             Access::Read
         };
-        self.facts.effects = own;
-        if may_call {
-            self.facts.effects.add(Effects::ANYTHING);
-        }
+        self.facts.effects = own | effects;
     }
 
     fn begins_statement(&self) -> bool {

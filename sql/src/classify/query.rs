@@ -2,12 +2,15 @@
 
 use crate::classify::Place;
 use crate::facts::{Access, Effects, Marks, Role, Uses};
+use crate::flags::Server;
 use crate::functions::Function;
 use crate::kind::Kind;
-use crate::lexer::TokenKind;
+use crate::lexer::{Token, TokenKind};
+use crate::question::{About, Question, Spelling};
 use crate::scan::{NESTING_MAX, Scan, Watcher};
 use crate::span::Span;
-use crate::words::Word;
+use crate::system_tables::of_table;
+use crate::words::{Word, look_up};
 
 impl<W: Watcher> Scan<'_, W> {
     /// SELECT, VALUES, TABLE, and whatever stands behind WITH.
@@ -99,7 +102,7 @@ impl<W: Watcher> Scan<'_, W> {
     pub fn load(&mut self) {
         self.advance();
         if self.here.word == Word::Index {
-            return self.writes_and_commits(Kind::CacheIndex);
+            return self.cache_index();
         }
         self.facts.kind = Kind::Load;
         self.facts.at_least(Access::Write);
@@ -382,6 +385,8 @@ impl<W: Watcher> Scan<'_, W> {
         let (schema, name) = self.qualified_name();
         if !is_dual && (!schema.is_empty() || !self.is_common_table(name)) {
             self.facts.mention(place.role(), schema, name);
+            let (schema, name) = (schema.name(self.text), name.name(self.text));
+            self.facts.uses.add(of_table(&schema, &name));
         }
     }
 
@@ -402,12 +407,17 @@ impl<W: Watcher> Scan<'_, W> {
         }
         let is_alias = self.is_behind_alias();
         let (schema, name) = self.qualified_name();
-        if self.here.kind == TokenKind::Open && !is_alias && !place.in_definitions {
-            self.unknown_function(schema, name);
-        }
+        let is_call = !is_alias && !place.in_definitions;
         if self.here.kind == TokenKind::Open {
+            let last = self.last;
             place.open(true);
             self.advance();
+            if is_call {
+                self.unknown_function(schema, name);
+            }
+            if is_call && schema.is_empty() {
+                self.quoted_call(last);
+            }
         } else if !schema.is_empty() {
             self.oracle_sequence(name);
         }
@@ -435,10 +445,66 @@ impl<W: Watcher> Scan<'_, W> {
         place.open(true);
         self.advance();
         self.advance();
-        if token.function != Function::None {
-            self.builtin(token.function, self.here.kind != TokenKind::Close);
-        } else if !token.word.takes_parenthesis() && !is_alias && !place.in_definitions {
+        if place.in_definitions {
+            // A default or a condition that is kept; a type.
+        } else if token.function != Function::None {
+            self.builtin_call(token);
+        } else if !token.word.takes_parenthesis() && !is_alias {
             self.unknown_function(Span::default(), token.span);
+        }
+    }
+
+    /// The call of a built-in function whose first argument, or closing parenthesis, is here.
+    fn builtin_call(&mut self, name: Token) {
+        let has_arguments = self.here.kind != TokenKind::Close;
+        self.builtin(name.function, has_arguments);
+        match name.function {
+            Function::TakeLock => self.mention_lock(Role::LockTaken),
+            Function::ReleaseLock => self.mention_lock(Role::LockReleased),
+            function => {
+                if let Some(about) = About::of_function(function).filter(|_| !has_arguments) {
+                    let end = self.here.span.end;
+                    self.ask(about, Spelling::Function, Span { end, ..name.span });
+                }
+            }
+        }
+    }
+
+    /// The name of a lock, if it is a plain string.
+    fn mention_lock(&mut self, role: Role) {
+        let ends = matches!(self.ahead.kind, TokenKind::Comma | TokenKind::Close);
+        let is_plain = self.here.kind == TokenKind::String && ends;
+        let name = if is_plain {
+            self.here.span
+        } else {
+            Span::default()
+        };
+        self.facts.mention(role, Span::default(), name);
+    }
+
+    /// Notes a question where it stands.
+    fn ask(&mut self, about: About, spelling: Spelling, span: Span) {
+        let part = self.facts.parts.len() as u32;
+        self.facts.ask(Question {
+            about,
+            spelling,
+            span,
+            part,
+        });
+    }
+
+    /// A call by a quoted name. Most built-in functions can be called so, but not those that the
+    /// grammar knows: `` `now`() `` is a stored one.
+    fn quoted_call(&mut self, name: Token) {
+        let mut known = name;
+        known.function = look_up(&name.span.name(self.text)).function_for(self.server);
+        let is_grammar = match known.function {
+            Function::RowCount => !matches!(self.server, Server::MariaDb(_)),
+            Function::None | Function::Plain | Function::Session | Function::Volatile => true,
+            _ => false,
+        };
+        if !is_grammar {
+            self.builtin_call(known);
         }
     }
 
@@ -450,7 +516,7 @@ impl<W: Watcher> Scan<'_, W> {
     }
 
     /// What a built-in function uses and does.
-    fn builtin(&mut self, function: Function, has_arguments: bool) {
+    pub fn builtin(&mut self, function: Function, has_arguments: bool) {
         let (uses, effects, access) = match function {
             Function::None | Function::Plain => return,
             Function::Volatile => (Uses::VOLATILE, Effects::NONE, Access::Session),
@@ -469,7 +535,8 @@ impl<W: Watcher> Scan<'_, W> {
             Function::Sleep | Function::Benchmark => (Uses::TIME, Effects::NONE, Access::Session),
             Function::MoveSequence => (Uses::NONE, Effects::SEQUENCE, Access::Write),
             Function::LastValue => (Uses::SEQUENCE, Effects::NONE, Access::Write),
-            Function::Wait => (Uses::REPLICATION, Effects::NONE, Access::Session),
+            Function::Replication => (Uses::REPLICATION, Effects::NONE, Access::Session),
+            Function::Thread => (Uses::THREADS, Effects::NONE, Access::Session),
             Function::LoadFile => (Uses::SERVER_FILE, Effects::NONE, Access::Unsure),
             Function::Administer => (Uses::NONE, Effects::NONE, Access::Write),
         };
@@ -480,13 +547,18 @@ impl<W: Watcher> Scan<'_, W> {
 
     /// `@x`, read or set.
     pub fn user_variable(&mut self) {
-        if self.sets_variables || self.ahead.kind == TokenKind::Assign {
+        if self.ahead.kind == TokenKind::Assign {
             return self.set_user_variable();
         }
-        let name = self.advance().span;
+        let name = self.here.span;
         self.facts.uses.add(Uses::USER_VARIABLES);
         self.facts
             .mention(Role::UserVariableRead, Span::default(), name);
+        if self.sets_variables {
+            self.set_user_variable();
+        } else {
+            self.advance();
+        }
     }
 
     /// `@x` that is set.
@@ -499,22 +571,28 @@ impl<W: Watcher> Scan<'_, W> {
 
     /// `@@x`, `@@session.x`, `@@global.keycache.x`
     fn system_variable(&mut self) {
-        let mut name = self.advance().span;
+        let first = self.advance().span;
+        let (mut scope, mut name) = (Span::default(), first);
         while self.here.kind == TokenKind::Dot {
             self.advance();
             if self.is_name() {
+                scope = first;
                 name = self.advance().span;
             }
         }
-        let use_of = match name.name(self.text).to_ascii_lowercase().as_slice() {
-            b"identity" | b"last_insert_id" | b"insert_id" => Uses::LAST_INSERT_ID,
-            b"warning_count" | b"error_count" => Uses::DIAGNOSTICS,
-            b"pseudo_thread_id" => Uses::CONNECTION_ID,
-            _ => Uses::VARIABLES,
-        };
-        self.facts.uses.add(use_of);
-        self.facts
-            .mention(Role::VariableRead, Span::default(), name);
+        let own_name = name.name(self.text).to_ascii_lowercase();
+        let is_global = scope.name(self.text).eq_ignore_ascii_case(b"global");
+        let about = About::of_variable(&own_name).filter(|_| !is_global);
+        self.facts.uses.add(match about {
+            Some(about) => about.uses(),
+            None if own_name == b"insert_id" => Uses::LAST_INSERT_ID,
+            None => Uses::VARIABLES,
+        });
+        self.facts.mention(Role::VariableRead, scope, name);
+        if let Some(about) = about {
+            let span = self.span_from(first);
+            self.ask(about, Spelling::Variable, span);
+        }
     }
 }
 

@@ -31,7 +31,10 @@ impl<W: Watcher> Scan<'_, W> {
     /// The text to prepare; whatever else is there (MariaDB takes expressions) is only looked at.
     fn prepared_text(&mut self) {
         let text = self.here.span;
-        if matches!(self.here.kind, TokenKind::String | TokenKind::UserVariable) {
+        let is_text = matches!(self.here.kind, TokenKind::String | TokenKind::UserVariable);
+        let is_all = matches!(self.ahead.kind, TokenKind::End | TokenKind::Semicolon)
+            || self.ahead.word == Word::Using;
+        if is_text && is_all {
             self.facts
                 .mention(Role::PreparedText, Span::default(), text);
         }
@@ -55,13 +58,7 @@ impl<W: Watcher> Scan<'_, W> {
         self.sets_variables = true;
         while !self.is_at_end() {
             match self.here.kind {
-                TokenKind::UserVariable => {
-                    let name = self.here.span;
-                    self.facts.uses.add(Uses::USER_VARIABLES);
-                    self.facts
-                        .mention(Role::UserVariableRead, Span::default(), name);
-                    self.user_variable();
-                }
+                TokenKind::UserVariable => self.user_variable(),
                 _ => {
                     self.advance();
                 }
@@ -153,13 +150,19 @@ impl<W: Watcher> Scan<'_, W> {
         }
     }
 
-    /// GET [CURRENT | STACKED] DIAGNOSTICS @a = NUMBER, …
+    /// GET [CURRENT | STACKED] DIAGNOSTICS [CONDITION n] @a = NUMBER, …
     pub fn get_diagnostics(&mut self) {
         self.facts.kind = Kind::GetDiagnostics;
         self.facts.uses.add(Uses::DIAGNOSTICS);
-        self.sets_variables = true;
-        self.body(&mut Place::of_query());
-        self.sets_variables = false;
+        while !self.is_at_end() {
+            match (self.here.kind, self.ahead.kind) {
+                (TokenKind::UserVariable, TokenKind::Equal) => self.set_user_variable(),
+                (TokenKind::UserVariable, _) => self.user_variable(),
+                _ => {
+                    self.advance();
+                }
+            }
+        }
     }
 
     /// SIGNAL, RESIGNAL

@@ -22,7 +22,12 @@ impl<W: Watcher> Scan<'_, W> {
         let show = self.shown();
         self.facts.kind = Kind::Show(show);
         let (access, uses) = match show {
-            Show::Warnings | Show::Errors => (Access::Session, Uses::DIAGNOSTICS),
+            Show::Warnings
+            | Show::SomeWarnings
+            | Show::WarningCount
+            | Show::Errors
+            | Show::SomeErrors
+            | Show::ErrorCount => (Access::Session, Uses::DIAGNOSTICS),
             Show::Profiles => (Access::Session, Uses::STATISTICS),
             Show::Variables => (Access::Read, Uses::VARIABLES),
             Show::Status => (Access::Write, Uses::STATISTICS),
@@ -44,7 +49,9 @@ impl<W: Watcher> Scan<'_, W> {
 
     fn shown(&self) -> Show {
         match self.here.word {
+            Word::Warnings if self.ahead.word == Word::Limit => Show::SomeWarnings,
             Word::Warnings => Show::Warnings,
+            Word::Errors if self.ahead.word == Word::Limit => Show::SomeErrors,
             Word::Errors => Show::Errors,
             Word::Count => self.counted(),
             Word::Variables => Show::Variables,
@@ -54,6 +61,9 @@ impl<W: Watcher> Scan<'_, W> {
             Word::Grants => Show::Grants,
             Word::Create if self.ahead.word == Word::User => Show::Grants,
             Word::Open | Word::Analyze | Word::Explain => Show::Server,
+            // A replica holds events disabled, and shows them so.
+            Word::Events => Show::Server,
+            Word::Create if self.ahead.word == Word::Event => Show::Server,
             Word::Create
             | Word::Tables
             | Word::Table
@@ -66,7 +76,6 @@ impl<W: Watcher> Scan<'_, W> {
             | Word::Schemas
             | Word::Trigger
             | Word::Event
-            | Word::Events
             | Word::Procedure
             | Word::Function
             | Word::Character
@@ -82,9 +91,9 @@ impl<W: Watcher> Scan<'_, W> {
     fn counted(&self) -> Show {
         let is_errors = self.tokens_ahead().any(|token| token.word == Word::Errors);
         if is_errors {
-            Show::Errors
+            Show::ErrorCount
         } else {
-            Show::Warnings
+            Show::WarningCount
         }
     }
 

@@ -11,9 +11,7 @@ impl<W: Watcher> Scan<'_, W> {
     /// START TRANSACTION …; START REPLICA and the like.
     pub fn start(&mut self) {
         if self.ahead.word != Word::Transaction {
-            self.facts.kind = Kind::Replication;
-            self.facts.at_least(Access::Write);
-            return self.skip_rest();
+            return self.replication();
         }
         self.advance();
         self.advance();

@@ -1,0 +1,270 @@
+//! What a statement asks of the list of warnings and errors, item by item: GET DIAGNOSTICS, and the
+//! rows of SHOW WARNINGS and SHOW ERRORS.
+
+use std::ops::Range;
+
+use crate::flags::Flags;
+use crate::lexer::{Lexer, Token, TokenKind};
+use crate::span::Span;
+
+/// GET DIAGNOSTICS outside of a routine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GetDiagnostics {
+    /// The condition that it asks about; none where it asks about the whole statement.
+    pub condition: Option<Condition>,
+    /// User variables as written, with their `@`, and what each is given, in order.
+    pub items: Vec<(Span, DiagnosticsItem)>,
+}
+
+/// Which condition is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Condition {
+    /// The one with this number, from 1.
+    Number(u64),
+    /// The one whose number is in this user variable.
+    Variable(Span),
+}
+
+/// What may be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DiagnosticsItem {
+    /// NUMBER: conditions in the list.
+    Number,
+    /// ROW_COUNT
+    RowCount,
+    /// RETURNED_SQLSTATE
+    ReturnedSqlstate,
+    /// MYSQL_ERRNO
+    MysqlErrno,
+    /// MESSAGE_TEXT
+    MessageText,
+    /// CLASS_ORIGIN, SUBCLASS_ORIGIN
+    Origin,
+    /// CONSTRAINT_NAME, TABLE_NAME and others that are empty where no SIGNAL has set them.
+    Name,
+}
+
+/// Reads GET [CURRENT] DIAGNOSTICS; none where it is anything else, or in a form that asks for more
+/// than is told here.
+pub fn get_diagnostics(text: &[u8], flags: Flags) -> Option<GetDiagnostics> {
+    let mut words = Words::new(text, flags);
+    words.expect(b"GET")?;
+    if words.here()? == b"CURRENT" {
+        words.next();
+    }
+    words.expect(b"DIAGNOSTICS")?;
+    let mut condition = None;
+    if words.here()? == b"CONDITION" {
+        words.next();
+        let number = words.next()?;
+        condition = Some(match number.kind {
+            TokenKind::Number => Condition::Number(integer(number.span.of(text))?),
+            TokenKind::UserVariable => Condition::Variable(number.span),
+            _ => return None,
+        });
+    }
+    let mut items = Vec::new();
+    loop {
+        let target = words.next()?;
+        let is_set = words.next()?.kind == TokenKind::Equal;
+        if target.kind != TokenKind::UserVariable || !is_set {
+            return None;
+        }
+        let name = words.here()?;
+        items.push((target.span, item(&name, condition.is_some())?));
+        words.next();
+        match words.next().map(|token| token.kind) {
+            Some(TokenKind::Comma) => {}
+            Some(TokenKind::Semicolon) if words.next().is_none() => break,
+            None => break,
+            _ => return None,
+        }
+    }
+    Some(GetDiagnostics { condition, items })
+}
+
+/// The rows that SHOW WARNINGS or SHOW ERRORS asks for, counted from 0; none where it is anything
+/// else.
+pub fn shown_conditions(text: &[u8], flags: Flags) -> Option<Range<u64>> {
+    let mut words = Words::new(text, flags);
+    words.expect(b"SHOW")?;
+    if !matches!(&*words.here()?, b"WARNINGS" | b"ERRORS") {
+        return None;
+    }
+    words.next();
+    let mut numbers = [None, None];
+    let mut is_offset_first = true;
+    match words.here().as_deref() {
+        Some(b"LIMIT") => {
+            words.next();
+            numbers[0] = Some(words.integer()?);
+            match words.here().as_deref() {
+                Some(b",") => {
+                    words.next();
+                    numbers[1] = Some(words.integer()?);
+                }
+                Some(b"OFFSET") => {
+                    words.next();
+                    numbers[1] = Some(words.integer()?);
+                    is_offset_first = false;
+                }
+                _ => {}
+            }
+        }
+        _ => numbers[0] = Some(u64::MAX),
+    }
+    if words
+        .next()
+        .is_some_and(|token| token.kind != TokenKind::Semicolon)
+        || words.next().is_some()
+    {
+        return None;
+    }
+    let (offset, count) = match numbers {
+        [Some(offset), Some(count)] if is_offset_first => (offset, count),
+        [Some(count), Some(offset)] => (offset, count),
+        [count, _] => (0, count?),
+    };
+    Some(offset..offset.saturating_add(count))
+}
+
+fn item(name: &[u8], is_of_condition: bool) -> Option<DiagnosticsItem> {
+    Some(match (name, is_of_condition) {
+        (b"NUMBER", false) => DiagnosticsItem::Number,
+        (b"ROW_COUNT", false) => DiagnosticsItem::RowCount,
+        (b"RETURNED_SQLSTATE", true) => DiagnosticsItem::ReturnedSqlstate,
+        (b"MYSQL_ERRNO", true) => DiagnosticsItem::MysqlErrno,
+        (b"MESSAGE_TEXT", true) => DiagnosticsItem::MessageText,
+        (b"CLASS_ORIGIN" | b"SUBCLASS_ORIGIN", true) => DiagnosticsItem::Origin,
+        (
+            b"CONSTRAINT_CATALOG"
+            | b"CONSTRAINT_SCHEMA"
+            | b"CONSTRAINT_NAME"
+            | b"CATALOG_NAME"
+            | b"SCHEMA_NAME"
+            | b"TABLE_NAME"
+            | b"COLUMN_NAME"
+            | b"CURSOR_NAME",
+            true,
+        ) => DiagnosticsItem::Name,
+        _ => return None,
+    })
+}
+
+fn integer(text: &[u8]) -> Option<u64> {
+    std::str::from_utf8(text).ok()?.parse().ok()
+}
+
+/// The tokens of a statement, without comments.
+struct Words<'a> {
+    text: &'a [u8],
+    lexer: Lexer<'a>,
+    ahead: Option<Token>,
+}
+
+impl<'a> Words<'a> {
+    fn new(text: &'a [u8], flags: Flags) -> Self {
+        let mut words = Self {
+            text,
+            lexer: Lexer::new(text, flags),
+            ahead: None,
+        };
+        words.next();
+        words
+    }
+
+    /// The token that comes next, in capitals.
+    fn here(&self) -> Option<Vec<u8>> {
+        let token = self.ahead?;
+        Some(token.span.of(self.text).to_ascii_uppercase())
+    }
+
+    /// Takes it.
+    fn next(&mut self) -> Option<Token> {
+        let is_comment = |token: &Token| matches!(token.kind, TokenKind::Comment | TokenKind::Hint);
+        let next = self.lexer.find(|token| !is_comment(token));
+        std::mem::replace(&mut self.ahead, next)
+    }
+
+    fn expect(&mut self, word: &[u8]) -> Option<()> {
+        (self.here()? == word).then_some(())?;
+        self.next();
+        Some(())
+    }
+
+    fn integer(&mut self) -> Option<u64> {
+        let token = self.next()?;
+        integer(token.span.of(self.text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Named<'a> = Vec<(&'a str, DiagnosticsItem)>;
+
+    fn asked(text: &str) -> Option<(Option<Condition>, Named<'_>)> {
+        let get = get_diagnostics(text.as_bytes(), Flags::default())?;
+        let name = |span: Span| std::str::from_utf8(span.of(text.as_bytes())).unwrap();
+        let items = get.items.iter().map(|(span, item)| (name(*span), *item));
+        Some((get.condition, items.collect()))
+    }
+
+    #[test]
+    fn what_is_asked_of_a_statement_is_read() {
+        use DiagnosticsItem::*;
+        assert_eq!(
+            asked("GET DIAGNOSTICS @n = NUMBER, @`r`=row_count"),
+            Some((None, vec![("@n", Number), ("@`r`", RowCount)]))
+        );
+        assert_eq!(
+            asked("/* so */ get current diagnostics @n = NUMBER;"),
+            Some((None, vec![("@n", Number)]))
+        );
+    }
+
+    #[test]
+    fn what_is_asked_of_a_condition_is_read() {
+        use DiagnosticsItem::*;
+        assert_eq!(
+            asked("GET DIAGNOSTICS CONDITION 2 @s = RETURNED_SQLSTATE, @t = MESSAGE_TEXT"),
+            Some((
+                Some(Condition::Number(2)),
+                vec![("@s", ReturnedSqlstate), ("@t", MessageText)]
+            ))
+        );
+        let (condition, items) = asked("GET DIAGNOSTICS CONDITION @i @e = MYSQL_ERRNO").unwrap();
+        assert!(matches!(condition, Some(Condition::Variable(_))));
+        assert_eq!(items, [("@e", MysqlErrno)]);
+    }
+
+    #[test]
+    fn other_forms_are_not_understood() {
+        for text in [
+            "GET STACKED DIAGNOSTICS @n = NUMBER",
+            "GET DIAGNOSTICS CONDITION 1 @n = NUMBER",
+            "GET DIAGNOSTICS @n = MESSAGE_TEXT",
+            "GET DIAGNOSTICS local = NUMBER",
+            "GET DIAGNOSTICS CONDITION '1' @t = MESSAGE_TEXT",
+            "GET DIAGNOSTICS @n = NUMBER; SELECT 1",
+            "GET DIAGNOSTICS @n",
+            "SELECT 1",
+            "",
+        ] {
+            assert_eq!(asked(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn limits_are_read() {
+        let shown = |text: &str| shown_conditions(text.as_bytes(), Flags::default());
+        assert_eq!(shown("SHOW WARNINGS"), Some(0..u64::MAX));
+        assert_eq!(shown("show errors limit 3;"), Some(0..3));
+        assert_eq!(shown("SHOW WARNINGS LIMIT 1, 2"), Some(1..3));
+        assert_eq!(shown("SHOW WARNINGS LIMIT 2 OFFSET 1"), Some(1..3));
+        assert_eq!(shown("SHOW WARNINGS LIMIT 1; SELECT 1"), None);
+        assert_eq!(shown("SHOW WARNINGS LIMIT @n"), None);
+        assert_eq!(shown("SHOW COUNT(*) WARNINGS"), None);
+    }
+}

@@ -1,0 +1,137 @@
+//! The servers' own tables that tell about a session or a server: whoever reads them reads the state
+//! of the connection, or what no other server of the cluster would say.
+
+use crate::facts::Uses;
+
+/// The schemas that hold such tables.
+#[derive(Clone, Copy, PartialEq)]
+enum Schema {
+    Information,
+    Performance,
+    Sys,
+    MySql,
+}
+
+/// Tables with session variables.
+const VARIABLES: [&str; 3] = [
+    "session_variables",
+    "variables_by_thread",
+    "system_variables",
+];
+/// Tables with user variables.
+const USER_VARIABLES: [&str; 2] = ["user_variables", "user_variables_by_thread"];
+/// Tables with what a session has done.
+const STATISTICS: [&str; 6] = [
+    "optimizer_trace",
+    "session_status",
+    "status_by_thread",
+    "prepared_statements_instances",
+    "profiling",
+    "user_defined_functions_by_thread",
+];
+/// Tables of `information_schema` with ids of threads; in the other schemas most tables have them.
+const THREADS: [&str; 9] = [
+    "processlist",
+    "innodb_trx",
+    "innodb_locks",
+    "innodb_lock_waits",
+    "innodb_temp_table_info",
+    "metadata_lock_info",
+    "temporary_tables",
+    "thread_pool_stats",
+    "tp_thread_state",
+];
+
+/// What else of `information_schema` tells of the server, of whichever family, by the name's beginning.
+const SERVER: [&str; 21] = [
+    "all_plugins",
+    "client_statistics",
+    "disks",
+    "engines",
+    "events",
+    "feedback",
+    "files",
+    "global_",
+    "index_statistics",
+    "innodb_",
+    "key_caches",
+    "plugins",
+    "query_",
+    "rocksdb_",
+    "slave_",
+    "spider_",
+    "table_statistics",
+    "thread_pool_",
+    "tokudb_",
+    "user_statistics",
+    "wsrep_",
+];
+
+/// The shortest of the names that count without a schema: most tables end here.
+const NAME_BYTES_MIN: usize = "profiling".len();
+
+/// What is used where a table is read. Names that a table of anybody's may well have count with
+/// their schema only.
+pub(crate) fn of_table(schema: &[u8], name: &[u8]) -> Uses {
+    if schema.is_empty() && name.len() < NAME_BYTES_MIN {
+        return Uses::NONE;
+    }
+    let known = [
+        ("information_schema", Schema::Information),
+        ("performance_schema", Schema::Performance),
+        ("sys", Schema::Sys),
+        ("mysql", Schema::MySql),
+    ];
+    let known = known
+        .into_iter()
+        .find(|(of, _)| schema.eq_ignore_ascii_case(of.as_bytes()));
+    match known {
+        Some((_, Schema::MySql)) => Uses::SERVER,
+        Some((_, schema)) => of_system_table(schema, name),
+        None if schema.is_empty() => of_any_table(name),
+        None => Uses::NONE,
+    }
+}
+
+fn of_system_table(schema: Schema, name: &[u8]) -> Uses {
+    let mut uses = of_any_table(name);
+    let is_session = is_one_of(name, &["session", "threads", "x$session", "x$processlist"]);
+    if is_session || is_one_of(name, &THREADS) {
+        uses.add(Uses::VARIABLES);
+    }
+    if schema != Schema::Information || is_one_of(name, &THREADS) {
+        uses.add(Uses::THREADS);
+    }
+    if schema == Schema::Information && SERVER.iter().any(|of| begins_with(name, of)) {
+        uses.add(Uses::SERVER);
+    }
+    uses
+}
+
+fn begins_with(name: &[u8], beginning: &str) -> bool {
+    let begun = name.get(..beginning.len());
+    begun.is_some_and(|begun| begun.eq_ignore_ascii_case(beginning.as_bytes()))
+}
+
+fn of_any_table(name: &[u8]) -> Uses {
+    let mut uses = Uses::NONE;
+    if is_one_of(name, &VARIABLES) {
+        uses.add(Uses::VARIABLES);
+    }
+    if is_one_of(name, &USER_VARIABLES) {
+        uses.add(Uses::VARIABLES | Uses::USER_VARIABLES);
+    }
+    if is_one_of(name, &STATISTICS) {
+        uses.add(Uses::STATISTICS);
+    }
+    if is_one_of(name, &["processlist", "innodb_trx"]) {
+        uses.add(Uses::VARIABLES | Uses::THREADS);
+    }
+    uses
+}
+
+fn is_one_of(name: &[u8], names: &[&str]) -> bool {
+    names
+        .iter()
+        .any(|known| name.eq_ignore_ascii_case(known.as_bytes()))
+}
