@@ -6,7 +6,7 @@ use std::ops::{BitAnd, BitOr, BitOrAssign};
 /// A set of capability flags. Bits 0–31 are the protocol's `CLIENT_*`; bits 32–63 are MariaDB's
 /// extended capabilities, which travel in the filler of greeting and handshake response when
 /// [`Capabilities::LONG_PASSWORD`] (there named `CLIENT_MYSQL`) is absent.
-#[derive(Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Capabilities(pub u64);
 
 macro_rules! capabilities {

@@ -1,7 +1,7 @@
 //! The MySQL client/server protocol as bytes and values: what is on the wire, not who sends it.
 //!
 //! ```text
-//!   payload (a logical message)          Greeting, HandshakeResponse, OkPacket, ErrPacket …
+//!   payload (a logical message)          Greeting, Query, Execute, OkPacket, ErrPacket …
 //!      │ split at 16 MiB − 1
 //!   packet  [len:3][seq:1][bytes]        Header
 //!      │ optionally gathered
@@ -14,15 +14,24 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+pub mod attribute;
 pub mod auth;
 pub mod capability;
+pub mod change_user;
+pub mod column;
 pub mod command;
 pub mod compression;
+pub mod execute;
 pub mod greeting;
 pub mod handshake;
 pub mod packet;
+pub mod parameters;
+pub mod query;
 pub mod read;
 pub mod reply;
+pub mod result;
+pub mod session_track;
+pub mod statement;
 pub mod status;
 #[cfg(test)]
 mod truncation;

@@ -34,7 +34,10 @@ pub struct OkPacket {
 impl OkPacket {
     /// Decodes the beginning of a payload; message and session state may follow it.
     pub fn decode(payload: &[u8]) -> Result<Self, Malformed> {
-        let mut reader = Reader::new(payload);
+        Self::read(&mut Reader::new(payload))
+    }
+
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
         reader.u8("OK header")?;
         Ok(Self {
             affected_rows: reader.lenenc("affected rows")?,
@@ -45,12 +48,48 @@ impl OkPacket {
     }
 }
 
+/// Where in an OK packet's payload the status flags stand, two bytes with two of warnings behind;
+/// none where it is too short.
+pub fn ok_flags_at(payload: &[u8]) -> Option<usize> {
+    let mut reader = Reader::new(payload);
+    reader.u8("OK header").ok()?;
+    reader.lenenc("affected rows").ok()?;
+    reader.lenenc("last insert id").ok()?;
+    Some(payload.len() - reader.rest().len())
+}
+
+/// How an OK packet begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OkHeader {
+    /// 0x00: the whole reply.
+    Ok,
+    /// 0xfe: the end of rows, under DEPRECATE_EOF.
+    Eof,
+}
+
+impl OkHeader {
+    /// The byte.
+    pub const fn byte(self) -> u8 {
+        match self {
+            Self::Ok => OK,
+            Self::Eof => EOF,
+        }
+    }
+}
+
 /// Reads the status flags of a (non-OK) EOF packet.
 pub fn eof_status(payload: &[u8]) -> Result<StatusFlags, Malformed> {
     let mut reader = Reader::new(payload);
     reader.u8("EOF header")?;
     reader.u16("warning count")?;
     Ok(StatusFlags(reader.u16("status flags")?))
+}
+
+/// Appends an EOF packet's payload.
+pub fn put_eof(out: &mut Vec<u8>, status: StatusFlags, warnings: u16) {
+    out.push(EOF);
+    out.extend_from_slice(&warnings.to_le_bytes());
+    out.extend_from_slice(&status.0.to_le_bytes());
 }
 
 /// An error number of the server (`ER_*`) or client library (`CR_*`), with its SQLSTATE.
@@ -69,14 +108,32 @@ impl ErrorCode {
     pub const HANDSHAKE: Self = Self::new(1043, *b"08S01");
     /// ER_ACCESS_DENIED_ERROR.
     pub const ACCESS_DENIED: Self = Self::new(1045, *b"28000");
+    /// ER_UNKNOWN_COM_ERROR.
+    pub const UNKNOWN_COM: Self = Self::new(1047, *b"08S01");
     /// ER_SERVER_SHUTDOWN.
     pub const SERVER_SHUTDOWN: Self = Self::new(1053, *b"08S01");
+    /// ER_NO_SUCH_THREAD.
+    pub const NO_SUCH_THREAD: Self = Self::new(1094, *b"HY000");
+    /// ER_KILL_DENIED_ERROR: the thread is another user's.
+    pub const KILL_DENIED: Self = Self::new(1095, *b"HY000");
     /// ER_NET_PACKET_TOO_LARGE.
     pub const PACKET_TOO_LARGE: Self = Self::new(1153, *b"08S01");
     /// ER_NET_PACKETS_OUT_OF_ORDER.
     pub const PACKETS_OUT_OF_ORDER: Self = Self::new(1156, *b"08S01");
     /// ER_NET_READ_INTERRUPTED: a time-out while reading.
     pub const READ_INTERRUPTED: Self = Self::new(1159, *b"08S01");
+    /// ER_TOO_MANY_USER_CONNECTIONS: more sessions at once than the account may have.
+    pub const TOO_MANY_USER_CONNECTIONS: Self = Self::new(1203, *b"42000");
+    /// ER_USER_LIMIT_REACHED: more of something than the account may have.
+    pub const USER_LIMIT: Self = Self::new(1226, *b"42000");
+    /// ER_UNKNOWN_STMT_HANDLER: no such prepared statement.
+    pub const UNKNOWN_STMT_HANDLER: Self = Self::new(1243, *b"HY000");
+    /// ER_QUERY_INTERRUPTED: by KILL QUERY.
+    pub const QUERY_INTERRUPTED: Self = Self::new(1317, *b"70100");
+    /// ER_MAX_PREPARED_STMT_COUNT_REACHED.
+    pub const MAX_PREPARED_STMT_COUNT: Self = Self::new(1461, *b"42000");
+    /// ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION.
+    pub const CANT_EXECUTE_IN_READ_ONLY: Self = Self::new(1792, *b"25006");
     /// ER_MALFORMED_PACKET.
     pub const MALFORMED_PACKET: Self = Self::new(1835, *b"HY000");
     /// ER_CONNECT_TO_FOREIGN_DATA_SOURCE. It stands for CR_CONN_HOST_ERROR (2003), whose number
@@ -84,6 +141,8 @@ impl ErrorCode {
     pub const NO_BACKEND: Self = Self::new(1429, *b"08001");
     /// ER_NET_READ_ERROR. It stands for CR_SERVER_LOST (2013), for the same reason.
     pub const BACKEND_LOST: Self = Self::new(1158, *b"08S01");
+    /// ER_OPTION_PREVENTS_STATEMENT, which servers that are read-only say as well.
+    pub const OPTION_PREVENTS_STATEMENT: Self = Self::new(1290, *b"HY000");
     /// ER_CLIENT_INTERACTION_TIMEOUT.
     pub const INTERACTION_TIMEOUT: Self = Self::new(4031, *b"HY000");
     /// ER_SECURE_TRANSPORT_REQUIRED.

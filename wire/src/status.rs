@@ -53,6 +53,16 @@ impl StatusFlags {
     pub const fn contains(self, flags: Self) -> bool {
         self.0 & flags.0 == flags.0
     }
+
+    /// With `flags` set or cleared.
+    #[must_use]
+    pub const fn with(self, flags: Self, set: bool) -> Self {
+        if set {
+            Self(self.0 | flags.0)
+        } else {
+            Self(self.0 & !flags.0)
+        }
+    }
 }
 
 impl fmt::Debug for StatusFlags {

@@ -22,6 +22,16 @@ pub fn put_lenenc(out: &mut Vec<u8>, value: u64) {
     }
 }
 
+/// Bytes of `value` as `int<lenenc>`.
+pub fn lenenc_size(value: u64) -> usize {
+    match value {
+        0..=0xfa => 1,
+        0xfb..=0xffff => 3,
+        0x1_0000..=0xff_ffff => 4,
+        _ => 9,
+    }
+}
+
 /// Appends `string<lenenc>`.
 pub fn put_lenenc_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     put_lenenc(out, bytes.len() as u64);

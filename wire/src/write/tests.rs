@@ -44,6 +44,13 @@ fn a_payload_of_whole_packets_is_ended_by_an_empty_one() {
 
 proptest! {
     #[test]
+    fn the_size_of_a_lenenc_is_what_is_written(value in prop_oneof![any::<u64>(), 0..0x2_0000u64]) {
+        let mut written = Vec::new();
+        put_lenenc(&mut written, value);
+        prop_assert_eq!(written.len(), lenenc_size(value));
+    }
+
+    #[test]
     fn payloads_come_back(payloads in prop::collection::vec(any::<Vec<u8>>(), 0..10), first: u8) {
         let mut stream = Vec::new();
         let mut sequence = first;

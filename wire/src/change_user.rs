@@ -1,0 +1,119 @@
+//! COM_CHANGE_USER: a new login on the same connection (protocol page "COM_CHANGE_USER").
+
+use crate::capability::Capabilities;
+use crate::read::{Malformed, Reader};
+
+/// What a client says of itself anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChangeUser<'a> {
+    /// The user.
+    pub user: &'a [u8],
+    /// The plugin's first answer, to the scramble of the login before.
+    pub auth_response: &'a [u8],
+    /// The schema to begin with; `None` for none.
+    pub schema: Option<&'a [u8]>,
+    /// The collation; absent in packets of old clients.
+    pub collation: Option<u16>,
+    /// The plugin that it answers by; `None` without PLUGIN_AUTH.
+    pub plugin: Option<&'a [u8]>,
+    /// Connection attributes: pairs of length-encoded strings, not looked at; `None` where they are not
+    /// whole.
+    pub attributes: Option<&'a [u8]>,
+}
+
+impl<'a> ChangeUser<'a> {
+    /// Decodes what follows the command's byte (`parse_com_change_user_packet`).
+    ///
+    /// # Errors
+    /// The item that is not whole.
+    pub fn decode(arguments: &'a [u8], capabilities: Capabilities) -> Result<Self, Malformed> {
+        let mut reader = Reader::new(arguments);
+        let user = reader.until_nul("user")?;
+        let auth_response = match capabilities.contains(Capabilities::SECURE_CONNECTION) {
+            true => {
+                let length = reader.u8("auth response length")?;
+                reader.bytes(usize::from(length), "auth response")?
+            }
+            false => reader.until_nul("auth response")?,
+        };
+        let schema = reader.until_nul("schema")?;
+        let collation = match reader.is_empty() {
+            true => None,
+            false => Some(reader.u16("collation")?),
+        };
+        let has_plugin = capabilities.contains(Capabilities::PLUGIN_AUTH) && !reader.is_empty();
+        let plugin = match has_plugin {
+            true => Some(reader.until_nul("plugin")?),
+            false => None,
+        };
+        let has_attributes =
+            capabilities.contains(Capabilities::CONNECT_ATTRS) && !reader.is_empty();
+        let attributes = match has_attributes {
+            true => reader.lenenc_bytes("connection attributes").ok(),
+            false => None,
+        };
+        Ok(Self {
+            user,
+            auth_response,
+            schema: (!schema.is_empty()).then_some(schema),
+            collation,
+            plugin,
+            attributes,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NEW: Capabilities = Capabilities(
+        Capabilities::SECURE_CONNECTION.0
+            | Capabilities::PLUGIN_AUTH.0
+            | Capabilities::CONNECT_ATTRS.0,
+    );
+    const WHOLE: &[u8] = b"app\0\x03abcshop\0\x2d\x00caching_sha2_password\0\x04\x01a\x01b";
+
+    #[test]
+    fn all_parts_are_read() {
+        let decoded = ChangeUser::decode(WHOLE, NEW);
+        assert_eq!(
+            decoded,
+            Ok(ChangeUser {
+                user: b"app",
+                auth_response: b"abc",
+                schema: Some(b"shop"),
+                collation: Some(45),
+                plugin: Some(b"caching_sha2_password"),
+                attributes: Some(b"\x01a\x01b"),
+            })
+        );
+    }
+
+    #[test]
+    fn what_old_clients_leave_out_is_absent() {
+        let decoded =
+            ChangeUser::decode(b"app\0\x00\0", NEW).map(|it| (it.schema, it.collation, it.plugin));
+        assert_eq!(decoded, Ok((None, None, None)));
+    }
+
+    #[test]
+    fn attributes_that_are_not_whole_cost_no_login() {
+        let decoded = ChangeUser::decode(&WHOLE[..WHOLE.len() - 1], NEW);
+        assert_eq!(decoded.map(|it| it.attributes), Ok(None));
+    }
+
+    #[test]
+    fn a_truncated_packet_names_what_is_missing() {
+        for (length, item) in [
+            (2, "user"),
+            (6, "auth response"),
+            (9, "schema"),
+            (14, "collation"),
+            (20, "plugin"),
+        ] {
+            let decoded = ChangeUser::decode(&WHOLE[..length], NEW);
+            assert_eq!(decoded, Err(Malformed::Truncated(item)), "{length}");
+        }
+    }
+}

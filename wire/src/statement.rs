@@ -1,0 +1,153 @@
+//! Prepared statements by their ids: the reply to COM_STMT_PREPARE, and the commands that do little
+//! more than name one (protocol pages "COM_STMT_PREPARE", "COM_STMT_SEND_LONG_DATA",
+//! "COM_STMT_FETCH", "COM_STMT_CLOSE", "COM_STMT_RESET").
+
+use crate::command::Command;
+use crate::read::{Malformed, Reader};
+use crate::reply::OK;
+
+/// To MariaDB, the id of the statement that was prepared last: a client may send PREPARE and EXECUTE
+/// in one go. An EXECUTE with it must bring types, else it is malformed to MariaDB.
+pub const LAST_PREPARED: u32 = u32::MAX;
+
+/// The id follows one byte: the command's, or the header of the reply to COM_STMT_PREPARE.
+const ID_AT: std::ops::Range<usize> = 1..5;
+
+/// The statement that the arguments of any COM_STMT_ command but PREPARE are about. The servers look
+/// no further into those of COM_STMT_CLOSE and COM_STMT_RESET.
+pub fn statement_id(arguments: &[u8]) -> Result<u32, Malformed> {
+    Reader::new(arguments).u32("statement id")
+}
+
+/// Overwrites the id in a payload: of any COM_STMT_ command but PREPARE, its byte included, or of
+/// the reply to PREPARE. A payload that has no room for an id is left alone.
+pub fn patch_statement_id(payload: &mut [u8], statement_id: u32) {
+    if let Some(place) = payload.get_mut(ID_AT) {
+        place.copy_from_slice(&statement_id.to_le_bytes());
+    }
+}
+
+/// Appends COM_STMT_CLOSE, which has no reply.
+pub fn put_close(out: &mut Vec<u8>, statement_id: u32) {
+    put_command(out, Command::STMT_CLOSE, statement_id);
+}
+
+/// Appends COM_STMT_RESET.
+pub fn put_reset(out: &mut Vec<u8>, statement_id: u32) {
+    put_command(out, Command::STMT_RESET, statement_id);
+}
+
+fn put_command(out: &mut Vec<u8>, command: Command, statement_id: u32) {
+    out.push(command.0);
+    out.extend_from_slice(&statement_id.to_le_bytes());
+}
+
+/// A COM_STMT_SEND_LONG_DATA, which has no reply: a part of one parameter's value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LongData<'a> {
+    /// The statement's id, as its reader gave it.
+    pub statement_id: u32,
+    /// The parameter's index.
+    pub parameter: u16,
+    /// What is to be appended to its value.
+    pub data: &'a [u8],
+}
+
+impl<'a> LongData<'a> {
+    /// Decodes what follows the command's byte.
+    pub fn decode(arguments: &'a [u8]) -> Result<Self, Malformed> {
+        let mut reader = Reader::new(arguments);
+        Ok(Self {
+            statement_id: reader.u32("statement id")?,
+            parameter: reader.u16("parameter index")?,
+            data: reader.remainder(),
+        })
+    }
+
+    /// Appends the payload, the command's byte included.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        put_command(out, Command::STMT_SEND_LONG_DATA, self.statement_id);
+        out.extend_from_slice(&self.parameter.to_le_bytes());
+        out.extend_from_slice(self.data);
+    }
+}
+
+/// A COM_STMT_FETCH: more rows of a cursor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fetch {
+    /// The statement's id, as its reader gave it.
+    pub statement_id: u32,
+    /// Rows wanted at most.
+    pub rows: u32,
+}
+
+impl Fetch {
+    /// Decodes what follows the command's byte.
+    pub fn decode(arguments: &[u8]) -> Result<Self, Malformed> {
+        let mut reader = Reader::new(arguments);
+        Ok(Self {
+            statement_id: reader.u32("statement id")?,
+            rows: reader.u32("row count")?,
+        })
+    }
+
+    /// Appends the payload, the command's byte included.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        put_command(out, Command::STMT_FETCH, self.statement_id);
+        out.extend_from_slice(&self.rows.to_le_bytes());
+    }
+}
+
+/// The first packet of the reply to COM_STMT_PREPARE; definitions of the parameters, then of the
+/// columns follow it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PrepareOk {
+    /// The statement's id on this connection (MySQL) or this server (MariaDB).
+    pub statement_id: u32,
+    /// Columns of its rows; 0 when it has none.
+    pub columns: u16,
+    /// Parameters, at most 65,535.
+    pub parameters: u16,
+    /// Warnings that SHOW WARNINGS would list.
+    pub warnings: u16,
+    /// Whether definitions follow: there only under OPTIONAL_RESULTSET_METADATA.
+    pub metadata: Option<u8>,
+}
+
+impl PrepareOk {
+    /// Decodes a payload.
+    pub fn decode(payload: &[u8]) -> Result<Self, Malformed> {
+        let mut reader = Reader::new(payload);
+        if reader.u8("OK header")? != OK {
+            return Err(Malformed::Invalid("OK header"));
+        }
+        let statement_id = reader.u32("statement id")?;
+        let columns = reader.u16("column count")?;
+        let parameters = reader.u16("parameter count")?;
+        reader.bytes(1, "filler")?;
+        Ok(Self {
+            statement_id,
+            columns,
+            parameters,
+            warnings: reader.u16("warning count")?,
+            metadata: match reader.is_empty() {
+                true => None,
+                false => Some(reader.u8("metadata flag")?),
+            },
+        })
+    }
+
+    /// Appends the payload.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        out.push(OK);
+        out.extend_from_slice(&self.statement_id.to_le_bytes());
+        out.extend_from_slice(&self.columns.to_le_bytes());
+        out.extend_from_slice(&self.parameters.to_le_bytes());
+        out.push(0);
+        out.extend_from_slice(&self.warnings.to_le_bytes());
+        out.extend(self.metadata);
+    }
+}
+
+#[cfg(test)]
+mod tests;
