@@ -10,12 +10,13 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
+use tokio::task::coop::has_budget_remaining;
 
 /// Silence after which the kernel asks whether the other side is still there.
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(60);
@@ -104,6 +105,31 @@ impl Socket {
                 format!("no answer within {timeout:?}"),
             )),
         }
+    }
+
+    /// Whether the other side has neither closed nor sent anything that was not read. The kernel is
+    /// asked, one system call, only where the reactor has heard of something since the last read that
+    /// found less than it had room for.
+    pub fn is_silent(&self) -> bool {
+        // Without budget tokio says nothing.
+        if !has_budget_remaining() {
+            return self.peeks_nothing();
+        }
+        let mut context = Context::from_waker(Waker::noop());
+        let readiness = match self {
+            Socket::Tcp(stream) => stream.poll_read_ready(&mut context),
+            Socket::Unix(stream) => stream.poll_read_ready(&mut context),
+        };
+        readiness.is_pending() || self.peeks_nothing()
+    }
+
+    fn peeks_nothing(&self) -> bool {
+        let mut byte = [std::mem::MaybeUninit::uninit()];
+        let peeked = match self {
+            Socket::Tcp(stream) => SockRef::from(stream).peek(&mut byte),
+            Socket::Unix(stream) => SockRef::from(stream).peek(&mut byte),
+        };
+        matches!(peeked, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
     }
 
     fn from_tcp(stream: TcpStream) -> io::Result<Socket> {

@@ -84,6 +84,8 @@ pub struct Facts {
     /// The subject of the other side's certificate, as `REQUIRE SUBJECT` writes it:
     /// `/C=SE/O=MySQL/CN=client`. `None` when it showed no certificate.
     pub subject: Option<String>,
+    /// Who signed that certificate, written alike.
+    pub issuer: Option<String>,
 }
 
 impl Facts {
@@ -102,6 +104,7 @@ impl Facts {
             cipher: name.replacen("TLS13_", "TLS_", 1),
             resumed: connection.handshake_kind() == Some(rustls::HandshakeKind::Resumed),
             subject: certificates.first().and_then(|leaf| verify::subject(leaf)),
+            issuer: certificates.first().and_then(|leaf| verify::issuer(leaf)),
         })
     }
 }

@@ -10,7 +10,7 @@
 //!          ▲         tick: Open           │ open_failed, waive         │ │ │         │ check_out: Take
 //!          │◄─────────────────────────────┘                            │ │ │         │ tick: Ping
 //!          │◄──────────────────────────────────────────────── forget ──┘ │ └► Idle ──┘
-//!          │                                                             │ give_back: Rest
+//!          │                                                             │ give_back: Rest, Linger
 //!          │   closed              give_back: Close                      │       │
 //!          └────────── Closing ◄─────────────────────────────────────────┘       │
 //!                         ▲            tick, shut, weed: Close                   │

@@ -134,8 +134,8 @@ impl<K, C, W> Shelf<K, C, W> {
         if self.gate != Gate::Open {
             return self.refuse(Refusal::Shut);
         }
-        if let Some((index, distance)) = self.nearest(&mut wish.distance) {
-            return self.take(index, distance);
+        if let Some((connection, lease)) = self.take_idle(&mut wish.distance) {
+            return Verdict::Take(connection, lease);
         }
         if self.waiters.is_empty()
             && let Some(places) = self.reserve(Otherwise::StandInLine, now)
@@ -159,12 +159,13 @@ impl<K, C, W> Shelf<K, C, W> {
         Verdict::Refuse(refusal)
     }
 
-    fn take(&mut self, index: usize, distance: u32) -> Verdict<C> {
-        let idle = self.idle.remove(index);
-        let Idle { connection, seat } = idle.expect("the index was found in this list");
+    /// Idle → Lent: the nearest.
+    pub(crate) fn take_idle(&mut self, mut distance: impl FnMut(&C) -> u32) -> Option<(C, Lease)> {
+        let (index, distance) = self.nearest(&mut distance)?;
+        let Idle { connection, seat } = self.idle.remove(index)?;
         self.counts.reused += 1;
         self.counts.exact += u64::from(distance == 0);
-        Verdict::Take(connection, self.lend(seat, Purpose::Session))
+        Some((connection, self.lend(seat, Purpose::Session)))
     }
 
     /// The idle connection at the least distance, the most recently used among equals; the search
@@ -252,8 +253,12 @@ impl<K, C, W> Shelf<K, C, W> {
             let closing = self.begin_closing(seat, CloseReason::TooMany);
             return Next::Close(connection, CloseReason::TooMany, closing);
         }
+        let claim = seat.places.claim();
         self.rest(connection, seat);
-        Next::Rest
+        match claim {
+            Claim::Nothing => Next::Rest,
+            Claim::Idle | Claim::AfterTurn | Claim::AtOnce => Next::Linger,
+        }
     }
 
     /// Why a connection that comes back is neither lent again nor kept.

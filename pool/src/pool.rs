@@ -119,6 +119,9 @@ pub enum Next<C, W> {
     Wake(Wake<C, W>),
     /// It lies idle in the pool.
     Rest,
+    /// It lies idle for a moment, and then goes to make room for somebody who waits elsewhere:
+    /// [`next_tick`](Pool::next_tick) is to be asked again.
+    Linger,
     /// Close it, then say so.
     Close(C, CloseReason, Closing),
 }
@@ -186,6 +189,14 @@ impl<K: Clone + Eq + Hash, C, W> Pool<K, C, W> {
         self.waiters_ever += 1;
         let sequence = self.waiters_ever;
         self.at(index, |shelf| shelf.check_out(wish, sequence, now))
+    }
+
+    /// The idle connection whose state is nearest, if there is one; whoever finds none may come again
+    /// and [`check_out`](Self::check_out). Nothing is counted as a refusal.
+    pub fn take_idle(&mut self, key: &K, distance: impl FnMut(&C) -> u32) -> Option<(C, Lease)> {
+        self.collect_lost();
+        let index = self.by_key.get(key).copied()?;
+        self.at(index, |shelf| shelf.take_idle(distance))
     }
 
     /// The connection is open and lent to whoever opened it. One that was opened ahead of need is

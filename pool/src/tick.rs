@@ -47,8 +47,8 @@ impl<K: Clone + Eq + Hash, C, W> Pool<K, C, W> {
     }
 
     /// When [`tick`](Self::tick) should next be called, if nothing happens before; in the past if
-    /// it is overdue. Ask again after every call but [`give_back`](Self::give_back),
-    /// [`opened`](Self::opened) and a check-out that had not to wait.
+    /// it is overdue. Ask again after every call but [`give_back`](Self::give_back), unless it says
+    /// [`Linger`](crate::Next::Linger), and a check-out that takes what is idle.
     pub fn next_tick(&self, now: Duration) -> Option<Duration> {
         let upkeep = self.ticked_at.map_or(now, |at| at.saturating_add(UPKEEP));
         let shelves = self.shelves.iter();
@@ -178,7 +178,8 @@ impl<K: Clone, C, W> Shelf<K, C, W> {
     }
 
     fn next_tick(&self, upkeep: Duration, now: Duration) -> Option<Duration> {
-        let is_kept_up = !self.idle.is_empty() || !self.waiters.is_empty();
+        // What is lent will lie idle, and may be lost meanwhile: neither is told.
+        let is_kept_up = self.connections() > 0 || !self.waiters.is_empty();
         let pace = || self.pace.ready_at(self.desk.shelf, now);
         [
             is_kept_up.then_some(upkeep),

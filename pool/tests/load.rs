@@ -130,6 +130,7 @@ impl World {
                     let permit = self.permits[session].take().unwrap();
                     let worker = self.sessions[session].worker;
                     let lease = self.pools[worker].opened(permit, self.now);
+                    self.next_tick(worker);
                     self.execute(session, lease);
                 }
                 Event::Done(session) => self.done(session),
@@ -189,6 +190,7 @@ impl World {
         match self.pools[worker].give_back(lease, (), self.now) {
             Next::Wake(wake) => self.wake(wake),
             Next::Rest => {}
+            Next::Linger => self.next_tick(worker),
             Next::Close((), _, closing) => self.close(worker, closing),
         }
     }
@@ -215,7 +217,7 @@ impl World {
                 Action::Close((), _, closing) => self.close(worker, closing),
                 Action::Ping((), lease) => {
                     let next = self.pools[worker].give_back(lease, (), self.now);
-                    assert!(matches!(next, Next::Rest));
+                    assert!(matches!(next, Next::Rest | Next::Linger));
                 }
                 other => panic!("not expected: {other:?}"),
             }
@@ -326,4 +328,43 @@ fn more_keys_than_connections_take_turns() {
     let opened = world.sum().counts.opened;
     assert!(world.longest_wait() <= S, "{:?}", world.longest_wait());
     assert!(opened <= 20 * 20, "{opened}: each has its turn first");
+}
+
+#[test]
+fn what_comes_to_rest_within_its_turn_goes_to_those_who_wait_in_another_worker() {
+    let once = |worker, account, statement| Crowd {
+        worker,
+        account,
+        sessions: 1,
+        statement,
+        rest: 1000 * S,
+    };
+    for worker in [0, 1] {
+        let mut world = World::new(2, 2, 1, &[once(0, 0, 100 * MS)]);
+        // Nothing else happens in the first worker, and nobody rings the bell once more.
+        world.run(50 * MS);
+        world.come(once(worker, 1, MS));
+        world.run(5 * S);
+        assert!(
+            world.longest_wait() <= 200 * MS,
+            "{:?}",
+            world.longest_wait()
+        );
+    }
+}
+
+#[test]
+fn an_idle_connection_is_looked_after_though_nobody_ever_waited() {
+    let once = Crowd {
+        worker: 0,
+        account: 0,
+        sessions: 1,
+        statement: MS,
+        rest: 1_000_000 * S,
+    };
+    let mut world = World::new(1, 1, 1, &[once]);
+    world.run(2 * S);
+    world.run(1000 * S);
+    let sum = world.sum();
+    assert!(sum.counts.pings > 0 || sum.connections() == 0, "{sum:?}");
 }

@@ -327,7 +327,7 @@ impl World {
                 assert!(!self.shelves[worker][key].is_shut);
                 self.woken(worker, key, wake, Some((conn, dates)));
             }
-            Next::Rest => {
+            Next::Rest | Next::Linger => {
                 let shelf = &mut self.shelves[worker][key];
                 assert!(shelf.waiting.is_empty(), "nobody waits beside an idle one");
                 assert!(!shelf.is_shut && shelf.idle.len() < 3);

@@ -19,6 +19,7 @@ use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 use x509_parser::certificate::X509Certificate;
 use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::FromDer;
+use x509_parser::x509::X509Name;
 use x509_parser::x509::X509Version;
 
 use super::{Error, files, provider};
@@ -352,9 +353,19 @@ fn dns_matches(pattern: &str, name: &str) -> bool {
 /// A certificate's subject in OpenSSL's one-line form, which `REQUIRE SUBJECT` uses.
 pub(super) fn subject(leaf: &CertificateDer<'_>) -> Option<String> {
     let (_, certificate) = X509Certificate::from_der(leaf).ok()?;
+    Some(one_line(certificate.subject()))
+}
+
+/// The same of whoever signed it, which `REQUIRE ISSUER` uses.
+pub(super) fn issuer(leaf: &CertificateDer<'_>) -> Option<String> {
+    let (_, certificate) = X509Certificate::from_der(leaf).ok()?;
+    Some(one_line(certificate.issuer()))
+}
+
+fn one_line(name: &X509Name<'_>) -> String {
     let registry = x509_parser::objects::oid_registry();
     let mut line = String::new();
-    for attribute in certificate.subject().iter_attributes() {
+    for attribute in name.iter_attributes() {
         let oid = attribute.attr_type();
         let key = match x509_parser::objects::oid2abbrev(oid, registry) {
             Ok(short) => short.to_owned(),
@@ -363,7 +374,7 @@ pub(super) fn subject(leaf: &CertificateDer<'_>) -> Option<String> {
         let value = attribute.as_str().unwrap_or("?");
         line.extend(["/", &key, "=", &value.replace(char::is_control, "?")]);
     }
-    Some(line)
+    line
 }
 
 #[cfg(test)]

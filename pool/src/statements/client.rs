@@ -50,6 +50,8 @@ pub struct ClientStatement<S> {
     /// The parameter types of its last EXECUTE, two bytes each; what the client leaves out is sent
     /// from here where the backend has not seen it.
     pub types: Option<Rc<[u8]>>,
+    /// Those of the EXECUTE before that.
+    pub former_types: Option<Rc<[u8]>>,
 }
 
 /// The client has as many statements as it may: the server's error 1461.
@@ -109,6 +111,7 @@ impl<S> ClientStatements<S> {
             column_count,
             definitions,
             types: None,
+            former_types: None,
         };
         self.known.insert(id, statement);
         Ok(id)

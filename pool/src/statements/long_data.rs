@@ -101,12 +101,12 @@ impl AllLongData {
     }
 
     pub(super) fn take(&mut self, id: ClientStatementId) -> Result<LongData, LongDataFault> {
+        if let Some(fault) = self.by_statement.get(&id).and_then(|data| data.fault) {
+            return Err(fault);
+        }
         let data = self.by_statement.remove(&id).unwrap_or_default();
         self.bytes -= data.bytes();
-        match data.fault {
-            Some(fault) => Err(fault),
-            None => Ok(data),
-        }
+        Ok(data)
     }
 
     pub(super) fn forget(&mut self, id: ClientStatementId) {
@@ -156,6 +156,9 @@ mod tests {
         assert_eq!(statements.long_data_bytes(), 6);
         let fault = LongDataFault::TooLong { bytes_max: 10 };
         assert_eq!(statements.take_long_data(two), Err(fault));
+        // As on the servers, until it is reset.
+        assert_eq!(statements.take_long_data(two), Err(fault));
+        statements.reset(two);
         assert_eq!(statements.take_long_data(two), Ok(LongData::default()));
         assert_eq!(
             statements.take_long_data(one).unwrap().of(0),

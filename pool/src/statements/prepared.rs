@@ -135,6 +135,12 @@ impl<S: Clone + Eq + Hash> Prepared<S> {
         Binding::Send
     }
 
+    /// Whether the server has a statement with just these types bound, or with none.
+    pub fn has_types(&self, statement: &S, types: Option<&Rc<[u8]>>) -> bool {
+        let entry = self.known.get(statement);
+        entry.is_some_and(|entry| entry.types.as_ref() == types)
+    }
+
     /// An EXECUTE failed before or while the server read its types: they are sent again.
     pub fn unbind(&mut self, statement: &S) {
         if let Some(entry) = self.known.get_mut(statement) {

@@ -302,7 +302,7 @@ fn a_busy_key_makes_room_for_one_in_another_worker_until_both_have_the_same() {
         let lease = busy.remove(0);
         match rich.give_back(lease, 0, S) {
             Next::Close(_, CloseReason::Yielded, closing) => drop(rich.closed(closing, S)),
-            Next::Rest => {
+            Next::Rest | Next::Linger => {
                 let Verdict::Take(_, lease) = check_out(&mut rich, 'a', '-', S) else {
                     panic!("one is idle");
                 };
@@ -360,7 +360,7 @@ fn one_connection_is_yielded_at_a_time() {
         .map(|lease| pool.give_back(lease, 0, S))
         .collect();
     assert!(matches!(next[0], Next::Close(_, CloseReason::Yielded, _)));
-    assert!(next[1..].iter().all(|next| matches!(next, Next::Rest)));
+    assert!(next[1..].iter().all(|next| matches!(next, Next::Linger)));
     assert!(pool.tick(S).is_empty(), "nor is one that is idle");
 }
 
