@@ -1,27 +1,41 @@
 //! What settings must have in common: unique backends, a certificate with its key, files that can be
 //! read. One function for each rule.
 
-use std::collections::HashMap;
+mod accounts;
+mod clusters;
+mod rules;
+
+use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use crate::load::Written;
+use crate::setting::{BACKEND, LISTENER};
 use crate::{
     BackendAddress, BackendTlsMode, ClientCertificate, ClientTlsMode, Config, Fault, ListenAddress,
-    ReplicaUse, Role,
 };
 
 /// Every fault of a configuration whose settings are right one by one.
 pub(crate) fn faults(config: &Config, written: &Written) -> Vec<Fault> {
     let mut faults = Vec::new();
     backends(config, written, &mut faults);
-    roles(config, written, &mut faults);
+    clusters::faults(config, written, &mut faults);
     listeners(config, written, &mut faults);
     client_tls(config, written, &mut faults);
     backend_tls(config, written, &mut faults);
     health(config, written, &mut faults);
+    pool(config, written, &mut faults);
+    accounts::faults(config, written, &mut faults);
+    rules::faults(config, written, &mut faults);
     faults.extend(faults_of_files(config, written));
     faults
+}
+
+/// What is no fault of a configuration without one, but worth a line in the log.
+pub(crate) fn warnings(config: &Config, written: &Written) -> Vec<Fault> {
+    let mut warnings = accounts::warnings(config, written);
+    warnings.extend(clusters::warnings(config, written));
+    warnings
 }
 
 /// Every fault of the files that settings name.
@@ -92,7 +106,7 @@ fn backends(config: &Config, written: &Written, faults: &mut Vec<Fault>) {
     for (index, backend) in config.backends.iter().enumerate() {
         let address = &backend.address;
         if let Some(first) = addresses.insert(address, &backend.name) {
-            let key = Written::of_backend(index, "address");
+            let key = Written::of(BACKEND.name, index, "address");
             let fault = if first == address.to_string() {
                 format!("{address} is given twice")
             } else {
@@ -100,54 +114,41 @@ fn backends(config: &Config, written: &Written, faults: &mut Vec<Fault>) {
             };
             faults.push(written.fault(&key, fault));
         } else if names.insert(&backend.name, index).is_some() {
-            let key = Written::of_backend(index, "name");
+            let key = Written::of(BACKEND.name, index, "name");
             faults.push(written.fault(&key, format!("\"{}\" is given twice", backend.name)));
         }
     }
 }
 
-fn roles(config: &Config, written: &Written, faults: &mut Vec<Fault>) {
-    let wanted = match config.balance.replicas {
-        ReplicaUse::Primary => Role::Primary,
-        ReplicaUse::Replica => Role::Replica,
-        ReplicaUse::Any => return,
-    };
-    if config.backends.is_empty() || config.backends.iter().any(|it| it.role == wanted) {
-        return;
-    }
-    let text = format!("is \"{wanted}\", but no backend is a {wanted}");
-    let hint = match wanted {
-        Role::Primary => "give a primary (--backend), or set balance.replicas = \"any\"",
-        Role::Replica => "give a replica (--read-only-backend), or set balance.replicas = \"any\"",
-    };
-    faults.push(written.fault("balance.replicas", text).hint(hint));
-}
-
 fn listeners(config: &Config, written: &Written, faults: &mut Vec<Fault>) {
-    if config.listen.is_empty() {
+    if config.listen.is_empty() && config.listeners.is_empty() {
         let fault = written.fault("listen", "must name at least one address");
         faults.push(fault.hint("listen = [\":4040\"]"));
     }
-    for (index, address) in config.listen.iter().enumerate() {
-        if config.listen[..index].contains(address) {
-            faults.push(written.fault("listen", format!("{address} is given twice")));
+    let of_listen = config.listen.iter().map(|it| (it, "listen".to_owned()));
+    let of_list = config.listeners.iter().enumerate();
+    let of_list =
+        of_list.map(|(index, it)| (&it.address, Written::of(LISTENER.name, index, "address")));
+    let mut seen = HashSet::new();
+    for (address, key) in of_listen.chain(of_list) {
+        if !seen.insert(address) {
+            let fault = written.fault(&key, format!("{address} is given twice"));
+            let is_of_both = key != "listen" && config.listen.contains(address);
+            faults.push(match is_of_both {
+                true => fault.hint("listen has it, too; what stands here may be taken out there"),
+                false => fault,
+            });
         }
         if let ListenAddress::Unix(path) = address
             && let Some(fault) = folder_fault(path)
         {
-            faults.push(written.fault("listen", fault));
+            faults.push(written.fault(&key, fault));
         }
-        if let Some(backend) = config
-            .backends
-            .iter()
-            .find(|it| is_same(address, &it.address))
-        {
+        let mut backends = config.backends.iter();
+        if let Some(backend) = backends.find(|it| is_same(address, &it.address)) {
             let text = format!("{address} is also the backend \"{}\"", backend.name);
-            faults.push(
-                written
-                    .fault("listen", text)
-                    .hint("the proxy would connect to itself"),
-            );
+            let fault = written.fault(&key, text);
+            faults.push(fault.hint("the proxy would connect to itself"));
         }
     }
 }
@@ -227,6 +228,18 @@ fn backend_tls(config: &Config, written: &Written, faults: &mut Vec<Fault>) {
     if verifies && tls.ca.is_none() {
         let text = format!("\"{}\" needs backend_tls.ca", tls.mode);
         faults.push(written.fault("backend_tls.mode", text));
+    }
+}
+
+fn pool(config: &Config, written: &Written, faults: &mut Vec<Fault>) {
+    let pool = &config.pool;
+    let ahead = u64::from(pool.connections_min) * config.workers as u64;
+    if ahead > u64::from(pool.backend_connections_max) {
+        let text = format!(
+            "{} in each of {} workers are more than pool.backend_connections_max, {}",
+            pool.connections_min, config.workers, pool.backend_connections_max
+        );
+        faults.push(written.fault("pool.connections_min", text));
     }
 }
 

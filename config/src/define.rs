@@ -15,6 +15,9 @@ macro_rules! settings {
         lists {
             $( $(#[doc = $list_doc:literal])+ $list:ident: $List:ty, )+
         } )?
+        $( below {
+            $( $(#[doc = $below_doc:literal])+ $below:ident: $Below:ty, )+
+        } )?
     ) => {
         $(#[doc = $about])+
         #[derive(Clone, Debug, PartialEq)]
@@ -22,6 +25,7 @@ macro_rules! settings {
             $( $(#[doc = $doc])+ pub $field: $type, )+
             $( $( $(#[doc = $part_doc])+ pub $part: $Part, )+
                $( $(#[doc = $list_doc])+ pub $list: $List, )+ )?
+            $( $( $(#[doc = $below_doc])+ pub $below: $Below, )+ )?
         }
 
         impl Default for $Section {
@@ -30,6 +34,7 @@ macro_rules! settings {
                 Self {
                     $( $field: $default, )+
                     $( $( $part: <$Part>::default(), )+ $( $list: <$List>::default(), )+ )?
+                    $( $( $below: <$Below>::default(), )+ )?
                 }
             }
         }
@@ -66,13 +71,14 @@ macro_rules! settings {
             };
         }
 
-        $( /// Every section of the configuration but `[[backend]]`, in the manual's order.
+        $( /// Every section of the configuration but the lists', in the manual's order.
         pub const $sections: &[$crate::Section<$Owner>] =
             &[ <$Section>::SECTION, $( <$Part>::SECTION ),+ ]; )?
     };
 }
 
-/// A setting's field within its owner: `config.limits.sessions_max`, `config.workers`.
+/// A setting's field within its owner: `config.limits.sessions_max`, `config.workers`,
+/// `backend.weight`.
 macro_rules! place {
     ($owner:ident [] $field:ident) => {
         $owner.$field
@@ -80,9 +86,12 @@ macro_rules! place {
     ($owner:ident [$table:ident] $field:ident) => {
         $owner.$table.$field
     };
+    ($owner:ident [[$list:ident $(.$below:ident)?]] $field:ident) => {
+        $owner.$field
+    };
 }
 
-/// `limits.sessions_max`, or `workers`.
+/// `limits.sessions_max`, `workers`, or `backend.weight`.
 macro_rules! dotted_name {
     ([] $field:ident) => {
         stringify!($field)
@@ -90,15 +99,21 @@ macro_rules! dotted_name {
     ([$table:ident] $field:ident) => {
         concat!(stringify!($table), ".", stringify!($field))
     };
+    ([[$list:ident $(.$below:ident)?]] $field:ident) => {
+        concat!(stringify!($list), $( ".", stringify!($below), )? ".", stringify!($field))
+    };
 }
 
-/// `limits`, or nothing above all tables.
+/// `limits`, `backend`, or nothing above all tables.
 macro_rules! table_name {
     ([]) => {
         ""
     };
     ([$table:ident]) => {
         stringify!($table)
+    };
+    ([[$list:ident $(.$below:ident)?]]) => {
+        concat!(stringify!($list) $(, ".", stringify!($below))?)
     };
 }
 
@@ -116,6 +131,9 @@ macro_rules! choices {
         pub enum $Enum { $( $(#[doc = $doc])+ $variant, )+ }
 
         impl $Enum {
+            /// Every one, in order.
+            pub const ALL: &[Self] = &[ $( Self::$variant ),+ ];
+
             /// Its name in the configuration.
             pub fn name(self) -> &'static str {
                 match self { $( Self::$variant => $name, )+ }
@@ -136,8 +154,7 @@ macro_rules! choices {
             } ),+ ]);
 
             fn read(given: &$crate::value::Given<'_>) -> Result<Self, Vec<$crate::Fault>> {
-                const VALUES: &[$Enum] = &[ $( $Enum::$variant ),+ ];
-                given.choice(Self::KIND).map(|index| VALUES[index])
+                given.choice(Self::KIND).map(|index| Self::ALL[index])
             }
 
             fn to_toml(&self) -> String {

@@ -1,14 +1,17 @@
 //! What a reload changes: setting by setting, from what to what, and which need a restart.
 
+use std::collections::HashMap;
 use std::fmt;
 
-use crate::setting::{Applies, BACKEND, settings};
-use crate::{BackendConfig, Config};
+use crate::listed::Listed;
+use crate::setting::{Applies, settings};
+use crate::{AccountConfig, BackendConfig, Config, ListenerConfig, RuleConfig};
 
 /// A setting that differs between two configurations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// Dotted name; `backend[db1].weight` for a backend's, `backend[db1]` for one that came or went.
+    /// Dotted name; `backend[db1].weight` for a backend's, `backend[db1]` for one that came or went,
+    /// and so for accounts and listeners.
     pub setting: String,
     /// The old value as TOML writes it, a secret masked; nothing for a backend that came.
     pub from: Option<String>,
@@ -44,7 +47,12 @@ pub fn diff(old: &Config, new: &Config) -> Vec<Change> {
             applies: setting.traits.applies,
         })
         .collect();
-    changes.extend(diff_backends(&old.backends, &new.backends));
+    changes.extend(diff_list::<ListenerConfig>(old, new));
+    changes.extend(diff_list::<BackendConfig>(old, new));
+    changes.extend(diff_order::<BackendConfig>(old, new));
+    changes.extend(diff_list::<AccountConfig>(old, new));
+    changes.extend(diff_list::<RuleConfig>(old, new));
+    changes.extend(diff_order::<RuleConfig>(old, new));
     changes
 }
 
@@ -56,56 +64,35 @@ impl Config {
         for setting in settings().filter(|it| it.traits.applies == Applies::AtRestart) {
             (setting.copy)(&mut reloaded, self);
         }
+        reloaded.listeners.clone_from(&self.listeners);
         reloaded
     }
 }
 
-fn diff_backends(old: &[BackendConfig], new: &[BackendConfig]) -> Vec<Change> {
-    let mut changes = Vec::new();
-    for backend in old.iter().filter(|it| named(new, &it.name).is_none()) {
-        changes.push(came_or_went(
-            backend,
-            Some(backend.address.to_string()),
-            None,
-        ));
-    }
-    for backend in new {
-        match named(old, &backend.name) {
-            None => changes.push(came_or_went(
-                backend,
-                None,
-                Some(backend.address.to_string()),
-            )),
-            Some(before) => changes.extend(diff_backend(before, backend)),
+/// What came, what changed, what went.
+fn diff_list<T: Listed>(old: &Config, new: &Config) -> Vec<Change> {
+    let (before, after) = (titled(T::list(old)), titled(T::list(new)));
+    let gone = T::list(old)
+        .iter()
+        .filter(|it| !after.contains_key(&it.title()));
+    let mut changes: Vec<_> = gone
+        .map(|item| came_or_went(item, Some(item.shown()), None))
+        .collect();
+    for item in T::list(new) {
+        match before.get(&item.title()) {
+            None => changes.push(came_or_went(item, None, Some(item.shown()))),
+            Some(before) => changes.extend(diff_item(*before, item)),
         }
-    }
-    let stayed = |these: &[BackendConfig], those: &[BackendConfig]| -> Vec<String> {
-        let names = these.iter().map(|it| &it.name);
-        names
-            .filter(|name| named(those, name).is_some())
-            .cloned()
-            .collect()
-    };
-    let (before, after) = (stayed(old, new), stayed(new, old));
-    if before != after {
-        changes.push(Change {
-            setting: "the order of backends".to_owned(),
-            from: Some(before.join(", ")),
-            to: Some(after.join(", ")),
-            applies: Applies::AtReload,
-        });
     }
     changes
 }
 
-fn diff_backend(old: &BackendConfig, new: &BackendConfig) -> Vec<Change> {
-    let changed = BACKEND
-        .settings
-        .iter()
-        .filter(|setting| !(setting.same)(old, new));
+fn diff_item<T: Listed>(old: &T, new: &T) -> Vec<Change> {
+    let settings = T::TABLE.settings.iter();
+    let changed = settings.filter(|setting| !(setting.same)(old, new));
     changed
         .map(|setting| Change {
-            setting: format!("backend[{}].{}", new.name, setting.key),
+            setting: format!("{}[{}].{}", T::TABLE.name, new.title(), setting.key),
             from: Some((setting.show)(old)),
             to: Some((setting.show)(new)),
             applies: setting.traits.applies,
@@ -113,15 +100,45 @@ fn diff_backend(old: &BackendConfig, new: &BackendConfig) -> Vec<Change> {
         .collect()
 }
 
-fn came_or_went(backend: &BackendConfig, from: Option<String>, to: Option<String>) -> Change {
+fn came_or_went<T: Listed>(item: &T, from: Option<String>, to: Option<String>) -> Change {
+    let name = T::TABLE.name;
+    let (title, shown) = (item.title(), item.shown());
     Change {
-        setting: format!("backend[{}]", backend.name),
+        setting: match title == shown {
+            true => name.to_owned(),
+            false => format!("{name}[{title}]"),
+        },
         from,
         to,
-        applies: Applies::AtReload,
+        applies: applies::<T>(),
     }
 }
 
-fn named<'a>(backends: &'a [BackendConfig], name: &str) -> Option<&'a BackendConfig> {
-    backends.iter().find(|backend| backend.name == name)
+/// When such a table takes effect: a list is of one kind.
+fn applies<T: Listed>() -> Applies {
+    let settings = T::TABLE.settings;
+    settings
+        .first()
+        .map_or(Applies::AtReload, |setting| setting.traits.applies)
+}
+
+fn titled<T: Listed>(items: &[T]) -> HashMap<String, &T> {
+    items.iter().map(|item| (item.title(), item)).collect()
+}
+
+/// Backends are chosen among, and rules looked at, in the order of the file.
+fn diff_order<T: Listed>(old: &Config, new: &Config) -> Option<Change> {
+    let stayed = |these: &[T], those: &[T]| -> Vec<String> {
+        let those = titled(those);
+        let names = these.iter().map(T::title);
+        names.filter(|name| those.contains_key(name)).collect()
+    };
+    let (old, new) = (T::list(old), T::list(new));
+    let (before, after) = (stayed(old, new), stayed(new, old));
+    (before != after).then(|| Change {
+        setting: format!("the order of {}s", T::TABLE.name),
+        from: Some(before.join(", ")),
+        to: Some(after.join(", ")),
+        applies: Applies::AtReload,
+    })
 }

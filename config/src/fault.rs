@@ -75,7 +75,8 @@ impl Fault {
     }
 
     /// Adds what to do about it.
-    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }

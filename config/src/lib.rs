@@ -11,7 +11,7 @@
 //!                └─ mysql_proxy   the options of MySQL Proxy, and which setting each means
 //! ```
 //!
-//! To add a setting, add one entry to `model.rs`. This crate reads files; it opens no socket, starts
+//! To add a setting, add one entry to `model.rs`, or to its section's file beside it. This crate reads files; it opens no socket, starts
 //! no thread and knows nothing of the protocol.
 
 mod address;
@@ -19,6 +19,7 @@ mod check;
 mod define;
 mod diff;
 mod fault;
+mod listed;
 mod load;
 pub mod manual;
 mod model;
@@ -26,15 +27,23 @@ pub mod mysql_proxy;
 mod nearest;
 mod secret;
 mod setting;
+mod sql_text;
+mod time;
 mod value;
 
 pub use address::*;
 pub use diff::{Change, diff};
 pub use fault::{Fault, Place};
-pub use load::{Loaded, Override, PRIMARIES, REPLICAS};
+pub use load::{Loaded, Override, PRIMARIES, REPLICAS, Written};
 pub use model::*;
 pub use secret::Secret;
-pub use setting::{Applies, BACKEND, Choice, Kind, Section, Setting, Traits, setting, settings};
+pub use setting::{
+    ACCOUNT, Applies, BACKEND, Choice, Kind, LISTENER, RULE, RULE_TEST, Section, Setting, Traits,
+    setting, settings,
+};
+pub use sql_text::{Cell, SqlText};
+pub use time::{TimeOfDay, TimeSpan, Within};
+pub use value::read_duration;
 
 #[cfg(test)]
 mod tests;

@@ -5,10 +5,12 @@ use std::fmt;
 use std::path::Path;
 
 use toml::Spanned;
-use toml::de::{DeArray, DeTable, DeValue};
+use toml::de::{DeTable, DeValue};
+use zeroize::Zeroizing;
 
+use crate::listed::{Item, LISTS};
 use crate::nearest::nearest;
-use crate::setting::{BACKEND, Kind, Section, Setting, Traits, setting};
+use crate::setting::{BACKEND, Kind, LISTENER, RULE, Section, Setting, Traits, setting};
 use crate::value::{Given, Raw, Value, did_you_mean};
 use crate::{BackendAddress, BackendConfig, Config, Fault, Place, Role, SECTIONS, check, model};
 
@@ -45,6 +47,8 @@ pub struct Loaded {
     pub config: Config,
     /// What is no fault, but worth a line in the log.
     pub warnings: Vec<Fault>,
+    /// Where each setting was written, for faults that others find.
+    pub written: Written,
 }
 
 impl Config {
@@ -75,18 +79,24 @@ struct Reading {
 }
 
 /// Where each setting was written, and under which name, for faults that concern several.
-pub(crate) struct Written {
+#[derive(Clone, Debug, PartialEq)]
+pub struct Written {
     places: HashMap<String, (Place, String)>,
     whole: Place,
 }
 
 impl Written {
     /// A fault of a setting, at its place; at the whole when it was not written.
-    pub(crate) fn fault(&self, setting: &str, text: impl Into<String>) -> Fault {
+    pub fn fault(&self, setting: &str, text: impl Into<String>) -> Fault {
         match self.places.get(setting) {
             Some((place, name)) => Fault::new(place.clone(), name, text),
             None => Fault::new(self.whole.clone(), setting, text),
         }
+    }
+
+    /// Whether a setting was written.
+    pub(crate) fn has(&self, setting: &str) -> bool {
+        self.places.contains_key(setting)
     }
 
     /// A fault of no setting in particular.
@@ -94,9 +104,11 @@ impl Written {
         Fault::general(self.whole.clone(), text)
     }
 
-    /// The key under which a backend's setting is kept.
-    pub(crate) fn of_backend(index: usize, key: &str) -> String {
-        format!("backend[{index}].{key}")
+    /// The key under which the setting of one of a list's tables is kept.
+    ///
+    /// Tests of rules are counted through all rules: `rule.test[7].statement`.
+    pub fn of(list: &str, index: usize, key: &str) -> String {
+        format!("{list}[{index}].{key}")
     }
 }
 
@@ -168,22 +180,55 @@ impl Reading {
         for (key, value) in table {
             let place = source.place(key.span().start);
             let name = key.get_ref().as_ref();
-            if name == "backend" {
-                self.read_backends(source, place, value);
+            if LISTS.contains(&name) {
+                self.read_list(source, place, name, value);
             } else if let Some(section) = section(name) {
                 match value.get_ref() {
                     DeValue::Table(table) => self.read_section(source, section, table),
-                    _ => self
-                        .faults
-                        .push(Fault::new(place, name, "must be a table").hint(format!(
-                            "write [{name}], and its settings on the lines below"
-                        ))),
+                    other => self.faults.push(no_table(place, name, other)),
                 }
             } else if let Some(setting) = setting(name) {
                 self.read_setting(source, setting, value);
             } else {
                 self.faults
                     .push(unknown_above_tables(place, name, value.get_ref()));
+            }
+        }
+    }
+
+    fn read_list(
+        &mut self,
+        source: Source<'_>,
+        place: Place,
+        name: &str,
+        value: &Spanned<DeValue<'_>>,
+    ) {
+        if name == BACKEND.name {
+            self.config.backends = self.read_tables(source, place, 0, value);
+        } else if name == LISTENER.name {
+            self.config.listeners = self.read_tables(source, place, 0, value);
+        } else if name == RULE.name {
+            self.config.rules = self.read_tables(source, place, 0, value);
+            self.read_rule_tests(source, value);
+        } else {
+            self.config.configured_accounts = self.read_tables(source, place, 0, value);
+        }
+    }
+
+    /// The tables `[[rule.test]]` below each rule, counted through all of them.
+    fn read_rule_tests(&mut self, source: Source<'_>, rules: &Spanned<DeValue<'_>>) {
+        let tables = rules.get_ref().as_array().into_iter().flatten();
+        let tables = tables.filter_map(|rule| rule.get_ref().as_table());
+        let mut first = 0;
+        for (index, table) in tables.enumerate() {
+            let Some((key, value)) = table.get_key_value("test") else {
+                continue;
+            };
+            let place = source.place(key.span().start);
+            let tests = self.read_tables(source, place, first, value);
+            first += tests.len();
+            if let Some(rule) = self.config.rules.get_mut(index) {
+                rule.tests = tests;
             }
         }
     }
@@ -222,82 +267,81 @@ impl Reading {
         }
     }
 
-    fn read_backends(&mut self, source: Source<'_>, place: Place, value: &Spanned<DeValue<'_>>) {
-        let DeValue::Array(tables) = value.get_ref() else {
-            let fault = Fault::new(place, "backend", "must be a list of tables");
-            self.faults
-                .push(fault.hint("write [[backend]], once for each backend"));
-            return;
-        };
-        self.config.backends = self.read_backend_tables(source, tables);
-    }
-
-    fn read_backend_tables(
+    /// All tables `[[T]]`, or those below one table; `first` is the index of the first of them.
+    fn read_tables<T: Item>(
         &mut self,
         source: Source<'_>,
-        tables: &DeArray<'_>,
-    ) -> Vec<BackendConfig> {
-        let mut backends = Vec::new();
-        for (index, item) in tables.iter().enumerate() {
+        place: Place,
+        first: usize,
+        value: &Spanned<DeValue<'_>>,
+    ) -> Vec<T> {
+        let name = T::TABLE.name;
+        let DeValue::Array(tables) = value.get_ref() else {
+            let fault = Fault::new(place, name, "must be a list of tables");
+            let hint = format!("write [[{name}]], once for each {name}");
+            self.faults.push(fault.hint(hint));
+            return Vec::new();
+        };
+        let mut items = Vec::new();
+        for item in tables {
             let place = source.place(item.span().start);
+            let index = first + items.len();
             match item.get_ref() {
-                DeValue::Table(table) => {
-                    backends.push(self.read_backend(source, index, place, table));
-                }
+                DeValue::Table(table) => items.push(self.read_item(source, index, place, table)),
                 _ => self.faults.push(
-                    Fault::new(place, "backend", "must be a table")
-                        .hint("write [[backend]], and address = \"HOST:PORT\" below it"),
+                    Fault::new(place, name, "must be a table")
+                        .hint(format!("write [[{name}]], and {} below it", T::EXAMPLE)),
                 ),
             }
         }
-        backends
+        items
     }
 
-    fn read_backend(
+    /// One table `[[T]]`.
+    fn read_item<T: Item>(
         &mut self,
         source: Source<'_>,
         index: usize,
         place: Place,
         table: &DeTable<'_>,
-    ) -> BackendConfig {
-        let mut backend = BackendConfig::default();
+    ) -> T {
+        let mut item = T::default();
+        let settings = T::TABLE.settings;
         for (key, value) in table {
             let key_place = source.place(key.span().start);
             let key = key.get_ref().as_ref();
-            let name = format!("backend.{key}");
-            let Some(setting) = BACKEND.settings.iter().find(|setting| setting.key == key) else {
-                let keys = BACKEND.settings.iter().map(|setting| setting.key);
+            if T::BELOW.contains(&key) {
+                continue;
+            }
+            let Some(setting) = settings.iter().find(|setting| setting.key == key) else {
+                let name = format!("{}.{key}", T::TABLE.name);
+                let keys = settings.iter().map(|setting| setting.key);
+                let keys = keys.chain(T::BELOW.iter().copied());
                 self.faults
                     .push(unknown(key_place, &name, nearest(key, keys)));
                 continue;
             };
-            let given = given(source, &name, &setting.traits, value);
-            let written = (given.place.clone(), name.clone());
+            let given = given(source, setting.name, &setting.traits, value);
+            if setting.kind == Kind::Secret {
+                self.warn_of_open_secret(source, &given);
+            }
+            let written = (given.place.clone(), setting.name.to_owned());
             self.written
                 .places
-                .insert(Written::of_backend(index, key), written);
-            if let Err(faults) = (setting.read)(&mut backend, &given) {
+                .insert(Written::of(T::TABLE.name, index, key), written);
+            if let Err(faults) = (setting.read)(&mut item, &given) {
                 self.faults.extend(faults);
             }
         }
-        for setting in BACKEND
-            .settings
-            .iter()
-            .filter(|setting| setting.traits.required)
-        {
+        for setting in settings.iter().filter(|setting| setting.traits.required) {
             if !table.contains_key(setting.key) {
-                let name = format!("backend.{}", setting.key);
-                self.faults.push(Fault::new(
-                    place.clone(),
-                    name,
-                    "is missing from this backend",
-                ));
+                let text = format!("is missing from this {}", T::TABLE.name);
+                self.faults
+                    .push(Fault::new(place.clone(), setting.name, text));
             }
         }
-        if backend.name.is_empty() {
-            backend.name = backend.address.to_string();
-        }
-        backend
+        item.complete();
+        item
     }
 
     fn read_override(&mut self, given: &Override) {
@@ -352,7 +396,7 @@ impl Reading {
             if let Some(written) = self.written.places.get(options_key(backend.role)).cloned() {
                 self.written
                     .places
-                    .insert(Written::of_backend(index, "address"), written);
+                    .insert(Written::of(BACKEND.name, index, "address"), written);
             }
         }
     }
@@ -371,9 +415,14 @@ impl Reading {
         self.faults
             .sort_by(|one, other| one.place.cmp(&other.place));
         if self.faults.is_empty() {
+            self.warnings
+                .extend(check::warnings(&self.config, &self.written));
+            self.warnings
+                .sort_by(|one, other| one.place.cmp(&other.place));
             Ok(Loaded {
                 config: self.config,
                 warnings: self.warnings,
+                written: self.written,
             })
         } else {
             Err(self.faults)
@@ -413,22 +462,25 @@ fn is_elsewhere(secret: &str) -> bool {
 
 fn options_key(role: Role) -> &'static str {
     match role {
-        Role::Primary => PRIMARIES,
+        Role::Primary | Role::Auto => PRIMARIES,
         Role::Replica => REPLICAS,
     }
 }
 
-fn read_text(path: &Path) -> Result<String, Fault> {
+/// A file's text, which may hold passwords.
+fn read_text(path: &Path) -> Result<Zeroizing<String>, Fault> {
     let bytes = std::fs::read(path)
         .map_err(|error| Fault::general(Place::file(path), format!("cannot be read: {error}")))?;
-    String::from_utf8(bytes).map_err(|error| {
-        let valid = error.utf8_error().valid_up_to();
-        let text = String::from_utf8_lossy(&error.as_bytes()[..valid]).into_owned();
-        Fault::general(
-            Place::within(path, &text, valid),
-            "is not UTF-8 from here on",
-        )
-    })
+    String::from_utf8(bytes)
+        .map(Zeroizing::new)
+        .map_err(|error| {
+            let valid = error.utf8_error().valid_up_to();
+            let text = String::from_utf8_lossy(&error.as_bytes()[..valid]).into_owned();
+            Fault::general(
+                Place::within(path, &text, valid),
+                "is not UTF-8 from here on",
+            )
+        })
 }
 
 fn syntax_fault(source: Source<'_>, error: &toml::de::Error) -> Fault {
@@ -443,6 +495,18 @@ fn section(name: &str) -> Option<&'static Section<Config>> {
     SECTIONS
         .iter()
         .find(|section| !section.name.is_empty() && section.name == name)
+}
+
+/// The fault that a section's name is given to something else.
+fn no_table(place: Place, name: &str, value: &DeValue<'_>) -> Fault {
+    let fault = Fault::new(place, name, "must be a table");
+    let list = nearest(name, LISTS).filter(|_| value.is_array());
+    match list {
+        Some(list) => fault.hint(format!("did you mean [[{list}]]?")),
+        None => fault.hint(format!(
+            "write [{name}], and its settings on the lines below"
+        )),
+    }
 }
 
 fn unknown(place: Place, name: &str, meant: Option<&str>) -> Fault {
@@ -465,14 +529,24 @@ fn unknown_in_section(place: Place, section: &Section<Config>, key: &str) -> Fau
 }
 
 fn unknown_above_tables(place: Place, key: &str, value: &DeValue<'_>) -> Fault {
-    if value.is_table() {
+    let is_table = |it: &Spanned<DeValue<'_>>| it.get_ref().is_table();
+    let is_list = value
+        .as_array()
+        .is_some_and(|them| them.iter().any(is_table));
+    if value.is_table() || is_list {
         let names = SECTIONS
             .iter()
             .map(|section| section.name)
             .filter(|name| !name.is_empty());
-        let fault = Fault::new(place, format!("[{key}]"), "is no table of settings");
-        return match nearest(key, names.chain(["backend"])) {
-            Some("backend") => fault.hint("did you mean [[backend]]?"),
+        let shown = match is_list {
+            true => format!("[[{key}]]"),
+            false => format!("[{key}]"),
+        };
+        let fault = Fault::new(place, shown, "is no table of settings");
+        return match nearest(key, names.chain(LISTS)) {
+            Some(meant) if LISTS.contains(&meant) => {
+                fault.hint(format!("did you mean [[{meant}]]?"))
+            }
             Some(meant) => fault.hint(format!("did you mean [{meant}]?")),
             None => fault,
         };
@@ -505,7 +579,7 @@ fn given<'a>(
             Raw::Number(i64::from_str_radix(number.as_str(), number.radix()).unwrap_or(i64::MAX))
         }
         DeValue::Float(number) => Raw::Fraction(number.as_str().parse().unwrap_or(f64::NAN)),
-        DeValue::Boolean(_) => Raw::Other("a boolean"),
+        DeValue::Boolean(truth) => Raw::Truth(*truth),
         DeValue::Datetime(_) => Raw::Other("a date"),
         DeValue::Table(_) => Raw::Other("a table"),
         DeValue::Array(items) => Raw::List(

@@ -3,9 +3,13 @@
 
 use std::fmt::Write;
 
+use crate::listed::{Item, Listed};
 use crate::mysql_proxy::{self, Legacy, Meaning};
-use crate::setting::{BACKEND, Section, Setting};
-use crate::{BackendConfig, Config, PRIMARIES, REPLICAS, SECTIONS};
+use crate::setting::{Section, Setting};
+use crate::{
+    AccountConfig, AccountsConfig, BackendConfig, Config, HintsConfig, ListenerConfig, PRIMARIES,
+    REPLICAS, RuleConfig, RuleTestConfig, SECTIONS,
+};
 
 /// An option of the command line that is no setting of its own.
 pub struct ListOption {
@@ -116,52 +120,69 @@ pub fn help_line(option: &str, text: &str) -> String {
 
 /// A configuration as a file: every setting with its value, secrets masked.
 pub fn to_toml(config: &Config) -> String {
-    write_toml(config, |_| true, |_, _| true)
+    write_toml(config, Detail::Everything)
 }
 
 /// The settings of a configuration that differ from the defaults, as a file; secrets masked.
 pub fn differences(config: &Config) -> String {
-    let default = Config::default();
-    write_toml(
-        config,
-        |setting| !(setting.same)(config, &default),
-        |setting, backend| {
-            let default =
-                BackendConfig::new(backend.address.clone(), BackendConfig::default().role);
-            setting.traits.required || !(setting.same)(backend, &default)
-        },
-    )
+    write_toml(config, Detail::Differences)
 }
 
-fn write_toml(
-    config: &Config,
-    shows: impl Fn(&Setting<Config>) -> bool,
-    shows_of_backend: impl Fn(&Setting<BackendConfig>, &BackendConfig) -> bool,
-) -> String {
+/// Which settings are written.
+#[derive(Clone, Copy)]
+enum Detail {
+    Everything,
+    /// Those that are not at their default, and those that must be there.
+    Differences,
+}
+
+fn write_toml(config: &Config, detail: Detail) -> String {
     let mut tables = Vec::new();
     for section in SECTIONS {
-        let mut lines = String::new();
-        for setting in section.settings.iter().filter(|setting| shows(setting)) {
-            let _ = writeln!(lines, "{} = {}", setting.key, (setting.show)(config));
-        }
+        let lines = lines_of(section, config, &Config::default(), detail);
         match (section.name, lines.is_empty()) {
             (_, true) => {}
             ("", false) => tables.push(lines),
             (name, false) => tables.push(format!("[{name}]\n{lines}")),
         }
     }
-    for backend in &config.backends {
-        let mut lines = "[[backend]]\n".to_owned();
-        for setting in BACKEND
-            .settings
-            .iter()
-            .filter(|it| shows_of_backend(it, backend))
-        {
-            let _ = writeln!(lines, "{} = {}", setting.key, (setting.show)(backend));
-        }
-        tables.push(lines);
+    tables.extend(list_of::<ListenerConfig>(config, detail));
+    tables.extend(list_of::<BackendConfig>(config, detail));
+    tables.extend(list_of::<AccountConfig>(config, detail));
+    for rule in &config.rules {
+        // What a rule does not say is no setting with a default: it is left open.
+        tables.push(table_of(rule, &RuleConfig::default(), Detail::Differences));
+        let tests = rule.tests.iter();
+        let test = |test| table_of(test, &RuleTestConfig::default(), Detail::Differences);
+        tables.extend(tests.map(test));
     }
     tables.join("\n")
+}
+
+fn list_of<T: Listed>(config: &Config, detail: Detail) -> Vec<String> {
+    let table = |item: &T| table_of(item, &item.bare(), detail);
+    T::list(config).iter().map(table).collect()
+}
+
+fn table_of<T: Item>(item: &T, default: &T, detail: Detail) -> String {
+    let lines = lines_of(&T::TABLE, item, default, detail);
+    format!("[[{}]]\n{lines}", T::TABLE.name)
+}
+
+fn lines_of<Owner>(
+    section: &Section<Owner>,
+    owner: &Owner,
+    default: &Owner,
+    detail: Detail,
+) -> String {
+    let mut lines = String::new();
+    for setting in section.settings {
+        let differs = setting.traits.required || !(setting.same)(owner, default);
+        if matches!(detail, Detail::Everything) || differs {
+            let _ = writeln!(lines, "{} = {}", setting.key, (setting.show)(owner));
+        }
+    }
+    lines
 }
 
 /// The manual's page of settings, in Markdown.
@@ -170,27 +191,26 @@ pub fn settings_page() -> String {
     let (whole, tables) = SECTIONS
         .split_first()
         .expect("there is a section above all tables");
-    section_page(&mut page, whole, "", &Config::default());
-    section_page(
-        &mut page,
-        &BACKEND,
-        "[[backend]]",
-        &BackendConfig::default(),
-    );
+    section_page(&mut page, whole, &Config::default());
+    list_page::<ListenerConfig>(&mut page);
+    list_page::<BackendConfig>(&mut page);
     for section in tables {
-        section_page(
-            &mut page,
-            section,
-            &format!("[{}]", section.name),
-            &Config::default(),
-        );
+        section_page(&mut page, section, &Config::default());
+        if section.name == AccountsConfig::SECTION.name {
+            list_page::<AccountConfig>(&mut page);
+        }
+        if section.name == HintsConfig::SECTION.name {
+            list_page::<RuleConfig>(&mut page);
+            list_page::<RuleTestConfig>(&mut page);
+        }
     }
     page.push_str(&mysql_proxy_page());
     page
 }
 
 const INTRODUCTION: &str = "\
-<!-- Written by `cargo run -p xtask -- settings` from config/src/model.rs; changes here are lost. -->
+<!-- Written by `cargo run -p xtask -- settings` from config/src/model.rs and what is beside it;
+     changes here are lost. -->
 # Settings
 
 Every setting has a default; `pilotfish --backend HOST:PORT` needs no file. A file is given with
@@ -228,40 +248,56 @@ do about it, and ends with exit code 1 when there is one.
   for new sessions. The log names every setting that changed, and those that need a restart.
 ";
 
-/// A section of the page; `table` is how the file begins it.
-fn section_page<Owner>(page: &mut String, section: &Section<Owner>, table: &str, default: &Owner) {
-    let of_backend = table.starts_with("[[");
-    let heading = if table.is_empty() {
-        String::new()
-    } else {
-        format!(" `{table}`")
+/// A section of the page.
+fn section_page(page: &mut String, section: &Section<Config>, default: &Config) {
+    let table = match section.name {
+        "" => String::new(),
+        name => format!(" `[{name}]`"),
     };
+    settings_of(page, section, &table, default, |setting| {
+        let own = setting.option();
+        let others = mysql_proxy::names_of(setting.name).filter(|option| option.name != own);
+        let others = others.map(|option| option.name.to_owned());
+        let options = std::iter::once(own.clone()).chain(others);
+        options.map(|option| format!("`--{option}`")).collect()
+    });
+}
+
+/// A list's section of the page; its settings are no options of the command line.
+fn list_page<T: Item>(page: &mut String) {
+    let table = format!(" `[[{}]]`", T::TABLE.name);
+    settings_of(page, &T::TABLE, &table, &T::default(), |_| Vec::new());
+}
+
+fn settings_of<Owner>(
+    page: &mut String,
+    section: &Section<Owner>,
+    table: &str,
+    default: &Owner,
+    options: impl Fn(&Setting<Owner>) -> Vec<String>,
+) {
     let _ = write!(
         page,
-        "\n## {}{heading}\n\n{}\n",
+        "\n## {}{table}\n\n{}\n",
         section.title,
         section.about()
     );
     for setting in section.settings {
-        let prefix = if of_backend { "backend." } else { "" };
-        let _ = write!(
-            page,
-            "\n### `{prefix}{}`\n\n{}\n\n",
-            setting.name,
-            setting.about()
-        );
+        let _ = write!(page, "\n### `{}`\n\n{}\n\n", setting.name, setting.about());
         if let Some(choices) = setting.kind.choices() {
             for choice in choices {
                 let _ = writeln!(page, "- `\"{}\"`: {}", choice.name, choice.about());
             }
             page.push('\n');
         }
-        let _ = writeln!(page, "{}", facts(setting, of_backend, default).join(" · "));
+        let mut facts = facts(setting, default);
+        facts.extend(options(setting));
+        let _ = writeln!(page, "{}", facts.join(" · "));
     }
 }
 
-/// What else is to be known of a setting, in a line.
-fn facts<Owner>(setting: &Setting<Owner>, of_backend: bool, default: &Owner) -> Vec<String> {
+/// What else is to be known of a setting, but for its options.
+fn facts<Owner>(setting: &Setting<Owner>, default: &Owner) -> Vec<String> {
     let mut facts = vec![match setting.traits.default_text {
         _ if setting.traits.required => "Required".to_owned(),
         Some(text) if text.contains(' ') => format!("Default: {text}"),
@@ -279,12 +315,6 @@ fn facts<Owner>(setting: &Setting<Owner>, of_backend: bool, default: &Owner) -> 
             .map(|meaning| format!("0: {meaning}")),
     );
     facts.push(setting.traits.applies.describe().to_owned());
-    if !of_backend {
-        let own = setting.name.replace(['.', '_'], "-");
-        facts.push(format!("`--{own}`"));
-        let others = mysql_proxy::names_of(setting.name).filter(|option| option.name != own);
-        facts.extend(others.map(|option| format!("`--{}`", option.name)));
-    }
     facts
 }
 

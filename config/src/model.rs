@@ -1,12 +1,22 @@
 //! Every setting, defined once: its name, type, default, range, when a change applies, and the text
 //! of help and manual (the doc comments). The structs are what the rest of the house works with:
-//! whole, checked, with every default filled in.
+//! whole, checked, with every default filled in. What belongs to the pool, to accounts and to rules is
+//! in files of its own beside this one.
+
+mod accounts;
+mod balance;
+mod pool;
+mod rule;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub use accounts::*;
+pub use balance::*;
 pub use ipnet::IpNet;
+pub use pool::*;
+pub use rule::*;
 
 use crate::address::{BACKEND_PORT, LISTEN_PORT};
 use crate::define::{choices, settings};
@@ -43,17 +53,27 @@ settings! {
         open_files_max: Option<u32> = None,
             Traits::RESTART.within(64, 1 << 30).nothing("as many as the system allows");
 
+        /// The zone this proxy is in, such as a data centre's name. Of backends that would do, those
+        /// whose `zone` is the same are preferred.
+        zone: Option<String> = None, Traits::RELOAD;
+
         /// How long running statements may take at shutdown before their sessions are closed.
         timeout_drain: Duration = Duration::from_secs(30),
             Traits::RELOAD.within(MS, DAY).nothing("close at once");
     }
     sections as SECTIONS {
-        /// Which backend a new session gets.
+        /// Which backend a session or a statement gets.
         balance: BalanceConfig,
+        /// Backend connections that sessions share.
+        pool: PoolConfig,
+        /// Logins that the proxy answers itself.
+        accounts: AccountsConfig,
         /// How backends are connected to and watched.
         health: HealthConfig,
         /// What the proxy puts up with.
         limits: LimitsConfig,
+        /// What statements may say of where they go.
+        hints: HintsConfig,
         /// TLS towards clients.
         client_tls: ClientTlsConfig,
         /// TLS towards backends.
@@ -66,15 +86,48 @@ settings! {
         log: LogConfig,
     }
     lists {
+        /// Where clients connect besides `listen`; addresses unique, together with those of `listen`.
+        listeners: Vec<ListenerConfig>,
         /// The servers behind the proxy; at least one, names and addresses unique.
         backends: Vec<BackendConfig>,
+        /// Accounts whose logins the proxy answers, those it learns apart; user and host unique.
+        configured_accounts: Vec<AccountConfig>,
+        /// What is done about which statements, in order; names unique.
+        rules: Vec<RuleConfig>,
+    }
+}
+
+settings! {
+    /// Where clients connect besides `listen`, one `[[listener]]` table for each address. Its
+    /// sessions can have a mode of their own. With a `[[listener]]`, `listen` may be `[]`.
+    pub struct ListenerConfig in ListenerConfig [[listener]], "Listeners" {
+        /// An address as in `listen`.
+        address: ListenAddress = ListenAddress::Tcp(SocketAddr::new(
+            Ipv4Addr::UNSPECIFIED.into(),
+            LISTEN_PORT,
+        )), Traits::RESTART.required();
+
+        /// For how long its sessions keep a backend connection, if the proxy answers their login.
+        session: Option<SessionMode> = None,
+            Traits::RESTART.default_text("what the account or `pool.session` says");
+
+        /// Which cluster its sessions go to, unless their account says.
+        cluster: Option<String> = None, Traits::RESTART.default_text("the first backend's");
+
+        /// Which roles its sessions may use, unless their account says.
+        replicas: Option<ReplicaUse> = None,
+            Traits::RESTART.default_text("what `balance.replicas` says");
+
+        /// What its sessions' reads see of earlier writes, unless their account says.
+        consistency: Option<Consistency> = None,
+            Traits::RESTART.default_text("what `balance.consistency` says");
     }
 }
 
 settings! {
     /// The servers behind the proxy, one `[[backend]]` table for each. `--backend` and
     /// `--read-only-backend` on the command line replace all that the file has.
-    pub struct BackendConfig in BackendConfig [], "Backends" {
+    pub struct BackendConfig in BackendConfig [[backend]], "Backends" {
         /// What logs and errors call it.
         name: String = String::new(), Traits::RELOAD.default_text("the address");
 
@@ -85,11 +138,30 @@ settings! {
             port: BACKEND_PORT,
         }, Traits::RELOAD.required();
 
+        /// The cluster it belongs to: backends that replicate one another, in which statements may
+        /// go to one as well as to another.
+        cluster: String = "main".to_owned(), Traits::RELOAD;
+
         /// What it is among the servers that replicate one another.
         role: Role = Role::Primary, Traits::RELOAD;
 
-        /// Its share of new sessions under `balance.policy = "weighted"`, relative to the others'.
+        /// Its share of sessions and statements, relative to the others'.
         weight: u32 = 1, Traits::RELOAD.within(1, 1_000_000);
+
+        /// The zone it is in, compared with the proxy's own `zone`.
+        zone: Option<String> = None, Traits::RELOAD;
+
+        /// Names by which rules choose it.
+        tags: Vec<String> = Vec::new(), Traits::RELOAD;
+
+        /// How far it may lag behind its primary, as a replica, before statements are kept from it.
+        /// The servers count whole seconds; `"0s"` is no limit.
+        lag_max: Option<Duration> = None,
+            Traits::RELOAD.within(0, 365 * DAY).default_text("what `balance.lag_max` says");
+
+        /// Whether it is to become free: true gives it no new session and no new statement. What
+        /// runs there ends in its own time.
+        drain: bool = false, Traits::RELOAD;
 
         /// Sessions it may carry at the same time.
         sessions_max: Option<u32> = None, Traits::RELOAD
@@ -105,54 +177,10 @@ choices! {
         Primary = "primary" also "rw" | "master",
         /// Follows a primary; `--read-only-backend`.
         Replica = "replica" also "ro" | "slave" | "read_only",
-    }
-}
-
-settings! {
-    /// Which backend a new session gets.
-    pub struct BalanceConfig in Config [balance], "Balance" {
-        /// How one is picked among those that are up.
-        policy: BalancePolicy = BalancePolicy::FewestSessions, Traits::RELOAD;
-
-        /// Which roles new sessions are given to. A session then stays with its backend, so
-        /// `"any"` is for applications that only read, or do not mind an error when they write.
-        replicas: ReplicaUse = ReplicaUse::Primary, Traits::RELOAD;
-
-        /// Time in which the share of a backend that came back grows from nothing to full.
-        slow_start: Duration = Duration::from_secs(10),
-            Traits::RELOAD.within(MS, HOUR).nothing("full at once");
-
-        /// How long a client waits when no backend is available before it gets an error.
-        timeout_backend_wait: Duration = Duration::ZERO,
-            Traits::RELOAD.within(MS, HOUR).nothing("it gets the error at once");
-    }
-}
-
-choices! {
-    /// How a backend is picked.
-    pub enum BalancePolicy {
-        /// The one with the fewest sessions, MySQL Proxy's "shortest queue first".
-        FewestSessions = "fewest_sessions",
-        /// One after the other.
-        RoundRobin = "round_robin",
-        /// The one with the fewest sessions for its weight.
-        Weighted = "weighted",
-        /// The one with fewer sessions of two picked at random.
-        RandomOfTwo = "random_of_two",
-        /// The first of the list that is up; the others stand by.
-        Ordered = "ordered",
-    }
-}
-
-choices! {
-    /// Which roles a session may be given to.
-    pub enum ReplicaUse {
-        /// Primaries only.
-        Primary = "primary",
-        /// Primaries and replicas alike.
-        Any = "any",
-        /// Replicas only.
-        Replica = "replica",
+        /// Asked with `health.monitor_user`: a server that is `read_only` is a replica. Of several
+        /// in one cluster that are not, one is the primary: it stays so while it is up and
+        /// writable.
+        Auto = "auto",
     }
 }
 
@@ -193,6 +221,13 @@ settings! {
 
         /// Time between two looks at a backend that is up, when there is a `monitor_user`.
         monitor_interval: Duration = Duration::from_secs(5), Traits::RELOAD.within(100 * MS, HOUR);
+
+        /// Time between two questions about replication, when there is a `monitor_user`: whether a
+        /// backend is read-only, how far it lags, which transactions it has. Asked where a cluster
+        /// has several backends, or a role is `"auto"`. Lag needs `REPLICATION CLIENT` (MariaDB:
+        /// `SLAVE MONITOR`); without it no lag is known, and none is limited.
+        replication_interval: Duration = Duration::from_millis(500),
+            Traits::RELOAD.within(50 * MS, HOUR);
     }
 }
 
@@ -383,6 +418,17 @@ settings! {
 
         /// File to append to; standard error unless given. A reload opens it again.
         file: Option<PathBuf> = None, Traits::RESTART;
+
+        /// Statements of pooled sessions that take so long or longer are recorded: what they were, where
+        /// they went, and why. Sessions that have begun keep what held then.
+        slow_statements: Duration = Duration::ZERO,
+            Traits::RELOAD.within(MS, DAY).nothing("none");
+
+        /// Statements of pooled sessions that end with an error are recorded.
+        failed_statements: bool = false, Traits::RELOAD;
+
+        /// One of so many statements of pooled sessions is recorded, by chance.
+        sampled_statements: u32 = 0, Traits::RELOAD.within(1, 1_000_000_000).nothing("none");
     }
 }
 

@@ -154,7 +154,7 @@ pub const OPTIONS: &[Legacy] = &[
     ),
     flag(
         "proxy-pool-no-change-user",
-        Meaning::Unneeded("there is no pool, sessions log in themselves"),
+        Meaning::Unneeded("a pooled connection is given each session's own state"),
     ),
     flag(
         "no-proxy",

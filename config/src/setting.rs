@@ -4,11 +4,13 @@
 use std::time::Duration;
 
 use crate::value::{Given, spell_duration, spell_size};
-use crate::{BackendConfig, Config, Fault};
+use crate::{
+    AccountConfig, BackendConfig, Config, Fault, ListenerConfig, RuleConfig, RuleTestConfig,
+};
 
-/// One setting of `Owner` ([`Config`], or [`BackendConfig`] for those of a `[[backend]]`).
+/// One setting of `Owner` ([`Config`], or [`BackendConfig`] for those of a `[[backend]]`, and so on).
 pub struct Setting<Owner: 'static> {
-    /// Dotted name, such as `limits.sessions_max`.
+    /// Dotted name, such as `limits.sessions_max`, or `backend.weight`.
     pub name: &'static str,
     /// The name within its section.
     pub key: &'static str,
@@ -41,8 +43,16 @@ pub struct Section<Owner: 'static> {
 pub enum Kind {
     /// A whole number.
     Count,
+    /// True or false.
+    Truth,
+    /// A number that may have a fraction.
+    Fraction,
     /// A time, `"2s"`, or a number of seconds.
     Duration,
+    /// A time of day, `"22:00"`.
+    TimeOfDay,
+    /// A part of the day, `"22:00-06:00"`.
+    TimeSpan,
     /// A size, `"16MiB"`, or a number of bytes.
     Size,
     /// Any text.
@@ -57,6 +67,10 @@ pub enum Kind {
     BackendAddress,
     /// A network, `10.0.0.0/8`, or a single address.
     Network,
+    /// An IP address.
+    IpAddress,
+    /// A value of a result: a text, a number, or `\N` for NULL.
+    Cell,
     /// One of several words.
     Choice(&'static [Choice]),
     /// Several values of a kind.
@@ -153,6 +167,10 @@ impl Kind {
     pub fn describe(self) -> String {
         match self {
             Self::Count => "a whole number".to_owned(),
+            Self::Fraction => "a number such as 10 or 0.5".to_owned(),
+            Self::Truth => "true or false".to_owned(),
+            Self::TimeOfDay => "a time of day such as \"22:00\"".to_owned(),
+            Self::TimeSpan => "a part of the day such as \"22:00-06:00\"".to_owned(),
             Self::Duration => "a duration such as \"2s\", \"500ms\" or \"10m\"".to_owned(),
             Self::Size => "a size such as \"16MiB\", \"1GiB\" or a number of bytes".to_owned(),
             Self::Text => "a text".to_owned(),
@@ -161,6 +179,8 @@ impl Kind {
             Self::ListenAddress => "an address such as \"0.0.0.0:4040\"".to_owned(),
             Self::BackendAddress => "an address such as \"db1:3306\"".to_owned(),
             Self::Network => "a network such as \"10.0.0.0/8\"".to_owned(),
+            Self::IpAddress => "an IP address such as \"10.0.0.7\"".to_owned(),
+            Self::Cell => "a text, a number, or '\\N' for NULL".to_owned(),
             Self::Choice(choices) => {
                 let names: Vec<_> = choices
                     .iter()
@@ -175,12 +195,13 @@ impl Kind {
     /// The word for a value in help: `N`, `TIME`, `WORD`.
     pub fn placeholder(self) -> String {
         match self {
-            Self::Count => "N".to_owned(),
-            Self::Duration => "TIME".to_owned(),
+            Self::Count | Self::Fraction => "N".to_owned(),
+            Self::Truth => "true|false".to_owned(),
+            Self::Duration | Self::TimeOfDay | Self::TimeSpan => "TIME".to_owned(),
             Self::Size => "SIZE".to_owned(),
-            Self::Text | Self::Secret => "TEXT".to_owned(),
+            Self::Text | Self::Secret | Self::Cell => "TEXT".to_owned(),
             Self::Path => "FILE".to_owned(),
-            Self::ListenAddress | Self::BackendAddress => "ADDRESS".to_owned(),
+            Self::ListenAddress | Self::BackendAddress | Self::IpAddress => "ADDRESS".to_owned(),
             Self::Network => "NETWORK".to_owned(),
             Self::Choice(_) => "WORD".to_owned(),
             Self::List(of) => format!("{},…", of.placeholder()),
@@ -212,7 +233,10 @@ impl Kind {
 
     /// Whether `Traits::range` says something about it.
     pub(crate) fn is_measured(self) -> bool {
-        matches!(self, Self::Count | Self::Duration | Self::Size)
+        matches!(
+            self,
+            Self::Count | Self::Fraction | Self::Duration | Self::Size
+        )
     }
 }
 
@@ -259,7 +283,7 @@ impl Setting<Config> {
     }
 }
 
-/// Every setting but those of `[[backend]]`.
+/// Every setting but those of `[[backend]]` and the other lists.
 pub fn settings() -> impl Iterator<Item = &'static Setting<Config>> {
     crate::SECTIONS.iter().flat_map(|section| section.settings)
 }
@@ -271,6 +295,15 @@ pub fn setting(name: &str) -> Option<&'static Setting<Config>> {
 
 /// The settings of a `[[backend]]`.
 pub const BACKEND: Section<BackendConfig> = BackendConfig::SECTION;
+/// The settings of a `[[listener]]`.
+pub const LISTENER: Section<ListenerConfig> = ListenerConfig::SECTION;
+/// The settings of an `[[account]]`.
+pub const ACCOUNT: Section<AccountConfig> = AccountConfig::SECTION;
+
+/// The settings of a `[[rule]]`.
+pub const RULE: Section<RuleConfig> = RuleConfig::SECTION;
+/// The settings of a `[[rule.test]]`.
+pub const RULE_TEST: Section<RuleTestConfig> = RuleTestConfig::SECTION;
 
 /// Joins the lines of a doc comment to running text; an empty line becomes a paragraph.
 fn running_text(doc: &str) -> String {

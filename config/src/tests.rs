@@ -1,9 +1,12 @@
 //! What holds for every setting, and what each fault says, and where.
 #![allow(clippy::unwrap_used)]
 
+mod accounts;
+mod clusters;
 mod faults;
 mod legacy;
 mod reload;
+mod rules;
 mod values;
 
 use std::path::{Path, PathBuf};

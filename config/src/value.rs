@@ -1,8 +1,11 @@
 //! How each kind of value is read from the file or the command line, and written back as TOML.
 
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
+
+use zeroize::Zeroizing;
 
 use crate::nearest::nearest;
 use crate::{BackendAddress, Fault, IpNet, Kind, ListenAddress, Place, Secret, Traits};
@@ -46,6 +49,7 @@ pub(crate) enum Raw<'a> {
     Word(&'a str),
     Number(i64),
     Fraction(f64),
+    Truth(bool),
     /// A TOML array, or the words of a repeated option.
     List(Vec<Given<'a>>),
     /// What no setting takes, by its name.
@@ -59,19 +63,20 @@ impl<'a> Given<'a> {
     }
 
     /// The fault that this is no value of `kind`.
-    fn wrong(&self, kind: Kind) -> Vec<Fault> {
+    pub(crate) fn wrong(&self, kind: Kind) -> Vec<Fault> {
         let found = match &self.raw {
             Raw::Text("") | Raw::Word("") => "nothing".to_owned(),
             Raw::Text(text) | Raw::Word(text) => format!("\"{text}\""),
             Raw::Number(number) => number.to_string(),
             Raw::Fraction(number) => number.to_string(),
+            Raw::Truth(_) => "a boolean".to_owned(),
             Raw::List(_) => "a list".to_owned(),
             Raw::Other(name) => (*name).to_owned(),
         };
         vec![self.fault(format!("must be {}, not {found}", kind.describe()))]
     }
 
-    fn text(&self, kind: Kind) -> Result<&'a str, Vec<Fault>> {
+    pub(crate) fn text(&self, kind: Kind) -> Result<&'a str, Vec<Fault>> {
         match self.raw {
             Raw::Text(text) | Raw::Word(text) => Ok(text),
             _ => Err(self.wrong(kind)),
@@ -161,9 +166,9 @@ pub(crate) fn quoted(text: &str) -> String {
 }
 
 macro_rules! counts {
-    ($($type:ty),+) => { $( impl Value for $type {
+    ($($type:ty, $nothing:literal);+) => { $( impl Value for $type {
         const KIND: Kind = Kind::Count;
-        const NOTHING: &'static str = "0";
+        const NOTHING: &'static str = $nothing;
 
         fn read(given: &Given<'_>) -> Result<Self, Vec<Fault>> {
             let number = given.number().ok_or_else(|| given.wrong(Self::KIND))?;
@@ -177,7 +182,54 @@ macro_rules! counts {
     } )+ };
 }
 
-counts!(u8, u32, usize);
+// A `u16` is for where 0 is a number like others, and none is something else.
+counts!(u8, "0"; u32, "0"; usize, "0"; u16, "\"\"");
+
+/// The range's bounds are allowed, and everything between them.
+impl Value for f64 {
+    const KIND: Kind = Kind::Fraction;
+
+    fn read(given: &Given<'_>) -> Result<Self, Vec<Fault>> {
+        let number = match given.raw {
+            Raw::Number(number) => number as f64,
+            Raw::Fraction(number) => number,
+            Raw::Word(word) => word.parse().map_err(|_| given.wrong(Self::KIND))?,
+            _ => return Err(given.wrong(Self::KIND)),
+        };
+        let (least, most) = given.traits.range;
+        if (least as f64..=most as f64).contains(&number) {
+            return Ok(number);
+        }
+        let text = format!("must be from {least} to {most}, not {number}");
+        Err(vec![given.fault(text)])
+    }
+
+    fn to_toml(&self) -> String {
+        toml::Value::Float(*self).to_string()
+    }
+}
+
+/// MySQL's own words, `ON` and `OFF`, are read as well.
+impl Value for bool {
+    const KIND: Kind = Kind::Truth;
+
+    fn read(given: &Given<'_>) -> Result<Self, Vec<Fault>> {
+        let word = match given.raw {
+            Raw::Truth(truth) => return Ok(truth),
+            Raw::Text(word) | Raw::Word(word) => word.to_ascii_lowercase(),
+            _ => return Err(given.wrong(Self::KIND)),
+        };
+        match word.as_str() {
+            "true" | "on" => Ok(true),
+            "false" | "off" => Ok(false),
+            _ => Err(given.wrong(Self::KIND)),
+        }
+    }
+
+    fn to_toml(&self) -> String {
+        self.to_string()
+    }
+}
 
 /// A `u64` is a size in bytes.
 impl Value for u64 {
@@ -228,6 +280,12 @@ const BEYOND: u64 = 1 << 60;
 fn fraction_of_milliseconds(number: f64, unit_milliseconds: u64) -> Option<i128> {
     let milliseconds = number * unit_milliseconds as f64;
     (milliseconds.abs() < BEYOND as f64).then(|| milliseconds.round() as i128)
+}
+
+/// Reads a duration as the file writes it: `2s`, `500ms`, `1h30m`, or a number of seconds.
+pub fn read_duration(text: &str) -> Option<Duration> {
+    let milliseconds = parse_duration(text)?;
+    u64::try_from(milliseconds).ok().map(Duration::from_millis)
 }
 
 /// Reads `2s`, `500ms`, `1h30m`, and `2.5` as seconds; milliseconds.
@@ -370,7 +428,10 @@ impl Value for Secret {
         if let Some(path) = text.strip_prefix("file:") {
             let path = given.folder.join(path);
             return match std::fs::read_to_string(&path) {
-                Ok(secret) => Ok(Self::new(secret.trim_end_matches(['\r', '\n']))),
+                Ok(secret) => {
+                    let secret = Zeroizing::new(secret);
+                    Ok(Self::new(secret.trim_end_matches(['\r', '\n'])))
+                }
                 Err(error) => Err(vec![
                     given.fault(format!("cannot read {}: {error}", path.display())),
                 ]),
@@ -391,7 +452,9 @@ impl Value for Secret {
 }
 
 /// Reads a value that a text's parser knows, with the parser's own error.
-fn parse<T: Value + FromStr<Err: std::fmt::Display>>(given: &Given<'_>) -> Result<T, Vec<Fault>> {
+pub(crate) fn parse<T: Value + FromStr<Err: std::fmt::Display>>(
+    given: &Given<'_>,
+) -> Result<T, Vec<Fault>> {
     let text = given.text(T::KIND)?;
     text.parse()
         .map_err(|error| vec![given.fault(format!("must be {}: {error}", T::KIND.describe()))])
@@ -434,10 +497,23 @@ impl Value for IpNet {
     /// A single address is a network of its own.
     fn read(given: &Given<'_>) -> Result<Self, Vec<Fault>> {
         let text = given.text(Self::KIND)?;
-        match text.parse::<std::net::IpAddr>() {
+        match text.parse::<IpAddr>() {
             Ok(address) => Ok(address.into()),
             Err(_) => text.parse().map_err(|_| given.wrong(Self::KIND)),
         }
+    }
+
+    fn to_toml(&self) -> String {
+        quoted(&self.to_string())
+    }
+}
+
+impl Value for IpAddr {
+    const KIND: Kind = Kind::IpAddress;
+
+    fn read(given: &Given<'_>) -> Result<Self, Vec<Fault>> {
+        let text = given.text(Self::KIND)?;
+        text.parse().map_err(|_| given.wrong(Self::KIND))
     }
 
     fn to_toml(&self) -> String {

@@ -183,7 +183,7 @@ const CASES: &[(&str, &[&str])] = &[
     ),
     (
         "[[backend]]\naddress = \"db0\"\nrole = \"reader\"",
-        &["3:8: backend.role: must be one of \"primary\", \"replica\", not \"reader\""],
+        &["3:8: backend.role: must be one of \"primary\", \"replica\", \"auto\", not \"reader\""],
     ),
     (
         "[[backend]]\naddress = \"db1:3306\"",
@@ -338,7 +338,7 @@ fn there_must_be_a_backend_that_can_be_used() {
     assert_eq!(
         File::new("[[backend]]\naddress = \"db1\"\nrole = \"replica\"").faults(),
         [
-            "pilotfish.toml: balance.replicas: is \"primary\", but no backend is a primary; hint: give a \
+            "pilotfish.toml: balance.replicas: is \"split\", but no backend is a primary; hint: give a \
          primary (--backend), or set balance.replicas = \"any\"",
         ]
     );

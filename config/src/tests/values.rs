@@ -15,11 +15,35 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("pid_file", "\"\""),
     ("user", "\"\""),
     ("open_files_max", "0"),
+    ("zone", "\"\""),
     ("timeout_drain", "\"30s\""),
     ("balance.policy", "\"fewest_sessions\""),
-    ("balance.replicas", "\"primary\""),
+    ("balance.replicas", "\"split\""),
+    ("balance.reads", "\"fewest_in_flight\""),
+    ("balance.lag_max", "\"0s\""),
+    ("balance.fallback", "\"primary\""),
+    ("balance.consistency", "\"session\""),
+    ("balance.timeout_consistency", "\"500ms\""),
     ("balance.slow_start", "\"10s\""),
     ("balance.timeout_backend_wait", "\"0s\""),
+    ("pool.session", "\"statement\""),
+    ("pool.backend_connections_max", "100"),
+    ("pool.account_connections_max", "0"),
+    ("pool.connections_min", "0"),
+    ("pool.waiters_max", "10000"),
+    ("pool.timeout_wait", "\"10s\""),
+    ("pool.timeout_idle", "\"5m\""),
+    ("pool.age_max", "\"1h\""),
+    ("pool.ping_interval", "\"30s\""),
+    ("pool.opens_per_second", "100"),
+    ("pool.opens_burst", "20"),
+    ("pool.prepared_max", "200"),
+    ("pool.statement_bytes_max", "\"16MiB\""),
+    ("pool.long_data_bytes_max", "\"64MiB\""),
+    ("accounts.learn", "false"),
+    ("accounts.learn_interval", "\"30s\""),
+    ("accounts.delay_failures", "true"),
+    ("accounts.explain", "false"),
     ("health.timeout_connect", "\"2s\""),
     ("health.probe_interval", "\"1s\""),
     ("health.probe_interval_max", "\"30s\""),
@@ -28,6 +52,7 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("health.monitor_user", "\"\""),
     ("health.monitor_password", "\"\""),
     ("health.monitor_interval", "\"5s\""),
+    ("health.replication_interval", "\"500ms\""),
     ("limits.sessions_max", "20000"),
     ("limits.backend_sessions_max", "0"),
     ("limits.over_limit", "\"refuse\""),
@@ -35,6 +60,8 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("limits.timeout_login", "\"10s\""),
     ("limits.timeout_idle", "\"0s\""),
     ("limits.packet_bytes_max", "\"1GiB\""),
+    ("hints.accepted", "[]"),
+    ("hints.hostgroups", "[]"),
     ("client_tls.mode", "\"optional\""),
     ("client_tls.certificate", "\"\""),
     ("client_tls.key", "\"\""),
@@ -52,6 +79,9 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("log.level", "\"info\""),
     ("log.format", "\"text\""),
     ("log.file", "\"\""),
+    ("log.slow_statements", "\"0s\""),
+    ("log.failed_statements", "false"),
+    ("log.sampled_statements", "0"),
 ];
 
 fn shown_default(setting: &Setting<Config>) -> String {
@@ -84,8 +114,13 @@ fn a_backend_needs_no_more_than_its_address() {
         [BackendConfig {
             name: "db1:3306".to_owned(),
             address,
+            cluster: "main".to_owned(),
             role: Role::Primary,
             weight: 1,
+            zone: None,
+            tags: Vec::new(),
+            lag_max: None,
+            drain: false,
             sessions_max: None,
         }]
     );
@@ -115,7 +150,12 @@ fn shown_when_set(setting: &Setting<Config>, value: &str) -> Result<String, Vec<
     // Elsewhere it is tested that the longest probe interval is not below the shortest.
     let line = match setting.name {
         "health.probe_interval" => format!("{line}\nprobe_interval_max = \"1d\""),
+        "balance.lag_max" => format!("{line}\n[health]\nmonitor_user = \"m\""),
         "health.probe_interval_max" => format!("{line}\nprobe_interval = \"50ms\""),
+        // And that what each worker keeps open is not above the limit.
+        "pool.connections_min" => {
+            format!("workers = 1000\n{line}\nbackend_connections_max = 1000000")
+        }
         _ => line,
     };
     let file = File::new(&with_backend(&line));
@@ -482,6 +522,10 @@ fn another_value(setting: &Setting<Config>) -> BoxedStrategy<String> {
         (name, _) if name.contains("tls") || name.starts_with("health.probe") => {
             Just(String::new()).boxed()
         }
+        ("accounts.learn" | "balance.lag_max" | "pool.connections_min", _) => {
+            Just(String::new()).boxed()
+        }
+        (_, Kind::Truth) => prop_oneof![Just("off".to_owned()), Just("true".to_owned())].boxed(),
         ("balance.replicas", _) => {
             prop_oneof![Just("any".to_owned()), Just("primary".to_owned())].boxed()
         }

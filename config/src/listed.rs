@@ -1,0 +1,126 @@
+//! The tables that a file may have several of, `[[backend]]`, `[[listener]]`, `[[account]]` and
+//! `[[rule]]`: what loading, comparing and writing need to know of each.
+
+use crate::setting::{ACCOUNT, BACKEND, LISTENER, RULE, RULE_TEST, Section};
+use crate::{AccountConfig, BackendConfig, Config, ListenerConfig, RuleConfig, RuleTestConfig};
+
+/// One such table, wherever it stands.
+pub(crate) trait Item: Default + Sized + 'static {
+    /// Its name and its settings.
+    const TABLE: Section<Self>;
+    /// A line that belongs into it, for hints.
+    const EXAMPLE: &'static str;
+    /// The tables in it that are lists of their own.
+    const BELOW: &'static [&'static str] = &[];
+
+    /// Fills in what follows from its other settings.
+    fn complete(&mut self) {}
+}
+
+/// One that stands at the top of the file.
+pub(crate) trait Listed: Item {
+    /// All of its kind.
+    fn list(config: &Config) -> &[Self];
+
+    /// What tells it from the others of its kind.
+    fn title(&self) -> String;
+
+    /// Whom it is, in a few words, where one that came or went is told.
+    fn shown(&self) -> String {
+        self.title()
+    }
+
+    /// The same with all at its default that can be.
+    fn bare(&self) -> Self {
+        Self::default()
+    }
+}
+
+/// The names of all such tables.
+pub(crate) const LISTS: [&str; 4] = [LISTENER.name, BACKEND.name, ACCOUNT.name, RULE.name];
+
+impl Item for BackendConfig {
+    const TABLE: Section<Self> = BACKEND;
+    const EXAMPLE: &'static str = "address = \"HOST:PORT\"";
+
+    fn complete(&mut self) {
+        if self.name.is_empty() {
+            self.name = self.address.to_string();
+        }
+    }
+}
+
+impl Listed for BackendConfig {
+    fn list(config: &Config) -> &[Self] {
+        &config.backends
+    }
+
+    fn title(&self) -> String {
+        self.name.clone()
+    }
+
+    fn shown(&self) -> String {
+        self.address.to_string()
+    }
+
+    fn bare(&self) -> Self {
+        Self::new(self.address.clone(), Self::default().role)
+    }
+}
+
+impl Item for ListenerConfig {
+    const TABLE: Section<Self> = LISTENER;
+    const EXAMPLE: &'static str = "address = \":4050\"";
+}
+
+impl Listed for ListenerConfig {
+    fn list(config: &Config) -> &[Self] {
+        &config.listeners
+    }
+
+    fn title(&self) -> String {
+        self.address.to_string()
+    }
+}
+
+impl Item for AccountConfig {
+    const TABLE: Section<Self> = ACCOUNT;
+    const EXAMPLE: &'static str = "user = \"NAME\"";
+
+    /// A hash in hexadecimal becomes the hash.
+    fn complete(&mut self) {
+        let plain = self.hash.as_ref().and_then(|hash| hash.of_hexadecimal());
+        self.hash = plain.or(self.hash.take());
+    }
+}
+
+impl Listed for AccountConfig {
+    fn list(config: &Config) -> &[Self] {
+        &config.configured_accounts
+    }
+
+    fn title(&self) -> String {
+        self.title()
+    }
+}
+
+impl Item for RuleConfig {
+    const TABLE: Section<Self> = RULE;
+    const EXAMPLE: &'static str = "name = \"NAME\"";
+    const BELOW: &'static [&'static str] = &["test"];
+}
+
+impl Listed for RuleConfig {
+    fn list(config: &Config) -> &[Self] {
+        &config.rules
+    }
+
+    fn title(&self) -> String {
+        self.name.clone()
+    }
+}
+
+impl Item for RuleTestConfig {
+    const TABLE: Section<Self> = RULE_TEST;
+    const EXAMPLE: &'static str = "statement = \"SELECT …\"";
+}

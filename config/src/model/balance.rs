@@ -1,0 +1,165 @@
+//! Which backend of a cluster a session or a statement gets.
+
+use std::time::Duration;
+
+use super::{AccountConfig, Config, DAY, HOUR, ListenerConfig, MINUTE, MS, SECOND};
+use crate::Traits;
+use crate::define::{choices, settings};
+
+settings! {
+    /// Which backend a session or a statement gets. See [Balancing and failover](balancing.md) and
+    /// [Clusters and replicas](clusters.md).
+    pub struct BalanceConfig in Config [balance], "Balance" {
+        /// How a session's backend is picked among those that are up.
+        policy: BalancePolicy = BalancePolicy::FewestSessions, Traits::RELOAD;
+
+        /// Which roles may be used, unless an account or a listener says otherwise. A session that
+        /// is relayed stays with its backend, so `"any"` is for applications that only read, or do
+        /// not mind an error when they write.
+        replicas: ReplicaUse = ReplicaUse::Split, Traits::RELOAD;
+
+        /// How a statement's backend is picked among those that would do.
+        reads: ReadPolicy = ReadPolicy::FewestInFlight, Traits::RELOAD;
+
+        /// How far a replica may lag behind its primary before statements are kept from it. It
+        /// needs `health.monitor_user`. The servers count whole seconds. A replica whose
+        /// replication has stopped lags without end.
+        lag_max: Duration = Duration::ZERO,
+            Traits::RELOAD.within(SECOND, 365 * DAY).nothing("no limit");
+
+        /// What becomes of a read for a replica when no replica is left for it.
+        fallback: Fallback = Fallback::Primary, Traits::RELOAD;
+
+        /// What a read on a replica sees of earlier writes, unless an account or a listener says
+        /// otherwise.
+        consistency: Consistency = Consistency::Session, Traits::RELOAD;
+
+        /// How long a read may wait for a replica to have the writes that it must see. After that
+        /// it goes to the primary.
+        timeout_consistency: Duration = Duration::from_millis(500),
+            Traits::RELOAD.within(MS, MINUTE).nothing("at once, without waiting");
+
+        /// Time in which the share of a backend that came back grows from nothing to full.
+        slow_start: Duration = Duration::from_secs(10),
+            Traits::RELOAD.within(MS, HOUR).nothing("full at once");
+
+        /// How long a client waits when no backend is available before it gets an error.
+        timeout_backend_wait: Duration = Duration::ZERO,
+            Traits::RELOAD.within(MS, HOUR).nothing("it gets the error at once");
+    }
+}
+
+choices! {
+    /// How a session's backend is picked.
+    pub enum BalancePolicy {
+        /// The one with the fewest sessions, MySQL Proxy's "shortest queue first".
+        FewestSessions = "fewest_sessions",
+        /// One after the other.
+        RoundRobin = "round_robin",
+        /// The one with the fewest sessions for its weight.
+        Weighted = "weighted",
+        /// The one with fewer sessions of two picked at random.
+        RandomOfTwo = "random_of_two",
+        /// The first of the list that is up; the others stand by.
+        Ordered = "ordered",
+    }
+}
+
+choices! {
+    /// How a statement's backend is picked.
+    pub enum ReadPolicy {
+        /// The one with the fewest statements of this worker's under way for its weight.
+        FewestInFlight = "fewest_in_flight",
+        /// Of two picked at random, one or the other, the sooner the faster it has answered of
+        /// late.
+        Latency = "latency",
+        /// One after the other.
+        RoundRobin = "round_robin",
+        /// Each as often as its weight says.
+        Weighted = "weighted",
+        /// The one that the session's last read went to, as long as it can be used; else as
+        /// `"fewest_in_flight"`.
+        Sticky = "sticky",
+    }
+}
+
+choices! {
+    /// Which roles may be used.
+    pub enum ReplicaUse {
+        /// Reads go to replicas, all else to the primary. A session that is relayed goes to a
+        /// primary as a whole.
+        Split = "split",
+        /// Primaries only.
+        Primary = "primary",
+        /// Primaries and replicas alike.
+        Any = "any",
+        /// Replicas only.
+        Replica = "replica",
+    }
+}
+
+choices! {
+    /// What becomes of a read when no replica is left for it.
+    pub enum Fallback {
+        /// It goes to the primary.
+        Primary = "primary",
+        /// It waits for a replica, `timeout_backend_wait` at most.
+        Wait = "wait",
+        /// Its client gets an error.
+        Error = "error",
+    }
+}
+
+choices! {
+    /// What a read on a replica sees of earlier writes.
+    pub enum Consistency {
+        /// What has come there by then.
+        None = "none",
+        /// All that its own session has written.
+        Session = "session",
+        /// All that any session of this proxy has written, but for those that are relayed: their
+        /// statements are not read.
+        Global = "global",
+    }
+}
+
+/// Where a session's statements go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Destination<'a> {
+    /// The cluster's name.
+    pub cluster: &'a str,
+    /// The roles that may be used.
+    pub replicas: ReplicaUse,
+    /// What reads must see.
+    pub consistency: Consistency,
+}
+
+impl Config {
+    /// Where a session goes: what its account says, else its listener, else the first backend's
+    /// cluster and [`BalanceConfig`].
+    pub fn destination<'a>(
+        &'a self,
+        account: Option<&'a AccountConfig>,
+        listener: Option<&'a ListenerConfig>,
+    ) -> Destination<'a> {
+        let cluster = account
+            .and_then(|it| it.cluster.as_deref())
+            .or(listener.and_then(|it| it.cluster.as_deref()));
+        let replicas = account
+            .and_then(|it| it.replicas)
+            .or(listener.and_then(|it| it.replicas));
+        let consistency = account
+            .and_then(|it| it.consistency)
+            .or(listener.and_then(|it| it.consistency));
+        Destination {
+            cluster: cluster.unwrap_or_else(|| self.first_cluster()),
+            replicas: replicas.unwrap_or(self.balance.replicas),
+            consistency: consistency.unwrap_or(self.balance.consistency),
+        }
+    }
+
+    /// The cluster of sessions for which nothing else is said.
+    pub fn first_cluster(&self) -> &str {
+        self.backends.first().map_or("", |it| &it.cluster)
+    }
+}

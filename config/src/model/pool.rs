@@ -1,0 +1,98 @@
+//! The pool of backend connections that sessions share, and for how long a session keeps one.
+
+use std::time::Duration;
+
+use super::{Config, DAY, HOUR, MS, SECOND};
+use crate::Traits;
+use crate::define::{choices, settings};
+
+settings! {
+    /// Backend connections that sessions share. Only sessions whose login the proxy answers itself
+    /// take part, see [Accounts](accounts.md); the page [Pooling](pooling.md) says what sharing
+    /// means to an application.
+    pub struct PoolConfig in Config [pool], "Pool" {
+        /// For how long a session keeps a backend connection, unless its account or its listener
+        /// says otherwise. Of what these two say, the mode that keeps the connection longer holds.
+        session: SessionMode = SessionMode::Statement, Traits::RELOAD;
+
+        /// Pooled connections to one backend, over all workers and accounts. Who finds none free
+        /// waits for one.
+        backend_connections_max: u32 = 100, Traits::RELOAD.within(1, 1_000_000);
+
+        /// The same for one account on one backend, so that none takes all.
+        account_connections_max: Option<u32> = None,
+            Traits::RELOAD.within(1, 1_000_000).nothing("no limit of its own");
+
+        /// Idle connections kept open ahead of need, in each worker, to each backend, for each
+        /// account that has sessions.
+        connections_min: u32 = 0, Traits::RELOAD.within(1, 1_000).nothing("none");
+
+        /// Sessions of one account that may wait for a connection to one backend in one worker.
+        /// One more gets an error at once.
+        waiters_max: usize = 10_000, Traits::RELOAD.within(1, 10_000_000).nothing("nobody waits");
+
+        /// How long a statement waits for a connection before its client gets an error. Who came
+        /// first is served first.
+        timeout_wait: Duration = Duration::from_secs(10), Traits::RELOAD.within(MS, HOUR);
+
+        /// A connection that nobody used for this long is closed, down to `connections_min`. Keep
+        /// it below the servers' `wait_timeout`.
+        timeout_idle: Duration = Duration::from_secs(5 * 60),
+            Traits::RELOAD.within(SECOND, 365 * DAY).nothing("never");
+
+        /// A connection older than this is closed as soon as nobody has it. Each one's age is
+        /// shortened by up to a tenth, so that those opened together do not go together.
+        age_max: Duration = Duration::from_secs(60 * 60),
+            Traits::RELOAD.within(SECOND, 365 * DAY).nothing("no limit");
+
+        /// An idle connection that was neither used nor pinged for this long is pinged, so that one
+        /// that died is noticed before a session gets it.
+        ping_interval: Duration = Duration::from_secs(30),
+            Traits::RELOAD.within(SECOND, DAY).nothing("never");
+
+        /// Connections opened to one backend in a second, in the long run. Each worker has an even
+        /// share of it, at least one.
+        opens_per_second: u32 = 100, Traits::RELOAD.within(1, 1_000_000);
+
+        /// Connections that may be opened to one backend at once after a quiet time. Each worker
+        /// has an even share of it, at least one.
+        opens_burst: u32 = 20, Traits::RELOAD.within(1, 1_000_000);
+
+        /// Statements kept prepared on one backend connection; beyond that the one unused for
+        /// longest is closed. All connections of a backend together should stay below its
+        /// `max_prepared_stmt_count`, 16,382 unless set.
+        prepared_max: usize = 200, Traits::RELOAD.within(1, 1_000_000);
+
+        /// The longest statement, in bytes, that is read before it is sent on. A longer one passes
+        /// through unread, and pins its session (`large_statement`).
+        statement_bytes_max: u64 = 16 << 20, Traits::RELOAD.within(1 << 10, 1 << 30);
+
+        /// Long data of prepared statements (`COM_STMT_SEND_LONG_DATA`) that one session may leave
+        /// with the proxy until it executes them, in bytes.
+        long_data_bytes_max: u64 = 64 << 20, Traits::RELOAD.within(1 << 10, 1 << 34);
+    }
+}
+
+choices! {
+    /// For how long a session keeps a backend connection; the longest comes first.
+    pub enum SessionMode {
+        /// From its login to its end: client and backend connection stay together.
+        Transparent = "transparent",
+        /// From a transaction's first statement to its end. With autocommit off that is from the
+        /// first statement to COMMIT or ROLLBACK; with autocommit on, a statement outside a
+        /// transaction is a transaction of its own.
+        Transaction = "transaction",
+        /// Until a statement after which the server says that no transaction is open, whatever
+        /// autocommit is.
+        Statement = "statement",
+    }
+}
+
+impl PoolConfig {
+    /// The mode of a session whose login the proxy answers: of what its listener and its account
+    /// say, the mode that keeps the connection longer; when neither says anything, the pool's own.
+    pub fn mode(&self, listener: Option<SessionMode>, account: Option<SessionMode>) -> SessionMode {
+        let said = [listener, account].into_iter().flatten().min();
+        said.unwrap_or(self.session)
+    }
+}

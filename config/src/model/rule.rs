@@ -1,0 +1,315 @@
+//! Rules: which statements are meant, and what is done about them; hints, with which statements say it
+//! themselves. What belongs to a rule's tests is at the end.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use ipnet::IpNet;
+
+use super::{Config, Consistency, DAY, HOUR, MS, PinRule, ReplicaUse, SessionMode};
+use crate::define::{choices, settings};
+use crate::{Cell, ListenAddress, SqlText, TimeOfDay, TimeSpan, Traits};
+
+settings! {
+    /// Hints: comments with which a statement says itself where it is to go. Nobody's are obeyed
+    /// unless this or the account says so, since whoever can write a comment could choose. See
+    /// [Rules](rules.md#hints).
+    pub struct HintsConfig in Config [hints], "Hints" {
+        /// Whose way of writing hints is understood, for accounts that say nothing else with
+        /// `account.hints`.
+        accepted: Vec<HintStyle> = Vec::new(), Traits::RELOAD;
+
+        /// What ProxySQL's `hostgroup=N` stands for: `"N: HINT"`, where the hint is written as
+        /// Pilotfish's are. `"1: replica"`, `"20: cluster=archive, replica"`, `"30: backend=db3"`.
+        hostgroups: Vec<String> = Vec::new(), Traits::RELOAD;
+    }
+}
+
+choices! {
+    /// A way of writing hints.
+    pub enum HintStyle {
+        /// `/* pilotfish: replica, timeout=2s */`
+        Pilotfish = "pilotfish",
+        /// `/* hostgroup=1 */`, `/* ;hostgroup=1;query_timeout=2000 */`
+        ProxySql = "proxysql",
+        /// `-- maxscale route to slave`
+        MaxScale = "maxscale",
+    }
+}
+
+settings! {
+    /// Rules, one `[[rule]]` table for each, looked at in their order; see [Rules](rules.md). A
+    /// statement matches when all that the rule says of statements holds; of a list one entry has
+    /// to. A rule that says nothing of statements matches them all.
+    pub struct RuleConfig in RuleConfig [[rule]], "Rules" {
+        /// What logs, counters and explanations call it; unique.
+        name: String = String::new(), Traits::RELOAD.required();
+
+        /// Users, by the names with which they log in. Here and in `schema`, `tables` and `tag` a
+        /// `*` stands for any characters, and an entry that begins with `!` takes out those that it
+        /// matches.
+        user: Vec<String> = Vec::new(), Traits::RELOAD;
+
+        /// The session's default schema when the statement runs. Case does not matter.
+        schema: Vec<String> = Vec::new(), Traits::RELOAD;
+
+        /// Networks of clients. A client on a Unix socket is in none.
+        networks: Vec<IpNet> = Vec::new(), Traits::RELOAD;
+
+        /// Where the client has connected: addresses as in `listen` or `[[listener]]`.
+        listener: Vec<ListenAddress> = Vec::new(), Traits::RELOAD;
+
+        /// Digests: any statement of the kind meant (its values do not matter), a digest's text, or
+        /// its hash as `"0x"` and 16 hexadecimal digits.
+        digest: Vec<SqlText> = Vec::new(), Traits::RELOAD;
+
+        /// Regular expression that the statement's text has to match somewhere. Case does not matter
+        /// and `.` matches line ends, unless it says `(?-i)` or `(?-s)`. It is one of bytes: `(?u)`
+        /// has it know letters that are not ASCII.
+        regex: Option<SqlText> = None, Traits::RELOAD;
+
+        /// The same for the digest's text.
+        digest_regex: Option<SqlText> = None, Traits::RELOAD;
+
+        /// What the statement is: `"SELECT"`, `"INSERT"`, `"CREATE TABLE"`; `"CREATE"` is each that
+        /// begins so. Of several statements sent as one, one has to be of the kind.
+        kind: Vec<String> = Vec::new(), Traits::RELOAD;
+
+        /// A table that the statement names: `"orders"`, `"shop.orders"`, `"shop.*"`. Where the
+        /// statement names no schema, it is the session's. Case does not matter.
+        tables: Vec<String> = Vec::new(), Traits::RELOAD;
+
+        /// A tag that the statement bears: from a comment, `/* tag: batch */` or `/* pilotfish:
+        /// tag=batch */`, as `"key=value"` from a comment in the style of sqlcommenter, or from a
+        /// query attribute: the value of one named `tag`, `"name=value"` of the others.
+        tag: Vec<String> = Vec::new(), Traits::RELOAD;
+
+        /// Local time of day, from the first to just before the second: `"22:00-06:00"`.
+        time: Option<TimeSpan> = None, Traits::RELOAD;
+
+        /// Days of the week. A `time` past midnight belongs to the day on which it began.
+        days: Vec<Day> = Vec::new(), Traits::RELOAD;
+
+        /// How many of a hundred that match otherwise do match.
+        percentage: Option<f64> = None, Traits::RELOAD.within(0, 100).default_text("all of them");
+
+        /// What `percentage` counts.
+        percentage_of: Share = Share::Session, Traits::RELOAD;
+
+        /// Cluster to which the statement goes.
+        cluster: Option<String> = None, Traits::RELOAD;
+
+        /// Roles of backends to which it may go. A write that is sent to a replica fails there.
+        role: Option<ReplicaUse> = None, Traits::RELOAD;
+
+        /// Backend to which it goes.
+        backend: Option<String> = None, Traits::RELOAD;
+
+        /// What runs in its place. With `regex` each match is replaced by this, in which `$1` or
+        /// `${name}` is what a group has matched and `$$` a dollar sign; with `digest` alone the
+        /// whole statement is. Whatever comes of it must be one statement: if it is not, the client
+        /// gets an error.
+        rewrite: Option<SqlText> = None, Traits::RELOAD;
+
+        /// What the client gets without a backend having been asked.
+        answer: Option<AnswerForm> = None, Traits::RELOAD;
+
+        /// Names of the columns of `answer = "rows"`.
+        answer_columns: Vec<String> = Vec::new(), Traits::RELOAD;
+
+        /// Its rows: `[["1", "one"], [2, '\N']]`. All values are texts; `'\N'` is NULL.
+        answer_rows: Vec<Vec<Cell>> = Vec::new(), Traits::RELOAD;
+
+        /// Number of the error of `answer = "error"`.
+        answer_error: Option<u16> = None,
+            Traits::RELOAD.within(1, 65_535).default_text("1105");
+
+        /// Its SQLSTATE, five digits and capital letters.
+        answer_sqlstate: Option<String> = None, Traits::RELOAD.default_text("HY000");
+
+        /// Its text.
+        answer_message: Option<SqlText> = None, Traits::RELOAD;
+
+        /// Refuses the statement with error 1227 and this text.
+        refuse: Option<SqlText> = None, Traits::RELOAD;
+
+        /// How long the statement may run before it is ended.
+        timeout: Option<Duration> = None, Traits::RELOAD.within(MS, DAY);
+
+        /// How long it waits before it is sent.
+        delay: Option<Duration> = None, Traits::RELOAD.within(MS, HOUR);
+
+        /// Statements in a second.
+        rate: Option<f64> = None, Traits::RELOAD.within(0, 1_000_000_000);
+
+        /// Statements that may come at once after a quiet time, under `rate`.
+        burst: Option<u32> = None,
+            Traits::RELOAD.within(1, 1_000_000_000).nothing("a second's worth, at least one");
+
+        /// Statements at the same time.
+        concurrency: Option<u32> = None, Traits::RELOAD.within(1, 1_000_000).nothing("no limit");
+
+        /// What `rate` and `concurrency` count together.
+        rate_by: LimitBy = LimitBy::Rule, Traits::RELOAD;
+
+        /// What becomes of a statement over one of the two.
+        over: Over = Over::Queue, Traits::RELOAD;
+
+        /// How long it waits at most under `over = "queue"` before its client gets an error.
+        timeout_queue: Duration = Duration::from_secs(10), Traits::RELOAD.within(MS, HOUR);
+
+        /// Cluster to which the statement is sent as well; what comes back is thrown away.
+        mirror: Option<String> = None, Traits::RELOAD;
+
+        /// How often a statement that only reads is sent again when the backend fails under it.
+        retry: Option<u16> = None, Traits::RELOAD.within(0, 10).default_text("2");
+
+        /// Whether the statement is logged, with what was decided.
+        log: bool = false, Traits::RELOAD;
+
+        /// Tag that it bears in logs and statistics.
+        set_tag: Option<String> = None, Traits::RELOAD;
+
+        /// For how long the session keeps its backend connection, from this statement on; a mode
+        /// that keeps it for shorter than the session's own is not taken.
+        session: Option<SessionMode> = None, Traits::RELOAD;
+
+        /// What pins the session from this statement on, besides what `account.pin` says.
+        pin: Vec<PinRule> = Vec::new(), Traits::RELOAD;
+
+        /// What a read has to see of writes before it.
+        consistency: Option<Consistency> = None, Traits::RELOAD;
+
+        /// Whether rules behind it are left unread once it has matched. Otherwise they fill in what
+        /// it has left open.
+        stop: bool = true, Traits::RELOAD;
+
+        /// Whether it is counted only: nothing is done, and rules behind it are read as though it
+        /// were not there.
+        watch: bool = false, Traits::RELOAD;
+    }
+    below {
+        /// What it is tried on when the configuration is checked.
+        tests: Vec<RuleTestConfig>,
+    }
+}
+
+choices! {
+    /// A day of the week.
+    pub enum Day {
+        /// Monday.
+        Monday = "mon" also "monday",
+        /// Tuesday.
+        Tuesday = "tue" also "tuesday",
+        /// Wednesday.
+        Wednesday = "wed" also "wednesday",
+        /// Thursday.
+        Thursday = "thu" also "thursday",
+        /// Friday.
+        Friday = "fri" also "friday",
+        /// Saturday.
+        Saturday = "sat" also "saturday",
+        /// Sunday.
+        Sunday = "sun" also "sunday",
+    }
+}
+
+choices! {
+    /// What a percentage counts.
+    pub enum Share {
+        /// Sessions: one that is among them is for all of its statements.
+        Session = "session",
+        /// Statements, each for itself.
+        Statement = "statement",
+    }
+}
+
+choices! {
+    /// What a client gets without a backend having been asked.
+    pub enum AnswerForm {
+        /// OK, no row changed.
+        Ok = "ok",
+        /// A result of `answer_columns` and `answer_rows`.
+        Rows = "rows",
+        /// The error of `answer_error`, `answer_sqlstate` and `answer_message`.
+        Error = "error",
+    }
+}
+
+choices! {
+    /// What a limit counts together.
+    pub enum LimitBy {
+        /// All statements that match the rule.
+        Rule = "rule",
+        /// Those of one digest.
+        Digest = "digest",
+        /// Those of one user.
+        Account = "account" also "user",
+    }
+}
+
+choices! {
+    /// What becomes of a statement over a limit.
+    pub enum Over {
+        /// It waits.
+        Queue = "queue" also "wait",
+        /// Its client gets an error.
+        Refuse = "refuse",
+    }
+}
+
+settings! {
+    /// What a rule is tried on, as many `[[rule.test]]` tables below it as are wanted: when the
+    /// configuration is checked, at start, and at a reload. A test that fails is a fault.
+    pub struct RuleTestConfig in RuleTestConfig [[rule.test]], "Tests of rules" {
+        /// The statement.
+        statement: SqlText = SqlText::default(), Traits::RELOAD.required();
+
+        /// Who sends it.
+        user: Option<String> = None, Traits::RELOAD;
+
+        /// The session's default schema.
+        schema: Option<String> = None, Traits::RELOAD;
+
+        /// The client's address.
+        client: Option<IpAddr> = None, Traits::RELOAD.default_text("a Unix socket");
+
+        /// Where the client has connected.
+        listener: Option<ListenAddress> = None, Traits::RELOAD;
+
+        /// Tags besides those in the statement.
+        tag: Vec<String> = Vec::new(), Traits::RELOAD;
+
+        /// The time of day.
+        time: TimeOfDay = TimeOfDay::NOON, Traits::RELOAD;
+
+        /// The day of the week.
+        day: Day = Day::Monday, Traits::RELOAD;
+
+        /// Whether the rule takes the statement. One that a rule before it has stopped passes it.
+        /// The rule's own `percentage` is taken to be met, that of other rules not to be.
+        expect: Expect = Expect::Match, Traits::RELOAD;
+
+        /// What becomes of the statement.
+        rewritten: Option<SqlText> = None, Traits::RELOAD;
+
+        /// The cluster to which the rules send it.
+        cluster: Option<String> = None, Traits::RELOAD;
+
+        /// The roles of backends to which they send it.
+        role: Option<ReplicaUse> = None, Traits::RELOAD;
+
+        /// The backend to which they send it.
+        backend: Option<String> = None, Traits::RELOAD;
+    }
+}
+
+choices! {
+    /// What a test expects of its rule.
+    pub enum Expect {
+        /// It matches.
+        Match = "match",
+        /// It does not, or is not asked.
+        Pass = "pass",
+    }
+}

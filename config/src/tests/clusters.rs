@@ -1,0 +1,146 @@
+//! Clusters: where a session goes, and what must not be said of them.
+
+use super::File;
+use crate::*;
+
+/// Two clusters; `main` has both roles, `reports` a replica.
+const TWO: &str = "[[backend]]\naddress = \"p\"\n\
+                   [[backend]]\naddress = \"r\"\nrole = \"replica\"\n\
+                   [[backend]]\naddress = \"s\"\nrole = \"replica\"\ncluster = \"reports\"\n";
+
+fn faults(text: &str) -> Vec<String> {
+    File::new(&format!("{TWO}{text}")).faults()
+}
+
+#[test]
+fn an_account_is_heard_before_its_listener_and_that_before_all() {
+    let text = format!(
+        "[balance]\nreplicas = \"any\"\nconsistency = \"none\"\n{TWO}\
+         [[listener]]\naddress = \":4050\"\ncluster = \"reports\"\nreplicas = \"replica\"\n\
+         consistency = \"global\"\n\
+         [[account]]\nuser = \"app\"\npassword = \"x\"\ncluster = \"main\"\nreplicas = \"primary\"\n\
+         consistency = \"session\"\n\
+         [[account]]\nuser = \"other\"\npassword = \"x\"\n"
+    );
+    let config = File::new(&text).load().unwrap().config;
+    let [app, other] = [0, 1].map(|index| &config.configured_accounts[index]);
+    let listener = &config.listeners[0];
+    let said = |account, listener| {
+        let it = config.destination(account, listener);
+        (it.cluster.to_owned(), it.replicas, it.consistency)
+    };
+    let main = |replicas, consistency| ("main".to_owned(), replicas, consistency);
+    let of_app = main(ReplicaUse::Primary, Consistency::Session);
+    let of_listener = (
+        "reports".to_owned(),
+        ReplicaUse::Replica,
+        Consistency::Global,
+    );
+    let of_all = main(ReplicaUse::Any, Consistency::None);
+    assert_eq!(said(Some(app), Some(listener)), of_app);
+    assert_eq!(said(Some(other), Some(listener)), of_listener);
+    assert_eq!(said(None, Some(listener)), of_listener);
+    assert_eq!(said(Some(app), None), of_app);
+    assert_eq!(said(None, None), of_all);
+}
+
+#[test]
+fn a_backend_has_all_that_is_said_of_it() {
+    let text = "zone = \"a\"\n[health]\nmonitor_user = \"m\"\n[[backend]]\naddress = \"p\"\n\
+                cluster = \"orders\"\nrole = \"auto\"\nzone = \"a\"\ntags = [\"reports\", \"slow\"]\n\
+                lag_max = \"5s\"\ndrain = true\nweight = 7";
+    let loaded = File::new(text).load().unwrap();
+    assert_eq!(loaded.warnings, []);
+    let expected = BackendConfig {
+        cluster: "orders".to_owned(),
+        role: Role::Auto,
+        weight: 7,
+        zone: Some("a".to_owned()),
+        tags: vec!["reports".to_owned(), "slow".to_owned()],
+        lag_max: Some(std::time::Duration::from_secs(5)),
+        drain: true,
+        ..BackendConfig::new("p".parse().unwrap(), Role::Auto)
+    };
+    assert_eq!(loaded.config.backends, [expected]);
+    assert_eq!(loaded.config.first_cluster(), "orders");
+}
+
+#[test]
+fn a_cluster_that_is_not_there_is_a_fault_with_the_one_that_was_meant() {
+    assert_eq!(
+        faults("[[listener]]\naddress = \":4050\"\ncluster = \"report\"\nreplicas = \"replica\""),
+        [
+            "pilotfish.toml:12:11: listener.cluster: no backend is in cluster \"report\"; hint: did you mean \"reports\"?"
+        ]
+    );
+    assert_eq!(
+        faults("[[account]]\nuser = \"a\"\npassword = \"x\"\ncluster = \"elsewhere\""),
+        [
+            "pilotfish.toml:13:11: account.cluster: no backend is in cluster \"elsewhere\"; hint: there is \"main\", \"reports\""
+        ]
+    );
+}
+
+#[test]
+fn a_cluster_without_the_role_that_its_sessions_want_is_a_fault() {
+    let hint = "hint: give a primary (--backend), or set";
+    assert_eq!(
+        faults("[[account]]\nuser = \"a\"\npassword = \"x\"\ncluster = \"reports\""),
+        [format!(
+            "pilotfish.toml: balance.replicas: is \"split\", but no backend in cluster \"reports\" is a primary; {hint} balance.replicas = \"any\""
+        )]
+    );
+    assert_eq!(
+        faults(
+            "[[account]]\nuser = \"a\"\npassword = \"x\"\ncluster = \"reports\"\nreplicas = \"primary\""
+        ),
+        [format!(
+            "pilotfish.toml:14:12: account.replicas: is \"primary\", but no backend in cluster \"reports\" is a primary; {hint} account.replicas = \"any\""
+        )]
+    );
+}
+
+#[test]
+fn roles_and_lag_are_asked_for_with_an_account() {
+    let hint = "hint: an account with which the proxy asks its backends";
+    assert_eq!(
+        File::new("[[backend]]\naddress = \"p\"\nrole = \"auto\"\nlag_max = \"5s\"").faults(),
+        [
+            format!("pilotfish.toml:3:8: backend.role: \"auto\" needs health.monitor_user; {hint}"),
+            format!(
+                "pilotfish.toml:4:11: backend.lag_max: a limit needs health.monitor_user; {hint}"
+            ),
+        ]
+    );
+    assert_eq!(
+        File::new("[balance]\nlag_max = \"5s\"\n[[backend]]\naddress = \"p\"").faults(),
+        [format!(
+            "pilotfish.toml:2:11: balance.lag_max: a limit needs health.monitor_user; {hint}"
+        )]
+    );
+    let unlimited = "[[backend]]\naddress = \"p\"\nlag_max = \"0s\"";
+    assert_eq!(File::new(unlimited).faults(), Vec::<String>::new());
+}
+
+#[test]
+fn a_zone_of_which_no_backend_is_is_warned_of() {
+    let warnings = |text: &str| -> Vec<String> {
+        let loaded = File::new(text).load().unwrap();
+        let warnings = loaded
+            .warnings
+            .iter()
+            .map(|it| format!("{} {:?}", it.text, it.hint));
+        warnings.collect()
+    };
+    let backend = "[[backend]]\naddress = \"p\"";
+    assert_eq!(
+        warnings(&format!("zone = \"east\"\n{backend}")),
+        ["no backend is in zone \"east\" Some(\"give backends their zone\")"]
+    );
+    assert_eq!(
+        warnings(&format!(
+            "zone = \"northeest\"\n{backend}\nzone = \"northeast\""
+        )),
+        ["no backend is in zone \"northeest\" Some(\"did you mean \\\"northeast\\\"?\")"]
+    );
+}
