@@ -1,16 +1,30 @@
 //! The choice of a session's backend: pure, with its reason when there is none.
 
-use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
-use crate::{Backend, BackendId, Dice, Health, Moment, Policy, Topology};
+use crate::candidate::{FULL_SHARE, Terms, share};
+use crate::nobody::why_none;
+use crate::{
+    Backend, BackendId, ClusterId, Dice, Moment, NoBackend, Policy, Roles, Topology, Vicinity,
+};
 
 #[cfg(test)]
 mod tests;
 
+/// What a session as a whole asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Whole<'a> {
+    /// Its cluster.
+    pub cluster: ClusterId,
+    /// The roles it may go to.
+    pub roles: Roles,
+    /// Backends that it has tried.
+    pub tried: &'a [BackendId],
+}
+
 /// The backend that a new session goes to: by policy among those that are usable, have a place,
-/// have an allowed role and were not `tried` by this session.
+/// have an allowed role, do not lag too much and were not `tried` by this session; of these those in
+/// the proxy's own zone, if there are any.
 ///
 /// The session then takes its place with [`Backend::begin`]; when another worker was faster there,
 /// ask again.
@@ -19,17 +33,23 @@ mod tests;
 /// Why no backend is left.
 pub fn choose(
     topology: &Topology,
-    tried: &[BackendId],
+    whole: &Whole<'_>,
     now: Moment,
     dice: &mut Dice,
 ) -> Result<Arc<Backend>, NoBackend> {
-    let candidates = candidates(topology, tried, now);
+    let terms = Terms {
+        cluster: whole.cluster,
+        roles: whole.roles,
+        tried: whole.tried,
+        seats: &[],
+    };
+    let candidates = candidates(topology, &terms, now);
     let Some(first) = candidates.first() else {
-        return Err(why_none(topology, tried));
+        return Err(why_none(topology, &terms));
     };
     let chosen = match topology.policy {
         Policy::FewestSessions => fewest_sessions(&candidates),
-        Policy::RoundRobin => in_turn(&candidates, topology.backends.len(), dice),
+        Policy::RoundRobin => in_turn(&candidates, topology.backends.len(), whole.cluster, dice),
         Policy::Weighted => weighted(&candidates, dice),
         Policy::RandomOfTwo => random_of_two(&candidates, dice),
         Policy::Ordered => candidates.iter().find(|c| c.takes_its_share(dice)),
@@ -45,9 +65,6 @@ struct Candidate<'a> {
     /// How far slow start has let it come, in 1 ..= [`FULL_SHARE`].
     share: u64,
 }
-
-/// A backend's share when it is not in slow start.
-const FULL_SHARE: u64 = 1024;
 
 impl Candidate<'_> {
     /// Its weight as slow start has it now.
@@ -68,39 +85,30 @@ impl Candidate<'_> {
     }
 }
 
-/// Those that may take the session, in order. Backends of weight zero are there only when there
-/// is no other.
-fn candidates<'a>(topology: &'a Topology, tried: &[BackendId], now: Moment) -> Vec<Candidate<'a>> {
+/// Those that may take the session, in order. Backends of weight zero, and those of other zones, are
+/// there only when there is no other.
+fn candidates<'a>(topology: &'a Topology, terms: &Terms<'_>, now: Moment) -> Vec<Candidate<'a>> {
     let mut candidates: Vec<_> = topology
         .backends
         .iter()
         .enumerate()
-        .filter(|(_, b)| topology.roles.allow(b.role) && b.is_usable())
-        .filter(|(_, b)| !b.is_full() && !tried.contains(&b.id))
+        .filter(|(_, backend)| terms.accept(backend).is_ok())
         .map(|(place, backend)| Candidate {
             backend,
             place,
             share: share(backend.returned, topology.slow_start, now),
         })
         .collect();
-    if candidates.iter().any(|c| c.backend.weight > 0) {
-        candidates.retain(|c| c.backend.weight > 0);
-    }
+    prefer(&mut candidates, |c| c.backend.weight > 0);
+    prefer(&mut candidates, |c| c.backend.vicinity == Vicinity::Near);
     candidates
 }
 
-/// Grows linearly over `slow_start` from the return on; never zero, or a lone backend's weight
-/// would vanish.
-fn share(returned: Option<Moment>, slow_start: Duration, now: Moment) -> u64 {
-    let Some(returned) = returned else {
-        return FULL_SHARE;
-    };
-    let up_for = now.since(returned);
-    if up_for >= slow_start {
-        return FULL_SHARE;
+/// Keeps those that are preferred, if there are any.
+fn prefer<T>(candidates: &mut Vec<T>, is_preferred: impl Fn(&T) -> bool) {
+    if candidates.iter().any(&is_preferred) {
+        candidates.retain(is_preferred);
     }
-    let share = up_for.as_nanos() * u128::from(FULL_SHARE) / slow_start.as_nanos();
-    (share as u64).max(1)
 }
 
 fn fewest_sessions<'c, 'a>(candidates: &'c [Candidate<'a>]) -> Option<&'c Candidate<'a>> {
@@ -118,9 +126,10 @@ fn fewest_sessions<'c, 'a>(candidates: &'c [Candidate<'a>]) -> Option<&'c Candid
 fn in_turn<'c, 'a>(
     candidates: &'c [Candidate<'a>],
     round: usize,
+    cluster: ClusterId,
     dice: &mut Dice,
 ) -> Option<&'c Candidate<'a>> {
-    let turn = dice.turn(round);
+    let turn = dice.turn(cluster, round);
     let next = candidates.iter().position(|c| c.place >= turn).unwrap_or(0);
     let (before, from_next) = candidates.split_at(next);
     let chosen = from_next
@@ -128,7 +137,7 @@ fn in_turn<'c, 'a>(
         .chain(before)
         .find(|c| c.takes_its_share(dice))
         .or(from_next.first())?;
-    dice.turn_taken(chosen.place);
+    dice.turn_taken(cluster, chosen.place);
     Some(chosen)
 }
 
@@ -156,78 +165,5 @@ fn random_of_two<'c, 'a>(
         Some(other)
     } else {
         Some(one)
-    }
-}
-
-/// Why no backend can take a session.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum NoBackend {
-    /// There is none of an allowed role.
-    NoneConfigured,
-    /// None is usable; here is what was seen of each.
-    AllDown(Vec<Fallen>),
-    /// The session has tried all that are usable; it knows what happened there.
-    AllTried,
-    /// Those usable and not tried have no place left; one may become free.
-    AllFull,
-}
-
-/// A backend that is down.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fallen {
-    /// Its name.
-    pub backend: String,
-    /// Why it is down.
-    pub cause: String,
-}
-
-impl fmt::Display for NoBackend {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            NoBackend::NoneConfigured => f.write_str("No backend is configured for this session"),
-            NoBackend::AllTried => f.write_str("Can't connect to MySQL server"),
-            NoBackend::AllFull => f.write_str("Too many connections: all backends are full"),
-            NoBackend::AllDown(fallen) => {
-                f.write_str("Can't connect to MySQL server: all backends are down")?;
-                for (index, Fallen { backend, cause }) in fallen.iter().enumerate() {
-                    let separator = if index == 0 { ", tried " } else { "; " };
-                    write!(f, "{separator}{backend}: {cause}")?;
-                }
-                Ok(())
-            }
-        }
-    }
-}
-
-impl std::error::Error for NoBackend {}
-
-/// Told when no candidate is left. A place that may become free counts more than a backend that
-/// failed, and what this session saw itself more than what was seen before.
-fn why_none(topology: &Topology, tried: &[BackendId]) -> NoBackend {
-    let allowed = || {
-        topology
-            .backends
-            .iter()
-            .filter(|b| topology.roles.allow(b.role))
-    };
-    let untried = || allowed().filter(|b| !tried.contains(&b.id));
-    if allowed().next().is_none() {
-        NoBackend::NoneConfigured
-    } else if untried().any(|b| b.is_usable()) {
-        NoBackend::AllFull
-    } else if untried().count() < allowed().count() {
-        NoBackend::AllTried
-    } else {
-        NoBackend::AllDown(allowed().filter_map(|b| fallen(b)).collect())
-    }
-}
-
-fn fallen(backend: &Backend) -> Option<Fallen> {
-    match &backend.health {
-        Health::Down { cause, .. } => Some(Fallen {
-            backend: backend.name.clone(),
-            cause: cause.clone(),
-        }),
-        Health::Up { .. } | Health::Unknown => None,
     }
 }

@@ -1,11 +1,16 @@
 //! What a worker throws when a choice needs chance or a turn: seeded, so that a run repeats.
 
+use crate::ClusterId;
+
 /// A small generator of even pseudo-random numbers, and whose turn it is. Each worker owns one.
 #[derive(Debug, Clone)]
 pub struct Dice {
     random: u64,
     spread: u64,
-    turn: usize,
+    /// Of each cluster, by its id.
+    turns: Vec<usize>,
+    /// Where the turns of a cluster begin.
+    first_turn: usize,
 }
 
 /// 2⁶⁴ divided by the golden ratio: steps of this length fill the circle evenly at any count.
@@ -18,11 +23,17 @@ impl Dice {
         let mut dice = Dice {
             random: seed,
             spread: 0,
-            turn: 0,
+            turns: Vec::new(),
+            first_turn: 0,
         };
         dice.spread = dice.next();
-        dice.turn = dice.next() as usize;
+        dice.first_turn = dice.next() as usize;
         dice
+    }
+
+    /// Any number.
+    pub fn throw(&mut self) -> u64 {
+        self.next()
     }
 
     /// A number in `0..bound`; zero when `bound` is zero.
@@ -37,14 +48,19 @@ impl Dice {
         scaled(self.spread, bound)
     }
 
-    /// The place in a round of `count` whose turn it is.
-    pub(crate) fn turn(&self, count: usize) -> usize {
-        self.turn % count.max(1)
+    /// The place in a cluster's round of `count` whose turn it is.
+    pub(crate) fn turn(&self, cluster: ClusterId, count: usize) -> usize {
+        let turn = self.turns.get(cluster.0 as usize);
+        turn.copied().unwrap_or(self.first_turn) % count.max(1)
     }
 
-    /// Lets the round go on behind `place`.
-    pub(crate) fn turn_taken(&mut self, place: usize) {
-        self.turn = place + 1;
+    /// Lets a cluster's round go on behind `place`.
+    pub(crate) fn turn_taken(&mut self, cluster: ClusterId, place: usize) {
+        let index = cluster.0 as usize;
+        if self.turns.len() <= index {
+            self.turns.resize(index + 1, self.first_turn);
+        }
+        self.turns[index] = place + 1;
     }
 
     /// SplitMix64 (Steele, Lea, Flood 2014): one addition, two multiplications, any seed is good.

@@ -6,16 +6,40 @@
 //! what they met.
 #![forbid(unsafe_code)]
 
+mod candidate;
 mod choose;
 mod dice;
+mod explanation;
+mod gtid;
 mod load;
+mod loads;
 mod moment;
+mod nobody;
+mod place;
 mod report;
+pub mod rules;
+mod split;
+mod standing;
 mod topology;
+mod written;
 
-pub use choose::{Fallen, NoBackend, choose};
+pub use candidate::Rejection;
+pub use choose::{Whole, choose};
 pub use dice::Dice;
+pub use explanation::{Explanation, Finding};
+pub use gtid::{DomainPosition, Family, GtidSet, MalformedPosition, Position};
 pub use load::{Load, SessionSlot};
+pub use loads::{InFlight, Loads};
 pub use moment::Moment;
+pub use nobody::{Fallen, NoBackend};
+pub use place::{
+    Arrival, Considered, Fallback, Placed, Recorder, Score, Verdict, Way, Wish, place,
+};
 pub use report::{KillReason, KillScope, Report};
-pub use topology::{Backend, BackendId, Endpoint, Health, Policy, Role, Roles, Topology};
+pub use split::{Transaction, Wanted, Why, wanted};
+pub use standing::{Lag, Standing};
+pub use topology::{
+    Backend, BackendId, Cluster, ClusterId, Duty, Endpoint, Health, Policy, ReadPolicy, Role,
+    Roles, Server, Topology, Vicinity, Writes,
+};
+pub use written::{Written, WrittenByAll};

@@ -1,4 +1,4 @@
-//! What workers tell the control plane of the backends they met.
+//! What workers tell the control plane of the backends and the clients they met.
 
 use std::fmt;
 
@@ -38,6 +38,22 @@ pub enum Report {
         thread_id: u32,
         /// Decides what is killed, see [`KillReason::scope`].
         why: KillReason,
+    },
+    /// Somebody could not log in whom the accounts of the moment do not know, or know otherwise: they
+    /// are learned again soon, where they are learned at all. Worth sending once a failed login.
+    UnknownAccount {
+        /// As the client named itself.
+        user: String,
+    },
+    /// A backend refused what an account is known by, or was proven by, to the proxy: accounts are
+    /// learned again soon, and the log is told, once in a while.
+    CredentialRefused {
+        /// Which one.
+        backend: BackendId,
+        /// The user that was refused there.
+        user: String,
+        /// The backend's words.
+        cause: String,
     },
 }
 

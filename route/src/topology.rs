@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{Load, Moment, SessionSlot};
+use crate::{Family, Load, Moment, SessionSlot, Standing, WrittenByAll};
 
 /// All that a worker needs to place a session. The control plane publishes a new one when
 /// something changed; sessions that hold an old one stay right.
@@ -16,9 +16,13 @@ pub struct Topology {
     pub generation: u64,
     /// In the order of the configuration, which [`Policy::Ordered`] follows.
     pub backends: Vec<Arc<Backend>>,
+    /// Those that the backends belong to, in the order of their first ones.
+    pub clusters: Vec<Cluster>,
     /// How a session's backend is chosen.
     pub policy: Policy,
-    /// Which roles sessions may go to.
+    /// How a statement's backend is chosen.
+    pub reads: ReadPolicy,
+    /// Which roles sessions may go to as a whole, unless something else is said of them.
     pub roles: Roles,
     /// How long a backend that returned takes to reach its full share; zero: at once.
     pub slow_start: Duration,
@@ -29,7 +33,33 @@ impl Topology {
     pub fn backend(&self, id: BackendId) -> Option<&Arc<Backend>> {
         self.backends.iter().find(|backend| backend.id == id)
     }
+
+    /// The cluster of this name, when a backend belongs to it.
+    pub fn cluster(&self, name: &str) -> Option<&Cluster> {
+        self.clusters.iter().find(|cluster| cluster.name == name)
+    }
+
+    /// The cluster of sessions of which nothing else is said: the first backend's.
+    pub fn first_cluster(&self) -> ClusterId {
+        let first = self.clusters.first();
+        first.map_or(ClusterId(0), |cluster| cluster.id)
+    }
 }
+
+/// Backends that replicate one another.
+#[derive(Debug, Clone)]
+pub struct Cluster {
+    /// Stays with the name over reloads.
+    pub id: ClusterId,
+    /// As configured.
+    pub name: String,
+    /// What sessions of this process have written there, kept where reads must see it.
+    pub written: Arc<WrittenByAll>,
+}
+
+/// Names a cluster through all snapshots of one process; small numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct ClusterId(pub u32);
 
 /// One MySQL or MariaDB server, as known when the snapshot was made.
 #[derive(Debug, Clone)]
@@ -42,25 +72,51 @@ pub struct Backend {
     pub host: Option<String>,
     /// Where it may be reached, to be tried in this order; empty while its name is not resolved.
     pub endpoints: Vec<Endpoint>,
-    /// What it is in its cluster.
-    pub role: Role,
+    /// The cluster it belongs to.
+    pub cluster: ClusterId,
+    /// What it is in its cluster; none while that is to be found out.
+    pub role: Option<Role>,
+    /// Its zone, as configured.
+    pub zone: Option<String>,
+    /// Whether that is this proxy's zone.
+    pub vicinity: Vicinity,
+    /// Names by which rules choose it.
+    pub tags: Vec<String>,
     /// Its share relative to the others; zero: only when nobody else is usable.
     pub weight: u32,
     /// Sessions it takes from this proxy at most.
     pub sessions_max: Option<u32>,
+    /// Whether it may be given anything new.
+    pub duty: Duty,
+    /// How far it may lag, as a replica; none: no limit.
+    pub lag_max: Option<Duration>,
     /// What was last seen of it.
     pub health: Health,
     /// When it last came back from being down; slow start counts from here. A backend that was
     /// never down has a full share from the start.
     pub returned: Option<Moment>,
+    /// What kind of server it is; none while nobody has asked.
+    pub server: Option<Server>,
+    /// Whether it takes writes, as last seen.
+    pub writes: Writes,
+    /// Its lag and its position, as they are now.
+    pub standing: Arc<Standing>,
+    /// What the control plane could not find out about it and why, with what would help; none when
+    /// nothing is amiss.
+    pub complaint: Option<String>,
     /// Its sessions, counted over all workers and snapshots.
     pub load: Arc<Load>,
 }
 
 impl Backend {
-    /// May sessions be sent there?
+    /// May new sessions and statements be sent there? Not when it is down, or draining.
     pub fn is_usable(&self) -> bool {
-        self.health.is_usable()
+        self.health.is_usable() && self.duty == Duty::Serving
+    }
+
+    /// Does it lag more than it may? A primary never does.
+    pub fn is_lagging(&self) -> bool {
+        self.role != Some(Role::Primary) && self.standing.lag().exceeds(self.lag_max)
     }
 
     /// Are all its places taken?
@@ -115,10 +171,10 @@ impl fmt::Display for Role {
     }
 }
 
-/// The roles that sessions may go to.
+/// The roles that a session, or a statement, may go to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Roles {
-    /// Primaries only: a session may write.
+    /// Primaries only: it may write.
     #[default]
     Primary,
     /// Primaries and replicas alike.
@@ -128,14 +184,55 @@ pub enum Roles {
 }
 
 impl Roles {
-    /// May a session go to a backend of this role?
-    pub fn allow(self, role: Role) -> bool {
+    /// May one go to a backend of this role? Where it is not known, only if none is asked for.
+    pub fn allow(self, role: Option<Role>) -> bool {
         match self {
-            Roles::Primary => role == Role::Primary,
+            Roles::Primary => role == Some(Role::Primary),
             Roles::Any => true,
-            Roles::Replica => role == Role::Replica,
+            Roles::Replica => role == Some(Role::Replica),
         }
     }
+}
+
+/// How near a backend is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Vicinity {
+    /// In this proxy's zone: preferred.
+    Near,
+    /// Anywhere else, or nobody has said.
+    #[default]
+    Far,
+}
+
+/// What a backend is there for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Duty {
+    /// To serve.
+    #[default]
+    Serving,
+    /// To become free: what runs there ends, and nothing new comes.
+    Draining,
+}
+
+/// Whether a server takes writes from ordinary accounts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Writes {
+    /// Nobody has asked.
+    #[default]
+    Unknown,
+    /// It does.
+    Taken,
+    /// It is read-only.
+    Refused,
+}
+
+/// What kind of server a backend is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Server {
+    /// Of which family.
+    pub family: Family,
+    /// As it names it.
+    pub version: String,
 }
 
 /// What was last seen of a backend.
@@ -193,4 +290,23 @@ pub enum Policy {
     RandomOfTwo,
     /// The first in order: the others stand by.
     Ordered,
+}
+
+/// How a statement's backend is chosen among those that would do. Slow start is as with [`Policy`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum ReadPolicy {
+    /// The fewest statements of this worker's in flight in proportion to the weight; of several with
+    /// as few, each as often as its weight says.
+    #[default]
+    FewestInFlight,
+    /// Of two drawn at random one or the other, the sooner the faster it answers, the less it has in
+    /// flight and the more it weighs.
+    Latency,
+    /// Each in turn, whatever its weight.
+    RoundRobin,
+    /// Each as often as its weight says, spread evenly.
+    Weighted,
+    /// The one that the session's last read went to, which is the caller's to remember; for a first
+    /// one as [`ReadPolicy::FewestInFlight`].
+    Sticky,
 }

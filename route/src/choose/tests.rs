@@ -4,7 +4,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Load, Role, Roles, SessionSlot};
+use crate::{Cluster, Duty, Health, Lag, Load, ReadPolicy, Role, SessionSlot, Standing, Writes};
+use std::time::Duration;
 
 const SLOW_START: Duration = Duration::from_secs(10);
 
@@ -19,9 +20,19 @@ fn backend(id: u32) -> Backend {
         name: char::from(b'a' + id as u8).to_string(),
         host: None,
         endpoints: Vec::new(),
-        role: Role::Primary,
+        cluster: ClusterId(0),
+        role: Some(Role::Primary),
+        zone: None,
+        vicinity: Vicinity::Far,
+        tags: Vec::new(),
         weight: 1,
         sessions_max: None,
+        duty: Duty::Serving,
+        lag_max: None,
+        server: None,
+        writes: Writes::Unknown,
+        standing: Arc::default(),
+        complaint: None,
         health: Health::Up {
             since: Moment::START,
         },
@@ -60,9 +71,24 @@ fn topology(policy: Policy, backends: impl IntoIterator<Item = Backend>) -> Topo
     Topology {
         generation: 1,
         backends: backends.into_iter().map(Arc::new).collect(),
+        clusters: vec![Cluster {
+            id: ClusterId(0),
+            name: "main".into(),
+            written: Arc::default(),
+        }],
         policy,
+        reads: ReadPolicy::default(),
         roles: Roles::Any,
         slow_start: SLOW_START,
+    }
+}
+
+/// A session of the topology's cluster, for the roles that it has for all.
+fn whole<'a>(topology: &Topology, tried: &'a [BackendId]) -> Whole<'a> {
+    Whole {
+        cluster: topology.first_cluster(),
+        roles: topology.roles,
+        tried,
     }
 }
 
@@ -76,7 +102,12 @@ fn burden(topology: &Topology, id: u32, count: usize) -> Vec<SessionSlot> {
 fn draws(topology: &Topology, count: usize, now: Moment) -> Vec<String> {
     let mut dice = Dice::new(42);
     (0..count)
-        .map(|_| choose(topology, &[], now, &mut dice).unwrap().name.clone())
+        .map(|_| {
+            choose(topology, &whole(topology, &[]), now, &mut dice)
+                .unwrap()
+                .name
+                .clone()
+        })
         .collect()
 }
 
@@ -91,7 +122,11 @@ fn shares(topology: &Topology, now: Moment) -> Vec<usize> {
 fn lasting(topology: &Topology, count: usize, now: Moment) -> Vec<u32> {
     let mut dice = Dice::new(42);
     let slots: Vec<_> = (0..count)
-        .map(|_| choose(topology, &[], now, &mut dice).unwrap().begin())
+        .map(|_| {
+            choose(topology, &whole(topology, &[]), now, &mut dice)
+                .unwrap()
+                .begin()
+        })
         .collect();
     let sessions = topology.backends.iter().map(|b| b.load.sessions());
     let sessions = sessions.collect();
@@ -140,7 +175,11 @@ fn round_robin_does_not_give_the_share_of_a_fallen_backend_to_its_neighbour() {
 #[test]
 fn workers_with_other_seeds_begin_their_rounds_at_other_backends() {
     let all = topology(Policy::RoundRobin, [backend(0), backend(1), backend(2)]);
-    let first = |seed| choose(&all, &[], at(0), &mut Dice::new(seed)).unwrap().id;
+    let first = |seed| {
+        choose(&all, &whole(&all, &[]), at(0), &mut Dice::new(seed))
+            .unwrap()
+            .id
+    };
     let firsts: std::collections::BTreeSet<_> = (0..32).map(first).collect();
     assert_eq!(firsts.len(), 3);
 }
@@ -203,11 +242,11 @@ fn a_retry_goes_elsewhere_and_ends_when_all_are_tried() {
         let mut dice = Dice::new(1);
         let mut tried = Vec::new();
         for _ in 0..3 {
-            let chosen = choose(&all, &tried, at(0), &mut dice).unwrap();
+            let chosen = choose(&all, &whole(&all, &tried), at(0), &mut dice).unwrap();
             assert!(!tried.contains(&chosen.id));
             tried.push(chosen.id);
         }
-        let none = choose(&all, &tried, at(0), &mut dice).unwrap_err();
+        let none = choose(&all, &whole(&all, &tried), at(0), &mut dice).unwrap_err();
         assert_eq!(none, NoBackend::AllTried);
     }
 }
@@ -218,9 +257,14 @@ fn a_backend_of_weight_zero_is_chosen_only_when_there_is_no_other() {
         let all = topology(policy, [weighing(0, 0), backend(1)]);
         let mut dice = Dice::new(1);
         for _ in 0..100 {
-            assert_eq!(choose(&all, &[], at(0), &mut dice).unwrap().name, "b");
+            assert_eq!(
+                choose(&all, &whole(&all, &[]), at(0), &mut dice)
+                    .unwrap()
+                    .name,
+                "b"
+            );
         }
-        let last = choose(&all, &[BackendId(1)], at(0), &mut dice);
+        let last = choose(&all, &whole(&all, &[BackendId(1)]), at(0), &mut dice);
         assert_eq!(last.unwrap().name, "a");
     }
 }
@@ -286,7 +330,7 @@ fn without_slow_start_a_returning_backend_has_its_share_at_once() {
 #[test]
 fn a_client_is_told_what_is_down_and_why() {
     let all = topology(Policy::FewestSessions, [down(0), down(1)]);
-    let none = choose(&all, &[], at(0), &mut Dice::new(1)).unwrap_err();
+    let none = choose(&all, &whole(&all, &[]), at(0), &mut Dice::new(1)).unwrap_err();
     assert_eq!(
         none.to_string(),
         "Can't connect to MySQL server: all backends are down, tried a: connection refused; b: connection refused"
@@ -301,7 +345,7 @@ fn a_full_backend_counts_more_than_one_that_is_down() {
     };
     let all = topology(Policy::FewestSessions, [full, down(1)]);
     let _slot = burden(&all, 0, 1);
-    let none = choose(&all, &[], at(0), &mut Dice::new(1)).unwrap_err();
+    let none = choose(&all, &whole(&all, &[]), at(0), &mut Dice::new(1)).unwrap_err();
     assert_eq!(none, NoBackend::AllFull);
 }
 
@@ -311,8 +355,135 @@ fn without_a_backend_of_an_allowed_role_none_is_configured() {
         roles: Roles::Replica,
         ..topology(Policy::FewestSessions, [backend(0)])
     };
-    let none = choose(&all, &[], at(0), &mut Dice::new(1)).unwrap_err();
+    let none = choose(&all, &whole(&all, &[]), at(0), &mut Dice::new(1)).unwrap_err();
     assert_eq!(none, NoBackend::NoneConfigured);
+}
+
+#[test]
+fn those_whose_role_is_not_known_are_told_where_a_role_is_asked_for() {
+    let nameless = |backend| Backend {
+        role: None,
+        ..backend
+    };
+    let all = Topology {
+        roles: Roles::Primary,
+        ..topology(
+            Policy::FewestSessions,
+            [nameless(backend(0)), nameless(down(1))],
+        )
+    };
+    let none = choose(&all, &whole(&all, &[]), at(0), &mut Dice::new(1)).unwrap_err();
+    let told = none.to_string();
+    assert!(
+        told.contains("a has no role that is known yet") && told.contains("b is down"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_session_goes_to_its_own_cluster() {
+    let other = Backend {
+        cluster: ClusterId(1),
+        ..backend(1)
+    };
+    let all = topology(Policy::FewestSessions, [backend(0), other]);
+    let whole = |cluster| Whole {
+        cluster: ClusterId(cluster),
+        ..whole(&all, &[])
+    };
+    let mut dice = Dice::new(1);
+    let mut name =
+        |cluster| choose(&all, &whole(cluster), at(0), &mut dice).map(|b| b.name.clone());
+    assert_eq!(name(0), Ok("a".to_owned()));
+    assert_eq!(name(1), Ok("b".to_owned()));
+    assert_eq!(name(2), Err(NoBackend::NoneConfigured));
+}
+
+#[test]
+fn the_proxys_own_zone_comes_first_while_anybody_there_is_up() {
+    let near = |backend| Backend {
+        vicinity: Vicinity::Near,
+        ..backend
+    };
+    let all = topology(
+        Policy::RoundRobin,
+        [backend(0), near(backend(1)), near(backend(2))],
+    );
+    assert_eq!(shares(&all, at(0)), [0, 5000, 5000]);
+    let all = topology(Policy::RoundRobin, [backend(0), near(down(1)), backend(2)]);
+    assert_eq!(shares(&all, at(0)), [5000, 0, 5000]);
+}
+
+#[test]
+fn one_that_drains_or_lags_or_has_no_role_yet_gets_no_session() {
+    let draining = Backend {
+        duty: Duty::Draining,
+        ..backend(0)
+    };
+    let lagging = Backend {
+        role: Some(Role::Replica),
+        lag_max: Some(Duration::from_secs(5)),
+        standing: Arc::new(Standing::default()),
+        complaint: None,
+        ..backend(1)
+    };
+    lagging
+        .standing
+        .set_lag(Lag::Behind(Duration::from_secs(7)));
+    let unknown = Backend {
+        role: None,
+        ..backend(2)
+    };
+    let roles = |roles, backends: [Backend; 3]| Topology {
+        roles,
+        ..topology(Policy::FewestSessions, backends)
+    };
+    let backends = [draining, lagging, unknown];
+    let mut dice = Dice::new(1);
+    let all = roles(Roles::Primary, backends.clone());
+    let none = choose(&all, &whole(&all, &[]), at(0), &mut dice).unwrap_err();
+    assert_eq!(
+        none.to_string(),
+        "No MySQL server can take this now: a is draining"
+    );
+    let all = roles(Roles::Replica, backends.clone());
+    let none = choose(&all, &whole(&all, &[]), at(0), &mut dice).unwrap_err();
+    assert_eq!(
+        none.to_string(),
+        "No MySQL server can take this now: b lags 7s, 5s are allowed"
+    );
+    // Whoever takes any role takes one that nobody knows.
+    let all = roles(Roles::Any, backends);
+    assert_eq!(
+        choose(&all, &whole(&all, &[]), at(0), &mut dice)
+            .unwrap()
+            .name,
+        "c"
+    );
+}
+
+#[test]
+fn a_turn_of_one_cluster_is_none_of_another() {
+    let other = |id| Backend {
+        cluster: ClusterId(1),
+        ..backend(id)
+    };
+    let all = topology(
+        Policy::RoundRobin,
+        [backend(0), backend(1), other(2), other(3)],
+    );
+    let mut dice = Dice::new(1);
+    let mut seen = [0; 4];
+    for _ in 0..100 {
+        for cluster in 0..2 {
+            let whole = Whole {
+                cluster: ClusterId(cluster),
+                ..whole(&all, &[])
+            };
+            seen[choose(&all, &whole, at(0), &mut dice).unwrap().id.0 as usize] += 1;
+        }
+    }
+    assert_eq!(seen, [50; 4]);
 }
 
 const POLICIES: [Policy; 5] = [
@@ -333,7 +504,11 @@ fn any_backend() -> impl Strategy<Value = (Backend, u32)> {
             cause: "timed out".into()
         }),
     ];
-    let role = prop_oneof![Just(Role::Primary), Just(Role::Replica)];
+    let role = prop_oneof![
+        Just(None),
+        Just(Some(Role::Primary)),
+        Just(Some(Role::Replica))
+    ];
     let max = proptest::option::of(0u32..4);
     let returned = proptest::option::of((90u64..120).prop_map(at));
     (health, role, 0u32..5, max, returned, 0u32..4).prop_map(
@@ -398,6 +573,9 @@ proptest! {
     ) {
         let allowed: Vec<_> =
             topology.backends.iter().filter(|b| topology.roles.allow(b.role)).collect();
+        // They are told of where nobody has the role.
+        let nameless: Vec<_> = topology.backends.iter().filter(|b| b.role.is_none()).collect();
+        let is_down = |b: &&Arc<Backend>| matches!(b.health, Health::Down { .. });
         let fresh: Vec<_> = allowed.iter().filter(|b| !tried.contains(&b.id)).collect();
         let usable: Vec<_> =
             fresh.iter().filter(|b| !matches!(b.health, Health::Down { .. })).collect();
@@ -408,15 +586,25 @@ proptest! {
             .collect();
         let mut dice = Dice::new(seed);
         for _ in 0..rounds {
-            match choose(&topology, &tried, at(110), &mut dice) {
+            match choose(&topology, &whole(&topology, &tried), at(110), &mut dice) {
                 Ok(chosen) => prop_assert!(free.contains(&chosen.id)),
                 Err(none) => {
                     prop_assert!(free.is_empty());
                     match none {
-                        NoBackend::NoneConfigured => prop_assert!(allowed.is_empty()),
+                        NoBackend::NoneConfigured => {
+                            prop_assert!(allowed.is_empty() && nameless.is_empty());
+                        }
                         NoBackend::AllFull => prop_assert!(!usable.is_empty()),
                         NoBackend::AllTried => {
                             prop_assert!(usable.is_empty() && fresh.len() < allowed.len());
+                        }
+                        NoBackend::NoneUsable(told) => {
+                            prop_assert!(allowed.is_empty() && !nameless.iter().all(is_down));
+                            prop_assert_eq!(told.len(), nameless.len());
+                        }
+                        NoBackend::AllDown(fallen) if allowed.is_empty() => {
+                            prop_assert!(nameless.iter().all(is_down));
+                            prop_assert_eq!(fallen.len(), nameless.len());
                         }
                         NoBackend::AllDown(fallen) => {
                             prop_assert!(usable.is_empty() && !allowed.is_empty());

@@ -1,0 +1,189 @@
+//! What a rule says of statements, one thing each.
+
+use std::cell::OnceCell;
+use std::fmt;
+
+use config::{Day, ListenAddress, Share, TimeSpan, Within};
+use ipnet::IpNet;
+use sql::Digest;
+
+use super::RuleIndex;
+use super::kinds::Kinds;
+use super::names::{Findings, Names};
+use super::needle::{Found, Needles};
+use super::occasion::{Chance, LocalTime, Occasion};
+use super::pattern::Pattern;
+use super::tables::{self, Tables};
+use super::tags::{self, Enough};
+
+/// One condition; in the order of what it costs to look.
+#[derive(Clone, Debug)]
+pub enum Condition {
+    /// The statement's kind.
+    Kind(Kinds),
+    /// Hashes of its digest, in order.
+    Digest(Box<[u64]>),
+    /// The user.
+    User(Names),
+    /// The session's schema.
+    Schema(Names),
+    /// Where the client has connected.
+    Listener(Box<[ListenAddress]>),
+    /// Where the client is.
+    Networks(Box<[IpNet]>),
+    /// The time of day, and the day on which it began.
+    Time(Option<TimeSpan>, Box<[Day]>),
+    /// Chance: the throws below this of all 64 bits; none for all.
+    Percentage(Option<u64>, Share),
+    /// Tables that the statement names.
+    Tables(Tables),
+    /// Tags that it bears.
+    Tag(Names),
+    /// Its digest's text.
+    DigestRegex(Pattern),
+    /// Its text.
+    Regex(Pattern),
+}
+
+/// An occasion, and what is made for it when somebody needs it.
+pub(crate) struct Scene<'a> {
+    pub occasion: &'a Occasion<'a>,
+    pub kinds: Kinds,
+    made: OnceCell<Digest>,
+    tables: OnceCell<u64>,
+    in_text: OnceCell<Found>,
+    in_digest: OnceCell<Found>,
+}
+
+impl<'a> Scene<'a> {
+    pub fn new(occasion: &'a Occasion<'a>) -> Self {
+        Self {
+            occasion,
+            kinds: Kinds::of(occasion.facts),
+            made: OnceCell::new(),
+            tables: OnceCell::new(),
+            in_text: OnceCell::new(),
+            in_digest: OnceCell::new(),
+        }
+    }
+
+    /// The bits of the names of its tables.
+    pub fn tables(&self) -> u64 {
+        let bits = || tables::bits_of(self.occasion.text, self.occasion.facts);
+        *self.tables.get_or_init(bits)
+    }
+
+    /// The needles that its text has.
+    pub fn in_text(&self, needles: &Needles) -> &Found {
+        self.in_text
+            .get_or_init(|| needles.look(self.occasion.text))
+    }
+
+    /// The needles that its digest has.
+    pub fn in_digest(&self, needles: &Needles) -> &Found {
+        self.in_digest
+            .get_or_init(|| needles.look(self.digest().text()))
+    }
+
+    pub fn digest(&self) -> &Digest {
+        let make = || sql::digest(self.occasion.text, self.occasion.flags);
+        self.occasion
+            .digest
+            .unwrap_or_else(|| self.made.get_or_init(make))
+    }
+}
+
+impl Condition {
+    /// The setting that it is.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Kind(_) => "kind",
+            Self::Digest(_) => "digest",
+            Self::User(_) => "user",
+            Self::Schema(_) => "schema",
+            Self::Listener(_) => "listener",
+            Self::Networks(_) => "networks",
+            Self::Time(None, _) => "days",
+            Self::Time(..) => "time",
+            Self::Percentage(..) => "percentage",
+            Self::Tables(_) => "tables",
+            Self::Tag(_) => "tag",
+            Self::DigestRegex(_) => "digest_regex",
+            Self::Regex(_) => "regex",
+        }
+    }
+
+    /// Whether it holds for a rule at this place with this seed.
+    pub(crate) fn holds(&self, scene: &Scene<'_>, rule: RuleIndex, seed: u64) -> bool {
+        let occasion = scene.occasion;
+        let client = &occasion.client;
+        match self {
+            Self::Kind(kinds) => kinds.meet(scene.kinds),
+            Self::Digest(hashes) => hashes.binary_search(&scene.digest().hash()).is_ok(),
+            Self::User(names) => names.matches(client.user),
+            Self::Schema(names) => names.matches(client.schema),
+            Self::Listener(addresses) => client.listener.is_some_and(|it| addresses.contains(it)),
+            Self::Networks(networks) => {
+                let is_in = |address| networks.iter().any(|it| it.contains(&address));
+                client.address.is_some_and(is_in)
+            }
+            Self::Time(span, days) => is_then(*span, days, occasion.time),
+            Self::Percentage(below, of) => falls(*below, *of, occasion.chance, rule, seed),
+            Self::Tables(tables) => tables.matches(occasion.text, occasion.facts, client.schema),
+            Self::Tag(names) => bears(names, occasion),
+            Self::DigestRegex(pattern) => pattern.is_match(scene.digest().text()),
+            Self::Regex(pattern) => pattern.is_match(occasion.text),
+        }
+    }
+}
+
+fn is_then(span: Option<TimeSpan>, days: &[Day], now: LocalTime) -> bool {
+    let day = match span.map_or(Within::SameDay, |span| span.place(now.time)) {
+        Within::No => return false,
+        Within::SameDay => now.day,
+        Within::DayAfter => now.yesterday(),
+    };
+    days.is_empty() || days.contains(&day)
+}
+
+fn falls(below: Option<u64>, of: Share, chance: Chance, rule: RuleIndex, seed: u64) -> bool {
+    let Some(below) = below else { return true };
+    let (session, statement) = match chance {
+        Chance::For(chosen) => return chosen == rule,
+        Chance::Thrown { session, statement } => (session, statement),
+    };
+    let throw = match of {
+        Share::Session => session,
+        Share::Statement => statement,
+    };
+    // Rules are to pick others each; the seed keeps what one has picked.
+    mixed(throw ^ seed) < below
+}
+
+/// Every bit of a number spread over all (the finish of SplitMix64).
+pub(crate) const fn mixed(number: u64) -> u64 {
+    let mut z = number;
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}
+
+fn bears(names: &Names, occasion: &Occasion<'_>) -> bool {
+    let mut findings = Findings::default();
+    let only_wanted = names.unwanted.is_empty();
+    tags::each(occasion.text, occasion.facts, occasion.attributes, |tag| {
+        names.look(tag, &mut findings);
+        match findings.unwanted || findings.wanted && only_wanted {
+            true => Enough::Yes,
+            false => Enough::No,
+        }
+    });
+    names.is_met(findings)
+}
+
+impl fmt::Display for Condition {
+    /// The setting's name.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

@@ -1,0 +1,129 @@
+//! How often each rule has matched, and what came of it. A worker has its own, and alone counts there;
+//! others may look.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::{RuleIndex, Rules};
+
+/// The counters of one worker, for the rules that it was made for.
+#[derive(Debug, Default)]
+pub struct Counters {
+    rules: Box<[Counts]>,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    name: Option<Arc<str>>,
+    matched: AtomicU64,
+    unfit: AtomicU64,
+    queued: AtomicU64,
+    refused: AtomicU64,
+    mirror_dropped: AtomicU64,
+}
+
+/// What was counted of a rule.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// The rule's name.
+    pub name: Arc<str>,
+    /// Statements that matched; of a rule that watches, those that would have.
+    pub matched: u64,
+    /// Those among them whose rewriting gave no statement.
+    pub unfit: u64,
+    /// Those that waited, being over a limit.
+    pub queued: u64,
+    /// Those that were refused, being over a limit.
+    pub refused: u64,
+    /// Those that were to be mirrored and were not.
+    pub mirror_dropped: u64,
+}
+
+impl Counters {
+    /// All at zero.
+    pub fn new(rules: &Rules) -> Self {
+        let counts = rules.iter().map(|(_, rule)| Counts {
+            name: Some(Arc::clone(&rule.name)),
+            ..Counts::default()
+        });
+        Self {
+            rules: counts.collect(),
+        }
+    }
+
+    /// What goes on counting after a reload: rules of the same name keep their counts.
+    pub fn carried_over(&self, rules: &Rules) -> Self {
+        let new = Self::new(rules);
+        let old: HashMap<_, _> = self.rules.iter().map(|it| (&it.name, it)).collect();
+        for counts in &new.rules {
+            if let Some(before) = old.get(&counts.name) {
+                copy(&counts.matched, &before.matched);
+                copy(&counts.unfit, &before.unfit);
+                copy(&counts.queued, &before.queued);
+                copy(&counts.refused, &before.refused);
+                copy(&counts.mirror_dropped, &before.mirror_dropped);
+            }
+        }
+        new
+    }
+
+    pub(crate) fn matched(&self, rule: RuleIndex) {
+        self.add(rule, |it| &it.matched);
+    }
+
+    pub(crate) fn unfit(&self, rule: RuleIndex) {
+        self.add(rule, |it| &it.unfit);
+    }
+
+    /// A statement waited for this rule's limit.
+    pub fn queued(&self, rule: RuleIndex) {
+        self.add(rule, |it| &it.queued);
+    }
+
+    /// A statement was refused for this rule's limit, at once or after it had waited.
+    pub fn refused(&self, rule: RuleIndex) {
+        self.add(rule, |it| &it.refused);
+    }
+
+    /// A statement was not mirrored, there being too many to mirror.
+    pub fn mirror_dropped(&self, rule: RuleIndex) {
+        self.add(rule, |it| &it.mirror_dropped);
+    }
+
+    fn add(&self, rule: RuleIndex, which: impl Fn(&Counts) -> &AtomicU64) {
+        if let Some(counts) = self.rules.get(rule.0 as usize) {
+            // Only its worker writes.
+            let count = which(counts);
+            count.store(count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        }
+    }
+
+    /// A copy, one for each rule in order.
+    pub fn tallies(&self) -> Vec<Tally> {
+        let tally = |it: &Counts| Tally {
+            name: it.name.clone().unwrap_or_default(),
+            matched: it.matched.load(Ordering::Relaxed),
+            unfit: it.unfit.load(Ordering::Relaxed),
+            queued: it.queued.load(Ordering::Relaxed),
+            refused: it.refused.load(Ordering::Relaxed),
+            mirror_dropped: it.mirror_dropped.load(Ordering::Relaxed),
+        };
+        self.rules.iter().map(tally).collect()
+    }
+}
+
+fn copy(to: &AtomicU64, from: &AtomicU64) {
+    to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
+}
+
+impl Tally {
+    /// Adds what another worker has counted of the same rule.
+    pub fn add(&mut self, other: &Self) {
+        self.matched += other.matched;
+        self.unfit += other.unfit;
+        self.queued += other.queued;
+        self.refused += other.refused;
+        self.mirror_dropped += other.mirror_dropped;
+    }
+}

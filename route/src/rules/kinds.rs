@@ -1,0 +1,128 @@
+//! Kinds of statements as a set of bits, read from the words by which people call them.
+
+use sql::{Facts, Kind};
+
+/// Some of the kinds that there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kinds(u128);
+
+impl Kinds {
+    /// All kinds.
+    pub(crate) const ALL: Self = Self(u128::MAX);
+    const NONE: Self = Self(0);
+
+    /// Of entries as they stand in the file: `"SELECT"`, `"CREATE"` for all that begin so,
+    /// `"!SHOW"` for all others.
+    ///
+    /// # Errors
+    /// The entry that is no kind.
+    pub(crate) fn read(entries: &[String]) -> Result<Self, &str> {
+        let mut wanted = Self::NONE;
+        let mut unwanted = Self::NONE;
+        for entry in entries {
+            match entry.strip_prefix('!') {
+                Some(name) => unwanted.0 |= Self::named(name).ok_or(name)?.0,
+                None => wanted.0 |= Self::named(entry).ok_or(entry.as_str())?.0,
+            }
+        }
+        if entries.iter().all(|entry| entry.starts_with('!')) {
+            wanted = Self::ALL;
+        }
+        Ok(Self(wanted.0 & !unwanted.0))
+    }
+
+    /// The kinds of these words, or that begin with them.
+    fn named(name: &str) -> Option<Self> {
+        let words: Vec<_> = name.split_ascii_whitespace().collect();
+        let is_meant = |kind: &Kind| {
+            let own = kind.to_string();
+            let mut own = own.split(' ');
+            words
+                .iter()
+                .all(|word| own.next().is_some_and(|it| it.eq_ignore_ascii_case(word)))
+        };
+        let meant = Kind::all().filter(is_meant);
+        let bits = meant.fold(0, |bits, kind| bits | Self::bit(kind));
+        (bits != 0 && !words.is_empty()).then_some(Self(bits))
+    }
+
+    fn bit(kind: Kind) -> u128 {
+        1 << (kind.number() & 127)
+    }
+
+    /// The kinds of a command: its own and those of its parts.
+    pub(crate) fn of(facts: &Facts) -> Self {
+        let own = Self::bit(facts.kind);
+        match facts.kind {
+            Kind::Multi => facts.parts.iter().fold(Self(own), |kinds, part| {
+                Self(kinds.0 | Self::bit(part.kind))
+            }),
+            _ => Self(own),
+        }
+    }
+
+    /// Whether one of them is in both.
+    pub(crate) const fn meet(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    /// Whether all of `other` are in this.
+    pub(crate) const fn covers(self, other: Self) -> bool {
+        other.0 & !self.0 == 0
+    }
+
+    /// Whether no kind is in it.
+    pub(crate) fn is_void(self) -> bool {
+        Kind::all().all(|kind| self.0 & Self::bit(kind) == 0)
+    }
+}
+
+/// The words that kinds begin with, for hints.
+pub(crate) fn words() -> impl Iterator<Item = String> {
+    Kind::all()
+        .map(|kind| kind.to_string())
+        .filter(|it| !it.starts_with('('))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn matches(entries: &[&str], statement: &str) -> bool {
+        let entries: Vec<_> = entries.iter().map(|it| (*it).to_owned()).collect();
+        let kinds = Kinds::read(&entries).unwrap();
+        let facts = sql::facts(statement.as_bytes(), sql::Flags::default());
+        kinds.meet(Kinds::of(&facts))
+    }
+
+    #[test]
+    fn kinds_are_called_by_their_words_or_the_first_of_them() {
+        for (entries, statement, is_match) in [
+            (&["SELECT"][..], "select 1", true),
+            (&["select"], "(SELECT 1)", true),
+            (&["SELECT"], "INSERT INTO t SELECT 1", false),
+            (&["CREATE"], "CREATE TABLE t(a INT)", true),
+            (&["create table"], "CREATE TABLE t(a INT)", true),
+            (&["CREATE TABLE"], "CREATE VIEW v AS SELECT 1", false),
+            (&["BEGIN"], "START TRANSACTION READ ONLY", true),
+            (&["SHOW"], "SHOW TABLES", true),
+            (&["!SHOW", "!SELECT"], "SHOW TABLES", false),
+            (&["!SHOW", "!SELECT"], "DELETE FROM t", true),
+            (&["DELETE"], "SELECT 1; DELETE FROM t", true),
+            (&["UPDATE"], "SELECT 1; DELETE FROM t", false),
+        ] {
+            assert_eq!(
+                matches(entries, statement),
+                is_match,
+                "{entries:?} {statement}"
+            );
+        }
+    }
+
+    #[test]
+    fn words_that_are_no_kind_are_told() {
+        let read = |entry: &str| Kinds::read(&[entry.to_owned()]).is_err();
+        assert!(read("SELCT") && read("") && read("CREATE SELECT") && read("!"));
+    }
+}

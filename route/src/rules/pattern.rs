@@ -1,0 +1,132 @@
+//! Regular expressions, bounded: the engine knows no backtracking, so the time is linear in the text,
+//! and what is too big when compiled is refused.
+
+use regex::bytes::{Regex, RegexBuilder};
+use regex_syntax::ParserBuilder;
+
+use super::needle::needle;
+
+/// Bytes that one may take when compiled.
+const COMPILED_BYTES_MAX: usize = 1 << 20;
+/// Bytes of the cache that speeds up one of them.
+const CACHE_BYTES_MAX: usize = 1 << 20;
+/// How deep groups may nest.
+const NESTING_MAX: u32 = 100;
+
+/// A regular expression.
+#[derive(Clone, Debug)]
+pub struct Pattern {
+    regex: Regex,
+    needle: Option<Box<[u8]>>,
+}
+
+impl Pattern {
+    /// Case does not matter, and `.` matches line ends, unless it says otherwise. Of bytes, for a
+    /// statement may be of any character set: `.` is any byte, and `\w` is ASCII without `(?u)`.
+    ///
+    /// # Errors
+    /// What is wrong, and at which character.
+    pub(crate) fn new(source: &str) -> Result<Self, String> {
+        let mut parser = ParserBuilder::new();
+        let parser = parser.case_insensitive(true).dot_matches_new_line(true);
+        let parsed = parser
+            .utf8(false)
+            .unicode(false)
+            .nest_limit(NESTING_MAX)
+            .build()
+            .parse(source);
+        let parsed = parsed.map_err(|error| told(source, &error))?;
+        let mut builder = RegexBuilder::new(source);
+        builder.case_insensitive(true).dot_matches_new_line(true);
+        builder
+            .unicode(false)
+            .size_limit(COMPILED_BYTES_MAX)
+            .dfa_size_limit(CACHE_BYTES_MAX);
+        let regex = builder.nest_limit(NESTING_MAX).build();
+        let regex =
+            regex.map_err(|_| "is too big: compiled it takes more than 1 MiB".to_owned())?;
+        Ok(Self {
+            regex,
+            needle: needle(&parsed).map(Into::into),
+        })
+    }
+
+    /// What stands, in any case of its letters, in all that it matches; in lower case.
+    pub(crate) fn needle(&self) -> Option<&[u8]> {
+        self.needle.as_deref()
+    }
+
+    pub(crate) fn is_match(&self, text: &[u8]) -> bool {
+        self.regex.is_match(text)
+    }
+
+    pub(crate) const fn regex(&self) -> &Regex {
+        &self.regex
+    }
+
+    pub(crate) fn source(&self) -> &str {
+        self.regex.as_str()
+    }
+}
+
+/// What is wrong with an expression, with the character at which it is.
+fn told(source: &str, error: &regex_syntax::Error) -> String {
+    let (what, offset) = match error {
+        regex_syntax::Error::Parse(error) => (error.kind().to_string(), error.span().start.offset),
+        regex_syntax::Error::Translate(error) => {
+            (error.kind().to_string(), error.span().start.offset)
+        }
+        other => return format!("is no regular expression: {other}"),
+    };
+    let character = 1 + source
+        .get(..offset)
+        .map_or(0, |before| before.chars().count());
+    format!("is no regular expression: {what}, at character {character}")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn case_and_line_ends_do_not_matter() {
+        let pattern = Pattern::new("^select.*from t$").unwrap();
+        assert!(pattern.is_match(b"SELECT a\nFROM t"));
+        assert!(!Pattern::new("(?-i)select").unwrap().is_match(b"SELECT"));
+        assert!(!Pattern::new("(?-s)a.b").unwrap().is_match(b"a\nb"));
+        assert!(Pattern::new("caf.").unwrap().is_match(b"caf\xe9"));
+    }
+
+    #[test]
+    fn a_fault_is_told_with_its_place() {
+        for (source, told) in [
+            (
+                "a(b",
+                "is no regular expression: unclosed group, at character 2",
+            ),
+            (
+                "é[z-a]",
+                "is no regular expression: invalid character class range, the start must be <= the end, at character 3",
+            ),
+            (
+                "(?=a)",
+                "is no regular expression: look-around, including look-ahead and look-behind, is not supported, at character 1",
+            ),
+            (
+                "a{1000}{1000}",
+                "is too big: compiled it takes more than 1 MiB",
+            ),
+        ] {
+            assert_eq!(Pattern::new(source).unwrap_err(), told, "{source}");
+        }
+    }
+
+    #[test]
+    fn what_explodes_elsewhere_does_not() {
+        let pattern = Pattern::new("^(a+)+$").unwrap();
+        let mut text = vec![b'a'; 100_000];
+        text.push(b'!');
+        assert!(!pattern.is_match(&text));
+    }
+}

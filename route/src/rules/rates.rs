@@ -1,0 +1,191 @@
+//! Statements in a second, by key: a token bucket each, kept as the one moment at which it is full
+//! again (the generic cell rate algorithm, ITU-T I.371).
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use config::Over;
+
+use super::actions::Limit;
+use super::judge::Limited;
+use crate::Moment;
+
+/// Keys that are told apart; more than these share one bucket for each rule.
+pub const KEYS_MAX: usize = 10_000;
+
+/// Time between two looks for buckets that need not be kept.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The buckets of all rules.
+#[derive(Debug, Default)]
+pub struct Rates {
+    /// When each bucket is full again.
+    full_at: HashMap<u64, Moment>,
+    /// No look for full ones before.
+    next_sweep: Moment,
+}
+
+/// When a statement may go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// At once.
+    Now,
+    /// After this time; its place is kept.
+    After(Duration),
+    /// Not at all: too many are there, and it may not, or not so long, wait.
+    Refused,
+}
+
+impl Rates {
+    /// Asks for a statement, and takes what it needs unless it is refused. A limit without a rate
+    /// lets all through.
+    pub fn turn(&mut self, limited: &Limited<'_>, now: Moment) -> Turn {
+        let Some(rate) = limited.limit.rate else {
+            return Turn::Now;
+        };
+        let key = self.bucket(limited, now);
+        let full_at = self.full_at.get(&key).map_or(now, |it| (*it).max(now));
+        let interval = interval(rate);
+        let turn = turn(limited.limit, interval, full_at.since(now));
+        if turn != Turn::Refused {
+            self.full_at.insert(key, full_at + interval);
+        }
+        turn
+    }
+
+    /// How many buckets are kept.
+    pub fn len(&self) -> usize {
+        self.full_at.len()
+    }
+
+    /// Whether none is.
+    pub fn is_empty(&self) -> bool {
+        self.full_at.is_empty()
+    }
+
+    /// The statement's own bucket, or, when there are too many, that of its rule's strangers.
+    fn bucket(&mut self, limited: &Limited<'_>, now: Moment) -> u64 {
+        let is_known = self.full_at.contains_key(&limited.key);
+        if is_known || self.full_at.len() < KEYS_MAX {
+            return limited.key;
+        }
+        if now >= self.next_sweep {
+            self.next_sweep = now + SWEEP_INTERVAL;
+            // One that is full says no more than one that is not there.
+            self.full_at.retain(|_, full_at| *full_at > now);
+        }
+        match self.full_at.len() < KEYS_MAX {
+            true => limited.key,
+            false => limited.strangers_key,
+        }
+    }
+}
+
+fn turn(limit: &Limit, interval: Duration, missing: Duration) -> Turn {
+    let tolerance = interval.saturating_mul(limit.burst.saturating_sub(1));
+    let wait = missing.saturating_sub(tolerance);
+    if wait.is_zero() {
+        Turn::Now
+    } else if limit.over == Over::Queue && wait <= limit.timeout {
+        Turn::After(wait)
+    } else {
+        Turn::Refused
+    }
+}
+
+/// The time in which one token comes.
+fn interval(rate: f64) -> Duration {
+    const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+    Duration::try_from_secs_f64(1.0 / rate)
+        .unwrap_or(LONGEST)
+        .clamp(Duration::from_nanos(1), LONGEST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use config::LimitBy;
+
+    fn limit(rate: f64, burst: u32, over: Over) -> Limit {
+        Limit {
+            rate: Some(rate),
+            burst,
+            concurrency: None,
+            by: LimitBy::Digest,
+            over,
+            timeout: Duration::from_secs(1),
+        }
+    }
+
+    fn limited(limit: &Limit, key: u64) -> Limited<'_> {
+        Limited {
+            limit,
+            key,
+            strangers_key: u64::MAX,
+        }
+    }
+
+    fn at(milliseconds: u64) -> Moment {
+        Moment(Duration::from_millis(milliseconds))
+    }
+
+    #[test]
+    fn a_burst_goes_at_once_and_then_one_for_each_interval() {
+        let limit = limit(10.0, 3, Over::Refuse);
+        let one = limited(&limit, 1);
+        let mut rates = Rates::default();
+        let turns: Vec<_> = (0..4).map(|_| rates.turn(&one, at(0))).collect();
+        assert_eq!(turns, [Turn::Now, Turn::Now, Turn::Now, Turn::Refused]);
+        assert_eq!(rates.turn(&one, at(99)), Turn::Refused);
+        assert_eq!(rates.turn(&one, at(100)), Turn::Now);
+        assert_eq!(rates.turn(&one, at(100)), Turn::Refused);
+        // Another key is not concerned.
+        assert_eq!(rates.turn(&limited(&limit, 2), at(100)), Turn::Now);
+    }
+
+    #[test]
+    fn who_waits_keeps_its_place_until_the_wait_is_too_long() {
+        let limit = limit(10.0, 1, Over::Queue);
+        let one = limited(&limit, 1);
+        let mut rates = Rates::default();
+        let turns: Vec<_> = (0..13).map(|_| rates.turn(&one, at(0))).collect();
+        assert_eq!(turns[0], Turn::Now);
+        for (place, turn) in (1..=10).zip(&turns[1..]) {
+            assert_eq!(*turn, Turn::After(Duration::from_millis(100 * place)));
+        }
+        assert_eq!(turns[11..], [Turn::Refused; 2]);
+    }
+
+    #[test]
+    fn in_the_long_run_the_rate_holds() {
+        for rate in [0.5, 3.0, 1000.0] {
+            let limit = limit(rate, 5, Over::Refuse);
+            let one = limited(&limit, 1);
+            let mut rates = Rates::default();
+            let seconds = 20;
+            let went = (0..seconds * 10_000u64).filter(|tick| {
+                let now = Moment(Duration::from_micros(tick * 100));
+                rates.turn(&one, now) == Turn::Now
+            });
+            let (went, most) = (went.count() as f64, 5.0 + rate * seconds as f64);
+            assert!(
+                went <= most && went >= most - 6.0,
+                "{went} of {most} at {rate}"
+            );
+        }
+    }
+
+    #[test]
+    fn too_many_keys_share_a_bucket_and_full_ones_are_forgotten() {
+        let limit = limit(1.0, 1, Over::Refuse);
+        let mut rates = Rates::default();
+        for key in 0..KEYS_MAX as u64 {
+            assert_eq!(rates.turn(&limited(&limit, key), at(0)), Turn::Now);
+        }
+        assert_eq!(rates.turn(&limited(&limit, 20_000), at(0)), Turn::Now);
+        assert_eq!(rates.turn(&limited(&limit, 20_001), at(0)), Turn::Refused);
+        assert_eq!(rates.len(), KEYS_MAX + 1);
+        assert_eq!(rates.turn(&limited(&limit, 20_001), at(1500)), Turn::Now);
+        assert_eq!(rates.len(), 1);
+    }
+}

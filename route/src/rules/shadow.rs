@@ -1,0 +1,128 @@
+//! Rules that cannot be meant: those that never match, and those that an earlier one never lets be
+//! asked.
+
+use config::{ListenAddress, RuleConfig};
+use sql::{Analysis, Flags};
+
+use super::compile::{DigestEntry, read_digest};
+use super::condition::Condition;
+use super::fault::Fault;
+use super::kinds::Kinds;
+use super::{Rule, Then};
+
+/// Why a rule can never match, if it is seen.
+pub(crate) fn never(index: usize, config: &RuleConfig, rule: &Rule) -> Option<Fault> {
+    let void = rule.conditions.iter().find(|it| is_void(it));
+    if let Some(condition) = void {
+        let text = match condition {
+            Condition::Percentage(..) => "is 0, so the rule never matches",
+            _ => "takes out all that it lets in, so the rule never matches",
+        };
+        return Some(Fault::rule(index, condition.name(), text));
+    }
+    nobody_has_an_address(index, rule).or_else(|| digest_of_another(index, config, rule))
+}
+
+fn is_void(condition: &Condition) -> bool {
+    match condition {
+        Condition::Kind(kinds) => kinds.is_void(),
+        Condition::User(names) | Condition::Schema(names) | Condition::Tag(names) => {
+            names.is_void()
+        }
+        Condition::Tables(tables) => tables.is_void(),
+        Condition::Percentage(below, _) => *below == Some(0),
+        _ => false,
+    }
+}
+
+fn nobody_has_an_address(index: usize, rule: &Rule) -> Option<Fault> {
+    let is_unix = |it: &ListenAddress| matches!(it, ListenAddress::Unix(_));
+    let mut conditions = rule.conditions.iter();
+    let all_unix =
+        conditions.any(|it| matches!(it, Condition::Listener(all) if all.iter().all(is_unix)));
+    let networks = rule
+        .conditions
+        .iter()
+        .any(|it| matches!(it, Condition::Networks(_)));
+    let text = "has no use beside rule.listener: clients on a Unix socket are in no network, so the \
+                rule never matches";
+    (all_unix && networks).then(|| Fault::rule(index, "networks", text))
+}
+
+/// Whether none of the statements named by `digest` is of the kinds, or names the tables, or matches
+/// the expression, that the rule wants as well. Hashes say nothing of that.
+fn digest_of_another(index: usize, config: &RuleConfig, rule: &Rule) -> Option<Fault> {
+    let mut culprit = None;
+    for entry in &config.digest {
+        let Ok(DigestEntry::Text(digest)) = read_digest(entry) else {
+            return None;
+        };
+        let mut analysis = Analysis::default();
+        analysis.read(entry.as_bytes(), Flags::default());
+        let fails = |condition: &&Condition| match condition {
+            Condition::Kind(kinds) => !kinds.meet(Kinds::of(&analysis.facts)),
+            Condition::DigestRegex(pattern) => {
+                !pattern.is_match(digest.text()) && !pattern.is_match(entry.trim().as_bytes())
+            }
+            _ => false,
+        };
+        culprit = Some(rule.conditions.iter().find(fails)?.name());
+    }
+    let text = "and rule.digest exclude one another, so the rule never matches";
+    culprit.map(|setting| Fault::rule(index, setting, text))
+}
+
+/// Every rule that is never asked, since an earlier one stops and takes all that it matches.
+pub(crate) fn shadowed(rules: &[Rule]) -> Vec<Fault> {
+    let shadow = |place: usize, rule: &Rule| {
+        let mut before = rules[..place].iter();
+        let by = before.find(|earlier| earlier.then == Then::Stop && covers(earlier, rule))?;
+        let text = format!(
+            "is never asked: \"{}\" stands before it and takes all that it matches",
+            by.name
+        );
+        let fault = Fault::rule(place, "name", text);
+        Some(fault.hint("put the narrower rule first, or give the other one stop = false"))
+    };
+    let places = rules.iter().enumerate();
+    places
+        .filter_map(|(place, rule)| shadow(place, rule))
+        .collect()
+}
+
+/// Whether all that `later` matches is matched by `earlier`; some cases in which it is are not seen.
+fn covers(earlier: &Rule, later: &Rule) -> bool {
+    let is_met = |own: &Condition| {
+        matches!(own, Condition::Percentage(None, _))
+            || later.conditions.iter().any(|other| is_implied(own, other))
+    };
+    earlier.conditions.iter().all(is_met)
+}
+
+/// Whether `own` holds wherever `other` does.
+fn is_implied(own: &Condition, other: &Condition) -> bool {
+    match (own, other) {
+        (Condition::Kind(own), Condition::Kind(other)) => own.covers(*other),
+        (Condition::Digest(own), Condition::Digest(other)) => {
+            other.iter().all(|it| own.contains(it))
+        }
+        (Condition::User(own), Condition::User(other))
+        | (Condition::Schema(own), Condition::Schema(other)) => own.covers(other),
+        (Condition::Tag(own), Condition::Tag(other)) => own.covers(other),
+        (Condition::Listener(own), Condition::Listener(other)) => {
+            other.iter().all(|it| own.contains(it))
+        }
+        (Condition::Networks(own), Condition::Networks(other)) => other
+            .iter()
+            .all(|it| own.iter().any(|net| net.contains(it))),
+        (Condition::Time(own_span, own_days), Condition::Time(span, days)) => {
+            let days_are_in = own_days.is_empty()
+                || !days.is_empty() && days.iter().all(|it| own_days.contains(it));
+            (own_span.is_none() || own_span == span) && days_are_in
+        }
+        (Condition::Tables(own), Condition::Tables(other)) => own.covers(other),
+        (Condition::DigestRegex(own), Condition::DigestRegex(other))
+        | (Condition::Regex(own), Condition::Regex(other)) => own.source() == other.source(),
+        _ => false,
+    }
+}

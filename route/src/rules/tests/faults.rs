@@ -1,0 +1,263 @@
+//! What is wrong with rules, with its line (the first of a case is the file's second), and tests
+//! that fail.
+
+use super::*;
+
+#[test]
+fn each_fault_is_told_with_its_place() {
+    for (lines, expected) in [
+        (
+            "regex = \"a(b\"",
+            "4:9: rule.regex: is no regular expression: unclosed group, at character 2",
+        ),
+        (
+            "digest_regex = \"*\"",
+            "4:16: rule.digest_regex: is no regular expression: repetition operator missing expression, at character 1",
+        ),
+        (
+            "regex = \"(a{1000}){1000}\"",
+            "4:9: rule.regex: is too big: compiled it takes more than 1 MiB",
+        ),
+        (
+            "kind = [\"SELCT\"]",
+            "4:8: rule.kind: \"SELCT\" is no kind of statement; hint: such as \"SELECT\", \"INSERT\", \"CREATE TABLE\", \"SHOW\"",
+        ),
+        (
+            "kind = \"FLUSH LOGS\"",
+            "4:8: rule.kind: \"FLUSH LOGS\" is no kind of statement; hint: there are FLUSH TABLES WITH READ LOCK, FLUSH TABLES AND LOCK, FLUSH",
+        ),
+        (
+            "digest = \"0xyz\"",
+            "4:10: rule.digest: \"0xyz\" is no hash: \"0x\" and 16 hexadecimal digits",
+        ),
+        (
+            "digest = \"-- x\"",
+            "4:10: rule.digest: has an entry that is no statement",
+        ),
+        (
+            "rewrite = \"SELECT 1\"",
+            "4:11: rule.rewrite: needs rule.regex or rule.digest; hint: regex = \"(?s)^.*$\" is the whole of any statement",
+        ),
+        (
+            "rewrite = \"$2\"\nregex = \"(a)\"",
+            "4:11: rule.rewrite: names group 2, but rule.regex has 1",
+        ),
+        (
+            "rewrite = \"SELECT 1; SELECT 2\"\ndigest = \"SELECT a\"",
+            "4:11: rule.rewrite: yields no statement, or several",
+        ),
+        // Warnings.
+        (
+            "user = [\"a\", \"!a\"]",
+            "4:8: rule.user: takes out all that it lets in, so the rule never matches",
+        ),
+        (
+            "kind = [\"SELECT\", \"!SELECT\"]",
+            "4:8: rule.kind: takes out all that it lets in, so the rule never matches",
+        ),
+        (
+            "percentage = 0",
+            "4:14: rule.percentage: is 0, so the rule never matches",
+        ),
+        (
+            "digest = \"SELECT a\"\nkind = \"INSERT\"",
+            "5:8: rule.kind: and rule.digest exclude one another, so the rule never matches",
+        ),
+        (
+            "digest = \"SELECT a\"\ndigest_regex = \"from\"",
+            "5:16: rule.digest_regex: and rule.digest exclude one another, so the rule never matches",
+        ),
+        (
+            "listener = \"/run/p.sock\"\nnetworks = \"10.0.0.0/8\"",
+            "5:12: rule.networks: has no use beside rule.listener: clients on a Unix socket are in no network, so the rule never matches",
+        ),
+    ] {
+        let found = told(&format!("[[rule]]\nname = \"r\"\n{lines}\n"));
+        assert_eq!(found, [expected], "{lines}");
+    }
+}
+
+#[test]
+fn host_groups_that_mean_nothing_are_faults() {
+    assert_eq!(
+        told("[hints]\nhostgroups = [\"1: somewhere\"]\n"),
+        [
+            "3:14: hints.hostgroups: \"somewhere\" is no hint; hint: such as \"1: replica\" or \"20: cluster=archive\""
+        ]
+    );
+}
+
+#[test]
+fn a_rule_that_is_never_asked_is_told() {
+    let rule = |name: &str, lines: &str| format!("[[rule]]\nname = \"{name}\"\n{lines}\n");
+    for (first, second, is_told) in [
+        ("", "user = \"a\"", true),
+        (
+            "user = \"a*\"",
+            "user = [\"ab\", \"ac\"]\nkind = \"SELECT\"",
+            true,
+        ),
+        ("kind = [\"SELECT\", \"INSERT\"]", "kind = \"SELECT\"", true),
+        ("kind = \"CREATE\"", "kind = \"CREATE TABLE\"", true),
+        (
+            "networks = \"10.0.0.0/8\"",
+            "networks = [\"10.1.0.0/16\", \"10.2.2.2\"]",
+            true,
+        ),
+        (
+            "tables = \"log_*\"",
+            "tables = [\"log_1\", \"shop.log_2\"]",
+            true,
+        ),
+        (
+            "digest = [\"SELECT a\", \"SELECT b\"]",
+            "digest = \"SELECT b\"",
+            true,
+        ),
+        ("regex = \"x\"", "regex = \"x\"\nuser = \"a\"", true),
+        (
+            "days = [\"sat\", \"sun\"]",
+            "days = \"sat\"\ntime = \"1:00-2:00\"",
+            true,
+        ),
+        ("percentage = 100", "user = \"a\"", true),
+        (
+            "listener = [\":4050\", \"/run/p.sock\"]",
+            "listener = \":4050\"",
+            true,
+        ),
+        ("tag = \"*\"", "tag = \"batch\"", true),
+        // Others remain.
+        ("user = \"a\"", "", false),
+        ("user = \"a\"", "kind = \"SELECT\"", false),
+        ("user = \"!a\"", "user = [\"a\", \"b\"]", false),
+        ("percentage = 99", "percentage = 99", false),
+        ("tables = \"shop.log_*\"", "tables = \"log_1\"", false),
+        ("time = \"1:00-3:00\"", "days = \"sat\"", false),
+        // Or it does not stand in the way.
+        ("stop = false", "user = \"a\"", false),
+        ("watch = true", "user = \"a\"", false),
+    ] {
+        let found = told(&(rule("one", first) + &rule("two", second)));
+        let line = 5 + first.lines().count().max(1);
+        let expected = format!(
+            "{line}:8: rule.name: is never asked: \"one\" stands before it and takes all that it matches; \
+             hint: put the narrower rule first, or give the other one stop = false"
+        );
+        let expected: &[String] = if is_told { &[expected] } else { &[] };
+        assert_eq!(found, expected, "{first} / {second}");
+    }
+}
+
+/// Every test that fails, with its line.
+fn failing(rules: &str) -> Vec<String> {
+    let loaded = load(rules);
+    let compiled = Rules::compile(&loaded.config).unwrap();
+    let failures = compiled.rules.run_tests(&loaded.config);
+    let placed = failures
+        .iter()
+        .map(|fault| fault.placed(&loaded.written).to_string());
+    placed
+        .map(|text| text.split_once("pilotfish.toml:").unwrap().1.to_owned())
+        .collect()
+}
+
+#[test]
+fn tests_that_hold_are_not_told() {
+    let rules = r#"
+[[rule]]
+name = "nights"
+user = "report"
+networks = "10.0.0.0/8"
+listener = ":4050"
+tag = ["batch", "app=shop"]
+time = "22:00-06:00"
+days = "sat"
+percentage = 1
+cluster = "archive"
+role = "replica"
+[[rule.test]]
+statement = "SELECT 1"
+user = "report"
+client = "10.0.0.7"
+listener = ":4050"
+tag = "app=shop"
+time = "05:00"
+day = "sun"
+cluster = "archive"
+role = "replica"
+[[rule.test]]
+statement = "SELECT 1"
+user = "report"
+expect = "pass"
+
+[[rule]]
+name = "old"
+regex = "old_(\\w+)"
+rewrite = "new_$1"
+watch = false
+[[rule.test]]
+statement = "SELECT * FROM old_t /* tag: batch */"
+schema = "shop"
+rewritten = "SELECT * FROM new_t /* tag: batch */"
+
+[[rule]]
+name = "one"
+backend = "db2"
+watch = true
+[[rule.test]]
+statement = "SELECT 1"
+[[rule.test]]
+statement = "SELECT old_1"
+expect = "pass"
+"#;
+    assert_eq!(failing(rules), [""; 0]);
+}
+
+#[test]
+fn tests_that_fail_say_what_came_out() {
+    let rules = r#"[[rule]]
+name = "first"
+user = "a"
+cluster = "main"
+[[rule.test]]
+statement = "SELECT 1"
+user = "b"
+[[rule.test]]
+statement = "SELECT 2"
+user = "a"
+expect = "pass"
+[[rule]]
+name = "second"
+regex = "3"
+rewrite = "4"
+[[rule.test]]
+statement = "SELECT 3"
+user = "a"
+[[rule.test]]
+statement = "SELECT 3"
+rewritten = "SELECT 5"
+cluster = "archive"
+[[rule.test]]
+statement = "SELECT 2"
+expect = "pass"
+rewritten = "SELECT 2"
+[[rule.test]]
+statement = "SELECT 3"
+user = "a"
+expect = "pass"
+cluster = "archive"
+"#;
+    assert_eq!(
+        failing(rules),
+        [
+            "7:13: rule.test.statement: is not taken by the rule: its user does not match",
+            "10:13: rule.test.statement: is taken by the rule, and was not to be",
+            "18:13: rule.test.statement: does not come to the rule: \"first\" before it takes it",
+            "22:13: rule.test.rewritten: becomes \"SELECT 4\"",
+            "23:11: rule.test.cluster: the rules say nothing of it",
+            "27:13: rule.test.rewritten: is not rewritten",
+            "32:11: rule.test.cluster: the rules say \"main\"",
+        ]
+    );
+}

@@ -1,0 +1,101 @@
+//! What statements want, against literals.
+#![allow(clippy::unwrap_used)]
+
+use sql::Flags;
+
+use super::*;
+
+fn of(text: &str, transaction: Transaction) -> Wanted {
+    wanted(&sql::facts(text.as_bytes(), Flags::default()), transaction)
+}
+
+#[test]
+fn reads_of_data_want_a_replica() {
+    for text in [
+        "SELECT * FROM t WHERE id = 1",
+        "(SELECT 1) UNION (SELECT a FROM t)",
+        "WITH c AS (SELECT * FROM t) SELECT * FROM c",
+        "SELECT SQL_CALC_FOUND_ROWS * FROM t LIMIT 10",
+        "SELECT @a, a FROM t",
+        "EXPLAIN SELECT * FROM t",
+        "SHOW TABLES",
+        "DESCRIBE t",
+        "SELECT NOW(), USER(), DATABASE()",
+        "SELECT 1; SELECT 2",
+    ] {
+        assert_eq!(
+            of(text, Transaction::None),
+            Wanted::Replica(Why::Reads),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn what_writes_or_is_not_known_to_read_wants_the_primary() {
+    for (text, why) in [
+        ("INSERT INTO t VALUES (1)", Why::Writes),
+        ("SELECT * FROM t FOR UPDATE", Why::Writes),
+        ("SELECT * FROM t LOCK IN SHARE MODE", Why::Writes),
+        ("SELECT * FROM t INTO OUTFILE '/tmp/x'", Why::Writes),
+        ("SELECT my_function(1)", Why::MayWrite),
+        ("CALL p()", Why::MayWrite),
+        ("SELECT 'no end", Why::NotUnderstood),
+        ("CREATE TABLE t (a INT)", Why::Writes),
+        ("SELECT GET_LOCK('a', 1)", Why::Writes),
+        ("SELECT @a := 1", Why::LeavesSomething),
+        ("SELECT LAST_INSERT_ID(7)", Why::LeavesSomething),
+        ("SELECT @@read_only", Why::AsksServer),
+        ("SHOW VARIABLES", Why::AsksServer),
+        (
+            "SELECT * FROM information_schema.processlist",
+            Why::AsksServer,
+        ),
+        ("SELECT MASTER_POS_WAIT('a', 4)", Why::AsksServer),
+        ("BEGIN", Why::BeginsWriting),
+        ("START TRANSACTION READ WRITE", Why::BeginsWriting),
+        ("SET TRANSACTION READ ONLY", Why::LeavesSomething),
+        ("SET GLOBAL max_connections = 5", Why::Writes),
+        ("INSERT INTO t VALUES (1); SELECT 1", Why::Writes),
+    ] {
+        assert_eq!(of(text, Transaction::None), Wanted::Primary(why), "{text}");
+    }
+}
+
+#[test]
+fn what_is_about_the_session_stays_where_it_was_last() {
+    for (text, why) in [
+        ("SET NAMES utf8mb4", Why::AboutSession),
+        ("USE shop", Why::AboutSession),
+        ("COMMIT", Why::AboutSession),
+        ("SHOW WARNINGS", Why::AsksLast),
+        ("SELECT FOUND_ROWS()", Why::AsksLast),
+    ] {
+        assert_eq!(of(text, Transaction::None), Wanted::Same(why), "{text}");
+    }
+}
+
+#[test]
+fn a_transaction_stays_where_it_began() {
+    for text in ["SELECT 1", "INSERT INTO t VALUES (1)", "BEGIN"] {
+        let wanted = of(text, Transaction::Open);
+        assert_eq!(wanted, Wanted::Same(Why::InTransaction), "{text}");
+    }
+}
+
+#[test]
+fn a_read_without_autocommit_begins_a_transaction() {
+    let wanted = of("SELECT a FROM t", Transaction::Implicit);
+    assert_eq!(wanted, Wanted::Primary(Why::AutocommitOff));
+}
+
+#[test]
+fn a_transaction_that_only_reads_wants_a_replica() {
+    for text in [
+        "START TRANSACTION READ ONLY",
+        "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",
+    ] {
+        let wanted = of(text, Transaction::None);
+        assert_eq!(wanted, Wanted::Replica(Why::BeginsReading), "{text}");
+    }
+}

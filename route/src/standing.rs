@@ -1,0 +1,205 @@
+//! How far a backend has come: its lag and its position as the control plane last saw them. They
+//! change all the time, so they are not part of a snapshot but a cell that it points to.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
+
+use arc_swap::ArcSwapOption;
+
+use crate::Position;
+
+/// Written by the control plane a few times a second, read by workers where a statement depends on
+/// it: no lock, and nothing that readers contend for. It outlives snapshots and reloads.
+#[derive(Debug)]
+pub struct Standing {
+    /// Milliseconds, or one of the two below.
+    lag: AtomicU64,
+    /// Of one answer, in nanoseconds; 0 while unknown.
+    latency: AtomicU64,
+    /// Raised whenever the backend may have less than it had before.
+    era: AtomicU32,
+    position: ArcSwapOption<Position>,
+}
+
+const UNKNOWN: u64 = u64::MAX;
+const STOPPED: u64 = u64::MAX - 1;
+
+/// How far a replica is behind its primary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Lag {
+    /// Nobody has asked, or nobody may know: it is not limited.
+    #[default]
+    Unknown,
+    /// So much, in whole seconds as the servers count.
+    Behind(Duration),
+    /// Its replication does not run: it falls behind without end.
+    Stopped,
+}
+
+impl Lag {
+    /// Is it more than `max`? No limit is never exceeded.
+    pub fn exceeds(self, max: Option<Duration>) -> bool {
+        match (self, max) {
+            (_, None) | (Lag::Unknown, _) => false,
+            (Lag::Behind(behind), Some(max)) => behind > max,
+            (Lag::Stopped, Some(_)) => true,
+        }
+    }
+}
+
+impl fmt::Display for Lag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Lag::Unknown => f.write_str("lags nobody knows how far"),
+            Lag::Behind(Duration::ZERO) => f.write_str("does not lag"),
+            Lag::Behind(behind) => write!(f, "lags {behind:?}"),
+            Lag::Stopped => f.write_str("has stopped replicating"),
+        }
+    }
+}
+
+impl Default for Standing {
+    /// Nothing is known.
+    fn default() -> Standing {
+        Standing {
+            lag: AtomicU64::new(UNKNOWN),
+            latency: AtomicU64::new(0),
+            era: AtomicU32::new(0),
+            position: ArcSwapOption::empty(),
+        }
+    }
+}
+
+impl Standing {
+    /// The lag as last seen.
+    pub fn lag(&self) -> Lag {
+        match self.lag.load(Ordering::Relaxed) {
+            UNKNOWN => Lag::Unknown,
+            STOPPED => Lag::Stopped,
+            milliseconds => Lag::Behind(Duration::from_millis(milliseconds)),
+        }
+    }
+
+    /// How long it last took to answer the control plane, on a connection that was open.
+    pub fn latency(&self) -> Option<Duration> {
+        match self.latency.load(Ordering::Relaxed) {
+            0 => None,
+            nanoseconds => Some(Duration::from_nanos(nanoseconds)),
+        }
+    }
+
+    /// Grows whenever the backend may have less than before: what was seen of it earlier is void.
+    pub fn era(&self) -> u32 {
+        self.era.load(Ordering::Acquire)
+    }
+
+    /// Is it known to have all of `wanted`?
+    pub fn has(&self, wanted: &Position) -> bool {
+        let position = self.position.load();
+        position.as_ref().is_some_and(|it| it.contains(wanted))
+    }
+
+    /// The position as last seen, where one is known.
+    pub fn position(&self) -> Option<Arc<Position>> {
+        self.position.load_full()
+    }
+
+    /// For the control plane: the lag is this.
+    pub fn set_lag(&self, lag: Lag) {
+        let milliseconds = match lag {
+            Lag::Unknown => UNKNOWN,
+            Lag::Stopped => STOPPED,
+            Lag::Behind(behind) => u64::try_from(behind.as_millis()).map_or(STOPPED - 1, |it| {
+                // Far longer than anything lives.
+                it.min(STOPPED - 1)
+            }),
+        };
+        self.lag.store(milliseconds, Ordering::Relaxed);
+    }
+
+    /// For the control plane: an answer took so long.
+    pub fn set_latency(&self, latency: Duration) {
+        let nanoseconds = u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX);
+        self.latency.store(nanoseconds.max(1), Ordering::Relaxed);
+    }
+
+    /// For the control plane: the position is this, or not known any more. A position that lacks
+    /// something that the one before had begins another era.
+    pub fn set_position(&self, position: Option<Position>) {
+        let before = self.position.load();
+        let is_same = before.as_deref() == position.as_ref();
+        if is_same {
+            return;
+        }
+        let has_less = match (before.as_ref(), &position) {
+            (Some(before), Some(now)) => !now.contains(before),
+            (Some(_), None) | (None, _) => true,
+        };
+        if has_less {
+            self.era.fetch_add(1, Ordering::Release);
+        }
+        self.position.store(position.map(Arc::new));
+    }
+
+    /// For the control plane: nothing is known any more; whoever comes back may be another.
+    pub fn forget(&self) {
+        self.set_lag(Lag::Unknown);
+        self.position.store(None);
+        self.era.fetch_add(1, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn position(text: &str) -> Option<Position> {
+        Position::parse_any(text.as_bytes()).ok()
+    }
+
+    fn has(standing: &Standing, text: &str) -> bool {
+        position(text).is_some_and(|wanted| standing.has(&wanted))
+    }
+
+    #[test]
+    fn a_lag_is_compared_with_its_limit() {
+        let second = Duration::from_secs(1);
+        let behind = |seconds| Lag::Behind(Duration::from_secs(seconds));
+        for lag in [Lag::Unknown, Lag::Stopped, behind(0), behind(7)] {
+            assert!(!lag.exceeds(None));
+            let standing = Standing::default();
+            standing.set_lag(lag);
+            assert_eq!(standing.lag(), lag);
+        }
+        assert!(!Lag::Unknown.exceeds(Some(second)) && !behind(1).exceeds(Some(second)));
+        assert!(Lag::Stopped.exceeds(Some(second)) && behind(2).exceeds(Some(second)));
+    }
+
+    #[test]
+    fn what_a_backend_has_is_what_was_last_seen() {
+        let standing = Standing::default();
+        assert!(!has(&standing, "0-1-1"));
+        standing.set_position(position("0-1-7"));
+        assert!(has(&standing, "0-1-7") && !has(&standing, "0-1-8"));
+        standing.set_position(None);
+        assert!(!has(&standing, "0-1-7"));
+    }
+
+    #[test]
+    fn a_position_that_goes_back_begins_another_era() {
+        let standing = Standing::default();
+        standing.set_position(position("0-1-7"));
+        let era = standing.era();
+        standing.set_position(position("0-1-7"));
+        standing.set_position(position("0-1-8,1-1-1"));
+        assert_eq!(standing.era(), era);
+        standing.set_position(position("0-1-8"));
+        assert_ne!(standing.era(), era);
+        let era = standing.era();
+        standing.forget();
+        assert_ne!(standing.era(), era);
+        assert!(!has(&standing, "0-1-7"));
+    }
+}
