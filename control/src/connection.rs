@@ -26,6 +26,8 @@ pub(crate) struct Connection {
     /// The sequence id of the next packet.
     sequence: u8,
     privacy: Privacy,
+    /// What the server calls itself in its greeting, fit for a log; empty before it has greeted.
+    pub version: String,
 }
 
 impl Connection {
@@ -52,6 +54,7 @@ impl Connection {
                 Endpoint::Tcp(_) => Privacy::Open,
                 Endpoint::Unix(_) => Privacy::Local,
             },
+            version: String::new(),
         })
     }
 
@@ -74,15 +77,26 @@ impl Connection {
             stream: Box::new(stream),
             sequence: self.sequence,
             privacy: Privacy::Tls,
+            version: self.version,
         })
     }
 
     /// The next payload; `item` names it for the case that the backend closes before its end.
     pub(crate) async fn read(&mut self, item: &'static str) -> Result<Vec<u8>, Failure> {
+        self.read_within(item, PAYLOAD_BYTES_MAX).await
+    }
+
+    /// As [`Connection::read`], of a payload that may have up to `bytes_max` bytes; less than a
+    /// packet's most.
+    pub(crate) async fn read_within(
+        &mut self,
+        item: &'static str,
+        bytes_max: usize,
+    ) -> Result<Vec<u8>, Failure> {
         let mut header = [0; HEADER_BYTES];
         self.fill(&mut header, item).await?;
         let header = Header::decode(header);
-        if header.sequence != self.sequence || header.length > PAYLOAD_BYTES_MAX {
+        if header.sequence != self.sequence || header.length > bytes_max {
             return Err(Failure::NotMysql(format!("what it sent is not {item}")));
         }
         self.sequence = header.sequence.wrapping_add(1);
@@ -109,9 +123,27 @@ impl Connection {
         Ok(self.stream.flush().await?)
     }
 
-    /// Sends a statement that has no result set; the reply is an OK or ERR payload.
+    /// Sends a statement; returns the reply's first payload, which is all of it for OK and ERR.
     pub(crate) async fn execute(&mut self, statement: &str) -> Result<Vec<u8>, Failure> {
         self.command(Command::QUERY, statement).await?;
+        self.read("a reply").await
+    }
+
+    /// Sends several statements in one write. Each one's reply begins with [`Connection::reply`].
+    pub(crate) async fn send_all(&mut self, statements: &[&str]) -> Result<(), Failure> {
+        let mut bytes = Vec::new();
+        for statement in statements {
+            let mut payload = vec![Command::QUERY.0];
+            payload.extend_from_slice(statement.as_bytes());
+            put_packets(&mut bytes, 0, &payload);
+        }
+        self.stream.write_all(&bytes).await?;
+        Ok(self.stream.flush().await?)
+    }
+
+    /// The first payload of the reply to the next of several statements.
+    pub(crate) async fn reply(&mut self) -> Result<Vec<u8>, Failure> {
+        self.sequence = 1;
         self.read("a reply").await
     }
 

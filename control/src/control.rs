@@ -7,12 +7,17 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use auth::{Accounts, FaultyAccount};
 use config::Config;
-use route::{Policy, Report, Roles, Topology};
+use route::{Moment, Policy, ReadPolicy, Report, Roles, Topology};
+use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, watch};
 
+use crate::board::Board;
 use crate::keeper::{Keeper, Order};
+use crate::plan::{Places, Plan};
 use crate::resolve::{Resolver, SystemResolver};
+use crate::roster::Roster;
 
 /// Look-ups at once at most; a resolver that hangs holds its thread.
 const RESOLVING_THREADS_MAX: usize = 16;
@@ -24,6 +29,7 @@ pub struct Control {
     orders: mpsc::UnboundedSender<Order>,
     reports: mpsc::UnboundedSender<Report>,
     topology: watch::Receiver<Arc<Topology>>,
+    board: Board,
 }
 
 impl Control {
@@ -32,7 +38,8 @@ impl Control {
     /// look at each backend is then under way. `started` is what all [`route::Moment`]s count from.
     ///
     /// # Errors
-    /// The system has no thread or no reactor to give.
+    /// The system has no thread, no reactor or no randomness to give, or a configured account cannot
+    /// be used.
     pub fn start(config: &Config, started: Instant) -> io::Result<Control> {
         Control::start_with(config, started, Arc::new(SystemResolver))
     }
@@ -46,20 +53,19 @@ impl Control {
         started: Instant,
         resolver: Arc<dyn Resolver>,
     ) -> io::Result<Control> {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .max_blocking_threads(RESOLVING_THREADS_MAX)
-            .build()?;
+        let board = Board::new(config)?;
+        let runtime = runtime()?;
         let (orders, ordered) = mpsc::unbounded_channel();
         let (reports, reported) = mpsc::unbounded_channel();
         let (snapshots, mut topology) = watch::channel(Arc::new(nothing_yet()));
         let (begun, has_begun) = std::sync::mpsc::sync_channel(1);
         let config = Arc::new(config.clone());
         let seed = RandomState::new().hash_one(std::process::id());
+        let posted = board.clone();
         let thread = std::thread::Builder::new()
             .name("control".to_owned())
             .spawn(move || {
-                let mut keeper = Keeper::new(started, seed, resolver, snapshots);
+                let mut keeper = Keeper::new(started, seed, resolver, snapshots, posted);
                 runtime.block_on(async {
                     keeper.begin(config).await;
                     // Whoever started this waits for it.
@@ -78,6 +84,7 @@ impl Control {
             orders,
             reports,
             topology,
+            board,
         })
     }
 
@@ -87,16 +94,27 @@ impl Control {
         self.topology.clone()
     }
 
+    /// The accounts: a receiver has the newest snapshot, is woken by later ones, and may miss some in
+    /// between.
+    pub fn accounts(&self) -> watch::Receiver<Arc<Accounts>> {
+        self.board.receiver()
+    }
+
     /// Where workers report to.
     pub fn reports(&self) -> mpsc::UnboundedSender<Report> {
         self.reports.clone()
     }
 
-    /// Has another configuration take effect: as a whole and soon, when the names that are new in
-    /// it are resolved. Of several only the last takes effect.
-    pub fn reconfigure(&self, config: Arc<Config>) {
+    /// Has another configuration take effect: its accounts at once, the rest as a whole and soon, when
+    /// the names that are new in it are resolved. Of several only the last takes effect.
+    ///
+    /// # Errors
+    /// Every account that cannot be used; then nothing of it takes effect.
+    pub fn reconfigure(&self, config: Arc<Config>) -> Result<(), Vec<FaultyAccount>> {
+        self.board.configure(&config)?;
         // It fails only when the thread has ended, which `stop` reports.
         let _ = self.orders.send(Order::Reconfigure(config));
+        Ok(())
     }
 
     /// Ends the thread, when the kills reported up to now are done or have run out of time.
@@ -108,12 +126,51 @@ impl Control {
     }
 }
 
+/// The backends as configured, when nobody has looked at them yet.
+pub fn as_configured(config: &Config) -> Topology {
+    let plan = Plan {
+        config: Arc::new(config.clone()),
+        places: Places::default(),
+    };
+    let mut roster = Roster::new(0);
+    roster.apply(&plan, Moment::START);
+    roster.snapshot().unwrap_or_else(nothing_yet)
+}
+
+/// The backends of a configuration as they are now: each is looked at and, where there is a monitor
+/// account, asked about replication, once. It takes as long as the slowest of them, which is limited.
+///
+/// # Errors
+/// As of [`Control::start`].
+pub fn survey(config: &Config) -> io::Result<Arc<Topology>> {
+    let mut config = config.clone();
+    config.accounts.learn = false;
+    let board = Board::new(&config)?;
+    let (snapshots, _topology) = watch::channel(Arc::new(nothing_yet()));
+    let (started, seed) = (Instant::now(), 0);
+    let keeper = Keeper::new(started, seed, Arc::new(SystemResolver), snapshots, board);
+    let runtime = runtime()?;
+    let seen = runtime.block_on(keeper.survey(Arc::new(config)));
+    // A resolver that hangs is left to itself.
+    runtime.shutdown_background();
+    Ok(seen)
+}
+
+fn runtime() -> io::Result<Runtime> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(RESOLVING_THREADS_MAX)
+        .build()
+}
+
 /// What stands in the channel before the first configuration; nobody sees it.
 pub(crate) fn nothing_yet() -> Topology {
     Topology {
         generation: 0,
         backends: Vec::new(),
+        clusters: Vec::new(),
         policy: Policy::default(),
+        reads: ReadPolicy::default(),
         roles: Roles::default(),
         slow_start: Duration::ZERO,
     }

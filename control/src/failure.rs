@@ -31,6 +31,9 @@ pub(crate) enum Failure {
         /// Its words.
         text: String,
     },
+    /// It will not have the monitor account; its words.
+    #[error("it refuses the monitor account: {0}")]
+    AccountRefused(String),
     /// TLS is demanded and did not come about.
     #[error("TLS: {0}")]
     Tls(String),
@@ -48,7 +51,24 @@ pub(crate) enum Failure {
 /// bytes.
 const TEXT_CHARACTERS_MAX: usize = 512;
 
+/// Errors for want of a privilege, or of an account that may do anything.
+const NOT_ALLOWED: [u16; 4] = [
+    1045, // ER_ACCESS_DENIED_ERROR
+    1142, // ER_TABLEACCESS_DENIED_ERROR
+    1227, // ER_SPECIFIC_ACCESS_DENIED_ERROR
+    1820, // ER_MUST_CHANGE_PASSWORD
+];
+
 impl Failure {
+    /// Is the monitor account the cause, and not the server's state?
+    pub(crate) fn is_want_of_rights(&self) -> bool {
+        match self {
+            Failure::AccountRefused(_) => true,
+            Failure::Refused { number, .. } => NOT_ALLOWED.contains(number),
+            _ => false,
+        }
+    }
+
     /// What an ERR packet says.
     pub(crate) fn refused(err: &ErrPacket<'_>) -> Failure {
         Failure::Refused {

@@ -1,5 +1,6 @@
 //! The control plane's loop: hear, decide, start what is due, publish.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -8,11 +9,16 @@ use route::{BackendId, Endpoint, KillReason, Moment, Report, Topology};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
+use crate::board::Board;
 use crate::failure::Failure;
 use crate::kill::{Kill, Kills, kill_all};
+use crate::learning::{Attempt, Learning};
+use crate::lesson::{Lesson, Trouble, learn};
+use crate::line::{Line, ask};
 use crate::login::Access;
 use crate::look::{Sight, look};
 use crate::plan::{Places, Plan, prepare};
+use crate::question::Answer;
 use crate::resolve::{Resolver, look_up};
 use crate::roster::{Roster, Ticket};
 use crate::watched::Task;
@@ -28,10 +34,18 @@ pub(crate) enum Order {
 
 /// What a task beside the loop found.
 enum Finding {
-    Planned { plan: Plan, number: u64 },
+    Planned {
+        plan: Plan,
+        number: u64,
+    },
     Looked(Ticket, Result<Sight, Failure>),
     LookedUp(Ticket, Result<Vec<Endpoint>, Failure>),
+    Answered(Ticket, Result<Answer, Failure>, Option<Line>),
     Killed(BackendId),
+    Learned {
+        epoch: u64,
+        outcome: Result<Lesson, Trouble>,
+    },
 }
 
 /// Owns all that the control plane knows.
@@ -45,8 +59,12 @@ pub(crate) struct Keeper {
     told_no_account: bool,
     /// Configurations asked for; only the last asked for is applied.
     plans: u64,
+    learning: Learning,
+    /// Connections to ask over, while nobody does.
+    lines: HashMap<Ticket, Line>,
     tasks: JoinSet<Finding>,
     topology: watch::Sender<Arc<Topology>>,
+    board: Board,
 }
 
 impl Keeper {
@@ -56,6 +74,7 @@ impl Keeper {
         seed: u64,
         resolver: Arc<dyn Resolver>,
         topology: watch::Sender<Arc<Topology>>,
+        board: Board,
     ) -> Keeper {
         Keeper {
             started,
@@ -65,16 +84,46 @@ impl Keeper {
             kills: Kills::default(),
             told_no_account: false,
             plans: 0,
+            learning: Learning::new(seed.rotate_left(1)),
+            lines: HashMap::new(),
             tasks: JoinSet::new(),
             topology,
+            board,
         }
     }
 
-    /// Applies and publishes the first configuration.
+    /// Applies and publishes the first configuration. Where roles are to be found out, it waits for
+    /// that, as long as a login and an answer may take: nobody could be given a primary before.
     pub(crate) async fn begin(&mut self, config: Arc<Config>) {
         let plan = prepare(config, Places::new(), Arc::clone(&self.resolver)).await;
         self.apply(&plan);
+        self.find_out_while(Roster::awaits_roles).await;
         self.publish();
+    }
+
+    /// Applies a configuration, and ends when all is known of its backends that can be.
+    pub(crate) async fn survey(mut self, config: Arc<Config>) -> Arc<Topology> {
+        self.begin(config).await;
+        self.find_out_while(Roster::awaits_answers).await;
+        self.publish();
+        self.hang_up().await;
+        Arc::clone(&self.topology.borrow())
+    }
+
+    /// Does what is due while the roster waits for something, as long as a login and an answer may
+    /// take. Those that have not answered by then are found out later.
+    async fn find_out_while(&mut self, waits: impl Fn(&Roster) -> bool) {
+        let limit = self.access.timeout * 3;
+        let finding_out = async {
+            while waits(&self.roster) {
+                self.start_due();
+                match self.tasks.join_next().await {
+                    Some(finding) => self.found(finding),
+                    None => return,
+                }
+            }
+        };
+        let _ = tokio::time::timeout(limit, finding_out).await;
     }
 
     /// Runs until it is told to stop, or the handle is gone.
@@ -86,6 +135,7 @@ impl Keeper {
         loop {
             self.start_due();
             self.publish();
+            let due = self.next_due();
             tokio::select! {
                 order = orders.recv() => match order {
                     Some(Order::Reconfigure(config)) => self.plan(config),
@@ -93,13 +143,19 @@ impl Keeper {
                 },
                 Some(report) = reports.recv() => self.heard(report),
                 Some(finding) = self.tasks.join_next() => self.found(finding),
-                () = until(self.started, self.roster.next_due()) => (),
+                () = until(self.started, due) => (),
             }
         }
         while let Ok(report) = reports.try_recv() {
             self.heard(report);
         }
         self.finish_kills().await;
+        self.hang_up().await;
+    }
+
+    fn next_due(&self) -> Option<Moment> {
+        let due = self.roster.next_due().into_iter();
+        due.chain(self.learning.next()).min()
     }
 
     fn now(&self) -> Moment {
@@ -119,20 +175,44 @@ impl Keeper {
     fn apply(&mut self, plan: &Plan) {
         self.access = Arc::new(Access::new(&plan.config));
         self.told_no_account = false;
-        self.roster.apply(plan, self.now());
+        let now = self.now();
+        self.roster.apply(plan, now);
+        self.learning.apply(&plan.config, now);
+        self.leave_strangers();
+    }
+
+    /// Lines to backends that are not there any more are of no use.
+    fn leave_strangers(&mut self) {
+        let roster = &self.roster;
+        for (_, line) in self.lines.extract_if(|ticket, _| !roster.knows(*ticket)) {
+            tokio::spawn(line.hang_up());
+        }
     }
 
     fn heard(&mut self, report: Report) {
-        let Report::KillStatement {
-            backend,
-            thread_id,
-            why,
-        } = report
-        else {
-            let now = self.now();
-            return self.roster.heard(&report, now);
-        };
-        self.kill_asked(backend, thread_id, why);
+        let now = self.now();
+        match report {
+            Report::KillStatement {
+                backend,
+                thread_id,
+                why,
+            } => self.kill_asked(backend, thread_id, why),
+            Report::UnknownAccount { user } => {
+                tracing::debug!(user, "a login failed whose account may be new");
+                self.learning.asked(now);
+            }
+            Report::CredentialRefused {
+                backend,
+                user,
+                cause,
+            } => {
+                if let Some(watched) = self.roster.watched(backend) {
+                    self.learning.refused(backend, &watched.name, &user, &cause);
+                }
+                self.learning.asked(now);
+            }
+            report => self.roster.heard(&report, now),
+        }
     }
 
     /// On a backend that has fallen the statement may have fallen with it, and after a restart its
@@ -156,7 +236,13 @@ impl Keeper {
         match finding {
             Ok(Finding::Looked(of, sight)) => self.roster.looked(of, sight, now),
             Ok(Finding::LookedUp(of, found)) => self.roster.looked_up(of, found, now),
+            Ok(Finding::Answered(of, answer, line)) => {
+                self.lines.extend(line.map(|line| (of, line)));
+                self.roster.answered(of, answer, now);
+                self.leave_strangers();
+            }
             Ok(Finding::Killed(backend)) => self.kills.end(backend),
+            Ok(Finding::Learned { epoch, outcome }) => self.learned(epoch, outcome, now),
             Ok(Finding::Planned { plan, number }) if number == self.plans => self.apply(&plan),
             // Another configuration was asked for meanwhile.
             Ok(Finding::Planned { .. }) => (),
@@ -164,7 +250,19 @@ impl Keeper {
         }
     }
 
+    fn learned(&mut self, epoch: u64, outcome: Result<Lesson, Trouble>, now: Moment) {
+        match self.learning.ended(epoch, &outcome, now) {
+            Attempt::Counts { begun } => self
+                .board
+                .teach(outcome.ok().and_then(|lesson| lesson.news), begun),
+            Attempt::Outdated => (),
+        }
+    }
+
     fn start_due(&mut self) {
+        if let Some(epoch) = self.learning.begin(self.now()) {
+            self.start_lesson(epoch);
+        }
         for (ticket, task) in self.roster.begin_due(self.now()) {
             self.start(ticket, task);
         }
@@ -189,6 +287,19 @@ impl Keeper {
                 self.tasks
                     .spawn(async move { Finding::LookedUp(ticket, asking.await) });
             }
+            Task::Ask(destination, Moment(came_up)) => {
+                let line = self.lines.remove(&ticket);
+                let came_up = self.started + came_up;
+                let asking =
+                    tokio::spawn(async move { ask(&access, &destination, line, came_up).await });
+                self.tasks.spawn(async move {
+                    let (answer, line) = asking.await.unwrap_or_else(|panic| {
+                        let failure = Failure::Io(format!("the question failed: {panic}"));
+                        (Err(failure), None)
+                    });
+                    Finding::Answered(ticket, answer, line)
+                });
+            }
         }
     }
 
@@ -208,10 +319,33 @@ impl Keeper {
         });
     }
 
+    fn start_lesson(&mut self, epoch: u64) {
+        let access = Arc::clone(&self.access);
+        access.reload_certificates();
+        let teachers = self.roster.teachers();
+        let (before, secret) = (self.board.learned(), self.board.secret());
+        let learning = tokio::spawn(async move { learn(&access, &teachers, before, secret).await });
+        self.tasks.spawn(async move {
+            let outcome = learning
+                .await
+                .unwrap_or_else(|panic| Err(Trouble::of(&panic)));
+            Finding::Learned { epoch, outcome }
+        });
+    }
+
     fn publish(&mut self) {
         if let Some(topology) = self.roster.snapshot() {
             self.topology.send_replace(Arc::new(topology));
         }
+    }
+
+    /// Goodbyes, all at once; servers count who leaves without one.
+    async fn hang_up(&mut self) {
+        let mut leaving = JoinSet::new();
+        for line in std::mem::take(&mut self.lines).into_values() {
+            leaving.spawn(line.hang_up());
+        }
+        while leaving.join_next().await.is_some() {}
     }
 
     /// Kills asked for at the very end are still done, in the time that a login and one answer

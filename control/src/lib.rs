@@ -2,38 +2,54 @@
 //!
 //! ```text
 //!   configuration ──► Keeper ──── snapshots (route::Topology) ───► workers
-//!                      │  ▲                                           │
-//!                      │  └───────── reports (route::Report) ◄────────┘
-//!                      ▼
-//!          lookup · look · kill          tasks beside it, one of a kind per backend
+//!         │            │  ▲  └─── learned accounts ─┐                │  ▲
+//!         │            │  └───────── reports (route::Report) ◄───────┘  │
+//!         │            ▼                            ▼                   │
+//!         │   lookup · look · ask · kill · lesson Board (auth::Accounts) ┘
+//!         └── configured accounts ──────────────────▲
 //! ```
 //!
 //! [`Control`] is the handle. Behind it the keeper hears reports and findings, lets the roster
 //! decide (no socket, time is an argument), starts what is due, and publishes a new snapshot when
-//! something changed. A backend that is down is probed until it is up again; with a monitor account
-//! those that are up are looked at as well. No session's bytes pass here, and nothing here delays
-//! one.
+//! something changed. Each errand is a task beside it, one of a kind per backend; lessons, in which
+//! the servers' accounts are learned, are one at a time. A backend that is down is probed until it is
+//! up again; with a monitor account those that are up are looked at as well, and asked about
+//! replication: from what they answer follow roles, lag and positions. No session's bytes pass here,
+//! and nothing here delays one.
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod backoff;
+mod board;
 mod connection;
 mod control;
 mod errand;
 mod failure;
 mod keeper;
 mod kill;
+mod leaders;
+mod learning;
+mod lesson;
+mod line;
 mod login;
 mod look;
 mod plan;
+mod question;
+mod replication;
 mod resolve;
+mod roles;
 mod roster;
+mod rows;
 mod watched;
 
 #[cfg(test)]
+mod asked;
+#[cfg(test)]
 mod scripted;
+#[cfg(test)]
+mod taught;
 #[cfg(test)]
 mod tests;
 
-pub use control::Control;
+pub use control::{Control, as_configured, survey};
 pub use resolve::{Resolver, SystemResolver};

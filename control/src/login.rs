@@ -153,6 +153,7 @@ impl Access {
             return Err(Failure::refused(&err));
         }
         let greeting = Greeting::decode(&payload)?;
+        connection.version = printable(&greeting.version);
         Ok((connection, greeting))
     }
 

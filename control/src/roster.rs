@@ -5,19 +5,29 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use config::{BackendConfig, BalanceConfig, BalancePolicy, Config, HealthConfig, ReplicaUse};
-use route::{BackendId, Dice, Endpoint, Load, Moment, Policy, Report, Role, Roles, Topology};
+use config::{
+    BackendConfig, BalanceConfig, BalancePolicy, Config, HealthConfig, ReadPolicy, ReplicaUse,
+};
+use route::{
+    BackendId, Cluster, ClusterId, Dice, Duty, Endpoint, Load, Moment, Policy, Report, Role, Roles,
+    Topology, Vicinity,
+};
 
 use crate::failure::Failure;
+use crate::leaders::Leaders;
+use crate::lesson::Teacher;
 use crate::look::Sight;
 use crate::plan::{Places, Plan};
-use crate::watched::{Change, Rhythm, Task, Watched};
+use crate::question::Answer;
+use crate::replication::{PrimarySeen, Suspicion};
+use crate::roles::settle;
+use crate::watched::{Change, Questions, Rhythm, Settings, Task, Watched};
 
 #[cfg(test)]
 mod tests;
 
 /// What was asked for one backend.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Ticket {
     pub backend: BackendId,
     /// As the backend's when it was asked.
@@ -31,6 +41,9 @@ pub(crate) struct Roster {
     watched: Vec<Watched>,
     /// Every name there ever was; one that comes back finds its sessions counted.
     known: HashMap<String, (BackendId, Arc<Load>)>,
+    /// Every cluster there ever was.
+    clusters: HashMap<String, Cluster>,
+    leaders: Leaders,
     balance: BalanceConfig,
     rhythm: Rhythm,
     generation: u64,
@@ -46,6 +59,8 @@ impl Roster {
         Roster {
             watched: Vec::new(),
             known: HashMap::new(),
+            clusters: HashMap::new(),
+            leaders: Leaders::default(),
             balance: defaults.balance,
             rhythm: rhythm(&defaults.health),
             generation: 0,
@@ -67,28 +82,70 @@ impl Roster {
             let kept = before
                 .iter()
                 .position(|w| w.name == backend.name && w.address == backend.address);
-            let mut watched = match kept {
-                Some(index) => self.keep(before.swap_remove(index), now),
-                None => self.begin(backend, &plan.places, now),
+            let settings = self.settings(config, backend);
+            let watched = match kept {
+                Some(index) => self.keep(before.swap_remove(index), settings, now),
+                None => self.begin(backend, settings, &plan.places, now),
             };
-            watched.role = role(backend.role);
-            watched.weight = backend.weight;
-            watched.sessions_max = backend.sessions_max.or(config.limits.backend_sessions_max);
             self.watched.push(watched);
+        }
+        self.settle();
+    }
+
+    fn settings(&mut self, config: &Config, backend: &BackendConfig) -> Settings {
+        let lag_max = backend.lag_max.unwrap_or(config.balance.lag_max);
+        let is_near = config.zone.is_some() && config.zone == backend.zone;
+        Settings {
+            cluster: self.cluster(&backend.cluster),
+            role: role(backend.role),
+            weight: backend.weight,
+            sessions_max: backend.sessions_max.or(config.limits.backend_sessions_max),
+            zone: backend.zone.clone(),
+            vicinity: if is_near {
+                Vicinity::Near
+            } else {
+                Vicinity::Far
+            },
+            tags: backend.tags.clone(),
+            lag_max: unless_zero(lag_max),
+            duty: if backend.drain {
+                Duty::Draining
+            } else {
+                Duty::Serving
+            },
+            questions: questions(config, backend),
         }
     }
 
-    fn keep(&self, mut watched: Watched, now: Moment) -> Watched {
+    fn cluster(&mut self, name: &str) -> ClusterId {
+        let next = ClusterId(self.clusters.len() as u32);
+        let entry = self.clusters.entry(name.to_owned());
+        let cluster = entry.or_insert_with(|| Cluster {
+            id: next,
+            name: name.to_owned(),
+            written: Arc::default(),
+        });
+        cluster.id
+    }
+
+    fn keep(&self, mut watched: Watched, settings: Settings, now: Moment) -> Watched {
+        watched.resettle(settings);
         watched.keep_rhythm(now, &self.rhythm);
         watched
     }
 
-    fn begin(&mut self, backend: &BackendConfig, places: &Places, now: Moment) -> Watched {
+    fn begin(
+        &mut self,
+        backend: &BackendConfig,
+        settings: Settings,
+        places: &Places,
+        now: Moment,
+    ) -> Watched {
         let identity = self.identity(&backend.name);
         self.epoch += 1;
         let address = backend.address.clone();
         let found = places.get(&address).cloned().unwrap_or(Ok(Vec::new()));
-        let mut watched = Watched::new(&backend.name, identity, address, self.epoch, now);
+        let mut watched = Watched::new(&backend.name, identity, address, self.epoch, settings, now);
         // The roster's change is noted already.
         let _ = watched.looked_up(found, now, &self.rhythm, &mut self.dice);
         watched
@@ -109,12 +166,14 @@ impl Roster {
         self.watched.iter().filter_map(known).collect()
     }
 
-    /// A worker's report, but for kills, which change no health.
+    /// A worker's report, of which some change no health.
     pub(crate) fn heard(&mut self, report: &Report, now: Moment) {
         let (Report::ConnectFailed { backend, .. }
         | Report::Connected { backend }
-        | Report::SessionBroken { backend, .. }
-        | Report::KillStatement { backend, .. }) = report;
+        | Report::SessionBroken { backend, .. }) = report
+        else {
+            return;
+        };
         let Some(watched) = self.watched.iter_mut().find(|w| w.id == *backend) else {
             return;
         };
@@ -126,16 +185,18 @@ impl Roster {
                 tracing::debug!(backend = watched.name, cause, "a session broke");
                 watched.suspected(now, rhythm)
             }
-            Report::KillStatement { .. } => Change::None,
+            Report::KillStatement { .. }
+            | Report::UnknownAccount { .. }
+            | Report::CredentialRefused { .. } => Change::None,
         };
-        self.note(change);
+        self.note_health(change);
     }
 
     /// A look is over.
     pub(crate) fn looked(&mut self, of: Ticket, sight: Result<Sight, Failure>, now: Moment) {
         if let Some(watched) = find(&mut self.watched, of) {
             let change = watched.looked(sight, now, &self.rhythm, &mut self.dice);
-            self.note(change);
+            self.note_health(change);
         }
     }
 
@@ -148,7 +209,75 @@ impl Roster {
     ) {
         if let Some(watched) = find(&mut self.watched, of) {
             let change = watched.looked_up(found, now, &self.rhythm, &mut self.dice);
+            self.note_health(change);
+        }
+    }
+
+    /// A question is over.
+    pub(crate) fn answered(&mut self, of: Ticket, answer: Result<Answer, Failure>, now: Moment) {
+        let Some(cluster) = self.watched(of.backend).map(|w| w.settings.cluster) else {
+            return;
+        };
+        let is_up = |w: &Watched| w.role == Some(Role::Primary) && w.is_usable();
+        let mut members = self
+            .watched
+            .iter()
+            .filter(|w| w.settings.cluster == cluster);
+        let primary = match members.any(is_up) {
+            true => PrimarySeen::Up,
+            false => PrimarySeen::Down,
+        };
+        let Some(watched) = find(&mut self.watched, of) else {
+            return;
+        };
+        match watched.replied(answer, primary, now, &self.rhythm) {
+            Suspicion::None => (),
+            Suspicion::Backend => self.note_suspicion(now, |w| w.id == of.backend),
+            Suspicion::Primary => {
+                self.note_suspicion(now, |w| is_up(w) && w.settings.cluster == cluster);
+            }
+        }
+        self.settle();
+    }
+
+    fn note_suspicion(&mut self, now: Moment, concerns: impl Fn(&Watched) -> bool) {
+        for watched in self.watched.iter_mut().filter(|w| concerns(w)) {
+            let _ = watched.suspected(now, &self.rhythm);
+        }
+    }
+
+    /// Gives everyone its role, as everyone's state is now.
+    fn settle(&mut self) {
+        for cluster in self.clusters() {
+            let is_member = |w: &&mut Watched| w.settings.cluster == cluster.id;
+            let mut members: Vec<_> = self.watched.iter_mut().filter(is_member).collect();
+            let roles = settle(&members.iter().map(|w| w.member()).collect::<Vec<_>>());
+            let mut change = Change::None;
+            for (member, role) in members.iter_mut().zip(roles) {
+                if member.settle(role) == Change::Visible {
+                    change = Change::Visible;
+                }
+            }
             self.note(change);
+            self.leaders.tell(&cluster, &self.watched);
+        }
+    }
+
+    /// Is there a role that is to be found out, and may be at any moment?
+    pub(crate) fn awaits_roles(&self) -> bool {
+        self.watched.iter().any(Watched::is_role_awaited)
+    }
+
+    /// Is there a backend of which nothing is known yet, or not all?
+    pub(crate) fn awaits_answers(&self) -> bool {
+        self.watched.iter().any(Watched::is_awaited)
+    }
+
+    /// Who falls, or returns, may leave another in another role.
+    fn note_health(&mut self, change: Change) {
+        self.note(change);
+        if change == Change::Visible {
+            self.settle();
         }
     }
 
@@ -183,6 +312,20 @@ impl Roster {
         self.watched.iter().find(|w| w.id == id)
     }
 
+    /// Is a ticket still about a backend and its address?
+    pub(crate) fn knows(&self, ticket: Ticket) -> bool {
+        let is_it = |w: &Watched| w.id == ticket.backend && w.epoch == ticket.epoch;
+        self.watched.iter().any(is_it)
+    }
+
+    /// Those who may be asked for the accounts, the likeliest to know first: primaries before replicas,
+    /// which may lag, and of each those that were seen to be up.
+    pub(crate) fn teachers(&self) -> Vec<Teacher> {
+        let mut usable: Vec<&Watched> = self.watched.iter().filter(|w| w.is_usable()).collect();
+        usable.sort_by_key(|w| (w.role == Some(Role::Replica), !w.is_up()));
+        usable.into_iter().map(Watched::teacher).collect()
+    }
+
     /// A snapshot, if there was a change since the last.
     pub(crate) fn snapshot(&mut self) -> Option<Topology> {
         if std::mem::replace(&mut self.change, Change::None) == Change::None {
@@ -192,10 +335,27 @@ impl Roster {
         Some(Topology {
             generation: self.generation,
             backends: self.watched.iter().map(|w| Arc::new(w.backend())).collect(),
+            clusters: self.clusters(),
             policy: policy(self.balance.policy),
+            reads: reads(self.balance.reads),
             roles: roles(self.balance.replicas),
             slow_start: self.balance.slow_start,
         })
+    }
+}
+
+impl Roster {
+    /// Those that backends belong to, in the order of their first ones.
+    fn clusters(&self) -> Vec<Cluster> {
+        let mut clusters: Vec<Cluster> = Vec::new();
+        for watched in &self.watched {
+            let id = watched.settings.cluster;
+            let known = || self.clusters.values().find(|cluster| cluster.id == id);
+            if clusters.iter().all(|cluster| cluster.id != id) {
+                clusters.extend(known().cloned());
+            }
+        }
+        clusters
     }
 }
 
@@ -207,7 +367,6 @@ fn find(watched: &mut [Watched], of: Ticket) -> Option<&mut Watched> {
 }
 
 fn rhythm(health: &HealthConfig) -> Rhythm {
-    let unless_zero = |interval: Duration| (!interval.is_zero()).then_some(interval);
     Rhythm {
         probe_interval: health.probe_interval,
         probe_interval_max: health.probe_interval_max,
@@ -215,20 +374,44 @@ fn rhythm(health: &HealthConfig) -> Rhythm {
             .monitor_user
             .as_ref()
             .map(|_| health.monitor_interval),
+        replication_interval: health
+            .monitor_user
+            .as_ref()
+            .map(|_| health.replication_interval),
         resolve_interval: unless_zero(health.resolve_interval),
     }
 }
 
-fn role(role: config::Role) -> Role {
+/// One that is alone in its cluster has nothing to be compared with.
+fn questions(config: &Config, backend: &BackendConfig) -> Questions {
+    let others = config
+        .backends
+        .iter()
+        .filter(|it| it.cluster == backend.cluster);
+    let is_of_use = backend.role == config::Role::Auto || others.count() > 1;
+    match config.health.monitor_user.is_some() && is_of_use {
+        true => Questions::Asked,
+        false => Questions::Spared,
+    }
+}
+
+fn unless_zero(duration: Duration) -> Option<Duration> {
+    (!duration.is_zero()).then_some(duration)
+}
+
+/// None is to be found out.
+fn role(role: config::Role) -> Option<Role> {
     match role {
-        config::Role::Primary => Role::Primary,
-        config::Role::Replica => Role::Replica,
+        config::Role::Primary => Some(Role::Primary),
+        config::Role::Replica => Some(Role::Replica),
+        config::Role::Auto => None,
     }
 }
 
 fn roles(replicas: ReplicaUse) -> Roles {
     match replicas {
-        ReplicaUse::Primary => Roles::Primary,
+        // A session as a whole may write.
+        ReplicaUse::Split | ReplicaUse::Primary => Roles::Primary,
         ReplicaUse::Any => Roles::Any,
         ReplicaUse::Replica => Roles::Replica,
     }
@@ -241,5 +424,15 @@ fn policy(policy: BalancePolicy) -> Policy {
         BalancePolicy::Weighted => Policy::Weighted,
         BalancePolicy::RandomOfTwo => Policy::RandomOfTwo,
         BalancePolicy::Ordered => Policy::Ordered,
+    }
+}
+
+fn reads(policy: ReadPolicy) -> route::ReadPolicy {
+    match policy {
+        ReadPolicy::FewestInFlight => route::ReadPolicy::FewestInFlight,
+        ReadPolicy::Latency => route::ReadPolicy::Latency,
+        ReadPolicy::RoundRobin => route::ReadPolicy::RoundRobin,
+        ReadPolicy::Weighted => route::ReadPolicy::Weighted,
+        ReadPolicy::Sticky => route::ReadPolicy::Sticky,
     }
 }

@@ -10,7 +10,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 use wire::handshake::{HandshakeResponse, SSL_REQUEST_BYTES};
-use wire::write::put_packets;
+use wire::write::{put_lenenc_bytes, put_packets};
 use wire::{Capabilities, ErrPacket, Greeting, HEADER_BYTES, Header, StatusFlags};
 
 /// What it does with a connection.
@@ -32,7 +32,80 @@ pub(crate) enum Script {
     WelcomeOverTls(TlsAcceptor),
     /// Lets everybody in, and answers every statement with this error.
     Sick(u16, &'static str),
+    /// Lets everybody in, and answers a statement that begins so with this, others with OK.
+    Answers(Vec<(&'static str, Answer)>),
 }
+
+/// What comes of a statement.
+#[derive(Debug, Clone)]
+pub(crate) enum Answer {
+    /// Rows of this many columns, and whatever payload comes after the last.
+    Rows(usize, Vec<Vec<u8>>, Vec<u8>),
+    /// A row of one value for each of these columns.
+    Row(Vec<(&'static str, Option<&'static str>)>),
+    /// An error.
+    Err(u16, &'static str),
+    /// Nothing, ever.
+    Silence,
+    /// These bytes as they are, and no more.
+    Bytes(Vec<u8>),
+}
+
+impl Answer {
+    /// A text result set.
+    pub(crate) fn rows(rows: &[&[Option<&str>]]) -> Answer {
+        let columns = rows.first().map_or(4, |row| row.len());
+        let encoded = rows.iter().map(|row| row_payload(row.iter().copied()));
+        Answer::Rows(columns, encoded.collect(), EOF.to_vec())
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        match self {
+            Answer::Rows(columns, rows, end) => {
+                put_table(&mut bytes, &vec![""; *columns], rows, end);
+            }
+            Answer::Row(values) => {
+                let (names, values): (Vec<_>, Vec<_>) = values.iter().copied().unzip();
+                put_table(&mut bytes, &names, &[row_payload(values)], EOF);
+            }
+            Answer::Silence => (),
+            Answer::Err(number, text) => {
+                put_packets(&mut bytes, 1, &err(*number, text));
+            }
+            Answer::Bytes(given) => bytes.clone_from(given),
+        }
+        bytes
+    }
+}
+
+fn row_payload<'a>(values: impl IntoIterator<Item = Option<&'a str>>) -> Vec<u8> {
+    let mut payload = Vec::new();
+    for value in values {
+        match value {
+            Some(text) => put_lenenc_bytes(&mut payload, text.as_bytes()),
+            None => payload.push(0xfb),
+        }
+    }
+    payload
+}
+
+fn put_table(bytes: &mut Vec<u8>, names: &[&str], rows: &[Vec<u8>], end: &[u8]) {
+    let column = |name: &&str| {
+        let mut payload = b"\x03def\0\0\0".to_vec();
+        put_lenenc_bytes(&mut payload, name.as_bytes());
+        payload.extend_from_slice(b"\0\x0c\x2d\0\0\0\0\0\xfd\0\0\0\0\0");
+        payload
+    };
+    let columns = names.iter().map(column).chain([EOF.to_vec()]);
+    let mut sequence = put_packets(bytes, 1, &[names.len() as u8]);
+    for payload in columns.chain(rows.iter().cloned()).chain([end.to_vec()]) {
+        sequence = put_packets(bytes, sequence, &payload);
+    }
+}
+
+/// Ends columns, and rows.
+pub(crate) const EOF: &[u8] = &[0xfe, 0, 0, 2, 0];
 
 /// A server that is well, to whoever has no account there.
 pub(crate) const STRICT: Script = Script::Refuse(1045, "Access denied");
@@ -163,6 +236,10 @@ async fn play(
             greet(&mut stream, Capabilities::default()).await?;
             welcome(stream, 2, meets, &err(number, text)).await
         }
+        Script::Answers(answers) => {
+            greet(&mut stream, Capabilities::default()).await?;
+            answer(stream, &answers, meets).await
+        }
     }
 }
 
@@ -184,6 +261,31 @@ async fn welcome(
         }
         let _ = meets.send(Met::Statement(String::from_utf8_lossy(argument).into()));
         send(&mut stream, 1, reply).await?;
+    }
+}
+
+async fn answer(
+    mut stream: TcpStream,
+    answers: &[(&'static str, Answer)],
+    meets: &mpsc::UnboundedSender<Met>,
+) -> Option<Met> {
+    log_in(&mut stream, meets).await?;
+    send(&mut stream, 2, OK).await?;
+    loop {
+        let command = read(&mut stream).await?;
+        let (command, argument) = command.split_first()?;
+        if *command == wire::Command::QUIT.0 {
+            return Some(Met::Quit);
+        }
+        let statement = String::from_utf8_lossy(argument).into_owned();
+        let known = answers
+            .iter()
+            .find(|(begin, _)| statement.starts_with(begin));
+        let _ = meets.send(Met::Statement(statement));
+        match known {
+            Some((_, answer)) => stream.write_all(&answer.bytes()).await.ok()?,
+            None => send(&mut stream, 1, OK).await?,
+        }
     }
 }
 

@@ -7,32 +7,29 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use config::{
-    BackendAddress, BackendConfig, BackendTlsMode, Config, ProxyProtocolSend, Role, Secret,
-};
+use config::{BackendAddress, BackendConfig, BackendTlsMode, Config, ProxyProtocolSend, Secret};
 use net::tls::{ClientCertificates, Identity, ServerTls, ServerTlsSettings};
 use route::{Backend, BackendId, Endpoint, Health, KillReason, Report, Topology};
 use tokio::sync::{mpsc, watch};
 
+use crate::board::Board;
 use crate::control::nothing_yet;
 use crate::keeper::{Keeper, Order};
 use crate::scripted::{Met, STRICT, Script, Scripted};
 use crate::{Control, Resolver, SystemResolver};
 
 /// Nothing here takes so long; a test that fails must end all the same.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
-fn backend(name: &str, address: BackendAddress) -> BackendConfig {
+pub(crate) fn backend(name: &str, address: BackendAddress) -> BackendConfig {
     BackendConfig {
         name: name.to_owned(),
         address,
-        role: Role::Primary,
-        weight: 1,
-        sessions_max: None,
+        ..BackendConfig::default()
     }
 }
 
-fn at(address: SocketAddr) -> BackendAddress {
+pub(crate) fn at(address: SocketAddr) -> BackendAddress {
     named(&address.ip().to_string(), address.port())
 }
 
@@ -44,7 +41,7 @@ fn named(host: &str, port: u16) -> BackendAddress {
 }
 
 /// Probes come fast, timeouts hardly ever.
-fn config(backends: impl IntoIterator<Item = BackendConfig>) -> Config {
+pub(crate) fn config(backends: impl IntoIterator<Item = BackendConfig>) -> Config {
     let mut config = Config {
         backends: backends.into_iter().collect(),
         ..Config::default()
@@ -59,7 +56,7 @@ fn watching(address: SocketAddr) -> Config {
     config([backend("db", at(address))])
 }
 
-fn monitored(address: SocketAddr) -> Config {
+pub(crate) fn monitored(address: SocketAddr) -> Config {
     let mut config = watching(address);
     config.health.monitor_user = Some("monitor".to_owned());
     config.health.monitor_password = Some(Secret::new("secret"));
@@ -67,7 +64,7 @@ fn monitored(address: SocketAddr) -> Config {
     config
 }
 
-fn start(config: &Config) -> (Control, watch::Receiver<Arc<Topology>>) {
+pub(crate) fn start(config: &Config) -> (Control, watch::Receiver<Arc<Topology>>) {
     let control = Control::start(config, Instant::now()).unwrap();
     let topology = control.topology();
     (control, topology)
@@ -337,7 +334,14 @@ async fn kills_are_done_with_the_monitor_account() {
 /// Runs a keeper that hears these reports and is told to stop before any of them takes effect.
 async fn run_to_the_stop(config: Config, reports: impl IntoIterator<Item = Report>) {
     let (snapshots, _topology) = watch::channel(Arc::new(nothing_yet()));
-    let mut keeper = Keeper::new(Instant::now(), 1, Arc::new(SystemResolver), snapshots);
+    let board = Board::new(&config).unwrap();
+    let mut keeper = Keeper::new(
+        Instant::now(),
+        1,
+        Arc::new(SystemResolver),
+        snapshots,
+        board,
+    );
     keeper.begin(Arc::new(config)).await;
     let (orders, ordered) = mpsc::unbounded_channel();
     let (reporting, reported) = mpsc::unbounded_channel();
@@ -480,7 +484,7 @@ async fn a_reload_changes_all_backends_in_one_snapshot_and_keeps_what_stays() {
         backend("stays", at(one.address)),
         backend("comes", at(two.address)),
     ]);
-    control.reconfigure(Arc::new(after));
+    control.reconfigure(Arc::new(after)).unwrap();
     let names = |topology: &Topology| -> Vec<String> {
         topology.backends.iter().map(|b| b.name.clone()).collect()
     };

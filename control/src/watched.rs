@@ -13,13 +13,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use config::BackendAddress;
-use route::{Backend, BackendId, Dice, Endpoint, Health, Load, Moment, Role};
+use route::{
+    Backend, BackendId, ClusterId, Dice, Duty, Endpoint, Health, Load, Moment, Role, Vicinity,
+};
 
 use crate::backoff::Backoff;
 use crate::errand::Errand;
 use crate::failure::Failure;
+use crate::lesson::Teacher;
 use crate::login::Destination;
 use crate::look::Sight;
+use crate::replication::Replication;
+
+mod asked;
+
+pub(crate) use asked::Questions;
 
 /// How often what is done.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +36,8 @@ pub(crate) struct Rhythm {
     pub probe_interval_max: Duration,
     /// `None`: backends that are up are not looked at.
     pub monitor_interval: Option<Duration>,
+    /// `None`: nobody is asked about replication.
+    pub replication_interval: Option<Duration>,
     /// `None`: names are looked up once.
     pub resolve_interval: Option<Duration>,
 }
@@ -39,6 +49,8 @@ pub(crate) enum Task {
     Look(Destination),
     /// Where is it?
     LookUp(BackendAddress),
+    /// How is its replication, since it came up?
+    Ask(Destination, Moment),
 }
 
 /// Has a snapshot to be published?
@@ -51,6 +63,23 @@ pub(crate) enum Change {
     None,
 }
 
+/// What is configured of a backend besides its name and its address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Settings {
+    pub cluster: ClusterId,
+    /// `None`: to be found out.
+    pub role: Option<Role>,
+    pub weight: u32,
+    pub sessions_max: Option<u32>,
+    pub zone: Option<String>,
+    pub vicinity: Vicinity,
+    pub tags: Vec<String>,
+    /// `None`: no limit.
+    pub lag_max: Option<Duration>,
+    pub duty: Duty,
+    pub questions: Questions,
+}
+
 /// One configured backend.
 #[derive(Debug)]
 pub(crate) struct Watched {
@@ -59,10 +88,15 @@ pub(crate) struct Watched {
     /// Tells findings about this address from those about the one it had before a reload.
     pub epoch: u64,
     pub name: String,
-    pub role: Role,
-    pub weight: u32,
-    pub sessions_max: Option<u32>,
+    pub settings: Settings,
+    /// What it is; none while that is to be found out.
+    pub role: Option<Role>,
     pub load: Arc<Load>,
+    replication: Replication,
+    /// What workers have been told of that.
+    seen: Option<asked::Seen>,
+    /// Under these settings, with whatever success.
+    has_been_asked: bool,
     endpoints: Vec<Endpoint>,
     /// Since when they are these.
     placed: Moment,
@@ -70,6 +104,7 @@ pub(crate) struct Watched {
     returned: Option<Moment>,
     looks: Errand,
     look_ups: Errand,
+    questions: Errand,
     backoff: Backoff,
     /// The log knows that the monitor account is refused.
     account_refused: bool,
@@ -84,6 +119,7 @@ impl Watched {
         (id, load): (BackendId, Arc<Load>),
         address: BackendAddress,
         epoch: u64,
+        settings: Settings,
         now: Moment,
     ) -> Watched {
         let mut watched = Watched {
@@ -91,34 +127,49 @@ impl Watched {
             address,
             epoch,
             name: name.to_owned(),
-            role: Role::Primary,
-            weight: 1,
-            sessions_max: None,
+            role: settings.role,
+            settings,
             load,
+            replication: Replication::new(),
+            seen: None,
+            has_been_asked: false,
             endpoints: Vec::new(),
             placed: now,
             health: Health::Unknown,
             returned: None,
             looks: Errand::default(),
             look_ups: Errand::default(),
+            questions: Errand::default(),
             backoff: Backoff::default(),
             account_refused: false,
             name_lost: false,
         };
         watched.looks.schedule(now);
+        watched.ask_soon(now);
         watched
     }
 
     /// As workers see it.
     pub(crate) fn backend(&self) -> Backend {
+        let settings = &self.settings;
         Backend {
             id: self.id,
             name: self.name.clone(),
             host: self.host(),
             endpoints: self.endpoints.clone(),
+            cluster: settings.cluster,
             role: self.role,
-            weight: self.weight,
-            sessions_max: self.sessions_max,
+            zone: settings.zone.clone(),
+            vicinity: settings.vicinity,
+            tags: settings.tags.clone(),
+            weight: settings.weight,
+            sessions_max: settings.sessions_max,
+            duty: settings.duty,
+            lag_max: settings.lag_max,
+            server: self.replication.server.clone(),
+            writes: self.replication.writes,
+            standing: Arc::clone(&self.replication.standing),
+            complaint: self.replication.complaint.clone(),
             health: self.health.clone(),
             returned: self.returned,
             load: Arc::clone(&self.load),
@@ -135,8 +186,15 @@ impl Watched {
         if self.looks.begin(now) {
             return Some(Task::Look(self.destination()));
         }
-        let is_due = self.look_ups.begin(now);
-        is_due.then(|| Task::LookUp(self.address.clone()))
+        if self.look_ups.begin(now) {
+            return Some(Task::LookUp(self.address.clone()));
+        }
+        if !self.is_usable() || self.is_nowhere() {
+            // It is due again when that has changed.
+            self.questions.reschedule(None);
+        }
+        let is_due = self.questions.begin(now);
+        is_due.then(|| Task::Ask(self.destination(), self.came_up()))
     }
 
     /// When [`Watched::begin`] has something to give.
@@ -145,6 +203,7 @@ impl Watched {
             .next()
             .into_iter()
             .chain(self.look_ups.next())
+            .chain(self.questions.next())
             .min()
     }
 
@@ -155,8 +214,19 @@ impl Watched {
         }
     }
 
+    pub(crate) fn teacher(&self) -> Teacher {
+        Teacher {
+            name: self.name.clone(),
+            destination: self.destination(),
+        }
+    }
+
     pub(crate) fn is_usable(&self) -> bool {
         self.health.is_usable()
+    }
+
+    pub(crate) fn is_up(&self) -> bool {
+        matches!(self.health, Health::Up { .. })
     }
 
     /// Is its place still to be found out?
@@ -166,6 +236,12 @@ impl Watched {
 
     pub(crate) fn endpoints(&self) -> &[Endpoint] {
         &self.endpoints
+    }
+
+    /// Since when it is the same server, as far as is known: it has neither moved nor fallen.
+    fn came_up(&self) -> Moment {
+        self.returned
+            .map_or(self.placed, |returned| returned.max(self.placed))
     }
 
     fn host(&self) -> Option<String> {
@@ -290,6 +366,7 @@ impl Watched {
         };
         self.looks.reschedule(None);
         self.probe_later(now, rhythm, dice);
+        self.replication.forget();
         Change::Visible
     }
 
@@ -299,6 +376,9 @@ impl Watched {
                 let down_for = now.since(*since);
                 tracing::info!(backend = self.name, ?down_for, cause, "backend is up again");
                 self.returned = Some(now);
+                if self.is_asked() {
+                    self.replication.presume_behind();
+                }
             }
             Health::Up { .. } | Health::Unknown => {
                 tracing::info!(backend = self.name, "backend is up");
@@ -306,6 +386,7 @@ impl Watched {
         }
         self.health = Health::Up { since: now };
         self.look_regularly(now, rhythm);
+        self.ask_soon(now);
         Change::Visible
     }
 
@@ -382,7 +463,9 @@ impl Watched {
         }
         self.endpoints = endpoints;
         self.placed = now;
+        self.replication.forget();
         self.looks.schedule(now);
+        self.ask_soon(now);
         Change::Visible
     }
 
@@ -390,6 +473,16 @@ impl Watched {
         let interval = rhythm.resolve_interval.filter(|_| self.has_name());
         self.look_ups
             .reschedule(interval.map(|interval| now + interval));
+    }
+
+    /// Other settings take effect. A role that was found out stays until another is.
+    pub(crate) fn resettle(&mut self, settings: Settings) {
+        self.role = settings.role.or(self.role);
+        self.settings = settings;
+        self.has_been_asked = false;
+        if !self.is_asked() {
+            self.replication.forget();
+        }
     }
 
     /// Another rhythm takes effect.
@@ -400,6 +493,7 @@ impl Watched {
             Health::Up { .. } => {
                 self.looks.reschedule(None);
                 self.look_regularly(now, rhythm);
+                self.ask_soon(now);
             }
             Health::Down { .. } => {
                 self.backoff.reset();

@@ -5,6 +5,8 @@ use route::Health;
 
 use super::*;
 
+mod asked;
+
 fn at(milliseconds: u64) -> Moment {
     Moment(Duration::from_millis(milliseconds))
 }
@@ -18,9 +20,7 @@ fn config(names: &[&str]) -> Config {
             host: format!("10.0.0.{index}"),
             port: 3306,
         },
-        role: config::Role::Primary,
-        weight: 1,
-        sessions_max: None,
+        ..BackendConfig::default()
     };
     Config {
         backends: names.iter().enumerate().map(backend).collect(),

@@ -1,0 +1,78 @@
+//! Where the accounts are posted: the configured half by the handle, so that it changes with the
+//! configuration, the learned half by the keeper, whenever it has news.
+
+use std::io;
+use std::sync::Arc;
+
+use auth::{Accounts, Directory, FaultyAccount, Learned, random_bytes};
+use config::Config;
+use route::Moment;
+use tokio::sync::watch;
+
+/// The accounts of the moment; its copies are the same board.
+#[derive(Debug, Clone)]
+pub(crate) struct Board {
+    accounts: Arc<watch::Sender<Arc<Accounts>>>,
+    /// What each directory hides its strangers by.
+    secret: [u8; 32],
+}
+
+impl Board {
+    /// Posts the accounts that `config` has.
+    ///
+    /// # Errors
+    /// Accounts that cannot be used, or a system without randomness.
+    pub(crate) fn new(config: &Config) -> io::Result<Board> {
+        let secret = random_bytes().map_err(io::Error::other)?;
+        let configured = auth::configured(&config.configured_accounts, secret);
+        let configured = configured.map_err(|faulty| io::Error::other(list(&faulty)))?;
+        let learned = match config.accounts.learn {
+            true => Learned::Awaited,
+            false => Learned::Off,
+        };
+        let accounts = Arc::new(Accounts::new(configured, learned));
+        Ok(Board {
+            accounts: Arc::new(watch::Sender::new(accounts)),
+            secret,
+        })
+    }
+
+    /// Posts the accounts of another configuration; those learned stay, if they are wanted.
+    ///
+    /// # Errors
+    /// Accounts that cannot be used; nothing is changed then.
+    pub(crate) fn configure(&self, config: &Config) -> Result<(), Vec<FaultyAccount>> {
+        let configured = auth::configured(&config.configured_accounts, self.secret)?;
+        let learns = config.accounts.learn;
+        self.accounts.send_modify(|accounts| {
+            *accounts = Arc::new(accounts.reconfigured(configured, learns));
+        });
+        Ok(())
+    }
+
+    /// Posts what an attempt to learn brought: all accounts, or nothing new.
+    pub(crate) fn teach(&self, news: Option<Arc<Directory>>, begun: Moment) {
+        self.accounts
+            .send_modify(|accounts| *accounts = Arc::new(accounts.taught(news, begun.0)));
+    }
+
+    /// The accounts as they were learned last.
+    pub(crate) fn learned(&self) -> Option<Arc<Directory>> {
+        self.accounts.borrow().learned().cloned()
+    }
+
+    /// For [`Directory::new`].
+    pub(crate) fn secret(&self) -> [u8; 32] {
+        self.secret
+    }
+
+    /// For the data plane.
+    pub(crate) fn receiver(&self) -> watch::Receiver<Arc<Accounts>> {
+        self.accounts.subscribe()
+    }
+}
+
+fn list(faulty: &[FaultyAccount]) -> String {
+    let texts: Vec<_> = faulty.iter().map(ToString::to_string).collect();
+    texts.join("; ")
+}

@@ -1,0 +1,229 @@
+//! When the servers' accounts are learned, and what the log is told of it. No socket, no clock: time
+//! is an argument.
+//!
+//! ```text
+//!   at start, after a reload      at once
+//!   a worker met a stranger       at once, but once a second at most
+//!   otherwise                     an interval after the last attempt; sooner, if that was in vain
+//! ```
+
+use std::collections::{BTreeMap, HashSet};
+use std::time::Duration;
+
+use auth::{Directory, Expiry, Way};
+use config::Config;
+use route::{BackendId, Dice, Moment};
+
+use crate::backoff::Backoff;
+use crate::errand::Errand;
+use crate::lesson::{Lesson, Trouble};
+
+/// Who asks again and again is answered once in this time.
+const INTERVAL_MIN: Duration = Duration::from_secs(1);
+
+/// Users that the log is told of whom a backend refused, until accounts change; a flood of others is
+/// not worth its memory.
+const TOLD_MAX: usize = 1_000;
+
+/// The rhythm of learning, and its news.
+#[derive(Debug)]
+pub(crate) struct Learning {
+    /// `None`: nothing is learned.
+    interval: Option<Duration>,
+    /// Of the configuration: what was begun under another one is not wanted any more.
+    epoch: u64,
+    errand: Errand,
+    backoff: Backoff,
+    dice: Dice,
+    /// The log knows of it.
+    trouble: Option<Trouble>,
+    /// The log knows that names would be wanted.
+    told_names: bool,
+    /// The log knows that these were refused.
+    refused: HashSet<(BackendId, String)>,
+}
+
+impl Learning {
+    /// Off until the first configuration; `seed` decides by how much waits are shortened.
+    pub(crate) fn new(seed: u64) -> Learning {
+        Learning {
+            interval: None,
+            epoch: 0,
+            errand: Errand::default(),
+            backoff: Backoff::default(),
+            dice: Dice::new(seed),
+            trouble: None,
+            told_names: false,
+            refused: HashSet::new(),
+        }
+    }
+
+    /// Another configuration takes effect; other backends may have other accounts.
+    pub(crate) fn apply(&mut self, config: &Config, now: Moment) {
+        let accounts = &config.accounts;
+        self.interval = accounts.learn.then_some(accounts.learn_interval);
+        self.epoch += 1;
+        self.backoff.reset();
+        self.trouble = None;
+        self.refused.clear();
+        self.errand.reschedule(self.interval.map(|_| now));
+    }
+
+    /// A worker met somebody whom it does not know, or not so.
+    pub(crate) fn asked(&mut self, now: Moment) {
+        if self.interval.is_some() {
+            let began = self.errand.began();
+            let earliest = began.map_or(now, |began| (began + INTERVAL_MIN).max(now));
+            self.errand.schedule(earliest);
+        }
+    }
+
+    /// A backend refused whom the proxy lets in: the log is told once.
+    pub(crate) fn refused(&mut self, id: BackendId, backend: &str, user: &str, cause: &str) {
+        let is_known =
+            self.refused.len() >= TOLD_MAX || !self.refused.insert((id, user.to_owned()));
+        if !is_known {
+            tracing::warn!(backend, user, cause, "backend refuses an account's login");
+        }
+    }
+
+    /// Begins an attempt if one is due; returns the epoch it belongs to.
+    pub(crate) fn begin(&mut self, now: Moment) -> Option<u64> {
+        self.errand.begin(now).then_some(self.epoch)
+    }
+
+    /// When [`Learning::begin`] has something to begin.
+    pub(crate) fn next(&self) -> Option<Moment> {
+        self.errand.next()
+    }
+
+    /// An attempt is over. Says whether it counts, or was begun for another configuration.
+    pub(crate) fn ended(
+        &mut self,
+        epoch: u64,
+        outcome: &Result<Lesson, Trouble>,
+        now: Moment,
+    ) -> Attempt {
+        self.errand.end();
+        let Some(interval) = self.interval.filter(|_| epoch == self.epoch) else {
+            return Attempt::Outdated;
+        };
+        let wait = match outcome {
+            Ok(lesson) => {
+                self.note(lesson);
+                interval
+            }
+            Err(trouble) => {
+                self.note_trouble(trouble);
+                let first = INTERVAL_MIN.min(interval);
+                self.backoff.next(first, interval, &mut self.dice)
+            }
+        };
+        self.errand.schedule(now + wait);
+        let begun = self.errand.began().unwrap_or_default();
+        Attempt::Counts { begun }
+    }
+
+    fn note(&mut self, lesson: &Lesson) {
+        self.backoff.reset();
+        let backend = &lesson.backend;
+        let was_in_trouble = self.trouble.take().is_some();
+        match &lesson.news {
+            Some(directory) => {
+                self.refused.clear();
+                tell(backend, directory);
+                self.note_names(directory.wants_names());
+            }
+            None if was_in_trouble => tracing::info!(backend, "accounts are learned again"),
+            None => (),
+        }
+    }
+
+    fn note_names(&mut self, are_wanted: bool) {
+        if are_wanted && !self.told_names {
+            tracing::info!(
+                "accounts of hosts known by name are matched as far as names are known; where one \
+                 might count and the client's host has no name, the login passes through"
+            );
+        }
+        self.told_names = are_wanted;
+    }
+
+    fn note_trouble(&mut self, trouble: &Trouble) {
+        if self.trouble.as_ref() == Some(trouble) {
+            return;
+        }
+        self.trouble = Some(trouble.clone());
+        let (backend, cause) = (trouble.backend.as_deref(), &trouble.cause);
+        match &trouble.missing {
+            Some(missing) => tracing::warn!(
+                backend,
+                cause,
+                missing,
+                "accounts cannot be learned: the monitor account may not read them"
+            ),
+            None => tracing::warn!(backend, cause, "accounts cannot be learned"),
+        }
+    }
+}
+
+/// Whether an attempt's outcome is to be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Attempt {
+    /// It is, and tells of the accounts of that moment or a later one.
+    Counts {
+        /// When it was begun.
+        begun: Moment,
+    },
+    /// The configuration is another one by now.
+    Outdated,
+}
+
+fn tell(backend: &str, directory: &Directory) {
+    let accounts = directory.accounts().count();
+    let reasons = reasons(directory);
+    let passed_through: usize = reasons.values().sum();
+    let why = shown(&reasons);
+    tracing::info!(
+        backend,
+        accounts,
+        passed_through,
+        why,
+        "accounts are learned"
+    );
+}
+
+/// For how many accounts each reason to pass their logins through holds.
+fn reasons(directory: &Directory) -> BTreeMap<String, usize> {
+    let mut reasons = BTreeMap::new();
+    for account in directory.accounts() {
+        let reason = match (&account.way, account.expiry) {
+            (Way::PassedThrough(reason), _) => reason.to_string(),
+            (Way::Examined(_), Expiry::Expired) => auth::PassThrough::Expired.to_string(),
+            (Way::Examined(_), _) => continue,
+        };
+        *reasons.entry(reason).or_default() += 1;
+    }
+    reasons
+}
+
+/// The most frequent ones.
+fn shown(reasons: &BTreeMap<String, usize>) -> Option<String> {
+    const SHOWN_MAX: usize = 5;
+    let mut sorted: Vec<_> = reasons.iter().collect();
+    sorted.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+    let texts = sorted.iter().take(SHOWN_MAX);
+    let mut texts: Vec<String> = texts
+        .map(|(reason, count)| {
+            format!("{count} × {}", crate::failure::printable(reason.as_bytes()))
+        })
+        .collect();
+    if sorted.len() > SHOWN_MAX {
+        texts.push("…".to_owned());
+    }
+    (!texts.is_empty()).then(|| texts.join(", "))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,139 @@
+use super::*;
+
+fn at(milliseconds: u64) -> Moment {
+    Moment(Duration::from_millis(milliseconds))
+}
+
+fn config(learn: bool) -> Config {
+    let mut config = Config::default();
+    config.accounts.learn = learn;
+    config.accounts.learn_interval = Duration::from_secs(30);
+    config
+}
+
+fn learning() -> Learning {
+    let mut learning = Learning::new(1);
+    learning.apply(&config(true), at(0));
+    learning
+}
+
+fn nothing_new() -> Result<Lesson, Trouble> {
+    Ok(Lesson {
+        backend: "db".to_owned(),
+        news: None,
+    })
+}
+
+fn in_vain() -> Result<Lesson, Trouble> {
+    Err(Trouble {
+        backend: None,
+        cause: "no backend is up".to_owned(),
+        missing: None,
+    })
+}
+
+/// Begins what is due, ends it at once.
+fn attempt(learning: &mut Learning, outcome: &Result<Lesson, Trouble>, now: Moment) {
+    let epoch = learning.begin(now).unwrap();
+    assert!(matches!(
+        learning.ended(epoch, outcome, now),
+        Attempt::Counts { .. }
+    ));
+}
+
+#[test]
+fn accounts_are_learned_at_once_and_then_from_time_to_time() {
+    let mut learning = learning();
+    assert_eq!(learning.next(), Some(at(0)));
+    attempt(&mut learning, &nothing_new(), at(0));
+    assert_eq!(learning.next(), Some(at(30_000)));
+    assert_eq!(learning.begin(at(29_999)), None);
+    attempt(&mut learning, &nothing_new(), at(30_000));
+}
+
+#[test]
+fn whoever_asks_is_answered_at_once_but_once_a_second_at_most() {
+    let mut learning = learning();
+    attempt(&mut learning, &nothing_new(), at(0));
+    learning.asked(at(400));
+    learning.asked(at(500));
+    assert_eq!(learning.next(), Some(at(1_000)));
+    attempt(&mut learning, &nothing_new(), at(1_000));
+    assert_eq!(learning.next(), Some(at(31_000)));
+    learning.asked(at(9_000));
+    assert_eq!(learning.next(), Some(at(9_000)));
+}
+
+/// What it reads may be older than the question.
+#[test]
+fn a_question_during_an_attempt_makes_another() {
+    let mut learning = learning();
+    let epoch = learning.begin(at(0)).unwrap();
+    learning.asked(at(100));
+    assert_eq!(learning.next(), None);
+    let _ = learning.ended(epoch, &nothing_new(), at(200));
+    assert_eq!(learning.next(), Some(at(1_000)));
+}
+
+#[test]
+fn what_was_in_vain_is_tried_again_soon_and_then_less_often() {
+    let mut learning = learning();
+    let mut now = at(0);
+    let mut waits = Vec::new();
+    for _ in 0..8 {
+        attempt(&mut learning, &in_vain(), now);
+        let next = learning.next().unwrap();
+        waits.push(next.0 - now.0);
+        now = next;
+    }
+    assert!(waits[0] <= Duration::from_secs(1), "{waits:?}");
+    let is_longer = |pair: &[Duration]| pair[0] <= pair[1] || pair[1] > Duration::from_secs(20);
+    assert!(waits.windows(2).all(is_longer), "{waits:?}");
+    assert!(waits[7] <= Duration::from_secs(30), "{waits:?}");
+}
+
+#[test]
+fn without_the_wish_nothing_is_learned_whoever_asks() {
+    let mut learning = Learning::new(1);
+    learning.apply(&config(false), at(0));
+    learning.asked(at(1));
+    assert_eq!(learning.next(), None);
+}
+
+#[test]
+fn what_was_begun_before_a_reload_does_not_count() {
+    let mut learning = learning();
+    let epoch = learning.begin(at(0)).unwrap();
+    learning.apply(&config(true), at(10));
+    assert_eq!(
+        learning.ended(epoch, &nothing_new(), at(20)),
+        Attempt::Outdated
+    );
+    assert_eq!(learning.next(), Some(at(10)), "it is done again at once");
+
+    let epoch = learning.begin(at(20)).unwrap();
+    learning.apply(&config(false), at(30));
+    assert_eq!(
+        learning.ended(epoch, &nothing_new(), at(40)),
+        Attempt::Outdated
+    );
+    assert_eq!(learning.next(), None);
+}
+
+#[test]
+fn the_most_frequent_reasons_are_shown() {
+    let reasons = |counts: &[usize]| {
+        let reasons = counts.iter().enumerate();
+        reasons
+            .map(|(at, count)| (format!("reason {at}"), *count))
+            .collect()
+    };
+    assert_eq!(shown(&reasons(&[])), None);
+    let two = shown(&reasons(&[1, 3]));
+    assert_eq!(two.as_deref(), Some("3 × reason 1, 1 × reason 0"));
+    let many = shown(&reasons(&[1, 1, 1, 1, 1, 9])).unwrap();
+    assert!(
+        many.starts_with("9 × reason 5") && many.ends_with(", …"),
+        "{many}"
+    );
+}

@@ -1,0 +1,369 @@
+//! What a backend is asked about replication, in one write: whether it takes writes, whom it follows
+//! and how far behind, which transactions it has.
+
+use std::time::{Duration, Instant};
+
+use route::{Family, Position, Server, Writes};
+use wire::ErrPacket;
+
+use crate::connection::Connection;
+use crate::failure::{Failure, printable};
+use crate::rows::Bounds;
+
+/// What a backend said.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Answer {
+    pub server: Server,
+    pub writes: Writes,
+    pub following: Following,
+    /// All that it has executed, as a primary tells it; none where its own writes have no GTIDs.
+    pub executed: Option<Position>,
+    /// The same as a replica tells it: what it has from whom it follows, and nothing of its own.
+    pub applied: Option<Position>,
+    /// From the question's first byte to the answer's.
+    pub latency: Duration,
+}
+
+/// Whom a backend follows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Following {
+    /// It would not say. With the statement that would help, where a privilege is missing.
+    Untold { missing: Option<String> },
+    /// Nobody.
+    Nobody,
+    /// One or several servers; of several the worst is told.
+    Somebody {
+        /// Is what has come being executed?
+        applier: Thread,
+        /// Is anything coming?
+        receiver: Thread,
+        /// As the server computes it; none while one of the two does not run.
+        behind: Option<Duration>,
+    },
+}
+
+/// A thread of a replica's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Thread {
+    /// It does not run: it was stopped, or has met an error.
+    Stopped,
+    /// It tries to reach whom it follows.
+    Connecting,
+    /// It runs.
+    Running,
+}
+
+/// Positions of servers that have seen many others.
+const PARTICULARS_BOUNDS: Bounds = Bounds {
+    rows: 1,
+    bytes: 1 << 20,
+};
+
+/// A row for each server that is followed.
+const STATUS_BOUNDS: Bounds = Bounds {
+    rows: 256,
+    bytes: 4 << 20,
+};
+
+const MYSQL_PARTICULARS: &str = "SELECT @@global.read_only, @@global.innodb_read_only, \
+     CURRENT_USER(), @@global.log_bin, @@global.gtid_executed, @@global.gtid_mode";
+const MARIADB_PARTICULARS: &str = "SELECT @@global.read_only, @@global.innodb_read_only, \
+     CURRENT_USER(), @@global.log_bin, @@global.gtid_current_pos, @@global.gtid_slave_pos";
+
+/// Asks, and waits for the answer as long as it takes.
+pub(crate) async fn question(connection: &mut Connection) -> Result<Answer, Failure> {
+    let family = Family::of_version(connection.version.as_bytes());
+    let version = version(family, &connection.version);
+    let (particulars, status) = match family {
+        Family::MySql => (MYSQL_PARTICULARS, mysql_status(&version)),
+        Family::MariaDb => (MARIADB_PARTICULARS, "SHOW ALL SLAVES STATUS"),
+    };
+    let began = Instant::now();
+    connection.send_all(&[particulars, status]).await?;
+    let head = connection.reply().await?;
+    let latency = began.elapsed();
+    let rows = connection.rows(&head, PARTICULARS_BOUNDS).await?;
+    let row = rows.only().await?;
+    let values = row.values()?;
+    let value = |column: usize| values.get(column).copied().flatten();
+    let position = |column| position(family, value(column)?);
+    let user = printable(value(2).unwrap_or_default());
+    let writes = match is_on(value(0)) || is_on(value(1)) {
+        true => Writes::Refused,
+        false => Writes::Taken,
+    };
+    let (makes_gtids, applied) = match family {
+        Family::MySql => (is_on(value(5)), position(4)),
+        Family::MariaDb => (true, position(5)),
+    };
+    // What it has executed once says nothing of writes that leave no trace there.
+    let executed = position(4).filter(|_| makes_gtids && is_on(value(3)));
+    let head = connection.reply().await?;
+    let following = following(connection, &head, family, &version, &user).await?;
+    Ok(Answer {
+        server: Server { family, version },
+        writes,
+        following,
+        executed,
+        applied,
+        latency,
+    })
+}
+
+/// What a variable of several values is taken for: `0`, `OFF` (or `OFF_PERMISSIVE`, which makes no new
+/// GTIDs), or something else.
+fn is_on(value: Option<&[u8]>) -> bool {
+    let value = value.unwrap_or_default();
+    let begins_off = value
+        .get(..3)
+        .is_some_and(|it| it.eq_ignore_ascii_case(b"OFF"));
+    !matches!(value, b"" | b"0") && !begins_off
+}
+
+/// A server without GTIDs has an empty one: that is no position to be compared with.
+fn position(family: Family, text: &[u8]) -> Option<Position> {
+    let is_empty = text.iter().all(u8::is_ascii_whitespace);
+    (!is_empty).then(|| Position::parse(family, text).ok())?
+}
+
+/// MariaDB puts a number in front that old replicas of MySQL understand.
+fn version(family: Family, greeted: &str) -> String {
+    let version = match family {
+        Family::MySql => greeted,
+        Family::MariaDb => greeted.strip_prefix("5.5.5-").unwrap_or(greeted),
+    };
+    version.to_owned()
+}
+
+/// MySQL has called it so since 8.0.22.
+fn mysql_status(version: &str) -> &'static str {
+    match numbers(version) < [8, 0, 22] {
+        true => "SHOW SLAVE STATUS",
+        false => "SHOW REPLICA STATUS",
+    }
+}
+
+/// A version's three numbers; those that are not there are high.
+fn numbers(version: &str) -> [u32; 3] {
+    let mut numbers = [u32::MAX; 3];
+    let parts = version.split(|character: char| !character.is_ascii_digit());
+    for (number, part) in numbers.iter_mut().zip(parts) {
+        *number = part.parse().unwrap_or(u32::MAX);
+    }
+    numbers
+}
+
+async fn following(
+    connection: &mut Connection,
+    head: &[u8],
+    family: Family,
+    version: &str,
+    user: &str,
+) -> Result<Following, Failure> {
+    if let Ok(err) = ErrPacket::decode(head) {
+        let lacks = Failure::refused(&err).is_want_of_rights();
+        return Ok(Following::Untold {
+            missing: lacks.then(|| missing_grant(family, version, user)),
+        });
+    }
+    let mut rows = connection.rows(head, STATUS_BOUNDS).await?;
+    let columns = Columns::of(rows.names());
+    let mut worst = Following::Nobody;
+    while let Some(row) = rows.next().await? {
+        worst = worse(worst, columns.read(&row.values()?));
+    }
+    Ok(worst)
+}
+
+/// The statement that gives the privilege to ask.
+fn missing_grant(family: Family, version: &str, user: &str) -> String {
+    let privilege = match family {
+        Family::MariaDb if numbers(version) >= [10, 5, 0] => "SLAVE MONITOR",
+        Family::MariaDb | Family::MySql => "REPLICATION CLIENT",
+    };
+    let (user, host) = user.rsplit_once('@').unwrap_or((user, "%"));
+    let quoted = |text: &str| format!("'{}'", text.replace('\'', "''"));
+    format!(
+        "GRANT {privilege} ON *.* TO {}@{}",
+        quoted(user),
+        quoted(host)
+    )
+}
+
+/// Where in a row of `SHOW REPLICA STATUS` and its like what is; the names differ by version.
+#[derive(Debug, Default)]
+struct Columns {
+    channel: Option<usize>,
+    receiver: Option<usize>,
+    applier: Option<usize>,
+    behind: Option<usize>,
+}
+
+impl Columns {
+    fn of(names: &[String]) -> Columns {
+        let find = |is_it: fn(&str) -> bool| names.iter().position(|name| is_it(name));
+        Columns {
+            channel: find(|name| matches!(name, "Channel_Name" | "Connection_name")),
+            receiver: find(|name| name.ends_with("_IO_Running")),
+            applier: find(|name| name.ends_with("_SQL_Running")),
+            behind: find(|name| name.starts_with("Seconds_Behind_")),
+        }
+    }
+
+    fn read(&self, values: &[Option<&[u8]>]) -> Following {
+        let value = |column: Option<usize>| values.get(column?).copied().flatten();
+        // Group replication's own channels say nothing of this kind.
+        let channel = value(self.channel).unwrap_or_default();
+        if channel.starts_with(b"group_replication_") {
+            return Following::Nobody;
+        }
+        let thread = |column| match value(column).unwrap_or_default() {
+            b"Yes" => Thread::Running,
+            b"Connecting" | b"Preparing" => Thread::Connecting,
+            _ => Thread::Stopped,
+        };
+        let behind = value(self.behind).and_then(|it| std::str::from_utf8(it).ok());
+        Following::Somebody {
+            applier: thread(self.applier),
+            receiver: thread(self.receiver),
+            behind: behind
+                .and_then(|it| it.parse().ok())
+                .map(Duration::from_secs),
+        }
+    }
+}
+
+/// Of two servers that are followed, what holds for both together.
+fn worse(one: Following, other: Following) -> Following {
+    match (one, other) {
+        (
+            Following::Somebody {
+                applier,
+                receiver,
+                behind,
+            },
+            Following::Somebody {
+                applier: other_applier,
+                receiver: other_receiver,
+                behind: other_behind,
+            },
+        ) => Following::Somebody {
+            applier: applier.min(other_applier),
+            receiver: receiver.min(other_receiver),
+            behind: behind.zip(other_behind).map(|(one, other)| one.max(other)),
+        },
+        (one @ Following::Somebody { .. }, _) => one,
+        (_, other) => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(names: &[&str], values: &[Option<&str>]) -> Following {
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        let values: Vec<Option<&[u8]>> = values.iter().map(|it| it.map(str::as_bytes)).collect();
+        Columns::of(&names).read(&values)
+    }
+
+    fn somebody(applier: Thread, receiver: Thread, seconds: Option<u64>) -> Following {
+        Following::Somebody {
+            applier,
+            receiver,
+            behind: seconds.map(Duration::from_secs),
+        }
+    }
+
+    #[test]
+    fn a_row_is_read_by_the_names_of_every_version() {
+        let new = [
+            "Replica_IO_State",
+            "Replica_IO_Running",
+            "Replica_SQL_Running",
+            "Seconds_Behind_Source",
+            "Replica_SQL_Running_State",
+            "Channel_Name",
+        ];
+        let values = [
+            Some(""),
+            Some("Yes"),
+            Some("Yes"),
+            Some("7"),
+            Some(""),
+            Some(""),
+        ];
+        let running = somebody(Thread::Running, Thread::Running, Some(7));
+        assert_eq!(row(&new, &values), running);
+        let old = new.map(|name| name.replace("Replica", "Slave").replace("Source", "Master"));
+        let old: Vec<&str> = old.iter().map(String::as_str).collect();
+        assert_eq!(row(&old, &values), running);
+        let values = [
+            Some(""),
+            Some("Connecting"),
+            Some("No"),
+            None,
+            Some(""),
+            Some("a"),
+        ];
+        let broken = somebody(Thread::Stopped, Thread::Connecting, None);
+        assert_eq!(row(&new, &values), broken);
+        let group = Some("group_replication_applier");
+        let values = [Some(""), Some("No"), Some("Yes"), None, Some(""), group];
+        assert_eq!(row(&new, &values), Following::Nobody);
+        assert_eq!(
+            row(&[], &[]),
+            somebody(Thread::Stopped, Thread::Stopped, None)
+        );
+    }
+
+    #[test]
+    fn who_follows_several_is_as_far_as_with_the_worst() {
+        let one = somebody(Thread::Running, Thread::Running, Some(7));
+        let other = somebody(Thread::Running, Thread::Connecting, None);
+        assert_eq!(worse(Following::Nobody, one.clone()), one);
+        assert_eq!(worse(one.clone(), Following::Nobody), one);
+        assert_eq!(worse(one, other.clone()), other);
+    }
+
+    #[test]
+    fn what_is_asked_depends_on_the_version() {
+        assert_eq!(mysql_status("8.0.21"), "SHOW SLAVE STATUS");
+        assert_eq!(mysql_status("5.7.44-log"), "SHOW SLAVE STATUS");
+        assert_eq!(mysql_status("8.0.22"), "SHOW REPLICA STATUS");
+        assert_eq!(mysql_status("9.7.0"), "SHOW REPLICA STATUS");
+        assert_eq!(mysql_status("odd"), "SHOW REPLICA STATUS");
+        assert_eq!(
+            version(Family::MariaDb, "5.5.5-10.11.6-MariaDB"),
+            "10.11.6-MariaDB"
+        );
+    }
+
+    #[test]
+    fn the_statement_that_helps_fits_the_server() {
+        let grant = |family, version| missing_grant(family, version, "o'neil@10.%");
+        assert_eq!(
+            grant(Family::MySql, "9.7.0"),
+            "GRANT REPLICATION CLIENT ON *.* TO 'o''neil'@'10.%'"
+        );
+        assert_eq!(
+            grant(Family::MariaDb, "10.11.6-MariaDB"),
+            "GRANT SLAVE MONITOR ON *.* TO 'o''neil'@'10.%'"
+        );
+        assert_eq!(
+            grant(Family::MariaDb, "10.4.30-MariaDB"),
+            "GRANT REPLICATION CLIENT ON *.* TO 'o''neil'@'10.%'"
+        );
+    }
+
+    #[test]
+    fn a_variable_is_on_unless_it_says_off() {
+        for on in ["1", "ON", "NO_LOCK", "ON_PERMISSIVE"] {
+            assert!(is_on(Some(on.as_bytes())));
+        }
+        for off in ["0", "off", "OFF_PERMISSIVE", ""] {
+            assert!(!is_on(Some(off.as_bytes())));
+        }
+        assert!(!is_on(None));
+    }
+}

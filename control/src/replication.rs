@@ -1,0 +1,366 @@
+//! What is known of one backend's replication, what follows for its lag, and what the log is told of
+//! it. No socket, no clock.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use route::{Lag, Moment, Position, Role, Server, Standing, Writes};
+
+use crate::failure::Failure;
+use crate::question::{Answer, Following, Thread};
+
+/// One backend's replication.
+#[derive(Debug)]
+pub(crate) struct Replication {
+    pub server: Option<Server>,
+    pub writes: Writes,
+    pub standing: Arc<Standing>,
+    /// What could not be found out and why, with what would help.
+    pub complaint: Option<String>,
+    /// None while it has not answered since it came up.
+    following: Option<Following>,
+    /// Of the last answer, not yet taken.
+    positions: Option<Positions>,
+    /// When it told its lag last, and what it told.
+    told_lag: Option<(Moment, Lag)>,
+    /// It has lost whom it follows, and that is not known to be down.
+    lost: Lost,
+    told: Told,
+}
+
+/// What a backend has, as a primary and as a replica tells it.
+#[derive(Debug)]
+struct Positions {
+    executed: Option<Position>,
+    applied: Option<Position>,
+}
+
+/// For how long a replica has had nobody to follow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lost {
+    No,
+    /// As of the last answer: by the next it is known whether the primary is down.
+    Lately,
+    Yes,
+}
+
+/// What the log knows.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Told {
+    failure: Option<Failing>,
+    /// It gave no answer the last time. The log hears of it when the next does not come either: of one
+    /// that has fallen it is told that it is down, and no more.
+    is_silent: bool,
+    missing: bool,
+    writable: bool,
+    nobody: bool,
+    stopped: bool,
+    lagging: bool,
+}
+
+/// Why it is not known how a backend is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Failing {
+    /// The monitor account may not ask.
+    NotAllowed,
+    /// There is no answer.
+    Silent,
+}
+
+/// Is anybody of the cluster up to be followed?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PrimarySeen {
+    Up,
+    Down,
+}
+
+/// What is to be done about a backend's answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Suspicion {
+    /// Nothing.
+    None,
+    /// It cannot reach whom it follows: the primary is worth a look.
+    Primary,
+    /// It did not answer: it is worth a look itself.
+    Backend,
+}
+
+impl Replication {
+    /// Of a backend that nobody has asked.
+    pub(crate) fn new() -> Replication {
+        Replication {
+            server: None,
+            writes: Writes::Unknown,
+            standing: Arc::default(),
+            complaint: None,
+            following: None,
+            positions: None,
+            told_lag: None,
+            lost: Lost::No,
+            told: Told::default(),
+        }
+    }
+
+    /// It has fallen: whoever comes back may have less, and be something else.
+    pub(crate) fn forget(&mut self) {
+        self.writes = Writes::Unknown;
+        self.following = None;
+        self.positions = None;
+        self.told_lag = None;
+        self.lost = Lost::No;
+        self.told.is_silent = false;
+        self.complaint = None;
+        self.standing.forget();
+    }
+
+    /// It is back, and has yet to tell how far it is behind: it was away, so it is.
+    pub(crate) fn presume_behind(&mut self) {
+        self.standing.set_lag(Lag::Stopped);
+    }
+
+    /// Has it been asked, and has it answered, since it came up?
+    pub(crate) fn is_known(&self) -> bool {
+        self.following.is_some()
+    }
+
+    /// Does it follow another server, or try to?
+    pub(crate) fn follows(&self) -> bool {
+        match self.following {
+            Some(Following::Somebody {
+                applier, receiver, ..
+            }) => applier != Thread::Stopped || receiver != Thread::Stopped,
+            Some(Following::Nobody | Following::Untold { .. }) | None => false,
+        }
+    }
+
+    /// It has answered.
+    pub(crate) fn answered(
+        &mut self,
+        answer: Answer,
+        primary: PrimarySeen,
+        backend: &str,
+        now: Moment,
+    ) -> Suspicion {
+        self.told.is_silent = false;
+        if self.told.failure.take().is_some() {
+            tracing::info!(backend, "backend tells of its replication again");
+        }
+        self.server = Some(answer.server);
+        self.writes = answer.writes;
+        self.standing.set_latency(answer.latency);
+        let lag = self.lag(&answer.following, primary);
+        self.standing.set_lag(lag);
+        self.told_lag = Some((now, lag));
+        self.complaint = complaint(&answer.following);
+        self.following = Some(answer.following);
+        self.positions = Some(Positions {
+            executed: answer.executed,
+            applied: answer.applied,
+        });
+        match self.lost {
+            Lost::Lately => Suspicion::Primary,
+            Lost::No | Lost::Yes => Suspicion::None,
+        }
+    }
+
+    /// It could not be asked. One that gives no answer may hang in its replication, so it lags by as
+    /// much more as it has been silent; where only the account is to blame, nothing is known.
+    pub(crate) fn unanswered(
+        &mut self,
+        failure: &Failure,
+        backend: &str,
+        now: Moment,
+    ) -> Suspicion {
+        let failing = match failure.is_want_of_rights() {
+            true => Failing::NotAllowed,
+            false => Failing::Silent,
+        };
+        match (failing, self.told_lag) {
+            (Failing::NotAllowed, _) => self.standing.set_lag(Lag::Unknown),
+            (Failing::Silent, Some((then, Lag::Behind(lag)))) => {
+                self.standing.set_lag(Lag::Behind(lag + now.since(then)));
+            }
+            (Failing::Silent, _) => (),
+        }
+        self.tell_failure(failing, failure, backend);
+        match failing {
+            Failing::NotAllowed => Suspicion::None,
+            Failing::Silent => Suspicion::Backend,
+        }
+    }
+
+    /// A replica that has nobody to follow because the primary is down falls behind no further: it
+    /// keeps the lag that it had.
+    fn lag(&mut self, following: &Following, primary: PrimarySeen) -> Lag {
+        let (applier, behind) = match following {
+            Following::Untold { .. } | Following::Nobody => {
+                self.lost = Lost::No;
+                return Lag::Unknown;
+            }
+            Following::Somebody {
+                applier, behind, ..
+            } => (applier, behind),
+        };
+        if let Some(behind) = behind {
+            self.lost = Lost::No;
+            return Lag::Behind(*behind);
+        }
+        if *applier == Thread::Stopped {
+            self.lost = Lost::No;
+            return Lag::Stopped;
+        }
+        self.lost = match self.lost {
+            Lost::No => Lost::Lately,
+            Lost::Lately | Lost::Yes => Lost::Yes,
+        };
+        match (self.lost, primary) {
+            (Lost::Lately, _) | (_, PrimarySeen::Down) => {
+                self.told_lag.map_or(Lag::Unknown, |(_, lag)| lag)
+            }
+            (_, PrimarySeen::Up) => Lag::Stopped,
+        }
+    }
+
+    /// Takes the position of the last answer, which depends on what the backend is: a replica's own
+    /// transactions are nobody else's.
+    pub(crate) fn take_position(&mut self, role: Option<Role>) {
+        let Some(Positions { executed, applied }) = self.positions.take() else {
+            return;
+        };
+        self.standing.set_position(match role {
+            Some(Role::Primary) => executed,
+            Some(Role::Replica) | None => applied,
+        });
+    }
+
+    /// Tells the log once what is new in an answer, for a backend of this role.
+    pub(crate) fn tell(&mut self, backend: &str, role: Option<Role>, lag_max: Option<Duration>) {
+        let Some(following) = self.following.clone() else {
+            return;
+        };
+        self.tell_missing(backend, &following);
+        self.tell_writes(backend, role);
+        if role == Some(Role::Primary) {
+            (self.told.nobody, self.told.stopped, self.told.lagging) = Default::default();
+            return;
+        }
+        self.tell_following(backend, role, &following);
+        self.tell_lag(backend, lag_max);
+    }
+
+    fn tell_failure(&mut self, failing: Failing, failure: &Failure, backend: &str) {
+        let is_first = !std::mem::replace(&mut self.told.is_silent, true);
+        if failing == Failing::Silent && is_first {
+            return;
+        }
+        self.complaint = Some(format!("cannot be asked about replication: {failure}"));
+        if self.told.failure.replace(failing) == Some(failing) {
+            return;
+        }
+        let cause = failure.to_string();
+        match failing {
+            Failing::NotAllowed => tracing::warn!(
+                backend,
+                cause,
+                "the monitor account may not ask about replication: the backend stays in its role, \
+                 its lag is not known and not limited"
+            ),
+            Failing::Silent => tracing::warn!(
+                backend,
+                cause,
+                "backend cannot be asked about replication: it stays in its role, and counts as \
+                 lagging by as much more as it is silent"
+            ),
+        }
+    }
+
+    fn tell_missing(&mut self, backend: &str, following: &Following) {
+        let Following::Untold { missing } = following else {
+            if std::mem::take(&mut self.told.missing) {
+                tracing::info!(backend, "the monitor account may ask about lag");
+            }
+            return;
+        };
+        if !std::mem::replace(&mut self.told.missing, true) {
+            let missing = missing.as_deref();
+            tracing::warn!(
+                backend,
+                missing,
+                "lag is not known and not limited: the monitor account may not ask"
+            );
+        }
+    }
+
+    fn tell_writes(&mut self, backend: &str, role: Option<Role>) {
+        let is_strange = matches!(
+            (role, self.writes),
+            (Some(Role::Primary), Writes::Refused) | (Some(Role::Replica), Writes::Taken)
+        );
+        if std::mem::replace(&mut self.told.writable, is_strange) || !is_strange {
+            return;
+        }
+        match role {
+            Some(Role::Primary) => {
+                tracing::warn!(backend, "primary is read-only: writes will fail there");
+            }
+            _ => tracing::warn!(
+                backend,
+                "replica takes writes: set read_only there, or super_read_only on MySQL"
+            ),
+        }
+    }
+
+    fn tell_following(&mut self, backend: &str, role: Option<Role>, following: &Following) {
+        let follows_nobody = *following == Following::Nobody && role == Some(Role::Replica);
+        if !std::mem::replace(&mut self.told.nobody, follows_nobody) && follows_nobody {
+            tracing::warn!(backend, "replica follows nobody: its lag is not known");
+        }
+        let Following::Somebody {
+            applier, receiver, ..
+        } = following
+        else {
+            return;
+        };
+        let is_stopped = self.standing.lag() == Lag::Stopped;
+        match (
+            std::mem::replace(&mut self.told.stopped, is_stopped),
+            is_stopped,
+        ) {
+            (false, true) => {
+                tracing::warn!(backend, ?applier, ?receiver, "replication does not run");
+            }
+            (true, false) => tracing::info!(backend, "replication runs again"),
+            _ => (),
+        }
+    }
+
+    fn tell_lag(&mut self, backend: &str, lag_max: Option<Duration>) {
+        let lag = self.standing.lag();
+        let is_lagging = lag.exceeds(lag_max);
+        match (
+            std::mem::replace(&mut self.told.lagging, is_lagging),
+            is_lagging,
+        ) {
+            (false, true) => {
+                let max = lag_max.unwrap_or_default();
+                tracing::warn!(backend, ?max, "replica is left out: it {lag}");
+            }
+            (true, false) => tracing::info!(backend, "replica is used again: it {lag}"),
+            _ => (),
+        }
+    }
+}
+
+/// What an answer leaves open.
+fn complaint(following: &Following) -> Option<String> {
+    match following {
+        Following::Untold {
+            missing: Some(grant),
+        } => Some(format!("its lag is not known, what helps is {grant}")),
+        Following::Untold { missing: None } => {
+            Some("its lag is not known, it gives an error for the question".to_owned())
+        }
+        Following::Nobody | Following::Somebody { .. } => None,
+    }
+}

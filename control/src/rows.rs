@@ -1,0 +1,170 @@
+//! Text result sets, row by row and within bounds (protocol page "ProtocolText::Resultset").
+
+use wire::read::Reader;
+use wire::{ErrPacket, reply};
+
+use crate::connection::Connection;
+use crate::failure::Failure;
+
+/// The most that one result set may bring.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bounds {
+    pub rows: usize,
+    /// Of all rows together.
+    pub bytes: usize,
+}
+
+/// The longest row that is read: one packet's worth.
+const ROW_BYTES_MAX: usize = (1 << 24) - 2;
+
+/// The longest text of an error is 512 bytes.
+const END_BYTES_MAX: usize = 1 << 10;
+
+/// The columns of the widest statement that is asked (`SHOW ALL SLAVES STATUS` has some sixty, and
+/// more with each version), and some.
+const COLUMNS_MAX: u64 = 256;
+
+/// A result set that is being read; to its end, or the connection is of no use any more.
+pub(crate) struct Rows<'a> {
+    connection: &'a mut Connection,
+    columns: usize,
+    names: Vec<String>,
+    /// What may still come.
+    left: Bounds,
+}
+
+/// One row's values as bytes; `None` is NULL.
+pub(crate) struct RowPayload {
+    payload: Vec<u8>,
+    columns: usize,
+}
+
+impl Connection {
+    /// Sends a statement that has a result set.
+    ///
+    /// # Errors
+    /// The server's, or whatever is not a result set.
+    pub(crate) async fn query(
+        &mut self,
+        statement: &str,
+        bounds: Bounds,
+    ) -> Result<Rows<'_>, Failure> {
+        let head = self.execute(statement).await?;
+        self.rows(&head, bounds).await
+    }
+
+    /// The result set whose first payload this is.
+    ///
+    /// # Errors
+    /// As [`Connection::query`].
+    pub(crate) async fn rows(&mut self, head: &[u8], bounds: Bounds) -> Result<Rows<'_>, Failure> {
+        let columns = match head.first() {
+            Some(&reply::ERR) => return Err(Failure::refused(&ErrPacket::decode(head)?)),
+            _ => Reader::new(head).lenenc("column count")?,
+        };
+        if columns == 0 || columns > COLUMNS_MAX {
+            return Err(Failure::NotMysql("its answer has no rows".to_owned()));
+        }
+        let mut names = Vec::with_capacity(columns as usize);
+        for _ in 0..columns {
+            names.push(name(&self.read("a column").await?)?);
+        }
+        if !is_eof(&self.read("the end of the columns").await?) {
+            return Err(Failure::NotMysql("its columns have no end".to_owned()));
+        }
+        Ok(Rows {
+            connection: self,
+            columns: columns as usize,
+            names,
+            left: bounds,
+        })
+    }
+}
+
+impl Rows<'_> {
+    /// The columns' names.
+    pub(crate) fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// The next row; `None` after the last.
+    ///
+    /// # Errors
+    /// The server's, or more than the bounds allow.
+    pub(crate) async fn next(&mut self) -> Result<Option<RowPayload>, Failure> {
+        // The end has room in any case, and an error as a rule.
+        let bytes_max = self.left.bytes.clamp(END_BYTES_MAX, ROW_BYTES_MAX);
+        let payload = self.connection.read_within("a row", bytes_max).await?;
+        match payload.first() {
+            _ if is_eof(&payload) => return Ok(None),
+            Some(&reply::ERR) => return Err(Failure::refused(&ErrPacket::decode(&payload)?)),
+            _ if self.left.rows == 0 || self.left.bytes < payload.len() => {
+                return Err(Failure::NotMysql("it sends more rows than fit".to_owned()));
+            }
+            _ => (),
+        }
+        self.left.rows -= 1;
+        self.left.bytes -= payload.len();
+        Ok(Some(RowPayload {
+            payload,
+            columns: self.columns,
+        }))
+    }
+
+    /// The only row.
+    ///
+    /// # Errors
+    /// As [`Rows::next`], and when there is none, or another.
+    pub(crate) async fn only(mut self) -> Result<RowPayload, Failure> {
+        let row = self.next().await?;
+        match (row, self.next().await?) {
+            (Some(row), None) => Ok(row),
+            _ => Err(Failure::NotMysql(
+                "it sends another number of rows".to_owned(),
+            )),
+        }
+    }
+}
+
+impl RowPayload {
+    /// The values, as many as there are columns.
+    ///
+    /// # Errors
+    /// When the row ends early, or late.
+    pub(crate) fn values(&self) -> Result<Vec<Option<&[u8]>>, Failure> {
+        let mut reader = Reader::new(&self.payload);
+        let mut values = Vec::with_capacity(self.columns);
+        for _ in 0..self.columns {
+            values.push(value(&mut reader)?);
+        }
+        match reader.is_empty() {
+            true => Ok(values),
+            false => Err(Failure::NotMysql("its row has no end".to_owned())),
+        }
+    }
+}
+
+/// A column's name, behind catalog, schema, table and that table's own name (protocol page
+/// "ColumnDefinition41").
+fn name(definition: &[u8]) -> Result<String, Failure> {
+    let mut reader = Reader::new(definition);
+    for item in ["catalog", "schema", "table", "original table"] {
+        reader.lenenc_bytes(item)?;
+    }
+    let name = reader.lenenc_bytes("a column's name")?;
+    Ok(String::from_utf8_lossy(name).into_owned())
+}
+
+/// NULL has a byte of its own where a length would be.
+fn value<'a>(reader: &mut Reader<'a>) -> Result<Option<&'a [u8]>, Failure> {
+    const NULL: u8 = 0xfb;
+    if reader.rest().first() == Some(&NULL) {
+        reader.u8("NULL")?;
+        return Ok(None);
+    }
+    Ok(Some(reader.lenenc_bytes("a value")?))
+}
+
+fn is_eof(payload: &[u8]) -> bool {
+    payload.first() == Some(&reply::EOF) && payload.len() < reply::EOF_BYTES_LIMIT
+}

@@ -1,0 +1,147 @@
+//! What a backend's answers about its replication make of it.
+
+use route::{Health, Moment, Role, Server, Writes};
+
+use super::{Change, Rhythm, Watched};
+use crate::failure::Failure;
+use crate::question::Answer;
+use crate::replication::{PrimarySeen, Suspicion};
+use crate::roles::{Follows, Member, Presence};
+
+/// Whether a backend is asked about replication.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Questions {
+    /// From time to time, with the monitor account.
+    Asked,
+    /// It is alone, or there is no monitor account.
+    Spared,
+}
+
+/// What workers see of what is found out by asking.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Seen {
+    role: Option<Role>,
+    server: Option<Server>,
+    writes: Writes,
+    is_lagging: bool,
+    complaint: Option<String>,
+}
+
+impl Watched {
+    /// Is there anything to be asked about its replication?
+    pub(super) fn is_asked(&self) -> bool {
+        self.settings.questions == Questions::Asked
+    }
+
+    /// It is asked at once, if it is asked at all.
+    pub(super) fn ask_soon(&mut self, now: Moment) {
+        match self.is_asked() {
+            true => self.questions.schedule(now),
+            false => self.questions.reschedule(None),
+        }
+    }
+
+    /// Is its role to be found out, and might that be so at any moment?
+    pub(crate) fn is_role_awaited(&self) -> bool {
+        let is_open = self.settings.role.is_none() && self.is_asked();
+        is_open && self.is_usable() && !self.replication.is_known() && !self.has_been_asked
+    }
+
+    /// Has it been neither seen nor found missing, or has it not yet answered?
+    pub(crate) fn is_awaited(&self) -> bool {
+        let is_silent = !self.replication.is_known() && !self.has_been_asked;
+        self.health == Health::Unknown || (self.is_asked() && self.is_usable() && is_silent)
+    }
+
+    /// A question is over.
+    pub(crate) fn replied(
+        &mut self,
+        answer: Result<Answer, Failure>,
+        primary: PrimarySeen,
+        now: Moment,
+        rhythm: &Rhythm,
+    ) -> Suspicion {
+        self.questions.end();
+        let came_up = self.came_up();
+        let is_outdated = self.questions.began().is_some_and(|began| began < came_up);
+        if !self.is_usable() || is_outdated {
+            // It has fallen meanwhile, or moved, or is to be left alone.
+            self.ask_soon(now);
+            return Suspicion::None;
+        }
+        self.has_been_asked = true;
+        self.ask_later(&answer, now, rhythm);
+        match answer {
+            _ if !self.is_asked() => Suspicion::None,
+            Ok(answer) => self.replication.answered(answer, primary, &self.name, now),
+            Err(failure) => self.replication.unanswered(&failure, &self.name, now),
+        }
+    }
+
+    /// Servers log, count and may punish logins that they refuse: these are not made more often than
+    /// looks are.
+    fn ask_later(&mut self, answer: &Result<Answer, Failure>, now: Moment, rhythm: &Rhythm) {
+        let is_refused = answer
+            .as_ref()
+            .is_err_and(|failure| failure.is_want_of_rights());
+        let least = rhythm.monitor_interval.filter(|_| is_refused);
+        let interval = rhythm.replication_interval.filter(|_| self.is_asked());
+        let wait = interval.map(|interval| interval.max(least.unwrap_or_default()));
+        self.questions.reschedule(wait.map(|wait| now + wait));
+    }
+
+    /// As its cluster sees it.
+    pub(crate) fn member(&self) -> Member {
+        Member {
+            configured: self.settings.role,
+            role: self.role,
+            presence: match (self.is_usable(), self.replication.is_known()) {
+                (false, _) => Presence::Down,
+                (true, true) => Presence::Known,
+                (true, false) => Presence::Awaited,
+            },
+            writes: self.replication.writes,
+            follows: match self.replication.follows() {
+                true => Follows::Somebody,
+                false => Follows::Nobody,
+            },
+        }
+    }
+
+    /// Its role is this; the log is told of what is new.
+    pub(crate) fn settle(&mut self, role: Option<Role>) -> Change {
+        let was = std::mem::replace(&mut self.role, role);
+        self.tell_role(was);
+        self.replication.take_position(role);
+        self.replication
+            .tell(&self.name, self.role, self.settings.lag_max);
+        let seen = Seen {
+            role,
+            server: self.replication.server.clone(),
+            writes: self.replication.writes,
+            is_lagging: self.backend_is_lagging(),
+            complaint: self.replication.complaint.clone(),
+        };
+        match self.seen.as_ref() == Some(&seen) {
+            true => Change::None,
+            false => {
+                self.seen = Some(seen);
+                Change::Visible
+            }
+        }
+    }
+
+    fn tell_role(&self, was: Option<Role>) {
+        if was == self.role || self.settings.role.is_some() {
+            return;
+        }
+        let shown = |role: Option<Role>| role.map_or("unknown".to_owned(), |it| it.to_string());
+        let (role, was) = (shown(self.role), shown(was));
+        tracing::info!(backend = self.name, role, was, "backend has another role");
+    }
+
+    fn backend_is_lagging(&self) -> bool {
+        let lag = self.replication.standing.lag();
+        self.role != Some(Role::Primary) && lag.exceeds(self.settings.lag_max)
+    }
+}
