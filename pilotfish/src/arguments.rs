@@ -2,6 +2,7 @@
 //! registry is an option, and so is every option of MySQL Proxy; values are read and checked where
 //! the file's are, in `config`.
 
+mod ask;
 mod check;
 
 use std::ffi::OsString;
@@ -15,6 +16,9 @@ use config::manual::{self, LIST_OPTIONS};
 use config::mysql_proxy::{self, Legacy, Translation};
 use config::{Config, Fault, ListenAddress, Loaded, Override, Place, SECTIONS, settings};
 
+use crate::rules;
+
+pub use ask::{AskerArguments, BackendsArguments, ExplainArguments, PlanArguments};
 pub use check::check;
 
 /// What the program is to do.
@@ -26,6 +30,12 @@ pub enum Command {
     Check(ServeArguments),
     /// Be the proxy in front of servers of its own.
     Sandbox(SandboxArguments),
+    /// Tell where a statement would go.
+    Explain(ExplainArguments),
+    /// Tell what a reload would change.
+    Plan(PlanArguments),
+    /// Tell how the backends are.
+    Backends(BackendsArguments),
 }
 
 /// Where the proxy's settings come from.
@@ -96,8 +106,18 @@ impl Command {
     /// What to print (help and version, too), and the exit code.
     fn parse_from(arguments: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
         let matches = command_line().try_get_matches_from(arguments)?;
-        if let Some(("sandbox", matches)) = matches.subcommand() {
-            return Ok(Self::Sandbox(SandboxArguments::from_arg_matches(matches)?));
+        match matches.subcommand() {
+            Some(("sandbox", of)) => {
+                return Ok(Self::Sandbox(FromArgMatches::from_arg_matches(of)?));
+            }
+            Some(("explain", of)) => {
+                return Ok(Self::Explain(FromArgMatches::from_arg_matches(of)?));
+            }
+            Some(("backends", of)) => {
+                return Ok(Self::Backends(FromArgMatches::from_arg_matches(of)?));
+            }
+            Some(("plan", of)) => return Ok(Self::Plan(FromArgMatches::from_arg_matches(of)?)),
+            _ => {}
         }
         let arguments = ServeArguments {
             config: matches.get_one::<PathBuf>("config").cloned(),
@@ -125,6 +145,7 @@ impl ServeArguments {
         options = options.then(self.translate_options());
         options.resolve_paths();
         let loaded = Config::load(self.config.as_deref(), &options.overrides);
+        let loaded = loaded.and_then(rules::checked);
         if options.faults.is_empty() {
             return loaded.map(|loaded| Loaded {
                 warnings: [options.warnings, loaded.warnings].concat(),
@@ -266,10 +287,12 @@ fn command_line() -> clap::Command {
         .long("help")
         .aliases(["help-all", "help-proxy"]);
     let short_help = Arg::new("short-help").short('h').short_alias('?');
-    let sandbox_help = Arg::new("help").long("help").short('h').help("Print this");
-    let sandbox = clap::Command::new("sandbox")
-        .disable_help_flag(true)
-        .arg(sandbox_help.action(ArgAction::Help));
+    let below = |name: &'static str| {
+        let help = Arg::new("help").long("help").short('h').help("Print this");
+        clap::Command::new(name)
+            .disable_help_flag(true)
+            .arg(help.action(ArgAction::Help))
+    };
     clap::Command::new("pilotfish")
         .version(env!("CARGO_PKG_VERSION"))
         .help_template("{before-help}")
@@ -288,7 +311,10 @@ fn command_line() -> clap::Command {
         ])
         .arg(Arg::new("check").long("check").action(ArgAction::SetTrue))
         .args(Known::all().map(Known::arg))
-        .subcommand(SandboxArguments::augment_args(sandbox))
+        .subcommand(SandboxArguments::augment_args(below("sandbox")))
+        .subcommand(ExplainArguments::augment_args(below("explain")))
+        .subcommand(PlanArguments::augment_args(below("plan")))
+        .subcommand(BackendsArguments::augment_args(below("backends")))
 }
 
 const TITLE: &str = "\
@@ -296,6 +322,9 @@ Pilotfish, a proxy for MySQL and MariaDB
 
 pilotfish --backend HOST:PORT            proxies port 4040 to that server
 pilotfish --config FILE [--check]        takes the settings from a file, or checks it
+pilotfish explain STATEMENT [-c FILE]    tells where a statement would go, and why
+pilotfish plan NEW.toml -c FILE          tells what a reload to another file would change
+pilotfish backends -c FILE               asks the backends how they are, and tells
 pilotfish sandbox [--help]               starts servers of its own, to try it out
 ";
 

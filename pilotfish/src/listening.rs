@@ -1,8 +1,9 @@
 //! Listening sockets, and the tasks that accept from them.
 
 use std::io;
+use std::sync::Arc;
 
-use config::{Config, ListenAddress};
+use config::{Config, ListenAddress, ListenerConfig};
 use net::listen::{AcceptError, Accepted, ListenOptions};
 use net::{Endpoint, Listener};
 use tokio::sync::mpsc;
@@ -11,23 +12,90 @@ use tokio::task::JoinSet;
 /// Clients accepted that no worker has been found for yet; as good as none wait here.
 const ACCEPTED_MAX: usize = 256;
 
+/// A listening socket.
+pub struct Bound {
+    /// The socket.
+    pub listener: Listener,
+    /// What is configured of it.
+    pub config: Arc<ListenerConfig>,
+}
+
+/// A client that has connected.
+pub struct Client {
+    /// Its socket, and where it comes from.
+    pub accepted: Accepted,
+    /// What is configured of its listener.
+    pub listener: Arc<ListenerConfig>,
+}
+
 /// Binds everything configured, or takes the sockets that the service manager handed over.
 ///
 /// # Errors
 /// The address and the kernel's word.
-pub fn bind(config: &Config) -> Result<Vec<Listener>, String> {
+pub fn bind(config: &Config) -> Result<Vec<Bound>, String> {
     let inherited = Listener::inherited().map_err(|error| format!("inherited sockets: {error}"))?;
     if !inherited.is_empty() {
-        return Ok(inherited);
+        return Ok(adopt(inherited, config));
     }
-    config
-        .listen
-        .iter()
-        .map(|address| {
-            Listener::bind(&endpoint(address), ListenOptions::default())
+    let all = config.listen.iter().map(plain);
+    all.chain(config.listeners.iter().cloned())
+        .map(|config| {
+            let address = config.address.clone();
+            Listener::bind(&endpoint(&address), ListenOptions::default())
+                .map(|listener| Bound {
+                    listener,
+                    config: Arc::new(config),
+                })
                 .map_err(|error| format!("cannot listen on {address}: {error}"))
         })
         .collect()
+}
+
+/// A listener of which nothing but the address is said.
+fn plain(address: &ListenAddress) -> ListenerConfig {
+    ListenerConfig {
+        address: address.clone(),
+        ..ListenerConfig::default()
+    }
+}
+
+/// Takes the service manager's sockets, which are all there is: one with the address of a
+/// `[[listener]]` is that listener.
+fn adopt(inherited: Vec<Listener>, config: &Config) -> Vec<Bound> {
+    for configured in &config.listeners {
+        let is_handed_over = |listener: &Listener| is_at(listener.endpoint(), &configured.address);
+        if !inherited.iter().any(is_handed_over) {
+            tracing::warn!(
+                address = %configured.address,
+                "nobody listens there: the service manager has handed over other sockets"
+            );
+        }
+    }
+    let own = |listener: &Listener| {
+        let mut configured = config.listeners.iter();
+        let own = configured.find(|it| is_at(listener.endpoint(), &it.address));
+        own.cloned()
+            .unwrap_or_else(|| plain(&address(listener.endpoint())))
+    };
+    inherited
+        .into_iter()
+        .map(|listener| Bound {
+            config: Arc::new(own(&listener)),
+            listener,
+        })
+        .collect()
+}
+
+/// Whether a socket has this address. systemd makes a port alone one of `[::]`, we one of `0.0.0.0`.
+fn is_at(endpoint: &Endpoint, address: &ListenAddress) -> bool {
+    match (endpoint, address) {
+        (Endpoint::Tcp(one), ListenAddress::Tcp(other)) => {
+            let all = one.ip().is_unspecified() && other.ip().is_unspecified();
+            one.port() == other.port() && (one.ip() == other.ip() || all)
+        }
+        (Endpoint::Unix(one), ListenAddress::Unix(other)) => one == other,
+        _ => false,
+    }
 }
 
 fn endpoint(address: &ListenAddress) -> Endpoint {
@@ -37,27 +105,34 @@ fn endpoint(address: &ListenAddress) -> Endpoint {
     }
 }
 
+fn address(endpoint: &Endpoint) -> ListenAddress {
+    match endpoint {
+        Endpoint::Tcp(address) => ListenAddress::Tcp(*address),
+        Endpoint::Unix(path) => ListenAddress::Unix(path.clone()),
+    }
+}
+
 /// Accepts on all listeners until dropped; then they are closed.
 pub struct Listening {
     tasks: JoinSet<()>,
-    accepted: mpsc::Receiver<Accepted>,
+    clients: mpsc::Receiver<Client>,
 }
 
 impl Listening {
     /// Begins to accept.
-    pub fn start(listeners: Vec<Listener>) -> Self {
-        let (sender, accepted) = mpsc::channel(ACCEPTED_MAX);
+    pub fn start(listeners: Vec<Bound>) -> Self {
+        let (sender, clients) = mpsc::channel(ACCEPTED_MAX);
         let mut tasks = JoinSet::new();
-        for listener in listeners {
-            tasks.spawn(accept_all(listener, sender.clone()));
+        for bound in listeners {
+            tasks.spawn(accept_all(bound, sender.clone()));
         }
-        Self { tasks, accepted }
+        Self { tasks, clients }
     }
 
     /// The next client. Never, when no listener is left.
-    pub async fn next(&mut self) -> Accepted {
-        match self.accepted.recv().await {
-            Some(accepted) => accepted,
+    pub async fn next(&mut self) -> Client {
+        match self.clients.recv().await {
+            Some(client) => client,
             None => std::future::pending().await,
         }
     }
@@ -68,11 +143,16 @@ impl Listening {
     }
 }
 
-async fn accept_all(listener: Listener, accepted: mpsc::Sender<Accepted>) {
+async fn accept_all(bound: Bound, clients: mpsc::Sender<Client>) {
+    let Bound { listener, config } = bound;
     loop {
         match listener.accept().await {
-            Ok(client) => {
-                if accepted.send(client).await.is_err() {
+            Ok(accepted) => {
+                let client = Client {
+                    accepted,
+                    listener: Arc::clone(&config),
+                };
+                if clients.send(client).await.is_err() {
                     return;
                 }
             }
@@ -95,3 +175,6 @@ fn log_exhausted(listener: &Listener, error: &io::Error) {
         "clients wait to be accepted: the process is out of files or memory"
     );
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,9 +1,13 @@
 //! `pilotfish`: read what is to be done, do it, say how it ended.
 
 mod arguments;
+mod backends;
+mod explain;
 mod listening;
 mod logging;
+mod plan;
 mod process;
+mod rules;
 mod sandbox;
 mod serve;
 mod snapshot;
@@ -22,6 +26,9 @@ fn main() -> ExitCode {
     match Command::parse() {
         Command::Serve(arguments) => serve::serve(&arguments),
         Command::Check(arguments) => arguments::check(&arguments),
+        Command::Explain(arguments) => explain::explain(&arguments),
+        Command::Backends(arguments) => backends::backends(&arguments),
+        Command::Plan(arguments) => plan::plan(&arguments),
         Command::Sandbox(arguments) => sandbox::run(&arguments, |assignment| {
             serve::run(
                 assignment.config,

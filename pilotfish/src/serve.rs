@@ -1,12 +1,13 @@
 //! Being the proxy, from the configuration to the last session: prepare, bind, start, say so, wait,
 //! drain, say how it ended.
 
+use std::fmt::Display;
 use std::io;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use config::{Config, Fault};
+use config::{Config, SessionMode};
 use control::Control;
 use net::service::{State, notify};
 use net::worker::WorkerEnd;
@@ -106,19 +107,21 @@ async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(),
         become_user(user).map_err(|error| format!("cannot become user {user}: {error}"))?;
     }
     let config = Arc::new(config);
-    let settings = snapshot(Arc::clone(&config), None).map_err(|error| error.to_string())?;
+    let settings = snapshot(Arc::clone(&config), None)?;
     let (publish, settings) = watch::channel(Arc::new(settings));
     let control = Control::start(&config, started).map_err(|error| format!("control: {error}"))?;
     let surroundings = Surroundings {
         settings,
         topology: control.topology(),
+        accounts: control.accounts(),
         reports: control.reports(),
         started,
     };
     let mut plane = DataPlane::start(config.workers, &surroundings)
         .map_err(|error| format!("no worker can be started: {error}"))?;
-    for listener in &listeners {
-        tracing::info!(address = %listener.endpoint(), "listening");
+    for bound in &listeners {
+        let mode = bound.config.session.map(SessionMode::name);
+        tracing::info!(address = %bound.listener.endpoint(), mode, "listening");
     }
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"),
@@ -172,7 +175,7 @@ async fn wait(
     look.set_missed_tick_behavior(MissedTickBehavior::Skip);
     loop {
         tokio::select! {
-            client = listening.next() => plane.take(client),
+            client = listening.next() => plane.take(client.accepted, client.listener),
             wish = signals.next() => match wish {
                 Wish::Stop => return Ok(()),
                 Wish::Reload => reloading.reload(serving.arguments),
@@ -230,20 +233,23 @@ impl Reloading<'_> {
                 return tracing::error!(%error, "reload: the new configuration is faulty; the old one stays");
             }
         };
+        reload_certificates(&settings);
+        if let Err(faulty) = self.control.reconfigure(Arc::clone(&reloaded)) {
+            return keep_old(&faulty);
+        }
+        // At once: who begins now is to find the new accounts and the new settings.
+        self.publish.send_replace(Arc::new(settings));
         for change in config::diff(&before.config, new) {
             tracing::info!(%change, "reload");
         }
         if let Err(error) = self.log.reload(&reloaded.log) {
             tracing::error!(%error, "the log cannot be opened again; the old one is written on");
         }
-        reload_certificates(&settings);
-        self.control.reconfigure(reloaded);
-        self.publish.send_replace(Arc::new(settings));
         tracing::info!(source, "configuration is reloaded");
     }
 }
 
-fn keep_old(faults: &[Fault]) {
+fn keep_old(faults: &[impl Display]) {
     for fault in faults {
         tracing::error!(%fault, "reload: the new configuration is faulty");
     }

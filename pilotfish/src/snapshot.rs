@@ -14,23 +14,29 @@ use proxy::Settings;
 /// has changed, with its certificate made at start and its session tickets.
 ///
 /// # Errors
-/// One that names the faulty file.
-pub fn snapshot(config: Arc<Config>, before: Option<&Settings>) -> Result<Settings, Error> {
+/// In words, with the faulty file's name.
+pub fn snapshot(config: Arc<Config>, before: Option<&Settings>) -> Result<Settings, String> {
     let same_client_tls = before.filter(|before| before.config.client_tls == config.client_tls);
     let same_backend_tls = before.filter(|before| before.config.backend_tls == config.backend_tls);
+    let rules = crate::rules::ready(&config)?;
     let client_tls = match same_client_tls {
         Some(before) => before.client_tls.clone(),
-        None => client_tls(&config)?.map(Arc::new),
+        None => client_tls(&config).map_err(told)?.map(Arc::new),
     };
     let backend_tls = match same_backend_tls {
         Some(before) => before.backend_tls.clone(),
-        None => backend_tls(&config)?.map(Arc::new),
+        None => backend_tls(&config).map_err(told)?.map(Arc::new),
     };
     Ok(Settings {
+        rules: Arc::new(rules),
         config,
         client_tls,
         backend_tls,
     })
+}
+
+fn told(error: Error) -> String {
+    error.to_string()
 }
 
 fn client_tls(config: &Config) -> Result<Option<ServerTls>, Error> {

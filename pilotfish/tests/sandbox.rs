@@ -158,6 +158,32 @@ async fn a_write_through_the_proxy_reaches_every_replica_and_ctrl_c_removes_ever
     assert!(!sandbox.has_servers());
 }
 
+#[tokio::test]
+async fn clients_share_connections_to_the_primary_but_for_those_of_the_transparent_listener() {
+    const CLIENTS: u64 = 12;
+    let scratch = tempfile::tempdir().unwrap();
+    let sandbox = Sandbox::start(&scratch.path().join("s"), 0);
+    let mut past_the_proxy = sandbox.connect("primary").await;
+    let mut stay = Vec::new();
+    let mut seen = Vec::new();
+    for door in ["proxy", "transparent"] {
+        for _ in 0..CLIENTS {
+            let mut client = sandbox.connect(door).await;
+            client.query_drop("SELECT 1").await.unwrap();
+            stay.push(client);
+        }
+        let count: Option<u64> = past_the_proxy
+            .query_first(
+                "SELECT count(*) - 1 FROM information_schema.processlist WHERE user = 'app'",
+            )
+            .await
+            .unwrap();
+        seen.push(count.unwrap());
+    }
+    assert!((1..CLIENTS).contains(&seen[0]), "{seen:?}");
+    assert_eq!(seen[1] - seen[0], CLIENTS, "{seen:?}");
+}
+
 #[test]
 fn a_sandbox_that_is_killed_leaves_nothing_behind() {
     let scratch = tempfile::tempdir().unwrap();

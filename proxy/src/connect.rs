@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use config::{Config, OverLimit, ProxyProtocolSend};
 use net::{Endpoint, Socket, proxy_protocol};
-use route::{Backend, BackendId, Health, NoBackend, Report, SessionSlot, Topology};
+use route::{Backend, BackendId, Health, NoBackend, Report, SessionSlot, Topology, Whole};
 use tokio::io::AsyncWriteExt;
 use tokio::time::{Instant, timeout, timeout_at};
 use wire::{ErrPacket, Greeting};
 
 use crate::failure::{Failure, Kind};
 use crate::packets::{PacketError, PacketStream};
+use crate::pooled::course::Course;
 use crate::transport::Transport;
 use crate::worker::Worker;
 
@@ -26,7 +27,7 @@ pub(crate) struct Greeted {
 }
 
 /// Why one backend did not greet.
-enum Refusal {
+pub(crate) enum Refusal {
     /// It cannot be reached or makes no sense: it counts as down.
     Unusable(String),
     /// It is well and says no, in an ERR packet (too many connections, host blocked).
@@ -48,13 +49,15 @@ pub(crate) async fn connect(
     worker: &Worker,
     config: &Config,
     header: &proxy_protocol::Header,
+    course: &Course,
 ) -> Result<Greeted, Failure> {
     let mut topologies = worker.surroundings.topology.clone();
     let mut attempts = Attempts::default();
     let began = Instant::now();
     loop {
         let topology = Arc::clone(&topologies.borrow_and_update());
-        let none = match try_all(worker, config, header, &topology, &mut attempts).await {
+        let sought = (&*topology, course);
+        let none = match try_all(worker, config, header, sought, &mut attempts).await {
             Ok(greeted) => return Ok(greeted),
             Err(none) => none,
         };
@@ -91,13 +94,18 @@ async fn try_all(
     worker: &Worker,
     config: &Config,
     header: &proxy_protocol::Header,
-    topology: &Topology,
+    (topology, course): (&Topology, &Course),
     attempts: &mut Attempts,
 ) -> Result<Greeted, NoBackend> {
     loop {
+        let whole = Whole {
+            cluster: course.cluster,
+            roles: course.roles(),
+            tried: &attempts.tried,
+        };
         let chosen = route::choose(
             topology,
-            &attempts.tried,
+            &whole,
             worker.surroundings.now(),
             &mut worker.dice.borrow_mut(),
         );
@@ -167,7 +175,7 @@ impl Attempts {
 }
 
 /// Connects to one backend's addresses in turn, within the connect time-out in all.
-async fn greet(
+pub(crate) async fn greet(
     config: &Config,
     header: &proxy_protocol::Header,
     backend: &Backend,

@@ -71,6 +71,22 @@ pub(crate) enum Kind {
     IdleTimeout,
     /// The proxy stops, and the session's statement did not end in time.
     Stopped,
+    /// The proxy itself refused the login.
+    LoginDenied,
+    /// The account has as many sessions as it may.
+    AccountSessionsMax,
+    /// No pooled connection became free in time, or too many wait for one.
+    PoolExhausted,
+    /// A connection could not be made to be what the session needs.
+    StateNotRestored,
+    /// The connection that a session held between two commands is gone.
+    HeldBackendLost,
+    /// The session is held at a replica and wants to write.
+    HeldAtReplica,
+    /// The session was killed by another one.
+    Killed,
+    /// The proxy stops, and the session is at rest: no failure, but its end.
+    Drained,
 }
 
 /// What follows from a failure.
@@ -162,6 +178,39 @@ impl Kind {
                 "idle_timeout",
             ),
             Self::Stopped => row(Proxy, Some(Code::SERVER_SHUTDOWN), Level::WARN, "stopped"),
+            Self::LoginDenied => row(
+                Client,
+                Some(Code::ACCESS_DENIED),
+                Level::INFO,
+                "login_denied",
+            ),
+            Self::AccountSessionsMax => row(
+                Client,
+                Some(Code::TOO_MANY_USER_CONNECTIONS),
+                Level::WARN,
+                "account_sessions_max",
+            ),
+            Self::PoolExhausted => row(Proxy, Some(Code::CON_COUNT), Level::WARN, "pool_exhausted"),
+            Self::StateNotRestored => row(
+                Backend,
+                Some(Code::BACKEND_LOST),
+                Level::ERROR,
+                "state_not_restored",
+            ),
+            Self::HeldBackendLost => row(
+                Backend,
+                Some(Code::BACKEND_LOST),
+                Level::WARN,
+                "held_backend_lost",
+            ),
+            Self::HeldAtReplica => row(
+                Client,
+                Some(Code::OPTION_PREVENTS_STATEMENT),
+                Level::INFO,
+                "held_at_replica",
+            ),
+            Self::Drained => row(Proxy, None, Level::DEBUG, "drained"),
+            Self::Killed => row(Client, Some(Code::QUERY_INTERRUPTED), Level::INFO, "killed"),
         }
     }
 }
@@ -258,6 +307,29 @@ mod tests {
         (Kind::BackendLost, Side::Backend, Some(1158), Level::WARN),
         (Kind::IdleTimeout, Side::Client, Some(4031), Level::INFO),
         (Kind::Stopped, Side::Proxy, Some(1053), Level::WARN),
+        (Kind::LoginDenied, Side::Client, Some(1045), Level::INFO),
+        (
+            Kind::AccountSessionsMax,
+            Side::Client,
+            Some(1203),
+            Level::WARN,
+        ),
+        (Kind::PoolExhausted, Side::Proxy, Some(1040), Level::WARN),
+        (
+            Kind::StateNotRestored,
+            Side::Backend,
+            Some(1158),
+            Level::ERROR,
+        ),
+        (
+            Kind::HeldBackendLost,
+            Side::Backend,
+            Some(1158),
+            Level::WARN,
+        ),
+        (Kind::HeldAtReplica, Side::Client, Some(1290), Level::INFO),
+        (Kind::Killed, Side::Client, Some(1317), Level::INFO),
+        (Kind::Drained, Side::Proxy, None, Level::DEBUG),
     ];
 
     #[test]

@@ -38,6 +38,39 @@ impl Leg {
         }
     }
 
+    /// The place of a side that has been moved elsewhere.
+    pub(crate) fn gone() -> Self {
+        Self {
+            is_broken: true,
+            ..Self::new(Transport::Gone)
+        }
+    }
+
+    /// Whether it has been moved elsewhere.
+    #[inline]
+    pub(crate) fn is_gone(&self) -> bool {
+        matches!(self.transport, Transport::Gone)
+    }
+
+    /// Sends `bytes` behind what is left over, as far as this side takes them.
+    #[inline]
+    pub(crate) fn push(&mut self, bytes: &[u8], context: &mut Context<'_>) -> io::Result<()> {
+        match self.is_drained() {
+            true => self.send(bytes, context),
+            false => {
+                self.append(bytes);
+                Ok(())
+            }
+        }
+    }
+
+    /// Puts `bytes` behind what is left over; they leave when it is polled.
+    pub(crate) fn append(&mut self, bytes: &[u8]) {
+        if !self.is_broken {
+            self.unsent.extend_from_slice(bytes);
+        }
+    }
+
     /// Whether everything for this side has left.
     pub(crate) fn is_drained(&self) -> bool {
         self.unsent.is_empty() && !self.needs_flush

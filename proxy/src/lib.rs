@@ -5,12 +5,15 @@
 //!                                         connect    a backend that greets
 //!                                         login      greeting, TLS, response, dialogue, until OK
 //!                                         relay      command after command, followed by a tracker
+//!                                       or
+//!                                         pooled     logins answered here, connections lent
 //! ```
 //!
 //! What comes from outside are snapshots ([`Settings`], [`route::Topology`]); what goes out are
 //! [`route::Report`]s. No file is read here, no name resolved, nothing decided that another worker
 //! would have to know.
 
+mod book;
 mod connect;
 mod decline;
 mod dialogue;
@@ -19,6 +22,7 @@ mod leg;
 mod login;
 mod packets;
 mod plane;
+mod pooled;
 mod relay;
 mod serve;
 mod surroundings;

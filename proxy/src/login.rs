@@ -13,6 +13,8 @@
 
 use auth::{OwnKey, Privacy};
 use net::tls;
+use route::Backend;
+use wire::auth::put_auth_switch;
 use wire::compression::Algorithm;
 use wire::greeting::patch_capabilities;
 use wire::handshake::HandshakeHead;
@@ -23,6 +25,7 @@ use crate::connect::Greeted;
 use crate::dialogue::{AuthEnd, Dialogue, Exchange, Legs, client_broke};
 use crate::failure::{Failure, Kind};
 use crate::packets::PacketStream;
+use crate::pooled::people::Person;
 use crate::surroundings::Settings;
 use crate::transport::Transport;
 use config::{
@@ -44,7 +47,6 @@ pub(crate) struct Who {
 }
 
 /// What client and backend agreed on.
-#[derive(Debug)]
 pub(crate) struct Agreement {
     /// Without the flags of one leg.
     pub capabilities: Capabilities,
@@ -55,6 +57,8 @@ pub(crate) struct Agreement {
     pub legs: Legs,
     /// The last scramble of the login.
     pub scramble: Vec<u8>,
+    /// Its entry by the id that its client sees, where that is the proxy's own.
+    pub person: Option<Person>,
 }
 
 /// One login on its way.
@@ -68,33 +72,83 @@ pub(crate) struct Login<'a> {
 
 impl Login<'_> {
     /// Sees it through. After an error the client has been told nothing, unless by the backend.
-    pub(crate) async fn run(&mut self) -> Result<Agreement, Failure> {
+    pub(crate) async fn run(mut self) -> Result<Agreement, Failure> {
         self.offer().await?;
-        let (request, answer) = self.answer().await?;
+        let (request, answer) = read_response(self.settings, self.client, self.who).await?;
         let response = match &request {
             Some(request) => HandshakeResponse::decode_behind(request, &answer),
             None => HandshakeResponse::decode(&answer),
         };
         let response = response.map_err(malformed)?;
-        self.introduce(&response);
+        self.who.introduce(&response);
+        self.complete(response).await
+    }
+
+    /// Sees a login through whose client has answered a greeting of the proxy's own: it is asked
+    /// again, by the backend's plugin and with the backend's scramble.
+    pub(crate) async fn pass_on(
+        self,
+        response: HandshakeResponse<'_>,
+    ) -> Result<Agreement, Failure> {
+        if !response
+            .head
+            .capabilities
+            .contains(Capabilities::PLUGIN_AUTH)
+        {
+            return Err(Failure::new(
+                Kind::LoginMalformed,
+                "Client does not support authentication protocol requested by server; consider upgrading MySQL client",
+            ));
+        }
+        let greeting = &self.backend.greeting;
+        let plugin = greeting.plugin.clone();
+        let mut switch = Vec::new();
+        put_auth_switch(&mut switch, &plugin, &greeting.scramble);
+        switch.push(0);
+        let sent = self.client.write(&switch).await;
+        sent.map_err(|error| client_broke(error.into()))?;
+        let answer = self.client.read().await.map_err(client_broke)?;
+        let answered = HandshakeResponse {
+            auth_response: &answer,
+            plugin: Some(&plugin),
+            ..response
+        };
+        self.complete(answered).await
+    }
+
+    /// From the client's answer to the backend's greeting to the backend's OK.
+    async fn complete(self, response: HandshakeResponse<'_>) -> Result<Agreement, Failure> {
         let agreed = response.head.capabilities & self.backend.greeting.capabilities;
         let client_compression = client_compression(self.settings, &response);
         let backend_compression =
             backend_compression(&self.settings.config.compression, &self.backend.greeting);
         let leg = backend_leg(backend_compression);
-        self.secure_backend(&response.head, leg).await?;
+        let Greeted {
+            backend,
+            greeting,
+            stream,
+            ..
+        } = &mut *self.backend;
+        secure_backend(
+            self.settings,
+            backend,
+            greeting,
+            stream,
+            &response.head,
+            leg,
+        )
+        .await?;
 
-        let greeting = &self.backend.greeting;
         let plugin = response.plugin.unwrap_or(&greeting.plugin).to_vec();
         let mut dialogue = Dialogue {
             legs: Legs {
                 client: self.client.privacy(),
-                backend: self.backend.stream.privacy(),
+                backend: stream.privacy(),
             },
             client: self.client,
             plugin,
             scramble: greeting.scramble.clone(),
-            backend: &mut self.backend.stream,
+            backend: stream,
             own_key: self.own_key,
             exchange: Exchange::None,
         };
@@ -109,7 +163,7 @@ impl Login<'_> {
             zstd_level: backend_compression.map(|(_, level)| level),
             ..response
         };
-        let mut payload = Vec::with_capacity(answer.len() + 16);
+        let mut payload = Vec::new();
         forwarded.encode(&mut payload);
         dialogue.send(&payload).await?;
         let status = match dialogue.run().await? {
@@ -125,6 +179,7 @@ impl Login<'_> {
             backend_compression,
             legs: dialogue.legs,
             scramble: dialogue.scramble,
+            person: None,
         })
     }
 
@@ -148,103 +203,102 @@ impl Login<'_> {
         let sent = self.client.write(&self.backend.payload).await;
         sent.map_err(|error| client_broke(error.into()))
     }
+}
 
-    /// The client's handshake response, behind its request for TLS if it makes one.
-    async fn answer(&mut self) -> Result<(Option<HandshakeHead>, Vec<u8>), Failure> {
-        let first = self.client.read().await.map_err(client_broke)?;
-        let head = HandshakeHead::decode(&first).map_err(malformed)?;
-        self.who.has_answered = true;
-        if !head.capabilities.contains(Capabilities::SSL) {
-            return match self.settings.config.client_tls.mode {
-                ClientTlsMode::Required if self.client.privacy() == Privacy::Open => {
-                    Err(Failure::new(
-                        Kind::TlsRequired,
-                        "Connections using insecure transport are prohibited by the proxy (client_tls.mode = required)",
-                    ))
-                }
-                _ => Ok((None, first)),
-            };
-        }
-        let Some(server_tls) = &self.settings.client_tls else {
-            return Err(Failure::new(
-                Kind::LoginMalformed,
-                "Bad handshake: TLS was not offered",
-            ));
-        };
-        let acceptor = server_tls.acceptor();
-        self.client
-            .upgrade(
-                |transport, ahead| async move { transport.accept_tls(&acceptor, &ahead).await },
-            )
-            .await
-            .map_err(|error| {
-                Failure::new(
-                    Kind::ClientTls,
-                    format!("TLS with the client: {}", tls::explain(&error)),
-                )
-            })?;
-        let answer = self.client.read().await.map_err(client_broke)?;
-        Ok((Some(head), answer))
-    }
-
-    fn introduce(&mut self, response: &HandshakeResponse<'_>) {
-        self.who.user = String::from_utf8_lossy(response.user).into_owned();
-        self.who.schema = String::from_utf8_lossy(response.schema.unwrap_or_default()).into_owned();
-    }
-
-    /// TLS on the backend's leg, as configured.
-    async fn secure_backend(
-        &mut self,
-        head: &HandshakeHead,
-        leg: Capabilities,
-    ) -> Result<(), Failure> {
-        let Some(client_tls) = &self.settings.backend_tls else {
-            return Ok(());
-        };
-        let backend_failed = |cause: String| Failure::new(Kind::BackendTls, cause);
-        let name = &self.backend.backend.name;
-        if !self
-            .backend
-            .greeting
-            .capabilities
-            .contains(Capabilities::SSL)
-        {
-            // A Unix socket needs none.
-            return match self.settings.config.backend_tls.mode {
-                BackendTlsMode::Off | BackendTlsMode::Preferred => Ok(()),
-                _ if self.backend.stream.privacy() == Privacy::Local => Ok(()),
-                _ => Err(backend_failed(format!("backend {name} does not offer TLS"))),
-            };
-        }
-        let host = self.backend.backend.host.as_deref().unwrap_or("localhost");
-        let server_name = client_tls
-            .server_name(host)
-            .map_err(|error| backend_failed(format!("TLS with backend {name}: {error}")))?;
-        let capabilities = head.capabilities.with(LEG, false) | leg | Capabilities::SSL;
-        let mut request = Vec::new();
-        HandshakeHead {
-            capabilities,
-            ..*head
-        }
-        .encode(&mut request);
-        let connector = client_tls.connector();
-        let stream = &mut self.backend.stream;
-        let upgraded = match stream.write(&request).await {
-            Ok(()) => {
-                let connect = |transport: Transport, _| async move {
-                    transport.connect_tls(&connector, server_name).await
-                };
-                stream.upgrade(connect).await
-            }
-            Err(error) => Err(error),
-        };
-        upgraded.map_err(|error| {
-            backend_failed(format!("TLS with backend {name}: {}", tls::explain(&error)))
-        })
+impl Who {
+    pub(crate) fn introduce(&mut self, response: &HandshakeResponse<'_>) {
+        self.user = String::from_utf8_lossy(response.user).into_owned();
+        self.schema = String::from_utf8_lossy(response.schema.unwrap_or_default()).into_owned();
     }
 }
 
-fn malformed(error: wire::Malformed) -> Failure {
+/// The client's handshake response, behind its request for TLS if it makes one.
+pub(crate) async fn read_response(
+    settings: &Settings,
+    client: &mut PacketStream,
+    who: &mut Who,
+) -> Result<(Option<HandshakeHead>, Vec<u8>), Failure> {
+    let first = client.read().await.map_err(client_broke)?;
+    let head = HandshakeHead::decode(&first).map_err(malformed)?;
+    who.has_answered = true;
+    if !head.capabilities.contains(Capabilities::SSL) {
+        return match settings.config.client_tls.mode {
+            ClientTlsMode::Required if client.privacy() == Privacy::Open => Err(Failure::new(
+                Kind::TlsRequired,
+                "Connections using insecure transport are prohibited by the proxy (client_tls.mode = required)",
+            )),
+            _ => Ok((None, first)),
+        };
+    }
+    let Some(server_tls) = &settings.client_tls else {
+        return Err(Failure::new(
+            Kind::LoginMalformed,
+            "Bad handshake: TLS was not offered",
+        ));
+    };
+    let acceptor = server_tls.acceptor();
+    client
+        .upgrade(|transport, ahead| async move { transport.accept_tls(&acceptor, &ahead).await })
+        .await
+        .map_err(|error| {
+            Failure::new(
+                Kind::ClientTls,
+                format!("TLS with the client: {}", tls::explain(&error)),
+            )
+        })?;
+    let answer = client.read().await.map_err(client_broke)?;
+    Ok((Some(head), answer))
+}
+
+/// TLS on the backend's leg, as configured.
+pub(crate) async fn secure_backend(
+    settings: &Settings,
+    backend: &Backend,
+    greeting: &Greeting,
+    stream: &mut PacketStream,
+    head: &HandshakeHead,
+    leg: Capabilities,
+) -> Result<(), Failure> {
+    let Some(client_tls) = &settings.backend_tls else {
+        return Ok(());
+    };
+    let backend_failed = |cause: String| Failure::new(Kind::BackendTls, cause);
+    let name = &backend.name;
+    if !greeting.capabilities.contains(Capabilities::SSL) {
+        // A Unix socket needs none.
+        return match settings.config.backend_tls.mode {
+            BackendTlsMode::Off | BackendTlsMode::Preferred => Ok(()),
+            _ if stream.privacy() == Privacy::Local => Ok(()),
+            _ => Err(backend_failed(format!("backend {name} does not offer TLS"))),
+        };
+    }
+    let host = backend.host.as_deref().unwrap_or("localhost");
+    let server_name = client_tls
+        .server_name(host)
+        .map_err(|error| backend_failed(format!("TLS with backend {name}: {error}")))?;
+    let capabilities = head.capabilities.with(LEG, false) | leg | Capabilities::SSL;
+    let mut request = Vec::new();
+    HandshakeHead {
+        capabilities,
+        ..*head
+    }
+    .encode(&mut request);
+    let connector = client_tls.connector();
+    let upgraded = match stream.write(&request).await {
+        Ok(()) => {
+            let connect = |transport: Transport, _| async move {
+                transport.connect_tls(&connector, server_name).await
+            };
+            stream.upgrade(connect).await
+        }
+        Err(error) => Err(error),
+    };
+    upgraded.map_err(|error| {
+        backend_failed(format!("TLS with backend {name}: {}", tls::explain(&error)))
+    })
+}
+
+pub(crate) fn malformed(error: wire::Malformed) -> Failure {
     Failure::new(Kind::LoginMalformed, format!("Bad handshake: {error}"))
 }
 
@@ -262,7 +316,7 @@ fn refused(err: &[u8]) -> Failure {
 }
 
 /// What the client chose among the offers; zlib first, as the servers do it.
-fn client_compression(
+pub(crate) fn client_compression(
     settings: &Settings,
     response: &HandshakeResponse<'_>,
 ) -> Option<(Algorithm, u8)> {
@@ -287,7 +341,10 @@ fn client_compression(
 /// The servers' own level (`net_serv.cc` uses zlib's default).
 const ZLIB_LEVEL: u8 = 6;
 
-fn backend_compression(config: &CompressionConfig, greeting: &Greeting) -> Option<(Algorithm, u8)> {
+pub(crate) fn backend_compression(
+    config: &CompressionConfig,
+    greeting: &Greeting,
+) -> Option<(Algorithm, u8)> {
     let (flag, algorithm, level) = match config.backend {
         BackendCompression::Off => return None,
         BackendCompression::Zlib => (Capabilities::COMPRESS, Algorithm::Zlib, ZLIB_LEVEL),
@@ -304,7 +361,7 @@ fn backend_compression(config: &CompressionConfig, greeting: &Greeting) -> Optio
 }
 
 /// The flags of the backend's leg, but for TLS.
-fn backend_leg(compression: Option<(Algorithm, u8)>) -> Capabilities {
+pub(crate) fn backend_leg(compression: Option<(Algorithm, u8)>) -> Capabilities {
     match compression {
         None => Capabilities::default(),
         Some((Algorithm::Zlib, _)) => Capabilities::COMPRESS,

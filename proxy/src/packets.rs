@@ -4,7 +4,7 @@
 use std::io;
 
 use auth::Privacy;
-use net::{Socket, proxy_protocol};
+use net::proxy_protocol;
 use session::Sequences;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use wire::packet::{HEADER_BYTES, Header};
@@ -66,6 +66,14 @@ impl<T: AsyncRead + AsyncWrite + Unpin> PacketStream<T> {
     /// mean nothing, see [`Sequences::Renumbered`].
     pub(crate) fn with_sequences(self, sequences: Sequences) -> Self {
         Self { sequences, ..self }
+    }
+
+    /// With bytes that were read before.
+    pub(crate) fn with_ahead(self, ahead: Vec<u8>) -> Self {
+        Self {
+            buffer: ahead,
+            ..self
+        }
     }
 
     /// Gives back the transport, unless an upgrade lost it, and the bytes that were read ahead.
@@ -160,10 +168,14 @@ impl PacketStream {
     /// Who could listen in.
     pub(crate) fn privacy(&self) -> Privacy {
         match &self.transport {
-            Some(transport) if transport.tls().is_some() => Privacy::Tls,
-            Some(transport) if matches!(transport.socket(), Socket::Unix(_)) => Privacy::Local,
-            _ => Privacy::Open,
+            Some(transport) => transport.privacy(),
+            None => Privacy::Open,
         }
+    }
+
+    /// What TLS has agreed on; `None` without it.
+    pub(crate) fn tls(&self) -> Option<net::tls::Facts> {
+        self.transport.as_ref()?.tls()
     }
 }
 

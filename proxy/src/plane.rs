@@ -34,7 +34,7 @@ impl DataPlane {
     }
 
     /// Gives a client to the least loaded worker. Should that worker be gone, the connection closes.
-    pub fn take(&self, accepted: Accepted) {
+    pub fn take(&self, accepted: Accepted, listener: Arc<config::ListenerConfig>) {
         let seat = self.workers.least_loaded();
         let worker = seat.worker();
         let Accepted { socket, remote } = accepted;
@@ -46,6 +46,7 @@ impl DataPlane {
                     socket,
                     remote,
                     seat,
+                    listener,
                 }),
             )
             .is_err()

@@ -363,7 +363,7 @@ fn backend_violation(violation: Violation) -> Failure {
     )
 }
 
-fn client_violation(violation: Violation) -> Failure {
+pub(crate) fn client_violation(violation: Violation) -> Failure {
     match violation {
         Violation::PayloadTooLarge { limit } => Failure::new(
             Kind::PayloadTooLarge,

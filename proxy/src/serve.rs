@@ -4,9 +4,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use config::OverLimit;
+use config::{ListenerConfig, OverLimit, SessionMode};
 use net::{Endpoint, Socket, proxy_protocol};
-use route::{KillReason, Report};
+use route::{Backend, KillReason, Report};
 use session::{Pipelining, Sequences, Tracker};
 use tokio::time::timeout;
 use tracing::Level;
@@ -20,32 +20,89 @@ use crate::failure::{Failure, Kind};
 use crate::leg::Leg;
 use crate::login::{Agreement, Login, Who};
 use crate::packets::PacketStream;
+use crate::pooled::begin::begin as begin_pooled;
+use crate::pooled::course::Course;
+use crate::pooled::enter::{Enter, Entered};
+use crate::pooled::people::Person;
+use crate::pooled::session::{After, Pooled, Relayed};
 use crate::relay::{End, Relay, Turn};
 use crate::surroundings::{Place, Settings};
 use crate::transport::Transport;
-use crate::worker::{Arrival, Registered, Worker};
+use crate::watch::Watch;
+use crate::worker::{Arrival, Newcomer, Registered, Worker};
 
 /// How long a client may take to accept the ERR that ends its session.
-const TIMEOUT_TELL: Duration = Duration::from_secs(1);
+pub(crate) const TIMEOUT_TELL: Duration = Duration::from_secs(1);
 
 /// Sees a session through and says in one line how it ended, if it ended badly.
 pub(crate) async fn serve(worker: Rc<Worker>, registered: Registered, arrival: Arrival) {
-    let mut facts = Facts::of(&arrival);
-    let _seat = arrival.seat;
+    let (newcomer, _seat) = arrival.sit_down();
+    let mut facts = Facts::of(&newcomer);
     // Login needs far more memory than what follows; it is gone before the relay begins.
-    let begun = Box::pin(begin(&worker, &registered, arrival.socket, &mut facts)).await;
-    match begun {
-        Ok(mut session) => match session.commands(&worker).await {
-            Ok(end) => {
-                tracing::debug!(client = %facts.client, user = facts.who.user, ?end, "session ended")
-            }
-            Err(failure) => {
-                facts.log(&failure);
-                Box::pin(session.break_off(&worker, &failure)).await;
-            }
-        },
+    let begun = Box::pin(begin(&worker, &registered, newcomer, &mut facts)).await;
+    let ended = match begun {
+        Ok(Begun::Relayed(session)) => relay(&worker, *session, &mut facts).await,
+        Ok(Begun::Pooled(session)) => pooled(&worker, session, &mut facts).await,
+        Err(failure) => Err(failure),
+    };
+    match ended {
+        Ok(end) => {
+            tracing::debug!(client = %facts.client, user = facts.who.user, ?end, "session ended")
+        }
         Err(failure) => facts.log(&failure),
     }
+}
+
+/// A session whose client and backend connection stay together.
+async fn relay(worker: &Worker, mut session: Session, _facts: &mut Facts) -> Result<End, Failure> {
+    match session.commands(worker).await {
+        Ok(end) => Ok(end),
+        Err(failure) => {
+            Box::pin(session.break_off(worker, &failure)).await;
+            Err(failure)
+        }
+    }
+}
+
+/// A session whose login was answered here. Should it need a connection of its own, it is relayed from
+/// there on.
+async fn pooled(
+    worker: &Rc<Worker>,
+    mut session: Box<Pooled>,
+    facts: &mut Facts,
+) -> Result<End, Failure> {
+    let id = session.person.id();
+    let watch = Rc::clone(&session.watch);
+    worker.people.borrow_mut().insert(id, watch);
+    let ran = session.run().await;
+    worker.people.borrow_mut().remove(&id);
+    match ran {
+        Ok(After::Relayed(relayed)) => {
+            let session = Session::of_pooled(*session, *relayed);
+            facts.backend = Some(session.relay.to.name.clone());
+            facts.thread_id = session.thread_id;
+            Box::pin(relay(worker, session, facts)).await
+        }
+        Ok(After::Ended(end)) => {
+            Box::pin(session.leave()).await;
+            Ok(end)
+        }
+        Ok(After::Next) => Ok(End::Quit),
+        Err(cut) => {
+            facts.backend = session.backend_name();
+            Box::pin(session.break_off(&cut)).await;
+            match cut.failure.kind {
+                Kind::Drained => Ok(End::Drained),
+                _ => Err(cut.failure),
+            }
+        }
+    }
+}
+
+/// A session after its login.
+enum Begun {
+    Relayed(Box<Session>),
+    Pooled(Box<Pooled>),
 }
 
 /// A session in its command phase. Fields are dropped in this order: the place among all is given
@@ -55,7 +112,8 @@ struct Session {
     legs: Legs,
     scramble: Vec<u8>,
     thread_id: u32,
-    _slot: route::SessionSlot,
+    _person: Option<Person>,
+    _slot: Option<route::SessionSlot>,
     _place: Place,
 }
 
@@ -63,9 +121,12 @@ struct Session {
 async fn begin(
     worker: &Rc<Worker>,
     registered: &Registered,
-    socket: net::RawSocket,
+    newcomer: Newcomer,
     facts: &mut Facts,
-) -> Result<Session, Failure> {
+) -> Result<Begun, Failure> {
+    let Newcomer {
+        socket, listener, ..
+    } = newcomer;
     let settings = Arc::clone(&worker.surroundings.settings.borrow());
     let mut socket = Socket::from_raw(socket).map_err(|error| {
         Failure::new(
@@ -76,20 +137,41 @@ async fn begin(
     let header = proxy_header(&settings, &mut socket, facts).await?;
     let mut client = PacketStream::new(Transport::from(socket), 0);
     let begun = tokio::select! {
-        begun = log_in(worker, &settings, &mut client, &header, facts) => begun,
+        begun = log_in(worker, &settings, &mut client, &header, &listener, facts) => begun,
         () = registered.watch.asked() => {
             Err(Failure::new(Kind::Stopped, "The proxy is shutting down"))
         }
     };
-    match begun {
-        Ok((greeted, agreement, place)) => begin_relay(
-            worker, registered, &settings, client, greeted, agreement, place,
-        ),
-        Err(failure) => {
-            tell(&mut client, &failure, facts.who.has_answered).await;
-            Err(failure)
+    let failed = match begun {
+        Ok((Entered::Passed(passed), place)) => {
+            let (greeted, agreement) = *passed;
+            let session = begin_relay(
+                worker, registered, &settings, client, greeted, agreement, place,
+            )?;
+            return Ok(Begun::Relayed(Box::new(session)));
         }
-    }
+        Ok((Entered::Examined(admission), place)) => {
+            let begun = begin_pooled(
+                worker,
+                &registered.watch,
+                &settings,
+                &mut client,
+                *admission,
+                place,
+            );
+            match begun.await {
+                Ok(begun) => {
+                    return begun
+                        .join(client)
+                        .map(|session| Begun::Pooled(Box::new(session)));
+                }
+                Err(failure) => failure,
+            }
+        }
+        Err(failure) => failure,
+    };
+    tell(&mut client, &failed, facts.who.has_answered).await;
+    Err(failed)
 }
 
 /// The PROXY header, where one is due; it replaces the client's address.
@@ -134,14 +216,43 @@ async fn log_in(
     settings: &Settings,
     client: &mut PacketStream,
     header: &proxy_protocol::Header,
+    listener: &Arc<ListenerConfig>,
     facts: &mut Facts,
-) -> Result<(Greeted, Agreement, Place), Failure> {
+) -> Result<(Entered, Place), Failure> {
     let place = enter(worker, settings).await?;
-    let mut greeted = connect(worker, &settings.config, header).await?;
+    let limit = settings.config.limits.timeout_login;
+    let late = || {
+        Failure::new(
+            Kind::LoginTimeout,
+            format!(
+                "Got timeout reading communication packets: no login within {limit:?} (limits.timeout_login)"
+            ),
+        )
+    };
+    let is_answered = worker.surroundings.accounts.borrow().answers_logins();
+    if is_answered && listener.session != Some(SessionMode::Transparent) {
+        let remote = facts.client.clone();
+        let enter = Enter {
+            worker,
+            settings,
+            header,
+            client,
+            remote: &remote,
+            listener,
+            who: &mut facts.who,
+        };
+        let entered = timeout(limit, enter.run()).await.map_err(|_| late())??;
+        if let Entered::Passed(passed) = &entered {
+            facts.backend = Some(passed.0.backend.name.clone());
+            facts.thread_id = passed.0.greeting.thread_id;
+        }
+        return Ok((entered, place));
+    }
+    let course = Course::of(worker, &settings.config.balance, listener, None);
+    let mut greeted = connect(worker, &settings.config, header, &course).await?;
     facts.backend = Some(greeted.backend.name.clone());
     facts.thread_id = greeted.greeting.thread_id;
-    let limit = settings.config.limits.timeout_login;
-    let mut login = Login {
+    let login = Login {
         settings,
         own_key: &worker.shared.own_key,
         client,
@@ -150,15 +261,10 @@ async fn log_in(
     };
     let outcome = match timeout(limit, login.run()).await {
         Ok(outcome) => outcome,
-        Err(_) => Err(Failure::new(
-            Kind::LoginTimeout,
-            format!(
-                "Got timeout reading communication packets: no login within {limit:?} (limits.timeout_login)"
-            ),
-        )),
+        Err(_) => Err(late()),
     };
     match outcome {
-        Ok(agreement) => Ok((greeted, agreement, place)),
+        Ok(agreement) => Ok((Entered::Passed(Box::new((greeted, agreement))), place)),
         Err(failure) => {
             if greeted.stream.awaits_first_answer() {
                 decline(greeted.stream);
@@ -203,16 +309,43 @@ fn begin_relay(
     agreement: Agreement,
     place: Place,
 ) -> Result<Session, Failure> {
-    let lost = || {
-        Failure::new(
-            Kind::LoginAbandoned,
-            "the connection was lost at the end of the login",
-        )
-    };
-    let (client, client_ahead) = client.into_parts().ok_or_else(lost)?;
-    let (backend, backend_ahead) = greeted.stream.into_parts().ok_or_else(lost)?;
+    let (client, ahead) = client.into_parts().ok_or_else(lost_at_login)?;
+    let (client, ahead) = compress(client, ahead, agreement.client_compression, Remote::Client);
+    let relay = join(
+        (worker, &registered.watch, settings),
+        (Leg::new(client), ahead),
+        (greeted.stream, greeted.backend),
+        &agreement,
+    )?;
+    Ok(Session {
+        relay,
+        legs: agreement.legs,
+        scramble: agreement.scramble,
+        thread_id: greeted.greeting.thread_id,
+        _person: agreement.person,
+        _slot: Some(greeted.slot),
+        _place: place,
+    })
+}
+
+fn lost_at_login() -> Failure {
+    Failure::new(
+        Kind::LoginAbandoned,
+        "the connection was lost at the end of the login",
+    )
+}
+
+/// The relay between a client, with what was read ahead of it, and a backend that has let it in. The
+/// client's leg is compressed by now, the backend's is not.
+pub(crate) fn join(
+    (worker, watch, settings): (&Rc<Worker>, &Rc<Watch>, &Settings),
+    (client, client_ahead): (Leg, Vec<u8>),
+    (stream, backend): (PacketStream, Arc<Backend>),
+    agreement: &Agreement,
+) -> Result<Relay, Failure> {
+    let (transport, backend_ahead) = stream.into_parts().ok_or_else(lost_at_login)?;
     let is_compressed = (
-        agreement.client_compression.is_some(),
+        client.transport.is_compressed(),
         agreement.backend_compression.is_some(),
     );
     let tracker = Tracker::new(
@@ -228,40 +361,27 @@ fn begin_relay(
         },
         settings.config.limits.packet_bytes_max,
     );
-    let (client, client_ahead) = compress(
-        client,
-        client_ahead,
-        agreement.client_compression,
-        Remote::Client,
-    );
-    let (backend, backend_ahead) = compress(
-        backend,
+    let (transport, backend_ahead) = compress(
+        transport,
         backend_ahead,
         agreement.backend_compression,
         Remote::Backend,
     );
+    watch.settle(backend.id);
     let mut relay = Relay::new(
-        (Leg::new(client), Leg::new(backend)),
+        (client, Leg::new(transport)),
         tracker,
-        greeted.backend,
+        backend,
         agreement.legs.differ(),
-        Rc::clone(&registered.watch),
+        Rc::clone(watch),
         Rc::clone(worker),
     );
     relay.put_ahead(client_ahead, backend_ahead)?;
-    registered.watch.settle(relay.to.id);
-    Ok(Session {
-        relay,
-        legs: agreement.legs,
-        scramble: agreement.scramble,
-        thread_id: greeted.greeting.thread_id,
-        _slot: greeted.slot,
-        _place: place,
-    })
+    Ok(relay)
 }
 
 /// Compression begins behind the login's OK; what was read ahead is compressed already.
-fn compress(
+pub(crate) fn compress(
     transport: Transport,
     ahead: Vec<u8>,
     agreed: Option<(wire::compression::Algorithm, u8)>,
@@ -284,6 +404,20 @@ async fn tell(client: &mut PacketStream, failure: &Failure, with_sqlstate: bool)
 }
 
 impl Session {
+    /// A pooled session that goes on over one connection.
+    fn of_pooled(session: Pooled, relayed: Relayed) -> Self {
+        let (person, place, home) = session.into_places();
+        Self {
+            relay: relayed.relay,
+            legs: relayed.legs,
+            scramble: relayed.scramble,
+            thread_id: relayed.thread_id,
+            _person: Some(person),
+            _slot: relayed.slot.or_else(|| home.map(|home| home.slot)),
+            _place: place,
+        }
+    }
+
     /// Command after command, until the end.
     async fn commands(&mut self, worker: &Worker) -> Result<End, Failure> {
         loop {
@@ -380,9 +514,9 @@ struct Facts {
 }
 
 impl Facts {
-    fn of(arrival: &Arrival) -> Self {
+    fn of(newcomer: &Newcomer) -> Self {
         Self {
-            client: arrival.remote.clone(),
+            client: newcomer.remote.clone(),
             who: Who::default(),
             backend: None,
             thread_id: 0,

@@ -2,14 +2,20 @@
 //! count that spans workers.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
 
-use auth::OwnKey;
+use auth::{Accounts, OwnKey, SharedKeyring, SharedThrottle};
 use config::Config;
 use net::tls::{ClientTls, ServerTls};
+use route::rules::Compiled;
 use route::{Moment, Report, Topology};
 use tokio::sync::{Notify, mpsc, watch};
+
+use crate::book::Tallies;
+use crate::pooled::ceilings::Ceilings;
+use crate::pooled::limits::Limits;
+use crate::pooled::people::People;
 
 /// A snapshot of everything configured that sessions look at, made anew at each reload.
 /// A session keeps the one it began with.
@@ -17,6 +23,8 @@ use tokio::sync::{Notify, mpsc, watch};
 pub struct Settings {
     /// The configuration.
     pub config: Arc<Config>,
+    /// Its rules, and what hints mean.
+    pub rules: Arc<Compiled>,
     /// TLS towards clients; `None` when it is off.
     pub client_tls: Option<Arc<ServerTls>>,
     /// TLS towards backends; `None` when it is off.
@@ -30,6 +38,8 @@ pub struct Surroundings {
     pub settings: watch::Receiver<Arc<Settings>>,
     /// The backends of the moment.
     pub topology: watch::Receiver<Arc<Topology>>,
+    /// The accounts of the moment.
+    pub accounts: watch::Receiver<Arc<Accounts>>,
     /// What the control plane should know.
     pub reports: mpsc::UnboundedSender<Report>,
     /// When the process began; every [`Moment`] counts from here.
@@ -54,9 +64,32 @@ pub(crate) struct Shared {
     /// Somebody may have left: a place may be free.
     pub left: Notify,
     pub own_key: OwnKey,
+    /// Who is here, by the ids that clients see.
+    pub people: Arc<People>,
+    /// What clients have proven.
+    pub keyring: SharedKeyring,
+    /// Who failed to log in, and how often.
+    pub throttle: SharedThrottle,
+    /// Limits of pooled connections.
+    pub ceilings: Ceilings,
+    /// What rules have matched.
+    pub tallies: Tallies,
+    /// How many statements rules let through.
+    pub limits: Limits,
+    definitions: AtomicU64,
 }
 
 impl Shared {
+    /// How often definitions of tables have changed, as far as was seen.
+    pub(crate) fn definitions_epoch(&self) -> u64 {
+        self.definitions.load(Ordering::Relaxed)
+    }
+
+    /// What was prepared before may be prepared as something else now.
+    pub(crate) fn definitions_changed(&self) {
+        self.definitions.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// Takes a place among `max` sessions.
     pub(crate) fn enter(self: &Arc<Self>, max: usize) -> Option<Place> {
         self.sessions

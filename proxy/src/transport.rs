@@ -13,6 +13,7 @@ use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use auth::Privacy;
 use net::Socket;
 use net::tls::{self, Facts, ServerName, TlsAcceptor, TlsConnector, TlsStream};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
@@ -36,6 +37,8 @@ pub enum Transport {
     Tls(Box<TlsStream<Socket>>),
     /// They are compressed, within TLS or without.
     Compressed(Box<Compressed>),
+    /// It has been moved elsewhere; all that is done to it fails.
+    Gone,
 }
 
 impl From<Socket> for Transport {
@@ -96,23 +99,33 @@ impl Transport {
     pub fn frame_sequence(&self) -> Option<u8> {
         match self {
             Transport::Compressed(compressed) => Some(compressed.next_sequence()),
-            Transport::Plain(_) | Transport::Tls(_) => None,
+            Transport::Plain(_) | Transport::Tls(_) | Transport::Gone => None,
         }
     }
 
-    /// The socket beneath.
-    pub fn socket(&self) -> &Socket {
+    /// The socket beneath; `None` when it has been moved elsewhere.
+    pub fn socket(&self) -> Option<&Socket> {
         match self {
-            Transport::Plain(socket) => socket,
-            Transport::Tls(stream) => stream.get_ref().0,
+            Transport::Plain(socket) => Some(socket),
+            Transport::Tls(stream) => Some(stream.get_ref().0),
             Transport::Compressed(compressed) => compressed.inner().socket(),
+            Transport::Gone => None,
+        }
+    }
+
+    /// Who could listen in.
+    pub fn privacy(&self) -> Privacy {
+        match self.socket() {
+            _ if self.tls().is_some() => Privacy::Tls,
+            Some(Socket::Unix(_)) => Privacy::Local,
+            Some(Socket::Tcp(_)) | None => Privacy::Open,
         }
     }
 
     /// What TLS has agreed on; `None` without it.
     pub fn tls(&self) -> Option<Facts> {
         match self {
-            Transport::Plain(_) => None,
+            Transport::Plain(_) | Transport::Gone => None,
             Transport::Tls(stream) => Facts::of(stream.get_ref().1),
             Transport::Compressed(compressed) => compressed.inner().tls(),
         }
@@ -145,13 +158,14 @@ impl Transport {
                 TlsStream::Server(stream) => stream.into_inner().0.abort(),
             },
             Transport::Compressed(compressed) => compressed.into_inner().abort(),
+            Transport::Gone => {}
         }
     }
 
     fn into_plain(self) -> io::Result<Socket> {
         match self {
             Transport::Plain(socket) => Ok(socket),
-            Transport::Tls(_) | Transport::Compressed(_) => Err(io::Error::new(
+            Transport::Tls(_) | Transport::Compressed(_) | Transport::Gone => Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
                 "TLS can begin on a plain connection only",
             )),
@@ -170,8 +184,13 @@ impl AsyncRead for Transport {
             Transport::Plain(socket) => Pin::new(socket).poll_read(context, buffer),
             Transport::Tls(stream) => poll_read_tls(stream, context, buffer),
             Transport::Compressed(stream) => Pin::new(&mut **stream).poll_read(context, buffer),
+            Transport::Gone => Poll::Ready(Err(gone())),
         }
     }
+}
+
+fn gone() -> io::Error {
+    io::ErrorKind::NotConnected.into()
 }
 
 /// Many clients close without TLS's own farewell. Packets carry their lengths and sessions their
@@ -200,6 +219,7 @@ impl AsyncWrite for Transport {
             Transport::Plain(socket) => Pin::new(socket).poll_write(context, bytes),
             Transport::Tls(stream) => Pin::new(&mut **stream).poll_write(context, bytes),
             Transport::Compressed(stream) => Pin::new(&mut **stream).poll_write(context, bytes),
+            Transport::Gone => Poll::Ready(Err(gone())),
         }
     }
 
@@ -215,6 +235,7 @@ impl AsyncWrite for Transport {
             Transport::Compressed(stream) => {
                 Pin::new(&mut **stream).poll_write_vectored(context, slices)
             }
+            Transport::Gone => Poll::Ready(Err(gone())),
         }
     }
 
@@ -228,6 +249,7 @@ impl AsyncWrite for Transport {
             Transport::Plain(socket) => Pin::new(socket).poll_flush(context),
             Transport::Tls(stream) => Pin::new(&mut **stream).poll_flush(context),
             Transport::Compressed(stream) => Pin::new(&mut **stream).poll_flush(context),
+            Transport::Gone => Poll::Ready(Err(gone())),
         }
     }
 
@@ -236,6 +258,7 @@ impl AsyncWrite for Transport {
             Transport::Plain(socket) => Pin::new(socket).poll_shutdown(context),
             Transport::Tls(stream) => Pin::new(&mut **stream).poll_shutdown(context),
             Transport::Compressed(stream) => Pin::new(&mut **stream).poll_shutdown(context),
+            Transport::Gone => Poll::Ready(Err(gone())),
         }
     }
 }

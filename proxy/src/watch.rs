@@ -6,6 +6,7 @@
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use route::BackendId;
 
@@ -20,6 +21,12 @@ pub(crate) enum Ask {
     IdleTimeout = 4,
     /// The proxy ends: when nothing is going on, no exchange, no transaction.
     Drain = 8,
+    /// Its statement is to be killed.
+    KillStatement = 16,
+    /// It is to be killed.
+    KillSession = 32,
+    /// It was idle for longer than its own `wait_timeout`.
+    WaitTimeout = 64,
 }
 
 /// What a session is asked, all at once.
@@ -45,6 +52,8 @@ pub(crate) struct Watch {
     backend: Cell<Option<BackendId>>,
     /// The worker's second in which bytes last moved.
     active: Cell<u32>,
+    /// The seconds that it may be idle by its own setting; 0: as long as it likes.
+    wait_timeout: Cell<u32>,
     asked: Cell<Asked>,
     waker: RefCell<Option<Waker>>,
 }
@@ -61,12 +70,46 @@ impl Watch {
         self.backend.set(Some(backend));
     }
 
+    /// They go nowhere until the next one.
+    pub(crate) fn unsettle(&self) {
+        self.backend.set(None);
+    }
+
     /// Seconds between two exchanges at `second`; 0 within one, and in a login.
     pub(crate) fn idle_seconds(&self, second: u32) -> u32 {
         match self.idle.get() {
             true => second.saturating_sub(self.active.get()),
             false => 0,
         }
+    }
+
+    /// What the session's own `wait_timeout` is, as far as that is known here.
+    pub(crate) fn may_wait(&self, timeout: Option<Duration>) {
+        let seconds = timeout.map_or(0, |timeout| timeout.as_secs());
+        self.wait_timeout
+            .set(u32::try_from(seconds).unwrap_or(u32::MAX));
+    }
+
+    /// Whether that is known.
+    pub(crate) fn knows_wait_timeout(&self) -> bool {
+        self.wait_timeout.get() > 0
+    }
+
+    /// The client has spoken: whatever was asked because it had not is settled.
+    pub(crate) fn has_spoken(&self) {
+        self.withdraw(Ask::IdleTimeout);
+        self.withdraw(Ask::WaitTimeout);
+    }
+
+    /// Whether it has been idle for longer than that.
+    pub(crate) fn has_waited_too_long(&self, second: u32) -> bool {
+        let limit = self.wait_timeout.get();
+        limit > 0 && self.idle_seconds(second) > limit
+    }
+
+    /// The same for a server's clock, which ours may be a little behind.
+    pub(crate) fn is_about_to_wait_too_long(&self, second: u32) -> bool {
+        self.has_waited_too_long(second.saturating_add(2))
     }
 
     /// The backend for which an exchange waits, and for how many seconds nothing has moved.
@@ -122,6 +165,18 @@ mod tests {
         watch.withdraw(Ask::BackendDown);
         assert!(watch.asked.get().contains(Ask::Drain));
         assert!(!watch.asked.get().contains(Ask::BackendDown));
+    }
+
+    #[test]
+    fn a_session_ends_by_its_own_time_limit_when_it_has_one() {
+        let watch = Watch::default();
+        watch.note(100, true);
+        assert!(!watch.has_waited_too_long(4_000_000));
+        watch.may_wait(Some(Duration::from_secs(30)));
+        assert!(!watch.has_waited_too_long(130));
+        assert!(watch.has_waited_too_long(131));
+        watch.note(100, false);
+        assert!(!watch.has_waited_too_long(131));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! One worker: a thread's sessions and what they share.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,12 +9,17 @@ use std::time::Duration;
 use net::clock::Clock;
 use net::worker::{Seat, WorkerContext};
 use net::{Endpoint, RawSocket};
-use route::{Backend, Dice, Health};
+use route::{Backend, Dice, Health, KillScope, Loads, Topology};
 use slab::Slab;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, mpsc};
 use tokio::time::{MissedTickBehavior, interval};
 
-use crate::surroundings::{Shared, Surroundings};
+use crate::book::Book;
+use crate::pooled::desk::Desk;
+use crate::pooled::greeting::OwnGreeting;
+use crate::pooled::people::Kill;
+use crate::pooled::store::Store;
+use crate::surroundings::{Settings, Shared, Surroundings};
 use crate::watch::{Ask, Watch};
 
 /// Bytes read at once, from either side, into the worker's one buffer. More gains nothing on
@@ -36,16 +42,62 @@ pub(crate) struct Arrival {
     pub remote: Endpoint,
     /// Its place on the worker.
     pub seat: Seat,
+    /// What is configured of its listener.
+    pub listener: Arc<config::ListenerConfig>,
+}
+
+impl Arrival {
+    /// The place is kept for as long as the session lives, whatever becomes of the rest.
+    pub(crate) fn sit_down(self) -> (Newcomer, Seat) {
+        let Arrival {
+            socket,
+            remote,
+            seat,
+            listener,
+        } = self;
+        let newcomer = Newcomer {
+            socket,
+            remote,
+            listener,
+        };
+        (newcomer, seat)
+    }
+}
+
+/// A client that has its place.
+pub(crate) struct Newcomer {
+    pub socket: RawSocket,
+    pub remote: Endpoint,
+    /// What is configured of its listener.
+    pub listener: Arc<config::ListenerConfig>,
 }
 
 /// What the sessions of one thread share.
 pub(crate) struct Worker {
+    /// Which one, from 0.
+    pub index: usize,
+    /// How many there are.
+    pub workers: usize,
     pub surroundings: Surroundings,
     pub shared: Arc<Shared>,
     pub clock: Clock,
     pub dice: RefCell<Dice>,
     /// Where bytes are read to; borrowed between two polls of sockets, never across one.
     pub scratch: RefCell<Box<[u8]>>,
+    /// The backends of the moment.
+    pub topology: RefCell<Arc<Topology>>,
+    /// The rules of the moment.
+    pub book: RefCell<Rc<Book>>,
+    /// How clients are greeted whose logins are answered here.
+    pub greeting: OwnGreeting,
+    /// Its statements under way on each backend.
+    pub loads: Loads,
+    /// Backend connections that sessions take turns on.
+    pub desk: Desk,
+    /// What pooled sessions share.
+    pub store: Store,
+    /// Sessions by the ids that clients see.
+    pub people: RefCell<HashMap<u32, Rc<Watch>>>,
     watches: RefCell<Slab<Rc<Watch>>>,
     emptied: Notify,
 }
@@ -75,7 +127,23 @@ impl Worker {
         surroundings: Surroundings,
         shared: Arc<Shared>,
     ) {
+        let topology = Arc::clone(&surroundings.topology.borrow());
+        let workers = surroundings.settings.borrow().config.workers;
+        let (kills, mut killed) = mpsc::unbounded_channel();
+        shared.people.enlist(context.index, kills);
+        let mut settings = surroundings.settings.clone();
+        let book = Book::new(&settings.borrow_and_update());
+        shared.tallies.enter(context.index, &book.counters);
         let worker = Rc::new(Worker {
+            book: RefCell::new(Rc::new(book)),
+            index: context.index,
+            workers,
+            topology: RefCell::new(topology),
+            greeting: OwnGreeting::default(),
+            loads: Loads::default(),
+            desk: Desk::new(context.index as u64),
+            store: Store::default(),
+            people: RefCell::default(),
             surroundings,
             shared,
             clock: Clock::start(),
@@ -85,6 +153,7 @@ impl Worker {
             emptied: Notify::new(),
         });
         tokio::task::spawn_local(Rc::clone(&worker).sweep());
+        tokio::task::spawn_local(Desk::keep(Rc::clone(&worker)));
         let mut is_draining = false;
         while !(is_draining && worker.watches.borrow().is_empty()) {
             tokio::select! {
@@ -93,13 +162,27 @@ impl Worker {
                     Some(Message::Drain) => {
                         is_draining = true;
                         worker.ask_all(Ask::Drain);
+                        worker.desk.shut_idle(&worker);
                     }
                     Some(Message::Stop) => worker.ask_all(Ask::Stop),
                     None => return,
                 },
                 () = worker.emptied.notified() => {}
+                Some(kill) = killed.recv() => worker.kill(kill),
+                Ok(()) = settings.changed() => worker.take_rules(&settings.borrow_and_update()),
             }
         }
+    }
+
+    /// The rules of the moment, to be looked at for one command.
+    pub(crate) fn book(&self) -> Rc<Book> {
+        Rc::clone(&self.book.borrow())
+    }
+
+    fn take_rules(&self, settings: &Settings) {
+        let book = self.book().followed_by(settings);
+        self.shared.tallies.enter(self.index, &book.counters);
+        *self.book.borrow_mut() = Rc::new(book);
     }
 
     fn take(self: &Rc<Self>, arrival: Arrival) {
@@ -107,13 +190,23 @@ impl Worker {
         tokio::task::spawn_local(crate::serve::serve(Rc::clone(self), registered, arrival));
     }
 
-    fn register(self: &Rc<Self>) -> Registered {
+    pub(crate) fn register(self: &Rc<Self>) -> Registered {
         let watch = Rc::new(Watch::default());
         let key = self.watches.borrow_mut().insert(Rc::clone(&watch));
         Registered {
             watch,
             worker: Rc::clone(self),
             key,
+        }
+    }
+
+    /// Tells a session that it, or its statement, is to be killed.
+    fn kill(&self, kill: Kill) {
+        if let Some(watch) = self.people.borrow().get(&kill.id) {
+            watch.ask(match kill.scope {
+                KillScope::Statement => Ask::KillStatement,
+                KillScope::Connection => Ask::KillSession,
+            });
         }
     }
 
@@ -135,16 +228,18 @@ impl Worker {
         }
     }
 
-    /// Ends sessions that did nothing for `limit`, unless that is zero. Seconds are counted in whole
-    /// ones: more than the limit by the coarse clock is never less than the limit.
+    /// Ends sessions that did nothing for `limit`, unless that is zero, or for as long as they have
+    /// set themselves. Seconds are counted in whole ones: more than the limit by the coarse clock is
+    /// never less than the limit.
     fn end_idle(&self, limit: Duration) {
-        if limit.is_zero() {
-            return;
-        }
         let second = self.clock.now();
         for (_, watch) in self.watches.borrow().iter() {
-            if Duration::from_secs(u64::from(watch.idle_seconds(second))) > limit {
+            let idle = Duration::from_secs(u64::from(watch.idle_seconds(second)));
+            if !limit.is_zero() && idle > limit {
                 watch.ask(Ask::IdleTimeout);
+            }
+            if watch.has_waited_too_long(second) {
+                watch.ask(Ask::WaitTimeout);
             }
         }
     }

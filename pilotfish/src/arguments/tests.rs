@@ -15,7 +15,9 @@ fn parse(line: &str) -> Result<Command, clap::Error> {
 fn serve(line: &str) -> ServeArguments {
     match parse(line).unwrap() {
         Command::Serve(arguments) | Command::Check(arguments) => arguments,
-        Command::Sandbox(_) => unreachable!("no test asks for it here"),
+        Command::Sandbox(_) | Command::Explain(_) | Command::Plan(_) | Command::Backends(_) => {
+            unreachable!("no test asks for it here")
+        }
     }
 }
 
@@ -40,6 +42,21 @@ fn the_command_is_told_apart() {
         Command::Check(_)
     ));
     assert!(matches!(parse("sandbox").unwrap(), Command::Sandbox(_)));
+    assert!(matches!(
+        parse("explain SHUTDOWN").unwrap(),
+        Command::Explain(_)
+    ));
+    assert!(matches!(
+        parse("plan new.toml -c old.toml").unwrap(),
+        Command::Plan(_)
+    ));
+    assert!(matches!(
+        parse("backends -c x.toml").unwrap(),
+        Command::Backends(_)
+    ));
+    assert!(parse("plan new.toml").is_err(), "compared with what?");
+    assert!(parse("explain").is_err());
+    assert!(parse("backends").is_err(), "which ones?");
 }
 
 #[test]
@@ -190,6 +207,82 @@ fn check_tells_every_fault_or_what_differs() {
 }
 
 #[test]
+fn check_tells_of_accounts_and_shows_no_password() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pilotfish.toml");
+    let check = |text: &str| {
+        std::fs::write(&path, text).unwrap();
+        let (report, code) = check::report(&serve(&format!("--check --config {}", path.display())));
+        let report = report.replace(&path.display().to_string(), "pilotfish.toml");
+        (report.lines().map(str::to_owned).collect::<Vec<_>>(), code)
+    };
+    let (report, code) = check(
+        "[[backend]]\naddress = \"db1\"\n[[account]]\nuser = \"a\"\nhash = \"hunter2\"\n\
+         [[account]]\nuser = \"a\"\nbackend_password = \"hunter2\"\n[accounts]\nlearn = true",
+    );
+    assert_eq!(code, 1);
+    let lines: Vec<_> = report
+        .iter()
+        .filter_map(|fault| fault.split(": ").nth(1))
+        .collect();
+    let expected = [
+        "account.hash",
+        "account.user",
+        "account.backend_password",
+        "accounts.learn",
+    ];
+    assert_eq!(lines, expected, "{report:#?}");
+    assert!(!report.concat().contains("hunter2"));
+
+    let (report, code) =
+        check("[[backend]]\naddress = \"db1\"\n[[account]]\nuser = \"a\"\npassword = \"hunter2\"");
+    assert_eq!(code, 0);
+    let shown = ["[[account]]", "user = \"a\"", "password = \"…\""];
+    assert_eq!(report[report.len() - 3..], shown, "{report:#?}");
+}
+
+#[test]
+fn pool_and_accounts_are_set_by_options_too() {
+    let config = load(
+        "--backend a --pool-session transaction --pool-timeout-wait 2s --accounts-learn on \
+         --health-monitor-user m",
+    );
+    assert_eq!(config.pool.session, config::SessionMode::Transaction);
+    assert_eq!(config.pool.timeout_wait.as_secs(), 2);
+    assert!(config.accounts.learn);
+}
+
+/// The file that is installed with the service, and what it shows commented out.
+#[test]
+fn the_packaged_file_has_no_fault() {
+    let packaged = Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging/pilotfish.toml");
+    let text = std::fs::read_to_string(packaged).unwrap();
+    let is_setting = |line: &str| {
+        let is_table = line.starts_with('[');
+        let names_a_file = line.contains("/etc/");
+        let is_again = line.starts_with("listen =");
+        (is_table || line.contains(" = ")) && !names_a_file && !is_again
+    };
+    let all: Vec<_> = text
+        .lines()
+        .map(|line| match line.strip_prefix("# ") {
+            Some(setting) if is_setting(setting) => setting,
+            _ => line,
+        })
+        .collect();
+    let folder = tempfile::tempdir().unwrap();
+    for (text, sections) in [(text.clone(), 0), (all.join("\n"), 1)] {
+        let path = folder.path().join("pilotfish.toml");
+        std::fs::write(&path, text).unwrap();
+        let loaded = serve(&format!("--config {}", path.display())).load();
+        let config = loaded.unwrap().config;
+        assert_eq!(config.listeners.len(), sections);
+        assert_eq!(config.configured_accounts.len(), sections);
+        assert_eq!(config.accounts.learn, sections == 1);
+    }
+}
+
+#[test]
 fn help_and_version_are_no_mistakes() {
     for line in [
         "-h",
@@ -234,5 +327,41 @@ fn the_sandbox_takes_its_own_arguments() {
         "sandbox --backend x",
     ] {
         assert!(parse(line).is_err(), "{line}");
+    }
+}
+
+#[test]
+fn check_tries_rules_and_tells_which_do_not_do_what_they_should() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pilotfish.toml");
+    let check = |text: &str| {
+        std::fs::write(&path, text.to_owned() + "[[backend]]\naddress = \"db1\"\n").unwrap();
+        let (report, code) = check::report(&serve(&format!("--check --config {}", path.display())));
+        let report = report.replace(&path.display().to_string(), "pilotfish.toml");
+        (report.lines().next().unwrap().to_owned(), code)
+    };
+    for (text, first_line, expected) in [
+        (
+            "[[rule]]\nname = \"a\"\nregex = \"(\"\n",
+            "pilotfish.toml:3:9: rule.regex: is no regular expression: unclosed group, at character 1",
+            1,
+        ),
+        (
+            "[[rule]]\nname = \"a\"\nregex = \"x\"\n[[rule.test]]\nstatement = \"SELECT y\"\n",
+            "pilotfish.toml:5:13: rule.test.statement: is not taken by the rule: its regex does not match",
+            1,
+        ),
+        (
+            "[[rule]]\nname = \"a\"\npercentage = 0\n",
+            "warning: pilotfish.toml:3:14: rule.percentage: is 0, so the rule never matches",
+            0,
+        ),
+        (
+            "[[rule]]\nname = \"a\"\nregex = \"x\"\n[[rule.test]]\nstatement = \"SELECT x\"\n",
+            "pilotfish.toml: no fault found",
+            0,
+        ),
+    ] {
+        assert_eq!(check(text), (first_line.to_owned(), expected));
     }
 }

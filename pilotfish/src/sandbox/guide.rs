@@ -9,6 +9,15 @@ use super::replication::Cluster;
 use super::server::Server;
 use super::watch::AWAY;
 
+/// Where the proxy listens.
+#[derive(Debug, Clone, Copy)]
+pub struct Doors {
+    /// Sessions that share backend connections.
+    pub pooled: SocketAddr,
+    /// Sessions with a backend connection of their own.
+    pub transparent: SocketAddr,
+}
+
 /// A line for the person at the terminal. Nobody listening is no reason to stop.
 pub fn say(text: impl Display) {
     let _ = writeln!(std::io::stdout(), "sandbox: {text}");
@@ -25,40 +34,38 @@ pub fn show(guide: &str) {
 }
 
 /// The page that is shown when everything runs: where things are, and commands to paste.
-pub fn guide(cluster: &Cluster, proxy: SocketAddr, folder: &Path) -> String {
+pub fn guide(cluster: &Cluster, doors: Doors, folder: &Path) -> String {
     let mut page = String::new();
     // Writing to a string cannot fail.
-    let _ = write_guide(&mut page, cluster, proxy, folder);
+    let _ = write_guide(&mut page, cluster, doors, folder);
     page
 }
 
-fn write_guide(
-    page: &mut String,
-    cluster: &Cluster,
-    proxy: SocketAddr,
-    folder: &Path,
-) -> fmt::Result {
+fn write_guide(page: &mut String, cluster: &Cluster, doors: Doors, folder: &Path) -> fmt::Result {
     let client = client();
     let primary = cluster.primary();
-    let through = |tail: &str| login(client, proxy, tail);
+    let through = |tail: &str| login(client, doors.pooled, tail);
     writeln!(
         page,
         "\nThe sandbox is ready. Ctrl-C ends and removes all of it.\n"
     )?;
-    writeln!(page, "  proxy      {proxy}")?;
+    writeln!(page, "  {:<12} {}", "proxy", doors.pooled)?;
+    writeln!(page, "  {:<12} {}", "transparent", doors.transparent)?;
     for server in &cluster.servers {
         let pid = server.pid().unwrap_or_default();
-        writeln!(
-            page,
-            "  {:<10} {}  pid {pid}",
-            server.name,
-            server.address()
-        )?;
+        let address = server.address();
+        writeln!(page, "  {:<12} {address}  pid {pid}", server.name)?;
     }
     writeln!(page, "\nConnect through the proxy:")?;
     writeln!(page, "  {}", through(""))?;
     writeln!(page, "\nA question to ask:")?;
     writeln!(page, "  {}", through(QUESTION))?;
+    writeln!(
+        page,
+        "\nReads go to replicas, writes to the primary; what goes where, and why:"
+    )?;
+    writeln!(page, "  {}", through(ROUTES))?;
+    write_pooling(page, client, primary, doors)?;
     if let Some(replica) = cluster.replicas().first() {
         writeln!(page, "\nA write through the proxy, seen on a replica:")?;
         writeln!(page, "  {}", through(WRITE))?;
@@ -71,9 +78,9 @@ fn write_guide(
     }
     writeln!(
         page,
-        "\nThe primary dies: what a client hears, and that service returns:"
+        "\nThe primary dies: what a client hears who writes, and that service returns:"
     )?;
-    writeln!(page, "  {}; {}", kill(primary), through(" -e 'SELECT 1'"))?;
+    writeln!(page, "  {}; {}", kill(primary), through(UPDATE))?;
     writeln!(
         page,
         "  A server that was killed starts again after {} s.",
@@ -85,8 +92,44 @@ fn write_guide(
     writeln!(page, "  {}/*/server.log\n", folder.display())
 }
 
+/// What there is to see of connections that many clients share.
+fn write_pooling(page: &mut String, client: &str, primary: &Server, doors: Doors) -> fmt::Result {
+    writeln!(
+        page,
+        "\n{CROWD} clients that stay for {STAY_SECONDS} s, each with a connection id of its own:"
+    )?;
+    writeln!(page, "  {}", crowd(client, doors.pooled))?;
+    writeln!(
+        page,
+        "meanwhile, the few connections that the primary has of them:"
+    )?;
+    let list = "-e 'SHOW PROCESSLIST'";
+    let socket = primary.socket().display().to_string();
+    writeln!(page, "  {client} -uroot -S {socket} {list}")?;
+    writeln!(
+        page,
+        "the same clients at the transparent listener have one connection each:"
+    )?;
+    writeln!(page, "  {}", crowd(client, doors.transparent))
+}
+
+const CROWD: usize = 50;
+const STAY_SECONDS: u32 = 30;
+
+/// A shell's line that lets many clients in, ten a second, who ask one thing and then do nothing.
+fn crowd(client: &str, address: SocketAddr) -> String {
+    let one = login(client, address, " -nN");
+    format!(
+        "(for n in $(seq {CROWD}); do \
+         (echo 'SELECT CONNECTION_ID();'; sleep {STAY_SECONDS}) | {one} & sleep 0.1; done)"
+    )
+}
+
 const QUESTION: &str = " -e 'SELECT country.name, count(*) cities, max(city.population) largest \
     FROM city JOIN country ON country = code GROUP BY code ORDER BY largest DESC'";
+const ROUTES: &str = " -t -e 'EXPLAIN ROUTE SELECT name FROM city; \
+    EXPLAIN ROUTE UPDATE city SET population = 1; EXPLAIN SESSION'";
+const UPDATE: &str = " -e 'UPDATE city SET population = population + 1'";
 const WRITE: &str =
     " -e \"INSERT INTO city (name, country, population) VALUES ('Pilotfish', 'PRT', 1)\"";
 const READ: &str = " -e \"SELECT @@hostname, @@port, city.* FROM city WHERE name = 'Pilotfish'\"";

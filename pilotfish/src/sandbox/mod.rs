@@ -24,7 +24,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use config::{
-    BackendAddress, BackendConfig, Config, HealthConfig, LimitsConfig, ListenAddress, Role,
+    AccountConfig, BackendAddress, BackendConfig, Config, HealthConfig, LimitsConfig,
+    ListenAddress, ListenerConfig, Role, Secret, SessionMode,
 };
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
@@ -32,8 +33,8 @@ use tokio::sync::oneshot;
 use crate::arguments::SandboxArguments;
 use fault::{During, Fault};
 use folder::Folder;
-use guide::{guide, say, show, tell};
-use replication::Cluster;
+use guide::{Doors, guide, say, show, tell};
+use replication::{Cluster, MONITOR_PASSWORD};
 use server::{Part, Program, Server};
 use watch::{Interrupts, Line};
 
@@ -65,7 +66,10 @@ fn play(
     serve: impl FnOnce(Assignment) -> ExitCode,
 ) -> Result<ExitCode, Fault> {
     let program = find_or_install(arguments.server.as_deref())?;
-    let listen = listen_address(arguments.listen)?;
+    let doors = Doors {
+        pooled: listen_address(arguments.listen)?,
+        transparent: free_address()?,
+    };
     let runtime = Builder::new_current_thread()
         .enable_all()
         .build()
@@ -82,8 +86,8 @@ fn play(
     let set_up = set_up(&runtime, interrupts, program, &folder, arguments.replicas);
     let played = set_up.map(|set_up| match set_up {
         Some((cluster, interrupts)) => {
-            let page = guide(&cluster, listen, folder.path());
-            serve_before(runtime, cluster, interrupts, page, listen, serve)
+            let page = guide(&cluster, doors, folder.path());
+            serve_before(runtime, cluster, interrupts, page, doors, serve)
         }
         None => ExitCode::from(INTERRUPTED),
     });
@@ -118,13 +122,19 @@ fn listen_address(named: Option<SocketAddr>) -> Result<SocketAddr, Fault> {
         (Ok(listener), _) => listener.local_addr().during("read a socket's address"),
         (Err(error), Some(_)) => Err(error).during(format!("listen on {wanted}")),
         (Err(error), None) => {
-            let port = server::free_port().during("find a free port")?;
+            let free = free_address()?;
             say(format_args!(
-                "{usual} cannot be had ({error}); taking port {port} instead"
+                "{usual} cannot be had ({error}); taking port {} instead",
+                free.port()
             ));
-            Ok((Ipv4Addr::LOCALHOST, port).into())
+            Ok(free)
         }
     }
+}
+
+fn free_address() -> Result<SocketAddr, Fault> {
+    let port = server::free_port().during("find a free port")?;
+    Ok((Ipv4Addr::LOCALHOST, port).into())
 }
 
 /// Starts the servers; `None` when a signal came first.
@@ -150,14 +160,14 @@ fn serve_before(
     cluster: Cluster,
     interrupts: Interrupts,
     page: String,
-    listen: SocketAddr,
+    doors: Doors,
     serve: impl FnOnce(Assignment) -> ExitCode,
 ) -> ExitCode {
     let (is_ready, ready) = oneshot::channel();
     let (stop, stopped) = oneshot::channel();
     let (proxy_runs, over) = oneshot::channel::<()>();
     let assignment = Assignment {
-        config: proxy_config(&cluster, listen),
+        config: proxy_config(&cluster, doors),
         ready: Box::new(move || {
             show(&page);
             let _ = is_ready.send(());
@@ -173,12 +183,24 @@ fn serve_before(
     })
 }
 
-/// The proxy's configuration: the plain command's defaults, these backends, a quick end, no more
-/// sessions than a laptop's limit of open files allows without a warning, and probes that soon see a
-/// server that is back.
-fn proxy_config(cluster: &Cluster, listen: SocketAddr) -> Config {
+/// The proxy's configuration: the plain command's defaults, these backends, the newcomer's account so
+/// that sessions are pooled, a listener beside where they are not, a quick end, no more sessions than a
+/// laptop's limit of open files allows without a warning, and probes that soon see a server that is
+/// back.
+fn proxy_config(cluster: &Cluster, doors: Doors) -> Config {
     Config {
-        listen: vec![ListenAddress::Tcp(listen)],
+        listen: vec![ListenAddress::Tcp(doors.pooled)],
+        listeners: vec![ListenerConfig {
+            address: ListenAddress::Tcp(doors.transparent),
+            session: Some(SessionMode::Transparent),
+            ..ListenerConfig::default()
+        }],
+        configured_accounts: vec![AccountConfig {
+            user: "app".to_owned(),
+            password: Some(Secret::new("app")),
+            explain: Some(true),
+            ..AccountConfig::default()
+        }],
         backends: cluster.servers.iter().map(backend).collect(),
         timeout_drain: TIMEOUT_DRAIN,
         limits: LimitsConfig {
@@ -187,6 +209,8 @@ fn proxy_config(cluster: &Cluster, listen: SocketAddr) -> Config {
         },
         health: HealthConfig {
             probe_interval_max: PROBE_INTERVAL_MAX,
+            monitor_user: Some("monitor".to_owned()),
+            monitor_password: Some(Secret::new(MONITOR_PASSWORD)),
             ..HealthConfig::default()
         },
         ..Config::default()

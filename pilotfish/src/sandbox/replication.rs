@@ -94,17 +94,22 @@ async fn start_all(servers: Vec<Server>) -> Result<Vec<Server>, Fault> {
     Ok(started)
 }
 
+/// Of the account with which the proxy asks the servers about their replication.
+pub const MONITOR_PASSWORD: &str = "monitor";
+
 /// Makes the accounts and the `demo` schema on the primary.
 async fn fill(primary: &mut Conn, family: Family, password: &str) -> mysql_async::Result<()> {
-    let plugin = match family {
-        Family::MariaDb => "",
-        Family::MySql => " WITH caching_sha2_password",
+    let (plugin, monitors) = match family {
+        Family::MariaDb => ("", "SLAVE MONITOR"),
+        Family::MySql => (" WITH caching_sha2_password", "REPLICATION CLIENT"),
     };
     for statement in [
         format!("CREATE USER replica@'%' IDENTIFIED{plugin} BY '{password}'"),
         "GRANT REPLICATION SLAVE ON *.* TO replica@'%'".to_owned(),
         "CREATE USER app@'%' IDENTIFIED BY 'app'".to_owned(),
         "GRANT ALL ON demo.* TO app@'%'".to_owned(),
+        format!("CREATE USER monitor@'%' IDENTIFIED{plugin} BY '{MONITOR_PASSWORD}'"),
+        format!("GRANT {monitors} ON *.* TO monitor@'%'"),
     ] {
         primary.query_drop(statement).await?;
     }

@@ -1,0 +1,143 @@
+//! A configuration made ready to be asked what it would do.
+
+use std::path::Path;
+
+use config::{AccountConfig, Config, Fault, ReplicaUse, SessionMode};
+use route::rules::{Compiled, Counters, Occasion, Record};
+use route::{Explanation, Topology, Transaction};
+
+use super::place::Place;
+use super::{Asked, Verdict};
+use crate::rules;
+
+/// The configuration, its rules, and its backends as configured.
+pub struct Outlook {
+    /// The settings.
+    pub config: Config,
+    /// What is odd about them.
+    pub warnings: Vec<Fault>,
+    /// The backends, of which nothing is known yet.
+    pub(super) topology: Topology,
+    compiled: Compiled,
+}
+
+impl Outlook {
+    /// Of a file; without one there is neither rule nor backend.
+    ///
+    /// # Errors
+    /// Every fault of the file.
+    pub fn load(path: Option<&Path>) -> Result<Self, Vec<Fault>> {
+        let Some(path) = path else {
+            let mut config = Config::default();
+            // Whoever asks about no proxy in particular means one that has a say.
+            config.accounts.learn = true;
+            return Ok(Self::new(config, Vec::new(), Compiled::default()));
+        };
+        let loaded = Config::load(Some(path), &[])?;
+        let (loaded, compiled) = rules::compiled(loaded)?;
+        Ok(Self::new(loaded.config, loaded.warnings, compiled))
+    }
+
+    /// What holds when this one's proxy is reloaded with another's settings.
+    pub fn reloaded(&self, new: Self) -> Self {
+        let config = self.config.reloaded(&new.config);
+        Self::new(config, new.warnings, new.compiled)
+    }
+
+    fn new(config: Config, warnings: Vec<Fault>, compiled: Compiled) -> Self {
+        Self {
+            topology: control::as_configured(&config),
+            config,
+            warnings,
+            compiled,
+        }
+    }
+
+    /// Judges a statement, and tells how.
+    pub fn judge(&self, asked: &Asked, told: &mut Explanation) -> Verdict {
+        asked.as_occasion(|occasion, analysis| {
+            told.statement(occasion.facts, occasion.text);
+            told.digest(&analysis.digest);
+            let account = asked.account(&self.config);
+            self.tell_account(asked, account, told);
+            match self.mode(asked, account) {
+                SessionMode::Transparent => relayed(told),
+                _ => self.judge_pooled(asked, account, occasion, told),
+            }
+        })
+    }
+
+    /// For how long the session keeps its backend connection.
+    fn mode(&self, asked: &Asked, account: Option<&AccountConfig>) -> SessionMode {
+        if !self.answers_logins() {
+            return SessionMode::Transparent;
+        }
+        let listener = asked.listener(&self.config).and_then(|it| it.session);
+        let account = account.and_then(|it| it.session);
+        self.config.pool.mode(listener, account)
+    }
+
+    /// Whether there are accounts whose sessions are not relayed.
+    fn answers_logins(&self) -> bool {
+        self.config.accounts.learn || !self.config.configured_accounts.is_empty()
+    }
+
+    fn tell_account(&self, asked: &Asked, account: Option<&AccountConfig>, told: &mut Explanation) {
+        let text = match (account, &asked.asker.user) {
+            _ if !self.answers_logins() => {
+                "there is none, and none is learned: logins pass through"
+            }
+            (Some(_), _) => "is configured",
+            (None, None) => return,
+            (None, Some(_)) if self.config.accounts.learn => {
+                "is not configured, and may be learned"
+            }
+            (None, Some(_)) => "is not configured: logins fail",
+        };
+        let user = asked.asker.user.as_deref().unwrap_or("(any)");
+        told.find("account", user, text);
+    }
+
+    /// Hints, rules, what the statement wants, backends: in this order.
+    fn judge_pooled(
+        &self,
+        asked: &Asked,
+        account: Option<&AccountConfig>,
+        occasion: &Occasion<'_>,
+        told: &mut Explanation,
+    ) -> Verdict {
+        let accepted = account.and_then(|it| it.hints.as_ref());
+        let accepted = accepted.unwrap_or(&self.config.hints.accepted);
+        let hints = &self.compiled.hints;
+        let hints = hints.read(occasion.text, occasion.facts, accepted);
+        told.hints(&hints);
+        let (rules, mut record) = (&self.compiled.rules, Record::default());
+        let judgement = rules.judge(occasion, &Counters::default(), &mut record);
+        told.rules(rules, &record, &judgement);
+        let mut verdict = Verdict::default();
+        verdict.say_actions(&judgement);
+        if judgement.reply.is_some() {
+            told.find("decision", "(none)", "the proxy answers it itself");
+            return verdict;
+        }
+        // What a rule puts in its place goes where that belongs.
+        let rewritten = judgement.rewritten.as_ref();
+        let rewritten = rewritten.map(|by| sql::facts(&by.value.text, occasion.flags));
+        let facts = rewritten.as_ref().unwrap_or(occasion.facts);
+        let listener = asked.listener(&self.config);
+        let destination = self.config.destination(account, listener);
+        let place = Place::of(&hints, &judgement, destination);
+        let is_split = place.replicas == ReplicaUse::Split;
+        let wanted = is_split.then(|| route::wanted(facts, Transaction::None));
+        place.choose(self, wanted, told, &mut verdict);
+        verdict
+    }
+}
+
+fn relayed(told: &mut Explanation) -> Verdict {
+    let why = "its session is relayed as a whole: no rule is asked, no statement goes elsewhere";
+    told.find("decision", "the session's backend", why);
+    let mut verdict = Verdict::default();
+    verdict.say("session", SessionMode::Transparent.name());
+    verdict
+}

@@ -1,0 +1,134 @@
+//! `pilotfish plan`: what a reload would change, and which statements it would send elsewhere. The
+//! statements are those in the rules of both files, in their tests, and in a list.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::io::{Read as _, Write as _};
+use std::path::Path;
+use std::process::ExitCode;
+
+use config::{Config, Fault};
+use route::Explanation;
+
+use crate::arguments::{AskerArguments, PlanArguments};
+use crate::explain::{Asked, Outlook};
+
+/// Prints the plan; the exit code is 1 when either file is faulty, or the list cannot be read.
+pub fn plan(arguments: &PlanArguments) -> ExitCode {
+    match told(arguments) {
+        Ok(plan) => {
+            // Nobody is left to hear of it when standard output is closed.
+            let _ = std::io::stdout().write_all(plan.as_bytes());
+            ExitCode::SUCCESS
+        }
+        Err(faults) => {
+            for fault in faults {
+                eprintln!("pilotfish: {fault}");
+            }
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn told(arguments: &PlanArguments) -> Result<String, Vec<String>> {
+    let lines =
+        |faults: Vec<Fault>| -> Vec<String> { faults.iter().map(ToString::to_string).collect() };
+    let old = Outlook::load(Some(&arguments.config)).map_err(lines)?;
+    let new = Outlook::load(Some(&arguments.new)).map_err(lines)?;
+    let mut plan = String::new();
+    tell_settings(&mut plan, &old.config, &new.config);
+    for warning in &new.warnings {
+        let _ = writeln!(plan, "warning: {warning}");
+    }
+    let mut asked = statements(&old.config, &arguments.asker);
+    asked.extend(statements(&new.config, &arguments.asker));
+    if let Some(list) = &arguments.statements {
+        let list = read(list).map_err(|error| vec![format!("{}: {error}", list.display())])?;
+        let listed = list.lines().map(str::trim).filter(|line| !line.is_empty());
+        asked.extend(
+            listed.map(|text| ("--statements".to_owned(), Asked::of(text, &arguments.asker))),
+        );
+    }
+    let new = old.reloaded(new);
+    tell_statements(&mut plan, &old, &new, &asked);
+    Ok(plan)
+}
+
+fn read(list: &Path) -> std::io::Result<String> {
+    let mut bytes = Vec::new();
+    match list.as_os_str() == "-" {
+        true => std::io::stdin().read_to_end(&mut bytes)?,
+        false => std::fs::File::open(list)?.read_to_end(&mut bytes)?,
+    };
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn tell_settings(plan: &mut String, old: &Config, new: &Config) {
+    let changes = config::diff(old, new);
+    let _ = match changes.len() {
+        0 => writeln!(plan, "No setting changes."),
+        count => writeln!(plan, "Settings that change: {count}"),
+    };
+    for change in changes {
+        let _ = writeln!(plan, "  {change}");
+    }
+}
+
+/// The statements that a configuration speaks of, each with where.
+fn statements(config: &Config, asker: &AskerArguments) -> Vec<(String, Asked)> {
+    let mut statements = Vec::new();
+    for (place, rule) in (0u32..).zip(&config.rules) {
+        let digests = rule.digest.iter().filter(|it| !it.starts_with("0x"));
+        statements.extend(digests.map(|digest| {
+            let whence = format!("a digest of rule \"{}\"", rule.name);
+            (whence, Asked::of(digest, asker))
+        }));
+        for test in &rule.tests {
+            let whence = format!("a test of rule \"{}\"", rule.name);
+            statements.push((whence, Asked::of_test(test, place)));
+        }
+    }
+    statements
+}
+
+fn tell_statements(plan: &mut String, old: &Outlook, new: &Outlook, asked: &[(String, Asked)]) {
+    let mut seen = BTreeSet::new();
+    let mut differ = String::new();
+    let mut count = 0;
+    for (whence, asked) in asked {
+        if !seen.insert(format!("{asked:?}")) {
+            continue;
+        }
+        let [before, after] =
+            [old, new].map(|outlook| outlook.judge(asked, &mut Explanation::default()));
+        let differences = before.differences(&after);
+        if differences.is_empty() {
+            continue;
+        }
+        count += 1;
+        let _ = writeln!(differ, "  {}   ({whence})", shown(asked));
+        for difference in differences {
+            let side = |side: Option<String>| side.unwrap_or_else(|| "(nothing)".to_owned());
+            let (from, to) = (side(difference.from), side(difference.to));
+            let _ = writeln!(differ, "    {}: {from} becomes {to}", difference.what);
+        }
+    }
+    let looked_at = seen.len();
+    let _ = writeln!(
+        plan,
+        "Statements that are treated otherwise: {count} of {looked_at}"
+    );
+    plan.push_str(&differ);
+}
+
+/// The statement on one line, and who sends it.
+fn shown(asked: &Asked) -> String {
+    let mut shown = asked.text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let asker = &asked.asker;
+    for (name, value) in [("user", &asker.user), ("schema", &asker.schema)] {
+        if let Some(value) = value {
+            let _ = write!(shown, " [{name} {value}]");
+        }
+    }
+    shown
+}

@@ -1,0 +1,43 @@
+//! The rules of a configuration, looked at before it counts: those that cannot be made ready and those
+//! whose tests fail are faults like any other, with file and line.
+
+use config::{Config, Fault, Loaded};
+use route::rules::{Compiled, Fault as RuleFault, Rules};
+
+/// The rules of a configuration that has been [`checked`].
+///
+/// # Errors
+/// The first fault, where it has not.
+pub fn ready(config: &Config) -> Result<Compiled, String> {
+    let told =
+        |faults: Vec<RuleFault>| faults.first().map(|it| it.text.clone()).unwrap_or_default();
+    Rules::compile(config).map_err(told)
+}
+
+/// The same configuration, with what is odd about its rules among the warnings.
+///
+/// # Errors
+/// Every fault of the rules; where there is none, every test that fails.
+pub fn checked(loaded: Loaded) -> Result<Loaded, Vec<Fault>> {
+    compiled(loaded).map(|(loaded, _)| loaded)
+}
+
+/// The same, with the rules made ready.
+///
+/// # Errors
+/// As of [`checked`].
+pub fn compiled(mut loaded: Loaded) -> Result<(Loaded, Compiled), Vec<Fault>> {
+    let placed = |faults: &[RuleFault]| -> Vec<Fault> {
+        let mut placed: Vec<_> = faults.iter().map(|it| it.placed(&loaded.written)).collect();
+        placed.sort_by(|one, other| one.place.cmp(&other.place));
+        placed
+    };
+    let compiled = Rules::compile(&loaded.config).map_err(|faults| placed(&faults))?;
+    let failed = compiled.rules.run_tests(&loaded.config);
+    if !failed.is_empty() {
+        return Err(placed(&failed));
+    }
+    let warnings = placed(&compiled.warnings);
+    loaded.warnings.extend(warnings);
+    Ok((loaded, compiled))
+}

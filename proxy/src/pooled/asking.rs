@@ -1,0 +1,594 @@
+//! Statements that ask about the statement before them: answered by literals, from the list that was
+//! put down, or by the connection that ran it.
+
+use std::rc::Rc;
+
+use session::Outcome;
+use session::state::{Aftermath as Left, Answered as Own, Needs, Restoration, restoration};
+use sql::{
+    About, Answers, DiagnosticsItem, Facts, Flags, GetDiagnostics, Kind, Lexer, Marks, Show,
+    TokenKind, Uses,
+};
+use wire::query::Query;
+use wire::{Capabilities, Command, ErrorCode, StatusFlags};
+
+use super::desk::Lent;
+use super::diagnostics::{Diagnostics, Form, Told};
+use super::exchange::Part;
+use super::incoming::Incoming;
+use super::open::text;
+use super::query::Ending;
+use super::session::{After, CutOff, Pooled};
+use super::statement::StatementKey;
+use crate::failure::Failure;
+
+/// What became of a statement that asks.
+pub(crate) enum Asked {
+    /// Its client has its reply.
+    Told(Ending),
+    /// A connection is asked, by this.
+    Left(Incoming),
+    /// A connection is asked, by this in its place; what was known before holds on behind it.
+    Standing(Incoming, Standing),
+    /// These, one after the other.
+    InParts(Incoming, Vec<Vec<u8>>),
+}
+
+/// The same of a prepared statement.
+pub(crate) enum AskedPrepared {
+    Told,
+    Left,
+    Standing(StatementKey, Option<Standing>),
+}
+
+/// Where the list of warnings is.
+enum Place {
+    /// On the connection that is held.
+    Here,
+    /// Put down.
+    Kept(Rc<Diagnostics>),
+    /// There is none.
+    Nowhere,
+}
+
+/// What is known of the last statement, while another stands in for one that would leave that alone.
+pub(crate) struct Standing {
+    before: Left,
+    list: Option<Rc<Diagnostics>>,
+    role: Role,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Role {
+    /// SHOW COUNT(*) WARNINGS
+    Count,
+    /// GET DIAGNOSTICS
+    Get,
+    /// GET DIAGNOSTICS of a condition that is not there, which is one more.
+    Missing,
+}
+
+/// A statement that stands in for another.
+struct StandIn {
+    text: Vec<u8>,
+    role: Option<Role>,
+}
+
+/// ER_UNKNOWN_ERROR.
+const GONE: ErrorCode = ErrorCode {
+    number: 1105,
+    sqlstate: *b"HY000",
+};
+
+const GONE_TEXT: &str = "This is not known of the last statement any more: its connection has moved \
+                         on (an account with pin = [\"warnings\"] keeps it)";
+
+/// No list has a condition with this number.
+const NUMBER_BEYOND: &[u8] = b"1000000";
+
+impl Pooled {
+    /// A statement of the text protocol that asks about the past, or about its connection.
+    pub(crate) async fn ask_past(
+        &mut self,
+        incoming: Incoming,
+        facts: &mut Facts,
+        part: Part,
+    ) -> Result<Asked, CutOff> {
+        if let Err(failure) = self.seek_past(facts).await {
+            let after = self.refuse(&failure, incoming.sequence)?;
+            return Ok(Asked::Told(Ending::last(after)));
+        }
+        let argument = incoming.argument().into_owned();
+        let Ok(query) = Query::decode(&argument, self.capabilities) else {
+            let after = self.malformed(incoming.sequence)?;
+            return Ok(Asked::Told(Ending::last(after)));
+        };
+        let place = self.undisturbed_place(&Needs::of(facts, query.text)).await;
+        if facts.kind == Kind::Multi && !self.capabilities.contains(Capabilities::MULTI_STATEMENTS)
+        {
+            // An error, in which the servers quote the text.
+            return Ok(Asked::Left(incoming));
+        }
+        if part == Part::Whole
+            && !matches!(place, Place::Here)
+            && self.capabilities.contains(Capabilities::MULTI_STATEMENTS)
+            && let Some(texts) = parts_that_ask(facts, query.text)
+        {
+            return Ok(Asked::InParts(incoming, texts));
+        }
+        if let (Place::Kept(list), Some((told, range))) = (&place, self.shown(facts, query.text)) {
+            let status = self.status_of(part);
+            let packets = list.tell(told, range, Form::Text, status, self.capabilities);
+            let next = self.say_renumbered(incoming.sequence, packets);
+            self.state.answered(Own::Rows);
+            return Ok(Asked::Told(Ending::more(next)));
+        }
+        let Ok(stand_in) = self.stand_in(facts, query.text, &place) else {
+            self.say_error(incoming.sequence, GONE, GONE_TEXT);
+            return Ok(Asked::Told(Ending::last(After::Next)));
+        };
+        let Some(StandIn { text, role }) = stand_in else {
+            return Ok(Asked::Left(incoming));
+        };
+        let mut payload = Vec::new();
+        Query {
+            text: &text,
+            ..query
+        }
+        .encode(self.capabilities, &mut payload);
+        let mut packets = Vec::new();
+        wire::write::put_packets(&mut packets, 0, &payload);
+        facts.read(&text, self.state.flags());
+        let incoming = Incoming {
+            packets,
+            ..incoming
+        };
+        Ok(match role {
+            None => Asked::Left(incoming),
+            Some(role) => Asked::Standing(incoming, self.standing(&place, role)),
+        })
+    }
+
+    /// A prepared statement that asks about the past.
+    pub(crate) async fn ask_past_prepared(
+        &mut self,
+        key: &StatementKey,
+        sequence: u8,
+    ) -> Result<AskedPrepared, Failure> {
+        self.seek_past(&key.facts).await?;
+        // What has to be prepared there first would change what is asked about.
+        self.keep_past().await;
+        self.take_up_saved();
+        let place = match self.place() {
+            Place::Here => Place::Nowhere,
+            other => other,
+        };
+        let text = key.text.bytes();
+        if let (Place::Kept(list), Some((told, range))) = (&place, self.shown(&key.facts, text)) {
+            let status = self.status_of(Part::Whole);
+            let packets = list.tell(told, range, Form::Binary, status, self.capabilities);
+            self.say_renumbered(sequence, packets);
+            self.state.answered(Own::Rows);
+            return Ok(AskedPrepared::Told);
+        }
+        let Ok(stand_in) = self.stand_in(&key.facts, text, &place) else {
+            self.say_error(sequence, GONE, GONE_TEXT);
+            return Ok(AskedPrepared::Told);
+        };
+        let Some(StandIn { text, role }) = stand_in else {
+            return Ok(AskedPrepared::Left);
+        };
+        let flags = self.state.flags();
+        let other = self
+            .worker
+            .store
+            .statement(&text, &key.values, &key.kind, key.cluster, flags);
+        let other = StatementKey {
+            cursor: key.cursor,
+            ..other
+        };
+        let standing = role.map(|role| self.standing(&place, role));
+        Ok(AskedPrepared::Standing(other, standing))
+    }
+
+    /// Takes up what others have saved; what only the last connection knows has to be asked there.
+    async fn seek_past(&mut self, facts: &Facts) -> Result<(), Failure> {
+        let outwait = async |session: &mut Self| {
+            if session.aftermath.is_saving() {
+                session.outwait_saving().await;
+            }
+            session.take_up_saved();
+        };
+        outwait(self).await;
+        let is_about_list = facts.uses.has(Uses::DIAGNOSTICS) && self.aftermath.list().is_none();
+        let is_about_rows =
+            facts.uses.has(Uses::FOUND_ROWS) && self.state.aftermath().found_rows.is_none();
+        if is_about_list || is_about_rows {
+            self.hold(self.aim(facts)).await?;
+            // Somebody may have taken it meanwhile.
+            outwait(self).await;
+        }
+        Ok(())
+    }
+
+    /// Where the list is when a command with these needs runs: what restores the session's state
+    /// would empty it.
+    async fn undisturbed_place(&mut self, needs: &Needs) -> Place {
+        let is_equal = |lent: &Lent| {
+            let restoration = restoration(&self.state, &lent.conn.state, needs);
+            restoration == Restoration::Nothing
+        };
+        match self.place() {
+            // Nor does the connection know by which id the client has named what is not there.
+            Place::Here
+                if !self.lent.as_ref().is_some_and(is_equal)
+                    || self.aftermath.unknown.get().is_some() =>
+            {
+                self.keep_past().await;
+                self.place()
+            }
+            place => place,
+        }
+    }
+
+    fn place(&self) -> Place {
+        let is_here = || {
+            let lent = self.lent.as_ref();
+            lent.is_some_and(|lent| self.aftermath.is_told_by(&lent.conn))
+        };
+        match self.aftermath.list() {
+            Some(list) => Place::Kept(list),
+            None if is_here() => Place::Here,
+            None => Place::Nowhere,
+        }
+    }
+
+    /// The rows that SHOW WARNINGS or SHOW ERRORS asks for.
+    fn shown(&self, facts: &Facts, text: &[u8]) -> Option<(Told, std::ops::Range<u64>)> {
+        let told = match facts.kind {
+            Kind::Show(Show::Warnings | Show::SomeWarnings) => Told::All,
+            Kind::Show(Show::Errors | Show::SomeErrors) => match self.is_mysql() {
+                true => Told::Errors,
+                false => Told::ErrorsOfThem,
+            },
+            _ => return None,
+        };
+        let range = sql::shown_conditions(text, self.state.flags())?;
+        Some((told, range))
+    }
+
+    /// What to ask a connection instead; none where the statement may stay as it is.
+    fn stand_in(
+        &self,
+        facts: &Facts,
+        text: &[u8],
+        place: &Place,
+    ) -> Result<Option<StandIn>, Unknown> {
+        let flags = self.state.flags();
+        let plain = |text: &[u8], role| StandIn {
+            text: text.to_vec(),
+            role,
+        };
+        let stand_in = match (facts.kind, place) {
+            (_, Place::Here) => None,
+            (Kind::Show(Show::Warnings | Show::SomeWarnings), Place::Nowhere) => {
+                Some(plain(b"SHOW WARNINGS LIMIT 0", None))
+            }
+            (Kind::Show(Show::Errors | Show::SomeErrors), Place::Nowhere) => {
+                Some(plain(b"SHOW ERRORS LIMIT 0", None))
+            }
+            (Kind::Show(Show::WarningCount), _) => {
+                Some(plain(b"SELECT @@session.warning_count", Some(Role::Count)))
+            }
+            (Kind::Show(Show::ErrorCount), _) => {
+                Some(plain(b"SELECT @@session.error_count", Some(Role::Count)))
+            }
+            (Kind::GetDiagnostics, _) => {
+                let get = sql::get_diagnostics(text, flags).ok_or(Unknown)?;
+                Some(self.got(&get, text, place)?)
+            }
+            _ => None,
+        };
+        let own = stand_in.as_ref().map(|it| sql::facts(&it.text, flags));
+        let (facts, text) = match (&own, &stand_in) {
+            (Some(facts), Some(stand_in)) => (facts, &stand_in.text[..]),
+            _ => (facts, text),
+        };
+        let mut answers = self.answers(place);
+        // MySQL warns of FOUND_ROWS() where it is read, and counts that.
+        let counts_anew = self.is_mysql() && facts.uses.has(Uses::FOUND_ROWS);
+        if counts_anew {
+            (answers.warning_count, answers.error_count) = (None, None);
+        }
+        let rewritten = facts.rewrite(text, flags, &answers);
+        let is_unknown = rewritten.left.has(Uses::DIAGNOSTICS)
+            && matches!(place, Place::Kept(_))
+            && stand_in.is_none()
+            && !counts_anew;
+        if is_unknown {
+            return Err(Unknown);
+        }
+        let role = stand_in.as_ref().and_then(|it| it.role);
+        Ok(match rewritten.text {
+            Some(text) => Some(StandIn { text, role }),
+            None => stand_in,
+        })
+    }
+
+    /// GET DIAGNOSTICS as a SET of literals.
+    fn got(&self, get: &GetDiagnostics, text: &[u8], place: &Place) -> Result<StandIn, Unknown> {
+        let list = match place {
+            Place::Kept(list) => Some(&**list),
+            Place::Here | Place::Nowhere => None,
+        };
+        let conditions = list.map(Diagnostics::conditions).unwrap_or_default();
+        let at = match get.condition {
+            None => None,
+            Some(sql::Condition::Variable(_)) => return Err(Unknown),
+            Some(sql::Condition::Number(number)) => {
+                let place = usize::try_from(number)
+                    .ok()
+                    .and_then(|it| it.checked_sub(1));
+                match place.filter(|place| *place < conditions.len()) {
+                    Some(place) => Some(place),
+                    None => return Ok(missing(get, text)),
+                }
+            }
+        };
+        let mut out = b"SET ".to_vec();
+        for (at_item, (target, item)) in get.items.iter().enumerate() {
+            if at_item > 0 {
+                out.push(b',');
+            }
+            out.extend_from_slice(target.of(text));
+            out.push(b'=');
+            let value = match (item, at, list) {
+                (DiagnosticsItem::Number, _, _) => unsigned(conditions.len() as u64),
+                (DiagnosticsItem::RowCount, _, _) => {
+                    self.state.aftermath().row_count.to_string().into_bytes()
+                }
+                (item, Some(at), Some(list)) => self.item_of(*item, at, list)?,
+                _ => return Err(Unknown),
+            };
+            out.extend_from_slice(&value);
+        }
+        Ok(StandIn {
+            text: out,
+            role: Some(Role::Get),
+        })
+    }
+
+    fn item_of(
+        &self,
+        item: DiagnosticsItem,
+        at: usize,
+        list: &Diagnostics,
+    ) -> Result<Vec<u8>, Unknown> {
+        let is_mariadb = !self.is_mysql();
+        let condition = list.conditions().get(at).ok_or(Unknown)?;
+        let state = list.sqlstate(at, is_mariadb);
+        // SIGNAL sets what no list shows.
+        let is_signalled =
+            matches!(&*condition.code, b"1642" | b"1643" | b"1644") || state.starts_with(b"45");
+        Ok(match item {
+            DiagnosticsItem::ReturnedSqlstate => system_text(b"utf8mb4", &state),
+            DiagnosticsItem::MysqlErrno => {
+                let code = std::str::from_utf8(&condition.code).ok();
+                unsigned(code.and_then(|code| code.parse().ok()).ok_or(Unknown)?)
+            }
+            DiagnosticsItem::MessageText => {
+                system_text(&self.results_charset(), &condition.message)
+            }
+            _ if is_signalled => return Err(Unknown),
+            DiagnosticsItem::Origin if !is_mariadb => system_text(b"utf8mb4", b"ISO 9075"),
+            _ => system_text(b"utf8mb4", b""),
+        })
+    }
+
+    /// That of messages.
+    fn results_charset(&self) -> Vec<u8> {
+        match self.state.results_charset() {
+            None | Some(b"" | b"binary" | b"utf8" | b"utf8mb3") => b"utf8mb4".to_vec(),
+            Some(charset) => charset.to_vec(),
+        }
+    }
+
+    /// What is known of the connection that the session believes to be on.
+    fn answers(&self, place: &Place) -> Answers {
+        let aftermath = self.state.aftermath();
+        let id = u64::from(self.person.id());
+        let is_set = self.state.values().variable(b"pseudo_thread_id").is_some();
+        let (warning_count, error_count) = match place {
+            Place::Here => (None, None),
+            Place::Kept(list) => (Some(list.count()), Some(list.error_count())),
+            Place::Nowhere => (Some(0), Some(0)),
+        };
+        Answers {
+            connection_id: Some(id),
+            pseudo_thread_id: (!is_set).then_some(id),
+            row_count: Some(aftermath.row_count),
+            found_rows: aftermath.found_rows,
+            warning_count,
+            error_count,
+            ..Answers::default()
+        }
+    }
+
+    fn standing(&self, place: &Place, role: Role) -> Standing {
+        Standing {
+            before: *self.state.aftermath(),
+            list: match place {
+                Place::Kept(list) => Some(Rc::clone(list)),
+                Place::Here | Place::Nowhere => None,
+            },
+            role,
+        }
+    }
+
+    /// The statement that stood in for another is over.
+    pub(crate) async fn stood_in(&mut self, standing: Standing, outcome: Outcome) {
+        if outcome != Outcome::Ok {
+            return;
+        }
+        let Standing { before, list, role } = standing;
+        let now = match role {
+            Role::Count => Left {
+                row_count: -1,
+                found_rows: Some(1),
+                told: Some(0),
+                ..before
+            },
+            Role::Get => Left {
+                told: Some(0),
+                ..before
+            },
+            Role::Missing => Left {
+                row_count: -1,
+                told: Some(1),
+                warnings: before.warnings.saturating_add(1),
+                ..before
+            },
+        };
+        self.state.left_alone(now);
+        match role {
+            Role::Missing => self.fetch_last(list).await,
+            Role::Count | Role::Get => {
+                if let Some(list) = list {
+                    self.aftermath.keep_list(list);
+                }
+            }
+        }
+    }
+
+    /// Fetches the last entry of the list that the connection has, and puts it behind this one.
+    pub(crate) async fn fetch_last(&mut self, before: Option<Rc<Diagnostics>>) {
+        let Some(lent) = &mut self.lent else {
+            return;
+        };
+        let question = text(&lent.conn, "SHOW WARNINGS");
+        let Ok(own) = lent.conn.ask(&self.worker, Command::QUERY, &question).await else {
+            return self.drop_lent(pool::CloseReason::Broken);
+        };
+        let capabilities = lent.conn.capabilities;
+        let Some(mut last) = Diagnostics::read(&own, capabilities) else {
+            return;
+        };
+        last.keep_last();
+        let whole = match before {
+            None => last,
+            Some(before) => {
+                let mut whole = Diagnostics::clone(&before);
+                whole.append(&last);
+                whole
+            }
+        };
+        self.aftermath.keep_list(Rc::new(whole));
+    }
+
+    /// The flags of a reply of the proxy's own.
+    pub(crate) fn status_of(&self, part: Part) -> StatusFlags {
+        match part.has_more() {
+            true => StatusFlags(self.status.0 | StatusFlags::MORE_RESULTS_EXISTS.0),
+            false => self.status,
+        }
+    }
+
+    pub(crate) fn is_mysql(&self) -> bool {
+        matches!(self.state.flags().server, sql::Server::MySql(_))
+    }
+}
+
+/// Nobody knows what is asked.
+struct Unknown;
+
+/// The server's own word that there is no such condition.
+fn missing(get: &GetDiagnostics, text: &[u8]) -> StandIn {
+    let target = get.items.first().map(|(target, _)| target.of(text));
+    let text = [
+        b"GET DIAGNOSTICS CONDITION ",
+        NUMBER_BEYOND,
+        b" ",
+        target.unwrap_or(b"@n"),
+        b" = MESSAGE_TEXT",
+    ];
+    StandIn {
+        text: text.concat(),
+        role: Some(Role::Missing),
+    }
+}
+
+fn unsigned(value: u64) -> Vec<u8> {
+    format!("CAST({value} AS UNSIGNED)").into_bytes()
+}
+
+/// Text in the servers' own character set, as VERSION() is: to name that makes MySQL warn.
+fn system_text(charset: &[u8], text: &[u8]) -> Vec<u8> {
+    let mut out = b"INSERT(VERSION(),1,1000,_".to_vec();
+    out.extend_from_slice(charset);
+    out.extend_from_slice(b" X'");
+    for byte in text {
+        out.extend_from_slice(format!("{byte:02X}").as_bytes());
+    }
+    out.extend_from_slice(b"')");
+    out
+}
+
+/// Several statements of which others than the first, or the first by other means than a function,
+/// ask about what was before: each up to the last that asks, and the rest.
+fn parts_that_ask(facts: &Facts, text: &[u8]) -> Option<Vec<Vec<u8>>> {
+    if facts.kind != Kind::Multi || facts.marks.has(Marks::CROWDED | Marks::LOST) {
+        return None;
+    }
+    let is_about_past = |about| {
+        matches!(
+            about,
+            About::FoundRows | About::WarningCount | About::ErrorCount
+        )
+    };
+    let asks = |at: usize, kind: Kind| {
+        let shows = match kind {
+            Kind::GetDiagnostics => true,
+            Kind::Show(show) => !matches!(
+                show,
+                Show::Variables
+                    | Show::Status
+                    | Show::Processlist
+                    | Show::Profiles
+                    | Show::Server
+                    | Show::Grants
+                    | Show::Schema
+            ),
+            _ => false,
+        };
+        let mut questions = facts.questions.iter();
+        let is_asked = |part| at > 0 && part == at as u32;
+        shows || questions.any(|it| is_asked(it.part) && is_about_past(it.about))
+    };
+    let mut all = facts.parts.iter().enumerate();
+    let last = all.rfind(|(at, part)| asks(*at, part.kind))?.0;
+    let mut texts: Vec<Vec<u8>> = Vec::new();
+    for (at, part) in facts.parts.iter().enumerate() {
+        let begin = part.span.start as usize;
+        let before = at.checked_sub(1).and_then(|at| facts.parts.get(at));
+        let rest = before.and_then(|before| behind_empty(text, before.span.end as usize, begin));
+        if let Some(rest) = rest {
+            texts.push(rest.to_vec());
+            break;
+        }
+        if at > last {
+            texts.push(text.get(begin..)?.to_vec());
+            break;
+        }
+        texts.push(part.span.of(text).to_vec());
+    }
+    (texts.len() > 1).then_some(texts)
+}
+
+/// Where nothing stands between two semicolons: what the servers make an error of, and all behind it.
+fn behind_empty(text: &[u8], from: usize, to: usize) -> Option<&[u8]> {
+    let gap = text.get(from..to)?;
+    let mut ends = Lexer::new(gap, Flags::default()).filter(|it| it.kind == TokenKind::Semicolon);
+    let first = ends.next()?;
+    ends.next()?;
+    text.get(from + first.span.end as usize..)
+}

@@ -1,0 +1,255 @@
+//! From an examined login to a session: the schema is tried, the client hears OK.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use auth::KnownAccount;
+use config::{PinRule, SessionMode, UnpinRule};
+use pool::ClientStatements;
+use session::state::{Changes, Hold, Pin, Pins, Rules, SessionState};
+use sql::{Charset, Flags, Server};
+use wire::compression::{Algorithm, Remote};
+use wire::{Capabilities, Greeting, StatusFlags};
+
+use super::aftermath::Aftermath;
+use super::aim::Aim;
+use super::enter::{Admission, STATUS_FIRST};
+use super::incoming::Inbox;
+use super::mirror::Reflection;
+use super::session::{CutOff, Pooled};
+use super::shelf::{BackendLogin, Kind};
+use crate::dialogue::client_broke;
+use crate::failure::{Failure, Kind as FailureKind};
+use crate::leg::Leg;
+use crate::packets::PacketStream;
+use crate::serve::compress;
+use crate::surroundings::{Place, Settings};
+use crate::watch::Watch;
+use crate::worker::Worker;
+
+/// The most statements one client may have prepared at once: the servers' bound for all clients.
+pub(crate) const STATEMENTS_MAX: usize = 16_382;
+
+/// Makes a session of a login that was examined, and tells the client. After an error the client has
+/// been told nothing.
+pub(crate) async fn begin(
+    worker: &Rc<Worker>,
+    watch: &Rc<Watch>,
+    settings: &Arc<Settings>,
+    client: &mut PacketStream,
+    admission: Admission,
+    place: Place,
+) -> Result<Begun, Failure> {
+    let Admission {
+        account,
+        credential,
+        payload,
+        mode,
+        course,
+        capabilities,
+        login_capabilities,
+        collation,
+        schema,
+        compression,
+        greeting,
+        scramble,
+        origin,
+        header,
+        listener,
+        person,
+    } = admission;
+    let kind = Rc::new(Kind {
+        account: account.id().clone(),
+        capabilities: capabilities.with(Capabilities::SESSION_TRACK, true),
+        collation: u16::from(collation),
+    });
+    let login = Rc::new(BackendLogin {
+        user: account.backend_user().as_bytes().to_vec(),
+        credential,
+    });
+    let values = match &schema {
+        Some(schema) => worker.store.values.in_schema(schema),
+        None => worker.store.values.fresh(),
+    };
+    let flags = Flags {
+        charset: Charset::of_collation(u16::from(collation)),
+        server: server_of(&greeting),
+        ..Flags::default()
+    };
+    let mut session = Pooled {
+        client_privacy: client.privacy(),
+        client_tls: client.tls(),
+        client: Leg::gone(),
+        inbox: Inbox::default(),
+        lent: None,
+        worker: Rc::clone(worker),
+        watch: Rc::clone(watch),
+        settings: Arc::clone(settings),
+        state: SessionState::new(rules(&account, mode), values, flags),
+        statements: ClientStatements::new(
+            STATEMENTS_MAX,
+            usize::try_from(settings.config.pool.long_data_bytes_max).unwrap_or(usize::MAX),
+        ),
+        cursors: Vec::new(),
+        sight: None,
+        shows: None,
+        has_shown: false,
+        is_kept: false,
+        unseen: Vec::new(),
+        prepares_settings: false,
+        changes: Changes::default(),
+        status: STATUS_FIRST,
+        aftermath: Rc::new(Aftermath::default()),
+        wants_clear: false,
+        running: None,
+        cut_transaction: None,
+        course,
+        order: None,
+        trace: None,
+        reflection: Reflection::None,
+        kill: None,
+        account,
+        login,
+        kind,
+        mode,
+        capabilities,
+        login_capabilities,
+        scramble,
+        greeting: Rc::new(greeting),
+        origin,
+        header,
+        listener,
+        home: None,
+        person,
+        place,
+    };
+    session.try_schema().await?;
+    welcome(client, payload, session.status).await?;
+    Ok(Begun {
+        session,
+        compression,
+    })
+}
+
+/// A session that has yet to take over its client.
+pub(crate) struct Begun {
+    session: Pooled,
+    compression: Option<(Algorithm, u8)>,
+}
+
+impl Begun {
+    /// Takes over the client, who has heard OK.
+    pub(crate) fn join(mut self, client: PacketStream) -> Result<Pooled, Failure> {
+        let lost = || {
+            let text = "the connection was lost at the end of the login";
+            Failure::new(FailureKind::LoginAbandoned, text)
+        };
+        let (transport, ahead) = client.into_parts().ok_or_else(lost)?;
+        let (transport, ahead) = compress(transport, ahead, self.compression, Remote::Client);
+        self.session.client = Leg::new(transport);
+        self.session.inbox = Inbox::new(ahead);
+        Ok(self.session)
+    }
+}
+
+/// What the exam leaves to be said, and OK.
+pub(crate) async fn welcome<T>(
+    client: &mut PacketStream<T>,
+    payload: Option<Vec<u8>>,
+    status: StatusFlags,
+) -> Result<(), Failure>
+where
+    T: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
+{
+    let [low, high] = status.0.to_le_bytes();
+    let ok = [wire::reply::OK, 0, 0, low, high, 0, 0];
+    let said = async {
+        if let Some(payload) = payload {
+            client.write(&payload).await?;
+        }
+        client.write(&ok).await
+    };
+    said.await.map_err(|error| client_broke(error.into()))
+}
+
+impl Pooled {
+    /// Whether the schema that the client named is there for it. A connection that is in it, or has
+    /// been in it of late, knows.
+    pub(crate) async fn try_schema(&mut self) -> Result<(), Failure> {
+        let Some(schema) = self.state.values().schema().map(<[u8]>::to_vec) else {
+            return Ok(());
+        };
+        let key = (self.kind.account.clone(), schema);
+        if self.worker.store.knows_schema(&key) {
+            return Ok(());
+        }
+        self.hold(Aim::Any).await?;
+        let Some(mut lent) = self.lent.take() else {
+            return Ok(());
+        };
+        let needs = session::state::Needs::NONE;
+        let equal = self.become_equal(&mut lent.conn, &needs).await;
+        self.lent = Some(lent);
+        match equal {
+            Ok(()) => {
+                self.worker.store.learn_schema(key);
+                self.rest().await.map_err(|CutOff { failure, .. }| failure)
+            }
+            Err(cut) => {
+                let refused = super::broken::at_login(&cut.cut);
+                self.drop_lent(pool::CloseReason::Broken);
+                Err(refused)
+            }
+        }
+    }
+}
+
+/// What the configuration says of an account's sessions.
+pub(crate) fn rules(account: &KnownAccount, mode: SessionMode) -> Rules {
+    let lasting = account.pins.iter().copied().map(pin_of);
+    let waived = account.unpins.iter().map(|rule| match rule {
+        UnpinRule::Routines => Pin::Routine,
+        UnpinRule::State => Pin::State,
+    });
+    Rules {
+        hold: hold_of(mode),
+        lasting: lasting.collect::<Pins>(),
+        waived: waived.collect::<Pins>(),
+    }
+}
+
+/// How a mode of the configuration is called where state is kept.
+pub(crate) fn hold_of(mode: SessionMode) -> Hold {
+    match mode {
+        SessionMode::Transparent => Hold::Session,
+        SessionMode::Transaction => Hold::Transaction,
+        SessionMode::Statement => Hold::Statement,
+    }
+}
+
+/// The pin that a rule of the configuration speaks of.
+pub(crate) fn pin_of(rule: PinRule) -> Pin {
+    match rule {
+        PinRule::UserVariables => Pin::UserVariable,
+        PinRule::Variables => Pin::Variable,
+        PinRule::PreparedStatements => Pin::PreparedStatement,
+        PinRule::Warnings => Pin::Warnings,
+    }
+}
+
+/// Who reads the statements, by the version in a greeting.
+pub(crate) fn server_of(greeting: &Greeting) -> Server {
+    let version = String::from_utf8_lossy(&greeting.version).into_owned();
+    let is_mariadb = version.to_ascii_lowercase().contains("mariadb");
+    // MariaDB wrote 5.5.5- in front, for old replicas.
+    let number = version.strip_prefix("5.5.5-").unwrap_or(&version);
+    let mut parts = number
+        .split(|c: char| !c.is_ascii_digit())
+        .map(|part| part.parse::<u32>().unwrap_or(0));
+    let mut next = || parts.next().unwrap_or(0).min(999);
+    let number = next() * 10_000 + next().min(99) * 100 + next().min(99);
+    match is_mariadb {
+        true => Server::MariaDb(number),
+        false => Server::MySql(number),
+    }
+}

@@ -1,0 +1,553 @@
+//! A worker's pool at work: sessions come for connections and bring them back.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use config::PoolConfig;
+use pool::{
+    Action, CloseReason, Grant, Holding, Lease, Limits, Next, OpeningPermit, Pace, Pool, Refusal,
+    Supply, Ticket, Verdict, Wake, Wish,
+};
+use route::{Backend, BackendId};
+use tokio::sync::oneshot;
+use wire::Command;
+
+use super::conn::BackendConn;
+use super::open::open;
+use super::shelf::{BackendLogin, Kind, Shelf, ShelfId};
+use crate::failure::{Failure, Kind as FailureKind};
+use crate::worker::Worker;
+
+/// How many kinds of connections a worker remembers without having any of them.
+const EMPTY_SHELVES_MAX: usize = 256;
+
+type Connection = Box<BackendConn>;
+type Waiter = oneshot::Sender<Granted>;
+
+/// What a waiter is woken with.
+pub(crate) enum Granted {
+    Grant(Grant<Connection>),
+    Refused(Refusal),
+}
+
+impl Default for Granted {
+    /// The pool has gone.
+    fn default() -> Self {
+        Self::Refused(Refusal::Shut)
+    }
+}
+
+/// The wait for one.
+pub(crate) type Granting = oneshot::Receiver<Granted>;
+
+/// What a session is to do for a connection.
+pub(crate) enum Begun {
+    /// Use it.
+    Lent(Lent),
+    /// Open one.
+    Permit(OpeningPermit),
+    /// Wait.
+    Waits(Ticket, Granting),
+    /// Give up.
+    Refused(Failure),
+}
+
+/// One worker's connections.
+pub(crate) struct Desk {
+    pool: RefCell<Pool<ShelfId, Connection, Waiter>>,
+    shelves: RefCell<HashMap<ShelfId, Rc<Shelf>>>,
+    numbers: RefCell<HashMap<(BackendId, Rc<Kind>), ShelfId>>,
+    paces: RefCell<HashMap<BackendId, Rc<Pace>>>,
+    next: std::cell::Cell<ShelfId>,
+    /// Something may be due earlier than the keeper thinks.
+    stir: tokio::sync::Notify,
+    /// The backends are others, or are otherwise, and the pool knows.
+    news: tokio::sync::Notify,
+}
+
+/// A connection lent to a session.
+pub(crate) struct Lent {
+    pub conn: Connection,
+    lease: Lease,
+}
+
+impl Desk {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self {
+            pool: RefCell::new(Pool::new(seed)),
+            shelves: RefCell::default(),
+            numbers: RefCell::default(),
+            paces: RefCell::default(),
+            next: std::cell::Cell::new(0),
+            stir: tokio::sync::Notify::new(),
+            news: tokio::sync::Notify::new(),
+        }
+    }
+
+    /// The next change of backends, from now on, whenever it is awaited.
+    pub(crate) fn news(&self) -> tokio::sync::futures::Notified<'_> {
+        self.news.notified()
+    }
+
+    /// The shelf for connections of `kind` to `backend`; the credential is the latest one known.
+    pub(crate) fn shelf(
+        &self,
+        worker: &Worker,
+        config: &PoolConfig,
+        backend: &Arc<Backend>,
+        kind: &Rc<Kind>,
+        login: &Rc<BackendLogin>,
+    ) -> ShelfId {
+        let key = (backend.id, Rc::clone(kind));
+        let known = self.numbers.borrow().get(&key).copied();
+        if let Some(id) = known
+            && let Some(shelf) = self.shelves.borrow().get(&id)
+            && Rc::ptr_eq(&shelf.login, login)
+            && Arc::ptr_eq(&shelf.backend, backend)
+        {
+            return id;
+        }
+        let id = known.unwrap_or_else(|| {
+            let id = self.next.get();
+            self.next.set(id + 1);
+            self.numbers.borrow_mut().insert(key, id);
+            let supply = self.supply(worker, config, backend, kind);
+            self.pool.borrow_mut().supply(id, supply);
+            id
+        });
+        let shelf = Rc::new(Shelf {
+            kind: Rc::clone(kind),
+            backend: Arc::clone(backend),
+            login: Rc::clone(login),
+        });
+        self.shelves.borrow_mut().insert(id, shelf);
+        id
+    }
+
+    fn supply(
+        &self,
+        worker: &Worker,
+        config: &PoolConfig,
+        backend: &Arc<Backend>,
+        kind: &Kind,
+    ) -> Supply {
+        let pace = Rc::clone(
+            self.paces
+                .borrow_mut()
+                .entry(backend.id)
+                .or_insert_with(|| {
+                    // Each worker has an even share, at least one.
+                    let workers = u32::try_from(worker.workers).unwrap_or(1).max(1);
+                    Rc::new(Pace::new(
+                        (config.opens_per_second / workers).max(1),
+                        (config.opens_burst / workers).max(1),
+                        Duration::ZERO,
+                    ))
+                }),
+        );
+        let ceilings = worker.shared.ceilings.of(config, backend.id, &kind.account);
+        Supply {
+            limits: limits(config),
+            pace,
+            holdings: ceilings.iter().map(Holding::new).collect(),
+        }
+    }
+
+    /// A connection that lies idle, the one whose state is nearest.
+    pub(crate) fn take_idle(
+        &self,
+        worker: &Rc<Worker>,
+        shelf: ShelfId,
+        mut distance: impl FnMut(&BackendConn) -> u32,
+    ) -> Option<Lent> {
+        loop {
+            let taken = self
+                .pool
+                .borrow_mut()
+                .take_idle(&shelf, |conn: &Connection| distance(conn));
+            let (conn, lease) = taken?;
+            if conn.is_alive() {
+                return Some(Lent { conn, lease });
+            }
+            drop(conn);
+            self.forget_lease(worker, lease, CloseReason::Broken);
+        }
+    }
+
+    /// Begins to get a connection of a shelf.
+    pub(crate) fn begin(
+        &self,
+        worker: &Rc<Worker>,
+        shelf: ShelfId,
+        patience: Duration,
+        mut distance: impl FnMut(&BackendConn) -> u32,
+    ) -> Begun {
+        loop {
+            let now = worker.surroundings.now().0;
+            let mut told = None;
+            let wish = Wish {
+                distance: |conn: &Connection| distance(conn),
+                waiter: || {
+                    let (tell, granting) = oneshot::channel();
+                    told = Some(granting);
+                    tell
+                },
+                patience,
+            };
+            let verdict = self.pool.borrow_mut().check_out(&shelf, wish, now);
+            match (verdict, told) {
+                (Verdict::Take(conn, lease), _) => {
+                    if conn.is_alive() {
+                        return Begun::Lent(Lent { conn, lease });
+                    }
+                    // It died while it lay idle: another one.
+                    drop(conn);
+                    self.forget_lease(worker, lease, CloseReason::Broken);
+                }
+                (Verdict::Open(permit), _) => return Begun::Permit(permit),
+                (Verdict::Wait(ticket), Some(granting)) => {
+                    self.stir.notify_one();
+                    return Begun::Waits(ticket, granting);
+                }
+                (Verdict::Wait(_), None) => {
+                    return Begun::Refused(self.refusal(shelf, Refusal::Shut, patience));
+                }
+                (Verdict::Refuse(refusal), _) => {
+                    return Begun::Refused(self.refusal(shelf, refusal, patience));
+                }
+            }
+        }
+    }
+
+    /// Takes what a waiter was granted; `None`: it was dead, begin again.
+    pub(crate) async fn granted(
+        &self,
+        worker: &Rc<Worker>,
+        shelf: ShelfId,
+        granted: Granted,
+        patience: Duration,
+    ) -> Result<Option<Lent>, Failure> {
+        match granted {
+            Granted::Grant(Grant::Connection(conn, lease)) => {
+                if conn.is_alive() {
+                    return Ok(Some(Lent { conn, lease }));
+                }
+                drop(conn);
+                self.forget_lease(worker, lease, CloseReason::Broken);
+                Ok(None)
+            }
+            Granted::Grant(Grant::Permit(permit)) => {
+                self.open(worker, shelf, permit).await.map(Some)
+            }
+            Granted::Refused(refusal) => Err(self.refusal(shelf, refusal, patience)),
+        }
+    }
+
+    /// What a shelf is for.
+    pub(crate) fn shelf_of(&self, shelf: ShelfId) -> Option<Rc<Shelf>> {
+        self.shelves.borrow().get(&shelf).map(Rc::clone)
+    }
+
+    fn refusal(&self, shelf: ShelfId, refusal: Refusal, patience: Duration) -> Failure {
+        let name = self
+            .shelves
+            .borrow()
+            .get(&shelf)
+            .map(|shelf| shelf.backend.name.clone())
+            .unwrap_or_default();
+        let text = match refusal {
+            Refusal::TimedOut => format!(
+                "No connection to backend {name} became free within {patience:?} (pool.timeout_wait)"
+            ),
+            Refusal::Crowded => format!(
+                "Too many sessions wait for a connection to backend {name} (pool.waiters_max)"
+            ),
+            Refusal::Shut | Refusal::Unknown => {
+                format!("Backend {name} is down or takes no new work")
+            }
+        };
+        match refusal {
+            Refusal::TimedOut | Refusal::Crowded => Failure::new(FailureKind::PoolExhausted, text),
+            Refusal::Shut | Refusal::Unknown => Failure::new(FailureKind::NoBackend, text),
+        }
+    }
+
+    pub(crate) async fn open(
+        &self,
+        worker: &Rc<Worker>,
+        id: ShelfId,
+        permit: OpeningPermit,
+    ) -> Result<Lent, Failure> {
+        let shelf = self.shelves.borrow().get(&id).map(Rc::clone);
+        let Some(shelf) = shelf else {
+            return Err(self.refusal(id, Refusal::Unknown, Duration::ZERO));
+        };
+        match Box::pin(open(worker, &shelf)).await {
+            Ok(conn) => {
+                let now = worker.surroundings.now().0;
+                let lease = self.pool.borrow_mut().opened(permit, now);
+                // From now on there is something to look after.
+                self.stir.notify_one();
+                Ok(Lent {
+                    conn: Box::new(conn),
+                    lease,
+                })
+            }
+            Err(failure) => {
+                let now = worker.surroundings.now().0;
+                let wakes = self.pool.borrow_mut().open_failed(permit, now);
+                self.wake_all(worker, wakes);
+                self.stir.notify_one();
+                Err(failure)
+            }
+        }
+    }
+
+    /// Brings a connection back that others may use.
+    pub(crate) fn give_back(&self, worker: &Rc<Worker>, lent: Lent) {
+        self.put_back(worker, lent.conn, lent.lease);
+    }
+
+    fn put_back(&self, worker: &Rc<Worker>, conn: Connection, lease: Lease) {
+        let now = worker.surroundings.now().0;
+        let next = self.pool.borrow_mut().give_back(lease, conn, now);
+        match next {
+            Next::Rest => {}
+            Next::Linger => self.stir.notify_one(),
+            Next::Wake(wake) => self.wake_all(worker, vec![wake]),
+            Next::Close(conn, _, closing) => self.close(worker, conn, closing),
+        }
+    }
+
+    /// Gives up a connection that nobody can use any more.
+    pub(crate) fn forget(&self, worker: &Rc<Worker>, lent: Lent, reason: CloseReason) {
+        lent.conn.leg.transport.abort();
+        self.forget_lease(worker, lent.lease, reason);
+    }
+
+    /// Takes a connection out of the pool for good: a session keeps it to its end.
+    pub(crate) fn take_out(&self, worker: &Rc<Worker>, lent: Lent) -> Connection {
+        self.forget_lease(worker, lent.lease, CloseReason::Ended);
+        lent.conn
+    }
+
+    fn forget_lease(&self, worker: &Rc<Worker>, lease: Lease, reason: CloseReason) {
+        let now = worker.surroundings.now().0;
+        let wakes = self.pool.borrow_mut().forget(lease, reason, now);
+        self.wake_all(worker, wakes);
+    }
+
+    fn wake_all(&self, worker: &Rc<Worker>, wakes: Vec<Wake<Connection, Waiter>>) {
+        for Wake { waiter, grant } in wakes {
+            if let Err(Granted::Grant(grant)) = waiter.send(Granted::Grant(grant)) {
+                self.take_back(worker, grant);
+            }
+        }
+    }
+
+    /// Who waited has gone.
+    fn take_back(&self, worker: &Rc<Worker>, grant: Grant<Connection>) {
+        match grant {
+            Grant::Connection(conn, lease) => self.put_back(worker, conn, lease),
+            Grant::Permit(permit) => {
+                let now = worker.surroundings.now().0;
+                let wakes = self.pool.borrow_mut().waive(permit, now);
+                self.wake_all(worker, wakes);
+            }
+        }
+    }
+
+    /// Says goodbye to a backend, in a task of its own. What a session may still ask is asked before.
+    fn close(&self, worker: &Rc<Worker>, mut conn: Connection, closing: pool::Closing) {
+        let worker = Rc::clone(worker);
+        // At once: its session may go on over another connection before the task begins.
+        let questions = super::aftermath::claim(&mut conn, &Rc::default());
+        tokio::task::spawn_local(async move {
+            if conn.is_alive() {
+                super::aftermath::ask(&worker, &mut conn, questions).await;
+            } else {
+                drop(questions);
+            }
+            conn.say_goodbye().await;
+            drop(conn);
+            let now = worker.surroundings.now().0;
+            let wakes = worker.desk.pool.borrow_mut().closed(closing, now);
+            worker.desk.wake_all(&worker, wakes);
+        });
+    }
+
+    /// Does what is due, as long as the worker lives.
+    pub(crate) async fn keep(worker: Rc<Worker>) {
+        let desk = &worker.desk;
+        let bell = worker.shared.ceilings.bell();
+        let mut topologies = worker.surroundings.topology.clone();
+        let mut settings = worker.surroundings.settings.clone();
+        let mut accounts = worker.surroundings.accounts.clone();
+        loop {
+            let now = worker.surroundings.now().0;
+            let due = desk.pool.borrow().next_tick(now);
+            let wait = async {
+                match due {
+                    Some(due) => tokio::time::sleep(due.saturating_sub(now)).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                changed = accounts.changed() => match changed {
+                    Ok(()) => {
+                        let accounts = Arc::clone(&accounts.borrow_and_update());
+                        worker.shared.keyring.keep_only(&accounts);
+                    }
+                    Err(_) => return,
+                },
+                () = wait => {}
+                () = desk.stir.notified() => {}
+                () = bell.notified() => {}
+                changed = topologies.changed() => match changed {
+                    Ok(()) => {
+                        let topology = Arc::clone(&topologies.borrow_and_update());
+                        desk.follow(&worker, topology);
+                    }
+                    Err(_) => return,
+                },
+                changed = settings.changed() => match changed {
+                    Ok(()) => {
+                        let settings = Arc::clone(&settings.borrow_and_update());
+                        desk.resupply(&worker, &settings.config.pool);
+                    }
+                    Err(_) => return,
+                },
+            }
+            let now = worker.surroundings.now().0;
+            let actions = desk.pool.borrow_mut().tick(now);
+            desk.act(&worker, actions);
+            desk.sweep();
+        }
+    }
+
+    fn act(&self, worker: &Rc<Worker>, actions: Vec<Action<ShelfId, Connection, Waiter>>) {
+        for action in actions {
+            match action {
+                Action::Wake(wake) => self.wake_all(worker, vec![wake]),
+                Action::Refuse(waiter, refusal) => {
+                    let _ = waiter.send(Granted::Refused(refusal));
+                }
+                Action::Open(shelf, permit) => {
+                    let worker = Rc::clone(worker);
+                    tokio::task::spawn_local(async move {
+                        let opened = worker.desk.open(&worker, shelf, permit).await;
+                        if let Ok(lent) = opened {
+                            worker.desk.give_back(&worker, lent);
+                        }
+                    });
+                }
+                Action::Ping(conn, lease) => self.ping(worker, conn, lease),
+                Action::Close(conn, _, closing) => self.close(worker, conn, closing),
+            }
+        }
+    }
+
+    fn ping(&self, worker: &Rc<Worker>, mut conn: Connection, lease: Lease) {
+        let worker = Rc::clone(worker);
+        tokio::task::spawn_local(async move {
+            let limit = worker
+                .surroundings
+                .settings
+                .borrow()
+                .config
+                .health
+                .timeout_connect;
+            let answered = tokio::time::timeout(limit, async {
+                match conn.is_alive() {
+                    true => conn.ask(&worker, Command::PING, b"").await.is_ok(),
+                    false => false,
+                }
+            });
+            let is_well = answered.await.unwrap_or(false);
+            let lent = Lent { conn, lease };
+            match is_well {
+                true => worker.desk.give_back(&worker, lent),
+                false => worker.desk.forget(&worker, lent, CloseReason::Broken),
+            }
+        });
+    }
+
+    /// Shuts what leads to backends that are down or gone, and opens it again.
+    fn follow(&self, worker: &Rc<Worker>, topology: Arc<route::Topology>) {
+        let now = worker.surroundings.now().0;
+        let backend_of = |id: &ShelfId| {
+            let shelves = self.shelves.borrow();
+            let id = shelves.get(id).map(|shelf| shelf.backend.id)?;
+            topology.backend(id).map(Arc::clone)
+        };
+        let is_usable = |id: &ShelfId| backend_of(id).is_some_and(|backend| backend.is_usable());
+        let actions = self.pool.borrow_mut().shut(|id| !is_usable(id));
+        self.act(worker, actions);
+        self.pool.borrow_mut().reopen(is_usable, now);
+        *worker.topology.borrow_mut() = topology;
+        self.news.notify_waiters();
+    }
+
+    /// Applies changed limits.
+    fn resupply(&self, worker: &Worker, config: &PoolConfig) {
+        self.paces.borrow_mut().clear();
+        let shelves: Vec<_> = self
+            .shelves
+            .borrow()
+            .iter()
+            .map(|(id, shelf)| (*id, Rc::clone(shelf)))
+            .collect();
+        for (id, shelf) in shelves {
+            let supply = self.supply(worker, config, &shelf.backend, &shelf.kind);
+            self.pool.borrow_mut().supply(id, supply);
+        }
+    }
+
+    /// Forgets shelves that have nothing, when there are many.
+    fn sweep(&self) {
+        if self.shelves.borrow().len() <= EMPTY_SHELVES_MAX {
+            return;
+        }
+        let empty: std::collections::HashSet<ShelfId> = {
+            let pool = self.pool.borrow();
+            pool.all_figures(Duration::ZERO)
+                .filter(|(_, figures)| figures.connections() == 0 && figures.waiting == 0)
+                .map(|(id, _)| *id)
+                .collect()
+        };
+        // Nothing is there, so nothing is to be done for it.
+        drop(self.pool.borrow_mut().remove(|id| empty.contains(id)));
+        self.shelves
+            .borrow_mut()
+            .retain(|id, _| !empty.contains(id));
+        self.numbers
+            .borrow_mut()
+            .retain(|_, id| !empty.contains(id));
+    }
+
+    /// Ends all that lies idle: the worker drains.
+    pub(crate) fn shut_idle(&self, worker: &Rc<Worker>) {
+        let actions = self
+            .pool
+            .borrow_mut()
+            .weed(|_| true, |_| true, CloseReason::Shut);
+        self.act(worker, actions);
+    }
+}
+
+fn limits(config: &PoolConfig) -> Limits {
+    Limits {
+        connections_max: config.backend_connections_max,
+        idle_min: config.connections_min,
+        idle_max: config.backend_connections_max,
+        waiters_max: config.waiters_max,
+        age_max: Some(config.age_max).filter(|age| !age.is_zero()),
+        age_jitter: config.age_max / 10,
+        idle_time_max: Some(config.timeout_idle).filter(|time| !time.is_zero()),
+        ping_interval: Some(config.ping_interval).filter(|time| !time.is_zero()),
+        ..Limits::default()
+    }
+}

@@ -1,0 +1,352 @@
+//! One command on a backend connection: take a connection, make its state the session's, send, pass
+//! the reply on.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use config::ReadPolicy;
+
+use session::state::Needs;
+use session::{Amendment, Outcome, Progress, Reply, Sequences, Tally};
+use sql::Facts;
+use wire::{Command, StatusFlags};
+
+use super::conn::{BackendConn, Broken};
+use super::incoming::{EndOf, Incoming, Passage};
+use super::prefix::{Prefix, Ready, Unequal};
+use super::pump::Cut;
+use super::session::{LASTING, Pooled, Running};
+
+/// A command on its way to a backend.
+pub(crate) struct Job<'a> {
+    pub command: Command,
+    /// As they are sent, headers and all.
+    pub packets: &'a [u8],
+    /// The sequence id that its reply begins with.
+    pub sequence: u8,
+    /// Whether more packets follow from the client.
+    pub is_cut: bool,
+    /// What it needs of the session's state.
+    pub needs: Needs,
+    /// Whether it may be sent behind what restores the state before that is known to have worked.
+    pub haste: Haste,
+    /// Which part of what the client has asked it is.
+    pub part: Part,
+    /// How many warnings its reply is to count, where the connection would count others.
+    pub warnings: Option<u16>,
+}
+
+/// A client's command as it is sent: whole, or statement by statement, each with a part of the reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    Whole,
+    First,
+    Middle,
+    Last,
+}
+
+impl Part {
+    /// Whether more of the reply follows.
+    pub(crate) fn has_more(self) -> bool {
+        matches!(self, Self::First | Self::Middle)
+    }
+
+    /// Whether some of the reply has gone before.
+    pub(crate) fn follows(self) -> bool {
+        matches!(self, Self::Middle | Self::Last)
+    }
+}
+
+/// Whether a command may leave before the state is known to be restored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Haste {
+    /// It reads: should the state be wrong, its reply is thrown away.
+    Read,
+    /// It writes: only behind what has worked before.
+    Write,
+}
+
+/// A reply that has ended.
+#[derive(Debug)]
+pub(crate) struct Done {
+    pub outcome: Outcome,
+    pub tally: Tally,
+    /// The id of a packet that would follow.
+    pub next_sequence: u8,
+}
+
+/// A cut, and how far the command and its reply had come.
+#[derive(Debug)]
+pub(crate) struct CutReply {
+    pub cut: Cut,
+    pub reached: Reached,
+    /// The id of an ERR that would fit; `None` within a packet.
+    pub sequence: Option<u8>,
+}
+
+/// How far a command, or its reply, had come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reached {
+    /// No byte of the command has left.
+    Nobody,
+    /// The backend may have it.
+    Backend,
+    /// The client has had some of the reply.
+    Client,
+}
+
+impl Pooled {
+    /// Sends a command and passes its reply on. The connection stays the session's.
+    pub(crate) async fn exchange(&mut self, job: &Job<'_>) -> Result<Done, CutReply> {
+        let Some(mut lent) = self.lent.take() else {
+            return Err(CutReply::unsent(Broken::Unexpected("no connection").into()));
+        };
+        let flight = self.worker.loads.begin(lent.conn.backend.id);
+        // The clock is read for those only who choose by it.
+        let chooses_by_it = self.settings.config.balance.reads == ReadPolicy::Latency;
+        let begin = chooses_by_it.then(Instant::now);
+        self.is_kept = self.worker.book.borrow().some_see_all && job.haste == Haste::Write;
+        let outcome = self.exchange_on(&mut lent.conn, job).await;
+        self.is_kept = false;
+        if let (Some(begin), Ok(_)) = (begin, &outcome) {
+            flight.answered_in(begin.elapsed());
+        }
+        self.lent = Some(lent);
+        outcome
+    }
+
+    async fn exchange_on(
+        &mut self,
+        conn: &mut BackendConn,
+        job: &Job<'_>,
+    ) -> Result<Done, CutReply> {
+        self.sight.get_or_insert_with(|| conn.sight.clone());
+        let prefix = match self.prefix(conn, &job.needs) {
+            Ready::Equal => {
+                self.take_turn(conn);
+                self.send(conn, job.packets).await;
+                return self.conclude(conn, job).await;
+            }
+            Ready::Behind(prefix) => prefix,
+            // The statement's id would be gone.
+            Ready::Reset if job.names_statement() => {
+                return Err(CutReply::unsent(Cut::Unequal(Unequal::reset())));
+            }
+            Ready::Reset => Box::pin(self.prefix_of_reset(conn, &job.needs)).await?,
+        };
+        Box::pin(self.exchange_behind(conn, job, prefix)).await
+    }
+
+    /// From here on the connection's past is this session's.
+    fn take_turn(&mut self, conn: &mut BackendConn) {
+        self.aftermath.takes(conn);
+        self.changes.clear();
+        self.course.last = Some(conn.backend.id);
+        self.running = Some(Running {
+            backend: Arc::clone(&conn.backend),
+            thread_id: conn.thread_id,
+        });
+        self.watch.settle(conn.backend.id);
+    }
+
+    /// The same behind statements of the proxy's own.
+    async fn exchange_behind(
+        &mut self,
+        conn: &mut BackendConn,
+        job: &Job<'_>,
+        prefix: Prefix,
+    ) -> Result<Done, CutReply> {
+        let is_proven = prefix.proof.is_none_or(|proof| proof.is_proven) && !prefix.has_schema;
+        let is_safe = job.haste == Haste::Read || (is_proven && !prefix.has_wait);
+        // What is pinned there must not break over a schema that is gone.
+        let may_fail = prefix.has_schema && self.is_pinned();
+        let in_one = is_safe && !may_fail && !conn.is_compressed() && !job.is_cut;
+        if in_one {
+            let mut all = Vec::new();
+            for ask in &prefix.asks {
+                all.extend_from_slice(&ask.packets);
+            }
+            all.extend_from_slice(job.packets);
+            self.send(conn, &all).await;
+        }
+        let cut_now = match in_one {
+            true => CutReply::unanswered,
+            false => CutReply::unsent,
+        };
+        let equal = self.make_equal(conn, prefix, &job.needs, in_one).await;
+        match equal.map_err(cut_now)? {
+            Ok(()) => {}
+            Err(mut unequal) => {
+                if in_one {
+                    unequal
+                        .cause
+                        .push_str("; the statement behind it may have been executed");
+                    // It has run in a state that is not the session's: nobody hears of it.
+                    let thrown = conn.hear(&self.worker, job.command).await;
+                    thrown.map_err(|broken| cut_now(broken.into()))?;
+                }
+                return Err(cut_now(Cut::Unequal(unequal)));
+            }
+        }
+        self.take_turn(conn);
+        if !in_one {
+            self.send(conn, job.packets).await;
+        }
+        self.conclude(conn, job).await
+    }
+
+    /// Makes a connection like the session without a command to follow.
+    pub(crate) async fn become_equal(
+        &mut self,
+        conn: &mut BackendConn,
+        needs: &Needs,
+    ) -> Result<(), CutReply> {
+        let prefix = match self.prefix(conn, needs) {
+            Ready::Equal => {
+                self.take_turn(conn);
+                return Ok(());
+            }
+            Ready::Behind(prefix) => prefix,
+            Ready::Reset => self.prefix_of_reset(conn, needs).await?,
+        };
+        let equal = self.make_equal(conn, prefix, needs, false).await;
+        match equal.map_err(CutReply::unsent)? {
+            Ok(()) => {
+                self.take_turn(conn);
+                Ok(())
+            }
+            Err(unequal) => Err(CutReply::unsent(Cut::Unequal(unequal))),
+        }
+    }
+
+    /// Passes on what else the client sends, and the reply.
+    async fn conclude(&mut self, conn: &mut BackendConn, job: &Job<'_>) -> Result<Done, CutReply> {
+        let sequence = match job.is_cut {
+            true => Box::pin(self.pass_rest(conn, job))
+                .await
+                .map_err(CutReply::unanswered)?,
+            false => job.sequence,
+        };
+        let sequences = match self.client.transport.is_compressed() || job.part.follows() {
+            true => Sequences::Renumbered,
+            false => conn.sequences(),
+        };
+        let Some(reply) = Reply::to(job.command, conn.capabilities, sequences, sequence) else {
+            return Ok(Done {
+                outcome: Outcome::Ok,
+                tally: Tally::default(),
+                next_sequence: sequence,
+            });
+        };
+        let mut reply = reply.amended(Amendment {
+            has_more: job.part.has_more(),
+            warnings: job.warnings,
+        });
+        loop {
+            if let Err(cut) = self.pump(conn, &mut reply).await {
+                let reached = match reply.has_begun() {
+                    true => Reached::Client,
+                    false => Reached::Backend,
+                };
+                return Err(CutReply {
+                    cut,
+                    reached,
+                    sequence: reply.next_sequence(),
+                });
+            }
+            match reply.progress() {
+                Progress::More => {}
+                Progress::Over(outcome) => {
+                    let tally = *reply.tally();
+                    if tally.owes_changes {
+                        self.changes.owed();
+                    }
+                    if let Some(status) = tally.status {
+                        self.status = StatusFlags(status.0 & LASTING.0);
+                    }
+                    return Ok(Done {
+                        outcome,
+                        tally,
+                        next_sequence: reply.next_sequence().unwrap_or_default(),
+                    });
+                }
+                Progress::File { sequence } => {
+                    let passed =
+                        Box::pin(self.pass(conn, Passage::of(EndOf::File, sequence))).await;
+                    let next = passed.map_err(|cut| CutReply {
+                        cut,
+                        reached: Reached::Client,
+                        sequence: None,
+                    })?;
+                    reply.file_ended(next);
+                }
+            }
+        }
+    }
+
+    /// What follows of a command that was too long to be held.
+    /// Returns the id that the reply begins with.
+    async fn pass_rest(&mut self, conn: &mut BackendConn, job: &Job<'_>) -> Result<u8, Cut> {
+        let mut passage = Passage::of(EndOf::Payload, 0);
+        passage.pass(job.packets);
+        match passage.is_over {
+            true => Ok(passage.sequence),
+            false => self.pass(conn, passage).await,
+        }
+    }
+}
+
+impl CutReply {
+    /// The command has not been sent.
+    pub(crate) fn unsent(cut: Cut) -> Self {
+        Self {
+            cut,
+            reached: Reached::Nobody,
+            sequence: None,
+        }
+    }
+
+    /// The command was sent; nothing of its reply has come.
+    pub(crate) fn unanswered(cut: Cut) -> Self {
+        Self {
+            reached: Reached::Backend,
+            ..Self::unsent(cut)
+        }
+    }
+}
+
+impl Job<'_> {
+    /// A client's command, as it came.
+    pub(crate) fn of(incoming: &Incoming, needs: Needs, haste: Haste) -> Job<'_> {
+        Job {
+            command: incoming.command,
+            packets: &incoming.packets,
+            sequence: incoming.sequence,
+            is_cut: incoming.is_cut,
+            needs,
+            haste,
+            part: Part::Whole,
+            warnings: None,
+        }
+    }
+
+    /// Whether it names what was prepared on its connection.
+    fn names_statement(&self) -> bool {
+        matches!(
+            self.command,
+            Command::STMT_EXECUTE | Command::STMT_BULK_EXECUTE
+        )
+    }
+}
+
+/// Whether a statement reads only. What begins a transaction leaves it open on its connection.
+pub(crate) fn haste_of(facts: &Facts) -> Haste {
+    match facts.access {
+        _ if matches!(facts.kind, sql::Kind::Begin(_)) => Haste::Write,
+        sql::Access::Read | sql::Access::Session => Haste::Read,
+        sql::Access::Unsure | sql::Access::Write => Haste::Write,
+    }
+}
+
+/// The longest wait for a kill of one's own.
+pub(crate) const TIMEOUT_KILL: Duration = Duration::from_secs(5);

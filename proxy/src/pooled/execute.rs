@@ -1,0 +1,406 @@
+//! COM_STMT_EXECUTE and COM_STMT_BULK_EXECUTE: a client's statement, prepared on the connection first if it
+//! is not yet.
+
+use std::rc::Rc;
+
+use pool::{BackendStatementId, Binding, ClientStatementId, Lookup};
+use session::Outcome;
+use session::state::Needs;
+use sql::Uses;
+use wire::execute::Execute;
+use wire::statement::{LongData as Piece, statement_id};
+use wire::{Command, ErrorCode};
+
+use super::aim::Aim;
+use super::asking::AskedPrepared;
+use super::broken::effect_of;
+use super::conn::{Broken, OwnReply};
+use super::exchange::{CutReply, Done, Job, Part, haste_of};
+use super::incoming::Incoming;
+use super::prepared::{unknown, with_id};
+use super::session::{After, CutOff, Pooled};
+use super::statement::StatementKey;
+
+impl Pooled {
+    /// COM_STMT_EXECUTE.
+    pub(crate) async fn execute(&mut self, incoming: Incoming) -> Result<After, CutOff> {
+        let argument = incoming.argument().into_owned();
+        let Ok(number) = statement_id(&argument) else {
+            return self.malformed(incoming.sequence);
+        };
+        let Some(id) = self.statements.resolve(number) else {
+            return self
+                .unknown_statement(incoming.sequence, Command::STMT_EXECUTE, number)
+                .await;
+        };
+        let Some(statement) = self.statements.statement(id) else {
+            return Ok(After::Next);
+        };
+        let count = statement.parameter_count;
+        let mut key = statement.statement.clone();
+        let Ok(execute) = Execute::decode(&argument, self.capabilities, count) else {
+            let function = self.server_function("mysqld_stmt_execute", "COM_STMT_EXECUTE");
+            let text = format!("Incorrect arguments to {function}");
+            Box::pin(self.put_down_error(WRONG_ARGUMENTS, &text)).await;
+            self.say_error(incoming.sequence, WRONG_ARGUMENTS, &text);
+            return Ok(After::Next);
+        };
+        if execute.flags & CURSOR_TYPES != 0 {
+            key.cursor = Some(id);
+        }
+        if let Some(statement) = self.statements.statement_mut(id) {
+            statement.former_types.clone_from(&statement.types);
+            if let Some(types) = execute.types {
+                statement.types = Some(Rc::from(types));
+            }
+        }
+        let long_data = match self.statements.take_long_data(id) {
+            Ok(long_data) => long_data,
+            Err(fault) => {
+                let (code, text) = self.long_data_fault(&fault);
+                Box::pin(self.put_down_error(code, &text)).await;
+                self.say_error(incoming.sequence, code, &text);
+                return Ok(After::Next);
+            }
+        };
+        self.end_cursor_of(id);
+        if let Some(after) = self.rule_execute(&key, incoming.sequence).await? {
+            return Ok(after);
+        }
+        if self.order.is_some() {
+            let statement = self.statements.statement(id);
+            let types = statement.and_then(|it| it.types.clone());
+            self.mirror_execute(&key, &execute, (count, types.as_deref()), &long_data);
+        }
+        let mut standing = None;
+        if key.facts.uses.has(PAST) {
+            match Box::pin(self.ask_past_prepared(&key, incoming.sequence)).await {
+                Ok(AskedPrepared::Told) => return Ok(After::Next),
+                Ok(AskedPrepared::Left) => {}
+                Ok(AskedPrepared::Standing(other, stands)) => {
+                    key = other;
+                    standing = stands;
+                }
+                Err(failure) => return self.refuse(&failure, incoming.sequence),
+            }
+        }
+        self.trace(&key.facts);
+        // A cursor would keep the session from its primary.
+        let aim = match key.cursor {
+            Some(_) => self.ordered_aim(&key.facts).unwrap_or(Aim::Home),
+            None => self.aim(&key.facts),
+        };
+        if let Err(failure) = self.leave_replica(aim, &key.facts).await {
+            return self.refuse(&failure, incoming.sequence);
+        }
+        let mut repeat = self.repeat_of(effect_of(&key.facts), aim);
+        loop {
+            if let Err(failure) = self.hold(repeat.aim).await {
+                return self.refuse(&failure, incoming.sequence);
+            }
+            let alarm = self.alarm();
+            let outcome = self
+                .execute_in_schema(id, &key, &execute, &long_data, incoming.sequence)
+                .await;
+            drop(alarm);
+            match outcome {
+                Ok(Ok(done)) => {
+                    self.after_execute(id, &key, &done).await;
+                    if let Some(standing) = standing {
+                        Box::pin(self.stood_in(standing, done.outcome)).await;
+                    }
+                    return Ok(After::Next);
+                }
+                Ok(Err(own)) => {
+                    self.pass_error(incoming.sequence, &own);
+                    return Ok(After::Next);
+                }
+                Err(cut) if self.again(&cut, &mut repeat) => {}
+                Err(cut) => {
+                    return self.cut_short(cut, incoming.sequence, Command::STMT_EXECUTE, repeat);
+                }
+            }
+        }
+    }
+
+    /// One EXECUTE in the schema that the statement was prepared in, observed there.
+    async fn execute_in_schema(
+        &mut self,
+        id: ClientStatementId,
+        key: &StatementKey,
+        execute: &Execute<'_>,
+        long_data: &pool::LongData,
+        sequence: u8,
+    ) -> Result<Result<Done, OwnReply>, CutReply> {
+        let own_schema = self.visit(key).await;
+        let outcome = self
+            .execute_there(id, key, execute, long_data, sequence)
+            .await;
+        if let Ok(Ok(done)) = &outcome {
+            self.observe(Command::STMT_EXECUTE, &key.facts, key.text.bytes(), done);
+        }
+        self.return_to(own_schema);
+        outcome
+    }
+
+    /// Goes to the schema that a statement was prepared in, and returns the session's own.
+    async fn visit(&mut self, key: &StatementKey) -> Option<Rc<[u8]>> {
+        if key.values.schema() != self.state.values().schema() {
+            Box::pin(self.settle_doubts()).await;
+        }
+        let table = &self.worker.store.values;
+        self.state.visit(table, key.values.schema())
+    }
+
+    /// Back to the session's own schema, where it has left it.
+    pub(crate) fn return_to(&mut self, schema: Option<Rc<[u8]>>) {
+        if let Some(schema) = schema {
+            self.state.return_to(&self.worker.store.values, &schema);
+        }
+    }
+
+    /// One EXECUTE on the session's connection, which prepares first what it has not.
+    async fn execute_there(
+        &mut self,
+        id: ClientStatementId,
+        key: &StatementKey,
+        execute: &Execute<'_>,
+        long_data: &pool::LongData,
+        sequence: u8,
+    ) -> Result<Result<Done, OwnReply>, CutReply> {
+        let needs = Needs::of(&key.facts, key.text.bytes());
+        // A procedure may run them.
+        self.make_texts(&needs).await?;
+        if self.is_mysql() {
+            self.forget_others_types(id, key, long_data);
+        }
+        let backend_id = match self.backend_statement(key, &needs).await? {
+            Ok(id) => id,
+            Err(own) => return Ok(Err(own)),
+        };
+        let Some(lent) = &mut self.lent else {
+            return Err(CutReply::unsent(Broken::Unexpected("no connection").into()));
+        };
+        let types = self
+            .statements
+            .statement(id)
+            .and_then(|it| it.types.clone());
+        let types = match types {
+            Some(types) => match lent.conn.prepared.bind(key, &types) {
+                Binding::Seen => execute.types.map(|_| types),
+                Binding::Send => Some(types),
+            },
+            None => None,
+        };
+        let mut packets = Vec::new();
+        for parameter in long_data.parameters() {
+            let data = long_data.of(parameter).unwrap_or_default();
+            let mut payload = Vec::new();
+            Piece {
+                statement_id: backend_id.0,
+                parameter,
+                data,
+            }
+            .encode(&mut payload);
+            wire::write::put_packets(&mut packets, 0, &payload);
+        }
+        let mut payload = Vec::new();
+        Execute {
+            statement_id: backend_id.0,
+            types: types.as_deref(),
+            ..*execute
+        }
+        .encode(self.capabilities, &mut payload);
+        let next = wire::write::put_packets(&mut packets, 0, &payload);
+        debug_assert!(next >= 1);
+        let job = Job {
+            command: Command::STMT_EXECUTE,
+            packets: &packets,
+            sequence: next.max(sequence),
+            is_cut: false,
+            needs,
+            haste: haste_of(&key.facts),
+            part: Part::Whole,
+            warnings: None,
+        };
+        self.exchange(&job).await.map(Ok)
+    }
+
+    /// What MySQL makes of parameters, and of long data above all, depends on the types that they had before:
+    /// it prepares a statement again by itself when they change. One to which others have given types that
+    /// this client has neither now nor had before is closed, so that it is prepared anew.
+    fn forget_others_types(
+        &mut self,
+        id: ClientStatementId,
+        key: &StatementKey,
+        long_data: &pool::LongData,
+    ) {
+        let statement = self.statements.statement(id);
+        let former = statement.and_then(|it| it.former_types.as_ref());
+        let now = statement.and_then(|it| it.types.as_ref());
+        let Some(lent) = &mut self.lent else {
+            return;
+        };
+        let prepared = &mut lent.conn.prepared;
+        let will_do = long_data.is_empty() && prepared.has_types(key, now);
+        if !will_do
+            && !prepared.has_types(key, former)
+            && let Some(id) = prepared.remove(key)
+        {
+            lent.conn.close_statement(id);
+        }
+    }
+
+    /// The statement's id on the session's connection; prepared there if need be.
+    pub(crate) async fn backend_statement(
+        &mut self,
+        key: &StatementKey,
+        needs: &Needs,
+    ) -> Result<Result<BackendStatementId, OwnReply>, CutReply> {
+        self.reset_if_unlike(needs).await?;
+        let Some(lent) = &mut self.lent else {
+            return Err(CutReply::unsent(Broken::Unexpected("no connection").into()));
+        };
+        match lent.conn.prepared.begin(key) {
+            Lookup::Prepared(id) => Ok(Ok(id)),
+            Lookup::Missing { close } => {
+                if let Some(id) = close {
+                    lent.conn.close_statement(id);
+                }
+                let prepared = Box::pin(self.prepare_there(key, needs)).await?;
+                Ok(prepared.map(|(id, _)| id))
+            }
+        }
+    }
+
+    async fn after_execute(&mut self, id: ClientStatementId, key: &StatementKey, done: &Done) {
+        let flags = done.tally.status.unwrap_or_default();
+        let Some(lent) = &mut self.lent else {
+            return;
+        };
+        match done.outcome {
+            // It stays in use as long as its cursor is open.
+            Outcome::Ok if flags.contains(wire::StatusFlags::CURSOR_EXISTS) => {
+                self.cursors.push((id, key.clone()));
+                self.state.cursors_open(self.cursors.len());
+                return;
+            }
+            Outcome::Ok if flags.contains(wire::StatusFlags::METADATA_CHANGED) => {
+                self.worker.shared.definitions_changed();
+            }
+            Outcome::Ok => {}
+            Outcome::Err(NEED_REPREPARE | UNKNOWN_HANDLER) => {
+                self.worker.shared.definitions_changed();
+                if let Some(id) = lent.conn.prepared.remove(key) {
+                    lent.conn.close_statement(id);
+                }
+            }
+            Outcome::Err(_) => lent.conn.prepared.unbind(key),
+        }
+        if key.cursor.is_some()
+            && let Some(id) = lent.conn.prepared.remove(key)
+        {
+            // It wanted a cursor and got none; it is of no use to others.
+            lent.conn.close_statement(id);
+            return;
+        }
+        self.finish(key).await;
+    }
+
+    /// COM_STMT_BULK_EXECUTE: its types stand in it.
+    pub(crate) async fn bulk_execute(&mut self, incoming: Incoming) -> Result<After, CutOff> {
+        let argument = incoming.argument().into_owned();
+        let Ok(number) = statement_id(&argument) else {
+            return self.malformed(incoming.sequence);
+        };
+        let Some(id) = self.statements.resolve(number) else {
+            let text = unknown(number, "mysqld_stmt_bulk_execute");
+            Box::pin(self.put_down_error(ErrorCode::UNKNOWN_STMT_HANDLER, &text)).await;
+            self.say_error(incoming.sequence, ErrorCode::UNKNOWN_STMT_HANDLER, &text);
+            return Ok(After::Next);
+        };
+        let Some(key) = self.statements.statement(id).map(|it| it.statement.clone()) else {
+            return Ok(After::Next);
+        };
+        if let Some(after) = self.rule_execute(&key, incoming.sequence).await? {
+            return Ok(after);
+        }
+        let aim = self.ordered_aim(&key.facts).unwrap_or(Aim::Home);
+        if let Err(failure) = self.leave_replica(aim, &key.facts).await {
+            return self.refuse(&failure, incoming.sequence);
+        }
+        let mut repeat = self.repeat_of(effect_of(&key.facts), aim);
+        loop {
+            if let Err(failure) = self.hold(repeat.aim).await {
+                return self.refuse(&failure, incoming.sequence);
+            }
+            let _alarm = self.alarm();
+            let needs = Needs::of(&key.facts, key.text.bytes());
+            let backend_id = match self.backend_statement(&key, &needs).await {
+                Ok(Ok(id)) => id,
+                Ok(Err(own)) => {
+                    self.pass_error(incoming.sequence, &own);
+                    return Ok(After::Next);
+                }
+                Err(cut) if self.again(&cut, &mut repeat) => continue,
+                Err(cut) => {
+                    let command = Command::STMT_BULK_EXECUTE;
+                    return self.cut_short(cut, incoming.sequence, command, repeat);
+                }
+            };
+            let packets = with_id(Command::STMT_BULK_EXECUTE, &argument, backend_id);
+            let job = Job {
+                command: Command::STMT_BULK_EXECUTE,
+                packets: &packets,
+                sequence: incoming.sequence,
+                is_cut: false,
+                needs,
+                haste: haste_of(&key.facts),
+                part: Part::Whole,
+                warnings: None,
+            };
+            let own_schema = self.visit(&key).await;
+            let outcome = self.exchange(&job).await;
+            if let Ok(done) = &outcome {
+                let text = key.text.bytes();
+                self.observe(Command::STMT_BULK_EXECUTE, &key.facts, text, done);
+            }
+            self.return_to(own_schema);
+            match outcome {
+                Ok(done) => {
+                    if let Some(lent) = &mut self.lent {
+                        lent.conn.prepared.unbind(&key);
+                    }
+                    self.after_execute(id, &key, &done).await;
+                    return Ok(After::Next);
+                }
+                Err(cut) if self.again(&cut, &mut repeat) => {}
+                Err(cut) => {
+                    let command = Command::STMT_BULK_EXECUTE;
+                    return self.cut_short(cut, incoming.sequence, command, repeat);
+                }
+            }
+        }
+    }
+}
+
+/// What the last statement left cannot be put into a text that is prepared already: another one is
+/// executed in its place.
+const PAST: Uses = Uses::ROW_COUNT
+    .with(Uses::FOUND_ROWS)
+    .with(Uses::DIAGNOSTICS);
+
+/// The flags of an EXECUTE that ask for a cursor of whatever kind.
+const CURSOR_TYPES: u8 = 0b111;
+
+/// ER_NEED_REPREPARE.
+const NEED_REPREPARE: u16 = 1615;
+
+/// ER_UNKNOWN_STMT_HANDLER.
+const UNKNOWN_HANDLER: u16 = 1243;
+
+/// ER_WRONG_ARGUMENTS.
+pub(crate) const WRONG_ARGUMENTS: ErrorCode = ErrorCode {
+    number: 1210,
+    sqlstate: *b"HY000",
+};

@@ -1,0 +1,274 @@
+//! EXPLAIN SESSION: what the proxy knows of a session, told to its own client.
+
+use route::rules::Then;
+use route::{Explanation, Written};
+use sql::{Flags, Kind, Lexer, TokenKind};
+use wire::column::{ColumnDefinition, ColumnType};
+use wire::{Capabilities, StatusFlags};
+
+use super::session::Pooled;
+
+/// What a client asks the proxy about itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Inquiry {
+    /// EXPLAIN SESSION
+    Session,
+    /// EXPLAIN ROUTE, and where the statement begins.
+    Route(usize),
+    /// EXPLAIN RULES
+    Rules,
+}
+
+/// Whether a text asks the proxy; comments and space around the words do not matter. A table of the
+/// name `session` is described by DESCRIBE, or in backticks.
+pub(crate) fn inquiry(text: &[u8], flags: Flags) -> Option<Inquiry> {
+    // Few statements begin so.
+    let first = text.trim_ascii_start().first()?;
+    if !matches!(first, b'e' | b'E' | b'/' | b'-' | b'#') {
+        return None;
+    }
+    let mut tokens = Lexer::new(text, flags).filter(|token| token.kind != TokenKind::Comment);
+    let mut next_is = |word: &[u8]| {
+        let token = tokens.next();
+        token.is_some_and(|token| token.span.of(text).eq_ignore_ascii_case(word))
+    };
+    if !next_is(b"EXPLAIN") {
+        return None;
+    }
+    let about = tokens.next()?.span;
+    if about.of(text).eq_ignore_ascii_case(b"ROUTE") {
+        // Anything but a statement is the name of a column of a table called route.
+        let begin = about.end as usize;
+        let facts = sql::facts(text.get(begin..)?, flags);
+        let is_statement = !matches!(facts.kind, Kind::Unknown | Kind::Empty);
+        return is_statement.then_some(Inquiry::Route(begin));
+    }
+    let mut rest = tokens.skip_while(|token| token.kind == TokenKind::Semicolon);
+    if rest.next().is_some() {
+        return None;
+    }
+    match about.of(text).to_ascii_uppercase().as_slice() {
+        b"SESSION" => Some(Inquiry::Session),
+        b"RULES" => Some(Inquiry::Rules),
+        _ => None,
+    }
+}
+
+/// A table as a client is told it: text, all of it.
+pub(crate) struct Answer {
+    columns: Vec<&'static str>,
+    rows: Vec<Vec<Option<String>>>,
+}
+
+impl Answer {
+    pub(crate) fn new(columns: &[&'static str]) -> Self {
+        Self {
+            columns: columns.to_vec(),
+            rows: Vec::new(),
+        }
+    }
+
+    pub(crate) fn row<const N: usize>(&mut self, values: [&str; N]) {
+        let values = values.iter().map(|value| Some((*value).to_owned()));
+        self.rows.push(values.collect());
+    }
+
+    /// What was found of a statement.
+    pub(crate) fn of(explanation: &Explanation) -> Self {
+        let mut answer = Self::new(&["step", "subject", "finding"]);
+        for finding in explanation.findings() {
+            answer.row([finding.step, &finding.subject, &finding.text]);
+        }
+        answer
+    }
+
+    /// As packets that begin with `sequence`.
+    fn packets(&self, sequence: u8, capabilities: Capabilities, status: StatusFlags) -> Vec<u8> {
+        /// `utf8mb4_general_ci`, which every server knows.
+        const COLLATION: u16 = 45;
+        let columns: Vec<ColumnDefinition<'_>> = (self.columns.iter())
+            .map(|name| {
+                ColumnDefinition::new(name.as_bytes(), ColumnType::VAR_STRING, COLLATION, 1 << 16)
+            })
+            .collect();
+        let rows = self.rows.iter().map(|row| {
+            let values = row.iter();
+            values.map(|value| value.as_ref().map(|text| text.as_bytes()))
+        });
+        let mut packets = Vec::new();
+        wire::result::put_text_result(
+            &mut packets,
+            sequence,
+            capabilities,
+            &columns,
+            rows,
+            status,
+            0,
+        );
+        packets
+    }
+}
+
+impl Pooled {
+    /// Whether the session's client may ask about the proxy.
+    pub(crate) fn may_ask(&self) -> bool {
+        let account = self.account.explains;
+        account.unwrap_or(self.settings.config.accounts.explain)
+    }
+
+    /// Tells the client a table of the proxy's own.
+    pub(crate) fn say_answer(&mut self, sequence: u8, answer: &Answer) {
+        let sequence = self.client.transport.frame_sequence().unwrap_or(sequence);
+        let packets = answer.packets(sequence, self.capabilities, self.status);
+        self.say_packets(&packets);
+    }
+
+    /// The answer to what a statement's text asks.
+    pub(crate) fn explain(&mut self, inquiry: Inquiry, text: &[u8]) -> Answer {
+        match inquiry {
+            Inquiry::Session => self.explain_session(),
+            Inquiry::Rules => self.explain_rules(),
+            Inquiry::Route(begin) => {
+                let text = text.get(begin..).unwrap_or_default();
+                Answer::of(&self.explain_route(text))
+            }
+        }
+    }
+
+    /// What is known of the session, an item a row.
+    fn explain_session(&self) -> Answer {
+        let mut answer = Answer::new(&["item", "value"]);
+        let state = &self.state;
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        answer.row(["id", &self.person.id().to_string()]);
+        answer.row(["account", &self.account.id().to_string()]);
+        answer.row(["mode", &format!("{:?}", self.mode).to_lowercase()]);
+        let schema = state.values().schema().map(text);
+        answer.row(["schema", schema.as_deref().unwrap_or("(none)")]);
+        answer.row(["transaction", transaction(self.status)]);
+        let pins = self.pins();
+        let pins = match pins.is_empty() {
+            true => "(none)".to_owned(),
+            false => pins.to_string(),
+        };
+        answer.row(["pins", &pins]);
+        match &self.lent {
+            Some(lent) => {
+                answer.row(["connection", &lent.conn.backend.name]);
+                answer.row(["connection id", &lent.conn.thread_id.to_string()]);
+            }
+            None => answer.row(["connection", "(none: one is taken for each statement)"]),
+        }
+        for (name, value) in state.values().variables() {
+            answer.row([&format!("variable {}", text(name)), &text(value)]);
+        }
+        for (name, value) in state.user_variables() {
+            let value = value.map_or_else(|| "(on its connection)".to_owned(), text);
+            answer.row([&format!("user variable @{}", text(name)), &value]);
+        }
+        let held = state.held();
+        for name in held.temporary_tables() {
+            answer.row(["temporary table", &text(name)]);
+        }
+        for name in held.locks() {
+            answer.row(["lock", &text(name)]);
+        }
+        for name in held.handlers() {
+            answer.row(["handler", &text(name)]);
+        }
+        for name in held.prepared() {
+            answer.row(["prepared from text", &text(name)]);
+        }
+        answer.row(["prepared statements", &self.statements.len().to_string()]);
+        answer.row(["open cursors", &self.cursors.len().to_string()]);
+        answer.row(["reads must see", &shown(&self.must_see())]);
+        answer
+    }
+}
+
+impl Pooled {
+    /// The rules, each with how often it has matched since the start, by all workers.
+    fn explain_rules(&self) -> Answer {
+        let columns = [
+            "rule",
+            "watches",
+            "matched",
+            "unfit",
+            "queued",
+            "refused",
+            "mirror_dropped",
+        ];
+        let mut answer = Answer::new(&columns);
+        let book = self.worker.book();
+        let tallies = self.worker.shared.tallies.sum();
+        for (_, rule) in book.compiled.rules.iter() {
+            let tally = tallies.iter().find(|it| it.name == rule.name);
+            let tally = tally.cloned().unwrap_or_default();
+            let watches = match rule.then {
+                Then::Watch => "yes",
+                Then::Stop | Then::Continue => "no",
+            };
+            answer.row([
+                &rule.name,
+                watches,
+                &tally.matched.to_string(),
+                &tally.unfit.to_string(),
+                &tally.queued.to_string(),
+                &tally.refused.to_string(),
+                &tally.mirror_dropped.to_string(),
+            ]);
+        }
+        answer
+    }
+}
+
+/// What must be seen, in words.
+pub(crate) fn shown(written: &Written) -> String {
+    match written {
+        Written::Nothing => "nothing in particular".to_owned(),
+        Written::UpTo(position) => position.to_string(),
+        Written::Unknown => "a write whose position nobody knows".to_owned(),
+    }
+}
+
+fn transaction(status: StatusFlags) -> &'static str {
+    let is_open = status.contains(StatusFlags::IN_TRANS);
+    let is_read_only = status.contains(StatusFlags::IN_TRANS_READONLY);
+    match (is_open, is_read_only) {
+        (true, true) => "open, read only",
+        (true, false) => "open",
+        (false, _) if status.contains(StatusFlags::AUTOCOMMIT) => "none",
+        (false, _) => "none; autocommit is off",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_ask_the_proxy_and_nothing_else_does() {
+        for text in [
+            "EXPLAIN SESSION",
+            "explain session;",
+            "/* x */ explain -- y\n session ;",
+        ] {
+            let asked = inquiry(text.as_bytes(), Flags::default());
+            assert_eq!(asked, Some(Inquiry::Session), "{text}");
+        }
+        for text in [
+            "EXPLAIN `session`",
+            "DESCRIBE session",
+            "EXPLAIN session id",
+            "EXPLAIN SELECT 1",
+            "EXPLAIN",
+            "",
+        ] {
+            assert_eq!(inquiry(text.as_bytes(), Flags::default()), None, "{text}");
+        }
+        let asked = inquiry(b"EXPLAIN ROUTE SELECT 1", Flags::default());
+        assert_eq!(asked, Some(Inquiry::Route(13)));
+        let asked = inquiry(b"EXPLAIN route id", Flags::default());
+        assert_eq!(asked, None);
+    }
+}

@@ -1,0 +1,81 @@
+//! The proxy's own greeting, made of what its backends say of themselves.
+
+use std::cell::RefCell;
+
+use auth::{Dialect, Plugin, Scramble};
+use config::CompressionAlgorithm;
+use wire::{Capabilities, Greeting, StatusFlags};
+
+use crate::surroundings::Settings;
+
+/// Offered by backends, but not on connections that sessions take turns on: a server leaves out
+/// definitions that *its* client has seen.
+const NOT_SHARED: Capabilities = Capabilities::MARIADB_CACHE_METADATA;
+
+/// What backends said of themselves, on one worker.
+#[derive(Default)]
+pub(crate) struct OwnGreeting {
+    last: RefCell<Option<Greeting>>,
+    /// Held by the client that has a backend asked; the others wait for what comes of it.
+    pub asking: tokio::sync::Mutex<()>,
+}
+
+impl OwnGreeting {
+    /// A backend has greeted. What all of them have is what is offered; the rest is the last one's.
+    pub(crate) fn learn(&self, greeting: &Greeting) {
+        let mut last = self.last.borrow_mut();
+        let common = last
+            .as_ref()
+            .filter(|last| last.version != greeting.version)
+            .map_or(greeting.capabilities, |last| {
+                last.capabilities & greeting.capabilities
+            });
+        if last
+            .as_ref()
+            .is_some_and(|last| last.version == greeting.version && last.capabilities == common)
+        {
+            return;
+        }
+        let mut learned = greeting.clone();
+        learned.capabilities = common;
+        *last = Some(learned);
+    }
+
+    /// The greeting for a client; `None` before any backend has greeted.
+    pub(crate) fn for_client(
+        &self,
+        settings: &Settings,
+        session_id: u32,
+        scramble: &Scramble,
+    ) -> Option<Greeting> {
+        let mut greeting = self.last.borrow().clone()?;
+        let algorithms = &settings.config.compression.client;
+        let offers = |algorithm| algorithms.contains(&algorithm);
+        greeting.capabilities = greeting
+            .capabilities
+            .with(NOT_SHARED, false)
+            .with(Capabilities::SSL, settings.client_tls.is_some())
+            .with(Capabilities::COMPRESS, offers(CompressionAlgorithm::Zlib))
+            .with(
+                Capabilities::ZSTD_COMPRESSION_ALGORITHM,
+                offers(CompressionAlgorithm::Zstd),
+            )
+            .with(Capabilities::PLUGIN_AUTH, true);
+        greeting.thread_id = session_id;
+        greeting.scramble = scramble.as_bytes().to_vec();
+        greeting.status = StatusFlags::AUTOCOMMIT;
+        greeting.plugin = plugin_of(&greeting).client_name().to_vec();
+        Some(greeting)
+    }
+}
+
+/// The plugin that the greeting names: the backend's, where it can be examined here.
+pub(crate) fn plugin_of(greeting: &Greeting) -> Plugin {
+    let family = dialect_of(greeting).default_plugin();
+    Plugin::of_client_name(&greeting.plugin).unwrap_or(family)
+}
+
+/// The family of the server that a greeting comes from.
+pub(crate) fn dialect_of(greeting: &Greeting) -> Dialect {
+    Dialect::of_version(&String::from_utf8_lossy(&greeting.version))
+}

@@ -1,0 +1,344 @@
+//! A connection for a session's next command: to which backend, and which one of those there are.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use config::{BalanceConfig, Fallback, ReadPolicy};
+use route::{Arrival, Backend, BackendId, NoBackend, Roles, Whole, Wish, Written};
+use session::state::distance;
+use tokio::time::{Instant, timeout_at};
+
+use super::aftermath::Aftermath;
+use super::aim::Aim;
+use super::conn::BackendConn;
+use super::desk::{Begun, Lent};
+use super::session::{Home, Pooled};
+use super::shelf::ShelfId;
+use crate::failure::{Failure, Kind};
+use crate::surroundings::Settings;
+
+/// When no backend can be used, and none is heard of, all are tried again after so long.
+const PAUSE_RETRY: Duration = Duration::from_millis(250);
+
+/// How long whoever was given a connection has to ask what its last session may still want to know.
+const PATIENCE_TAKER: Duration = Duration::from_secs(2);
+
+impl Pooled {
+    /// Sees to it that the session has a connection for a command with this aim. One that it cannot
+    /// leave is kept.
+    pub(crate) async fn hold(&mut self, aim: Aim) -> Result<(), Failure> {
+        if self.lent.is_some() {
+            return Ok(());
+        }
+        if self.aftermath.is_saving() {
+            Box::pin(self.outwait_saving()).await;
+        }
+        self.take_up_saved();
+        let lent = match self.hold_at_once(aim) {
+            Some(lent) => lent,
+            None => Box::pin(self.hold_slowly(aim)).await?,
+        };
+        let is_owed = self.aftermath.is_owed() && !self.aftermath.is_at(&lent.conn);
+        let is_at_same_backend = self.course.last == Some(lent.conn.backend.id);
+        self.lent = Some(lent);
+        match (is_owed, is_at_same_backend) {
+            (true, true) => Box::pin(self.outwait_taker()).await,
+            // Nobody takes the connection that it leaves there, and so nobody asks.
+            (true, false) => self.aftermath.is_left(),
+            (false, _) => {}
+        }
+        Ok(())
+    }
+
+    /// Somebody has just been given the connection that alone knows what this session may ask: before
+    /// it says anything there, it puts that down.
+    async fn outwait_taker(&mut self) {
+        let aftermath = Rc::clone(&self.aftermath);
+        let until = Instant::now() + PATIENCE_TAKER;
+        while aftermath.is_owed() || aftermath.is_saving() {
+            if timeout_at(until, aftermath.saved.notified()).await.is_err() {
+                break;
+            }
+        }
+        self.take_up_saved();
+    }
+
+    /// The usual case: one lies idle.
+    fn hold_at_once(&mut self, aim: Aim) -> Option<Lent> {
+        let backend = self.backend(aim, &[]).ok()?;
+        if self.leaves_answers(&backend) {
+            return None;
+        }
+        let shelf = self.shelf(&backend);
+        let (state, aftermath) = (&self.state, &self.aftermath);
+        self.worker
+            .desk
+            .take_idle(&self.worker, shelf, |conn| nearness(conn, state, aftermath))
+    }
+
+    async fn hold_slowly(&mut self, aim: Aim) -> Result<Lent, Failure> {
+        let settings = Arc::clone(&self.settings);
+        let worker = Rc::clone(&self.worker);
+        let deadline = Instant::now() + patience(&settings.config.balance, aim);
+        let mut tried: Vec<BackendId> = Vec::new();
+        let mut last: Option<Failure> = None;
+        // It waits for whichever backend comes, and for none in particular.
+        self.watch.unsettle();
+        self.watch.note(self.worker.clock.now(), false);
+        loop {
+            // Before the look, so that nothing is missed in between.
+            let news = worker.desk.news();
+            match self.backend(aim, &tried) {
+                Ok(backend) => match self.check_out_of(&settings, &backend).await {
+                    Ok(lent) => return Ok(lent),
+                    Err(failure)
+                        if matches!(failure.kind, Kind::NoBackend | Kind::BackendLogin) =>
+                    {
+                        self.home = self.home.take().filter(|it| it.backend.id != backend.id);
+                        tried.push(backend.id);
+                        last = Some(failure);
+                    }
+                    Err(failure) => return Err(failure),
+                },
+                Err(none) => {
+                    let now = Instant::now();
+                    if now >= deadline {
+                        let none = || Failure::new(Kind::NoBackend, none.to_string());
+                        return Err(last.unwrap_or_else(none));
+                    }
+                    let until = deadline.min(now + PAUSE_RETRY);
+                    // Whether or not anything was heard, all are tried again.
+                    let _ = self.outwait(timeout_at(until, news)).await?;
+                    tried.clear();
+                }
+            }
+        }
+    }
+
+    async fn check_out_of(
+        &mut self,
+        settings: &Settings,
+        backend: &Arc<Backend>,
+    ) -> Result<Lent, Failure> {
+        if self.leaves_answers(backend) {
+            self.take_answers_along(settings).await?;
+        }
+        let shelf = self.shelf(backend);
+        self.check_out(settings, shelf).await
+    }
+
+    /// Whether the last command's backend, which is another one, has answers that the session may
+    /// ask for later.
+    fn leaves_answers(&self, backend: &Backend) -> bool {
+        self.course.last.is_some_and(|last| last != backend.id) && self.aftermath.owes_insert_id()
+    }
+
+    /// Asks where the last command ran what it has left there, before the session goes elsewhere.
+    /// Where the connection has passed to another session, that one has asked.
+    pub(crate) async fn take_answers_along(&mut self, settings: &Settings) -> Result<(), Failure> {
+        if let Some(last) = self.last_backend(&[]) {
+            let shelf = self.shelf(&last);
+            let mut lent = self.check_out(settings, shelf).await?;
+            if self.aftermath.is_at(&lent.conn) {
+                let nobody = Rc::default();
+                super::aftermath::settle(&self.worker, &mut lent.conn, &nobody).await;
+            }
+            self.worker.desk.give_back(&self.worker, lent);
+        }
+        self.aftermath.is_left();
+        self.take_up_saved();
+        Ok(())
+    }
+
+    async fn check_out(&mut self, settings: &Settings, shelf: ShelfId) -> Result<Lent, Failure> {
+        let patience = settings.config.pool.timeout_wait;
+        loop {
+            let (state, aftermath) = (&self.state, &self.aftermath);
+            let begun = self
+                .worker
+                .desk
+                .begin(&self.worker, shelf, patience, |conn| {
+                    nearness(conn, state, aftermath)
+                });
+            let granted = match begun {
+                Begun::Lent(lent) => return Ok(lent),
+                Begun::Refused(failure) => return Err(failure),
+                Begun::Permit(permit) => {
+                    return self.worker.desk.open(&self.worker, shelf, permit).await;
+                }
+                Begun::Waits(ticket, granted) => {
+                    let granted = self.outwait(granted).await?;
+                    drop(ticket);
+                    granted.unwrap_or_default()
+                }
+            };
+            if let Some(lent) = self
+                .worker
+                .desk
+                .granted(&self.worker, shelf, granted, patience)
+                .await?
+            {
+                return Ok(lent);
+            }
+        }
+    }
+
+    /// Waits for what it needs to get a connection, as long as the client is there.
+    pub(crate) async fn outwait<T>(
+        &mut self,
+        event: impl Future<Output = T>,
+    ) -> Result<T, Failure> {
+        let mut event = pin!(event);
+        poll_fn(|context| {
+            if let Poll::Ready(outcome) = event.as_mut().poll(context) {
+                return Poll::Ready(Ok(outcome));
+            }
+            match self.poll_meanwhile(context) {
+                Poll::Ready(Err(cut)) => Poll::Ready(Err(super::broken::waiting(&cut))),
+                _ => Poll::Pending,
+            }
+        })
+        .await
+    }
+
+    fn shelf(&self, backend: &Arc<Backend>) -> ShelfId {
+        let pool = &self.settings.config.pool;
+        let worker = &self.worker;
+        worker
+            .desk
+            .shelf(worker, pool, backend, &self.kind, &self.login)
+    }
+
+    /// The backend that the aim leads to.
+    fn backend(&mut self, aim: Aim, tried: &[BackendId]) -> Result<Arc<Backend>, NoBackend> {
+        self.course.awaited = None;
+        self.course.wants_position = false;
+        match aim {
+            Aim::Home => self.at_home(tried),
+            Aim::Replica => self.placed(Roles::Replica, tried),
+            Aim::Ordered(roles) => self.placed(roles, tried),
+            Aim::Same => match self.last_backend(tried) {
+                Some(last) => Ok(last),
+                None => self.anywhere(tried),
+            },
+            Aim::Any => self.anywhere(tried),
+        }
+    }
+
+    /// The session's own backend, or another one where that is not to be had.
+    fn anywhere(&mut self, tried: &[BackendId]) -> Result<Arc<Backend>, NoBackend> {
+        match self.at_home(tried) {
+            Err(_) if self.is_split() => self.placed(Roles::Any, tried),
+            home => home,
+        }
+    }
+
+    /// The backend of the session's last command, while it can be used.
+    pub(crate) fn last_backend(&self, tried: &[BackendId]) -> Option<Arc<Backend>> {
+        let last = self.course.last.filter(|last| !tried.contains(last))?;
+        let topology = self.worker.topology.borrow();
+        let backend = topology.backend(last)?;
+        backend.is_usable().then(|| Arc::clone(backend))
+    }
+
+    /// The session's own backend, which is chosen anew when it cannot be used.
+    fn at_home(&mut self, tried: &[BackendId]) -> Result<Arc<Backend>, NoBackend> {
+        let worker = Rc::clone(&self.worker);
+        let topology = Arc::clone(&worker.topology.borrow());
+        let roles = self.course.roles();
+        let at_home = self.home.as_ref().and_then(|home| {
+            topology.backend(home.backend.id).filter(|backend| {
+                backend.is_usable() && roles.allow(backend.role) && !tried.contains(&backend.id)
+            })
+        });
+        if let Some(backend) = at_home {
+            return Ok(Arc::clone(backend));
+        }
+        let whole = Whole {
+            cluster: self.course.cluster,
+            roles,
+            tried,
+        };
+        loop {
+            let now = worker.surroundings.now();
+            let dice = &mut worker.dice.borrow_mut();
+            let backend = route::choose(&topology, &whole, now, dice)?;
+            // Another worker may have been faster; then the choice is made again.
+            if let Some(slot) = backend.begin() {
+                self.home = Some(Home {
+                    backend: Arc::clone(&backend),
+                    slot,
+                });
+                return Ok(backend);
+            }
+        }
+    }
+
+    /// A backend for one statement, which may have to wait there for what it must see.
+    fn placed(&mut self, roles: Roles, tried: &[BackendId]) -> Result<Arc<Backend>, NoBackend> {
+        let worker = Rc::clone(&self.worker);
+        let topology = Arc::clone(&worker.topology.borrow());
+        let seat = self.home.as_ref().map(|home| home.backend.id);
+        let written = self.must_see();
+        let wish = self.ordered(roles, tried, seat.as_slice(), &written);
+        let now = worker.surroundings.now();
+        let dice = &mut worker.dice.borrow_mut();
+        let placed = route::place(&topology, &wish, &worker.loads, now, dice, &mut ())?;
+        if placed.arrival == Arrival::AfterWait {
+            self.course.awaited = written.position().cloned();
+        }
+        self.course.wants_position = *written == Written::Unknown;
+        self.course.replica = Some(placed.backend.id);
+        Ok(Arc::clone(placed.backend))
+    }
+
+    /// The replica that the session stays with, where the configuration has it stay.
+    pub(crate) fn sticky(&self) -> Option<BackendId> {
+        let policy = self.settings.config.balance.reads;
+        self.course.replica.filter(|_| policy == ReadPolicy::Sticky)
+    }
+
+    /// What a statement that may go to a replica asks for, but for what it must see.
+    pub(crate) fn wish<'a>(
+        &self,
+        roles: Roles,
+        tried: &'a [BackendId],
+        seats: &'a [BackendId],
+    ) -> Wish<'a> {
+        let balance = &self.settings.config.balance;
+        Wish {
+            fallback: match balance.fallback {
+                Fallback::Primary => route::Fallback::Primary,
+                Fallback::Wait | Fallback::Error => route::Fallback::Nobody,
+            },
+            timeout_consistency: balance.timeout_consistency,
+            sticky: self.sticky(),
+            seats,
+            tried,
+            ..Wish::to(self.course.cluster, roles)
+        }
+    }
+}
+
+/// How long a backend is waited for. Who has no replica left and wants an error gets it at once.
+fn patience(balance: &BalanceConfig, aim: Aim) -> Duration {
+    let is_for_replica = matches!(aim, Aim::Replica | Aim::Ordered(Roles::Replica));
+    match is_for_replica && balance.fallback == Fallback::Error {
+        true => Duration::ZERO,
+        false => balance.timeout_backend_wait,
+    }
+}
+
+/// How far a connection's state is from the session's. One that knows what this session may ask for
+/// comes first, one that knows what another may ask for comes later.
+fn nearness(
+    conn: &BackendConn,
+    state: &session::state::SessionState,
+    aftermath: &Rc<Aftermath>,
+) -> u32 {
+    distance(state, &conn.state).saturating_add(aftermath.distance(conn))
+}

@@ -1,0 +1,309 @@
+//! The client's commands, as they come.
+
+use std::borrow::Cow;
+
+use session::Violation;
+use wire::query::Query;
+use wire::write::put_packets;
+use wire::{Capabilities, Command, HEADER_BYTES, Header};
+
+/// A command of a client's, with all its packets, or the first of them.
+#[derive(Debug)]
+pub(crate) struct Incoming {
+    pub command: Command,
+    /// As they came, headers and all.
+    pub packets: Vec<u8>,
+    /// The sequence id that its reply begins with, or its next packet.
+    pub sequence: u8,
+    /// Whether more of it is to come: it is too long to be held.
+    pub is_cut: bool,
+}
+
+impl Incoming {
+    /// Puts another text into a COM_QUERY; its attributes stay.
+    pub(crate) fn replace_text(&mut self, text: &[u8], capabilities: Capabilities) {
+        let mut payload = Vec::new();
+        {
+            let argument = self.argument();
+            let attributes = Query::decode(&argument, capabilities).map(|it| it.attributes);
+            Query {
+                attributes: attributes.unwrap_or_default(),
+                text,
+            }
+            .encode(capabilities, &mut payload);
+        }
+        self.packets.clear();
+        put_packets(&mut self.packets, 0, &payload);
+    }
+
+    /// What stands behind the command's byte. Copied only where it fills more than one packet.
+    pub(crate) fn argument(&self) -> Cow<'_, [u8]> {
+        let (_, first) = split(&self.packets);
+        let rest = &self.packets[HEADER_BYTES + first.len()..];
+        let first = first.get(1..).unwrap_or_default();
+        if rest.is_empty() {
+            return Cow::Borrowed(first);
+        }
+        let mut joined = first.to_vec();
+        let mut rest = rest;
+        while !rest.is_empty() {
+            let (_, payload) = split(rest);
+            joined.extend_from_slice(payload);
+            rest = &rest[HEADER_BYTES + payload.len()..];
+        }
+        Cow::Owned(joined)
+    }
+}
+
+/// The first packet's header and payload, as far as it is there.
+fn split(packets: &[u8]) -> (Option<Header>, &[u8]) {
+    let Some((header, rest)) = packets.split_first_chunk::<HEADER_BYTES>() else {
+        return (None, &[]);
+    };
+    let header = Header::decode(*header);
+    (Some(header), &rest[..header.length.min(rest.len())])
+}
+
+/// Bytes of a client that nobody has taken.
+#[derive(Debug, Default)]
+pub(crate) struct Inbox {
+    bytes: Vec<u8>,
+}
+
+impl Inbox {
+    pub(crate) fn new(bytes: Vec<u8>) -> Self {
+        Self { bytes }
+    }
+
+    pub(crate) fn put(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// The next command's kind, as soon as it is there.
+    pub(crate) fn peek(&self) -> Option<Command> {
+        self.bytes.get(HEADER_BYTES).map(|byte| Command(*byte))
+    }
+
+    /// All that is there; for whoever goes on by other means.
+    pub(crate) fn take_all(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.bytes)
+    }
+
+    /// The next command, when it is whole or longer than `bytes_max`.
+    ///
+    /// # Errors
+    /// Sequence ids that do not follow; a payload longer than `payload_bytes_max`.
+    pub(crate) fn command(
+        &mut self,
+        bytes_max: usize,
+        payload_bytes_max: u64,
+    ) -> Result<Option<Incoming>, Violation> {
+        let mut at = 0;
+        let mut expected = 0u8;
+        let mut payload_bytes = 0u64;
+        loop {
+            let Some(header) = self.bytes[at..].first_chunk::<HEADER_BYTES>() else {
+                return Ok(None);
+            };
+            let header = Header::decode(*header);
+            if header.sequence != expected {
+                let found = header.sequence;
+                return Err(Violation::Sequence { expected, found });
+            }
+            payload_bytes += header.length as u64;
+            if payload_bytes > payload_bytes_max {
+                let limit = payload_bytes_max;
+                return Err(Violation::PayloadTooLarge { limit });
+            }
+            let end = at + HEADER_BYTES + header.length;
+            let is_there = end <= self.bytes.len();
+            if payload_bytes > bytes_max as u64 && self.bytes.len() > at.max(HEADER_BYTES) {
+                return Ok(self.cut(expected));
+            }
+            if !is_there {
+                return Ok(None);
+            }
+            expected = expected.wrapping_add(1);
+            at = end;
+            if !header.is_continued() {
+                let rest = match at == self.bytes.len() {
+                    true => Vec::new(),
+                    false => self.bytes.split_off(at),
+                };
+                let packets = std::mem::replace(&mut self.bytes, rest);
+                return Ok(Some(incoming(packets, expected, false)));
+            }
+        }
+    }
+
+    /// A command that is too long to be held: what there is of it. The rest stays to come.
+    fn cut(&mut self, expected: u8) -> Option<Incoming> {
+        let packets = std::mem::take(&mut self.bytes);
+        Some(incoming(packets, expected, true))
+    }
+}
+
+fn incoming(packets: Vec<u8>, sequence: u8, is_cut: bool) -> Incoming {
+    // An empty payload counts as COM_SLEEP (`Protocol_classic::get_command`).
+    let (_, payload) = split(&packets);
+    let command = payload
+        .first()
+        .map_or(Command::SLEEP, |byte| Command(*byte));
+    Incoming {
+        command,
+        packets,
+        sequence,
+        is_cut,
+    }
+}
+
+/// Where a stream of packets ends that passes unread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EndOf {
+    /// With the payload's last packet.
+    Payload,
+    /// With an empty packet.
+    File,
+}
+
+/// Passes packets of a client in pieces, up to their end.
+#[derive(Debug)]
+pub(crate) struct Passage {
+    end: EndOf,
+    /// Bytes of the current packet that are to come.
+    left: usize,
+    /// Whether the current packet is the last one.
+    is_last: bool,
+    header: Vec<u8>,
+    /// The sequence id of the next packet.
+    pub sequence: u8,
+    pub is_over: bool,
+}
+
+impl Passage {
+    /// Nothing has passed yet.
+    pub(crate) fn of(end: EndOf, sequence: u8) -> Self {
+        Self {
+            end,
+            left: 0,
+            is_last: false,
+            header: Vec::new(),
+            sequence,
+            is_over: false,
+        }
+    }
+
+    /// Looks at bytes that pass; returns how many belong to it.
+    pub(crate) fn pass(&mut self, bytes: &[u8]) -> usize {
+        let mut at = 0;
+        while !self.is_over {
+            if self.left > 0 {
+                let taken = self.left.min(bytes.len() - at);
+                at += taken;
+                self.left -= taken;
+                self.is_over = self.left == 0 && self.is_last;
+                if self.left > 0 {
+                    break;
+                }
+                continue;
+            }
+            let wanted = (HEADER_BYTES - self.header.len()).min(bytes.len() - at);
+            self.header.extend_from_slice(&bytes[at..at + wanted]);
+            at += wanted;
+            let Some(header) = self.header.first_chunk::<HEADER_BYTES>() else {
+                break;
+            };
+            let header = Header::decode(*header);
+            self.header.clear();
+            self.sequence = header.sequence.wrapping_add(1);
+            self.left = header.length;
+            self.is_last = match self.end {
+                EndOf::Payload => !header.is_continued(),
+                EndOf::File => header.length == 0,
+            };
+            self.is_over = self.left == 0 && self.is_last;
+        }
+        at
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use wire::write::put_packets;
+
+    fn packets(payload: &[u8]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        put_packets(&mut bytes, 0, payload);
+        bytes
+    }
+
+    #[test]
+    fn commands_are_taken_one_by_one_however_they_come() {
+        let mut bytes = packets(b"\x03SELECT 1");
+        bytes.extend(packets(b"\x0e"));
+        let mut inbox = Inbox::default();
+        let mut seen = Vec::new();
+        for byte in bytes {
+            inbox.put(&[byte]);
+            while let Some(incoming) = inbox.command(1 << 24, 1 << 30).unwrap() {
+                seen.push((incoming.command, incoming.argument().into_owned()));
+            }
+        }
+        assert_eq!(
+            seen,
+            [
+                (Command::QUERY, b"SELECT 1".to_vec()),
+                (Command::PING, Vec::new())
+            ]
+        );
+        assert!(inbox.is_empty());
+    }
+
+    #[test]
+    fn a_sequence_id_that_jumps_is_a_violation() {
+        let mut inbox = Inbox::new(vec![1, 0, 0, 3, 14]);
+        assert_eq!(
+            inbox.command(1 << 24, 1 << 30).unwrap_err(),
+            Violation::Sequence {
+                expected: 0,
+                found: 3
+            }
+        );
+    }
+
+    #[test]
+    fn what_is_too_long_to_be_held_is_cut_and_what_is_too_long_at_all_is_refused() {
+        let mut long = vec![b'x'; 1000];
+        long[0] = Command::QUERY.0;
+        let bytes = packets(&long);
+        let mut inbox = Inbox::new(bytes[..100].to_vec());
+        let incoming = inbox.command(500, 1 << 30).unwrap().unwrap();
+        assert!(incoming.is_cut);
+        assert_eq!(incoming.packets, bytes[..100]);
+        let mut inbox = Inbox::new(bytes[..100].to_vec());
+        assert!(inbox.command(500, 999).is_err());
+    }
+
+    #[test]
+    fn a_passage_ends_with_its_last_packet_in_any_pieces() {
+        let file = [&[3, 0, 0, 2][..], b"abc", &[0, 0, 0, 3], &[9, 9]].concat();
+        for length in 1..file.len() {
+            let mut passage = Passage::of(EndOf::File, 2);
+            let mut taken = 0;
+            for piece in file.chunks(length) {
+                taken += passage.pass(piece);
+            }
+            assert_eq!((taken, passage.is_over, passage.sequence), (11, true, 4));
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! A session that is held at a replica and has something to write: what holds it there ends, or its
+//! client hears what to do. Replicas take no writes, or, from accounts that may write all the same,
+//! writes that nobody else ever sees.
+
+use route::{Role, Transaction, Wanted, Why};
+use session::Outcome;
+use session::state::{Pin, Ran, Seen};
+use sql::{Effects, Facts, Kind, Marks, Object, Uses};
+use wire::{Command, StatusFlags};
+
+use super::aim::Aim;
+use super::conn::OwnReply;
+use super::open::text;
+use super::session::{LASTING, Pooled};
+use crate::failure::{Failure, Kind as FailureKind};
+
+/// What ends a hold.
+const RELEASED: Effects = Effects::NAMED_LOCK_RELEASED.with(Effects::NAMED_LOCKS_RELEASED);
+
+/// Whatever `completion_type` says.
+const COMMIT: &[u8] = b"COMMIT AND NO CHAIN NO RELEASE";
+
+impl Pooled {
+    /// Before a statement: should it be for a primary while a replica is held, a transaction that only
+    /// reads is committed there, which the statement would do as well.
+    ///
+    /// # Errors
+    /// The session holds more there than that.
+    pub(crate) async fn leave_replica(&mut self, aim: Aim, facts: &Facts) -> Result<(), Failure> {
+        let role = self.lent.as_ref().map(|lent| lent.conn.backend.role);
+        if role != Some(Some(Role::Replica)) || aim != Aim::Home || !self.is_split() {
+            return Ok(());
+        }
+        match self.wanted(facts) {
+            Some(Wanted::Primary(why)) if writes(facts, why) => {}
+            _ => return Ok(()),
+        }
+        let mut pins = self.pins();
+        pins.remove(Pin::Transaction);
+        let is_only_reading = self.transaction() == Transaction::Reading;
+        if is_only_reading && pins.is_empty() && self.cursors.is_empty() {
+            Box::pin(self.commit_reading()).await;
+        }
+        match &self.lent {
+            None => Ok(()),
+            Some(lent) => {
+                let (name, pins) = (&lent.conn.backend.name, self.pins());
+                let text = format!(
+                    "The session is held at replica {name}, which takes no writes, by: {pins}; end that \
+                     first, or begin what writes with START TRANSACTION READ WRITE before it"
+                );
+                Err(Failure::new(FailureKind::HeldAtReplica, text))
+            }
+        }
+    }
+
+    /// It has changed nothing, so nothing is lost should the replica break now.
+    async fn commit_reading(&mut self) {
+        let facts = sql::facts(COMMIT, self.state.flags());
+        let Some(lent) = &mut self.lent else {
+            return;
+        };
+        let commit = text(&lent.conn, COMMIT);
+        let asked = lent.conn.ask(&self.worker, Command::QUERY, &commit).await;
+        match asked {
+            Ok(own) if own.outcome == Outcome::Ok => self.has_committed(&facts, &own),
+            _ => {
+                self.drop_lent(pool::CloseReason::Broken);
+                self.state.connection_lost();
+                self.transaction_lost();
+            }
+        }
+    }
+
+    fn has_committed(&mut self, facts: &Facts, own: &OwnReply) {
+        let Some(lent) = &mut self.lent else {
+            return;
+        };
+        let seen = Seen {
+            ran: Ran::Statement,
+            facts,
+            text: COMMIT,
+            changes: &own.changes,
+            tally: &own.tally,
+            error: None,
+        };
+        let values = &self.worker.store.values;
+        self.state.observe(&mut lent.conn.state, values, &seen);
+        if let Some(status) = own.tally.status {
+            self.status = StatusFlags(status.0 & LASTING.0);
+        }
+        if !self.is_pinned() {
+            self.give_back();
+        }
+    }
+}
+
+/// Whether it is a write of what others see; what the session holds for itself may be done with where
+/// that is.
+fn writes(facts: &Facts, why: Why) -> bool {
+    let is_own = matches!(
+        facts.kind,
+        Kind::Create(Object::TemporaryTable) | Kind::Drop(Object::TemporaryTable)
+    );
+    let may_write = matches!(
+        why,
+        Why::Writes
+            | Why::MayWrite
+            | Why::NotUnderstood
+            | Why::Several
+            | Why::BeginsWriting
+            | Why::EndsReading
+    );
+    let is_about_locks = matches!(facts.kind, Kind::Select | Kind::Do)
+        && !facts.marks.has(Marks::UNKNOWN_FUNCTION)
+        && (facts.uses.has(Uses::NAMED_LOCKS) || facts.effects.has(RELEASED));
+    may_write && !is_own && !is_about_locks
+}

@@ -1,0 +1,114 @@
+//! How many statements rules let through: counted for all workers together, behind one lock that only
+//! statements under a limit touch.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use route::Moment;
+use route::rules::{Entrance, Gates, Limited, Rates, Turn};
+use tokio::sync::oneshot;
+
+use crate::surroundings::Shared;
+
+/// The limits of all rules.
+#[derive(Default)]
+pub(crate) struct Limits(Mutex<Counted>);
+
+#[derive(Default)]
+struct Counted {
+    rates: Rates,
+    gates: Gates<Ticket>,
+}
+
+struct Ticket(oneshot::Sender<()>);
+
+/// Whether a statement comes through a gate.
+pub(crate) enum Passage {
+    /// It is in.
+    In(Inside),
+    /// Others are; it is in as soon as it hears of it.
+    Waits(Waiting),
+}
+
+impl Limits {
+    fn counted(&self) -> MutexGuard<'_, Counted> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// When a statement may go by its limit's rate.
+    pub(crate) fn turn(&self, limited: &Limited<'_>, now: Moment) -> Turn {
+        self.counted().rates.turn(limited, now)
+    }
+}
+
+/// Goes in, or stands in line. `max` is how many may be in at once.
+pub(crate) fn enter(shared: &Arc<Shared>, key: u64, max: u32) -> Passage {
+    let mut counted = shared.limits.counted();
+    match counted.gates.enter(key, max) {
+        Entrance::In => Passage::In(Inside {
+            shared: Arc::clone(shared),
+            key,
+        }),
+        Entrance::Full => {
+            let (ticket, called) = oneshot::channel();
+            counted.gates.wait(key, Ticket(ticket));
+            Passage::Waits(Waiting {
+                shared: Arc::clone(shared),
+                key,
+                called,
+            })
+        }
+    }
+}
+
+/// One statement inside; out when dropped.
+pub(crate) struct Inside {
+    shared: Arc<Shared>,
+    key: u64,
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        let mut counted = self.shared.limits.counted();
+        while let Some(Ticket(next)) = counted.gates.leave(self.key) {
+            if next.send(()).is_ok() {
+                return;
+            }
+        }
+    }
+}
+
+/// One in line; out of it when dropped.
+pub(crate) struct Waiting {
+    shared: Arc<Shared>,
+    key: u64,
+    called: oneshot::Receiver<()>,
+}
+
+impl Waiting {
+    /// Waits until it is called.
+    pub(crate) async fn called(&mut self) -> Inside {
+        // Tickets are dropped only by those that wait.
+        let _ = (&mut self.called).await;
+        Inside {
+            shared: Arc::clone(&self.shared),
+            key: self.key,
+        }
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.called.close();
+        if self.called.try_recv().is_ok() {
+            // It was called and has not heard it: its place goes to the next.
+            drop(Inside {
+                shared: Arc::clone(&self.shared),
+                key: self.key,
+            });
+            return;
+        }
+        let mut counted = self.shared.limits.counted();
+        let is_gone = |ticket: &Ticket| ticket.0.is_closed();
+        counted.gates.give_up(self.key, is_gone);
+    }
+}

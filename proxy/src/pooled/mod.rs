@@ -1,0 +1,65 @@
+//! Pooled sessions: logins answered by the proxy, backend connections lent for a statement or a
+//! transaction.
+//!
+//! ```text
+//!   enter ──► begin ──► session ──┬─ commands, prepared, query, kill, change_user
+//!   (exam)    (OK)      (loop)    │      │
+//!                                 │      ▼
+//!                                 │   exchange ── make the connection like the session, send, pump
+//!                                 │      │
+//!                                 │      ▼
+//!                                 └─ observe ── what changed; give back
+//!   desk ── the worker's pool: check out, give back, open, ping, close
+//! ```
+//!
+//! Beside the relay this is the other way to serve a session. What cannot be pooled is relayed.
+
+mod aftermath;
+mod aim;
+mod appeal;
+mod asking;
+pub(crate) mod begin;
+mod broken;
+pub(crate) mod ceilings;
+mod change_over;
+mod change_user;
+mod commands;
+mod conn;
+pub(crate) mod course;
+mod cursor;
+mod cut_transaction;
+pub(crate) mod desk;
+mod diagnostics;
+pub(crate) mod enter;
+mod exchange;
+mod execute;
+mod explain;
+mod explain_route;
+pub(crate) mod greeting;
+mod hold;
+mod incoming;
+mod kill;
+mod leaving;
+pub(crate) mod limits;
+mod mirror;
+mod observe;
+mod open;
+mod order;
+mod pace;
+mod pass_on;
+pub(crate) mod people;
+mod prefix;
+mod prepared;
+mod pump;
+mod query;
+mod record;
+mod ruled;
+mod ruling;
+pub(crate) mod session;
+mod shelf;
+pub(crate) mod sight;
+mod sqlstates;
+pub(crate) mod statement;
+pub(crate) mod store;
+mod texts;
+mod unknown;

@@ -1,0 +1,287 @@
+//! After an exchange: what it has made of the session, of its connection, and of what others know.
+
+use session::Outcome;
+use session::state::{Answer, Baseline, Inquiry, Pin, Ran, Seen};
+use sql::Facts;
+use wire::{Command, StatusFlags};
+
+use super::aftermath::claim_own;
+use super::conn::OwnReply;
+use super::exchange::Done;
+use super::prepared::defines;
+use super::session::{CutOff, LASTING, Pooled};
+use super::sight::{self, settings_of};
+
+/// Notes what a command changed, by the server's word and by its text.
+pub(crate) fn observe(
+    session: &mut Pooled,
+    command: Command,
+    facts: &Facts,
+    text: &[u8],
+    done: &Done,
+) {
+    session.running = None;
+    session.note_written(facts, done);
+    if std::mem::take(&mut session.has_shown) {
+        // Nothing is asked; the connection goes on telling us everything.
+        session.unseen.push(Box::from(&b""[..]));
+    }
+    session.wants_clear = false;
+    let Some(lent) = &mut session.lent else {
+        return;
+    };
+    let seen = Seen {
+        ran: ran(command),
+        facts,
+        text,
+        changes: &session.changes,
+        tally: &done.tally,
+        error: match done.outcome {
+            Outcome::Ok => None,
+            Outcome::Err(number) => Some(number),
+        },
+    };
+    let worker = &session.worker;
+    session
+        .state
+        .observe(&mut lent.conn.state, &worker.store.values, &seen);
+    session
+        .aftermath
+        .note(session.state.aftermath(), &done.tally);
+    let may_be_set_otherwise = !facts.assignments.is_empty() || !session.changes.is_empty();
+    if may_be_set_otherwise {
+        let settings = settings_of(facts, text, &session.changes);
+        if !settings.is_empty() && done.outcome == Outcome::Ok {
+            session.unseen = settings;
+        }
+    }
+    if sight::prepares_settings(facts, text) {
+        session.prepares_settings = true;
+    }
+    if session.prepares_settings && done.outcome == Outcome::Ok && sight::runs_prepared(facts) {
+        session.unseen.push(Box::from(sight::ANY));
+    }
+    if may_be_set_otherwise || !session.watch.knows_wait_timeout() {
+        session.note_wait_timeout();
+    }
+    if done.outcome == Outcome::Ok && ran(command) == Ran::Statement && defines(facts) {
+        worker.shared.definitions_changed();
+    }
+}
+
+fn ran(command: Command) -> Ran {
+    match command {
+        Command::QUERY | Command::STMT_EXECUTE | Command::STMT_BULK_EXECUTE => Ran::Statement,
+        Command::STMT_PREPARE => Ran::Prepare,
+        Command::INIT_DB => Ran::InitDb,
+        Command::STATISTICS | Command::PROCESS_INFO => Ran::Nothing,
+        Command::STMT_FETCH => Ran::Fetch,
+        Command::STMT_RESET => Ran::Reset,
+        Command::FIELD_LIST => Ran::FieldList,
+        Command::DEBUG
+        | Command::REFRESH
+        | Command::PROCESS_KILL
+        | Command::SET_OPTION
+        | Command::CREATE_DB
+        | Command::DROP_DB
+        | Command::SHUTDOWN => Ran::Command,
+        _ => Ran::Unknown,
+    }
+}
+
+impl Pooled {
+    /// The client has changed what it wants to be told: that is noted, and the connection goes on
+    /// telling us everything.
+    pub(crate) async fn look_again(&mut self) {
+        let settings = std::mem::take(&mut self.unseen);
+        if !self.keep_past().await {
+            return;
+        }
+        let Some(lent) = &mut self.lent else {
+            return;
+        };
+        let asks = [
+            sight::question(lent.conn.state.server()),
+            Baseline::tracking(lent.conn.state.server()),
+            "DO 0".to_owned(),
+        ];
+        let Ok(replies) = lent.conn.ask_all(&self.worker, &asks).await else {
+            return self.drop_lent(pool::CloseReason::Broken);
+        };
+        let said = replies
+            .first()
+            .map(|own| super::open::table(own, lent.conn.capabilities));
+        if let Some(Ok(table)) = said {
+            let row: Vec<Option<&[u8]>> = table.row.iter().map(Option::as_deref).collect();
+            if let Some(sight) = &mut self.sight {
+                sight.set(lent.conn.state.server(), &settings, &row);
+            }
+        }
+    }
+
+    /// Asks the connection what only it knows, so that the session may leave it: values of
+    /// variables that were set to expressions.
+    pub(crate) async fn inquire(&mut self) -> Result<(), CutOff> {
+        while let Some(inquiry) = self.inquiry() {
+            if !self.keep_past().await {
+                return Ok(());
+            }
+            let Some(lent) = &mut self.lent else {
+                return Ok(());
+            };
+            let question = super::open::text(&lent.conn, inquiry.text());
+            let asked = lent.conn.ask(&self.worker, Command::QUERY, &question).await;
+            let Ok(own) = asked else {
+                self.drop_lent(pool::CloseReason::Broken);
+                return Ok(());
+            };
+            if !self.hear_answer(&inquiry, &own) {
+                self.state.refused(&inquiry);
+                return Ok(());
+            }
+            self.note_wait_timeout();
+        }
+        Ok(())
+    }
+
+    /// The same before a statement that would hide the answer. Where the connection breaks, the
+    /// statement finds that out.
+    pub(crate) async fn inquire_before(&mut self, inquiry: &Inquiry) {
+        if !self.keep_past().await {
+            return;
+        }
+        let Some(lent) = &mut self.lent else {
+            return;
+        };
+        let question = super::open::text(&lent.conn, inquiry.text());
+        let asked = lent.conn.ask(&self.worker, Command::QUERY, &question).await;
+        if let Ok(own) = asked {
+            self.hear_answer(inquiry, &own);
+        }
+    }
+
+    /// Asks for variables that nobody knows, before the connection is set to something else for a while.
+    pub(crate) async fn settle_doubts(&mut self) {
+        while let Some(inquiry) = self.state.inquiry_of_variables() {
+            if !self.keep_past().await {
+                return;
+            }
+            let Some(lent) = &mut self.lent else {
+                return;
+            };
+            let question = super::open::text(&lent.conn, inquiry.text());
+            let asked = lent.conn.ask(&self.worker, Command::QUERY, &question).await;
+            let Ok(own) = asked else {
+                return;
+            };
+            if !self.hear_answer(&inquiry, &own) {
+                self.state.refused(&inquiry);
+            }
+        }
+    }
+
+    /// Takes an answer up; false where it was none.
+    fn hear_answer(&mut self, inquiry: &Inquiry, own: &OwnReply) -> bool {
+        let Some(lent) = &mut self.lent else {
+            return false;
+        };
+        let (Outcome::Ok, Ok(table)) =
+            (own.outcome, super::open::table(own, lent.conn.capabilities))
+        else {
+            return false;
+        };
+        let row: Vec<Option<&[u8]>> = table.row.iter().map(Option::as_deref).collect();
+        let answer = Answer {
+            status: own.tally.status.unwrap_or_default(),
+            changes: &own.changes,
+            columns: &table.columns,
+            row: &row,
+        };
+        let values = &self.worker.store.values;
+        self.state
+            .answer(&mut lent.conn.state, values, inquiry, &answer);
+        if let Some(status) = own.tally.status {
+            self.status = StatusFlags(status.0 & LASTING.0);
+        }
+        true
+    }
+
+    fn inquiry(&self) -> Option<Inquiry> {
+        let lent = self.lent.as_ref()?;
+        self.state.inquiry(&lent.conn.state)
+    }
+
+    /// Asks what other statements of ours would make the server forget of the session's own; false if
+    /// that failed.
+    pub(crate) async fn keep_past(&mut self) -> bool {
+        let Some(lent) = &mut self.lent else {
+            return true;
+        };
+        if !self.aftermath.is_at(&lent.conn) {
+            return true;
+        }
+        for question in claim_own(&mut lent.conn) {
+            let Some(lent) = &mut self.lent else {
+                return true;
+            };
+            let text = super::open::text(&lent.conn, question.debt.question());
+            match lent.conn.ask(&self.worker, Command::QUERY, &text).await {
+                Ok(own) => {
+                    question.answered(&own, lent.conn.capabilities);
+                    self.overhear(&own);
+                }
+                Err(_) => {
+                    self.drop_lent(pool::CloseReason::Broken);
+                    return false;
+                }
+            }
+        }
+        self.take_up_saved();
+        true
+    }
+
+    /// What a statement of the proxy's own has told of the session's last one.
+    fn overhear(&mut self, own: &OwnReply) {
+        let (Some(lent), Some(status)) = (&mut self.lent, own.tally.status) else {
+            return;
+        };
+        if own.outcome != Outcome::Ok {
+            return;
+        }
+        let told = match own.tally.owes_changes {
+            true => StatusFlags(status.0 & LASTING.0),
+            false => status,
+        };
+        let values = &self.worker.store.values;
+        self.state
+            .overhear(&mut lent.conn.state, values, told, &own.changes);
+        self.status = StatusFlags(status.0 & LASTING.0);
+    }
+
+    /// Waits until whoever asks for this session's answers has them.
+    pub(crate) async fn outwait_saving(&mut self) {
+        let aftermath = std::rc::Rc::clone(&self.aftermath);
+        while aftermath.is_saving() {
+            aftermath.saved.notified().await;
+        }
+    }
+
+    /// Takes up what others have asked in this session's place.
+    pub(crate) fn take_up_saved(&mut self) {
+        let saved = self.aftermath.take_saved();
+        if saved.is_lost {
+            self.state.connection_lost();
+        }
+        if let Some(id) = saved.insert_id {
+            self.state.last_insert_id_is(id);
+        }
+        if let Some(rows) = saved.found_rows {
+            self.state.found_rows_are(rows);
+        }
+    }
+
+    /// A statement that was too long to be read.
+    pub(crate) fn large_statement(&mut self) {
+        self.state.pin(Pin::LargeStatement);
+    }
+}

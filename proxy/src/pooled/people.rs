@@ -1,0 +1,210 @@
+//! Who is here: the ids that clients see, and where to find whom they belong to.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use auth::AccountId;
+use route::{BackendId, KillScope};
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::failure::{Failure, Kind};
+
+/// The first id that clients see. Servers count their own connections from 1, so that the two are not
+/// mistaken for one another for the first thousand million connections of a server.
+const FIRST_ID: u32 = 0x4000_0000;
+const LAST_ID: u32 = 0x7fff_ffff;
+
+/// Everybody, over all workers. Locked at a session's start and end, and for KILL.
+#[derive(Default)]
+pub(crate) struct People {
+    last: AtomicU32,
+    known: Mutex<Known>,
+}
+
+#[derive(Default)]
+struct Known {
+    by_id: HashMap<u32, Entry>,
+    of_account: HashMap<AccountId, u32>,
+    /// How each worker is told.
+    workers: Vec<Option<UnboundedSender<Kill>>>,
+}
+
+struct Entry {
+    worker: usize,
+    account: Option<AccountId>,
+    /// Where it is for good, when its login passed through.
+    passed: Option<(BackendId, u32)>,
+}
+
+/// A session's wish that another one be stopped.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Kill {
+    pub id: u32,
+    pub scope: KillScope,
+}
+
+/// Where an id leads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// No session of the proxy's.
+    Nobody,
+    /// A session whose login was answered here, of this account.
+    Session(AccountId),
+    /// A session that has a backend connection of its own, with this id there.
+    Passed(BackendId, u32),
+}
+
+/// A session's entry, for as long as it lives.
+pub(crate) struct Person {
+    id: u32,
+    people: Arc<People>,
+}
+
+impl People {
+    /// Says how a worker is told of kills.
+    pub(crate) fn enlist(&self, worker: usize, inbox: UnboundedSender<Kill>) {
+        let mut known = self.known();
+        if known.workers.len() <= worker {
+            known.workers.resize_with(worker + 1, || None);
+        }
+        known.workers[worker] = Some(inbox);
+    }
+
+    /// A new session of `worker`, whose id nobody else has.
+    pub(crate) fn register(self: &Arc<Self>, worker: usize) -> Person {
+        let mut known = self.known();
+        loop {
+            let number = self.last.fetch_add(1, Ordering::Relaxed);
+            let id = FIRST_ID + number % (LAST_ID - FIRST_ID);
+            if let std::collections::hash_map::Entry::Vacant(vacant) = known.by_id.entry(id) {
+                vacant.insert(Entry {
+                    worker,
+                    account: None,
+                    passed: None,
+                });
+                let people = Arc::clone(self);
+                return Person { id, people };
+            }
+        }
+    }
+
+    /// Where an id leads.
+    pub(crate) fn find(&self, id: u32) -> Found {
+        match self.known().by_id.get(&id) {
+            Some(Entry {
+                passed: Some((backend, thread_id)),
+                ..
+            }) => Found::Passed(*backend, *thread_id),
+            Some(Entry {
+                account: Some(account),
+                ..
+            }) => Found::Session(account.clone()),
+            _ => Found::Nobody,
+        }
+    }
+
+    /// Tells the worker of a session. What is not there any more needs no kill.
+    pub(crate) fn kill(&self, kill: Kill) {
+        let known = self.known();
+        let worker = known.by_id.get(&kill.id).map(|entry| entry.worker);
+        let inbox = worker.and_then(|worker| known.workers.get(worker)?.as_ref());
+        if let Some(inbox) = inbox {
+            let _ = inbox.send(kill);
+        }
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Person {
+    /// The id that its client sees.
+    pub(crate) fn id(&self) -> u32 {
+        self.id
+    }
+
+    /// Says who it is, if its account may have one session more.
+    ///
+    /// # Errors
+    /// It may not: what the client is told.
+    pub(crate) fn introduce(
+        &mut self,
+        account: &AccountId,
+        sessions_max: Option<u32>,
+    ) -> Result<(), Failure> {
+        let mut known = self.people.known();
+        known.leave_account(self.id);
+        let count = known.of_account.entry(account.clone()).or_default();
+        if sessions_max.is_some_and(|max| *count >= max) {
+            let user = account.user();
+            return Err(Failure::new(
+                Kind::AccountSessionsMax,
+                format!(
+                    "User {user} already has more than 'max_user_connections' active connections"
+                ),
+            ));
+        }
+        *count += 1;
+        if let Some(entry) = known.by_id.get_mut(&self.id) {
+            entry.account = Some(account.clone());
+        }
+        Ok(())
+    }
+
+    /// It is of no account that is known here any more.
+    pub(crate) fn leave_account(&mut self) {
+        self.people.known().leave_account(self.id);
+    }
+
+    /// Its statements go to one backend connection for good.
+    pub(crate) fn pass_on(&mut self, backend: BackendId, thread_id: u32) {
+        if let Some(entry) = self.people.known().by_id.get_mut(&self.id) {
+            entry.passed = Some((backend, thread_id));
+        }
+    }
+}
+
+impl Known {
+    fn leave_account(&mut self, id: u32) {
+        let account = self
+            .by_id
+            .get_mut(&id)
+            .and_then(|entry| entry.account.take());
+        if let Some(account) = account
+            && let Some(count) = self.of_account.get_mut(&account)
+        {
+            *count -= 1;
+            if *count == 0 {
+                self.of_account.remove(&account);
+            }
+        }
+    }
+}
+
+impl Drop for Person {
+    fn drop(&mut self) {
+        let mut known = self.people.known();
+        known.leave_account(self.id);
+        known.by_id.remove(&self.id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_leads_to_its_session_until_that_ends() {
+        let people = Arc::new(People::default());
+        let mut person = people.register(0);
+        assert_eq!(people.find(person.id()), Found::Nobody);
+        person.pass_on(BackendId(3), 77);
+        let id = person.id();
+        assert_eq!(people.find(id), Found::Passed(BackendId(3), 77));
+        assert_ne!(people.register(0).id(), id);
+        drop(person);
+        assert_eq!(people.find(id), Found::Nobody);
+    }
+}

@@ -1,0 +1,212 @@
+//! The hot path of a pooled session: a reply from the backend to the client, watched from both sides.
+//!
+//! As in the relay, bytes are read into the worker's one buffer and written out at once; while the
+//! client does not take them, nothing more is read for it.
+
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+
+use session::{Piece, Progress, Reply};
+use tokio::io::{AsyncRead, ReadBuf};
+
+use super::conn::{BackendConn, Broken, note_changes};
+use super::incoming::Passage;
+use super::prefix::Unequal;
+use super::session::Pooled;
+use crate::leg::Leg;
+use crate::watch::Ask;
+
+/// A client that speaks before it is answered is read ahead up to so many bytes.
+const AHEAD_BYTES_MAX: usize = 64 * 1024;
+
+/// Why an exchange did not end as it should.
+#[derive(Debug)]
+pub(crate) enum Cut {
+    /// The backend's side broke.
+    Backend(Broken),
+    /// The client has gone.
+    Client(String),
+    /// The worker wants the session to end.
+    Asked(Ask),
+    /// The connection did not become what the session needs.
+    Unequal(Unequal),
+}
+
+impl From<Broken> for Cut {
+    fn from(broken: Broken) -> Self {
+        Self::Backend(broken)
+    }
+}
+
+impl Pooled {
+    /// Sends packets to the backend.
+    pub(crate) async fn send(&mut self, conn: &mut BackendConn, packets: &[u8]) {
+        poll_fn(|context| {
+            conn.send(packets, context);
+            Poll::Ready(())
+        })
+        .await;
+    }
+
+    /// Passes a reply on to the client, up to its end or up to where the client's file is wanted.
+    pub(crate) async fn pump(
+        &mut self,
+        conn: &mut BackendConn,
+        reply: &mut Reply,
+    ) -> Result<(), Cut> {
+        while reply.progress() == Progress::More {
+            poll_fn(|context| self.poll_pump(conn, reply, context)).await?;
+        }
+        Ok(())
+    }
+
+    fn poll_pump(
+        &mut self,
+        conn: &mut BackendConn,
+        reply: &mut Reply,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(), Cut>> {
+        loop {
+            if let Err(error) = ready!(self.client.poll_drain(context)) {
+                return Poll::Ready(Err(Cut::Client(error.to_string())));
+            }
+            if let Some(sequence) = self.client.transport.frame_sequence() {
+                reply.align(sequence);
+            }
+            match self.poll_step(conn, reply, context) {
+                Poll::Ready(Ok(())) if reply.progress() == Progress::More => {}
+                Poll::Ready(done) => return Poll::Ready(done),
+                Poll::Pending => break,
+            }
+        }
+        self.watch.note(self.worker.clock.now(), false);
+        self.poll_meanwhile(context)
+    }
+
+    /// One piece, as it comes.
+    fn poll_step(
+        &mut self,
+        conn: &mut BackendConn,
+        reply: &mut Reply,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(), Cut>> {
+        let worker = Rc::clone(&self.worker);
+        let (sight, changes, client) = (&self.sight, &mut self.changes, &mut self.client);
+        let (capabilities, seen) = (conn.capabilities, self.capabilities);
+        let mut towards_client = Context::from_waker(context.waker());
+        let mut sent = Ok(());
+        let is_kept = self.is_kept;
+        let mut push = |client: &mut Leg, bytes: &[u8]| match is_kept {
+            false => client.push(bytes, &mut towards_client),
+            true => {
+                client.append(bytes);
+                Ok(())
+            }
+        };
+        let fed = conn.poll_feed(&worker, reply, context, |piece| {
+            let pushed = match piece {
+                // The usual case: one piece, which goes out as it lies.
+                Piece::Pass(bytes) => push(client, bytes),
+                Piece::Changes(packet) => {
+                    note_changes(packet, capabilities, changes);
+                    match sight {
+                        Some(sight) => {
+                            let packet = sight.rewrite(packet, capabilities, seen);
+                            push(client, &packet)
+                        }
+                        None => push(client, packet),
+                    }
+                }
+            };
+            if sent.is_ok() {
+                sent = pushed;
+            }
+        });
+        ready!(fed)?;
+        Poll::Ready(sent.map_err(|error| Cut::Client(error.to_string())))
+    }
+
+    /// What may happen while a reply is awaited: the client leaves, or the worker wants something.
+    pub(crate) fn poll_meanwhile(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Cut>> {
+        // In a login the client is listened to elsewhere.
+        while self.inbox.len() < AHEAD_BYTES_MAX && !self.client.is_gone() {
+            match self.poll_client(context) {
+                Poll::Pending => break,
+                Poll::Ready(Ok(0)) => {
+                    let how = "it closed the connection".to_owned();
+                    return Poll::Ready(Err(Cut::Client(how)));
+                }
+                Poll::Ready(Ok(_)) => {}
+                Poll::Ready(Err(error)) => {
+                    return Poll::Ready(Err(Cut::Client(error.to_string())));
+                }
+            }
+        }
+        let asked = self.watch.poll_asked(context);
+        for ask in [Ask::Stop, Ask::BackendDown, Ask::KillSession] {
+            if asked.contains(ask) {
+                return Poll::Ready(Err(Cut::Asked(ask)));
+            }
+        }
+        if asked.contains(Ask::KillStatement) {
+            self.watch.withdraw(Ask::KillStatement);
+            self.kill_own_statement();
+        }
+        Poll::Pending
+    }
+
+    /// Reads ahead from the client; says how many bytes came, 0 at the end.
+    pub(crate) fn poll_client(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        let mut scratch = self.worker.scratch.borrow_mut();
+        let mut buffer = ReadBuf::new(&mut scratch);
+        ready!(Pin::new(&mut self.client.transport).poll_read(context, &mut buffer))?;
+        self.inbox.put(buffer.filled());
+        Poll::Ready(Ok(buffer.filled().len()))
+    }
+
+    /// Passes the client's packets on to the backend, unread, up to their end.
+    pub(crate) async fn pass(
+        &mut self,
+        conn: &mut BackendConn,
+        mut passage: Passage,
+    ) -> Result<u8, Cut> {
+        poll_fn(|context| self.poll_pass(conn, &mut passage, context)).await?;
+        Ok(passage.sequence)
+    }
+
+    fn poll_pass(
+        &mut self,
+        conn: &mut BackendConn,
+        passage: &mut Passage,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(), Cut>> {
+        loop {
+            ready!(conn.leg.poll_drain_or_break(context));
+            if let Err(error) = ready!(self.client.poll_drain(context)) {
+                return Poll::Ready(Err(Cut::Client(error.to_string())));
+            }
+            if passage.is_over {
+                return Poll::Ready(Ok(()));
+            }
+            if !self.inbox.is_empty() {
+                let mut bytes = self.inbox.take_all();
+                let taken = passage.pass(&bytes);
+                let rest = bytes.split_off(taken);
+                self.inbox.put(&rest);
+                conn.leg.send_or_break(&bytes, context);
+                continue;
+            }
+            match ready!(self.poll_client(context)) {
+                Ok(0) => {
+                    let how = "it closed the connection within a command".to_owned();
+                    return Poll::Ready(Err(Cut::Client(how)));
+                }
+                Ok(_) => {}
+                Err(error) => return Poll::Ready(Err(Cut::Client(error.to_string()))),
+            }
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! COM_QUERY: read once, rewritten where it asks about another connection's past, sent, observed.
+
+use sql::{Effects, Facts, Kind, Mention, Role, Show, Uses};
+use wire::Command;
+use wire::query::Query;
+
+use super::asking::Asked;
+use super::broken::effect_of;
+use super::exchange::{Done, Job, Part, haste_of};
+use super::explain::inquiry;
+use super::incoming::Incoming;
+use super::ruling::Carries;
+use super::session::{After, CutOff, Pooled};
+use super::sight::Sight;
+use session::Outcome;
+use session::state::Needs;
+
+impl Pooled {
+    pub(crate) async fn query(&mut self, incoming: Incoming) -> Result<After, CutOff> {
+        let mut facts = self.worker.store.take_facts();
+        let told = self.say_to_backend(incoming, &mut facts, Part::Whole).await;
+        self.worker.store.return_facts(facts);
+        Ok(told?.after)
+    }
+
+    /// A command, or one of its statements.
+    async fn say_to_backend(
+        &mut self,
+        mut incoming: Incoming,
+        facts: &mut Box<Facts>,
+        part: Part,
+    ) -> Result<Ending, CutOff> {
+        let flags = self.state.flags();
+        let carries;
+        {
+            let argument = incoming.argument();
+            let Ok(query) = Query::decode(&argument, self.capabilities) else {
+                return self.malformed(incoming.sequence).map(Ending::last);
+            };
+            carries = match query.has_attributes() {
+                true => Carries::Attributes,
+                false => Carries::Nothing,
+            };
+            facts.read(query.text, flags);
+            if self.may_ask()
+                && let Some(inquiry) = inquiry(query.text, flags)
+            {
+                let answer = self.explain(inquiry, query.text);
+                self.say_answer(incoming.sequence, &answer);
+                return Ok(Ending::last(After::Next));
+            }
+        }
+        if part == Part::Whole && self.is_ruled(facts, carries) {
+            match Box::pin(self.rule_query(incoming, facts)).await? {
+                Answered::Whole(after) => return Ok(Ending::last(after)),
+                Answered::Left(left) => incoming = left,
+            }
+        }
+        if matches!(facts.kind, Kind::Kill(_)) {
+            match Box::pin(self.kill_statement(incoming, facts)).await? {
+                Answered::Whole(after) => return Ok(Ending::last(after)),
+                Answered::Left(left) => incoming = left,
+            }
+        }
+        let mut standing = None;
+        if asks(facts) {
+            match Box::pin(self.ask_past(incoming, facts, part)).await? {
+                Asked::Told(told) => return Ok(told),
+                Asked::Left(left) => incoming = left,
+                Asked::Standing(left, stands) => {
+                    incoming = left;
+                    standing = Some(stands);
+                }
+                Asked::InParts(first, texts) => {
+                    return Box::pin(self.say_in_parts(first, facts, texts)).await;
+                }
+            }
+        }
+        // What MariaDB's routines leave of the list that somebody else has left.
+        self.wants_clear = facts.effects.has(Effects::ANYTHING) && !self.is_mysql();
+        let told = self.say_over(&incoming, facts, part).await?;
+        if let Some(standing) = standing {
+            Box::pin(self.stood_in(standing, told.outcome)).await;
+        }
+        Ok(told)
+    }
+
+    /// Several statements of which one asks about what was before: one after the other, as the servers
+    /// run them, up to the last or to an error.
+    async fn say_in_parts(
+        &mut self,
+        first: Incoming,
+        facts: &mut Box<Facts>,
+        texts: Vec<Vec<u8>>,
+    ) -> Result<Ending, CutOff> {
+        let argument = first.argument().into_owned();
+        let Ok(query) = Query::decode(&argument, self.capabilities) else {
+            return self.malformed(first.sequence).map(Ending::last);
+        };
+        let mut told = Ending::more(first.sequence);
+        let last = texts.len().saturating_sub(1);
+        for (at, text) in texts.iter().enumerate() {
+            let Some(sequence) = told.next_sequence else {
+                return Ok(told);
+            };
+            let part = match at {
+                0 => Part::First,
+                _ if at == last => Part::Last,
+                _ => Part::Middle,
+            };
+            let mut payload = Vec::new();
+            Query { text, ..query }.encode(self.capabilities, &mut payload);
+            let mut packets = Vec::new();
+            wire::write::put_packets(&mut packets, 0, &payload);
+            let incoming = Incoming {
+                command: Command::QUERY,
+                packets,
+                sequence,
+                is_cut: false,
+            };
+            told = self.say_to_backend(incoming, facts, part).await?;
+        }
+        Ok(told)
+    }
+
+    /// Over a connection, another one if the first breaks and that does no harm.
+    async fn say_over(
+        &mut self,
+        incoming: &Incoming,
+        facts: &mut Box<Facts>,
+        part: Part,
+    ) -> Result<Ending, CutOff> {
+        let mut sight = None;
+        self.trace(facts);
+        let aim = self.aim(facts);
+        if let Err(failure) = self.leave_replica(aim, facts).await {
+            return self.refuse(&failure, incoming.sequence).map(Ending::last);
+        }
+        let mut repeat = self.repeat_of(effect_of(facts), aim);
+        loop {
+            if let Err(failure) = self.hold(repeat.aim).await {
+                return self.refuse(&failure, incoming.sequence).map(Ending::last);
+            }
+            if let Some(inquiry) = self.state.inquiry_before(facts) {
+                Box::pin(self.inquire_before(&inquiry)).await;
+            }
+            if sight.is_none() {
+                sight = self.foresee(facts, incoming);
+            }
+            let argument = incoming.argument();
+            let text = match Query::decode(&argument, self.capabilities) {
+                Ok(query) => query.text,
+                Err(_) => return self.malformed(incoming.sequence).map(Ending::last),
+            };
+            let job = Job {
+                part,
+                ..Job::of(incoming, Needs::of(facts, text), haste_of(facts))
+            };
+            let own_schema = self.visit_text(facts, text).await;
+            let outcome = match self.make_texts_for(facts, &job.needs).await {
+                Ok(None) => {
+                    let _alarm = self.alarm();
+                    self.exchange(&job).await
+                }
+                Ok(Some(refused)) => {
+                    self.return_to(own_schema);
+                    self.pass_error(incoming.sequence, &refused);
+                    return Ok(Ending::last(After::Next));
+                }
+                Err(cut) => Err(cut),
+            };
+            if let Ok(done) = &outcome {
+                self.observe(Command::QUERY, facts, text, done);
+            }
+            self.return_to(own_schema);
+            match outcome {
+                Ok(done) => {
+                    if let (Outcome::Err(_), Some(sight)) = (done.outcome, sight) {
+                        self.sight = Some(sight);
+                    }
+                    let ends = facts.effects.has(Effects::DISCONNECTED);
+                    if ends && done.outcome == Outcome::Ok {
+                        return self.released().await.map(Ending::last);
+                    }
+                    return Ok(Ending::of(&done));
+                }
+                Err(cut) if self.again(&cut, &mut repeat) => {}
+                Err(cut) => {
+                    return self
+                        .cut_short(cut, incoming.sequence, Command::QUERY, repeat)
+                        .map(Ending::last);
+                }
+            }
+        }
+    }
+
+    /// COMMIT RELEASE: the server has closed the connection behind its OK, and so it is with the
+    /// client's.
+    async fn released(&mut self) -> Result<After, CutOff> {
+        self.drop_lent(pool::CloseReason::Ended);
+        // A client that has gone is no longer interested.
+        let _ = self.client.drained().await;
+        Ok(After::Ended(crate::relay::End::BackendClosed))
+    }
+
+    /// A SET of what the client is told of holds for its own reply; what it was is returned.
+    fn foresee(&mut self, facts: &Facts, incoming: &Incoming) -> Option<Sight> {
+        let conn = &self.lent.as_ref()?.conn;
+        let sight = self.sight.get_or_insert_with(|| conn.sight.clone());
+        if facts.assignments.is_empty() && !facts.uses.has(Uses::VARIABLES) {
+            return None;
+        }
+        let argument = incoming.argument();
+        let query = Query::decode(&argument, self.capabilities).ok()?;
+        if shows_settings(facts, query.text) {
+            self.shows = Some(sight.clone());
+        }
+        let before = sight.clone();
+        sight.foresee(facts, query.text);
+        Some(before)
+    }
+
+    /// After a statement: what it changed, by the server's word and its text.
+    pub(crate) fn observe(&mut self, command: Command, facts: &Facts, text: &[u8], done: &Done) {
+        if let (Some(order), Some(lent)) = (&mut self.order, &self.lent) {
+            order.ended(&lent.conn.backend, done.outcome);
+        }
+        if let Some(trace) = self.trace.take() {
+            self.record(&trace, facts, text, done);
+        }
+        super::observe::observe(self, command, facts, text, done);
+    }
+
+    /// A command whose payload does not hold what it must: the servers' own answer.
+    pub(crate) fn malformed(&mut self, sequence: u8) -> Result<After, CutOff> {
+        let code = wire::ErrorCode::MALFORMED_PACKET;
+        self.say_error(sequence, code, "Malformed communication packet.");
+        Ok(After::Next)
+    }
+}
+
+/// How a command has ended, or a part of it.
+pub(crate) struct Ending {
+    pub after: After,
+    pub outcome: Outcome,
+    /// The id of the next part's first packet; none where none may follow.
+    pub next_sequence: Option<u8>,
+}
+
+impl Ending {
+    /// Nothing follows.
+    pub(crate) fn last(after: After) -> Self {
+        Self {
+            after,
+            outcome: Outcome::Err(0),
+            next_sequence: None,
+        }
+    }
+
+    /// Another part may follow.
+    pub(crate) fn more(next_sequence: u8) -> Self {
+        Self {
+            after: After::Next,
+            outcome: Outcome::Ok,
+            next_sequence: Some(next_sequence),
+        }
+    }
+
+    fn of(done: &Done) -> Self {
+        Self {
+            after: After::Next,
+            outcome: done.outcome,
+            next_sequence: (done.outcome == Outcome::Ok).then_some(done.next_sequence),
+        }
+    }
+}
+
+/// Whether a statement may show what the server tells of changes: then it shows what the client has
+/// set, and not what the proxy has.
+fn shows_settings(facts: &Facts, text: &[u8]) -> bool {
+    let is_setting = |mention: &Mention| {
+        let name = mention.name.name(text).to_ascii_lowercase();
+        name.starts_with(b"session_track_")
+    };
+    facts.uses.has(Uses::VARIABLES)
+        && (facts.kind == Kind::Show(Show::Variables)
+            || facts.tables().next().is_some()
+            || facts.mentions_of(Role::VariableRead).any(is_setting))
+}
+
+/// What became of a statement that asks.
+pub(crate) enum Answered {
+    /// Its client has its reply.
+    Whole(After),
+    /// A backend is asked, by this.
+    Left(Incoming),
+}
+
+/// Whether a statement asks about the connection's past, or its id.
+fn asks(facts: &Facts) -> bool {
+    let about = Uses::CONNECTION_ID
+        | Uses::ROW_COUNT
+        | Uses::FOUND_ROWS
+        | Uses::LAST_INSERT_ID
+        | Uses::DIAGNOSTICS;
+    facts.uses.has(about)
+}

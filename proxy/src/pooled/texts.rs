@@ -1,0 +1,117 @@
+//! Statements prepared from SQL text: before EXECUTE they are prepared where it is going to run, and
+//! others' of the same name are dropped there.
+
+use std::rc::Rc;
+
+use session::Outcome;
+use session::state::{Needs, Restoration, TextStatement, drop_text, restoration};
+use sql::Facts;
+use wire::Command;
+
+use super::conn::{BackendConn, Broken, OwnReply};
+use super::exchange::CutReply;
+use super::session::Pooled;
+
+impl Pooled {
+    /// Sees to it that the session's connection has the statements that a command may run, and under
+    /// the names that it may use no others'. What the server has against one of them is returned.
+    pub(crate) async fn make_texts(&mut self, needs: &Needs) -> Result<Option<OwnReply>, CutReply> {
+        let is_concerned = |conn: &BackendConn| {
+            conn.state.has_texts() || self.state.held().prepared().next().is_some()
+        };
+        let has_any = self.lent.as_ref().map(|lent| is_concerned(&lent.conn));
+        if !needs.wants_texts() || has_any != Some(true) {
+            return Ok(None);
+        }
+        Box::pin(self.settle_doubts()).await;
+        Box::pin(self.keep_past()).await;
+        let Some(mut lent) = self.lent.take() else {
+            return Ok(None);
+        };
+        let outcome = Box::pin(self.make_texts_on(&mut lent.conn, needs)).await;
+        self.lent = Some(lent);
+        outcome
+    }
+
+    /// Goes to the schema of the statement that EXECUTE is to run.
+    pub(crate) async fn visit_text(&mut self, facts: &Facts, text: &[u8]) -> Option<Rc<[u8]>> {
+        if facts.kind != sql::Kind::Execute {
+            return None;
+        }
+        Box::pin(self.settle_doubts()).await;
+        let table = &self.worker.store.values;
+        self.state.visit_text(table, facts, text)
+    }
+
+    async fn make_texts_on(
+        &mut self,
+        conn: &mut BackendConn,
+        needs: &Needs,
+    ) -> Result<Option<OwnReply>, CutReply> {
+        // A reset would take them away again.
+        let restoration = restoration(&self.state, &conn.state, needs);
+        if matches!(restoration, Restoration::Reset | Restoration::Unfit) {
+            self.become_equal(conn, needs).await?;
+        }
+        let hidden = self.state.texts_to_hide(&conn.state, needs);
+        let missing = self.state.texts_to_make(&conn.state, needs);
+        if hidden.is_empty() && missing.is_empty() {
+            return Ok(None);
+        }
+        self.become_equal(conn, &Needs::NONE).await?;
+        let broken = |broken: Broken| CutReply::unsent(broken.into());
+        for name in hidden {
+            // Nothing may have had the name.
+            let drop = super::open::text(conn, drop_text(&name));
+            let dropped = conn.ask(&self.worker, Command::QUERY, &drop).await;
+            dropped.map_err(broken)?;
+            conn.state.text_is_gone(&name);
+        }
+        let mut refused = None;
+        for text in missing {
+            let own = self.make_text(conn, &text).await?;
+            refused = own.filter(|_| needs.names_text(&text)).or(refused);
+        }
+        Ok(refused)
+    }
+
+    /// Prepares one, in the state that it was prepared in.
+    async fn make_text(
+        &mut self,
+        conn: &mut BackendConn,
+        text: &Rc<TextStatement>,
+    ) -> Result<Option<OwnReply>, CutReply> {
+        let worker = Rc::clone(&self.worker);
+        let then = self
+            .state
+            .values_to_prepare(&worker.store.values, text.values());
+        let now = self.state.swap_values(then);
+        let equal = self.become_equal(conn, &Needs::NONE).await;
+        self.state.swap_values(now);
+        equal?;
+        let make = super::open::text(conn, text.make());
+        let made = conn.ask(&worker, Command::QUERY, &make).await;
+        let made = made.map_err(|broken| CutReply::unsent(broken.into()))?;
+        match made.outcome {
+            Outcome::Ok => {
+                conn.state.text_is_made(text);
+                Ok(None)
+            }
+            Outcome::Err(_) => {
+                conn.state.text_is_gone(text.name());
+                Ok(Some(made))
+            }
+        }
+    }
+
+    /// The same before a command of SQL text, whose EXECUTE is told what the server has against its
+    /// statement.
+    pub(crate) async fn make_texts_for(
+        &mut self,
+        facts: &Facts,
+        needs: &Needs,
+    ) -> Result<Option<OwnReply>, CutReply> {
+        let refused = self.make_texts(needs).await?;
+        Ok(refused.filter(|_| facts.kind == sql::Kind::Execute))
+    }
+}
