@@ -5,6 +5,7 @@
 #
 # - From the machine's own suite, installed: MariaDB's server and client, sysbench, HAProxy, the
 #   client libraries. No server is started and none stays running.
+# - From there too, but unpacked and never installed: MariaDB's own test suite.
 # - From Debian's unstable suite, unpacked beside the system and never installed: MySQL 9.7 and
 #   MariaDB 11.8 with every library they need, run through their own loader. They go to
 #   ${PILOTFISH_CACHE:-~/.cache/pilotfish}. The mirror is the one the machine already uses.
@@ -88,6 +89,32 @@ unpack mariadb-11.8 'mariadb-server-core mariadb-client-core libpam0g' 'mariadb-
      mariadb-test:$plugins/auth_test_plugin.so
      mariadb-test:usr/bin/mariadb-client-test"
 
+# MariaDB's own tests and the program that runs them, of the suite the server is from. The tests of
+# the folder `main` alone, and what they read.
+unpack_tests() {
+    target=$cache/mariadb-test
+    recipe='mariadb-test mariadb-test-data libpcre2-posix3'
+    [ "$(cat "$target/recipe" 2>/dev/null)" != "$recipe" ] || return 0
+    say 'unpacking mariadb-test'
+    update_lists
+    debs=$scratch/mariadb-test
+    root=$cache/.mariadb-test.$$
+    mkdir -p "$debs" "$root"
+    # shellcheck disable=SC2086 # the list is meant to be split
+    (cd "$debs" && apt-get download -q -o Acquire::Retries=3 $recipe) >"$scratch/download.log" 2>&1 || {
+        tail -n 40 "$scratch/download.log" >&2
+        die "packages could not be downloaded: $recipe"
+    }
+    tests=./usr/share/mysql/mysql-test
+    for deb in "$debs"/*.deb; do
+        dpkg-deb --fsys-tarfile "$deb" | tar -x -C "$root" --wildcards --wildcards-match-slash \
+            --exclude="$tests/suite" --exclude='*-embedded' --exclude='./usr/lib/mysql'
+    done
+    printf '%s\n' "$recipe" >"$root/recipe"
+    settle "$root" "$target"
+}
+unpack_tests
+
 # ---- what is there now -----------------------------------------------------------------------
 
 # Runs a program of an unpacked folder with the folder's own libraries.
@@ -108,6 +135,8 @@ version() {
 
 version mariadb-10.11 mariadbd --version
 version mariadb-11.8 unpacked mariadb-11.8 usr/sbin/mariadbd --version
+version mariadb-test env "LD_LIBRARY_PATH=$cache/mariadb-test/usr/lib/x86_64-linux-gnu" \
+    "$cache/mariadb-test/usr/bin/mariadb-test" --version
 version mysql-9.7 unpacked mysql-9.7 usr/sbin/mysqld --version
 version mysql-client unpacked mysql-9.7 usr/bin/mysql --version
 version mysql-router unpacked mysql-9.7 usr/bin/mysqlrouter --version

@@ -2,7 +2,7 @@
 //!
 //! This library is what the tests in `tests/` are written with:
 //!
-//! - [`Server`] starts a MariaDB or MySQL server, [`Replicated`] a primary with replicas,
+//! - [`Server`] starts a MariaDB or MySQL server, [`Cluster`] a primary with replicas,
 //!   [`Proxy`] the proxy itself; each in a folder of its own, on free ports, gone on drop.
 //! - [`raw::RawConn`] speaks the protocol by hand and keeps a transcript of every packet, so that
 //!   a conversation held directly and one held through the proxy can be compared byte by byte. It
@@ -14,21 +14,32 @@
 #![allow(clippy::panic)] // a harness tells what went wrong by panicking
 
 mod certs;
+mod cluster;
+mod dice;
+mod intruder;
+mod pooled;
 mod process;
 mod product;
 mod proxy;
 pub mod raw;
-mod replicated;
+mod relay;
 pub mod scripted;
 mod server;
 mod site;
+pub mod steps;
 pub mod wait;
 
 pub use certs::{Certs, Identity};
+pub use cluster::{
+    Cluster, follow, position, primary_options, set_read_only, take_writes, wait_reached,
+};
+pub use dice::Dice;
+pub use intruder::Intruder;
+pub use pooled::{Held, Turn, pooled};
 pub use process::{Folder, Process, Signal};
 pub use product::{PASSWORD, Product};
 pub use proxy::{Proxy, Settings, program};
-pub use replicated::{Replicated, follow, position, primary_options, wait_reached};
+pub use relay::{Cut, Relay};
 pub use scripted::Scripted;
 pub use server::{Server, free_port, has_ipv6};
-pub use site::{Site, everywhere};
+pub use site::{Pooled, Site, Way, everywhere, shared};

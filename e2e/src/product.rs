@@ -4,6 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use aws_lc_rs::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
+
 /// A server product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Product {
@@ -58,6 +60,23 @@ impl Product {
         command
     }
 
+    /// The folder of MariaDB's own test suite, unpacked; of the same version as what is installed.
+    pub fn suite() -> PathBuf {
+        cache().join("mariadb-test/usr/share/mysql/mysql-test")
+    }
+
+    /// The program that runs the tests in it.
+    pub fn suite_program() -> Command {
+        let root = cache().join("mariadb-test/usr");
+        let program = root.join("bin/mariadb-test");
+        if !program.exists() {
+            missing("mariadb-test");
+        }
+        let mut command = Command::new(program);
+        command.env("LD_LIBRARY_PATH", root.join("lib/x86_64-linux-gnu"));
+        command
+    }
+
     /// The command-line client.
     pub fn client(self) -> Command {
         let mut command = match self {
@@ -70,6 +89,65 @@ impl Product {
             command.arg(format!("--plugin-dir={}", plugins.display()));
         }
         command
+    }
+
+    /// The accounts whose logins a proxy that knows their passwords can answer.
+    pub fn answerable(self) -> &'static [(&'static str, &'static str)] {
+        const OTHER: &str = "another password";
+        match self {
+            Self::MariaDb => &[
+                ("app", PASSWORD),
+                ("other", OTHER),
+                ("nopass", ""),
+                ("native", PASSWORD),
+                ("ed25519", PASSWORD),
+                ("tls_only", PASSWORD),
+            ],
+            Self::MariaDbNext => &[
+                ("app", PASSWORD),
+                ("other", OTHER),
+                ("nopass", ""),
+                ("native", PASSWORD),
+                ("ed25519", PASSWORD),
+                ("parsec", PASSWORD),
+                ("sha2", PASSWORD),
+                ("tls_only", PASSWORD),
+            ],
+            Self::MySql => &[
+                ("app", PASSWORD),
+                ("other", OTHER),
+                ("nopass", ""),
+                ("sha2", PASSWORD),
+                ("sha256", PASSWORD),
+                ("tls_only", PASSWORD),
+            ],
+        }
+    }
+
+    /// The hash by which a proxy may examine clients that have this password, if it has one.
+    pub(crate) fn hash(self, password: &str) -> Option<String> {
+        let sha1 = |bytes: &[u8]| digest(&SHA1_FOR_LEGACY_USE_ONLY, bytes);
+        let twice = sha1(sha1(password.as_bytes()).as_ref());
+        let hex = |byte: &u8| format!("{byte:02X}");
+        let hex: String = twice.as_ref().iter().map(hex).collect();
+        (!password.is_empty()).then(|| format!("*{hex}"))
+    }
+
+    /// The id of the collation that utf8mb4 has unless told otherwise.
+    pub fn collation(self) -> u16 {
+        match self {
+            Self::MariaDb | Self::MariaDbNext => 45,
+            Self::MySql => 255,
+        }
+    }
+
+    /// A number for each product, from 0.
+    pub(crate) fn row(self) -> usize {
+        match self {
+            Self::MariaDb => 0,
+            Self::MariaDbNext => 1,
+            Self::MySql => 2,
+        }
     }
 
     /// The folder it was unpacked to; none when it is installed.

@@ -21,14 +21,17 @@ const STOPS_WITHIN: Duration = Duration::from_secs(20);
 #[derive(Clone, Debug)]
 pub struct Settings {
     set: Vec<(String, String)>,
-    backends: Vec<Vec<(String, String)>>,
+    tables: Vec<Table>,
 }
+
+/// A table of an array (`[[backend]]`): its name, its keys and values.
+type Table = (&'static str, Vec<(String, String)>);
 
 impl Default for Settings {
     fn default() -> Self {
         let settings = Self {
             set: Vec::new(),
-            backends: Vec::new(),
+            tables: Vec::new(),
         };
         // As in production, but that tests need not wait: drain short, probes often.
         settings
@@ -54,11 +57,53 @@ impl Settings {
     }
 
     /// Adds a backend with more settings (`("role", "\"replica\"")`), values in TOML.
-    pub fn backend_with(mut self, address: impl ToString, more: &[(&str, &str)]) -> Self {
-        let mut backend = vec![("address".into(), format!("{:?}", address.to_string()))];
+    pub fn backend_with(self, address: impl ToString, more: &[(&str, &str)]) -> Self {
+        self.table("backend", "address", &address.to_string(), more)
+    }
+
+    /// Adds an account whose logins the proxy answers.
+    pub fn account(self, user: &str, password: &str) -> Self {
+        self.account_with(user, &[("password", &format!("{password:?}"))])
+    }
+
+    /// Adds an account with settings of your own, values in TOML.
+    pub fn account_with(self, user: &str, more: &[(&str, &str)]) -> Self {
+        self.table("account", "user", user, more)
+    }
+
+    /// Adds a listener with more settings, values in TOML.
+    pub fn listener_with(self, address: impl ToString, more: &[(&str, &str)]) -> Self {
+        self.table("listener", "address", &address.to_string(), more)
+    }
+
+    /// Adds a rule with its settings, values in TOML.
+    pub fn rule(self, name: &str, more: &[(&str, &str)]) -> Self {
+        self.table("rule", "name", name, more)
+    }
+
+    /// The same with other settings for a rule, which must be there.
+    pub fn replaced_rule(mut self, name: &str, more: &[(&str, &str)]) -> Self {
+        let key = format!("{name:?}");
+        let is_meant = |(table, settings): &(&str, Vec<(String, String)>)| {
+            *table == "rule" && settings.first().is_some_and(|(_, value)| *value == key)
+        };
+        let place = self.tables.iter().position(is_meant);
+        let new = Self::default().rule(name, more).tables.pop();
+        self.tables[place.expect("there is such a rule")] = new.expect("it was just added");
+        self
+    }
+
+    /// Forgets the accounts.
+    pub(crate) fn without_accounts(mut self) -> Self {
+        self.tables.retain(|(name, _)| *name != "account");
+        self
+    }
+
+    fn table(mut self, name: &'static str, key: &str, text: &str, more: &[(&str, &str)]) -> Self {
+        let mut table = vec![(key.to_owned(), format!("{text:?}"))];
         let more = more.iter();
-        backend.extend(more.map(|&(key, value)| (key.to_owned(), value.to_owned())));
-        self.backends.push(backend);
+        table.extend(more.map(|&(key, value)| (key.to_owned(), value.to_owned())));
+        self.tables.push((name, table));
         self
     }
 
@@ -90,9 +135,9 @@ impl Settings {
                 }
             }
         }
-        for backend in &self.backends {
-            text += "\n[[backend]]\n";
-            for (key, value) in backend {
+        for (name, table) in &self.tables {
+            let _ = writeln!(text, "\n[[{name}]]");
+            for (key, value) in table {
                 let _ = writeln!(text, "{key} = {value}");
             }
         }
@@ -119,6 +164,12 @@ impl From<&Path> for Value {
 impl From<&PathBuf> for Value {
     fn from(path: &PathBuf) -> Self {
         path.as_path().into()
+    }
+}
+
+impl From<bool> for Value {
+    fn from(choice: bool) -> Self {
+        Self(choice.to_string())
     }
 }
 

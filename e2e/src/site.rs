@@ -1,12 +1,35 @@
-//! Scenarios and where they are played: directly, and through the proxy with TLS on neither,
-//! either and both sides. What a client sees must be the same everywhere.
+//! Scenarios and where they are played: directly, through the transparent proxy with TLS on
+//! neither, either and both sides, and through pooled ones. What a client sees must be the same
+//! everywhere.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use crate::intruder::Intruder;
+use crate::pooled::{Turn, expected, pooled};
 use crate::product::Product;
 use crate::proxy::{Proxy, Settings};
 use crate::raw::{Address, Login, RawConn, Transcript};
 use crate::server::Server;
+
+/// How clients are connected to the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// Without a proxy.
+    Direct,
+    /// One backend connection for each client.
+    Transparent,
+    /// Fewer backend connections than clients.
+    Pooled,
+}
+
+/// Whether a scenario can be the same through a pooled proxy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pooled {
+    /// It must be.
+    Too,
+    /// By nature it cannot: why.
+    Not(&'static str),
+}
 
 /// A place to connect to.
 #[derive(Debug)]
@@ -15,12 +38,16 @@ pub struct Site {
     pub server: &'static Server,
     /// The proxy in front of it, if any.
     pub proxy: Option<&'static Proxy>,
+    /// How that proxy, or none, connects clients.
+    pub way: Way,
     /// Where clients connect.
     pub address: Address,
     /// Whether clients use TLS.
     pub tls: bool,
     /// A schema for this scenario alone, empty at its start.
     pub schema: String,
+    /// Somebody who runs a statement before each of this scenario's commands.
+    intruder: Option<Arc<Mutex<Intruder>>>,
 }
 
 impl Site {
@@ -44,7 +71,7 @@ impl Site {
     #[track_caller]
     pub fn connect_as(&self, login: &Login) -> RawConn {
         match RawConn::connect(&self.address, login) {
-            Ok(conn) => conn,
+            Ok(conn) => self.intruded(conn),
             Err(error) => panic!("no login as {}: {error}\n{}", login.user, self.proxy_log()),
         }
     }
@@ -64,7 +91,40 @@ impl Site {
         self.proxy.map(Proxy::log_tail).unwrap_or_default()
     }
 
+    /// While a client is pinned nobody else gets its backend connection.
+    #[track_caller]
+    pub fn assert_pinned(&self) {
+        let kept_out = self.intruder().map(|mut intruder| intruder.is_kept_out());
+        if self.way == Way::Pooled {
+            assert_ne!(
+                kept_out,
+                Some(false),
+                "nothing is pinned\n{}",
+                self.proxy_log()
+            );
+        }
+    }
+
+    /// A client that is no longer pinned lets others in.
+    pub fn assert_unpinned(&self) {
+        if let Some(mut intruder) = self.intruder() {
+            intruder.wait_let_in();
+        }
+    }
+
+    fn intruder(&self) -> Option<MutexGuard<'_, Intruder>> {
+        self.intruder.as_ref().map(|intruder| lock(intruder))
+    }
+
+    fn intruded(&self, mut conn: RawConn) -> RawConn {
+        if let Some(intruder) = self.intruder.clone() {
+            conn.before_send(move || lock(&intruder).intrude());
+        }
+        conn
+    }
+
     fn dress(&self, login: Login) -> Login {
+        let login = login.collation(self.product().collation());
         if self.tls { login.over_tls() } else { login }
     }
 
@@ -75,61 +135,159 @@ impl Site {
     }
 }
 
+/// An intruder that has panicked tells why itself.
+fn lock(intruder: &Mutex<Intruder>) -> MutexGuard<'_, Intruder> {
+    intruder.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A scenario on its way from place to place.
+struct Tour<'a, F> {
+    product: Product,
+    schema: String,
+    scenario: &'a F,
+}
+
+impl<F: Fn(&Site) -> Transcript> Tour<'_, F> {
+    /// Plays it in an empty schema.
+    fn play(&self, way: Way, proxy: Option<&'static Proxy>, tls: Tls) -> Transcript {
+        (self.scenario)(&self.site(way, proxy, tls))
+    }
+
+    /// Plays it with an intruder beside it.
+    fn play_intruded(&self, way: Way, proxy: Option<&'static Proxy>) -> Transcript {
+        let mut site = self.site(way, proxy, Tls::Off);
+        let intruder = Intruder::connect(self.product, &site.address, expected(self.product));
+        let intruder = Arc::new(Mutex::new(intruder));
+        site.intruder = Some(Arc::clone(&intruder));
+        let transcript = (self.scenario)(&site);
+        let mut intruder = lock(&intruder);
+        intruder.wait_let_in();
+        assert!(intruder.turns() > 1, "it was never let in");
+        transcript
+    }
+
+    fn site(&self, way: Way, proxy: Option<&'static Proxy>, tls: Tls) -> Site {
+        let server = Server::shared(self.product);
+        let site = Site {
+            server,
+            proxy,
+            way,
+            address: proxy.map_or_else(|| server.tcp().into(), Proxy::address),
+            tls: tls == Tls::On,
+            schema: self.schema.clone(),
+            intruder: None,
+        };
+        site.empty_schema();
+        site
+    }
+
+    fn clean(&self) {
+        let mut root = Server::shared(self.product).root();
+        root.run(&format!("DROP DATABASE IF EXISTS {}", self.schema));
+    }
+}
+
+/// Whether clients use TLS.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Tls {
+    Off,
+    On,
+}
+
+/// A schema's name holds 64 characters.
+fn schema(name: &str) -> String {
+    format!("t_{}", &name[..name.len().min(60)])
+}
+
+/// For work on the scenarios themselves: no proxy at all.
+fn only_directly() -> bool {
+    std::env::var_os("PILOTFISH_E2E_DIRECT").is_some()
+}
+
 /// Plays a scenario in front of the shared server of `product`, at every site, and compares what
 /// the client saw with what it saw without a proxy. `name` must be unique among the tests.
-pub fn everywhere(product: Product, name: &str, scenario: impl Fn(&Site) -> Transcript) {
-    let server = Server::shared(product);
-    // A schema's name holds 64 characters.
-    let schema = format!("t_{}", &name[..name.len().min(60)]);
-    let site = |proxy: Option<&'static Proxy>, tls| Site {
-        server,
-        proxy,
-        address: proxy.map_or_else(|| server.tcp().into(), Proxy::address),
-        tls,
-        schema: schema.clone(),
+pub fn everywhere(
+    product: Product,
+    name: &str,
+    with_pool: Pooled,
+    scenario: impl Fn(&Site) -> Transcript,
+) {
+    let tour = Tour {
+        product,
+        schema: schema(name),
+        scenario: &scenario,
     };
-    let play = |site: Site| {
-        site.empty_schema();
-        scenario(&site)
-    };
-    let direct = play(site(None, false));
-    // For work on the scenarios themselves.
-    if std::env::var_os("PILOTFISH_E2E_DIRECT").is_some() {
-        return play(site(None, true)).assert_same(&direct, "directly, TLS");
+    let direct = tour.play(Way::Direct, None, Tls::Off);
+    if only_directly() {
+        let again = tour.play(Way::Direct, None, Tls::On);
+        return direct.assert_same(&again, "directly, TLS");
     }
-    for backend_tls in [false, true] {
-        let proxy = shared_proxy(product, backend_tls);
-        for client_tls in [false, true] {
-            let proxied = play(site(Some(proxy), client_tls));
+    for backend_tls in [Tls::Off, Tls::On] {
+        let proxy = transparent(product, backend_tls);
+        for client_tls in [Tls::Off, Tls::On] {
+            let proxied = tour.play(Way::Transparent, Some(proxy), client_tls);
             let how = format!("through the proxy, TLS {}", sides(client_tls, backend_tls));
             direct.assert_same(&proxied, &how);
         }
         proxy.assert_sound();
     }
-    server
-        .root()
-        .run(&format!("DROP DATABASE IF EXISTS {schema}"));
+    match with_pool {
+        Pooled::Too => with_few_connections(&tour, &direct),
+        Pooled::Not(reason) => println!("not pooled: {reason}"),
+    }
+    tour.clean();
 }
 
-fn sides(client: bool, backend: bool) -> &'static str {
-    match (client, backend) {
-        (false, false) => "on neither side",
-        (true, false) => "on the client's side",
-        (false, true) => "on the backend's side",
-        (true, true) => "on both sides",
+fn with_few_connections(tour: &Tour<'_, impl Fn(&Site) -> Transcript>, direct: &Transcript) {
+    for (which, tls) in [(Turn::Two, Tls::Off), (Turn::TwoOverTls, Tls::On)] {
+        let held = pooled(tour.product, which);
+        let proxy = held.proxy;
+        let proxied = tour.play(Way::Pooled, Some(proxy), tls);
+        direct.assert_same(&proxied, &format!("pooled, {which:?}"));
+        proxy.assert_sound();
     }
 }
 
-/// The proxies that all scenarios of this process share.
-fn shared_proxy(product: Product, backend_tls: bool) -> &'static Proxy {
-    static PROXIES: [OnceLock<Proxy>; 6] = [const { OnceLock::new() }; 6];
-    let row = match product {
-        Product::MariaDb => 0,
-        Product::MariaDbNext => 1,
-        Product::MySql => 2,
+/// Plays a scenario directly and through a pooled proxy with a single backend connection, where an
+/// intruder runs a statement of its own before every command of the scenario's clients, and
+/// compares what they saw.
+pub fn shared(product: Product, name: &str, scenario: impl Fn(&Site) -> Transcript) {
+    let tour = Tour {
+        product,
+        schema: schema(name),
+        scenario: &scenario,
     };
-    PROXIES[row * 2 + usize::from(backend_tls)].get_or_init(|| {
-        let mode = if backend_tls { "required" } else { "off" };
+    let direct = tour.play(Way::Direct, None, Tls::Off);
+    if only_directly() {
+        let again = tour.play_intruded(Way::Direct, None);
+        return direct.assert_same(&again, "directly, beside an intruder");
+    }
+    let held = pooled(product, Turn::One);
+    let proxied = tour.play_intruded(Way::Pooled, Some(held.proxy));
+    // How a user variable's column is declared shows whether others have used the name.
+    let (direct, proxied) = (direct.of_values(), proxied.of_values());
+    direct.assert_same(&proxied, "over one connection, with an intruder");
+    held.proxy.assert_sound();
+    tour.clean();
+}
+
+fn sides(client: Tls, backend: Tls) -> &'static str {
+    match (client, backend) {
+        (Tls::Off, Tls::Off) => "on neither side",
+        (Tls::On, Tls::Off) => "on the client's side",
+        (Tls::Off, Tls::On) => "on the backend's side",
+        (Tls::On, Tls::On) => "on both sides",
+    }
+}
+
+/// The transparent proxies that all scenarios of this process share.
+fn transparent(product: Product, backend_tls: Tls) -> &'static Proxy {
+    static PROXIES: [OnceLock<Proxy>; 6] = [const { OnceLock::new() }; 6];
+    PROXIES[product.row() * 2 + usize::from(backend_tls == Tls::On)].get_or_init(|| {
+        let mode = match backend_tls {
+            Tls::On => "required",
+            Tls::Off => "off",
+        };
         let settings = Settings::in_front_of([Server::shared(product)]);
         Proxy::start(&settings.set("backend_tls.mode", mode))
     })

@@ -1,7 +1,7 @@
 //! Which backend a session gets, and what happens when backends go and come.
 
 use e2e::raw::{Login, RawConn, command};
-use e2e::{PASSWORD, Product, Proxy, Replicated, Scripted, Server, Settings, free_port, wait};
+use e2e::{Cluster, PASSWORD, Product, Proxy, Scripted, Server, Settings, free_port, wait};
 
 /// A backend that lets everybody in and answers every query with its name.
 fn named(name: &'static str) -> Scripted {
@@ -202,25 +202,16 @@ fn a_monitor_notices_a_hanging_backend_before_clients_do() {
     proxy.wait_logged(&["backend is up again", &hanging.port().to_string()]);
 }
 
-fn replicas_serve_readers_and_the_primary_writers(replicated: &Replicated) {
-    let settings = |replicas| {
-        let settings = Settings::default().backend(replicated.primary.tcp());
-        let replica = [("role", "\"replica\"")];
-        replicated
-            .replicas
-            .iter()
-            .fold(settings, |settings, server| {
-                settings.backend_with(server.tcp(), &replica)
-            })
-            .set("balance.replicas", replicas)
-    };
+fn replicas_serve_readers_and_the_primary_writers(product: Product) {
+    let cluster = Cluster::start(product, 2);
+    let settings = |replicas| Settings::of_cluster(&cluster).set("balance.replicas", replicas);
     let writers = Proxy::start(&settings("primary"));
     let readers = Proxy::start(&settings("replica"));
     let mut writer = writers.connect();
     writer.run("CREATE DATABASE d");
     writer.run("CREATE TABLE d.t (n INT PRIMARY KEY)");
     writer.run("INSERT INTO d.t VALUES (1), (2), (3)");
-    replicated.wait_caught_up();
+    cluster.wait_caught_up();
     let ids: Vec<String> = (0..4)
         .map(|_| {
             let mut reader = readers.connect();
@@ -235,10 +226,10 @@ fn replicas_serve_readers_and_the_primary_writers(replicated: &Replicated) {
 
 #[test]
 fn mariadb_replicas_serve_readers() {
-    replicas_serve_readers_and_the_primary_writers(&Replicated::mariadb());
+    replicas_serve_readers_and_the_primary_writers(Product::MariaDb);
 }
 
 #[test]
 fn mysql_replicas_serve_readers() {
-    replicas_serve_readers_and_the_primary_writers(&Replicated::mysql());
+    replicas_serve_readers_and_the_primary_writers(Product::MySql);
 }

@@ -54,7 +54,7 @@ fn metadata_may_be_left_out(site: &Site) -> Transcript {
     transcript
 }
 
-scenario!(metadata_may_be_cached on mariadb, mariadb_next);
+scenario!(metadata_may_be_cached on mariadb, mariadb_next except pooled: "a server leaves out what its client has seen, and here clients take turns");
 fn metadata_may_be_cached(site: &Site) -> Transcript {
     let mut transcript = Transcript::default();
     for without in [0, capability::DEPRECATE_EOF] {
@@ -134,7 +134,7 @@ fn progress_is_not_reported_unasked(site: &Site) -> Transcript {
     conn.transcript()
 }
 
-scenario!(session_changes_are_tracked on mariadb, mysql);
+scenario!(session_changes_are_tracked on mariadb, mysql except pooled: "a transaction's state is told relative to what was told before, to whomever");
 fn session_changes_are_tracked(site: &Site) -> Transcript {
     const STATE_CHANGED: u16 = 0x4000;
     let mut conn = site.connect_as(&site.login().and(capability::SESSION_TRACK));
@@ -189,7 +189,10 @@ fn query_attributes_arrive(site: &Site) -> Transcript {
     conn.transcript()
 }
 
-scenario!(connection_attributes_arrive on mariadb, mysql);
+scenario!(
+    connection_attributes_arrive on mariadb, mysql
+    except pooled: "a connection keeps the attributes it was opened with, whoever uses it later"
+);
 fn connection_attributes_arrive(site: &Site) -> Transcript {
     let mut login = site.login();
     let long = "v".repeat(300);
@@ -222,7 +225,7 @@ fn the_collation_of_the_login_holds(site: &Site) -> Transcript {
     transcript
 }
 
-scenario!(an_old_client_is_served on mariadb, mysql);
+scenario!(an_old_client_is_served on mariadb, mysql except pooled: "a client without plugins is examined by the oldest one, which knows its password");
 fn an_old_client_is_served(site: &Site) -> Transcript {
     // As little as servers accept: no plugins, no multi-anything.
     let mut login = site.login();

@@ -131,7 +131,7 @@ fn change_user_makes_a_new_session(site: &Site) -> Transcript {
     conn.transcript()
 }
 
-scenario!(change_user_switches_plugins on mariadb, mariadb_next, mysql);
+scenario!(change_user_switches_plugins on mariadb, mariadb_next, mysql except pooled: "an account whose password the proxy knows is examined by the greeting's plugin");
 fn change_user_switches_plugins(site: &Site) -> Transcript {
     let mut conn = site.connect();
     let mut change = |user: &str, plugin: &str| {
@@ -156,6 +156,71 @@ fn change_user_switches_plugins(site: &Site) -> Transcript {
     // How far the password had to be proven depends on caches, which TLS does not share.
     let mut transcript = Transcript::default();
     transcript.note("changed");
+    transcript
+}
+
+/// An account that no proxy has in its configuration: only a backend can judge it.
+fn create_stranger(site: &Site) -> Login {
+    let user = format!("s{}", &site.schema[..site.schema.len().min(30)]);
+    let mut root = site.server.root();
+    root.run(&format!("DROP USER IF EXISTS {user}@'%'"));
+    root.run(&format!("CREATE USER {user}@'%' IDENTIFIED BY 'strange'"));
+    root.run(&format!("GRANT ALL ON *.* TO {user}@'%'"));
+    let login = Login {
+        user: user.clone(),
+        ..site.login_as("app")
+    };
+    login.with_password("strange").schema(&site.schema)
+}
+
+scenario!(change_user_to_an_account_that_only_the_server_knows_and_back on mariadb, mysql);
+fn change_user_to_an_account_that_only_the_server_knows_and_back(site: &Site) -> Transcript {
+    let stranger = create_stranger(site);
+    let mut conn = site.connect();
+    conn.run("CREATE TABLE t (a INT)");
+    conn.run("INSERT INTO t VALUES (1)");
+    let who = format!(
+        "SELECT CURRENT_USER() = '{}@%', DATABASE(), @a",
+        stranger.user
+    );
+    for login in [&stranger, &site.login(), &stranger, &stranger] {
+        conn.run("BEGIN");
+        conn.run("UPDATE t SET a = a + 1");
+        conn.run("SET @a = 1");
+        conn.unrecorded(|conn| conn.change_user(login)).unwrap();
+        conn.run(&who);
+        conn.run("SELECT * FROM t");
+        let id = conn.prepare("SELECT CURRENT_USER() = ?").statement();
+        conn.execute(&e2e::raw::Execute::new(
+            id,
+            &[e2e::raw::Param::Text("app@%")],
+        ));
+        assert!(conn.command(command::PING, b"").error().is_none());
+    }
+    conn.transcript()
+}
+
+scenario!(a_failed_change_user_to_an_account_that_only_the_server_knows_is_told on mariadb, mysql);
+fn a_failed_change_user_to_an_account_that_only_the_server_knows_is_told(
+    site: &Site,
+) -> Transcript {
+    let stranger = create_stranger(site);
+    let mut conn = site.connect();
+    let refused = conn
+        .change_user(&stranger.clone().with_password("wrong"))
+        .unwrap_err()
+        .refusal();
+    assert_eq!(refused.code, 1045);
+    let next = conn.try_query("SELECT CURRENT_USER()");
+    let user = next.ok().and_then(|reply| reply.text(0, 0));
+    assert_eq!(user.as_deref(), site.is_mariadb().then_some("app@%"));
+    let mut transcript = Transcript::default();
+    transcript.note(refused.to_string());
+    if site.is_mariadb() {
+        conn.change_user(&stranger).unwrap();
+        let user = conn.value("SELECT CURRENT_USER()");
+        assert_eq!(user, format!("{}@%", stranger.user));
+    }
     transcript
 }
 
@@ -212,7 +277,10 @@ fn a_command_without_a_byte_gets_the_servers_answer(site: &Site) -> Transcript {
     conn.transcript()
 }
 
-scenario!(quit_closes_the_connection on mariadb, mysql);
+scenario!(
+    quit_closes_the_connection on mariadb, mysql
+    except pooled: "a pooled connection outlives the sessions it served"
+);
 fn quit_closes_the_connection(site: &Site) -> Transcript {
     let mut conn = site.connect();
     let id = conn.unrecorded(|conn| conn.value("SELECT CONNECTION_ID()"));

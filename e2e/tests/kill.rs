@@ -10,16 +10,17 @@ fn sleeper(site: &Site) -> (RawConn, u32) {
         .unrecorded(|conn| conn.value("SELECT CONNECTION_ID()"))
         .parse()
         .unwrap();
-    assert_eq!(
-        victim.id, id,
-        "the greeting names the backend's connection id"
-    );
+    assert_eq!(victim.id, id, "the greeting names the connection id");
     victim
         .send_query("SELECT 'slept', SLEEP(60) FROM (SELECT 1 UNION SELECT 2) AS two")
         .unwrap();
     let mut root = site.server.root();
-    let ask = format!("SELECT state FROM information_schema.processlist WHERE id = {id}");
-    wait::until("it sleeps", wait::SOON, || root.value(&ask) == "User sleep");
+    let ask = format!(
+        "SELECT COUNT(*) FROM information_schema.processlist \
+         WHERE state = 'User sleep' AND db = '{}'",
+        site.schema
+    );
+    wait::until("it sleeps", wait::SOON, || root.value(&ask) == "1");
     (victim, id)
 }
 

@@ -4,24 +4,11 @@ use std::net::{Shutdown, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use e2e::raw::{Execute, Login, LoginFailure, Param, RawConn};
-use e2e::{Product, Proxy, Server, Settings, wait};
-
-/// Numbers that look random and are the same every time.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: u64) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % sides
-    }
-}
+use e2e::{Dice, Product, Proxy, Server, Settings, wait};
 
 /// A session's life of many small and some large conversations, each with its own token.
 fn live(address: &e2e::raw::Address, seed: u64) {
-    let mut dice = Dice(seed);
+    let mut dice = Dice::new(seed);
     for life in 0..4 {
         let mut login = Login::app();
         if dice.roll(2) == 0 {

@@ -136,7 +136,7 @@ fn events_written_later_arrive_in_a_waiting_dump(site: &Site) -> Transcript {
     Transcript::default()
 }
 
-scenario!(the_products_own_tool_reads_the_binary_log on mariadb, mysql);
+scenario!(the_products_own_tool_reads_the_binary_log on mariadb, mysql except pooled: "MySQL's tool has no plugin for an account known by its SHA1 hash");
 fn the_products_own_tool_reads_the_binary_log(site: &Site) -> Transcript {
     let file = finished_binlog(site);
     let program = if site.is_mariadb() {

@@ -75,8 +75,8 @@ pub struct Login {
     pub schema: Option<String>,
     /// What to ask for, as far as the server offers it.
     pub capabilities: u64,
-    /// Collation id.
-    pub collation: u8,
+    /// Collation id. A login has room for its lower byte only, a change of user for both.
+    pub collation: u16,
     /// Connection attributes.
     pub attributes: Vec<(String, String)>,
     /// TLS, if any.
@@ -147,6 +147,12 @@ impl Login {
     /// Begins in a schema.
     pub fn schema(mut self, schema: &str) -> Self {
         self.schema = Some(schema.to_owned());
+        self
+    }
+
+    /// With a collation.
+    pub fn collation(mut self, id: u16) -> Self {
+        self.collation = id;
         self
     }
 
@@ -286,6 +292,7 @@ pub(super) fn log_in(mut transport: Transport, login: &Login) -> Result<RawConn,
         sequence: 0,
         counted: 0,
         transcript: Default::default(),
+        before_send: None,
     };
     let greeting = Greeting::parse(&conn.payload()?)?;
     let mut wanted = login.capabilities;
@@ -341,7 +348,7 @@ pub(super) fn change_user(conn: &mut RawConn, login: &Login) -> Result<(), Login
     payload.extend(answer);
     payload.extend(login.schema.as_deref().unwrap_or_default().as_bytes());
     payload.push(0);
-    payload.extend([login.collation, 0]);
+    payload.extend(login.collation.to_le_bytes());
     payload.extend(plugin.as_bytes());
     payload.push(0);
     if conn.can(capability::CONNECT_ATTRS) {
@@ -363,7 +370,7 @@ fn response_head(conn: &RawConn, login: &Login) -> Vec<u8> {
     let capabilities = conn.capabilities.to_le_bytes();
     let mut head = capabilities[..4].to_vec();
     head.extend((1u32 << 30).to_le_bytes());
-    head.push(login.collation);
+    head.push(login.collation.to_le_bytes()[0]);
     head.extend([0; 19]);
     head.extend(&capabilities[4..]);
     head

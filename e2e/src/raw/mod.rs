@@ -14,6 +14,7 @@ pub use transcript::Transcript;
 pub use transport::Address;
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::io;
 use std::net::Shutdown;
 use std::time::Duration;
@@ -22,6 +23,10 @@ use transport::Transport;
 
 /// The longest body of one packet.
 pub const PACKET_MAX: usize = 0xFF_FFFF;
+
+fn find(bytes: &[u8], part: &[u8]) -> Option<usize> {
+    bytes.windows(part.len()).position(|window| window == part)
+}
 
 /// Command bytes.
 #[allow(missing_docs)] // the protocol's own names
@@ -73,6 +78,16 @@ pub struct RawConn {
     /// transcript has their ordinals instead.
     statements: Vec<u32>,
     transcript: Transcript,
+    before_send: Option<Hook>,
+}
+
+/// What happens before each command is sent.
+struct Hook(Box<dyn FnMut() + Send>);
+
+impl fmt::Debug for Hook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Hook")
+    }
 }
 
 impl RawConn {
@@ -86,8 +101,16 @@ impl RawConn {
         self.try_send(payload).expect("a command can be sent");
     }
 
+    /// Before each command that is sent from now on, this is done first.
+    pub fn before_send(&mut self, act: impl FnMut() + Send + 'static) {
+        self.before_send = Some(Hook(Box::new(act)));
+    }
+
     /// Like [`Self::send`], where the connection may be gone.
     pub fn try_send(&mut self, payload: &[u8]) -> io::Result<()> {
+        if let Some(Hook(act)) = &mut self.before_send {
+            act();
+        }
         self.transcript.sent(&self.with_ordinal(payload));
         self.transport.start_command();
         let next = self.write_payload(0, payload)?;
@@ -234,6 +257,11 @@ impl RawConn {
         self.capabilities & capability == capability
     }
 
+    /// True when the connection is compressed.
+    pub fn is_compressed(&self) -> bool {
+        self.transport.is_compressed()
+    }
+
     /// Does something without a trace in the transcript (for replies that differ by nature).
     pub fn unrecorded<T>(&mut self, act: impl FnOnce(&mut Self) -> T) -> T {
         let kept = std::mem::take(&mut self.transcript);
@@ -245,6 +273,22 @@ impl RawConn {
     /// Everything sent and received since the login, or since this was last asked.
     pub fn transcript(&mut self) -> Transcript {
         std::mem::take(&mut self.transcript)
+    }
+
+    /// What was kept elsewhere, or seen by other means, stands before what follows.
+    pub fn continue_transcript(&mut self, transcript: Transcript) {
+        self.transcript = transcript;
+    }
+
+    /// True when bytes of a reply are there within this time.
+    pub fn is_answered_within(&mut self, limit: Duration) -> bool {
+        self.transport.wait_readable(limit)
+    }
+
+    /// Gives back the memory that a connection at rest does not need.
+    pub fn free_buffers(&mut self) {
+        self.transcript = Transcript::default();
+        self.transport.free_buffers();
     }
 
     /// True when the server has closed the connection (waits for it, bounded).
@@ -327,18 +371,41 @@ impl RawConn {
         payload
     }
 
-    /// An error's text without the statement id it may name.
+    /// A packet without the statement id that an error's text in it may name: SHOW WARNINGS gives
+    /// that text as a field, whose length before it then goes as well.
     fn without_ids(&self, body: &[u8]) -> Vec<u8> {
-        if body.first() != Some(&0xFF) || self.statements.is_empty() {
-            return body.to_vec();
+        // In English and German.
+        const TEXTS: [&str; 4] = [
+            "Unknown prepared statement handler (",
+            "Unbekannter Prepared-Statement-Handler (",
+            "The statement (",
+            "Die Anweisung (",
+        ];
+        let mut body = body.to_vec();
+        if self.statements.is_empty() || body.len() > 1000 {
+            return body;
         }
-        let mut text: String = body.iter().map(|&byte| char::from(byte)).collect();
-        for (at, id) in self.statements.iter().enumerate() {
-            text = text.replace(&format!("({id})"), &format!("(statement {at})"));
+        for start in TEXTS {
+            let Some(at) = find(&body, start.as_bytes()) else {
+                continue;
+            };
+            let digits = at + start.len();
+            let end = digits
+                + body[digits..]
+                    .iter()
+                    .take_while(|it| it.is_ascii_digit())
+                    .count();
+            let known = std::str::from_utf8(&body[digits..end])
+                .ok()
+                .and_then(|id| id.parse().ok())
+                .and_then(|id: u32| self.statements.iter().rposition(|&known| known == id));
+            let Some(ordinal) = known else { continue };
+            body.splice(digits..end, format!("statement {ordinal}").into_bytes());
+            if body[0] != 0xFF {
+                body[at.saturating_sub(1)] = 0;
+            }
         }
-        text.chars()
-            .map(|char| u8::try_from(char).expect("it was a byte"))
-            .collect()
+        body
     }
 
     /// A statement was prepared: the last packet received has its id.

@@ -203,21 +203,25 @@ pub(super) fn take_lenenc(bytes: &[u8]) -> (u64, &[u8]) {
 
 /// A length-encoded string.
 pub fn lenenc(bytes: &[u8]) -> Vec<u8> {
-    let length = bytes.len();
-    let mut out = match length {
-        0..=250 => vec![u8::try_from(length).expect("checked")],
+    let mut out = lenenc_number(bytes.len());
+    out.extend(bytes);
+    out
+}
+
+/// A length-encoded integer.
+pub(super) fn lenenc_number(number: usize) -> Vec<u8> {
+    match number {
+        0..=250 => vec![u8::try_from(number).expect("checked")],
         251..=0xFFFF => {
-            let length = u16::try_from(length).expect("checked").to_le_bytes();
-            vec![0xFC, length[0], length[1]]
+            let bytes = u16::try_from(number).expect("checked").to_le_bytes();
+            vec![0xFC, bytes[0], bytes[1]]
         }
         _ => {
             let mut out = vec![0xFE];
-            out.extend((length as u64).to_le_bytes());
+            out.extend((number as u64).to_le_bytes());
             out
         }
-    };
-    out.extend(bytes);
-    out
+    }
 }
 
 pub(super) fn read(conn: &mut RawConn, shape: Shape) -> io::Result<Reply> {

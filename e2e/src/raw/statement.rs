@@ -1,7 +1,7 @@
 //! The payloads of commands that carry parameters: COM_STMT_EXECUTE, COM_STMT_BULK_EXECUTE, and
 //! COM_QUERY with query attributes.
 
-use super::reply::lenenc;
+use super::reply::{lenenc, lenenc_number};
 use super::{RawConn, capability, command};
 
 /// A parameter's value.
@@ -11,6 +11,8 @@ pub enum Param<'a> {
     Null,
     /// BIGINT.
     Int(i64),
+    /// DOUBLE.
+    Double(f64),
     /// VARCHAR.
     Text(&'a str),
     /// BLOB.
@@ -24,6 +26,7 @@ impl Param<'_> {
         match self {
             Self::Null => [6, 0],
             Self::Int(_) => [8, 0],
+            Self::Double(_) => [5, 0],
             Self::Text(_) => [0xFD, 0],
             Self::Bytes(_) | Self::Sent => [0xFC, 0],
         }
@@ -33,6 +36,7 @@ impl Param<'_> {
         match self {
             Self::Null | Self::Sent => Vec::new(),
             Self::Int(number) => number.to_le_bytes().to_vec(),
+            Self::Double(number) => number.to_le_bytes().to_vec(),
             Self::Text(text) => lenenc(text.as_bytes()),
             Self::Bytes(bytes) => lenenc(bytes),
         }
@@ -97,12 +101,12 @@ impl<'a> Execute<'a> {
         payload.extend(self.statement.to_le_bytes());
         payload.push(self.flags);
         payload.extend(1u32.to_le_bytes());
-        let named = conn.can(capability::QUERY_ATTRIBUTES) && self.flags & 8 != 0;
-        if named {
-            payload.push(u8::try_from(self.params.len()).expect("few parameters"));
-        }
         if self.params.is_empty() {
             return payload;
+        }
+        let named = conn.can(capability::QUERY_ATTRIBUTES);
+        if named {
+            payload.extend(lenenc_number(self.params.len()));
         }
         payload.extend(null_bitmap(&self.params));
         payload.push(self.send_types.into());

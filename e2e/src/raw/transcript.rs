@@ -45,6 +45,40 @@ impl Transcript {
         self.0.extend(other.0);
     }
 
+    /// The first entry that is not the same in `other`, in words; none when all are.
+    pub fn difference(&self, other: &Self) -> Option<String> {
+        let length = self.0.len().max(other.0.len());
+        let entry = |of: &Self, at| {
+            let entry: Option<&Entry> = of.0.get(at);
+            entry.map_or_else(|| "nothing".to_owned(), Entry::to_string)
+        };
+        (0..length)
+            .find(|&at| self.0.get(at) != other.0.get(at))
+            .map(|at| {
+                format!(
+                    "\n directly: {}\n proxied:  {}",
+                    entry(self, at),
+                    entry(other, at)
+                )
+            })
+    }
+
+    /// Without what says nothing of values: how wide columns are and of which of several like types,
+    /// and which changes of the session's state are told, in which order.
+    #[must_use]
+    pub fn of_values(&self) -> Self {
+        let entry = |entry: &Entry| match entry {
+            Entry::Received { sequence, body } => Entry::Received {
+                sequence: *sequence,
+                body: without_shape(body)
+                    .or_else(|| without_changes(body))
+                    .unwrap_or_else(|| body.clone()),
+            },
+            other => other.clone(),
+        };
+        Self(self.0.iter().map(entry).collect())
+    }
+
     /// Panics at the first entry that differs from `self`'s in `proxied`.
     pub fn assert_same(&self, proxied: &Self, how: &str) {
         for (at, (direct, relayed)) in self.0.iter().zip(&proxied.0).enumerate() {
@@ -65,6 +99,64 @@ impl Transcript {
             "{how}: {direct} entries directly, {relayed} through the proxy; only one has\n{}",
             Context(&rest[..rest.len().min(5)]),
         );
+    }
+}
+
+/// A column's definition without its fixed part; none for other packets.
+fn without_shape(body: &[u8]) -> Option<Vec<u8>> {
+    let at = body.strip_prefix(b"\x03def").and_then(|rest| {
+        let mut at = body.len() - rest.len();
+        for _ in 0..5 {
+            at = lenenc_string_end(body, at)?;
+        }
+        Some(at)
+    })?;
+    Some(body.get(..at)?.to_vec())
+}
+
+/// An OK packet that tells changes, without them and without the flag that says so.
+fn without_changes(body: &[u8]) -> Option<Vec<u8>> {
+    const STATE_CHANGED: u8 = 0x40;
+    if !matches!(body.first(), Some(0x00 | 0xFE)) {
+        return None;
+    }
+    if let [0xFE, _, _, _, _] = body {
+        let mut eof = body.to_vec();
+        eof[4] &= !STATE_CHANGED;
+        return Some(eof);
+    }
+    let status = lenenc_end(body, lenenc_end(body, 1)?)?;
+    let mut known = body.get(..status + 4)?.to_vec();
+    if known[status + 1] & STATE_CHANGED == 0 {
+        return None;
+    }
+    known[status + 1] &= !STATE_CHANGED;
+    let info_end = lenenc_string_end(body, status + 4)?;
+    if info_end > status + 5 {
+        known.extend_from_slice(body.get(status + 4..info_end)?);
+    }
+    Some(known)
+}
+
+/// Where a length-encoded number ends that begins at `at`.
+fn lenenc_end(body: &[u8], at: usize) -> Option<usize> {
+    Some(match *body.get(at)? {
+        0xFC => at + 3,
+        0xFD => at + 4,
+        0xFE => at + 9,
+        _ => at + 1,
+    })
+}
+
+/// Where a string with its length in front ends that begins at `at`; long ones are none.
+fn lenenc_string_end(body: &[u8], at: usize) -> Option<usize> {
+    match *body.get(at)? {
+        length @ 0..=0xFA => Some(at + 1 + usize::from(length)),
+        0xFC => {
+            let [low, high] = *body.get(at + 1..)?.first_chunk::<2>()?;
+            Some(at + 3 + usize::from(u16::from_le_bytes([low, high])))
+        }
+        _ => None,
     }
 }
 

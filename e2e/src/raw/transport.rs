@@ -87,11 +87,19 @@ enum Stream {
     Tls(Box<StreamOwned<ClientConnection, Socket>>),
 }
 
+impl Stream {
+    fn socket(&self) -> &Socket {
+        match self {
+            Self::Plain(socket) => socket,
+            Self::Tls(stream) => &stream.sock,
+        }
+    }
+}
+
 /// The stack of socket, TLS and compression.
 #[derive(Debug)]
 pub(super) struct Transport {
     stream: Stream,
-    socket: Socket,
     compression: Option<Compression>,
     inbox: Vec<u8>,
     taken: usize,
@@ -114,8 +122,7 @@ impl Transport {
             Address::Unix(path) => Socket::Unix(UnixStream::connect(path)?),
         };
         let mut transport = Self {
-            stream: Stream::Plain(socket.duplicate()?),
-            socket,
+            stream: Stream::Plain(socket),
             compression: None,
             inbox: Vec::new(),
             taken: 0,
@@ -124,21 +131,42 @@ impl Transport {
         Ok(transport)
     }
 
+    /// Between replies nothing is in them.
+    pub(super) fn free_buffers(&mut self) {
+        if self.taken == self.inbox.len() {
+            (self.inbox, self.taken) = (Vec::new(), 0);
+        }
+    }
+
     pub(super) fn is_unix(&self) -> bool {
-        matches!(self.socket, Socket::Unix(_))
+        matches!(self.stream.socket(), Socket::Unix(_))
     }
 
     pub(super) fn patience(&mut self, limit: Duration) {
-        let result = match &self.socket {
+        let result = match self.stream.socket() {
             Socket::Tcp(stream) => stream.set_read_timeout(Some(limit)),
             Socket::Unix(stream) => stream.set_read_timeout(Some(limit)),
         };
         result.expect("the timeout is not zero");
     }
 
+    /// True when bytes can be read, from here or from the socket, within this time.
+    pub(super) fn wait_readable(&self, limit: Duration) -> bool {
+        use rustix::event::{PollFd, PollFlags, Timespec, poll};
+        if self.taken < self.inbox.len() {
+            return true;
+        }
+        let limit = Timespec::try_from(limit).expect("it is short");
+        let mut sockets = [match self.stream.socket() {
+            Socket::Tcp(stream) => PollFd::new(stream, PollFlags::IN),
+            Socket::Unix(stream) => PollFd::new(stream, PollFlags::IN),
+        }];
+        poll(&mut sockets, Some(&limit)).is_ok_and(|ready| ready > 0)
+    }
+
     pub(super) fn shut_down(&mut self, how: Shutdown) {
         // Fails when the server was faster; the aim is reached then.
-        let _ = match &self.socket {
+        let _ = match self.stream.socket() {
             Socket::Tcp(stream) => stream.shutdown(how),
             Socket::Unix(stream) => stream.shutdown(how),
         };
@@ -149,7 +177,7 @@ impl Transport {
         let name = ServerName::try_from("localhost").expect("it is a name");
         let mut session =
             ClientConnection::new(Arc::new(config), name).map_err(io::Error::other)?;
-        let mut socket = self.socket.duplicate()?;
+        let mut socket = self.stream.socket().duplicate()?;
         while session.is_handshaking() {
             session.complete_io(&mut socket)?;
         }

@@ -1,0 +1,204 @@
+//! A primary and its replicas: real replication by GTID, which can be stopped, started and delayed.
+
+use std::time::Duration;
+
+use crate::product::{PASSWORD, Product};
+use crate::proxy::Settings;
+use crate::server::Server;
+use crate::wait;
+
+/// A primary and its read-only replicas, caught up when it is handed out. `@@server_id` tells them
+/// apart: the primary's is 1, the first replica's 2, and so on.
+#[derive(Debug)]
+pub struct Cluster {
+    /// Takes writes.
+    pub primary: Server,
+    /// Follow it.
+    pub replicas: Vec<Server>,
+}
+
+/// How long a replica may take to do what is asked of its replication.
+const OBEYS_WITHIN: Duration = Duration::from_secs(30);
+
+impl Cluster {
+    /// A primary and so many replicas of a product.
+    pub fn start(product: Product, replicas: u32) -> Self {
+        Self::start_with(product, replicas, &[])
+    }
+
+    /// Starts all of its servers with more options for their command lines.
+    pub fn start_with(product: Product, replicas: u32, more: &[&str]) -> Self {
+        let start = |id: u32| {
+            let id = format!("--server-id={id}");
+            let mut options = primary_options(product);
+            options.extend(more);
+            options.push(&id);
+            Server::start(product, &options)
+        };
+        let cluster = Self {
+            primary: start(1),
+            replicas: (0..replicas).map(|index| start(2 + index)).collect(),
+        };
+        for replica in &cluster.replicas {
+            follow(replica, cluster.primary.port());
+            set_read_only(replica);
+        }
+        cluster.wait_caught_up();
+        cluster
+    }
+
+    /// Which product its servers are.
+    pub fn product(&self) -> Product {
+        self.primary.product
+    }
+
+    /// The primary's position: all that it has executed.
+    pub fn position(&self) -> String {
+        self.primary.root().value(position(self.product()))
+    }
+
+    /// Waits until every replica has what the primary has.
+    pub fn wait_caught_up(&self) {
+        let position = self.position();
+        for replica in &self.replicas {
+            wait_reached(replica, &position);
+        }
+    }
+
+    /// Stops a replica's replication: it goes on serving what it has.
+    pub fn stop_replication(&self, replica: usize) {
+        stop_replication(&self.replicas[replica]);
+    }
+
+    /// Starts it again.
+    pub fn start_replication(&self, replica: usize) {
+        start_replication(&self.replicas[replica]);
+    }
+
+    /// Has a replica execute each transaction so many seconds after the primary did; 0: at once.
+    pub fn delay(&self, replica: usize, seconds: u32) {
+        let server = &self.replicas[replica];
+        stop_replication(server);
+        server.root().run(&match server.product.is_mariadb() {
+            true => format!("CHANGE MASTER TO master_delay = {seconds}"),
+            false => format!("CHANGE REPLICATION SOURCE TO source_delay = {seconds}"),
+        });
+        start_replication(server);
+    }
+}
+
+impl Settings {
+    /// The settings of most tests in front of a cluster: backends `primary`, `replica1`, `replica2`
+    /// and so on in their roles, looked at often.
+    pub fn of_cluster(cluster: &Cluster) -> Self {
+        let primary = [("name", "\"primary\"")];
+        let settings = Self::default()
+            .backend_with(cluster.primary.tcp(), &primary)
+            .set("health.monitor_user", "app")
+            .set("health.monitor_password", PASSWORD)
+            .set("health.monitor_interval", "100ms");
+        let replicas = cluster.replicas.iter().zip(1..);
+        replicas.fold(settings, |settings, (server, number)| {
+            let name = format!("\"replica{number}\"");
+            let more = [("name", name.as_str()), ("role", "\"replica\"")];
+            settings.backend_with(server.tcp(), &more)
+        })
+    }
+}
+
+/// The options of a server that replicates by GTID.
+pub fn primary_options(product: Product) -> Vec<&'static str> {
+    let mut options = vec![
+        "--log-bin=binlog",
+        "--log-slave-updates=ON",
+        "--relay-log=relay",
+    ];
+    if product == Product::MySql {
+        options.retain(|option| !option.starts_with("--log-slave"));
+        options.extend(["--gtid-mode=ON", "--enforce-gtid-consistency=ON"]);
+    }
+    options
+}
+
+/// Makes `replica` replicate from the server (or the proxy) at a port of 127.0.0.1.
+pub fn follow(replica: &Server, port: u16) {
+    let mut root = replica.root();
+    if replica.product.is_mariadb() {
+        root.run(&format!(
+            "CHANGE MASTER TO master_host='127.0.0.1', master_port={port}, master_user='app', \
+             master_password='{PASSWORD}', master_use_gtid=slave_pos, master_connect_retry=1"
+        ));
+        root.run("START SLAVE");
+    } else {
+        root.run(&format!(
+            "CHANGE REPLICATION SOURCE TO source_host='127.0.0.1', source_port={port}, \
+             source_user='app', source_password='{PASSWORD}', source_auto_position=1, \
+             get_source_public_key=1, source_connect_retry=1"
+        ));
+        root.run("START REPLICA");
+    }
+}
+
+/// Lets only replication write to a server (and on MariaDB whoever has READ ONLY ADMIN, as `app` has).
+pub fn set_read_only(server: &Server) {
+    server.root().run(match server.product.is_mariadb() {
+        true => "SET GLOBAL read_only = 1",
+        false => "SET GLOBAL super_read_only = 1",
+    });
+}
+
+/// Has a server take writes.
+pub fn take_writes(server: &Server) {
+    server.root().run(match server.product.is_mariadb() {
+        true => "SET GLOBAL read_only = 0",
+        false => "SET GLOBAL super_read_only = 0, read_only = 0",
+    });
+}
+
+fn stop_replication(replica: &Server) {
+    let is_mariadb = replica.product.is_mariadb();
+    replica.root().run(match is_mariadb {
+        true => "STOP SLAVE",
+        false => "STOP REPLICA",
+    });
+}
+
+/// Returns when it is connected.
+fn start_replication(replica: &Server) {
+    let is_mariadb = replica.product.is_mariadb();
+    let (start, status, column) = match is_mariadb {
+        true => ("START SLAVE", "SHOW SLAVE STATUS", 10),
+        false => ("START REPLICA", "SHOW REPLICA STATUS", 10),
+    };
+    let mut root = replica.root();
+    root.run(start);
+    wait::until("a replica is connected", OBEYS_WITHIN, || {
+        root.run(status).text(0, column).as_deref() == Some("Yes")
+    });
+}
+
+/// Waits until a replica has executed everything up to a GTID position of its primary.
+pub fn wait_reached(replica: &Server, position: &str) {
+    let (ask, done) = if replica.product.is_mariadb() {
+        (format!("SELECT MASTER_GTID_WAIT('{position}', 1)"), "0")
+    } else {
+        (
+            format!("SELECT WAIT_FOR_EXECUTED_GTID_SET('{position}', 1)"),
+            "0",
+        )
+    };
+    let mut root = replica.root();
+    wait::until(
+        &format!("a replica reaches {position}"),
+        OBEYS_WITHIN,
+        || root.value(&ask) == done,
+    );
+}
+
+/// The statement that tells a primary's GTID position.
+pub fn position(product: Product) -> &'static str {
+    match product {
+        Product::MySql => "SELECT @@global.gtid_executed",
+        Product::MariaDb | Product::MariaDbNext => "SELECT @@global.gtid_binlog_pos",
+    }
+}

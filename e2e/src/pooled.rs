@@ -1,0 +1,134 @@
+//! The pooled proxies that tests share: few backend connections, so that sessions have to.
+
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use crate::certs::Certs;
+use crate::intruder::{Expected, Intruder};
+use crate::product::Product;
+use crate::proxy::{Proxy, Settings};
+use crate::relay::Relay;
+use crate::server::Server;
+
+impl Settings {
+    /// The pooled proxy of most tests: one worker, this many connections to the backend, and the
+    /// accounts of the prepared servers whose logins can be answered.
+    pub fn pooled(server: &Server, connections_max: i32) -> Self {
+        Self::in_front_of([server]).sharing(server.product, connections_max)
+    }
+
+    /// The same in front of a relay to the server.
+    pub fn pooled_behind(relay: &Relay, product: Product, connections_max: i32) -> Self {
+        Self::default()
+            .backend(relay.tcp())
+            .sharing(product, connections_max)
+    }
+
+    fn sharing(self, product: Product, connections_max: i32) -> Self {
+        let settings = self
+            .set("workers", 1)
+            .set("pool.session", "statement")
+            .set("pool.backend_connections_max", connections_max)
+            .set("pool.timeout_wait", "5s")
+            .set("pool.opens_per_second", 1000)
+            .set("pool.opens_burst", 100)
+            .set("accounts.delay_failures", false);
+        let accounts = product.answerable();
+        accounts
+            .iter()
+            .fold(settings, |settings, (user, password)| {
+                settings.account_with(user, &[("password", &quoted(password)), tls(user)])
+            })
+    }
+
+    /// The same with TLS on the backend's side, clients examined by a hash, and credentials of
+    /// their own for the backend.
+    fn pooled_over_tls(server: &Server, connections_max: i32) -> Self {
+        let certs = Certs::shared();
+        let settings = Self::pooled(server, connections_max)
+            .without_accounts()
+            .set("backend_tls.mode", "verify_ca")
+            .set("backend_tls.ca", &certs.ca);
+        let accounts = server.product.answerable();
+        accounts
+            .iter()
+            .fold(settings, |settings, (user, password)| {
+                let proof = match server.product.hash(password) {
+                    Some(hash) => ("hash", quoted(&hash)),
+                    None => ("password", quoted(password)),
+                };
+                let more = [
+                    (proof.0, proof.1.as_str()),
+                    ("backend_user", &quoted(user)),
+                    ("backend_password", &quoted(password)),
+                    tls(user),
+                ];
+                settings.account_with(user, &more)
+            })
+    }
+}
+
+fn quoted(text: &str) -> String {
+    format!("{text:?}")
+}
+
+fn tls(user: &str) -> (&'static str, &'static str) {
+    let demand = match user {
+        "tls_only" => "\"required\"",
+        _ => "\"none\"",
+    };
+    ("tls", demand)
+}
+
+/// Which of the shared pooled proxies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// Two backend connections.
+    Two,
+    /// Two backend connections over TLS, by accounts of the backend's own.
+    TwoOverTls,
+    /// One backend connection.
+    One,
+}
+
+/// A shared pooled proxy, held alone: another test's pins would take its connections away.
+#[derive(Debug)]
+pub struct Held {
+    /// The proxy.
+    pub proxy: &'static Proxy,
+    _turn: MutexGuard<'static, ()>,
+}
+
+struct Shared {
+    proxy: Proxy,
+    turn: Mutex<()>,
+}
+
+/// Waits for one of the shared pooled proxies in front of the shared server of `product`.
+pub fn pooled(product: Product, which: Turn) -> Held {
+    static PROXIES: [OnceLock<Shared>; 9] = [const { OnceLock::new() }; 9];
+    let shared = PROXIES[product.row() * 3 + which as usize].get_or_init(|| {
+        let server = Server::shared(product);
+        let settings = match which {
+            Turn::One => Settings::pooled(server, 1),
+            Turn::Two => Settings::pooled(server, 2),
+            Turn::TwoOverTls => Settings::pooled_over_tls(server, 2),
+        };
+        Shared {
+            proxy: Proxy::start(&settings),
+            turn: Mutex::new(()),
+        }
+    });
+    Held {
+        // A test that failed in its turn says so itself.
+        _turn: shared.turn.lock().unwrap_or_else(PoisonError::into_inner),
+        proxy: &shared.proxy,
+    }
+}
+
+/// What the intruder sees in front of the shared server.
+pub(crate) fn expected(product: Product) -> Expected {
+    static EXPECTED: [OnceLock<Expected>; 3] = [const { OnceLock::new() }; 3];
+    EXPECTED[product.row()]
+        .get_or_init(|| Intruder::prepare(Server::shared(product)))
+        .clone()
+}

@@ -1,0 +1,185 @@
+//! A relay between the proxy and a server: it counts what passes and cuts the line where it is told.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Where a line is cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cut {
+    /// Before the statement reaches the server.
+    Unsent,
+    /// Once the server has answered, before its answer reaches the proxy.
+    Unanswered,
+    /// Behind the first piece of the server's answer.
+    PartlyAnswered,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The statement with this text in it is the next to be cut.
+    plan: Option<(Cut, Vec<u8>)>,
+    /// How often the proxy spoke after the server had.
+    turns: usize,
+    server_spoke: bool,
+    cuts: usize,
+}
+
+/// A relay. Lines last until either side closes, or until they are cut.
+#[derive(Debug)]
+pub struct Relay {
+    address: SocketAddr,
+    state: Arc<Mutex<State>>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Relay {
+    /// Starts one in front of a server, on a free port of 127.0.0.1.
+    pub fn start(server: SocketAddr) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("the loopback has ports");
+        let address = listener.local_addr().expect("it is bound");
+        let state = Arc::new(Mutex::new(State::default()));
+        let stop = Arc::new(AtomicBool::new(false));
+        let (shared, stopped) = (Arc::clone(&state), Arc::clone(&stop));
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                if stopped.load(Ordering::SeqCst) {
+                    return;
+                }
+                if let (Ok(proxy), Ok(server)) = (stream, TcpStream::connect(server)) {
+                    Line::open(proxy, server, &shared);
+                }
+            }
+        });
+        Self {
+            address,
+            state,
+            stop,
+        }
+    }
+
+    /// Where it is.
+    pub fn tcp(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Cuts the line on which the next statement with this text in it is sent.
+    pub fn cut(&self, cut: Cut, text: &str) {
+        lock(&self.state).plan = Some((cut, text.as_bytes().to_vec()));
+    }
+
+    /// Lines cut so far.
+    pub fn cuts(&self) -> usize {
+        lock(&self.state).cuts
+    }
+
+    /// Round trips so far: how often the proxy spoke after the server had.
+    pub fn round_trips(&self) -> usize {
+        lock(&self.state).turns
+    }
+}
+
+impl Drop for Relay {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::SeqCst);
+        // Wakes the listener, so that it sees the flag.
+        let _ = TcpStream::connect(self.address);
+    }
+}
+
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Both directions of one connection.
+struct Line {
+    proxy: TcpStream,
+    server: TcpStream,
+    relay: Arc<Mutex<State>>,
+    /// What is to be done with the server's next piece.
+    pending: Mutex<Option<Cut>>,
+}
+
+impl Line {
+    fn open(proxy: TcpStream, server: TcpStream, relay: &Arc<Mutex<State>>) {
+        for socket in [&proxy, &server] {
+            socket.set_nodelay(true).expect("TCP has it");
+        }
+        let line = Arc::new(Self {
+            proxy,
+            server,
+            relay: Arc::clone(relay),
+            pending: Mutex::new(None),
+        });
+        let back = Arc::clone(&line);
+        std::thread::spawn(move || line.there());
+        std::thread::spawn(move || back.back());
+    }
+
+    /// What the proxy says.
+    fn there(&self) {
+        pass(&self.proxy, &self.server, |piece| {
+            let mut relay = lock(&self.relay);
+            relay.turns += usize::from(std::mem::take(&mut relay.server_spoke));
+            let is_meant = |(_, text): &mut (Cut, Vec<u8>)| {
+                piece.windows(text.len()).any(|window| window == &text[..])
+            };
+            match relay.plan.take_if(is_meant) {
+                Some((Cut::Unsent, _)) => {
+                    relay.cuts += 1;
+                    Pass::Not
+                }
+                Some((cut, _)) => {
+                    *self.pending.lock().unwrap_or_else(PoisonError::into_inner) = Some(cut);
+                    Pass::On
+                }
+                None => Pass::On,
+            }
+        });
+        self.close();
+    }
+
+    /// What the server says.
+    fn back(&self) {
+        pass(&self.server, &self.proxy, |_| {
+            let mut relay = lock(&self.relay);
+            relay.server_spoke = true;
+            let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+            let pass = match pending.take() {
+                None => return Pass::On,
+                Some(Cut::PartlyAnswered) => Pass::Last,
+                Some(_) => Pass::Not,
+            };
+            relay.cuts += 1;
+            pass
+        });
+        self.close();
+    }
+
+    fn close(&self) {
+        for socket in [&self.proxy, &self.server] {
+            let _ = socket.shutdown(Shutdown::Both);
+        }
+    }
+}
+
+/// What becomes of a piece, and of the line behind it.
+enum Pass {
+    On,
+    Last,
+    Not,
+}
+
+fn pass(mut from: &TcpStream, mut to: &TcpStream, mut judge: impl FnMut(&[u8]) -> Pass) {
+    let mut buffer = vec![0; 64 * 1024];
+    while let Ok(count @ 1..) = from.read(&mut buffer) {
+        let verdict = judge(&buffer[..count]);
+        if matches!(verdict, Pass::Not) || to.write_all(&buffer[..count]).is_err() {
+            return;
+        }
+        if matches!(verdict, Pass::Last) {
+            return;
+        }
+    }
+}

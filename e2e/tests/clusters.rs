@@ -1,0 +1,475 @@
+//! Clusters: what the proxy knows of its backends' roles, lag and positions.
+
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use e2e::raw::{Login, RawConn};
+use e2e::{
+    Cluster, Folder, PASSWORD, Product, Proxy, Server, Settings, set_read_only, take_writes, wait,
+};
+
+both! {
+    a_replica_can_be_held_back
+    roles_follow_read_only
+    of_two_that_take_writes_one_is_used
+    a_primary_that_dies_is_replaced_by_whoever_takes_writes
+    a_replica_that_lags_is_left_out_and_comes_back
+    a_replica_that_has_stopped_is_seen
+    where_all_replicas_lag_reads_go_to_the_primary
+    where_all_replicas_lag_reads_may_fail
+    a_replica_without_its_primary_serves_on
+    positions_are_known_of_every_backend
+    writes_without_gtids_are_read_where_they_were_made
+    how_backends_are_can_be_asked_beside_a_proxy
+    reads_stay_in_their_zone_until_its_replica_drains
+    a_privilege_that_is_missing_is_told_and_may_be_given_later
+    an_account_that_is_refused_is_told
+}
+
+/// The replicas in a site's cluster.
+const REPLICAS: u32 = 2;
+
+const READ: &str = "SELECT COUNT(*) FROM d.t";
+const WRITE: &str = "INSERT INTO d.t VALUES (1)";
+
+/// How long anything here may take.
+const SOON: Duration = Duration::from_secs(30);
+
+/// A cluster whose roles are to be found out, with an empty table `d.t`, and a proxy in front.
+struct Site {
+    cluster: Cluster,
+    proxy: Proxy,
+}
+
+impl Site {
+    fn start(product: Product, settings: impl FnOnce(Settings) -> Settings) -> Self {
+        let cluster = Cluster::start(product, REPLICAS);
+        let mut root = cluster.primary.root();
+        root.run("CREATE DATABASE d");
+        root.run("CREATE TABLE d.t (n INT)");
+        root.run(&format!(
+            "CREATE USER looker@'%' IDENTIFIED BY '{PASSWORD}'"
+        ));
+        cluster.wait_caught_up();
+        let common = auto(&cluster)
+            .account("app", PASSWORD)
+            .set("accounts.explain", true)
+            .set("workers", 1)
+            .set("health.monitor_user", "app")
+            .set("health.monitor_password", PASSWORD)
+            .set("health.monitor_interval", "100ms")
+            .set("health.replication_interval", "50ms");
+        let proxy = Proxy::start(&settings(common));
+        Self { cluster, proxy }
+    }
+
+    fn client(&self) -> RawConn {
+        self.proxy.connect_as(&Login::app().schema("d"))
+    }
+
+    /// What is found of a backend for a statement of a new session's.
+    fn finding(&self, backend: &str, statement: &str) -> String {
+        let rows = explained(&mut self.client(), statement);
+        let mut found = rows.into_iter();
+        let found = found.find(|row| row[0] == "candidate" && row[1] == backend);
+        found.map_or_else(String::new, |mut row| row.remove(2))
+    }
+
+    /// Waits until a statement of a new session's would go there.
+    fn wait_goes(&self, statement: &str, backend: &str) {
+        let what = format!("{statement} goes to {backend}");
+        wait::until(&what, SOON, || {
+            let mut client = self.client();
+            // EXPLAIN ROUTE casts the same dice again until something is sent.
+            client.value(READ);
+            decision(&mut client, statement) == backend
+        });
+    }
+
+    /// Waits until this is found of a backend for a read.
+    fn wait_found(&self, backend: &str, words: &str) {
+        let what = format!("{backend} {words}");
+        wait::until(&what, SOON, || self.finding(backend, READ).contains(words));
+    }
+}
+
+/// A proxy's configuration in front of a cluster, whose roles it is to find out.
+fn auto(cluster: &Cluster) -> Settings {
+    let servers = std::iter::once(&cluster.primary).chain(&cluster.replicas);
+    let names = ["\"primary\"", "\"replica1\"", "\"replica2\""];
+    servers
+        .zip(names)
+        .fold(Settings::default(), |it, (server, name)| {
+            it.backend_with(server.tcp(), &[("name", name), ("role", "\"auto\"")])
+        })
+}
+
+/// What `pilotfish backends` prints of a configuration, with one blank between columns.
+fn backends(settings: &Settings) -> (ExitStatus, String) {
+    let folder = Folder::new("backends");
+    let file = folder.write("pilotfish.toml", settings.to_toml());
+    let file = file.display().to_string();
+    let (status, text) = Proxy::run_to_the_end(&["backends", "--config", &file]);
+    let narrow = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    let lines: Vec<String> = text.lines().map(narrow).collect();
+    (status, lines.join("\n"))
+}
+
+/// The rows of EXPLAIN ROUTE.
+fn explained(client: &mut RawConn, statement: &str) -> Vec<Vec<String>> {
+    client.run(&format!("EXPLAIN ROUTE {statement}")).texts()
+}
+
+/// Where it would go.
+fn decision(client: &mut RawConn, statement: &str) -> String {
+    let mut rows = explained(client, statement).into_iter();
+    let found = rows.find(|row| row[0] == "decision");
+    found.expect("there is a decision").remove(1)
+}
+
+fn rows(conn: &mut RawConn) -> String {
+    conn.value("SELECT COUNT(*) FROM d.t")
+}
+
+/// The tests' own means: a replica that is stopped, or delayed, has not what the primary has.
+fn a_replica_can_be_held_back(product: Product) {
+    let cluster = Cluster::start(product, 2);
+    let mut primary = cluster.primary.root();
+    primary.run("CREATE DATABASE d");
+    primary.run("CREATE TABLE d.t (n INT PRIMARY KEY)");
+    cluster.wait_caught_up();
+    cluster.stop_replication(0);
+    cluster.delay(1, 3600);
+    primary.run("INSERT INTO d.t VALUES (1)");
+    let [mut stopped, mut delayed] = [0, 1].map(|index| cluster.replicas[index].root());
+    assert_eq!(rows(&mut stopped), "0");
+    assert_eq!(rows(&mut delayed), "0");
+    cluster.start_replication(0);
+    cluster.delay(1, 0);
+    cluster.wait_caught_up();
+    assert_eq!(rows(&mut stopped), "1");
+    assert_eq!(rows(&mut delayed), "1");
+}
+
+/// A planned switch, as any tool or person would do it.
+fn roles_follow_read_only(product: Product) {
+    let site = Site::start(product, |settings| settings);
+    let mut client = site.client();
+    assert_eq!(decision(&mut client, WRITE), "primary");
+    assert!(decision(&mut client, READ).starts_with("replica"));
+    client.run(WRITE);
+    site.cluster.wait_caught_up();
+
+    set_read_only(&site.cluster.primary);
+    site.proxy.wait_logged(&["cluster has no primary"]);
+    site.cluster.stop_replication(0);
+    take_writes(&site.cluster.replicas[0]);
+    site.proxy
+        .wait_logged(&["cluster has a primary again", "replica1"]);
+    site.wait_goes(WRITE, "replica1");
+    client.run(WRITE);
+    assert_eq!(client.value(READ), "2");
+    assert_eq!(rows(&mut site.cluster.replicas[0].root()), "2");
+    assert_eq!(rows(&mut site.cluster.primary.root()), "1");
+}
+
+/// Two that take writes and do not follow each other would drift apart.
+fn of_two_that_take_writes_one_is_used(product: Product) {
+    let site = Site::start(product, |settings| settings);
+    site.cluster.stop_replication(0);
+    take_writes(&site.cluster.replicas[0]);
+    site.proxy
+        .wait_logged(&["ERROR", "several servers take writes", "replica1"]);
+    site.wait_found("replica1", "has no role that is known");
+    assert_eq!(decision(&mut site.client(), WRITE), "primary");
+    assert_eq!(decision(&mut site.client(), READ), "replica2");
+    set_read_only(&site.cluster.replicas[0]);
+    site.wait_goes(READ, "replica1");
+}
+
+fn a_primary_that_dies_is_replaced_by_whoever_takes_writes(product: Product) {
+    let mut site = Site::start(product, |settings| settings);
+    let mut client = site.client();
+    client.run(WRITE);
+    site.cluster.wait_caught_up();
+    site.cluster.primary.kill();
+    site.proxy.wait_logged(&["cluster has no primary"]);
+    let told = client.query(WRITE);
+    let told = told.error().expect("nobody takes writes").text.clone();
+    assert!(told.contains("primary"), "{told}");
+    site.cluster.stop_replication(1);
+    take_writes(&site.cluster.replicas[1]);
+    wait::until("writes go to replica2", SOON, || {
+        decision(&mut client, WRITE) == "replica2"
+    });
+    client.run(WRITE);
+    assert_eq!(rows(&mut site.cluster.replicas[1].root()), "2");
+}
+
+fn a_replica_that_lags_is_left_out_and_comes_back(product: Product) {
+    let site = Site::start(product, |settings| settings.set("balance.lag_max", "1s"));
+    site.cluster.delay(0, 3600);
+    site.cluster.primary.root().run(WRITE);
+    site.proxy
+        .wait_logged(&["replica is left out", "it lags", "replica1"]);
+    site.wait_found("replica1", "1s are allowed");
+    for _ in 0..10 {
+        assert_eq!(decision(&mut site.client(), READ), "replica2");
+    }
+    site.cluster.delay(0, 0);
+    site.wait_goes(READ, "replica1");
+}
+
+fn a_replica_that_has_stopped_is_seen(product: Product) {
+    let site = Site::start(product, |settings| settings.set("balance.lag_max", "1h"));
+    site.cluster.stop_replication(1);
+    site.proxy
+        .wait_logged(&["replication does not run", "replica2", "Stopped"]);
+    site.wait_found("replica2", "has stopped replicating");
+    assert_eq!(decision(&mut site.client(), READ), "replica1");
+    site.cluster.start_replication(1);
+    site.proxy
+        .wait_logged(&["replication runs again", "replica2"]);
+    site.wait_goes(READ, "replica2");
+}
+
+/// A site all of whose replicas have stopped, which is noticed.
+fn stopped(product: Product, settings: impl FnOnce(Settings) -> Settings) -> Site {
+    let site = Site::start(product, |it| settings(it.set("balance.lag_max", "1h")));
+    for (replica, name) in ["replica1", "replica2"].into_iter().enumerate() {
+        site.cluster.stop_replication(replica);
+        site.wait_found(name, "has stopped replicating, 3600s are allowed");
+    }
+    site
+}
+
+fn where_all_replicas_lag_reads_go_to_the_primary(product: Product) {
+    let site = stopped(product, |settings| settings);
+    let mut client = site.client();
+    client.run(WRITE);
+    assert_eq!(decision(&mut client, READ), "primary");
+    assert_eq!(site.client().value(READ), "1");
+    site.cluster.start_replication(1);
+    site.wait_goes(READ, "replica2");
+}
+
+fn where_all_replicas_lag_reads_may_fail(product: Product) {
+    let site = stopped(product, |it| it.set("balance.fallback", "error"));
+    let mut client = site.client();
+    let told = client.query(READ);
+    let told = told.error().expect("no replica will do").text.clone();
+    assert!(told.contains("replica1 has stopped replicating"), "{told}");
+    client.run(WRITE);
+    client.run("START TRANSACTION");
+    assert_eq!(client.value(READ), "1", "a transaction is on the primary");
+}
+
+/// There is nothing that it could miss.
+fn a_replica_without_its_primary_serves_on(product: Product) {
+    let mut site = Site::start(product, |settings| settings.set("balance.lag_max", "2s"));
+    let mut client = site.client();
+    site.cluster.primary.kill();
+    site.proxy.wait_logged(&["backend is down", "primary"]);
+    let reaches_nobody = |number: usize| {
+        let (status, running) = match product.is_mariadb() {
+            true => ("SHOW SLAVE STATUS", 10),
+            false => ("SHOW REPLICA STATUS", 10),
+        };
+        let mut root = site.cluster.replicas[number].root();
+        wait::until("a replica has lost its primary", SOON, || {
+            root.run(status).text(0, running).as_deref() == Some("Connecting")
+        });
+    };
+    reaches_nobody(0);
+    reaches_nobody(1);
+    for _ in 0..20 {
+        assert!(decision(&mut client, READ).starts_with("replica"));
+        assert_eq!(client.value(READ), "0");
+    }
+}
+
+fn positions_are_known_of_every_backend(product: Product) {
+    let site = Site::start(product, |settings| {
+        settings.set("balance.timeout_consistency", "0s")
+    });
+    for replica in 0..2 {
+        site.cluster.stop_replication(replica);
+    }
+    let mut client = site.client();
+    client.run(WRITE);
+    let found = explained(&mut client, READ);
+    let must_see = found.iter().find(|row| row[0] == "must see").unwrap();
+    let position = site.cluster.position();
+    let has_all = position.replace('\n', "").contains(&must_see[2]);
+    assert!(
+        has_all || !product.is_mariadb(),
+        "{must_see:?} of {position}"
+    );
+    assert_eq!(decision(&mut client, READ), "primary", "{found:?}");
+    assert_eq!(client.value(READ), "1");
+    site.cluster.start_replication(1);
+    wait::until("the read goes to replica2", SOON, || {
+        decision(&mut client, READ) == "replica2"
+    });
+    assert_eq!(client.value(READ), "1");
+}
+
+/// Nobody can tell whether a replica has them. These two do not even replicate.
+fn writes_without_gtids_are_read_where_they_were_made(product: Product) {
+    let servers = [(); 2].map(|()| Server::start(product, &[]));
+    for server in &servers {
+        let mut root = server.root();
+        root.run("CREATE DATABASE d");
+        root.run("CREATE TABLE d.t (n INT)");
+    }
+    set_read_only(&servers[1]);
+    let settings = Settings::default()
+        .backend_with(servers[0].tcp(), &[("name", "\"primary\"")])
+        .backend_with(
+            servers[1].tcp(),
+            &[("name", "\"replica1\""), ("role", "\"replica\"")],
+        )
+        .account("app", PASSWORD)
+        .set("accounts.explain", true)
+        .set("health.monitor_user", "app")
+        .set("health.monitor_password", PASSWORD);
+    let proxy = Proxy::start(&settings);
+    proxy.wait_logged(&["replica follows nobody", "replica1"]);
+    let mut client = proxy.connect();
+    assert_eq!(decision(&mut client, READ), "replica1");
+    client.run(WRITE);
+    assert_eq!(decision(&mut client, READ), "primary");
+    assert_eq!(client.value(READ), "1");
+    let mut other = proxy.connect();
+    assert_eq!(other.value(READ), "0");
+}
+
+fn reads_stay_in_their_zone_until_its_replica_drains(product: Product) {
+    let cluster = Cluster::start(product, REPLICAS);
+    let mut root = cluster.primary.root();
+    root.run("CREATE DATABASE d");
+    root.run("CREATE TABLE d.t (n INT)");
+    cluster.wait_caught_up();
+    let settings = |drain: &str| {
+        let [near, far] = [("zone", "\"near\""), ("zone", "\"far\"")];
+        let backend = |settings: Settings, server: &Server, name: &str, zone, drain: &str| {
+            let name = format!("{name:?}");
+            let more = [("name", name.as_str()), ("role", "\"auto\""), zone];
+            settings.backend_with(server.tcp(), &[&more[..], &[("drain", drain)]].concat())
+        };
+        let it = Settings::default().set("zone", "near");
+        let it = backend(it, &cluster.primary, "primary", far, "false");
+        let it = backend(it, &cluster.replicas[0], "replica1", near, drain);
+        let it = backend(it, &cluster.replicas[1], "replica2", far, "false");
+        it.account("app", PASSWORD)
+            .set("accounts.explain", true)
+            .set("health.monitor_user", "app")
+            .set("health.monitor_password", PASSWORD)
+    };
+    let proxy = Proxy::start(&settings("false"));
+    let mut client = proxy.connect();
+    for _ in 0..10 {
+        client.value(READ);
+        assert_eq!(decision(&mut client, READ), "replica1");
+    }
+    proxy.reload(&settings("true"));
+    wait::until("reads go to replica2", SOON, || {
+        decision(&mut client, READ) == "replica2"
+    });
+    for _ in 0..10 {
+        client.value(READ);
+        assert_eq!(decision(&mut client, READ), "replica2");
+    }
+    proxy.reload(&settings("false"));
+    wait::until("reads go to replica1 again", SOON, || {
+        decision(&mut client, READ) == "replica1"
+    });
+}
+
+fn how_backends_are_can_be_asked_beside_a_proxy(product: Product) {
+    let mut cluster = Cluster::start(product, REPLICAS);
+    let mut root = cluster.primary.root();
+    root.run("CREATE DATABASE d");
+    root.run(&format!(
+        "CREATE USER looker@'%' IDENTIFIED BY '{PASSWORD}'"
+    ));
+    cluster.wait_caught_up();
+    let settings = auto(&cluster)
+        .set("health.monitor_user", "app")
+        .set("health.monitor_password", PASSWORD);
+    let (status, told) = backends(&settings);
+    assert!(status.success(), "{told}");
+    let family = match product.is_mariadb() {
+        true => "MariaDB",
+        false => "MySQL",
+    };
+    let position = cluster.position().replace('\n', "");
+    for expected in [
+        format!("primary main primary up, {family} "),
+        "takes writes, has ".to_owned(),
+        format!("replica2 main replica up, {family} "),
+        format!("is read-only, does not lag, has {position}"),
+    ] {
+        assert!(told.contains(&expected), "{told} lacks {expected}");
+    }
+
+    cluster.replicas[1].kill();
+    cluster.stop_replication(0);
+    let (status, told) = backends(&settings.clone().set("health.monitor_user", "looker"));
+    assert!(!status.success());
+    let words = [
+        "its lag is not known, what helps is GRANT",
+        "replica2 main no role down: ",
+    ];
+    assert!(words.iter().all(|it| told.contains(it)), "{told}");
+    let (_, told) = backends(&settings);
+    assert!(
+        told.contains("is read-only, has stopped replicating"),
+        "{told}"
+    );
+}
+
+fn a_privilege_that_is_missing_is_told_and_may_be_given_later(product: Product) {
+    let site = Site::start(product, |settings| {
+        settings
+            .set("health.monitor_user", "looker")
+            .set("balance.lag_max", "1h")
+    });
+    let told = site
+        .proxy
+        .wait_logged(&["lag is not known and not limited", "replica1"]);
+    // The roles are known all the same.
+    assert_eq!(decision(&mut site.client(), WRITE), "primary");
+    site.wait_found("replica1", "its lag is not known, what helps is GRANT");
+    site.cluster.stop_replication(0);
+    let grant = told.split_once("GRANT").expect("what would help is told").1;
+    let grant = grant.split_once('"').unwrap().0;
+    let replica = &site.cluster.replicas[0];
+    take_writes(replica);
+    let mut root = replica.root();
+    root.run("SET sql_log_bin = 0");
+    root.run(&format!("GRANT{grant}"));
+    set_read_only(replica);
+    site.proxy
+        .wait_logged(&["the monitor account may ask about lag", "replica1"]);
+    site.wait_found("replica1", "has stopped replicating");
+}
+
+fn an_account_that_is_refused_is_told(product: Product) {
+    let cluster = Cluster::start(product, REPLICAS);
+    let settings = Settings::of_cluster(&cluster)
+        .account("app", PASSWORD)
+        .set("accounts.explain", true)
+        .set("health.monitor_password", "another");
+    let proxy = Proxy::start(&settings);
+    let words = [
+        "the monitor account may not ask about replication",
+        "replica1",
+    ];
+    let told = proxy.wait_logged(&words);
+    assert!(told.contains("Access denied"), "{told}");
+    let mut client = proxy.connect();
+    assert!(decision(&mut client, "SELECT * FROM d.t").starts_with("replica"));
+    proxy.reload(&settings.set("health.monitor_password", PASSWORD));
+    proxy.wait_logged(&["backend tells of its replication again", "replica1"]);
+}

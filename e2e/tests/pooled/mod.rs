@@ -1,0 +1,34 @@
+//! What pooled sessions must not get wrong, behaviour by behaviour (docs/behaviours.md): each played
+//! directly and then over one backend connection that an intruder uses between any two commands.
+
+/// Makes tests of a scenario that is played with an intruder on the same backend connection.
+macro_rules! shared {
+    ($name:ident on $($product:ident),+) => {
+        mod $name {
+            $( shared!(@test $name, $product); )+
+        }
+    };
+    (@test $name:ident, mariadb) => { shared!(@test $name, mariadb, MariaDb); };
+    (@test $name:ident, mariadb_next) => { shared!(@test $name, mariadb_next, MariaDbNext); };
+    (@test $name:ident, mysql) => { shared!(@test $name, mysql, MySql); };
+    (@test $name:ident, $test:ident, $product:ident) => {
+        #[test]
+        fn $test() {
+            e2e::shared(e2e::Product::$product, stringify!($name), super::$name);
+        }
+    };
+}
+
+mod breaks;
+mod cuts;
+mod effects;
+mod figures;
+mod kill;
+mod pins;
+mod prepared;
+mod routines;
+mod state;
+mod texts;
+mod timeouts;
+mod transactions;
+mod waiting;

@@ -1,0 +1,73 @@
+//! Time-outs of sessions that hold no connection (behaviour 9): they end as they would directly.
+
+use std::time::Duration;
+
+use e2e::raw::{Login, RawConn, command};
+use e2e::{Product, Proxy, Server, Settings, wait};
+
+const PRODUCTS: [Product; 2] = [Product::MariaDb, Product::MySql];
+
+/// What is said before the connection is closed.
+fn last_words(conn: &mut RawConn) -> Option<String> {
+    conn.patience(Duration::from_secs(20));
+    let words = conn.packet_of_any_order();
+    assert!(words.is_err() || conn.is_closed_by_server());
+    if let Err(error) = &words {
+        let has_waited = std::io::ErrorKind::WouldBlock;
+        assert_ne!(error.kind(), has_waited, "it was not closed");
+    }
+    words
+        .ok()
+        .map(|bytes| String::from_utf8_lossy(&bytes[3..]).into_owned())
+}
+
+#[test]
+fn a_session_without_a_connection_ends_by_its_own_wait_timeout() {
+    for product in PRODUCTS {
+        let server = Server::shared(product);
+        let proxy = Proxy::start(&Settings::pooled(server, 1));
+        let mut talking = proxy.connect();
+        let mut patient = proxy.connect();
+        let mut reset = proxy.connect();
+        for set in [
+            "SET wait_timeout = 1",
+            "SET @@session.wait_timeout = LENGTH('1')",
+        ] {
+            let mut direct = server.connect("");
+            direct.run(set);
+            let mut idle = proxy.connect();
+            idle.run(set);
+            reset.run(set);
+            reset.command(command::RESET_CONNECTION, b"");
+            patient.run("SET wait_timeout = 600");
+            // Somebody else has the connection, and talks on.
+            talking.run(set);
+            wait::until("it is ended", wait::SOON, || {
+                assert_eq!(talking.value("SELECT @@wait_timeout"), "1");
+                idle.is_answered_within(Duration::from_millis(100))
+            });
+            assert_eq!(last_words(&mut idle), last_words(&mut direct), "{set}");
+        }
+        assert_eq!(patient.value("SELECT @@wait_timeout"), "600");
+        assert_ne!(reset.value("SELECT @@wait_timeout"), "1");
+    }
+}
+
+#[test]
+fn a_session_that_waits_for_a_connection_is_not_idle() {
+    let server = Server::shared(Product::MariaDb);
+    let settings = Settings::pooled(server, 1).set("pool.timeout_wait", "30s");
+    let proxy = Proxy::start(&settings);
+    let mut waiting = proxy.connect();
+    waiting.run("SET wait_timeout = 1");
+    let mut idle = proxy.connect();
+    idle.run("SET wait_timeout = 3");
+    let mut pinned = proxy.connect_as(&Login::app());
+    pinned.run("BEGIN");
+    waiting.send_query("SELECT 'waited'").unwrap();
+    last_words(&mut idle);
+    pinned.run("COMMIT");
+    let reply = waiting.reply(e2e::raw::Shape::Results);
+    assert_eq!(reply.text(0, 0).as_deref(), Some("waited"));
+    assert_eq!(waiting.value("SELECT 'again'"), "again");
+}

@@ -1,0 +1,602 @@
+//! Rules and hints, end to end: what they look at, and what they do.
+
+use std::time::{Duration, Instant};
+
+use e2e::raw::{Execute, Login, RawConn, Reply};
+use e2e::{Cluster, PASSWORD, Product, Proxy, Server, Settings, set_read_only, take_writes};
+
+/// A cluster in which `SELECT name FROM d.whoami` tells who answers, with a proxy in front whose
+/// sessions stay at the primary unless a rule says otherwise.
+struct Site {
+    _cluster: Cluster,
+    proxy: Proxy,
+    settings: Settings,
+}
+
+impl Site {
+    fn start(product: Product, settings: impl FnOnce(Settings) -> Settings) -> Self {
+        let cluster = Cluster::start(product, 1);
+        let mut root = cluster.primary.root();
+        root.run("CREATE DATABASE d");
+        root.run("CREATE TABLE d.t (n INT PRIMARY KEY AUTO_INCREMENT, name VARCHAR(20))");
+        root.run("CREATE TABLE d.whoami (name VARCHAR(20))");
+        root.run("INSERT INTO d.whoami VALUES ('primary')");
+        cluster.wait_caught_up();
+        let replica = &cluster.replicas[0];
+        take_writes(replica);
+        let mut root = replica.root();
+        root.run("SET sql_log_bin = 0");
+        root.run("UPDATE d.whoami SET name = 'replica1'");
+        set_read_only(replica);
+        let common = Settings::of_cluster(&cluster)
+            .account("app", PASSWORD)
+            .set("workers", 1)
+            .set("accounts.explain", true)
+            .set("balance.replicas", "primary")
+            .set("health.replication_interval", "50ms")
+            // A busy machine is no reason for a read to go to the primary.
+            .set("balance.timeout_consistency", "20s");
+        let settings = settings(common);
+        let proxy = Proxy::start(&settings);
+        Self {
+            _cluster: cluster,
+            proxy,
+            settings,
+        }
+    }
+
+    fn client(&self) -> RawConn {
+        self.proxy.connect_as(&Login::app().schema("d"))
+    }
+}
+
+const WHO: &str = "SELECT name FROM d.whoami";
+
+both! {
+    answers_ask_no_backend
+    statements_are_rewritten
+    places_are_where_a_rule_says
+    hints_say_where_to_go
+    what_takes_too_long_is_killed
+    sessions_keep_their_connection_by_rule
+    each_match_is_looked_at
+    statements_are_mirrored_in_order
+    a_session_may_go_to_another_cluster_for_a_statement
+}
+
+fn number_of(reply: &Reply) -> u16 {
+    reply.error().map_or(0, |error| error.code)
+}
+
+/// The one string of a binary row: a header, a bitmap of NULLs and a length stand in front of it.
+fn string_of(reply: &Reply) -> String {
+    let row = &reply.results().next().unwrap().rows[0];
+    String::from_utf8_lossy(&row[3..]).into_owned()
+}
+
+fn answers_ask_no_backend(product: Product) {
+    let site = Site::start(product, |settings| {
+        settings
+            .rule(
+                "rows",
+                &[
+                    ("digest", "\"SELECT * FROM nowhere\""),
+                    ("answer", "\"rows\""),
+                    ("answer_columns", "[\"one\"]"),
+                    ("answer_rows", "[[\"first\"], [\"second\"]]"),
+                ],
+            )
+            .rule("ok", &[("regex", "\"^optimize\""), ("answer", "\"ok\"")])
+            .rule(
+                "error",
+                &[
+                    ("kind", "[\"DELETE\"]"),
+                    ("answer", "\"error\""),
+                    ("answer_error", "1290"),
+                    ("answer_message", "\"closed for inventory\""),
+                ],
+            )
+            .rule(
+                "refuse",
+                &[("kind", "\"TRUNCATE\""), ("refuse", "\"not here\"")],
+            )
+    });
+    let mut client = site.client();
+    let texts = client.query("SELECT * FROM nowhere").texts();
+    assert_eq!(texts, [["first"], ["second"]]);
+    assert_eq!(number_of(&client.query("OPTIMIZE TABLE nowhere")), 0);
+    assert_eq!(number_of(&client.query("DELETE FROM t")), 1290);
+    let refused = client.query("TRUNCATE TABLE t");
+    let error = refused.error().unwrap();
+    assert_eq!((error.code, &*error.text), (1227, "not here"));
+    // Prepared, the same.
+    let prepared = client.prepare("SELECT * FROM nowhere");
+    let reply = client.execute(&Execute::new(prepared.statement(), &[]));
+    assert_eq!(string_of(&reply), "first");
+    assert_eq!(number_of(&client.prepare("DELETE FROM t")), 1290);
+    assert_eq!(client.value(WHO), "primary");
+    site.proxy.assert_sound();
+}
+
+fn statements_are_rewritten(product: Product) {
+    let site = Site::start(product, |settings| {
+        settings
+            .rule(
+                "by captures",
+                &[("regex", "\"old_(\\\\w+)\""), ("rewrite", "\"'new $1'\"")],
+            )
+            .rule(
+                "whole",
+                &[
+                    ("digest", "\"SELECT 1 FROM elsewhere WHERE n = 7\""),
+                    ("rewrite", "\"SELECT 'instead'\""),
+                ],
+            )
+            .rule(
+                "to nothing",
+                &[("regex", "\"^select 3.*$\""), ("rewrite", "\" \"")],
+            )
+    });
+    let mut client = site.client();
+    assert_eq!(client.value("SELECT old_name"), "new name");
+    assert_eq!(
+        client.value("SELECT 1 FROM elsewhere WHERE n = 5"),
+        "instead"
+    );
+    assert_eq!(number_of(&client.query("SELECT 3")), 1105);
+    let prepared = client.prepare("SELECT CONCAT(old_name, ?)");
+    let parameter = [e2e::raw::Param::Text("!")];
+    let reply = client.execute(&Execute::new(prepared.statement(), &parameter));
+    assert_eq!(string_of(&reply), "new name!");
+    let counts = client.query("EXPLAIN RULES").texts();
+    assert_eq!(counts[0][..3], ["by captures", "no", "2"]);
+    assert_eq!(counts[2][3], "1", "its rewriting gave no statement");
+}
+
+fn places_are_where_a_rule_says(product: Product) {
+    let site = Site::start(product, |settings| {
+        settings
+            .rule("reports", &[("tag", "\"report\""), ("role", "\"replica\"")])
+            .rule(
+                "there",
+                &[("tag", "\"there\""), ("backend", "\"replica1\"")],
+            )
+            .rule(
+                "fresh",
+                &[
+                    ("tag", "\"fresh\""),
+                    ("role", "\"replica\""),
+                    ("consistency", "\"global\""),
+                ],
+            )
+    });
+    let mut client = site.client();
+    assert_eq!(client.value(WHO), "primary");
+    let report = format!("{WHO} /* tag: report */");
+    assert_eq!(client.value(&report), "replica1");
+    assert_eq!(client.value(&format!("/* tag: there */ {WHO}")), "replica1");
+    // A transaction stays where it is.
+    client.run("BEGIN");
+    assert_eq!(client.value(WHO), "primary");
+    assert_eq!(client.value(&report), "primary");
+    client.run("COMMIT");
+    // What was written is seen, though the session's other reads do not go there.
+    for turn in 0..10 {
+        client.run(&format!("INSERT INTO t (name) VALUES ('turn {turn}')"));
+        let count = "SELECT COUNT(*) FROM t /* tag: report */";
+        assert_eq!(client.value(count), (turn + 1).to_string());
+    }
+    let prepared = client.prepare(&report);
+    let reply = client.execute(&Execute::new(prepared.statement(), &[]));
+    assert_eq!(string_of(&reply), "replica1");
+    let explained = client.query(&format!("EXPLAIN ROUTE {report}")).texts();
+    let said = |step: &str, subject: &str| {
+        let mut rows = explained.iter();
+        rows.any(|row| row[0] == step && row[1] == subject)
+    };
+    assert!(said("rule", "reports"), "{explained:?}");
+    assert!(said("decision", "replica1"), "{explained:?}");
+}
+
+fn hints_say_where_to_go(product: Product) {
+    let site = Site::start(product, |settings| {
+        settings
+            .set("hints.accepted", ["pilotfish"])
+            .set("hints.hostgroups", ["1: replica"])
+            .account_with(
+                "legacy",
+                &[
+                    ("password", &format!("{PASSWORD:?}")),
+                    ("hints", "[\"proxysql\", \"maxscale\"]"),
+                    ("backend_user", "\"app\""),
+                    ("backend_password", &format!("{PASSWORD:?}")),
+                ],
+            )
+    });
+    let mut client = site.client();
+    for (hint, who) in [
+        ("pilotfish: replica", "replica1"),
+        ("pilotfish: backend=replica1", "replica1"),
+        ("pilotfish: primary", "primary"),
+        (";hostgroup=1", "primary"),
+        ("maxscale route to slave", "primary"),
+    ] {
+        assert_eq!(client.value(&format!("/* {hint} */ {WHO}")), who, "{hint}");
+    }
+    let nowhere = format!("/* pilotfish: cluster=nowhere */ {WHO}");
+    let error = client.query(&nowhere);
+    assert_eq!(number_of(&error), 1105);
+    let login = Login::with("legacy", PASSWORD).schema("d");
+    let mut legacy = site.proxy.connect_as(&login);
+    for (hint, who) in [
+        (";hostgroup=1", "replica1"),
+        ("maxscale route to slave", "replica1"),
+        ("maxscale route to server replica1", "replica1"),
+        ("pilotfish: replica", "primary"),
+    ] {
+        assert_eq!(legacy.value(&format!("/* {hint} */ {WHO}")), who, "{hint}");
+    }
+}
+
+fn what_takes_too_long_is_killed(product: Product) {
+    let site = Site::start(product, |settings| {
+        settings
+            .rule("slow", &[("tag", "\"slow\""), ("timeout", "\"200ms\"")])
+            .rule("late", &[("tag", "\"late\""), ("delay", "\"300ms\"")])
+    });
+    let mut client = site.client();
+    let slow = "SELECT COUNT(*) FROM information_schema.columns a, information_schema.columns b, \
+                information_schema.columns c WHERE SLEEP(0.001) = 0 /* tag: slow */";
+    assert_eq!(number_of(&client.query(slow)), 1317);
+    assert_eq!(client.value(WHO), "primary");
+    let begin = Instant::now();
+    client.value(&format!("{WHO} /* tag: late */"));
+    assert!(begin.elapsed() >= Duration::from_millis(300));
+}
+
+fn sessions_keep_their_connection_by_rule(product: Product) {
+    let site = Site::start(product, |settings| {
+        settings.rule(
+            "keeps",
+            &[("tag", "\"keeps\""), ("session", "\"transparent\"")],
+        )
+    });
+    let mut client = site.client();
+    let connection = |client: &mut RawConn| {
+        let rows = client.query("EXPLAIN SESSION").texts();
+        let row = rows.into_iter().find(|row| row[0] == "connection");
+        row.unwrap()[1].clone()
+    };
+    client.value(WHO);
+    assert!(connection(&mut client).starts_with("(none"));
+    client.value(&format!("{WHO} /* tag: keeps */"));
+    assert_eq!(connection(&mut client), "primary");
+}
+
+/// Each answers with its name, or leaves the statement to the server.
+fn each_match_is_looked_at(product: Product) {
+    let rules: [(&str, &[(&str, &str)]); 12] = [
+        ("user", &[("user", "\"app\""), ("tag", "\"user\"")]),
+        ("nobody", &[("user", "\"!app\"")]),
+        ("schema", &[("schema", "\"D\""), ("tag", "\"schema\"")]),
+        (
+            "network",
+            &[("networks", "[\"127.0.0.0/8\"]"), ("tag", "\"network\"")],
+        ),
+        ("strangers", &[("networks", "[\"10.0.0.0/8\"]")]),
+        ("digest", &[("digest", "\"SELECT 'x', 2\"")]),
+        (
+            "digest text",
+            &[("digest_regex", "\"^select \\\\? \\\\+ \\\\?$\"")],
+        ),
+        ("tables", &[("tables", "\"d.special\"")]),
+        ("kind", &[("kind", "\"CHECKSUM TABLE\"")]),
+        ("all of them", &[("percentage", "100"), ("tag", "\"all\"")]),
+        ("none of them", &[("percentage", "0"), ("tag", "\"none\"")]),
+        (
+            "all day",
+            &[
+                (
+                    "days",
+                    "[\"mon\", \"tue\", \"wed\", \"thu\", \"fri\", \"sat\", \"sun\"]",
+                ),
+                ("tag", "\"day\""),
+            ],
+        ),
+    ];
+    let site = Site::start(product, |settings| {
+        rules.iter().fold(settings, |settings, (name, matches)| {
+            let rows = format!("[[{name:?}]]");
+            let mut all = vec![
+                ("answer", "\"rows\""),
+                ("answer_columns", "[\"rule\"]"),
+                ("answer_rows", rows.as_str()),
+            ];
+            all.extend_from_slice(matches);
+            settings.rule(name, &all)
+        })
+    });
+    let mut client = site.client();
+    for (statement, answer) in [
+        ("SELECT 'server' /* tag: user */", "user"),
+        ("SELECT 'server' /* tag: schema */", "schema"),
+        ("SELECT 'server' /* tag: network */", "network"),
+        ("SELECT 'server'", "server"),
+        ("SELECT 'a', 1", "digest"),
+        ("SELECT 1 + 2", "digest text"),
+        ("SELECT * FROM special", "tables"),
+        ("CHECKSUM TABLE t", "kind"),
+        ("SELECT 'server' /* tag: all */", "all of them"),
+        ("SELECT 'server' /* tag: none */", "server"),
+        ("SELECT 'server' /* tag: day */", "all day"),
+    ] {
+        assert_eq!(client.value(statement), answer, "{statement}");
+    }
+}
+
+/// What does not depend on the server.
+#[test]
+fn only_so_many_are_let_through() {
+    let site = Site::start(Product::MariaDb, |settings| {
+        settings
+            .rule(
+                "rate",
+                &[
+                    ("tag", "\"rate\""),
+                    ("rate", "0.01"),
+                    ("burst", "2"),
+                    ("over", "\"refuse\""),
+                ],
+            )
+            .rule(
+                "one at a time",
+                &[
+                    ("tag", "\"one\""),
+                    ("concurrency", "1"),
+                    ("timeout_queue", "\"10s\""),
+                ],
+            )
+            .rule(
+                "or not at all",
+                &[
+                    ("tag", "\"only\""),
+                    ("concurrency", "1"),
+                    ("over", "\"refuse\""),
+                ],
+            )
+    });
+    let mut client = site.client();
+    let rated = format!("{WHO} /* tag: rate */");
+    assert_eq!([(); 2].map(|()| client.value(&rated)), ["primary"; 2]);
+    assert_eq!(number_of(&client.query(&rated)), 1226);
+    // One waits for the other.
+    let mut other = site.client();
+    client.send_query("SELECT SLEEP(1) /* tag: one */").unwrap();
+    wait_running(&site, "SLEEP(1)");
+    other.send_query("SELECT 'second' /* tag: one */").unwrap();
+    assert!(!other.is_answered_within(Duration::from_millis(300)));
+    assert_eq!(client.reply(e2e::raw::Shape::Results).texts(), [["0"]]);
+    assert_eq!(other.reply(e2e::raw::Shape::Results).texts(), [["second"]]);
+    // Another one is refused.
+    client
+        .send_query("SELECT SLEEP(1) /* tag: only */")
+        .unwrap();
+    wait_running(&site, "SLEEP(1)");
+    assert_eq!(number_of(&other.query("SELECT 1 /* tag: only */")), 1226);
+    client.reply(e2e::raw::Shape::Results);
+    assert_eq!(other.value("SELECT 1 /* tag: only */"), "1");
+    let counts = other.query("EXPLAIN RULES").texts();
+    let queued_and_refused: Vec<_> = counts.iter().map(|row| (&*row[4], &*row[5])).collect();
+    assert_eq!(queued_and_refused, [("0", "1"), ("1", "0"), ("0", "1")]);
+}
+
+fn wait_running(site: &Site, part: &str) {
+    let mut root = site._cluster.primary.root();
+    let count = format!(
+        "SELECT COUNT(*) FROM information_schema.processlist \
+         WHERE info LIKE '%{part}%' AND info NOT LIKE '%processlist%'"
+    );
+    e2e::wait::until("the statement runs", e2e::wait::SOON, || {
+        root.value(&count) != "0"
+    });
+}
+
+#[test]
+fn rules_that_watch_only_count_and_a_reload_lets_them_loose() {
+    let rule = [("kind", "\"SELECT\""), ("refuse", "\"no\"")];
+    let watching = [&rule[..], &[("watch", "true")]].concat();
+    let site = Site::start(Product::MariaDb, |settings| settings.rule("no", &watching));
+    let mut client = site.client();
+    assert_eq!(client.value(WHO), "primary");
+    let counts = client.query("EXPLAIN RULES").texts();
+    assert_eq!(counts[0][..3], ["no", "yes", "1"]);
+    let loose = Settings::clone(&site.settings).replaced_rule("no", &rule);
+    site.proxy.reload(&loose);
+    // The session has begun before. Each worker hears of it by itself, soon.
+    let mut asked = 1;
+    e2e::wait::until("the rule is let loose", e2e::wait::SOON, || {
+        asked += 1;
+        number_of(&client.query(WHO)) == 1227
+    });
+    let counts = client.query("EXPLAIN RULES").texts();
+    assert_eq!(counts[0][..3], ["no", "no", &*asked.to_string()]);
+}
+
+#[test]
+fn statements_of_a_rule_are_logged_without_their_values() {
+    let site = Site::start(Product::MariaDb, |settings| {
+        settings.rule(
+            "audit",
+            &[
+                ("tables", "\"t\""),
+                ("log", "true"),
+                ("set_tag", "\"payroll\""),
+            ],
+        )
+    });
+    let mut client = site.client();
+    client.run("INSERT INTO t (name) VALUES ('secret')");
+    let line = site.proxy.wait_logged(&["a statement of a rule"]);
+    for part in ["audit", "payroll", "primary", "INSERT INTO"] {
+        assert!(line.contains(part), "{line}");
+    }
+    assert!(!line.contains("secret"), "{line}");
+}
+
+/// Two servers that know nothing of each other, each a cluster, with a proxy in front.
+struct TwoClusters {
+    main: Server,
+    side: Server,
+    proxy: Proxy,
+}
+
+impl TwoClusters {
+    fn start(product: Product, settings: impl FnOnce(Settings) -> Settings) -> Self {
+        let [main, side] = ["main", "side"].map(|name| {
+            let server = Server::start(product, &[]);
+            let mut root = server.root();
+            root.run("CREATE DATABASE d");
+            root.run("CREATE TABLE d.t (n INT PRIMARY KEY AUTO_INCREMENT, name VARCHAR(20))");
+            root.run("CREATE TABLE d.whoami (name VARCHAR(20))");
+            root.run(&format!("INSERT INTO d.whoami VALUES ('{name}')"));
+            root.run(&format!("CREATE TABLE d.only_{name} (n INT)"));
+            server
+        });
+        let of = |name: &'static str| [("name", name), ("cluster", name)];
+        let common = Settings::default()
+            .backend_with(main.tcp(), &of("\"main\""))
+            .backend_with(side.tcp(), &of("\"side\""))
+            .account("app", PASSWORD)
+            .set("workers", 1)
+            .set("accounts.explain", true);
+        let proxy = Proxy::start(&settings(common));
+        Self { main, side, proxy }
+    }
+
+    fn client(&self) -> RawConn {
+        self.proxy.connect_as(&Login::app().schema("d"))
+    }
+}
+
+fn statements_are_mirrored_in_order(product: Product) {
+    let site = TwoClusters::start(product, |settings| {
+        settings.rule("copy", &[("tables", "\"t\""), ("mirror", "\"side\"")])
+    });
+    let mut client = site.client();
+    for turn in 0..50 {
+        client.run(&format!("INSERT INTO t (name) VALUES ('{turn}')"));
+    }
+    let insert = client
+        .prepare("INSERT INTO t (name) VALUES (?)")
+        .statement();
+    for turn in 50..60 {
+        let name = turn.to_string();
+        let parameter = [e2e::raw::Param::Text(&name)];
+        client.execute(&Execute::new(insert, &parameter));
+    }
+    client.run("UPDATE t SET name = CONCAT(name, ' of ', DATABASE())");
+    let all = "SELECT COUNT(*), GROUP_CONCAT(name ORDER BY n) FROM d.t WHERE name LIKE '% of d'";
+    let there = site.main.root().run(all).texts();
+    assert_eq!(there[0][0], "60");
+    let mut side = site.side.root();
+    e2e::wait::until("the other cluster has it all", e2e::wait::SOON, || {
+        side.run(all).texts() == there
+    });
+    // What the mirror does not know does the client no harm.
+    client.run("CREATE TABLE extra (n INT)");
+    assert_eq!(client.value("SELECT COUNT(*) FROM only_main, t"), "0");
+    let counts = client.query("EXPLAIN RULES").texts();
+    assert_eq!(counts[0][6], "0");
+    site.proxy.assert_sound();
+}
+
+fn a_session_may_go_to_another_cluster_for_a_statement(product: Product) {
+    let site = TwoClusters::start(product, |settings| {
+        settings
+            .rule(
+                "aside",
+                &[("tables", "\"only_side\""), ("cluster", "\"side\"")],
+            )
+            .rule("who", &[("tag", "\"side\""), ("cluster", "\"side\"")])
+    });
+    let mut client = site.client();
+    client.run("SET @kept = 'mine', sql_mode = 'ANSI_QUOTES'");
+    assert_eq!(client.value(WHO), "main");
+    assert_eq!(client.value(&format!("{WHO} /* tag: side */")), "side");
+    client.run("INSERT INTO only_side VALUES (1)");
+    let value = "SELECT CONCAT(COUNT(*), @kept, @@sql_mode) FROM only_side";
+    assert_eq!(client.value(value), "1mineANSI_QUOTES");
+    let prepared = client.prepare("SELECT CONCAT('x', COUNT(*)) FROM only_side");
+    let reply = client.execute(&Execute::new(prepared.statement(), &[]));
+    assert_eq!(string_of(&reply), "x1");
+    // A transaction that begins at home stays there.
+    client.run("BEGIN");
+    assert_eq!(client.value(&format!("{WHO} /* tag: side */")), "main");
+    client.run("ROLLBACK");
+}
+
+/// MariaDB's clients send none.
+#[test]
+fn query_attributes_are_tags_and_hints() {
+    let site = Site::start(Product::MySql, |settings| {
+        settings
+            .set("hints.accepted", ["pilotfish"])
+            .rule("tagged", &[("tag", "\"batch\""), ("role", "\"replica\"")])
+            .rule("named", &[("tag", "\"team=red\""), ("role", "\"replica\"")])
+    });
+    let login = Login::app().schema("d");
+    let login = login.and(e2e::raw::capability::QUERY_ATTRIBUTES);
+    let mut client = site.proxy.connect_as(&login);
+    for (name, value, who) in [
+        ("tag", "batch", "replica1"),
+        ("team", "red", "replica1"),
+        ("team", "blue", "primary"),
+        ("pilotfish", "replica", "replica1"),
+    ] {
+        client.send(&e2e::raw::query_with_attributes(
+            &[(name, e2e::raw::Param::Text(value))],
+            WHO,
+        ));
+        let reply = client.reply(e2e::raw::Shape::Results);
+        assert_eq!(reply.texts(), [[who]], "{name}={value}");
+    }
+}
+
+#[test]
+fn slow_and_failed_statements_are_recorded() {
+    let site = Site::start(Product::MariaDb, |settings| {
+        settings
+            .set("log.slow_statements", "100ms")
+            .set("log.failed_statements", true)
+            .rule("reports", &[("tag", "\"report\"")])
+    });
+    let mut client = site.client();
+    client.value("SELECT SLEEP(0.2) /* tag: report */");
+    let line = site.proxy.wait_logged(&["a statement is recorded"]);
+    for part in ["slow", "primary", "kind: SELECT", "rule reports", "SLEEP"] {
+        assert!(line.contains(part), "{line}");
+    }
+    client.query("SELECT 'secret' FROM no_such_table");
+    let line = site
+        .proxy
+        .wait_logged(&["a statement is recorded", "failed"]);
+    assert!(line.contains("error=1146"), "{line}");
+    assert!(!line.contains("secret"), "{line}");
+}
+
+#[test]
+fn a_rule_is_not_got_round_by_length() {
+    let site = Site::start(Product::MariaDb, |settings| {
+        settings
+            .set("pool.statement_bytes_max", "64KiB")
+            .rule("no", &[("kind", "\"DELETE\""), ("refuse", "\"not here\"")])
+    });
+    let mut client = site.client();
+    let filler = "x".repeat(200_000);
+    client.run(&format!(
+        "INSERT INTO t (name) VALUES (LEFT('{filler}', 9))"
+    ));
+    let long = client.query(&format!("DELETE FROM t WHERE name <> '{filler}'"));
+    assert_eq!(&*long.error().unwrap().text, "not here");
+    assert_eq!(site.client().value("SELECT COUNT(*) FROM t"), "1");
+}

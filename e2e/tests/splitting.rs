@@ -1,0 +1,379 @@
+//! Reads go to replicas, writes to the primary, and whoever has written sees it.
+
+use std::collections::BTreeSet;
+
+use std::time::Duration;
+
+use e2e::raw::Execute;
+use e2e::raw::{Login, RawConn};
+use e2e::{Cluster, PASSWORD, Product, Proxy, Settings, set_read_only, take_writes, wait};
+
+/// A cluster in which `SELECT name FROM d.whoami` tells who answers, with a proxy in front.
+struct Site {
+    cluster: Cluster,
+    proxy: Proxy,
+}
+
+impl Site {
+    fn start(product: Product, settings: impl FnOnce(Settings) -> Settings) -> Self {
+        let cluster = Cluster::start(product, 2);
+        let mut root = cluster.primary.root();
+        root.run("CREATE DATABASE d");
+        root.run("CREATE TABLE d.t (n INT PRIMARY KEY AUTO_INCREMENT, name VARCHAR(20))");
+        root.run("CREATE TABLE d.whoami (name VARCHAR(20))");
+        root.run("INSERT INTO d.whoami VALUES ('primary')");
+        cluster.wait_caught_up();
+        for (server, number) in cluster.replicas.iter().zip(1..) {
+            take_writes(server);
+            let mut root = server.root();
+            root.run("SET sql_log_bin = 0");
+            root.run(&format!("UPDATE d.whoami SET name = 'replica{number}'"));
+            set_read_only(server);
+        }
+        let common = Settings::of_cluster(&cluster)
+            .account("app", PASSWORD)
+            .set("workers", 1)
+            .set("health.replication_interval", "50ms")
+            // A busy machine is no reason for a read to go to the primary.
+            .set("balance.timeout_consistency", "20s");
+        let proxy = Proxy::start(&settings(common));
+        Self { cluster, proxy }
+    }
+
+    fn client(&self) -> RawConn {
+        self.proxy.connect_as(&Login::app().schema("d"))
+    }
+}
+
+const WHO: &str = "SELECT name FROM d.whoami";
+
+both! {
+    reads_go_to_replicas_and_all_else_to_the_primary
+    whoever_has_written_sees_it
+    a_replica_that_catches_up_in_time_is_waited_for
+    what_ends_a_transaction_that_reads_is_done_at_the_primary
+    who_is_held_at_a_replica_hears_why_nothing_is_written
+    where_an_error_is_wanted_nobody_waits_for_a_replica
+    prepared_statements_are_routed_when_they_are_executed
+    a_replica_that_dies_costs_no_read
+    the_proxy_tells_where_a_statement_would_go
+    what_holds_a_session_is_not_done_at_a_replica
+    plans_of_writes_are_made_where_writes_are
+    what_ends_a_reading_transaction_unasked_leaves_its_replica
+}
+
+/// The servers commit before DDL and BEGIN, and go on; so do they on a replica, with what writes.
+fn what_ends_a_reading_transaction_unasked_leaves_its_replica(product: Product) {
+    let site = Site::start(product, |settings| settings);
+    let mut client = site.client();
+    let begin = |client: &mut RawConn| {
+        client.run("START TRANSACTION READ ONLY");
+        assert_ne!(client.value(WHO), "primary");
+    };
+    begin(&mut client);
+    client.run("CREATE TABLE made (n INT)");
+    assert_ne!(client.value(WHO), "primary", "no transaction is open");
+    begin(&mut client);
+    client.run("BEGIN");
+    assert_eq!(client.value(WHO), "primary");
+    client.run("INSERT INTO made VALUES (1)");
+    client.run("ROLLBACK");
+    assert_eq!(client.value("SELECT COUNT(*) FROM made"), "0");
+    begin(&mut client);
+    client.run("START TRANSACTION READ ONLY");
+    assert_ne!(client.value(WHO), "primary", "it only reads, too");
+    let prepared = client.prepare("DROP TABLE made");
+    client.execute(&Execute::new(prepared.statement(), &[]));
+    client.run("CREATE TABLE made (n INT)");
+    client.run("SET completion_type = 'CHAIN'");
+    begin(&mut client);
+    client.run("DROP TABLE made");
+    client.run("SET completion_type = 'NO_CHAIN'");
+    client.run("ROLLBACK");
+    begin(&mut client);
+    let refused = client.query("INSERT INTO t (name) VALUES ('a')");
+    assert!(refused.error().is_some(), "it only reads");
+    client.run("COMMIT");
+    assert_eq!(client.value("SELECT COUNT(*) FROM t"), "0");
+}
+
+/// A role, and variables that belong to their connection, keep the session there: it has to be one
+/// that takes its writes.
+fn what_holds_a_session_is_not_done_at_a_replica(product: Product) {
+    let site = Site::start(product, |settings| settings);
+    for holding in [
+        "SET ROLE NONE",
+        "SET profiling = 1",
+        "SET optimizer_trace = 'enabled=on'",
+        "SET session_track_schema = OFF",
+        "SET rand_seed1 = 5",
+    ] {
+        let mut client = site.client();
+        assert_ne!(client.value(WHO), "primary");
+        client.run(holding);
+        client.run("INSERT INTO t (name) VALUES ('a')");
+    }
+}
+
+/// What no replica may have by itself: `app` might write there, whatever is said of it being read-only.
+fn assert_replicas_have_the_same(site: &Site) {
+    site.cluster.wait_caught_up();
+    let ask = "SELECT (SELECT COUNT(*) FROM d.t), \
+               (SELECT GROUP_CONCAT(table_name ORDER BY table_name) \
+                FROM information_schema.tables WHERE table_schema = 'd')";
+    let on_primary = site.cluster.primary.root().run(ask).texts();
+    for replica in &site.cluster.replicas {
+        assert_eq!(replica.root().run(ask).texts(), on_primary);
+    }
+}
+
+fn what_ends_a_transaction_that_reads_is_done_at_the_primary(product: Product) {
+    let site = Site::start(product, |settings| settings);
+    let mut client = site.client();
+    let insert = "INSERT INTO t (name) VALUES ('a')";
+    for ending in [
+        &["CREATE TABLE made (n INT)", insert][..],
+        &["BEGIN", insert, "COMMIT"],
+        &["START TRANSACTION READ WRITE", insert, "COMMIT"],
+        &["LOCK TABLES t WRITE", insert, "UNLOCK TABLES"],
+    ] {
+        client.run("START TRANSACTION READ ONLY");
+        assert_ne!(client.value(WHO), "primary");
+        // As on a server: within it nothing is written. MySQL's replicas have another word for it.
+        let refused = client.query(insert);
+        assert!([1792, 1290].contains(&refused.error().unwrap().code));
+        for sql in ending {
+            client.run(sql);
+        }
+        assert_eq!(client.value("SELECT COUNT(*) > 0 FROM t"), "1");
+    }
+    assert_eq!(client.value("SELECT COUNT(*) FROM t"), "4");
+    assert_replicas_have_the_same(&site);
+}
+
+fn who_is_held_at_a_replica_hears_why_nothing_is_written(product: Product) {
+    let site = Site::start(product, |settings| settings);
+    let mut client = site.client();
+    let prepared = client.prepare("INSERT INTO t (name) VALUES ('b')");
+    client.run("START TRANSACTION READ ONLY");
+    assert_eq!(client.value("SELECT GET_LOCK('its', 0)"), "1");
+    client.run("COMMIT");
+    let execute = Execute::new(prepared.statement(), &[]);
+    for write in [
+        "INSERT INTO t (name) VALUES ('a')",
+        "DROP TABLE t",
+        "CALL no_such()",
+        "BEGIN",
+        "",
+    ] {
+        let reply = match write {
+            "" => client.execute(&execute),
+            sql => client.query(sql),
+        };
+        let error = reply.error().unwrap();
+        assert_eq!(error.code, 1290, "{write}: {error}");
+        assert!(error.text.contains("held at replica"), "{error}");
+    }
+    assert_ne!(client.value(WHO), "primary");
+    client.run("SET @a = 1");
+    assert_eq!(client.value("SELECT RELEASE_LOCK('its')"), "1");
+    client.run("INSERT INTO t (name) VALUES ('a')");
+    client.execute(&execute);
+    assert_eq!(client.value("SELECT COUNT(*) FROM t"), "2");
+    assert_replicas_have_the_same(&site);
+}
+
+fn where_an_error_is_wanted_nobody_waits_for_a_replica(product: Product) {
+    let mut site = Site::start(product, |settings| {
+        settings
+            .set("balance.fallback", "error")
+            .set("balance.timeout_backend_wait", "30m")
+    });
+    let mut client = site.client();
+    assert_ne!(client.value(WHO), "primary");
+    for replica in &mut site.cluster.replicas {
+        replica.kill();
+    }
+    for _ in 0..3 {
+        let reply = client.query(WHO);
+        let error = reply.error().unwrap();
+        assert_eq!(error.code, 1429, "{error}");
+    }
+    client.run("INSERT INTO t (name) VALUES ('a')");
+    assert_eq!(client.value(&format!("{WHO} FOR UPDATE")), "primary");
+}
+
+fn plans_of_writes_are_made_where_writes_are(product: Product) {
+    let site = Site::start(product, |settings| settings);
+    let mut client = site.client();
+    for planned in [
+        "EXPLAIN UPDATE t SET name = 'b'",
+        "EXPLAIN DELETE FROM t WHERE n = 1",
+        "EXPLAIN INSERT INTO t (name) VALUES ('a')",
+        "EXPLAIN SELECT * FROM t FOR UPDATE",
+    ] {
+        assert_ne!(client.value(WHO), "primary");
+        client.run(planned);
+    }
+}
+
+fn reads_go_to_replicas_and_all_else_to_the_primary(product: Product) {
+    let site = Site::start(product, |settings| settings);
+    let mut client = site.client();
+    let who: BTreeSet<String> = (0..20).map(|_| client.value(WHO)).collect();
+    let both = ["replica1", "replica2"].map(str::to_owned);
+    assert!(who.iter().all(|name| both.contains(name)), "{who:?}");
+    client.run("INSERT INTO t (name) VALUES ('a')");
+    assert_eq!(client.value("SELECT LAST_INSERT_ID()"), "1");
+    assert_eq!(client.value(&format!("{WHO} FOR UPDATE")), "primary");
+    client.run("BEGIN");
+    assert_eq!(client.value(WHO), "primary");
+    client.run("COMMIT");
+    client.run("START TRANSACTION READ ONLY");
+    assert_ne!(client.value(WHO), "primary");
+    client.run("COMMIT");
+    client.run("SET autocommit = 0");
+    assert_eq!(client.value(WHO), "primary");
+    client.run("COMMIT");
+    client.run("SET autocommit = 1");
+    assert_ne!(client.value(WHO), "primary");
+    client.run("CREATE TEMPORARY TABLE own (n INT)");
+    assert_eq!(client.value(WHO), "primary");
+    client.run("DROP TEMPORARY TABLE own");
+    client.run("SET @who = 'me', time_zone = '+03:00'");
+    let row = client
+        .run("SELECT name, @who FROM whoami")
+        .texts()
+        .remove(0);
+    assert_ne!(row[0], "primary");
+    assert_eq!(row[1], "me");
+    assert_eq!(
+        client.value("SELECT TIMEDIFF(NOW(), UTC_TIMESTAMP())"),
+        "03:00:00"
+    );
+}
+
+fn whoever_has_written_sees_it(product: Product) {
+    let site = Site::start(product, |settings| {
+        settings.set("balance.timeout_consistency", "50ms")
+    });
+    let mut client = site.client();
+    let mut other = site.client();
+    for replica in 0..2 {
+        site.cluster.stop_replication(replica);
+    }
+    assert_eq!(client.value("SELECT COUNT(*) FROM t"), "0");
+    client.run("INSERT INTO t (name) VALUES ('a')");
+    assert_eq!(client.value("SELECT COUNT(*) FROM t"), "1");
+    assert_eq!(client.value(WHO), "primary");
+    // The other one has written nothing.
+    assert_ne!(other.value(WHO), "primary");
+    assert_eq!(other.value("SELECT COUNT(*) FROM t"), "0");
+    client.run("BEGIN");
+    client.run("INSERT INTO t (name) VALUES ('b')");
+    client.run("COMMIT");
+    assert_eq!(client.value("SELECT COUNT(*) FROM t"), "2");
+    for replica in 0..2 {
+        site.cluster.start_replication(replica);
+    }
+    site.cluster.wait_caught_up();
+    wait::until(
+        "reads go to replicas again",
+        Duration::from_secs(30),
+        || client.value(WHO) != "primary",
+    );
+    assert_eq!(client.value("SELECT COUNT(*) FROM t"), "2");
+}
+
+fn a_replica_that_catches_up_in_time_is_waited_for(product: Product) {
+    let site = Site::start(product, |settings| {
+        // The monitor is too slow to tell of each write.
+        settings
+            .set("balance.timeout_consistency", "20s")
+            .set("health.replication_interval", "2s")
+    });
+    let mut client = site.client();
+    e2e::wait::until("the monitor knows the replicas", e2e::wait::SOON, || {
+        client.value(WHO) != "primary"
+    });
+    for number in 1..=20 {
+        client.run("INSERT INTO t (name) VALUES ('a')");
+        let asked = "SELECT COUNT(*), (SELECT name FROM whoami) FROM t";
+        let row = client.run(asked).texts().remove(0);
+        assert_eq!(row[0], number.to_string());
+        assert_ne!(row[1], "primary");
+    }
+}
+
+fn prepared_statements_are_routed_when_they_are_executed(product: Product) {
+    let site = Site::start(product, |settings| settings);
+    let mut client = site.client();
+    let prepared = client.prepare(WHO);
+    let execute = Execute::new(prepared.statement(), &[]);
+    let who = |client: &mut RawConn| {
+        let reply = client.execute(&execute);
+        // A header, a bitmap of NULLs and a length stand in front of the name.
+        let row = &reply.results().next().unwrap().rows[0];
+        String::from_utf8_lossy(&row[3..]).into_owned()
+    };
+    assert!(who(&mut client).starts_with("replica"));
+    client.run("BEGIN");
+    assert_eq!(who(&mut client), "primary");
+    client.run("COMMIT");
+}
+
+fn a_replica_that_dies_costs_no_read(product: Product) {
+    let mut site = Site::start(product, |settings| settings);
+    let mut client = site.client();
+    for _ in 0..4 {
+        client.value(WHO);
+    }
+    site.cluster.replicas[0].kill();
+    for _ in 0..20 {
+        assert_ne!(client.value(WHO), "replica1");
+    }
+    site.cluster.replicas[1].kill();
+    for _ in 0..20 {
+        assert_eq!(client.value(WHO), "primary");
+    }
+}
+
+fn the_proxy_tells_where_a_statement_would_go(product: Product) {
+    let site = Site::start(product, |settings| {
+        settings
+            .set("accounts.explain", true)
+            .set("hints.accepted", ["pilotfish"])
+    });
+    let mut client = site.client();
+    let told = client
+        .run(&format!("EXPLAIN ROUTE {WHO}"))
+        .texts()
+        .concat()
+        .join(" ");
+    assert!(
+        told.contains("replica") && told.contains("it reads"),
+        "{told}"
+    );
+    let told = client
+        .run("EXPLAIN ROUTE DELETE FROM t")
+        .texts()
+        .concat()
+        .join(" ");
+    assert!(
+        told.contains("primary") && told.contains("it writes"),
+        "{told}"
+    );
+    let rows = client
+        .run(&format!("EXPLAIN ROUTE {WHO} /* pilotfish: primary */"))
+        .texts();
+    let row = |step: &str| rows.iter().find(|row| row[0] == step).unwrap()[1].clone();
+    assert_eq!(row("role"), "primary", "{rows:?}");
+    assert_eq!(row("decision"), "primary", "{rows:?}");
+    client.run("BEGIN");
+    let told = client
+        .run(&format!("EXPLAIN ROUTE {WHO}"))
+        .texts()
+        .concat()
+        .join(" ");
+    assert!(told.contains("transaction"), "{told}");
+}

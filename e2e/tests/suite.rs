@@ -1,0 +1,251 @@
+//! MariaDB's own test suite: what its tests print is the same, byte for byte, through a proxy that
+//! splits their statements over a primary and two replicas as on a server alone. `suite.txt` names the
+//! tests, and those left out.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use e2e::{Cluster, Folder, Product, Proxy, Server, Settings, primary_options};
+
+/// The tests' account: as in the suite it has no password.
+const ACCOUNT: &str = "root";
+
+/// What the suite expects of a server, and that SELECTs are counted for each account.
+const OPTIONS: &[&str] = &[
+    "--default-storage-engine=MyISAM",
+    "--character-set-server=latin1",
+    "--collation-server=latin1_swedish_ci",
+    "--userstat=ON",
+];
+
+/// Longest that one test may take, in seconds; none of the list needs a tenth of it.
+const LIMIT: &str = "60";
+
+/// The replicas' part of all SELECTs, in percent, that is the least to be called splitting. The tests
+/// read in procedures and transactions too, which is done at the primary.
+const SHARE_MIN: u64 = 40;
+
+/// The variable of the environment that names the tests to run instead of the list.
+const CHOICE: &str = "PILOTFISH_SUITE";
+
+/// A test of the suite.
+struct Test {
+    name: String,
+    /// It opens connections of its own: what one of them writes the others are to read.
+    has_connections: bool,
+}
+
+impl Test {
+    fn new(name: &str) -> Self {
+        let path = Product::suite().join(format!("main/{name}.test"));
+        let text = fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        Self {
+            name: name.to_owned(),
+            has_connections: String::from_utf8_lossy(&text).contains("connect"),
+        }
+    }
+
+    /// Runs it at a port; what it says of the results goes to `folder`.
+    fn run(&self, port: u16, folder: &Path) -> Outcome {
+        let results = folder.join(format!("{}.result", self.name));
+        let mut arguments: Vec<String> = ["--no-defaults", "--host=127.0.0.1", "--protocol=tcp"]
+            .map(str::to_owned)
+            .into();
+        arguments.extend(["--silent", "--record", "--database=test"].map(str::to_owned));
+        arguments.extend([
+            format!("--user={ACCOUNT}"),
+            format!("--port={port}"),
+            format!("--test-file=main/{}.test", self.name),
+            format!("--result-file={}", results.display()),
+            format!("--logdir={}", folder.display()),
+            format!("--tmpdir={}", folder.display()),
+        ]);
+        let output = limited(Product::suite_program().args(arguments), port, folder);
+        let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
+        Outcome {
+            results: fs::read(&results).unwrap_or_default(),
+            failure: (!output.status.success()).then_some(complaint),
+        }
+    }
+}
+
+/// What became of a test.
+struct Outcome {
+    /// What it printed.
+    results: Vec<u8>,
+    /// What it complained about, if it failed.
+    failure: Option<String>,
+}
+
+/// Runs the suite's program where its tests find what they read, for so long and no longer.
+fn limited(program: &Command, port: u16, folder: &Path) -> Output {
+    let mut command = Command::new("timeout");
+    command.arg(LIMIT).arg(program.get_program());
+    for (name, value) in program.get_envs() {
+        command.env(name, value.unwrap_or_default());
+    }
+    command
+        .args(program.get_args())
+        .current_dir(Product::suite())
+        .env("MYSQLTEST_VARDIR", folder)
+        .env("MYSQL_TMP_DIR", folder)
+        .env("MYSQL_TEST_DIR", Product::suite())
+        .env("MASTER_MYPORT", port.to_string())
+        .output()
+        .expect("timeout is everywhere")
+}
+
+/// The tests of the list; while one is looked into, those named in [`CHOICE`].
+fn tests() -> Vec<Test> {
+    let named = std::env::var(CHOICE).ok();
+    let text = named.as_deref().unwrap_or(include_str!("suite.txt"));
+    let lines = text
+        .lines()
+        .filter(|line| !line.starts_with('#') && !line.contains(':'));
+    lines
+        .flat_map(str::split_whitespace)
+        .map(Test::new)
+        .collect()
+}
+
+/// Makes the tests' account on a server, on it alone.
+fn let_in(server: &Server) {
+    let mut root = server.root();
+    root.run("SET sql_log_bin = 0");
+    root.run(&format!("CREATE USER {ACCOUNT}@'%'"));
+    root.run(&format!(
+        "GRANT ALL ON *.* TO {ACCOUNT}@'%' WITH GRANT OPTION"
+    ));
+}
+
+/// Removes what a test has left and makes what the next one finds.
+fn clean(server: &Server) {
+    let mut root = server.root();
+    let others = "SELECT schema_name FROM information_schema.schemata WHERE schema_name NOT IN \
+                  ('mysql', 'sys', 'information_schema', 'performance_schema')";
+    for row in root.run(others).texts() {
+        root.run(&format!("DROP DATABASE `{}`", row[0]));
+    }
+    root.run("CREATE DATABASE test");
+    root.run("CREATE DATABASE mtr");
+    root.run("CREATE PROCEDURE mtr.add_suppression(pattern VARCHAR(255)) BEGIN END");
+}
+
+/// How many SELECTs the tests have run on a server.
+fn selects(server: &Server) -> u64 {
+    let ask = format!(
+        "SELECT SUM(select_commands) FROM information_schema.user_statistics \
+         WHERE user = '{ACCOUNT}'"
+    );
+    server.root().value(&ask).parse().unwrap()
+}
+
+/// Runs tests on a server alone, which writes a binary log as a primary does.
+fn run_alone(tests: &[Test], folder: &Path) -> Vec<Outcome> {
+    let mut options = primary_options(Product::MariaDb);
+    options.push("--server-id=1");
+    options.extend(OPTIONS);
+    let server = Server::start(Product::MariaDb, &options);
+    let_in(&server);
+    let play = |test: &Test| {
+        clean(&server);
+        test.run(server.port(), folder)
+    };
+    tests.iter().map(play).collect()
+}
+
+/// Runs tests through the proxy.
+fn run_split(tests: &[Test], folder: &Path) -> Vec<Outcome> {
+    let cluster = Cluster::start_with(Product::MariaDb, 2, OPTIONS);
+    let_in(&cluster.primary);
+    for replica in &cluster.replicas {
+        let_in(replica);
+        // Whatever the proxy does, nothing is written here.
+        let mut root = replica.root();
+        root.run("SET sql_log_bin = 0");
+        root.run(&format!("REVOKE READ ONLY ADMIN ON *.* FROM {ACCOUNT}@'%'"));
+    }
+    let settings = Settings::of_cluster(&cluster)
+        .account(ACCOUNT, "")
+        .set("log.level", "info")
+        .set("balance.timeout_consistency", "5s");
+    let of_session = Proxy::start(&settings);
+    let of_all = Proxy::start(&settings.set("balance.consistency", "global"));
+    let play = |test: &Test| {
+        clean(&cluster.primary);
+        cluster.wait_caught_up();
+        let proxy = match test.has_connections {
+            true => &of_all,
+            false => &of_session,
+        };
+        test.run(proxy.port(), folder)
+    };
+    let outcomes = tests.iter().map(play).collect();
+    assert_split(&cluster);
+    outcomes
+}
+
+/// The reads were done at replicas, at each of them.
+fn assert_split(cluster: &Cluster) {
+    let primary = selects(&cluster.primary);
+    let replicas: Vec<u64> = cluster.replicas.iter().map(selects).collect();
+    println!("SELECTs: {primary} at the primary, {replicas:?} at the replicas");
+    if std::env::var_os(CHOICE).is_some() {
+        // A few tests may well have little to read.
+        return;
+    }
+    let all: u64 = primary + replicas.iter().sum::<u64>();
+    let share = (all - primary) * 100 / all;
+    assert!(share >= SHARE_MIN, "{share} percent");
+    // Which of them it is depends on how busy they are.
+    let is_idle = |at_one: &u64| at_one * 100 / all < SHARE_MIN / 4;
+    assert!(!replicas.iter().any(is_idle), "{replicas:?} of {all}");
+}
+
+/// How a test went otherwise through the proxy, if it did.
+fn difference(expected: &Outcome, seen: &Outcome) -> Option<String> {
+    if let Some(failure) = &expected.failure {
+        return Some(format!("fails on a server alone: {failure}"));
+    }
+    if let Some(failure) = &seen.failure {
+        return Some(format!("fails: {failure}"));
+    }
+    let lines = |outcome: &Outcome| -> Vec<String> {
+        let text = String::from_utf8_lossy(&outcome.results);
+        text.lines().map(str::to_owned).collect()
+    };
+    let (is, should) = (lines(seen), lines(expected));
+    let number = (0..=is.len()).find(|&number| is.get(number) != should.get(number));
+    (expected.results != seen.results).then(|| {
+        let number = number.unwrap_or(is.len());
+        let line = |lines: &[String]| lines.get(number).cloned().unwrap_or_default();
+        let (is, should) = (line(&is), line(&should));
+        format!("line {}: {is:?} instead of {should:?}", number + 1)
+    })
+}
+
+#[test]
+fn mariadbs_own_tests_see_no_difference() {
+    let tests = tests();
+    let folder = Folder::new("suite");
+    let place = |name: &str| {
+        let path = folder.join(name);
+        fs::create_dir(&path).unwrap();
+        path
+    };
+    let (alone, split) = (place("alone"), place("split"));
+    let (expected, seen) = std::thread::scope(|scope| {
+        let expected = scope.spawn(|| run_alone(&tests, &alone));
+        let seen = run_split(&tests, &split);
+        (expected.join().unwrap(), seen)
+    });
+    let wrong = tests.iter().zip(expected.iter().zip(&seen));
+    let wrong = wrong.filter_map(|(test, (expected, seen))| {
+        let difference = difference(expected, seen)?;
+        Some(format!("{}: {difference}", test.name))
+    });
+    let wrong: Vec<String> = wrong.collect();
+    let text = wrong.join("\n");
+    assert!(wrong.is_empty(), "{text}\n{}", folder.path().display());
+}
