@@ -60,7 +60,9 @@ struct LoadArguments {
     /// Server or proxy to ask
     #[arg(long)]
     target: SocketAddr,
-    /// point, prepared, rows:N, connect (connect, query, close), or idle (open and hold)
+    /// point, prepared, rows:N, paced (point selects, one a second), connect (connect, query,
+    /// close), reset (COM_RESET_CONNECTION), restore (SET of three variables), or idle (open and
+    /// hold)
     #[arg(long, default_value = "point")]
     workload: Workload,
     /// Sessions at once
@@ -91,7 +93,7 @@ struct LoadArguments {
 
 #[derive(Args)]
 struct RunArguments {
-    /// Fewer comparisons and shorter windows: three minutes in place of twenty-five
+    /// Fewer comparisons and shorter windows: four minutes in place of thirty
     #[arg(long)]
     quick: bool,
     /// Seconds after which no measurement begins any more

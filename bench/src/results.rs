@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::load::{Errors, Findings, Latency};
 use crate::run::backend::Kind;
-use crate::run::contestant::{DIRECT, HAPROXY};
+use crate::run::contestant::{DIRECT, HAPROXY, PILOTFISH};
 
 /// The names under which [`Findings::usage`] holds the two sides.
 pub const PROXY: &str = "proxy";
 pub const BACKEND: &str = "backend";
 
 /// Contestants that the others are divided by.
-const REFERENCES: [&str; 2] = [DIRECT, HAPROXY];
+const REFERENCES: [&str; 3] = [DIRECT, HAPROXY, PILOTFISH];
 
 /// What is compared: one load on one kind of backend.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -33,6 +33,8 @@ pub struct Measurement {
     pub contestant: String,
     /// What was found, or why nothing was.
     pub outcome: Result<Findings, String>,
+    /// The most connections that the proxy had to the backend, where they were counted.
+    pub backend_connections: Option<u64>,
 }
 
 /// The published results.
@@ -87,6 +89,9 @@ pub struct Summary {
     pub backend_cpu_us: Cpu,
     pub proxy_rss_bytes: Option<u64>,
     pub errors: Errors,
+    /// The most connections that the proxy had to the backend, where they were counted.
+    #[serde(default)]
+    pub backend_connections: Option<u64>,
     /// By reference contestant: medians of the quotients within each round.
     pub against: BTreeMap<String, Ratios>,
     /// Median of the differences to the direct way's p50 within each round, in microseconds.
@@ -144,6 +149,9 @@ pub struct Idle {
     /// The anonymous part of it.
     pub anon_bytes_per_session: f64,
     pub errors: Errors,
+    /// The most connections that the proxy had to the backend.
+    #[serde(default)]
+    pub backend_connections: Option<u64>,
 }
 
 impl Results {
@@ -186,6 +194,10 @@ fn compare(cell: &Cell, measurements: &[Measurement]) -> Comparison {
     }
     let contestants = rounds.iter().map(|(name, own)| {
         let mut summary = Summary::of(own);
+        let counted = measurements
+            .iter()
+            .filter(|measurement| measurement.cell == *cell && measurement.contestant == **name);
+        summary.backend_connections = counted.filter_map(|one| one.backend_connections).max();
         for reference in REFERENCES.iter().filter(|reference| *reference != name) {
             if let Some(others) = rounds.get(reference) {
                 summary.set_against(reference, own, others);
@@ -234,6 +246,7 @@ impl Summary {
             backend_cpu_us: cpu(BACKEND).unwrap_or_default(),
             proxy_rss_bytes: median(rss.map(|usage| usage.rss_bytes as f64)).map(|rss| rss as u64),
             errors: all_errors(rounds),
+            backend_connections: None,
             against: BTreeMap::new(),
             p50_added_us: None,
         }
@@ -355,6 +368,7 @@ mod tests {
             cell,
             contestant: contestant.to_owned(),
             outcome,
+            backend_connections: None,
         }
     }
 

@@ -82,6 +82,17 @@ impl Session {
         self.exchange(RowFormat::Text, expected).await
     }
 
+    /// Makes the session as it was behind the login.
+    ///
+    /// # Errors
+    /// When the connection breaks or the command is refused.
+    pub async fn reset(&mut self) -> Result<(), Failure> {
+        frame(&mut self.output, 0, |out| {
+            out.push(command::RESET_CONNECTION);
+        });
+        self.exchange(RowFormat::Text, Reply::default()).await
+    }
+
     /// Prepares a statement of one parameter and returns its id.
     ///
     /// # Errors

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 use tokio::task::LocalSet;
-use tokio::time::{sleep, timeout};
+use tokio::time::{sleep, sleep_until, timeout};
 
 use super::workload::Worker;
 use super::{Errors, Failure, Findings, Latency, Run};
@@ -124,7 +124,12 @@ async fn repeat(run: &Run, seed: usize, shared: &Shared) {
         .sessions_running
         .set(shared.sessions_running.get() + 1);
     let mut worker = Worker::new(&run.target, run.workload, seed as u64);
-    while shared.phase.get() != Phase::Ending {
+    let mut turns = Turns::new(run, seed);
+    loop {
+        turns.next().await;
+        if shared.phase.get() == Phase::Ending {
+            break;
+        }
         if let Err(failure) = attempt(&mut worker, shared).await {
             shared.note(&failure);
             sleep(PAUSE_BROKEN).await;
@@ -133,6 +138,33 @@ async fn repeat(run: &Run, seed: usize, shared: &Shared) {
     shared
         .sessions_running
         .set(shared.sessions_running.get() - 1);
+}
+
+/// When a session asks next.
+struct Turns {
+    pace: Option<Duration>,
+    at: tokio::time::Instant,
+}
+
+impl Turns {
+    /// The sessions' first turns are spread over the time between two of one session's.
+    fn new(run: &Run, seed: usize) -> Self {
+        let pace = run.workload.pace();
+        let share = seed as f64 / run.connections.max(1) as f64;
+        let first = pace.unwrap_or_default().mul_f64(share);
+        Self {
+            pace,
+            at: tokio::time::Instant::now() + first,
+        }
+    }
+
+    /// Waits for the next turn; a session that is late has it at once.
+    async fn next(&mut self) {
+        if let Some(pace) = self.pace {
+            sleep_until(self.at).await;
+            self.at += pace;
+        }
+    }
 }
 
 async fn attempt(worker: &mut Worker<'_>, shared: &Shared) -> Result<(), Failure> {

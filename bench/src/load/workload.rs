@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 use super::reply::Reply;
 use super::session::Session;
@@ -17,8 +18,14 @@ pub enum Workload {
     Prepared,
     /// So many rows from a key on, text protocol.
     Rows(u64),
+    /// One row by its key, once a second, each session at another moment of it.
+    Paced,
     /// Connect, log in, one point select, close.
     Connect,
+    /// COM_RESET_CONNECTION.
+    Reset,
+    /// SET of three session variables to what they are.
+    Restore,
     /// Sessions that log in, select one row and then do nothing.
     Idle,
 }
@@ -29,7 +36,10 @@ impl fmt::Display for Workload {
             Self::Point => f.write_str("point"),
             Self::Prepared => f.write_str("prepared"),
             Self::Rows(rows) => write!(f, "rows:{rows}"),
+            Self::Paced => f.write_str("paced"),
             Self::Connect => f.write_str("connect"),
+            Self::Reset => f.write_str("reset"),
+            Self::Restore => f.write_str("restore"),
             Self::Idle => f.write_str("idle"),
         }
     }
@@ -45,11 +55,28 @@ impl FromStr for Workload {
         match (text, rows) {
             ("point", _) => Ok(Self::Point),
             ("prepared", _) => Ok(Self::Prepared),
+            ("paced", _) => Ok(Self::Paced),
             ("connect", _) => Ok(Self::Connect),
+            ("reset", _) => Ok(Self::Reset),
+            ("restore", _) => Ok(Self::Restore),
             ("idle", _) => Ok(Self::Idle),
             (_, Some(rows @ 1..)) => Ok(Self::Rows(rows)),
-            _ => Err("one of point, prepared, rows:N, connect, idle".to_owned()),
+            _ => Err(
+                "one of point, prepared, rows:N, paced, connect, reset, restore, idle".to_owned(),
+            ),
         }
+    }
+}
+
+/// What a proxy says to restore three variables. The values are the servers' usual ones, so that a
+/// server does the same whatever it was told before.
+const RESTORE: &str = "SET @@session.sql_mode='STRICT_TRANS_TABLES',\
+    @@session.time_zone='+00:00',@@session.group_concat_max_len=1024";
+
+impl Workload {
+    /// The time from one exchange of a session to its next; none when they follow at once.
+    pub fn pace(self) -> Option<Duration> {
+        (self == Self::Paced).then_some(Duration::from_secs(1))
     }
 }
 
@@ -100,6 +127,11 @@ impl<'a> Worker<'a> {
 
     /// One exchange; for `connect` a whole session. After a failure the connection is gone.
     pub async fn once(&mut self) -> Result<(), Failure> {
+        match self.workload {
+            Workload::Reset => return self.without_result(None).await,
+            Workload::Restore => return self.without_result(Some(RESTORE)).await,
+            _ => {}
+        }
         let key = self.keys.next();
         let expected = Reply {
             rows: self.rows(),
@@ -118,6 +150,17 @@ impl<'a> Worker<'a> {
             None => session.query(&self.text, expected).await?,
         }
         self.open = Some((session, statement));
+        Ok(())
+    }
+
+    /// A statement that is answered with OK, or none: COM_RESET_CONNECTION.
+    async fn without_result(&mut self, statement: Option<&str>) -> Result<(), Failure> {
+        let (mut session, prepared) = self.open.take().ok_or(Failure::Closed)?;
+        match statement {
+            Some(text) => session.query(text, Reply::default()).await?,
+            None => session.reset().await?,
+        }
+        self.open = Some((session, prepared));
         Ok(())
     }
 

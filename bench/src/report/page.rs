@@ -6,7 +6,7 @@ use super::goals;
 use super::plot::{Plot, title};
 use crate::results::{About, Comparison, Idle, Ratio, Results, Summary};
 use crate::run::backend::Kind;
-use crate::run::contestant::{DIRECT, HAPROXY, PILOTFISH};
+use crate::run::contestant::{DIRECT, HAPROXY, PILOTFISH, POOLED, RULED, is_pooled};
 
 /// Differences smaller than this share are called even.
 const EVEN: f64 = 0.02;
@@ -134,6 +134,16 @@ fn verdict(summary: &Summary) -> Option<String> {
     Some(words.join(", "))
 }
 
+/// How a pool stands against the transparent session.
+fn against_transparent(summary: &Summary) -> Option<String> {
+    let ratios = summary.against.get(PILOTFISH)?;
+    let mut text = format!("{:.2} × transparent", ratios.per_second.median);
+    if let Some(cpu) = ratios.proxy_cpu {
+        let _ = write!(text, ", CPU {:.2} ×", cpu.median);
+    }
+    Some(text)
+}
+
 /// `better` is 1 where more is better and -1 where less is.
 fn word(what: &str, ratio: Ratio, better: f64) -> String {
     let lead = (ratio.median - 1.0) * better;
@@ -155,17 +165,19 @@ fn idle_table(page: &mut String, idle: &[Idle]) {
     let _ = writeln!(
         page,
         "## Idle sessions\n\nSessions that logged in, selected one row and then did nothing; growth of \
-         the proxy's resident memory.\n\n| | sessions | per session | of it anonymous | errors |\n\
-         |---|--:|--:|--:|--:|"
+         the proxy's resident memory.\n\n| | sessions | per session | of it anonymous | \
+         backend connections | errors |\n|---|--:|--:|--:|--:|--:|"
     );
     for idle in idle {
         let _ = writeln!(
             page,
-            "| {} | {} | {:.2} KiB | {:.2} KiB | {} |",
+            "| {} | {} | {:.2} KiB | {:.2} KiB | {} | {} |",
             title(&idle.contestant),
             count(idle.sessions as f64),
             idle.bytes_per_session / 1024.0,
             idle.anon_bytes_per_session / 1024.0,
+            idle.backend_connections
+                .map_or("–".to_owned(), |connections| count(connections as f64)),
             idle.errors.count(),
         );
     }
@@ -205,7 +217,11 @@ fn table<'a>(page: &mut String, comparisons: impl Iterator<Item = &'a &'a Compar
             None => format!("{} conn.", cell.connections),
         };
         let mut contestants: Vec<_> = comparison.contestants.iter().collect();
-        contestants.sort_by_key(|(name, _)| (*name != DIRECT, *name == PILOTFISH));
+        contestants.sort_by_key(|(name, _)| {
+            let mut pools = POOLED.iter().chain(&RULED);
+            let pool = pools.position(|pool| pool == name);
+            (*name != DIRECT, *name == PILOTFISH || pool.is_some(), pool)
+        });
         for (name, summary) in contestants {
             row(page, &load, name, summary);
         }
@@ -230,6 +246,12 @@ fn row(page: &mut String, load: &str, name: &str, summary: &Summary) {
     let mut notes = Vec::new();
     if name == PILOTFISH {
         notes.extend(verdict(summary));
+    }
+    if is_pooled(name) {
+        notes.extend(against_transparent(summary));
+    }
+    if let Some(connections) = summary.backend_connections {
+        notes.push(format!("{connections} backend connections at most"));
     }
     if summary.errors.count() > 0 {
         let first = summary.errors.first.as_deref().unwrap_or("unknown");
@@ -270,11 +292,15 @@ fn describe(family: &str) -> String {
         "prepared" => "Point selects, prepared statement",
         "rows" => "Results of many rows",
         "connect" => "Connect, query, close",
+        "paced" => "Point selects, one a second from each client",
+        "reset" => "COM_RESET_CONNECTION, on a direct connection",
+        "restore" => "SET of three session variables, on a direct connection",
         sysbench => sysbench,
     };
     let unit = match family {
         "connect" => "sessions per second, latency of a whole session",
         "rows" => "results per second",
+        "reset" | "restore" => "per second",
         _ if family.contains("read_only") => "queries per second, latency of a whole transaction",
         _ => "queries per second",
     };

@@ -7,7 +7,7 @@ use super::scale::{Scale, ScaleKind};
 use crate::results::{Results, Summary};
 use crate::run::CONNECTIONS;
 use crate::run::backend::Kind;
-use crate::run::contestant::{DIRECT, HAPROXY, PILOTFISH};
+use crate::run::contestant::{DIRECT, HAPROXY, PILOTFISH, is_pooled};
 
 const PANEL_WIDTH: f64 = 400.0;
 const PANEL_HEIGHT: f64 = 250.0;
@@ -155,6 +155,8 @@ fn lines(results: &Results, backend: Kind, workload: &str, figure: Figure) -> Ve
             }
         }
     }
+    // Pools are compared at one number of connections, which makes no line.
+    lines.retain(|line| line.points.len() > 1 || !is_pooled(&line.name));
     lines.sort_by_key(|line| order(&line.name));
     lines
 }
@@ -316,6 +318,11 @@ pub fn title(name: &str) -> &str {
         HAPROXY => "HAProxy",
         "haproxy-newer" => "HAProxy (newer)",
         PILOTFISH => "Pilotfish",
+        "pilotfish-pool-8" => "Pilotfish pooled, 8",
+        "pilotfish-pool-32" => "Pilotfish pooled, 32",
+        "pilotfish-rules-10" => "Pilotfish pooled, 8, 10 rules",
+        "pilotfish-rules-100" => "Pilotfish pooled, 8, 100 rules",
+        "pilotfish-rules-1000" => "Pilotfish pooled, 8, 1,000 rules",
         other => other,
     }
 }

@@ -2,6 +2,7 @@
 //! round, and writes down what was found. All processes are children that end with it.
 
 pub mod backend;
+mod connections;
 pub mod contestant;
 mod machine;
 mod plan;
@@ -10,13 +11,14 @@ mod sysbench;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use tempfile::TempDir;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use crate::accounting::Watched;
 use crate::load::{Findings, Workload};
@@ -25,10 +27,14 @@ use crate::results::{self, About, Idle, Measurement, Results, median};
 use backend::{Backend, Kind};
 use contestant::{Contestant, Way};
 pub use plan::CONNECTIONS;
-use plan::{Load, Profile, Step, sysbench_seconds};
+use plan::{Load, PACED_WARM_UP, PACED_WINDOW, Profile, Step, sysbench_seconds};
+pub use plan::{PACED_CLIENTS, POOLED_CLIENTS};
 
 /// Sessions of the comparison of idle memory.
 const IDLE_SESSIONS: u64 = 10_000;
+
+/// Time between two looks at a proxy's connections.
+const COUNT_AGAIN: Duration = Duration::from_millis(100);
 
 /// Files a process opens beside its sessions' sockets.
 const FILES_SPARE: u64 = 128;
@@ -156,9 +162,9 @@ impl Bench {
         let idle = self.idle_memory(&backends).await;
         let steps = self.profile.steps(&self.backends, self.sysbench.is_some());
         let left = self.profile.budget.saturating_sub(self.started.elapsed());
-        self.window = self
-            .profile
-            .window(&steps, self.contestants.len() + 1, left);
+        let proxies = self.contestants.iter().map(|proxy| proxy.name());
+        let names: Vec<&str> = std::iter::once(contestant::DIRECT).chain(proxies).collect();
+        self.window = self.profile.window(&steps, &names, left);
         eprintln!(
             "{} steps, windows of {:.1} s",
             steps.len(),
@@ -169,7 +175,7 @@ impl Bench {
             for backend in &mut backends {
                 let steps: Vec<&Step> = steps
                     .iter()
-                    .filter(|step| step.backend == backend.kind)
+                    .filter(|step| step.backend == backend.kind && step.is_in(round))
                     .collect();
                 self.round(round, backend, &steps, &mut measurements)
                     .await?;
@@ -191,16 +197,13 @@ impl Bench {
         for (number, step) in steps.iter().enumerate() {
             // Nobody is always first, or always behind the same one.
             ways.rotate_left(1);
-            for way in &mut ways {
+            for way in ways.iter_mut().filter(|way| step.is_for(&way.name)) {
                 if self.started.elapsed() > self.profile.budget {
                     self.note_lack_of_time(round, backend.kind, steps.len() - number);
                     return Ok(());
                 }
                 backend.process.alive()?;
-                let outcome = self
-                    .step(step, way, backend)
-                    .await
-                    .map_err(|error| format!("{error:#}"));
+                let (outcome, backend_connections) = self.watched_step(step, way, backend).await;
                 tell(round, step, &way.name, &outcome);
                 let (cell, contestant) = (step.cell(), way.name.clone());
                 measurements.push(Measurement {
@@ -208,6 +211,7 @@ impl Bench {
                     cell,
                     contestant,
                     outcome,
+                    backend_connections,
                 });
             }
         }
@@ -239,6 +243,26 @@ impl Bench {
         ways
     }
 
+    /// A step, and where it is paced, the most connections that the proxy had to the backend.
+    async fn watched_step(
+        &self,
+        step: &Step,
+        way: &mut Way,
+        backend: &Backend,
+    ) -> (Result<Findings, String>, Option<u64>) {
+        let pid = way.proxy.as_ref().map(process::Process::pid);
+        let counted = match (pid, step.load) {
+            (Some(pid), Load::Own(Workload::Paced)) => Some(pid),
+            _ => None,
+        };
+        let mut most = None;
+        let outcome = tokio::select! {
+            outcome = self.step(step, way, backend) => outcome,
+            () = count_often(counted, backend.address, &mut most) => unreachable!("it has no end"),
+        };
+        (outcome.map_err(|error| format!("{error:#}")), most)
+    }
+
     async fn step(&self, step: &Step, way: &mut Way, backend: &Backend) -> Result<Findings> {
         if let Some(proxy) = &mut way.proxy {
             proxy.alive()?;
@@ -253,7 +277,10 @@ impl Bench {
                     .await
             }
             Load::Own(workload) => {
-                let times = (self.profile.warm_up, self.window);
+                let times = match workload {
+                    Workload::Paced => (PACED_WARM_UP, PACED_WINDOW),
+                    _ => (self.profile.warm_up, self.window),
+                };
                 own_load(way, workload, step.connections, rows, times, &watched).await
             }
         }
@@ -268,8 +295,10 @@ impl Bench {
         else {
             return idle;
         };
-        for way in self.proxies(backend).await {
-            match self.hold(&way, backend).await {
+        let ways = self.proxies(backend).await;
+        let plain = |way: &&Way| !contestant::RULED.contains(&&*way.name);
+        for way in ways.iter().filter(plain) {
+            match self.hold(way, backend).await {
                 Ok(held) => {
                     let bytes = held.bytes_per_session;
                     eprintln!("{:10} {bytes:7.0} bytes per idle session", way.name);
@@ -284,7 +313,12 @@ impl Bench {
     async fn hold(&self, way: &Way, backend: &Backend) -> Result<Idle> {
         let (sessions, rows) = (self.sessions_max as usize, self.profile.table_rows);
         let (watched, times) = (watched(way, backend), (Duration::ZERO, Duration::ZERO));
-        let found = own_load(way, Workload::Idle, sessions, rows, times, &watched).await?;
+        let pid = way.proxy.as_ref().map(process::Process::pid);
+        let mut most = None;
+        let found = tokio::select! {
+            found = own_load(way, Workload::Idle, sessions, rows, times, &watched) => found?,
+            () = count_often(pid, backend.address, &mut most) => unreachable!("it has no end"),
+        };
         let usage = found
             .used_by(results::PROXY)
             .context("no proxy is watched")?;
@@ -295,12 +329,14 @@ impl Bench {
             bytes_per_session: each(usage.rss_growth_bytes),
             anon_bytes_per_session: each(usage.anon_growth_bytes),
             errors: found.errors,
+            backend_connections: most,
         })
     }
 
     fn about(&self, measurements: &[Measurement]) -> About {
         let mut versions = BTreeMap::new();
-        for contestant in &self.contestants {
+        let own = |name: &str| !contestant::is_pooled(name);
+        for contestant in self.contestants.iter().filter(|proxy| own(proxy.name())) {
             versions.insert(contestant.name().to_owned(), contestant.version());
         }
         for kind in &self.backends {
@@ -342,6 +378,19 @@ fn watched(way: &Way, backend: &Backend) -> Vec<Watched> {
         pid,
     })
     .collect()
+}
+
+/// Counts a proxy's connections to its backend again and again, and keeps the most.
+async fn count_often(pid: Option<u32>, backend: SocketAddr, most: &mut Option<u64>) {
+    let Some(pid) = pid else {
+        return std::future::pending().await;
+    };
+    loop {
+        if let Ok(now) = connections::count(pid, backend) {
+            *most = Some(now.max(most.unwrap_or_default()));
+        }
+        sleep(COUNT_AGAIN).await;
+    }
 }
 
 /// Runs our generator as a process of its own.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::backend::Kind;
+use super::contestant::{DIRECT, PILOTFISH, RULED, is_pooled};
 use super::sysbench::{PsMode, Script, Sysbench};
 use crate::load::Workload;
 use crate::results::Cell;
@@ -32,6 +33,39 @@ pub struct Step {
 }
 
 impl Step {
+    /// Whether a contestant takes part. What a server does by itself is asked of it directly; pools
+    /// are compared where they differ.
+    pub fn is_for(&self, contestant: &str) -> bool {
+        if RULED.contains(&contestant) {
+            return self.load == Load::Own(Workload::Point)
+                && self.connections == POOLED_CLIENTS
+                && self.backend == Kind::Minimal;
+        }
+        let is_pooled = is_pooled(contestant);
+        match self.load {
+            Load::Own(Workload::Reset | Workload::Restore) => contestant == DIRECT,
+            Load::Own(Workload::Paced) => {
+                is_pooled || contestant == DIRECT || contestant == PILOTFISH
+            }
+            Load::Own(Workload::Connect) => true,
+            Load::Own(Workload::Rows(_)) => !is_pooled,
+            Load::Own(_) => !is_pooled || self.connections == POOLED_CLIENTS,
+            Load::Sysbench(sysbench) => {
+                let is_text = sysbench.ps_mode == PsMode::Disable;
+                !is_pooled || is_text && self.connections == POOLED_CLIENTS
+            }
+        }
+    }
+
+    /// Whether it is measured in a round: what has no ratio that a disturbance would spoil, once.
+    pub fn is_in(&self, round: usize) -> bool {
+        let is_single = matches!(
+            self.load,
+            Load::Own(Workload::Paced | Workload::Reset | Workload::Restore)
+        );
+        round == 0 || !is_single
+    }
+
     pub fn cell(&self) -> Cell {
         Cell {
             backend: self.backend,
@@ -67,6 +101,16 @@ enum Breadth {
 /// Connections of the comparisons by connections.
 pub const CONNECTIONS: [usize; 4] = [1, 8, 64, 256];
 
+/// Clients of a pool, where it is compared by its CPU.
+pub const POOLED_CLIENTS: usize = 64;
+
+/// Sessions that ask once a second.
+pub const PACED_CLIENTS: usize = 1_000;
+
+/// How long they do, and before that until all have logged in.
+pub const PACED_WINDOW: Duration = Duration::from_secs(5);
+pub const PACED_WARM_UP: Duration = Duration::from_secs(2);
+
 const ROWS: [u64; 4] = [10, 100, 1_000, 10_000];
 
 /// sysbench starts threads and reports: time it takes beside the run itself.
@@ -76,12 +120,12 @@ const SYSBENCH_OVERHEAD: Duration = Duration::from_millis(350);
 const LOAD_OVERHEAD: Duration = Duration::from_millis(100);
 
 impl Profile {
-    /// Three minutes at most.
+    /// Four minutes at most.
     pub fn quick() -> Self {
         Self {
             name: "quick",
             rounds: 2,
-            budget: Duration::from_secs(150),
+            budget: Duration::from_secs(200),
             window_min: Duration::from_millis(400),
             window_max: Duration::from_secs(1),
             warm_up: Duration::from_millis(150),
@@ -90,12 +134,12 @@ impl Profile {
         }
     }
 
-    /// Twenty-five minutes at most.
+    /// Thirty minutes at most.
     pub fn full() -> Self {
         Self {
             name: "full",
             rounds: 3,
-            budget: Duration::from_secs(23 * 60),
+            budget: Duration::from_secs(28 * 60),
             window_min: Duration::from_secs(1),
             window_max: Duration::from_secs(4),
             warm_up: Duration::from_millis(500),
@@ -127,7 +171,7 @@ impl Profile {
     }
 
     fn own_loads(&self, backend: Kind) -> Vec<(Workload, usize)> {
-        use Workload::{Connect, Point, Prepared, Rows};
+        use Workload::{Connect, Paced, Point, Prepared, Reset, Restore, Rows};
         let by_connections = |workload| CONNECTIONS.map(|connections| (workload, connections));
         let mut loads = match (backend, self.breadth) {
             (Kind::Minimal, Breadth::Narrow) => {
@@ -144,6 +188,9 @@ impl Profile {
             _ => loads.extend(ROWS.map(|rows| (Rows(rows), 8))),
         }
         loads.push((Connect, 8));
+        if backend != Kind::Minimal {
+            loads.extend([(Reset, 1), (Restore, 1), (Paced, PACED_CLIENTS)]);
+        }
         loads
     }
 
@@ -176,14 +223,21 @@ impl Profile {
     }
 
     /// The window that lets all rounds fit in what is left of the budget, within the bounds.
-    pub fn window(&self, steps: &[Step], contestants: usize, left: Duration) -> Duration {
-        let runs = |wanted: fn(&Load) -> bool| {
-            let steps = steps.iter().filter(|step| wanted(&step.load)).count();
-            u32::try_from(steps * contestants * self.rounds).unwrap_or(u32::MAX)
-        };
-        let own = runs(|load| matches!(load, Load::Own(_)));
-        let sysbench = runs(|load| matches!(load, Load::Sysbench(_)));
-        let overhead = own * (self.warm_up + LOAD_OVERHEAD) + sysbench * SYSBENCH_OVERHEAD;
+    pub fn window(&self, steps: &[Step], contestants: &[&str], left: Duration) -> Duration {
+        let (mut own, mut sysbench, mut paced) = (0, 0, 0);
+        for round in 0..self.rounds {
+            for step in steps.iter().filter(|step| step.is_in(round)) {
+                let runs = match step.load {
+                    Load::Own(Workload::Paced) => &mut paced,
+                    Load::Own(_) => &mut own,
+                    Load::Sysbench(_) => &mut sysbench,
+                };
+                *runs += contestants.iter().filter(|name| step.is_for(name)).count() as u32;
+            }
+        }
+        let overhead = own * (self.warm_up + LOAD_OVERHEAD)
+            + sysbench * SYSBENCH_OVERHEAD
+            + paced * (PACED_WARM_UP + PACED_WINDOW + LOAD_OVERHEAD);
         let window = left.saturating_sub(overhead) / (own + sysbench).max(1);
         window.clamp(self.window_min, self.window_max)
     }

@@ -3,6 +3,7 @@
 
 mod haproxy;
 mod pilotfish;
+mod pooled;
 
 use std::io;
 use std::net::SocketAddr;
@@ -19,6 +20,31 @@ pub const DIRECT: &str = "direct";
 pub const HAPROXY: &str = "haproxy";
 /// Ours.
 pub const PILOTFISH: &str = "pilotfish";
+
+/// Ours in front of so many backend connections, which sessions share.
+pub const POOLED: [&str; 2] = ["pilotfish-pool-8", "pilotfish-pool-32"];
+
+/// The first of these with so many rules, none of which is meant.
+pub const RULED: [&str; 3] = [
+    "pilotfish-rules-10",
+    "pilotfish-rules-100",
+    "pilotfish-rules-1000",
+];
+
+/// Whether it lends backend connections.
+pub fn is_pooled(name: &str) -> bool {
+    POOLED.contains(&name) || RULED.contains(&name)
+}
+
+/// The name of the pooled contestant with so many rules.
+fn ruled_name(rules: usize) -> String {
+    format!("pilotfish-rules-{rules}")
+}
+
+/// The name of the pooled contestant with so many backend connections.
+fn pooled_name(backend_connections: usize) -> String {
+    format!("pilotfish-pool-{backend_connections}")
+}
 
 /// A proxy that takes part.
 pub trait Contestant {
@@ -91,7 +117,7 @@ impl Way {
     }
 }
 
-/// All proxies found on this machine, ours last.
+/// All proxies found on this machine, ours last: first transparent, then pooled.
 pub fn found() -> Vec<Box<dyn Contestant>> {
     let mut found: Vec<Box<dyn Contestant>> = Vec::new();
     found.extend(
@@ -100,5 +126,19 @@ pub fn found() -> Vec<Box<dyn Contestant>> {
             .map(|proxy| Box::new(proxy) as Box<dyn Contestant>),
     );
     found.extend(pilotfish::found().map(|proxy| Box::new(proxy) as Box<dyn Contestant>));
+    found.extend(pooled::found().map(|proxy| Box::new(proxy) as Box<dyn Contestant>));
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pooled_contestants_go_by_the_names_that_the_page_knows() {
+        let found: Vec<_> = [8, 32].map(pooled_name).into();
+        assert_eq!(found, POOLED);
+        let found: Vec<_> = [10, 100, 1000].map(ruled_name).into();
+        assert_eq!(found, RULED);
+    }
 }

@@ -12,10 +12,14 @@ pub struct Pilotfish {
 }
 
 pub fn found() -> Option<Pilotfish> {
+    program().map(|program| Pilotfish { program })
+}
+
+/// Where the program is.
+pub fn program() -> Option<PathBuf> {
     let named = std::env::var_os("PILOTFISH_BIN").map(PathBuf::from);
     let beside = || Some(std::env::current_exe().ok()?.with_file_name("pilotfish"));
-    let program = named.or_else(beside).filter(|program| program.exists())?;
-    Some(Pilotfish { program })
+    named.or_else(beside).filter(|program| program.exists())
 }
 
 impl Contestant for Pilotfish {
