@@ -6,15 +6,22 @@
 //! | [`framing`] | bytes of both sides to the tracker, whole and in pieces |
 //! | [`tracking`] | packets of both sides, plausible ones too, to the tracker |
 //! | [`greeting`], [`login`] | payloads to the codec |
+//! | [`replies`] | payloads of a backend: OK packets with what they tell, definitions, rows |
+//! | [`executions`] | payloads of a client: query attributes, prepared statements' commands |
 //! | [`compression`] | frames to the codec of compression |
 //! | [`proxy_header`] | bytes to the parser of PROXY headers |
+//! | [`statement`] | bytes to the reader of SQL, its digest and its rewriting |
+//! | [`routing`] | statements to the readers of hints and tags, to rules and to the splitter |
 //! | [`config`] | text to the loader of configuration files |
 
 mod codec;
+mod exchange;
 mod files;
 mod headers;
 mod input;
+mod routing;
 mod seeds;
+mod statement;
 #[rustfmt::skip]
 #[path = "../../net/src/proxy_protocol.rs"]
 #[allow(dead_code)]
@@ -32,7 +39,10 @@ mod socket {
 }
 
 pub use codec::{compression, greeting, login};
+pub use exchange::{executions, replies};
 pub use files::config;
 pub use headers::proxy_header;
+pub use routing::routing;
 pub use seeds::{TARGETS, Target, plant};
+pub use statement::statement;
 pub use tracker::{framing, tracking};

@@ -1,5 +1,6 @@
 //! Where a target begins: the vectors of the tests, in the target's own format.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::proxy_protocol::{Header, encode_v2};
@@ -11,14 +12,18 @@ use crate::tracker::{OF_BACKEND, kind};
 pub type Target = (&'static str, fn(&[u8]), fn() -> Vec<Vec<u8>>);
 
 /// All there are.
-pub const TARGETS: [Target; 7] = [
+pub const TARGETS: [Target; 11] = [
     ("framing", crate::framing, framing),
     ("tracking", crate::tracking, tracking),
     ("greeting", crate::greeting, greeting),
     ("login", crate::login, login),
+    ("replies", crate::replies, replies),
+    ("executions", crate::executions, executions),
     ("compression", crate::compression, compression),
     ("proxy_header", crate::proxy_header, proxy_header),
     ("config", crate::config, config),
+    ("statement", crate::statement, statement),
+    ("routing", crate::routing, routing),
 ];
 
 /// Writes a target's seeds into its corpus, before libFuzzer reads that.
@@ -38,7 +43,7 @@ fn house() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
 }
 
-/// A file of `session/tests/dialogues` or `wire/tests/logins`.
+/// A file of `session/tests/dialogues` or of a folder in `wire/tests`.
 struct Vector {
     capabilities: u64,
     /// Whether it is the client's, and its bytes with their header.
@@ -154,6 +159,29 @@ fn login() -> Vec<Vec<u8>> {
     packets.map(|(_, packet)| packet[4..].to_vec()).collect()
 }
 
+/// Payloads behind the capabilities and two bytes more, each once.
+fn exchange(folders: &[&str], of_client: bool) -> Vec<Vec<u8>> {
+    let mut seeds = BTreeSet::new();
+    for vector in folders.iter().flat_map(|folder| vectors(folder)) {
+        let packets = vector.packets.iter();
+        for (_, packet) in packets.filter(|packet| packet.0 == of_client) {
+            let mut seed = vector.capabilities.to_le_bytes().to_vec();
+            seed.extend([1, 0]);
+            seed.extend(&packet[4..]);
+            seeds.insert(seed);
+        }
+    }
+    seeds.into_iter().collect()
+}
+
+fn replies() -> Vec<Vec<u8>> {
+    exchange(&["wire/tests/session_track", "wire/tests/results"], false)
+}
+
+fn executions() -> Vec<Vec<u8>> {
+    exchange(&["session/tests/dialogues"], true)
+}
+
 fn compression() -> Vec<Vec<u8>> {
     let mut seeds = Vec::new();
     for vector in dialogues() {
@@ -217,4 +245,45 @@ fn config() -> Vec<Vec<u8>> {
     [packaged, all, let_in, small]
         .map(String::into_bytes)
         .into()
+}
+
+/// Every statement of the tables, for readers of both families.
+fn statement() -> Vec<Vec<u8>> {
+    let mut seeds = Vec::new();
+    for table in ["statements", "set", "digests", "rewrite"] {
+        let table = text(&house().join(format!("sql/tests/{table}.tsv")));
+        let lines = table.lines().filter(|line| !line.starts_with('#'));
+        for (index, line) in lines.enumerate() {
+            let statement = line.rsplit('\t').next().unwrap_or_default();
+            let settings = [0, 2 << 4, 3 << 4][index % 3];
+            let mut seed = vec![settings];
+            seed.extend(statement.replace('⏎', "\n").bytes());
+            seeds.push(seed);
+        }
+    }
+    seeds
+}
+
+/// Every statement of the table of routes, and statements that say something of themselves.
+fn routing() -> Vec<Vec<u8>> {
+    let table = text(&house().join("route/tests/routes.tsv"));
+    let lines = table.lines().filter(|line| !line.starts_with('#'));
+    let statements = lines.map(|line| line.rsplit('\t').next().unwrap_or_default());
+    let speaking = [
+        "/* pilotfish: replica, cluster=archive, backend=db3, timeout=2s, lag_max=500ms */ SELECT 1",
+        "SELECT 1 -- pilotfish: consistency=global, gtid='a:1,b:2', tag=batch",
+        "/* ;hostgroup=20;query_timeout=2000;max_lag_ms=500;min_gtid=a:1;cache_ttl=5 */ SELECT 1",
+        "SELECT 1 # maxscale route to server db3",
+        "SELECT 1 -- maxscale max_slave_replication_lag=5",
+        "/* tag: batch, slow */ SELECT * FROM s.t FORCE INDEX (a) LIMIT 5",
+        "SELECT * FROM t WHERE id = 1 /*controller='or%20ders',action='list'*/",
+    ];
+    let mut seeds = Vec::new();
+    for (index, statement) in statements.chain(speaking).enumerate() {
+        let mut seed = vec![[0, 2 << 4, 3 << 4][index % 3], 7, 8];
+        seed.extend(b"tagbatch");
+        seed.extend(statement.replace('⏎', "\n").bytes());
+        seeds.push(seed);
+    }
+    seeds
 }

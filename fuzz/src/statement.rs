@@ -1,0 +1,103 @@
+//! Statements: whatever the bytes are, they are read to the end, and what is told lies in them.
+
+use sql::{
+    Analysis, Answers, Charset, Facts, Flags, Lexer, Server, Span, unquote, user_variable_name,
+};
+
+use crate::input::Input;
+
+/// A byte of settings and a command's text.
+pub fn statement(data: &[u8]) {
+    let mut input = Input::new(data);
+    let flags = flags(input.u8());
+    let text = input.rest();
+    check_tokens(text, flags);
+    let mut analysis = Analysis::default();
+    analysis.read(text, flags);
+    let facts = &analysis.facts;
+    assert_eq!(
+        *facts,
+        sql::facts(text, flags),
+        "the digest changes nothing"
+    );
+    assert!(analysis.digest.text().len() <= sql::DIGEST_BYTES_MAX);
+    check_spans(facts, text);
+    let _ = facts.killed(text, flags);
+    for mention in &facts.mentions {
+        let _ = unquote(mention.name.of(text), flags);
+        let _ = user_variable_name(mention.name.of(text), flags);
+    }
+    check_rewriting(facts, text, flags);
+}
+
+/// A byte as the reader's settings.
+pub(crate) fn flags(settings: u8) -> Flags {
+    Flags {
+        no_backslash_escapes: settings & 1 != 0,
+        ansi_quotes: settings & 2 != 0,
+        charset: [Charset::Plain, Charset::Gbk, Charset::Sjis, Charset::Big5]
+            [usize::from(settings >> 2 & 3)],
+        server: [
+            Server::Unknown,
+            Server::MySql(80_036),
+            Server::MySql(90_704),
+            Server::MariaDb(101_119),
+        ][usize::from(settings >> 4 & 3)],
+    }
+}
+
+fn check_tokens(text: &[u8], flags: Flags) {
+    let mut end = 0;
+    for token in Lexer::new(text, flags) {
+        assert!(token.span.start >= end && !token.span.is_empty());
+        end = token.span.end;
+        assert!(end as usize <= text.len());
+    }
+}
+
+fn check_spans(facts: &Facts, text: &[u8]) {
+    let is_inside = |span: Span| span.start <= span.end && span.end as usize <= text.len();
+    for mention in &facts.mentions {
+        assert!(is_inside(mention.schema) && is_inside(mention.name));
+    }
+    for assignment in &facts.assignments {
+        assert!(is_inside(assignment.span));
+    }
+    assert!(facts.comments.iter().all(|comment| is_inside(comment.span)));
+    let mut end = 0;
+    for part in &facts.parts {
+        assert!(is_inside(part.span) && part.span.start >= end && !part.span.is_empty());
+        end = part.span.end;
+    }
+    let mut end = 0;
+    for question in &facts.questions {
+        assert!(is_inside(question.span) && question.span.start >= end);
+        assert!(!question.span.is_empty());
+        end = question.span.end;
+    }
+}
+
+/// Nothing asked, nothing changed; and nothing of the text is lost but what was asked.
+fn check_rewriting(facts: &Facts, text: &[u8], flags: Flags) {
+    let nothing = facts.rewrite(text, flags, &Answers::default());
+    assert_eq!(nothing.text, None);
+    let answers = Answers {
+        connection_id: Some(7),
+        pseudo_thread_id: Some(7),
+        row_count: Some(-1),
+        found_rows: Some(u64::MAX),
+        last_insert_id: Some(u64::MAX),
+        warning_count: Some(0),
+        error_count: Some(0),
+    };
+    let rewritten = facts.rewrite(text, flags, &answers);
+    let asked: usize = facts
+        .questions
+        .iter()
+        .map(|question| question.span.of(text).len())
+        .sum();
+    if let Some(new) = rewritten.text {
+        assert!(asked > 0 && new.len() + asked >= text.len());
+        sql::facts(&new, flags);
+    }
+}
