@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::load::{Errors, Findings, Latency};
 use crate::run::backend::Kind;
-use crate::run::contestant::{DIRECT, HAPROXY, PILOTFISH};
+use crate::run::contestant::{DIRECT, HAPROXY, PILOTFISH, POOLED, RULED};
 
 /// The names under which [`Findings::usage`] holds the two sides.
 pub const PROXY: &str = "proxy";
@@ -198,7 +198,7 @@ fn compare(cell: &Cell, measurements: &[Measurement]) -> Comparison {
             .iter()
             .filter(|measurement| measurement.cell == *cell && measurement.contestant == **name);
         summary.backend_connections = counted.filter_map(|one| one.backend_connections).max();
-        for reference in REFERENCES.iter().filter(|reference| *reference != name) {
+        for reference in references(name) {
             if let Some(others) = rounds.get(reference) {
                 summary.set_against(reference, own, others);
             }
@@ -209,6 +209,13 @@ fn compare(cell: &Cell, measurements: &[Measurement]) -> Comparison {
         cell: cell.clone(),
         contestants: contestants.collect(),
     }
+}
+
+/// Whom a contestant's figures are compared with: rules, with the pool that has none.
+fn references(contestant: &str) -> impl Iterator<Item = &'static str> {
+    let without_rules = RULED.contains(&contestant).then_some(POOLED[0]);
+    let others = REFERENCES.into_iter().filter(move |it| *it != contestant);
+    others.chain(without_rules)
 }
 
 type ByRound<'a> = BTreeMap<usize, &'a Result<Findings, String>>;
@@ -393,6 +400,18 @@ mod tests {
         assert_eq!(ours.p50_added_us, Some(3.0));
         assert_eq!(ours.proxy_cpu_us.map(Cpu::sum), Some(6.0));
         assert_eq!(ours.against[DIRECT].proxy_cpu, None);
+    }
+
+    #[test]
+    fn rules_are_compared_with_the_pool_that_has_none() {
+        let all = [
+            measured(0, POOLED[0], Ok(found(100.0, 10.0, Some(4.0)))),
+            measured(0, RULED[2], Ok(found(80.0, 10.0, Some(6.0)))),
+        ];
+        let contestants = &summarise(&all)[0].contestants;
+        let cpu = contestants[RULED[2]].against[POOLED[0]].proxy_cpu;
+        assert_eq!(cpu.map(|ratio| ratio.median), Some(1.5));
+        assert!(contestants[POOLED[0]].against.is_empty());
     }
 
     #[test]

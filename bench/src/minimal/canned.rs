@@ -2,10 +2,11 @@
 //! writes the statement's own number over the first row's `id`, so that a client sees whether the
 //! reply it got is the reply to what it asked.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use super::variables;
 use crate::protocol::{EofStyle, column_type, command, frame, put_string};
 
 /// The status flags of every reply: autocommit.
@@ -47,30 +48,33 @@ struct Rendering {
 #[derive(Default)]
 pub struct Canned {
     renderings: RefCell<HashMap<(Form, EofStyle, u64), Rc<Rendering>>>,
+    /// Statements prepared so far, by everybody.
+    prepared: Cell<u32>,
 }
 
 impl Canned {
     /// Answers one command, appending to `out`.
     pub fn answer(&self, payload: &[u8], eof: EofStyle, out: &mut Vec<u8>) -> Answer {
         let Some((&code, rest)) = payload.split_first() else {
-            put_error(out, 1835, "Malformed communication packet");
+            put_error(out, 1835, b"08S01", "Malformed communication packet");
             return Answer::Written;
         };
         match code {
             command::QUIT => return Answer::Goodbye,
             command::QUERY => return self.query(rest, eof, out),
             command::STMT_EXECUTE => return self.execute(rest, eof, out),
-            command::STMT_PREPARE => put_prepared(out, rest, eof),
+            command::STMT_PREPARE => self.prepare(rest, eof, out),
             command::STMT_CLOSE => {}
             command::INIT_DB | command::PING | command::CHANGE_USER | command::RESET_CONNECTION => {
                 put_ok(out, 1);
             }
-            _ => put_error(out, 1047, "Unknown command"),
+            _ => put_error(out, 1047, b"08S01", "Unknown command"),
         }
         Answer::Written
     }
 
-    /// `SELECT … <key> … [LIMIT <rows>]`: the first number standing alone is the key.
+    /// `SELECT @@session.…`, or `SELECT … <key> … [LIMIT <rows>]`: the first number standing alone is
+    /// the key. Everything else is done.
     fn query(&self, text: &[u8], eof: EofStyle, out: &mut Vec<u8>) -> Answer {
         if !text
             .get(..6)
@@ -79,10 +83,20 @@ impl Canned {
             put_ok(out, 1);
             return Answer::Written;
         }
+        if let Some(names) = variables::named(&text[6..]) {
+            variables::put_values(out, &names, eof);
+            return Answer::Written;
+        }
         let mut numbers = text.split(|&byte| byte == b' ').filter_map(number);
         let key = numbers.next().unwrap_or(0);
         let rows = numbers.next().unwrap_or(1);
         self.result(Form::Text, eof, key, rows, out)
+    }
+
+    fn prepare(&self, text: &[u8], eof: EofStyle, out: &mut Vec<u8>) {
+        let id = self.prepared.get().wrapping_add(1);
+        self.prepared.set(id);
+        put_prepared(out, id, text, eof);
     }
 
     /// The one parameter is bound as a 64-bit integer: the payload's last eight bytes.
@@ -188,7 +202,7 @@ fn put_columns(out: &mut Vec<u8>, mut sequence: u8, eof: EofStyle) {
     }
 }
 
-fn put_column(out: &mut Vec<u8>, sequence: u8, name: &[u8], kind: u8, length: u32) {
+pub fn put_column(out: &mut Vec<u8>, sequence: u8, name: &[u8], kind: u8, length: u32) {
     frame(out, sequence, |out| {
         for text in [
             b"def".as_slice(),
@@ -208,7 +222,7 @@ fn put_column(out: &mut Vec<u8>, sequence: u8, name: &[u8], kind: u8, length: u3
 }
 
 /// The packet that ends rows or, with classic ends, column definitions.
-fn put_end(out: &mut Vec<u8>, sequence: u8, eof: EofStyle) {
+pub fn put_end(out: &mut Vec<u8>, sequence: u8, eof: EofStyle) {
     frame(out, sequence, |out| match eof {
         EofStyle::Classic => {
             out.extend_from_slice(&[0xfe, 0, 0]);
@@ -222,12 +236,12 @@ fn put_end(out: &mut Vec<u8>, sequence: u8, eof: EofStyle) {
     });
 }
 
-/// The reply to a prepare: statement 1, its columns `id` and `c`, as many parameters as `?`.
-fn put_prepared(out: &mut Vec<u8>, text: &[u8], eof: EofStyle) {
+/// The reply to a prepare: the statement's id, its columns `id` and `c`, as many parameters as `?`.
+fn put_prepared(out: &mut Vec<u8>, id: u32, text: &[u8], eof: EofStyle) {
     let parameters = text.iter().filter(|&&byte| byte == b'?').count() as u16;
     frame(out, 1, |out| {
         out.push(0);
-        out.extend_from_slice(&1_u32.to_le_bytes());
+        out.extend_from_slice(&id.to_le_bytes());
         out.extend_from_slice(&2_u16.to_le_bytes());
         out.extend_from_slice(&parameters.to_le_bytes());
         out.extend_from_slice(&[0, 0, 0]);
@@ -253,11 +267,12 @@ pub fn put_ok(out: &mut Vec<u8>, sequence: u8) {
     });
 }
 
-fn put_error(out: &mut Vec<u8>, code: u16, text: &str) {
+pub fn put_error(out: &mut Vec<u8>, code: u16, sqlstate: &[u8; 5], text: &str) {
     frame(out, 1, |out| {
         out.push(0xff);
         out.extend_from_slice(&code.to_le_bytes());
-        out.extend_from_slice(b"#08S01");
+        out.push(b'#');
+        out.extend_from_slice(sqlstate);
         out.extend_from_slice(text.as_bytes());
     });
 }

@@ -1,8 +1,11 @@
 //! The minimal backend: a MySQL server that answers at once with canned results, so that what stands
 //! between it and the load generator is the only thing measured. It accepts every login, runs on one
-//! thread, and answers all the commands of one read, in order, with one write.
+//! thread, and answers all the commands of one read, in order, with one write. What a pool asks when it
+//! opens a connection it answers as MySQL 8.0 does; no session of it ever changes, so that it has no
+//! change to tell.
 
 mod canned;
+mod variables;
 
 use std::io;
 use std::net::SocketAddr;
@@ -26,6 +29,7 @@ const CAPABILITIES: u32 = capability::LONG_PASSWORD
     | capability::MULTI_RESULTS
     | capability::PLUGIN_AUTH
     | capability::CONNECT_ATTRS
+    | capability::SESSION_TRACK
     | capability::DEPRECATE_EOF;
 
 /// Serves until the process ends; prints the address it listens on first.

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use super::goals;
 use super::plot::{Plot, title};
 use crate::results::{About, Comparison, Idle, Ratio, Results, Summary};
+use crate::run::POOLED_CLIENTS;
 use crate::run::backend::Kind;
 use crate::run::contestant::{DIRECT, HAPROXY, PILOTFISH, POOLED, RULED, is_pooled};
 
@@ -21,6 +22,7 @@ pub fn markdown(results: &Results, plots: &[Plot], folder: &str) -> String {
         let _ = writeln!(page, "![{}]({folder}/{})\n", plot.title, plot.file);
     }
     idle_table(&mut page, &results.idle);
+    rules_table(&mut page, results);
     for backend in [Kind::Minimal, Kind::MariaDb, Kind::MySql] {
         let of_backend: Vec<&Comparison> = results
             .comparisons
@@ -179,6 +181,38 @@ fn idle_table(page: &mut String, idle: &[Idle]) {
             idle.backend_connections
                 .map_or("–".to_owned(), |connections| count(connections as f64)),
             idle.errors.count(),
+        );
+    }
+    let _ = writeln!(page);
+}
+
+/// What rules cost a statement that none of them means.
+fn rules_table(page: &mut String, results: &Results) {
+    let comparison = results.comparison(Kind::Minimal, "point", POOLED_CLIENTS);
+    let of = |name: &'static str| Some((name, comparison?.contestants.get(name)?));
+    let pools = POOLED[..1].iter().chain(&RULED).copied();
+    let pools: Vec<_> = pools.filter_map(of).collect();
+    if pools.len() < 2 {
+        return;
+    }
+    let _ = writeln!(
+        page,
+        "## Rules\n\nPoint selects before the minimal backend, {POOLED_CLIENTS} clients, with rules of \
+         which none matches: nine of ten by digest, the others by a regular expression.\n\n\
+         | | CPU per query, µs | × without rules | errors |\n|---|--:|--:|--:|"
+    );
+    for (name, summary) in pools {
+        let cpu = summary.proxy_cpu_us.unwrap_or_default();
+        let ratio = summary.against.get(POOLED[0]).and_then(|it| it.proxy_cpu);
+        let _ = writeln!(
+            page,
+            "| {} | {:.1} ({:.1} + {:.1}) | {} | {} |",
+            title(name),
+            cpu.sum(),
+            cpu.user,
+            cpu.system,
+            ratio.map_or("–".to_owned(), |ratio| format!("{:.2}", ratio.median)),
+            summary.errors.count(),
         );
     }
     let _ = writeln!(page);
