@@ -1,9 +1,10 @@
-//! How long reading takes: `cargo run --release -p pilotfish-sql --example speed [name]`.
+//! How long reading takes: `cargo run --release -p pilotfish-sql --example speed`, in time; with
+//! `-- instructions` in instructions, counted by valgrind, which are the same on a busy machine.
 //!
-//! With a name only that statement is read, a thousand times: for counting instructions
-//! (`valgrind --tool=callgrind --toggle-collect="*read_often*"`), without the clock.
+//! With a statement's name and a number only that one is read, so many times and without the clock.
 
 use std::hint::black_box;
+use std::process::Command;
 use std::time::Duration;
 
 use pilotfish_sql::{Analysis, Facts, Flags, Lexer};
@@ -48,18 +49,47 @@ fn statements() -> Vec<(&'static str, Vec<u8>)> {
 }
 
 fn main() {
-    let chosen = std::env::args().nth(1);
+    let arguments: Vec<_> = std::env::args().skip(1).collect();
     for (name, text) in statements() {
-        match &chosen {
-            Some(chosen) if *chosen == name => read_often(&text, 1000),
-            Some(_) => {}
-            None => report(name, &text),
+        match arguments.as_slice() {
+            [] => report(name, &text),
+            [chosen] if chosen == "instructions" => count(name, &text),
+            [chosen, times] if chosen == name => read_often(&text, times.parse().unwrap_or(1)),
+            _ => {}
         }
     }
 }
 
+/// Instructions of one reading, counted over some that this program does under valgrind.
+fn count(name: &str, text: &[u8]) {
+    let times = (1_000_000 / text.len()).clamp(1, 1000);
+    let program = std::env::current_exe().unwrap_or_default();
+    let told = Command::new("valgrind")
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+        .arg("--toggle-collect=*read_often*")
+        .arg(program)
+        .args([name, &times.to_string()])
+        .output();
+    let told = match &told {
+        Ok(told) => String::from_utf8_lossy(&told.stderr),
+        Err(cause) => return println!("valgrind does not run: {cause}"),
+    };
+    let collected = told
+        .lines()
+        .find_map(|line| line.split("Collected : ").nth(1));
+    match collected.and_then(|count| count.trim().parse::<usize>().ok()) {
+        None => println!("valgrind has counted nothing: {told}"),
+        Some(count) => println!(
+            "{name:16} {:>8} B {:>10} instructions {:>8.2} a byte",
+            text.len(),
+            count / times,
+            (count / times) as f64 / text.len() as f64
+        ),
+    }
+}
+
 #[inline(never)]
-fn read_often(text: &[u8], times: u32) {
+fn read_often(text: &[u8], times: usize) {
     let mut analysis = Analysis::default();
     for _ in 0..times {
         analysis.read(black_box(text), Flags::default());

@@ -16,8 +16,8 @@ pub(crate) enum Class {
     /// A letter that may begin a literal: n, x, b and the underscore.
     Prefix,
     Digit,
-    /// A token by itself.
-    Single(TokenKind),
+    /// A token by itself, of [`SINGLES`].
+    Single,
     Quote,
     DoubleQuote,
     Backtick,
@@ -72,16 +72,34 @@ const fn class(byte: u8) -> Class {
         b'<' | b'>' | b'!' => Class::Comparison,
         b'|' | b'&' => Class::Doubled,
         b'\\' => Class::Backslash,
-        b'(' => Class::Single(TokenKind::Open),
-        b')' => Class::Single(TokenKind::Close),
-        b',' => Class::Single(TokenKind::Comma),
-        b';' => Class::Single(TokenKind::Semicolon),
-        b'=' => Class::Single(TokenKind::Equal),
-        b'+' => Class::Single(TokenKind::Plus),
-        b'?' => Class::Single(TokenKind::Placeholder),
-        b'{' => Class::Single(TokenKind::OpenBrace),
-        b'%' | b'^' | b'~' | b'}' | b'[' | b']' => Class::Single(TokenKind::Operator),
+        _ if !matches!(single(byte), TokenKind::Stray) => Class::Single,
         _ => Class::Stray,
+    }
+}
+
+/// The kind of token that each byte is by itself.
+pub(crate) static SINGLES: [TokenKind; 256] = {
+    let mut kinds = [TokenKind::Stray; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        kinds[byte] = single(byte as u8);
+        byte += 1;
+    }
+    kinds
+};
+
+const fn single(byte: u8) -> TokenKind {
+    match byte {
+        b'(' => TokenKind::Open,
+        b')' => TokenKind::Close,
+        b',' => TokenKind::Comma,
+        b';' => TokenKind::Semicolon,
+        b'=' => TokenKind::Equal,
+        b'+' => TokenKind::Plus,
+        b'?' => TokenKind::Placeholder,
+        b'{' => TokenKind::OpenBrace,
+        b'%' | b'^' | b'~' | b'}' | b'[' | b']' => TokenKind::Operator,
+        _ => TokenKind::Stray,
     }
 }
 

@@ -11,6 +11,7 @@ mod text;
 
 use twox_hash::XxHash3_64;
 
+use crate::eight::{eight_at, upper_case};
 use crate::functions::Function;
 use crate::lexer::{Token, TokenKind};
 use crate::scan::Watcher;
@@ -270,24 +271,36 @@ impl Watcher for Digest {
         if self.state.is_full {
             return;
         }
-        let bytes = token.span.of(text);
         let last = self.state.last;
         let mut token = token;
-        if token.word == Word::Values && self.calls_values() {
-            token.word = Word::None;
-        }
         match token.kind {
+            TokenKind::Word => {
+                if token.word == Word::Values && self.calls_values() {
+                    token.word = Word::None;
+                }
+                if self.is_value(token, token.span.of(text)) {
+                    self.value(token);
+                } else {
+                    self.word(token, text, ahead);
+                }
+                self.state.signs = None;
+            }
             TokenKind::Introducer => return,
             TokenKind::Semicolon => return self.semicolon(),
-            TokenKind::Comma => self.comma(),
             TokenKind::Open => return self.open(token, ahead),
-            TokenKind::Close => self.close(),
-            _ if self.is_value(token, bytes) => self.value(token),
-            TokenKind::Minus | TokenKind::Plus => self.sign(token, bytes),
-            _ => self.other(token, text, ahead),
-        }
-        if !matches!(token.kind, TokenKind::Minus | TokenKind::Plus) {
-            self.state.signs = None;
+            TokenKind::Minus | TokenKind::Plus => self.sign(token, token.span.of(text)),
+            TokenKind::Comma => {
+                self.comma();
+                self.state.signs = None;
+            }
+            TokenKind::Close => {
+                self.close();
+                self.state.signs = None;
+            }
+            _ => {
+                self.other(token, text);
+                self.state.signs = None;
+            }
         }
         self.state.rows.pass(token, last, self.state.depth);
         self.state.last = token;
@@ -296,13 +309,16 @@ impl Watcher for Digest {
 }
 
 impl Digest {
-    /// Anything but values, signs, commas and parentheses.
-    fn other(&mut self, token: Token, text: &[u8], ahead: Token) {
+    /// Anything but words, signs, commas and parentheses.
+    #[inline]
+    fn other(&mut self, token: Token, text: &[u8]) {
+        let bytes = token.span.of(text);
+        if self.is_value(token, bytes) {
+            return self.value(token);
+        }
         self.state.list = List::None;
         self.space(token);
-        let bytes = token.span.of(text);
         match token.kind {
-            TokenKind::Word => self.word(token, bytes, ahead),
             TokenKind::Quoted => self.quoted(token.span, text),
             TokenKind::UserVariable => {
                 self.text.push(b'@');
@@ -315,7 +331,6 @@ impl Digest {
             _ => self.text.extend_from_slice(bytes),
         }
         self.state.expects_operand = match token.kind {
-            TokenKind::Word => token.word.expects_operand(),
             TokenKind::Operator | TokenKind::Equal | TokenKind::Assign => true,
             TokenKind::Star => !self.state.expects_operand,
             _ => false,
@@ -323,26 +338,49 @@ impl Digest {
     }
 
     /// A keyword or the name of a function in upper case, any other name as it is.
-    fn word(&mut self, token: Token, bytes: &[u8], ahead: Token) {
-        let start = self.text.len();
+    #[inline]
+    fn word(&mut self, token: Token, text: &[u8], ahead: Token) {
+        self.state.list = List::None;
+        self.space(token);
+        self.state.expects_operand = token.word.expects_operand();
         if token.word == Word::None {
-            self.text.extend_from_slice(bytes);
-            if token.function != Function::None && ahead.kind == TokenKind::Open {
-                self.text[start..].make_ascii_uppercase();
-            }
-            return;
+            let is_function = token.function != Function::None && ahead.kind == TokenKind::Open;
+            return self.spell(token.span, text, is_function);
         }
         if token.word == Word::Row {
-            self.state.rows.row(start);
+            self.state.rows.row(self.text.len());
         }
         if matches!(token.word, Word::Values | Word::Value) && Rows::may_begin(ahead) {
             self.state.rows.begin(self.state.depth);
         }
+        self.spell(token.span, text, self.is_keyword(token, ahead));
+        self.state.in_query |= begins_query(token.word);
+    }
+
+    /// Writes a word, short ones without a loop.
+    #[inline]
+    fn spell(&mut self, span: Span, text: &[u8], in_upper_case: bool) {
+        let length = (span.end - span.start) as usize;
+        if length > 8 {
+            return self.spell_long(span.of(text), in_upper_case);
+        }
+        let bytes = eight_at(text, span.start as usize);
+        let bytes = if in_upper_case {
+            upper_case(bytes)
+        } else {
+            bytes
+        };
+        let end = self.text.len() + length;
+        self.text.extend_from_slice(&bytes.to_le_bytes());
+        self.text.truncate(end);
+    }
+
+    fn spell_long(&mut self, bytes: &[u8], in_upper_case: bool) {
+        let start = self.text.len();
         self.text.extend_from_slice(bytes);
-        if self.is_keyword(token, ahead) {
+        if in_upper_case {
             self.text[start..].make_ascii_uppercase();
         }
-        self.state.in_query |= begins_query(token.word);
     }
 
     /// Whether VALUES is the function of ON DUPLICATE KEY UPDATE, not the clause.

@@ -307,20 +307,26 @@ impl Facts {
 
     /// Forgets the last statement and keeps the memory.
     pub(crate) fn clear(&mut self) {
-        let mut lists = std::mem::take(self);
-        lists.parts.clear();
-        lists.mentions.clear();
-        lists.assignments.clear();
-        lists.comments.clear();
-        lists.questions.clear();
-        *self = Self {
-            parts: lists.parts,
-            mentions: lists.mentions,
-            assignments: lists.assignments,
-            comments: lists.comments,
-            questions: lists.questions,
-            ..Self::default()
-        };
+        let Self {
+            kind,
+            explained,
+            access,
+            uses,
+            effects,
+            marks,
+            parts,
+            mentions,
+            assignments,
+            comments,
+            questions,
+        } = self;
+        (*kind, *explained, *access) = (Kind::default(), None, Access::default());
+        (*uses, *effects, *marks) = (Uses::NONE, Effects::NONE, Marks::NONE);
+        parts.clear();
+        mentions.clear();
+        assignments.clear();
+        comments.clear();
+        questions.clear();
     }
 
     pub(crate) fn mention(&mut self, role: Role, schema: Span, name: Span) {

@@ -21,6 +21,7 @@ mod charsets;
 mod classify;
 mod diagnostics;
 mod digest;
+mod eight;
 mod facts;
 mod flags;
 mod functions;

@@ -58,8 +58,9 @@ impl<'a, W: Watcher> Scan<'a, W> {
             runs_block: false,
             server: flags.server,
         };
-        scan.here = scan.fetch();
-        scan.ahead = scan.fetch();
+        scan.fetch();
+        scan.here = scan.ahead;
+        scan.fetch();
         scan
     }
 
@@ -69,20 +70,26 @@ impl<'a, W: Watcher> Scan<'a, W> {
         if self.is_at_end() {
             self.here
         } else {
-            self.step()
+            self.pass()
         }
     }
 
     /// Goes one token on, over a semicolon too.
     #[inline]
     pub fn step(&mut self) -> Token {
-        let passed = self.here;
-        if passed.kind != TokenKind::End {
-            self.watcher.token(self.text, passed, self.ahead);
+        if self.here.kind == TokenKind::End {
+            return self.here;
         }
+        self.pass()
+    }
+
+    /// Goes one token on, which is not the last.
+    fn pass(&mut self) -> Token {
+        let passed = self.here;
+        self.watcher.token(self.text, passed, self.ahead);
         self.last = passed;
         self.here = self.ahead;
-        self.ahead = self.fetch();
+        self.fetch();
         if self.ahead.kind == TokenKind::Comma && self.here.kind.is_literal() {
             self.lexer.skip_values();
         }
@@ -105,15 +112,15 @@ impl<'a, W: Watcher> Scan<'a, W> {
         }
     }
 
-    /// The next token that is no comment.
+    /// Puts the next token that is no comment ahead.
     #[inline]
-    fn fetch(&mut self) -> Token {
+    fn fetch(&mut self) {
         loop {
-            let token = self.lexer.token();
-            match token.kind {
-                TokenKind::Comment => self.facts.comment(token.span, false),
-                TokenKind::Hint => self.facts.comment(token.span, true),
-                _ => return token,
+            self.lexer.cut(&mut self.ahead);
+            match self.ahead.kind {
+                TokenKind::Comment => self.facts.comment(self.ahead.span, false),
+                TokenKind::Hint => self.facts.comment(self.ahead.span, true),
+                _ => return,
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Words that mean something: keywords of both dialects and built-in functions, looked up by a hash
 //! table that the compiler builds.
 
+use crate::eight::{eight_at, first_of};
 use crate::flags::Server;
 use crate::functions::{Builtin, FUNCTIONS, Family, Function};
 
@@ -400,7 +401,9 @@ const NOTHING: Entry = Entry {
 /// A word's length and first and last eight bytes without regard to case: all of it, up to 16.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Packed {
+    /// The first eight bytes, zeros behind a shorter word.
     head: u64,
+    /// The last eight bytes of a word longer than eight.
     tail: u64,
     length: u8,
 }
@@ -410,22 +413,31 @@ struct Packed {
 const UPPER: u64 = 0xdfdf_dfdf_dfdf_dfdf;
 
 impl Packed {
-    /// Packs a word of 1 to 255 bytes.
+    /// Packs a word of up to 255 bytes whose first eight are known.
     #[inline]
-    const fn of(word: &[u8]) -> Self {
+    const fn of(word: &[u8], first: u64) -> Self {
         let length = word.len();
-        let (head, tail) = match length {
-            8.. => (eight(word, 0), eight(word, length - 8)),
-            4..8 => (four(word, 0) | four(word, length - 4) << 32, 0),
-            2..4 => (two(word, 0) | two(word, length - 2) << 16, 0),
-            1 => (word[0] as u64, 0),
-            0 => (0, 0),
+        let tail = match length {
+            0..=8 => 0,
+            _ => eight(word, length - 8),
         };
         Self {
-            head: head & UPPER,
+            head: first_of(first, length) & UPPER,
             tail: tail & UPPER,
             length: length as u8,
         }
+    }
+
+    /// Packs a name of the table.
+    const fn of_name(name: &str) -> Self {
+        let bytes = name.as_bytes();
+        let mut first = 0;
+        let mut at = 0;
+        while at < bytes.len() && at < 8 {
+            first |= (bytes[at] as u64) << (8 * at);
+            at += 1;
+        }
+        Self::of(bytes, first)
     }
 
     #[inline]
@@ -436,15 +448,13 @@ impl Packed {
 }
 
 const fn eight(bytes: &[u8], at: usize) -> u64 {
-    four(bytes, at) | four(bytes, at + 4) << 32
-}
-
-const fn four(bytes: &[u8], at: usize) -> u64 {
-    two(bytes, at) | two(bytes, at + 2) << 16
-}
-
-const fn two(bytes: &[u8], at: usize) -> u64 {
-    bytes[at] as u64 | (bytes[at + 1] as u64) << 8
+    let mut eight = 0;
+    let mut index = 0;
+    while index < 8 {
+        eight |= (bytes[at + index] as u64) << (8 * index);
+        index += 1;
+    }
+    eight
 }
 
 const SLOT_BITS: u32 = 12;
@@ -509,7 +519,7 @@ impl Table {
 
     /// The entry of a name, made when it is not there yet.
     const fn entry_of(&mut self, name: &'static str) -> usize {
-        let packed = Packed::of(name.as_bytes());
+        let packed = Packed::of_name(name);
         let mut slot = packed.slot();
         while self.slots[slot] != 0 {
             let at = self.slots[slot] as usize;
@@ -542,12 +552,18 @@ const fn same_bytes(one: &str, other: &str) -> bool {
 }
 
 /// What is known of a word, in any case; an empty entry when it is only a name.
-#[inline]
 pub(crate) fn look_up(word: &[u8]) -> &'static Entry {
+    look_up_in(word, 0, word.len())
+}
+
+/// The same of the word that stands at `start..end` of a text.
+#[inline(always)]
+pub(crate) fn look_up_in(text: &[u8], start: usize, end: usize) -> &'static Entry {
+    let word = text.get(start..end).unwrap_or_default();
     if word.len() > WORD_BYTES_MAX {
         return &TABLE.entries[0];
     }
-    let packed = Packed::of(word);
+    let packed = Packed::of(word, eight_at(text, start));
     let mut slot = packed.slot();
     loop {
         let at = TABLE.slots[slot] as usize;

@@ -7,7 +7,7 @@ use crate::words::Word;
 
 impl Digest {
     /// Writes the space in front of a token, if there is to be one, and the semicolon that is due.
-    #[inline]
+    #[inline(always)]
     pub(super) fn space(&mut self, token: Token) {
         if self.state.semicolon_due {
             self.text.push(b';');
@@ -18,7 +18,7 @@ impl Digest {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn is_glued(&self, token: Token) -> bool {
         let last = self.state.last;
         match (last.kind, token.kind) {

@@ -1,0 +1,89 @@
+//! Eight bytes at once: what a short word needs without a loop over its bytes.
+//!
+//! Eight bytes are a `u64`, the first byte lowest. A sum of two bytes below 0x80 carries into no other.
+
+use crate::bytes::is_word;
+
+const ONES: u64 = 0x0101_0101_0101_0101;
+const HIGH: u64 = 0x80 * ONES;
+
+/// The eight bytes from `at` on, zeros behind the end.
+#[inline]
+pub(crate) fn eight_at(text: &[u8], at: usize) -> u64 {
+    match text.get(at..).and_then(|rest| rest.first_chunk()) {
+        Some(bytes) => u64::from_le_bytes(*bytes),
+        None => last_ones(text, at),
+    }
+}
+
+#[cold]
+fn last_ones(text: &[u8], at: usize) -> u64 {
+    let mut bytes = [0; 8];
+    for (to, from) in bytes.iter_mut().zip(text.get(at..).unwrap_or_default()) {
+        *to = *from;
+    }
+    u64::from_le_bytes(bytes)
+}
+
+/// The first so many of eight bytes, zeros behind them.
+#[inline]
+pub(crate) const fn first_of(eight: u64, count: usize) -> u64 {
+    if count >= 8 {
+        eight
+    } else {
+        eight & ((1 << (8 * count)) - 1)
+    }
+}
+
+/// How many of eight bytes, from the first on, may stand inside a word.
+#[inline]
+pub(crate) fn word_bytes(mut eight: u64) -> usize {
+    let mut count = 0;
+    // Zeros come from above, and no word has one.
+    while is_word(eight as u8) {
+        eight >>= 8;
+        count += 1;
+    }
+    count
+}
+
+/// Eight bytes with ASCII letters in upper case.
+#[inline]
+pub(crate) const fn upper_case(eight: u64) -> u64 {
+    let lower = between(eight & !HIGH, b'a', b'z') & !eight & HIGH;
+    eight ^ (lower >> 2)
+}
+
+/// The high bit of each byte from `first` to `last`; the other bits say nothing.
+const fn between(low: u64, first: u8, last: u8) -> u64 {
+    (low + (0x80 - first) as u64 * ONES) & !(low + (0x7f - last) as u64 * ONES)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_byte_is_told_wherever_it_stands() {
+        for byte in 0..=255u8 {
+            for at in 0..8 {
+                let mut bytes = *b"aZ09_$zA";
+                bytes[at] = byte;
+                let eight = eight_at(&bytes, 0);
+                assert_eq!(word_bytes(eight), if is_word(byte) { 8 } else { at });
+                let upper = upper_case(eight).to_le_bytes();
+                assert_eq!(upper, bytes.map(|byte| byte.to_ascii_uppercase()));
+            }
+        }
+    }
+
+    #[test]
+    fn behind_the_end_are_zeros() {
+        assert_eq!(eight_at(b"xab", 1), u64::from(b'a') | u64::from(b'b') << 8);
+        assert_eq!((eight_at(b"", 0), eight_at(b"a", 2)), (0, 0));
+        assert_eq!(eight_at(b"x12345678", 1), u64::from_le_bytes(*b"12345678"));
+        assert_eq!(first_of(u64::MAX, 0), 0);
+        assert_eq!(first_of(u64::MAX, 3), 0xff_ffff);
+        assert_eq!(first_of(u64::MAX, 9), u64::MAX);
+    }
+}
