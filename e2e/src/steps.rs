@@ -188,7 +188,7 @@ impl Player {
             return self.reconnect(login);
         }
         let Some(mut conn) = self.conn.take() else {
-            return noted("it is closed");
+            return Transcript::of_closed();
         };
         let result = self.act(&mut conn, step);
         let transcript = conn.transcript();

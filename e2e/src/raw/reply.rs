@@ -10,6 +10,8 @@ use super::{RawConn, capability};
 const MORE_RESULTS: u16 = 0x0008;
 /// `SERVER_STATUS_CURSOR_EXISTS`.
 const CURSOR_EXISTS: u16 = 0x0040;
+/// `SERVER_PS_OUT_PARAMS`.
+const OUT_PARAMETERS: u16 = 0x1000;
 
 /// How a command is replied to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -274,10 +276,12 @@ fn read_result(conn: &mut RawConn, reply: &mut Reply) -> io::Result<bool> {
             let optional = capability::OPTIONAL_RESULTSET_METADATA | capability::CACHE_METADATA;
             let left_out = conn.capabilities & optional != 0 && rest.first() == Some(&0);
             let mut rows = read_columns(conn, if left_out { 0 } else { count })?;
-            if rows.status & CURSOR_EXISTS == 0 {
-                let columns = std::mem::take(&mut rows.columns);
+            // MariaDB shows the flag with each result of a procedure that has a cursor of its own open.
+            if rows.status & (CURSOR_EXISTS | MORE_RESULTS) != CURSOR_EXISTS {
+                let before = rows;
                 rows = read_rows(conn, conn.capabilities)?;
-                rows.columns = columns;
+                rows.columns = before.columns;
+                rows.status |= more_after_out_parameters(before.status);
             }
             let more = rows.status & MORE_RESULTS != 0 && rows.error.is_none();
             reply.outcomes.push(Outcome::Rows(rows));
@@ -287,6 +291,15 @@ fn read_result(conn: &mut RawConn, reply: &mut Reply) -> io::Result<bool> {
             io::ErrorKind::InvalidData,
             "an empty packet",
         )),
+    }
+}
+
+/// Of OUT parameters, MySQL says only in the EOF in front of their row that more follows; what its client
+/// library makes of that (`cli_read_binary_rows`).
+fn more_after_out_parameters(status: u16) -> u16 {
+    match status & OUT_PARAMETERS {
+        0 => 0,
+        _ => status & MORE_RESULTS,
     }
 }
 

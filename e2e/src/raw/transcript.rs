@@ -15,6 +15,11 @@ enum Entry {
 }
 
 impl Transcript {
+    /// What is seen of a connection that broke off before.
+    pub fn of_closed() -> Self {
+        Self(vec![Entry::Closed])
+    }
+
     pub(super) fn sent(&mut self, payload: &[u8]) {
         self.0.push(Entry::Sent(payload.to_vec()));
     }
@@ -33,6 +38,11 @@ impl Transcript {
 
     pub(super) fn closed(&mut self) {
         self.0.push(Entry::Closed);
+    }
+
+    /// Whether the connection broke off in it.
+    pub fn is_closed(&self) -> bool {
+        self.0.contains(&Entry::Closed)
     }
 
     /// Adds something seen by other means.

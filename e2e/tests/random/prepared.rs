@@ -120,8 +120,8 @@ impl Script {
 
     fn value(&mut self, sql: &str, at: usize) -> Value {
         let number = i64::try_from(self.number()).expect("it is small");
-        match self.dice.roll(8) {
-            _ if warns_by_turn(sql) => Value::Int(number),
+        match self.kind_of_value(sql, at) {
+            _ if self.warns_by_turn(sql, at) => Value::Int(number),
             _ if sql.starts_with("SET time_zone") => match at {
                 0 => Value::Text("+04:00".into()),
                 _ => Value::Int(10 + number),
@@ -135,12 +135,37 @@ impl Script {
         }
     }
 
+    /// Of a text that is no number it warns once or for each row, names one row or another, writes it one way
+    /// or another, or finds it too great instead, by what it was executed with since it was prepared: which
+    /// through a proxy was by others, or on another connection.
+    fn warns_by_turn(&self, sql: &str, parameter: usize) -> bool {
+        let everywhere = sql.contains("id > ?") || sql.contains("(n) VALUES (?)");
+        let on_mysql = sql.contains("n IN (?")
+            || sql.starts_with("SELECT ? + 1") && parameter == 0
+            || sql.ends_with("WHERE id = ?") && parameter == 1;
+        everywhere || on_mysql && !self.product.is_mariadb()
+    }
+
+    /// Of what type a value is. What MySQL makes of one depends on the types that its parameter had before
+    /// on the same connection; so there each session has one for each parameter, or NULL.
+    fn kind_of_value(&mut self, sql: &str, at: usize) -> u64 {
+        match self.dice.roll(8) {
+            rolled if rolled == 0 || self.product.is_mariadb() => rolled,
+            _ => (self.number + sql.len() + at) as u64 % 7 + 1,
+        }
+    }
+
     pub fn send_long_data(&mut self) {
         let Some(Prepared { number, sql, .. }) = self.some_prepared() else {
             return self.prepare();
         };
         let is_mistake = !sql.contains('?');
-        if warns_by_turn(sql) || is_mistake && self.language == Language::Other {
+        let is_string =
+            self.product.is_mariadb() || matches!(self.kind_of_value(sql, 0), 1 | 2 | 4);
+        if self.warns_by_turn(sql, 0)
+            || is_mistake && self.language == Language::Other
+            || !is_string
+        {
             return;
         }
         let length = [0, 10, 5000, 100_000][self.dice.index(4)];
@@ -198,11 +223,4 @@ impl Script {
         };
         self.leave_off(number, end);
     }
-}
-
-/// Of a text that is no number it warns once or for each row, names one row or another, or finds it too
-/// great instead, by what it was executed with since it was prepared: which through a proxy was by
-/// others.
-fn warns_by_turn(sql: &str) -> bool {
-    sql.contains("id > ?") || sql.contains("(n) VALUES (?)")
 }
