@@ -52,7 +52,7 @@ pub use pace::Pace;
 pub use pool::{Grant, Next, Pool, Refusal, Supply, Verdict, Wake, Wish};
 pub use statements::{
     BackendStatementId, Binding, ClientStatement, ClientStatementId, ClientStatements, LongData,
-    LongDataFault, Lookup, Prepared, Text, Texts, TooManyStatements,
+    LongDataFault, Lookup, Prepared, Text, Texts, TooManyStatements, TypesSeen,
 };
 pub use tick::Action;
 pub use tokens::{Closing, Lease, OpeningPermit, Ticket};

@@ -42,6 +42,24 @@ fn a_statement_of_many_clients_is_each_ones_own(site: &Site) -> Transcript {
     transcript
 }
 
+shared!(types_that_others_gave_to_parameters_change_nothing on mariadb, mysql);
+fn types_that_others_gave_to_parameters_change_nothing(site: &Site) -> Transcript {
+    let mut one = site.connect();
+    let mut two = site.connect();
+    let sql = "SELECT ?";
+    let ids = [one.prepare(sql).statement(), two.prepare(sql).statement()];
+    // MySQL makes 0 of the text now, for the parameter was a number.
+    for value in [Double(2.5), Int(3), Text("abc")] {
+        one.execute(&Execute::new(ids[0], &[value]));
+    }
+    for _ in 0..2 {
+        two.execute(&Execute::new(ids[1], &[Text("abc")]));
+    }
+    let mut transcript = one.transcript();
+    transcript.extend(two.transcript());
+    transcript
+}
+
 shared!(the_same_text_in_another_schema_or_mode_is_another_statement on mariadb, mysql);
 fn the_same_text_in_another_schema_or_mode_is_another_statement(site: &Site) -> Transcript {
     let mut one = site.connect();

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::long_data::{AllLongData, LongData, LongDataFault};
+use super::types::TypesSeen;
 
 /// A statement's id as its client knows it. Never on the wire to a backend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -52,6 +53,8 @@ pub struct ClientStatement<S> {
     pub types: Option<Rc<[u8]>>,
     /// Those of the EXECUTE before that.
     pub former_types: Option<Rc<[u8]>>,
+    /// Those of all its EXECUTEs.
+    pub types_seen: TypesSeen,
 }
 
 /// The client has as many statements as it may: the server's error 1461.
@@ -112,6 +115,7 @@ impl<S> ClientStatements<S> {
             definitions,
             types: None,
             former_types: None,
+            types_seen: TypesSeen::default(),
         };
         self.known.insert(id, statement);
         Ok(id)

@@ -12,8 +12,10 @@ mod client;
 mod long_data;
 mod prepared;
 mod text;
+mod types;
 
 pub use client::{ClientStatement, ClientStatementId, ClientStatements, TooManyStatements};
 pub use long_data::{LongData, LongDataFault};
 pub use prepared::{BackendStatementId, Binding, Lookup, Prepared};
 pub use text::{Text, Texts};
+pub use types::TypesSeen;

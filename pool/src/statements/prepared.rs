@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 use std::rc::Rc;
 
+use super::types::TypesSeen;
+
 /// A statement's id on one backend connection, as the server gave it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BackendStatementId(pub u32);
@@ -31,6 +33,8 @@ struct Entry {
     state: State,
     /// The parameter types that the server last saw.
     types: Option<Rc<[u8]>>,
+    /// All that it ever saw, whoever executed the statement.
+    types_seen: TypesSeen,
 }
 
 #[derive(Debug)]
@@ -100,6 +104,7 @@ impl<S: Clone + Eq + Hash> Prepared<S> {
             id,
             state: State::InUse { users: 1 },
             types: None,
+            types_seen: TypesSeen::default(),
         };
         self.known.insert(statement, entry);
         former.filter(|former| *former != id)
@@ -132,13 +137,20 @@ impl<S: Clone + Eq + Hash> Prepared<S> {
             return Binding::Seen;
         }
         entry.types = Some(Rc::clone(types));
+        entry.types_seen.see(types);
         Binding::Send
     }
 
-    /// Whether the server has a statement with just these types bound, or with none.
+    /// Whether the server has seen no other types for a statement than these.
+    pub fn has_seen_only(&self, statement: &S, types: &TypesSeen) -> bool {
+        let entry = self.known.get(statement);
+        entry.is_none_or(|entry| entry.types_seen.is_within(types))
+    }
+
+    /// Whether the types that the server saw last for a statement are these, or it has seen none.
     pub fn has_types(&self, statement: &S, types: Option<&Rc<[u8]>>) -> bool {
         let entry = self.known.get(statement);
-        entry.is_some_and(|entry| entry.types.as_ref() == types)
+        entry.is_none_or(|entry| entry.types_seen.is_empty() || entry.types.as_ref() == types)
     }
 
     /// An EXECUTE failed before or while the server read its types: they are sent again.

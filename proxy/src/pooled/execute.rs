@@ -51,7 +51,9 @@ impl Pooled {
         if let Some(statement) = self.statements.statement_mut(id) {
             statement.former_types.clone_from(&statement.types);
             if let Some(types) = execute.types {
-                statement.types = Some(Rc::from(types));
+                let types = Rc::from(types);
+                statement.types_seen.see(&types);
+                statement.types = Some(types);
             }
         }
         let long_data = match self.statements.take_long_data(id) {
@@ -227,8 +229,9 @@ impl Pooled {
     }
 
     /// What MySQL makes of parameters, and of long data above all, depends on the types that they had before:
-    /// it prepares a statement again by itself when they change. One to which others have given types that
-    /// this client has neither now nor had before is closed, so that it is prepared anew.
+    /// some it converts to those, for others it prepares a statement again by itself. One to which others have
+    /// given types that this client has never used is closed, so that it is prepared anew; so is one whose
+    /// last types are others', where there is long data.
     fn forget_others_types(
         &mut self,
         id: ClientStatementId,
@@ -236,17 +239,13 @@ impl Pooled {
         long_data: &pool::LongData,
     ) {
         let statement = self.statements.statement(id);
-        let former = statement.and_then(|it| it.former_types.as_ref());
-        let now = statement.and_then(|it| it.types.as_ref());
-        let Some(lent) = &mut self.lent else {
+        let (Some(statement), Some(lent)) = (statement, &mut self.lent) else {
             return;
         };
         let prepared = &mut lent.conn.prepared;
-        let will_do = long_data.is_empty() && prepared.has_types(key, now);
-        if !will_do
-            && !prepared.has_types(key, former)
-            && let Some(id) = prepared.remove(key)
-        {
+        let will_do = prepared.has_seen_only(key, &statement.types_seen)
+            && (long_data.is_empty() || prepared.has_types(key, statement.former_types.as_ref()));
+        if !will_do && let Some(id) = prepared.remove(key) {
             lent.conn.close_statement(id);
         }
     }

@@ -1,0 +1,71 @@
+//! Which types a statement's parameters have had.
+
+use std::rc::Rc;
+
+/// Sets of types kept of one statement: usually there is one, or a few that differ by what was NULL.
+const SETS_MAX: usize = 8;
+
+/// The sets of parameter types that a statement was executed with since it was prepared, the last one last.
+///
+/// MySQL converts a value to the type that its parameter had before, if it thinks that fit, and to text that
+/// is no number that means 0. So a statement that others have executed is one's own only as far as they
+/// used the same types.
+#[derive(Debug, Default)]
+pub struct TypesSeen {
+    sets: Vec<Rc<[u8]>>,
+    /// There were more sets.
+    is_cut: bool,
+}
+
+impl TypesSeen {
+    /// An EXECUTE has these types.
+    pub fn see(&mut self, types: &Rc<[u8]>) {
+        if self.sets.last() == Some(types) {
+            return;
+        }
+        self.sets.retain(|known| known != types);
+        if self.sets.len() == SETS_MAX {
+            self.sets.remove(0);
+            self.is_cut = true;
+        }
+        self.sets.push(Rc::clone(types));
+    }
+
+    /// Whether all of them were seen in `other` too.
+    pub fn is_within(&self, other: &Self) -> bool {
+        !self.is_cut && self.sets.iter().all(|types| other.sets.contains(types))
+    }
+
+    /// Whether there were none.
+    pub fn is_empty(&self) -> bool {
+        self.sets.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(all: &[u8]) -> TypesSeen {
+        let mut seen = TypesSeen::default();
+        for types in all {
+            seen.see(&Rc::from([*types].as_slice()));
+        }
+        seen
+    }
+
+    #[test]
+    fn what_others_had_and_one_had_not_is_not_within() {
+        assert!(seen(&[]).is_within(&seen(&[])));
+        assert!(seen(&[1]).is_within(&seen(&[2, 1])));
+        assert!(!seen(&[1, 2]).is_within(&seen(&[2])));
+        assert!(!seen(&[1, 2, 1]).is_within(&seen(&[1])));
+    }
+
+    #[test]
+    fn more_sets_than_are_kept_are_within_none() {
+        let many: Vec<u8> = (0..20).collect();
+        assert!(!seen(&many).is_within(&seen(&many)));
+        assert!(seen(&many[12..]).is_within(&seen(&many)));
+    }
+}
