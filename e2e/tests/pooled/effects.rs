@@ -116,6 +116,20 @@ fn counts_and_warnings_are_ones_own(site: &Site) -> Transcript {
     conn.transcript()
 }
 
+shared!(of_several_statements_each_is_whole on mariadb, mysql);
+fn of_several_statements_each_is_whole(site: &Site) -> Transcript {
+    let mut conn = site.connect();
+    for sql in [
+        "SET /*!50000 sql_notes = 0 */; SHOW WARNINGS; /*!40101 SET sql_warnings = 1 */",
+        "SELECT CAST('x' AS SIGNED); SHOW WARNINGS; SELECT ';' /*!40101 , 2 */; SELECT 3",
+        "/*!40101 SELECT 1 */ ; /* ; */ SHOW WARNINGS /* ; */; ; SELECT 2",
+        "SELECT @@sql_notes, @@sql_warnings",
+    ] {
+        conn.query(sql);
+    }
+    conn.transcript()
+}
+
 shared!(warnings_of_prepared_statements_are_ones_own on mariadb, mysql);
 fn warnings_of_prepared_statements_are_ones_own(site: &Site) -> Transcript {
     let mut conn = site.connect();

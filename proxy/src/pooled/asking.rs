@@ -5,10 +5,7 @@ use std::rc::Rc;
 
 use session::Outcome;
 use session::state::{Aftermath as Left, Answered as Own, Needs, Restoration, restoration};
-use sql::{
-    About, Answers, DiagnosticsItem, Facts, Flags, GetDiagnostics, Kind, Lexer, Marks, Show,
-    TokenKind, Uses,
-};
+use sql::{Answers, DiagnosticsItem, Facts, GetDiagnostics, Kind, Show, Uses};
 use wire::query::Query;
 use wire::{Capabilities, Command, ErrorCode, StatusFlags};
 
@@ -17,6 +14,7 @@ use super::diagnostics::{Diagnostics, Form, Told};
 use super::exchange::Part;
 use super::incoming::Incoming;
 use super::open::text;
+use super::parts::parts_that_ask;
 use super::query::Ending;
 use super::session::{After, CutOff, Pooled};
 use super::statement::StatementKey;
@@ -112,7 +110,7 @@ impl Pooled {
         if part == Part::Whole
             && !matches!(place, Place::Here)
             && self.capabilities.contains(Capabilities::MULTI_STATEMENTS)
-            && let Some(texts) = parts_that_ask(facts, query.text)
+            && let Some(texts) = parts_that_ask(facts, query.text, self.state.flags())
         {
             return Ok(Asked::InParts(incoming, texts));
         }
@@ -531,64 +529,4 @@ fn system_text(charset: &[u8], text: &[u8]) -> Vec<u8> {
     }
     out.extend_from_slice(b"')");
     out
-}
-
-/// Several statements of which others than the first, or the first by other means than a function,
-/// ask about what was before: each up to the last that asks, and the rest.
-fn parts_that_ask(facts: &Facts, text: &[u8]) -> Option<Vec<Vec<u8>>> {
-    if facts.kind != Kind::Multi || facts.marks.has(Marks::CROWDED | Marks::LOST) {
-        return None;
-    }
-    let is_about_past = |about| {
-        matches!(
-            about,
-            About::FoundRows | About::WarningCount | About::ErrorCount
-        )
-    };
-    let asks = |at: usize, kind: Kind| {
-        let shows = match kind {
-            Kind::GetDiagnostics => true,
-            Kind::Show(show) => !matches!(
-                show,
-                Show::Variables
-                    | Show::Status
-                    | Show::Processlist
-                    | Show::Profiles
-                    | Show::Server
-                    | Show::Grants
-                    | Show::Schema
-            ),
-            _ => false,
-        };
-        let mut questions = facts.questions.iter();
-        let is_asked = |part| at > 0 && part == at as u32;
-        shows || questions.any(|it| is_asked(it.part) && is_about_past(it.about))
-    };
-    let mut all = facts.parts.iter().enumerate();
-    let last = all.rfind(|(at, part)| asks(*at, part.kind))?.0;
-    let mut texts: Vec<Vec<u8>> = Vec::new();
-    for (at, part) in facts.parts.iter().enumerate() {
-        let begin = part.span.start as usize;
-        let before = at.checked_sub(1).and_then(|at| facts.parts.get(at));
-        let rest = before.and_then(|before| behind_empty(text, before.span.end as usize, begin));
-        if let Some(rest) = rest {
-            texts.push(rest.to_vec());
-            break;
-        }
-        if at > last {
-            texts.push(text.get(begin..)?.to_vec());
-            break;
-        }
-        texts.push(part.span.of(text).to_vec());
-    }
-    (texts.len() > 1).then_some(texts)
-}
-
-/// Where nothing stands between two semicolons: what the servers make an error of, and all behind it.
-fn behind_empty(text: &[u8], from: usize, to: usize) -> Option<&[u8]> {
-    let gap = text.get(from..to)?;
-    let mut ends = Lexer::new(gap, Flags::default()).filter(|it| it.kind == TokenKind::Semicolon);
-    let first = ends.next()?;
-    ends.next()?;
-    text.get(from + first.span.end as usize..)
 }

@@ -46,6 +46,7 @@ mod observe;
 mod open;
 mod order;
 mod pace;
+mod parts;
 mod pass_on;
 pub(crate) mod people;
 mod prefix;
