@@ -1122,11 +1122,22 @@ fn cursors_pin_until_the_last_is_closed() {
 }
 
 #[test]
+fn of_several_statements_what_failed_and_what_did_not_run_set_nothing() {
+    let mut stage = Stage::new(MYSQL);
+    let sql = "SELECT 1; SET net_buffer_length = 16384; SET sql_mode = ''";
+    stage.says(sql, err(1621).results(1));
+    while stage.asks() == "DO 0" {
+        stage.hears(&ok(), &[]);
+    }
+    assert_eq!((stage.pins(), stage.asks()), (String::new(), String::new()));
+}
+
+#[test]
 fn a_variable_that_cannot_be_read_was_not_set() {
     let mut stage = Stage::new(MYSQL);
     stage.says(
         "SET group_concat_max_len = 5; SET nosuch = 1; SELECT 1",
-        err(1193).var("group_concat_max_len", "5"),
+        err(1193).results(2).var("group_concat_max_len", "5"),
     );
     let known = ["DO 0", "DO 0", "SELECT @@session.nosuch,LAST_INSERT_ID()"];
     assert!(known.contains(&&*stage.asks()), "{}", stage.asks());
@@ -1136,7 +1147,7 @@ fn a_variable_that_cannot_be_read_was_not_set() {
     assert_eq!(stage.asks(), "SELECT @@session.nosuch");
     stage.refused();
     assert_eq!((stage.pins(), stage.asks()), (String::new(), String::new()));
-    stage.says("SET nosuch = 1; SET @a = f; SELECT 1", err(1193));
+    stage.says("SET nosuch = 1; SET @a = f; SELECT 1", err(1193).results(1));
     while stage.asks() == "DO 0" {
         stage.hears(&ok(), &[]);
     }

@@ -195,6 +195,11 @@ fn an_invalid_set_fails_at_once(site: &Site) -> Transcript {
         ("SET sql_mode = ", 1064),
         ("SET @a = (SELECT missing)", 1054),
         ("SET foreign_key_checks = 7", 1231),
+        ("SELECT 1; SET net_buffer_length = 16384", 1621),
+        (
+            "SET @a = 2; SET max_connections = 5; SET sql_mode = ''",
+            1229,
+        ),
     ] {
         assert_eq!(conn.query(sql).error().unwrap().code, code, "{sql}");
         conn.run("SHOW WARNINGS");

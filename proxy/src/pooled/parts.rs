@@ -99,8 +99,8 @@ mod tests {
         let flags = Flags::default();
         let facts = sql::facts(text.as_bytes(), flags);
         let parts = parts_that_ask(&facts, text.as_bytes(), flags).unwrap_or_default();
-        let string = |part: Vec<u8>| String::from_utf8(part).unwrap();
-        parts.into_iter().map(string).collect()
+        let string = |part: &Vec<u8>| String::from_utf8_lossy(part).into_owned();
+        parts.iter().map(string).collect()
     }
 
     #[test]

@@ -123,6 +123,12 @@ impl Said {
         self
     }
 
+    /// So many results came before.
+    pub fn results(mut self, count: u32) -> Self {
+        self.tally.results = count;
+        self
+    }
+
     pub fn warnings(mut self, count: u16) -> Self {
         self.tally.warnings = count;
         self

@@ -101,8 +101,8 @@ impl SessionState {
                 self.trust(name);
                 values.set(name, Rc::from(value));
             }
-            // A failed SET of one statement sets nothing; the flush tells if it did.
-            _ if !seen.is_ok() && seen.facts.kind == Kind::Set => {}
+            // A failed SET sets nothing; the flush tells if it did.
+            _ if !seen.is_ok() && has_failed(seen, name) => {}
             _ => self.doubt(variables::whole_of(name).unwrap_or(name)),
         }
     }
@@ -331,6 +331,29 @@ fn names(assignment: &Assignment, seen: &Seen<'_>, name: &[u8]) -> bool {
         Target::Variable {
             scope, name: span, ..
         } => is_of_session(scope) && span.name(seen.text).eq_ignore_ascii_case(name),
+        _ => false,
+    }
+}
+
+/// Whether nothing but a SET that failed, or one behind the error, sets a variable. Each of several
+/// statements that worked has given a result, or more.
+fn has_failed(seen: &Seen<'_>, name: &[u8]) -> bool {
+    let parts = &seen.facts.parts;
+    let is_behind = |span: sql::Span| {
+        let is_in = |part: &sql::Part| part.span.start <= span.start && span.end <= part.span.end;
+        let at = parts.iter().position(is_in);
+        let failed = at.and_then(|at| parts.get(at).filter(|_| at >= seen.tally.results as usize));
+        failed.is_some_and(|part| part.kind == Kind::Set)
+    };
+    let assignments = seen.facts.assignments.iter();
+    match seen.facts.kind {
+        Kind::Set => true,
+        Kind::Multi => assignments
+            .filter(|assignment| names(assignment, seen, name))
+            .all(|assignment| match assignment.target {
+                Target::Variable { name, .. } => is_behind(name),
+                _ => false,
+            }),
         _ => false,
     }
 }
