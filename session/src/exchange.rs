@@ -22,8 +22,8 @@ const WHOLE_BYTES_MAX: usize = 64 * 1024;
 pub enum Piece<'a> {
     /// Bytes to be passed on as they are.
     Pass(&'a [u8]),
-    /// A whole OK packet, header and all, that carries session state changes.
-    Changes(&'a [u8]),
+    /// A whole OK packet, header and all, that carries session state changes; and which result it ends.
+    Changes(&'a [u8], u32),
 }
 
 /// What a reply has said so far.
@@ -190,7 +190,7 @@ impl Reply {
                     Look::Pass => at += whole,
                     Look::Changes => {
                         pass(&bytes[run..at], &mut sink);
-                        sink(Piece::Changes(&bytes[at..at + whole]));
+                        sink(Piece::Changes(&bytes[at..at + whole], self.last_result()));
                         at += whole;
                         run = at;
                     }
@@ -237,9 +237,14 @@ impl Reply {
         }
         match self.packet(&mut held)? {
             Look::Pass => sink(Piece::Pass(&held)),
-            Look::Changes => sink(Piece::Changes(&held)),
+            Look::Changes => sink(Piece::Changes(&held, self.last_result())),
         }
         Ok(taken)
+    }
+
+    /// The number of the result that ended last.
+    fn last_result(&self) -> u32 {
+        self.tally.results.saturating_sub(1)
     }
 
     /// Passes over whole packets that are rows and nothing else; the hot loop of big results.

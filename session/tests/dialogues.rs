@@ -208,7 +208,7 @@ impl Dialogue {
                 let (piece, after) = rest.split_at(rest.len().min(pieces.next().unwrap()));
                 let mut fed = piece.to_vec();
                 let taken = reply.feed(&mut fed, |piece| match piece {
-                    Piece::Pass(bytes) | Piece::Changes(bytes) => out.extend_from_slice(bytes),
+                    Piece::Pass(bytes) | Piece::Changes(bytes, _) => out.extend_from_slice(bytes),
                 });
                 assert_eq!(taken, Ok(piece.len()), "{}: {seen}", self.path.display());
                 rest = after;

@@ -1122,6 +1122,19 @@ fn cursors_pin_until_the_last_is_closed() {
 }
 
 #[test]
+fn what_a_trigger_has_set_is_not_explained_by_the_statements_beside_it() {
+    let sql = "SET sql_notes = 0; INSERT INTO t VALUES (1)";
+    for (result, pins) in [(0, ""), (1, "state")] {
+        let mut stage = Stage::new(MARIADB_11);
+        stage.says(sql, ok().with(result).var("sql_notes", "OFF"));
+        assert_eq!(stage.pins(), pins);
+    }
+    let mut stage = Stage::new(MARIADB_11);
+    stage.says("INSERT INTO t VALUES (@a := 1)", ok().with(0).changed());
+    assert!(stage.pins().contains("state"), "{}", stage.pins());
+}
+
+#[test]
 fn of_several_statements_what_failed_and_what_did_not_run_set_nothing() {
     let mut stage = Stage::new(MYSQL);
     let sql = "SELECT 1; SET net_buffer_length = 16384; SET sql_mode = ''";

@@ -307,6 +307,27 @@ fn variables_set_in_routines_are_tracked(site: &Site) -> Transcript {
     conn.transcript()
 }
 
+shared!(variables_set_by_triggers_are_tracked_whatever_stands_beside on mariadb, mysql);
+fn variables_set_by_triggers_are_tracked_whatever_stands_beside(site: &Site) -> Transcript {
+    let mut conn = site.connect();
+    conn.run("CREATE TABLE t (n INT)");
+    conn.run("CREATE TRIGGER tr BEFORE INSERT ON t FOR EACH ROW SET @t = NEW.n");
+    let mut transcript = conn.transcript();
+    drop(conn);
+    for sql in [
+        "SET sql_notes = 0; INSERT INTO t VALUES (7)",
+        "INSERT INTO t VALUES (@x := 8)",
+        "SET @x = 1; INSERT INTO t VALUES (9); SELECT 2",
+    ] {
+        let mut conn = site.connect();
+        conn.run(sql);
+        conn.run("SELECT @t, @x, @@sql_notes");
+        conn.run("SELECT @t, @x, @@sql_notes");
+        transcript.extend(conn.transcript());
+    }
+    transcript
+}
+
 shared!(variables_set_by_prepared_statements_are_tracked on mariadb, mysql);
 fn variables_set_by_prepared_statements_are_tracked(site: &Site) -> Transcript {
     let mut conn = site.connect();

@@ -350,8 +350,9 @@ impl BackendConn {
             poll_fn(|context| {
                 self.poll_feed(worker, &mut reply, context, |piece| match piece {
                     Piece::Pass(bytes) => own.bytes.extend_from_slice(bytes),
-                    Piece::Changes(packet) => {
+                    Piece::Changes(packet, result) => {
                         own.bytes.extend_from_slice(packet);
+                        own.changes.ends(result);
                         note_changes(packet, capabilities, &mut own.changes);
                     }
                 })

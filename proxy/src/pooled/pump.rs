@@ -110,7 +110,8 @@ impl Pooled {
             let pushed = match piece {
                 // The usual case: one piece, which goes out as it lies.
                 Piece::Pass(bytes) => push(client, bytes),
-                Piece::Changes(packet) => {
+                Piece::Changes(packet, result) => {
+                    changes.ends(result);
                     note_changes(packet, capabilities, changes);
                     match sight {
                         Some(sight) => {

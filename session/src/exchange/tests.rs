@@ -39,7 +39,7 @@ fn an_ok_with_changes_is_handed_over_whole_however_it_comes() {
         let mut changes = Vec::new();
         for piece in bytes.chunks(length) {
             let fed = reply.feed(&mut piece.to_vec(), |piece| match piece {
-                Piece::Changes(packet) => changes.push(packet.to_vec()),
+                Piece::Changes(packet, _) => changes.push(packet.to_vec()),
                 Piece::Pass(bytes) => assert!(bytes.is_empty(), "{bytes:?} passed"),
             });
             assert_eq!(fed, Ok(piece.len()));
@@ -64,7 +64,7 @@ fn rows_are_counted_and_long_ones_pass_in_pieces() {
         let mut out = Vec::new();
         for piece in bytes.chunks(length) {
             let fed = reply.feed(&mut piece.to_vec(), |piece| match piece {
-                Piece::Pass(bytes) | Piece::Changes(bytes) => out.extend_from_slice(bytes),
+                Piece::Pass(bytes) | Piece::Changes(bytes, _) => out.extend_from_slice(bytes),
             });
             assert_eq!(fed, Ok(piece.len()));
         }

@@ -39,6 +39,10 @@ pub struct Changes {
     pub(super) schema: Option<Box<[u8]>>,
     /// `session_track_state_change` said so.
     pub(super) is_state_changed: bool,
+    /// With which results it did, as bits, the last one for all beyond.
+    pub(super) changed_with: u64,
+    /// The bit of the result that what is told now comes with.
+    result: u64,
     /// Whether something is set for the next transaction that has not begun, if it was told.
     pub(super) next_transaction: Option<NextTransaction>,
     /// The transactions that were written, if the server told: MySQL GTID sets, or GTIDs that were
@@ -94,6 +98,7 @@ impl Changes {
         self.variables.clear();
         self.schema = None;
         self.is_state_changed = false;
+        (self.changed_with, self.result) = (0, 0);
         self.next_transaction = None;
         self.gtids.clear();
         // An idle session keeps no more than one of each family's needs.
@@ -124,6 +129,17 @@ impl Changes {
     /// The server says that some state changed.
     pub fn state_changed(&mut self) {
         self.is_state_changed = true;
+        self.changed_with |= self.result;
+    }
+
+    /// What is told from here on comes with this result, counted from 0.
+    pub fn ends(&mut self, result: u32) {
+        self.result = 1 << result.min(63);
+    }
+
+    /// Whether the server said with this result that some state changed.
+    pub(super) fn has_changed_with(&self, result: usize) -> bool {
+        self.changed_with & 1 << result.min(63) != 0
     }
 
     /// The statements that would begin the current transaction, or the next one, as it begins here;

@@ -185,6 +185,7 @@ impl super::Changes {
         }
         self.next_transaction = later.next_transaction.or(self.next_transaction);
         self.is_state_changed |= later.is_state_changed;
+        self.changed_with |= later.changed_with;
         self.written(&later.gtids);
         self.is_owed |= later.is_owed;
     }

@@ -115,7 +115,8 @@ impl Line {
             let length = u32::try_from(body.len()).expect("small").to_le_bytes();
             let mut packet = [&[length[0], length[1], length[2], 0], &body[..]].concat();
             let fed = reply.feed(&mut packet, |piece| {
-                if let Piece::Changes(packet) = piece {
+                if let Piece::Changes(packet, result) = piece {
+                    heard.changes.ends(result);
                     heard.note(&packet[4..], capabilities);
                 }
             });

@@ -88,6 +88,12 @@ impl Said {
         self.changed()
     }
 
+    /// What is reported from here on came with this result.
+    pub fn with(mut self, result: u32) -> Self {
+        self.changes.ends(result);
+        self
+    }
+
     pub fn changed(mut self) -> Self {
         self.changes.state_changed();
         self.status(StatusFlags::SESSION_STATE_CHANGED)

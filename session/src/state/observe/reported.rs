@@ -276,13 +276,31 @@ pub(in crate::state) const EXPLAINING: Effects = Effects::VARIABLES
 pub(super) fn is_explained(seen: &Seen<'_>, before: &Values) -> bool {
     let is_set = seen.facts.kind == Kind::Set && seen.has(Effects::LAST_INSERT_ID);
     if seen.ran == Ran::InitDb || seen.has(EXPLAINING) || is_set {
-        return true;
+        return !may_have_fired(seen);
     }
     // SET_VAR reports what it has taken back, SET STATEMENT what it will take back.
     let is_hinted = seen.facts.marks.has(Marks::HINT) && contains_set_var(seen.text);
     (is_hinted || is_reversing(seen))
         && !seen.changes.variables.is_empty()
         && is_as_known(seen, before, &[])
+}
+
+/// Whether what was told may be the doing of a trigger, which the text does not explain. Of several statements
+/// each gives one result, but for those with which anything may have happened anyway.
+fn may_have_fired(seen: &Seen<'_>) -> bool {
+    let fires = |kind| {
+        matches!(
+            kind,
+            Kind::Insert | Kind::Replace | Kind::Update | Kind::Delete | Kind::Load
+        )
+    };
+    match seen.facts.kind {
+        Kind::Multi => {
+            let mut parts = seen.facts.parts.iter().enumerate();
+            parts.any(|(at, part)| fires(part.kind) && seen.changes.has_changed_with(at))
+        }
+        kind => seen.is_statement() && fires(kind),
+    }
 }
 
 /// Whether every variable that was reported has the value that it is known to have, for all that is
