@@ -3,8 +3,10 @@
 //! "COM_STMT_FETCH", "COM_STMT_CLOSE", "COM_STMT_RESET").
 
 use crate::command::Command;
+use crate::packet::{HEADER_BYTES, Header};
 use crate::read::{Malformed, Reader};
-use crate::reply::OK;
+use crate::reply::{EOF, OK};
+use crate::status::StatusFlags;
 
 /// To MariaDB, the id of the statement that was prepared last: a client may send PREPARE and EXECUTE
 /// in one go. An EXECUTE with it must bring types, else it is malformed to MariaDB.
@@ -24,6 +26,20 @@ pub fn statement_id(arguments: &[u8]) -> Result<u32, Malformed> {
 pub fn patch_statement_id(payload: &mut [u8], statement_id: u32) {
     if let Some(place) = payload.get_mut(ID_AT) {
         place.copy_from_slice(&statement_id.to_le_bytes());
+    }
+}
+
+/// Gives these flags this value in every EOF of a whole reply to PREPARE, packets with their headers.
+/// Definitions are no EOFs: each begins with the length of a name.
+pub fn patch_eof_flags(mut packets: &mut [u8], flags: StatusFlags, status: StatusFlags) {
+    while let Some((header, rest)) = packets.split_first_chunk_mut::<HEADER_BYTES>() {
+        let length = Header::decode(*header).length.min(rest.len());
+        let (payload, behind) = rest.split_at_mut(length);
+        if let [EOF, _, _, low, high] = payload {
+            let told = u16::from_le_bytes([*low, *high]) & !flags.0;
+            [*low, *high] = (told | status.0 & flags.0).to_le_bytes();
+        }
+        packets = behind;
     }
 }
 

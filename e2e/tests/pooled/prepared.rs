@@ -3,7 +3,7 @@
 
 use e2e::Site;
 use e2e::raw::Param::{Bytes, Double, Int, Null, Sent, Text};
-use e2e::raw::{Execute, Login, PACKET_MAX, Param, Shape, Transcript, command};
+use e2e::raw::{Execute, Login, PACKET_MAX, Param, Shape, Transcript, capability, command};
 
 use crate::data;
 
@@ -54,6 +54,27 @@ fn types_that_others_gave_to_parameters_change_nothing(site: &Site) -> Transcrip
     }
     for _ in 0..2 {
         two.execute(&Execute::new(ids[1], &[Text("abc")]));
+    }
+    let mut transcript = one.transcript();
+    transcript.extend(two.transcript());
+    transcript
+}
+
+shared!(a_prepared_text_has_the_flags_of_the_transaction_it_is_prepared_in on mariadb, mysql);
+fn a_prepared_text_has_the_flags_of_the_transaction_it_is_prepared_in(site: &Site) -> Transcript {
+    let login = site.login().without(capability::DEPRECATE_EOF);
+    let mut one = site.connect_as(&login);
+    let mut two = site.connect_as(&login);
+    one.run("CREATE TABLE t (n INT)");
+    for sql in ["SELECT ?, 1", "SELECT n FROM t WHERE n = ?"] {
+        one.prepare(sql);
+        two.run("START TRANSACTION READ ONLY");
+        two.prepare(sql);
+        two.prepare("SELECT ?, 2");
+        two.run("COMMIT");
+        two.run("SET autocommit = 0");
+        two.prepare(sql);
+        two.run("SET autocommit = 1");
     }
     let mut transcript = one.transcript();
     transcript.extend(two.transcript());

@@ -8,8 +8,10 @@ use session::state::{Answered, List, Needs, Pin, Ran, Seen};
 use session::{Outcome, Tally};
 use sql::{Answers, Effects, Uses};
 use wire::reply::OK;
-use wire::statement::{LongData as Piece, PrepareOk, patch_statement_id, statement_id};
-use wire::{Command, ErrorCode, HEADER_BYTES};
+use wire::statement::{
+    LongData as Piece, PrepareOk, patch_eof_flags, patch_statement_id, statement_id,
+};
+use wire::{Command, ErrorCode, HEADER_BYTES, StatusFlags};
 
 use super::aim::Aim;
 use super::broken::{Effect, Repeat};
@@ -21,6 +23,11 @@ use super::ruled::Preparing;
 use super::ruling::Carries;
 use super::session::{After, CutOff, Pooled};
 use super::statement::StatementKey;
+
+/// Flags that say how a session's transaction stands.
+const OF_TRANSACTION: StatusFlags = StatusFlags(
+    StatusFlags::IN_TRANS.0 | StatusFlags::IN_TRANS_READONLY.0 | StatusFlags::AUTOCOMMIT.0,
+);
 
 /// What clients are told of a statement that was prepared.
 #[derive(Debug)]
@@ -139,6 +146,8 @@ impl Pooled {
             Ok(id) => {
                 let mut packets = definitions.packets.to_vec();
                 patch_statement_id(&mut packets[HEADER_BYTES..], id.number());
+                // They may have been heard in a transaction, or by another session.
+                patch_eof_flags(&mut packets, OF_TRANSACTION, self.status);
                 self.say_renumbered(sequence, packets);
             }
             Err(full) => {

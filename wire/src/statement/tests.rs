@@ -136,3 +136,31 @@ proptest! {
         prop_assert_eq!(PrepareOk::decode(&payload), Ok(PrepareOk { statement_id: id, ..ok }));
     }
 }
+
+#[test]
+fn eofs_of_a_reply_to_prepare_are_given_flags() {
+    let definition = b"\x03def\0\0\0\x01?\0\x0c?\0\0\0\0\0\xfd\x80\0\0\0\0";
+    let eof = |status: u16| {
+        let [low, high] = status.to_le_bytes();
+        [EOF, 0, 0, low, high]
+    };
+    let packets = |status: u16| {
+        let mut packets = Vec::new();
+        for payload in [
+            &b"\0\x01\0\0\0\x01\0\x01\0\0\0\0"[..],
+            definition,
+            &eof(status),
+            definition,
+            &eof(status),
+        ] {
+            crate::write::put_packets(&mut packets, 1, payload);
+        }
+        packets
+    };
+    let mut patched = packets(0x8001);
+    patch_eof_flags(&mut patched, StatusFlags(0x2003), StatusFlags(0x0202));
+    assert_eq!(patched, packets(0x8002));
+    for length in 0..patched.len() {
+        patch_eof_flags(&mut patched[..length], StatusFlags(1), StatusFlags(1));
+    }
+}
