@@ -27,6 +27,8 @@ fn the_last_insert_id_is_ones_own(site: &Site) -> Transcript {
         "INSERT INTO t (n) VALUES (LAST_INSERT_ID())",
         "INSERT INTO t (id) VALUES (3)",
         "INSERT INTO t (id, n) VALUES (50, 5)",
+        "INSERT INTO t (id, n) VALUES (-1, 5)",
+        "INSERT INTO t (id, n) VALUES ('-2', 5)",
         "UPDATE t SET n = 9 WHERE id = 1",
         "INSERT INTO t (id, n) VALUES (50, 6) ON DUPLICATE KEY UPDATE id = LAST_INSERT_ID(id), n = 7",
         "SELECT LAST_INSERT_ID(4000)",

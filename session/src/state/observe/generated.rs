@@ -23,7 +23,9 @@ const TIME_MIN: u64 = 10_000_000;
 pub(super) fn is_generated(seen: &Seen<'_>, flags: Flags, parameters: Option<&[u64]>) -> bool {
     let id = seen.tally.ok.last_insert_id;
     let is_insert = matches!(seen.facts.kind, Kind::Insert | Kind::Replace);
-    if !is_insert || seen.tally.had_rows || seen.text.len() > TEXT_BYTES_MAX {
+    // A negative value is told unsigned; what is generated never comes so far.
+    let is_negative = i64::try_from(id).is_err();
+    if !is_insert || is_negative || seen.tally.had_rows || seen.text.len() > TEXT_BYTES_MAX {
         return false;
     }
     let mut tokens = Lexer::new(seen.text, flags).peekable();
