@@ -292,6 +292,11 @@ impl Holdings {
         self.0.iter().for_each(Holding::leave_line);
     }
 
+    pub(crate) fn are_in_line(&self) -> bool {
+        let mut stances = self.0.iter().map(|holding| holding.stance.get());
+        stances.any(|stance| stance == Stance::InLine)
+    }
+
     /// The most that any ceiling's line asks.
     pub(crate) fn claim(&self) -> Claim {
         let claims = self.0.iter().map(Holding::claim);

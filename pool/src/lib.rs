@@ -15,7 +15,7 @@
 //!          └────────── Closing ◄─────────────────────────────────────────┘       │
 //!                         ▲            tick, shut, weed: Close                   │
 //!                         └──────────────────────────────────────────────────────┘
-//!          Lent ──► Lent   give_back: Wake, straight to the first waiter
+//!          Lent ──► Lent   give_back: Wake, straight to the first waiter; hold
 //! ```
 //!
 //! A state is a place (the idea is PgBouncer's `objects.c`): what is idle lies in the idle list,
@@ -36,6 +36,7 @@
 mod ceiling;
 mod drain;
 mod figures;
+mod growth;
 mod limits;
 mod pace;
 mod places;

@@ -11,6 +11,9 @@ pub struct Limits {
     pub idle_min: u32,
     /// Idle connections at most; what comes back beyond is closed.
     pub idle_max: u32,
+    /// Who finds none idle waits until one comes back, for as long as an opening takes and no longer
+    /// than this, before it opens one more. Zero: it opens one at once.
+    pub growth_wait_max: Duration,
     /// Waiters at most; who comes after is refused.
     pub waiters_max: usize,
     /// A connection older than this is closed as soon as nobody has it.
@@ -32,6 +35,7 @@ impl Default for Limits {
             connections_max: 100,
             idle_min: 0,
             idle_max: 100,
+            growth_wait_max: Duration::from_millis(20),
             waiters_max: usize::MAX,
             age_max: Some(Duration::from_secs(3600)),
             age_jitter: Duration::from_secs(360),

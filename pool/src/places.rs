@@ -7,6 +7,7 @@ use std::time::Duration;
 use slab::Slab;
 
 use crate::ceiling::{Claim, Holdings, Otherwise, Places};
+use crate::growth::OpeningTime;
 use crate::pool::{Grant, Next, Refusal, Supply, Verdict, Wake, Wish};
 use crate::tokens::{Closing, Desk, Lease, OpeningPermit};
 use crate::waiters::Waiters;
@@ -37,6 +38,7 @@ pub(crate) struct Shelf<K, C, W> {
     pub closing: Slab<Places>,
     pub waiters: Waiters<W>,
     pub warming: Warming,
+    pub opening_time: OpeningTime,
     pub counts: Counts,
     pub desk: Desk,
 }
@@ -68,6 +70,7 @@ pub(crate) struct Lent {
 pub(crate) struct Opening {
     pub places: Places,
     pub purpose: Purpose,
+    pub begun_at: Duration,
 }
 
 /// What the pool knows of a connection, wherever it is.
@@ -85,8 +88,10 @@ pub(crate) struct Seat {
 /// Why a connection is outside, or opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// A session uses it.
+    /// A session uses it for a command.
     Session,
+    /// A session holds it between commands: when it comes back nobody knows.
+    Hold,
     /// It is pinged.
     Ping,
     /// It is opened ahead of need.
@@ -114,6 +119,7 @@ impl<K, C, W> Shelf<K, C, W> {
             closing: Slab::new(),
             waiters: Waiters::new(),
             warming: Warming::default(),
+            opening_time: OpeningTime::default(),
             counts: Counts::default(),
             desk,
         }
@@ -138,9 +144,10 @@ impl<K, C, W> Shelf<K, C, W> {
             return Verdict::Take(connection, lease);
         }
         if self.waiters.is_empty()
+            && self.opens_at_once(wish.patience)
             && let Some(places) = self.reserve(Otherwise::StandInLine, now)
         {
-            return Verdict::Open(self.begin_opening(places, Purpose::Session));
+            return Verdict::Open(self.begin_opening(places, Purpose::Session, now));
         }
         if self.waiters.len() >= self.limits.waiters_max {
             return self.refuse(Refusal::Crowded);
@@ -189,8 +196,22 @@ impl<K, C, W> Shelf<K, C, W> {
         self.desk.lease(self.lent.insert(Lent { seat, purpose }))
     }
 
-    pub(crate) fn begin_opening(&mut self, places: Places, purpose: Purpose) -> OpeningPermit {
-        let opening = Opening { places, purpose };
+    /// Lent → Lent: its session keeps it between commands.
+    pub(crate) fn hold(&mut self, index: usize) {
+        self.lent[index].purpose = Purpose::Hold;
+    }
+
+    pub(crate) fn begin_opening(
+        &mut self,
+        places: Places,
+        purpose: Purpose,
+        now: Duration,
+    ) -> OpeningPermit {
+        let opening = Opening {
+            places,
+            purpose,
+            begun_at: now,
+        };
         self.desk.permit(self.opening.insert(opening))
     }
 
@@ -201,8 +222,13 @@ impl<K, C, W> Shelf<K, C, W> {
 
     /// Opening → Lent.
     pub(crate) fn opened(&mut self, index: usize, now: Duration, chance: u64) -> Lease {
-        let Opening { places, purpose } = self.opening.remove(index);
+        let Opening {
+            places,
+            purpose,
+            begun_at,
+        } = self.opening.remove(index);
         self.counts.opened += 1;
+        self.opening_time.learn(now.saturating_sub(begun_at));
         self.warming = Warming::default();
         let seat = Seat {
             places,
@@ -216,7 +242,9 @@ impl<K, C, W> Shelf<K, C, W> {
 
     /// Opening → nothing; who waits is served.
     pub(crate) fn open_failed(&mut self, index: usize, now: Duration) -> Vec<Wake<C, W>> {
-        let Opening { places, purpose } = self.opening.remove(index);
+        let Opening {
+            places, purpose, ..
+        } = self.opening.remove(index);
         drop(places);
         self.counts.open_failures += 1;
         if purpose == Purpose::Warmth {
@@ -236,7 +264,7 @@ impl<K, C, W> Shelf<K, C, W> {
     pub(crate) fn give_back(&mut self, index: usize, connection: C, now: Duration) -> Next<C, W> {
         let Lent { mut seat, purpose } = self.lent.remove(index);
         seat.heard_at = now;
-        if purpose == Purpose::Session {
+        if purpose.is_a_sessions() {
             seat.used_at = now;
         }
         if let Some(reason) = self.cannot_stay(&seat, now) {
@@ -307,14 +335,19 @@ impl<K, C, W> Shelf<K, C, W> {
         self.serve(now)
     }
 
-    /// Lets waiters open connections, until none may be opened now: then they stand in the line of
-    /// what is missing, and are seen there.
+    /// Lets waiters open connections whose time for that has come, until none may be opened now: then
+    /// they stand in the line of what is missing, and are seen there.
     pub(crate) fn serve(&mut self, now: Duration) -> Vec<Wake<C, W>> {
         let mut wakes = Vec::new();
-        while !self.waiters.is_empty()
-            && let Some(places) = self.reserve(Otherwise::StandInLine, now)
-        {
-            let grant = Grant::Permit(self.begin_opening(places, Purpose::Session));
+        loop {
+            if self.grows_at().is_none_or(|at| at > now) {
+                self.leave_lines();
+                break;
+            }
+            let Some(places) = self.reserve(Otherwise::StandInLine, now) else {
+                break;
+            };
+            let grant = Grant::Permit(self.begin_opening(places, Purpose::Session, now));
             let waiter = self.waiters.pop().expect("somebody waits, as seen above");
             wakes.push(Wake { waiter, grant });
         }
@@ -340,6 +373,11 @@ impl<K, C, W> Shelf<K, C, W> {
         let places = self.holdings.take(otherwise)?;
         self.pace.spend();
         Some(places)
+    }
+
+    /// Whether it stands in line for what it lacks, and is seen there.
+    pub(crate) fn is_in_line(&self) -> bool {
+        self.pace.is_in_line(self.desk.shelf) || self.holdings.are_in_line()
     }
 
     fn leave_lines(&self) {
@@ -405,6 +443,13 @@ impl<K, C, W> Shelf<K, C, W> {
             oldest_wait: self.waiters.oldest_wait(now),
             counts: self.counts.clone(),
         }
+    }
+}
+
+impl Purpose {
+    /// Whether a session has it, or will.
+    pub(crate) fn is_a_sessions(self) -> bool {
+        matches!(self, Self::Session | Self::Hold)
     }
 }
 

@@ -227,6 +227,13 @@ impl<K: Clone + Eq + Hash, C, W> Pool<K, C, W> {
         })
     }
 
+    /// The session keeps the connection between its commands, in a transaction for one: nobody who
+    /// waits can hope for it. [`next_tick`](Self::next_tick) is to be asked again.
+    pub fn hold(&mut self, lease: &Lease) {
+        let Address { shelf, entry } = lease.address();
+        self.shelves[shelf].hold(entry as usize);
+    }
+
     /// The session has done with the connection, which is alive and fit for others.
     pub fn give_back(&mut self, lease: Lease, connection: C, now: Duration) -> Next<C, W> {
         self.collect_lost();

@@ -50,11 +50,21 @@ impl<K: Clone + Eq + Hash, C, W> Pool<K, C, W> {
     /// it is overdue. Ask again after every call but [`give_back`](Self::give_back), unless it says
     /// [`Linger`](crate::Next::Linger), and a check-out that takes what is idle.
     pub fn next_tick(&self, now: Duration) -> Option<Duration> {
-        let upkeep = self.ticked_at.map_or(now, |at| at.saturating_add(UPKEEP));
+        let upkeep = self.upkeep(now);
         let shelves = self.shelves.iter();
         shelves
             .filter_map(|(_, shelf)| shelf.next_tick(upkeep, now))
             .min()
+    }
+
+    /// The same for one key alone, if it is known.
+    pub fn next_tick_of(&self, key: &K, now: Duration) -> Option<Duration> {
+        let shelf = &self.shelves[*self.by_key.get(key)?];
+        shelf.next_tick(self.upkeep(now), now)
+    }
+
+    fn upkeep(&self, now: Duration) -> Duration {
+        self.ticked_at.map_or(now, |at| at.saturating_add(UPKEEP))
     }
 
     pub(crate) fn indices(&self) -> Vec<usize> {
@@ -159,7 +169,7 @@ impl<K: Clone, C, W> Shelf<K, C, W> {
                 }
                 return;
             };
-            let permit = self.begin_opening(places, Purpose::Warmth);
+            let permit = self.begin_opening(places, Purpose::Warmth, now);
             actions.push(Action::Open(self.key.clone(), permit));
         }
     }
@@ -172,7 +182,7 @@ impl<K: Clone, C, W> Shelf<K, C, W> {
         }
         let lent = self.lent.iter().map(|(_, lent)| lent.purpose);
         let opening = self.opening.iter().map(|(_, opening)| opening.purpose);
-        let on_their_way = lent.chain(opening).filter(|p| *p != Purpose::Session);
+        let on_their_way = lent.chain(opening).filter(|p| !p.is_a_sessions());
         self.idle.len() + on_their_way.count() < wanted
             && self.connections() < self.limits.connections_max as usize
     }
@@ -184,6 +194,8 @@ impl<K: Clone, C, W> Shelf<K, C, W> {
         [
             is_kept_up.then_some(upkeep),
             self.waiters.first_deadline(),
+            // In line it is called.
+            self.grows_at().filter(|_| !self.is_in_line()),
             self.pace.is_in_line(self.desk.shelf).then(pace),
             self.is_cold().then(|| pace().max(self.warming.not_before)),
             self.yields_idle_at(0),

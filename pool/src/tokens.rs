@@ -138,8 +138,13 @@ macro_rules! redeem {
 }
 redeem!(Lease, OpeningPermit, Closing, Ticket);
 
-impl Ticket {
-    pub(crate) fn address(&self) -> Address {
-        self.0.address
-    }
+macro_rules! address {
+    ($($token:ident),*) => {$(
+        impl $token {
+            pub(crate) fn address(&self) -> Address {
+                self.0.address
+            }
+        }
+    )*};
 }
+address!(Lease, Ticket);

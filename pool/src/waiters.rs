@@ -18,6 +18,8 @@ pub struct Waiting {
 pub(crate) struct Waiters<W> {
     /// Sequence numbers ascend.
     line: VecDeque<Waiter<W>>,
+    /// Nobody's deadline is before this.
+    deadline_min: Duration,
 }
 
 #[derive(Debug)]
@@ -32,6 +34,7 @@ impl<W> Waiters<W> {
     pub(crate) fn new() -> Self {
         Waiters {
             line: VecDeque::new(),
+            deadline_min: Duration::MAX,
         }
     }
 
@@ -45,10 +48,15 @@ impl<W> Waiters<W> {
 
     /// Puts a waiter at the end; `sequence` is higher than any before.
     pub(crate) fn push(&mut self, sequence: u64, waiter: W, now: Duration, patience: Duration) {
+        let deadline = now.saturating_add(patience);
+        self.deadline_min = match self.line.is_empty() {
+            true => deadline,
+            false => deadline.min(self.deadline_min),
+        };
         self.line.push_back(Waiter {
             sequence,
             since: now,
-            deadline: now.saturating_add(patience),
+            deadline,
             waiter,
         });
     }
@@ -71,6 +79,8 @@ impl<W> Waiters<W> {
         let line = std::mem::take(&mut self.line).into_iter();
         let (over, left): (Vec<_>, Vec<_>) = line.partition(|w| w.deadline <= now);
         self.line = left.into();
+        let deadlines = self.line.iter().map(|w| w.deadline);
+        self.deadline_min = deadlines.min().unwrap_or(Duration::MAX);
         over.into_iter().map(|w| w.waiter).collect()
     }
 
@@ -79,13 +89,19 @@ impl<W> Waiters<W> {
         self.line.drain(..).map(|w| w.waiter)
     }
 
+    /// When somebody's time may be over: that of somebody who has gone since may be over sooner.
     pub(crate) fn first_deadline(&self) -> Option<Duration> {
-        self.line.iter().map(|w| w.deadline).min()
+        (!self.line.is_empty()).then_some(self.deadline_min)
+    }
+
+    /// Since when the first waits.
+    pub(crate) fn first_since(&self) -> Option<Duration> {
+        self.line.front().map(|w| w.since)
     }
 
     /// How long the first has waited.
     pub(crate) fn oldest_wait(&self, now: Duration) -> Option<Duration> {
-        self.line.front().map(|w| now.saturating_sub(w.since))
+        Some(now.saturating_sub(self.first_since()?))
     }
 
     pub(crate) fn waiting(&self, sequence: u64) -> Option<Waiting> {

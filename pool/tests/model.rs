@@ -146,6 +146,7 @@ fn limits(key: usize, connections_max: u32) -> Limits {
         connections_max,
         idle_min: u32::from(key == 0),
         idle_max: 3,
+        growth_wait_max: Duration::ZERO,
         waiters_max: WAITERS_MAX,
         age_max: Some(AGE),
         age_jitter: JITTER,

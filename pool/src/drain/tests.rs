@@ -16,6 +16,7 @@ fn supply(ceiling: &Arc<Ceiling>, pace: &Rc<Pace>) -> Supply {
     Supply {
         limits: Limits {
             connections_max: 2,
+            growth_wait_max: Duration::ZERO,
             ..Limits::default()
         },
         pace: Rc::clone(pace),

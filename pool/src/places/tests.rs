@@ -30,6 +30,7 @@ fn paced(limits: Limits, pace: Pace) -> TestPool {
 fn at_most(connections_max: u32) -> Limits {
     Limits {
         connections_max,
+        growth_wait_max: Duration::ZERO,
         ..Limits::default()
     }
 }

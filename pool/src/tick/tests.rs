@@ -15,6 +15,7 @@ type Due = Vec<Action<char, u32, char>>;
 fn quiet() -> Limits {
     Limits {
         connections_max: 9,
+        growth_wait_max: Duration::ZERO,
         age_max: None,
         idle_time_max: None,
         ping_interval: None,

@@ -120,6 +120,7 @@ pub(crate) async fn begin(
         header,
         listener,
         home: None,
+        shelf: None,
         person,
         place,
     };

@@ -1,6 +1,6 @@
 //! A worker's pool at work: sessions come for connections and bring them back.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use wire::Command;
 
 use super::conn::BackendConn;
 use super::open::open;
-use super::shelf::{BackendLogin, Kind, Shelf, ShelfId};
+use super::shelf::{BackendLogin, Kind, KnownShelf, Shelf, ShelfId};
 use crate::failure::{Failure, Kind as FailureKind};
 use crate::worker::Worker;
 
@@ -61,8 +61,11 @@ pub(crate) struct Desk {
     shelves: RefCell<HashMap<ShelfId, Rc<Shelf>>>,
     numbers: RefCell<HashMap<(BackendId, Rc<Kind>), ShelfId>>,
     paces: RefCell<HashMap<BackendId, Rc<Pace>>>,
-    next: std::cell::Cell<ShelfId>,
-    /// Something may be due earlier than the keeper thinks.
+    next: Cell<ShelfId>,
+    sweeps: Cell<u64>,
+    /// When the keeper comes by itself.
+    planned: Cell<Option<Duration>>,
+    /// Something is due earlier than that.
     stir: tokio::sync::Notify,
     /// The backends are others, or are otherwise, and the pool knows.
     news: tokio::sync::Notify,
@@ -72,6 +75,18 @@ pub(crate) struct Desk {
 pub(crate) struct Lent {
     pub conn: Connection,
     lease: Lease,
+    /// The pool knows that its session keeps it between commands.
+    is_held: bool,
+}
+
+impl Lent {
+    fn new(conn: Connection, lease: Lease) -> Self {
+        Self {
+            conn,
+            lease,
+            is_held: false,
+        }
+    }
 }
 
 impl Desk {
@@ -81,7 +96,9 @@ impl Desk {
             shelves: RefCell::default(),
             numbers: RefCell::default(),
             paces: RefCell::default(),
-            next: std::cell::Cell::new(0),
+            next: Cell::new(0),
+            sweeps: Cell::new(0),
+            planned: Cell::new(None),
             stir: tokio::sync::Notify::new(),
             news: tokio::sync::Notify::new(),
         }
@@ -92,6 +109,32 @@ impl Desk {
         self.news.notified()
     }
 
+    /// The same as [`shelf`](Self::shelf), which is asked only where `known` is not it.
+    pub(crate) fn shelf_again(
+        &self,
+        known: &mut Option<KnownShelf>,
+        worker: &Worker,
+        config: &PoolConfig,
+        backend: &Arc<Backend>,
+        kind: &Rc<Kind>,
+        login: &Rc<BackendLogin>,
+    ) -> ShelfId {
+        let sweeps = self.sweeps.get();
+        if let Some(KnownShelf {
+            shelf,
+            sweeps: then,
+        }) = known
+            && *then == sweeps
+            && shelf.is_of(backend, kind, login)
+        {
+            return shelf.id;
+        }
+        let shelf = self.shelf(worker, config, backend, kind, login);
+        let id = shelf.id;
+        *known = Some(KnownShelf { shelf, sweeps });
+        id
+    }
+
     /// The shelf for connections of `kind` to `backend`; the credential is the latest one known.
     pub(crate) fn shelf(
         &self,
@@ -100,15 +143,14 @@ impl Desk {
         backend: &Arc<Backend>,
         kind: &Rc<Kind>,
         login: &Rc<BackendLogin>,
-    ) -> ShelfId {
+    ) -> Rc<Shelf> {
         let key = (backend.id, Rc::clone(kind));
         let known = self.numbers.borrow().get(&key).copied();
         if let Some(id) = known
             && let Some(shelf) = self.shelves.borrow().get(&id)
-            && Rc::ptr_eq(&shelf.login, login)
-            && Arc::ptr_eq(&shelf.backend, backend)
+            && shelf.is_of(backend, kind, login)
         {
-            return id;
+            return Rc::clone(shelf);
         }
         let id = known.unwrap_or_else(|| {
             let id = self.next.get();
@@ -119,12 +161,13 @@ impl Desk {
             id
         });
         let shelf = Rc::new(Shelf {
+            id,
             kind: Rc::clone(kind),
             backend: Arc::clone(backend),
             login: Rc::clone(login),
         });
-        self.shelves.borrow_mut().insert(id, shelf);
-        id
+        self.shelves.borrow_mut().insert(id, Rc::clone(&shelf));
+        shelf
     }
 
     fn supply(
@@ -170,7 +213,7 @@ impl Desk {
                 .take_idle(&shelf, |conn: &Connection| distance(conn));
             let (conn, lease) = taken?;
             if conn.is_alive() {
-                return Some(Lent { conn, lease });
+                return Some(Lent::new(conn, lease));
             }
             drop(conn);
             self.forget_lease(worker, lease, CloseReason::Broken);
@@ -201,7 +244,7 @@ impl Desk {
             match (verdict, told) {
                 (Verdict::Take(conn, lease), _) => {
                     if conn.is_alive() {
-                        return Begun::Lent(Lent { conn, lease });
+                        return Begun::Lent(Lent::new(conn, lease));
                     }
                     // It died while it lay idle: another one.
                     drop(conn);
@@ -209,7 +252,7 @@ impl Desk {
                 }
                 (Verdict::Open(permit), _) => return Begun::Permit(permit),
                 (Verdict::Wait(ticket), Some(granting)) => {
-                    self.stir.notify_one();
+                    self.stir_for(shelf, now);
                     return Begun::Waits(ticket, granting);
                 }
                 (Verdict::Wait(_), None) => {
@@ -233,7 +276,7 @@ impl Desk {
         match granted {
             Granted::Grant(Grant::Connection(conn, lease)) => {
                 if conn.is_alive() {
-                    return Ok(Some(Lent { conn, lease }));
+                    return Ok(Some(Lent::new(conn, lease)));
                 }
                 drop(conn);
                 self.forget_lease(worker, lease, CloseReason::Broken);
@@ -244,11 +287,6 @@ impl Desk {
             }
             Granted::Refused(refusal) => Err(self.refusal(shelf, refusal, patience)),
         }
-    }
-
-    /// What a shelf is for.
-    pub(crate) fn shelf_of(&self, shelf: ShelfId) -> Option<Rc<Shelf>> {
-        self.shelves.borrow().get(&shelf).map(Rc::clone)
     }
 
     fn refusal(&self, shelf: ShelfId, refusal: Refusal, patience: Duration) -> Failure {
@@ -289,12 +327,9 @@ impl Desk {
             Ok(conn) => {
                 let now = worker.surroundings.now().0;
                 let lease = self.pool.borrow_mut().opened(permit, now);
-                // From now on there is something to look after.
-                self.stir.notify_one();
-                Ok(Lent {
-                    conn: Box::new(conn),
-                    lease,
-                })
+                // From now on there is something to look after, and another may open one.
+                self.stir_for(id, now);
+                Ok(Lent::new(Box::new(conn), lease))
             }
             Err(failure) => {
                 let now = worker.surroundings.now().0;
@@ -303,6 +338,25 @@ impl Desk {
                 self.stir.notify_one();
                 Err(failure)
             }
+        }
+    }
+
+    /// Has the keeper come, if something is due on a shelf before it would.
+    fn stir_for(&self, shelf: ShelfId, now: Duration) {
+        let due = self.pool.borrow().next_tick_of(&shelf, now);
+        let planned = self.planned.get();
+        if due.is_some_and(|due| planned.is_none_or(|planned| due < planned)) {
+            self.planned.set(due);
+            self.stir.notify_one();
+        }
+    }
+
+    /// The session keeps its connection between two commands.
+    pub(crate) fn hold(&self, worker: &Worker, lent: &mut Lent) {
+        if !lent.is_held {
+            lent.is_held = true;
+            self.pool.borrow_mut().hold(&lent.lease);
+            self.stir_for(lent.conn.shelf.id, worker.surroundings.now().0);
         }
     }
 
@@ -389,6 +443,7 @@ impl Desk {
         loop {
             let now = worker.surroundings.now().0;
             let due = desk.pool.borrow().next_tick(now);
+            desk.planned.set(due);
             let wait = async {
                 match due {
                     Some(due) => tokio::time::sleep(due.saturating_sub(now)).await,
@@ -467,7 +522,7 @@ impl Desk {
                 }
             });
             let is_well = answered.await.unwrap_or(false);
-            let lent = Lent { conn, lease };
+            let lent = Lent::new(conn, lease);
             match is_well {
                 true => worker.desk.give_back(&worker, lent),
                 false => worker.desk.forget(&worker, lent, CloseReason::Broken),
@@ -518,6 +573,7 @@ impl Desk {
                 .map(|(id, _)| *id)
                 .collect()
         };
+        self.sweeps.set(self.sweeps.get() + 1);
         // Nothing is there, so nothing is to be done for it.
         drop(self.pool.borrow_mut().remove(|id| empty.contains(id)));
         self.shelves

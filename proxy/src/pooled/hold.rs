@@ -38,9 +38,10 @@ impl Pooled {
             Box::pin(self.outwait_saving()).await;
         }
         self.take_up_saved();
-        let lent = match self.hold_at_once(aim) {
+        let backend = self.backend(aim, &[]);
+        let lent = match backend.as_ref().ok().and_then(|it| self.hold_at_once(it)) {
             Some(lent) => lent,
-            None => Box::pin(self.hold_slowly(aim)).await?,
+            None => Box::pin(self.hold_slowly(aim, backend)).await?,
         };
         let is_owed = self.aftermath.is_owed() && !self.aftermath.is_at(&lent.conn);
         let is_at_same_backend = self.course.last == Some(lent.conn.backend.id);
@@ -68,31 +69,33 @@ impl Pooled {
     }
 
     /// The usual case: one lies idle.
-    fn hold_at_once(&mut self, aim: Aim) -> Option<Lent> {
-        let backend = self.backend(aim, &[]).ok()?;
-        if self.leaves_answers(&backend) {
+    fn hold_at_once(&mut self, backend: &Arc<Backend>) -> Option<Lent> {
+        if self.leaves_answers(backend) {
             return None;
         }
-        let shelf = self.shelf(&backend);
+        let shelf = self.shelf(backend);
         let (state, aftermath) = (&self.state, &self.aftermath);
         self.worker
             .desk
             .take_idle(&self.worker, shelf, |conn| nearness(conn, state, aftermath))
     }
 
-    async fn hold_slowly(&mut self, aim: Aim) -> Result<Lent, Failure> {
+    /// The others: none does, or there is no backend. `found` is the one that the aim leads to now.
+    async fn hold_slowly(
+        &mut self,
+        aim: Aim,
+        mut found: Result<Arc<Backend>, NoBackend>,
+    ) -> Result<Lent, Failure> {
         let settings = Arc::clone(&self.settings);
         let worker = Rc::clone(&self.worker);
-        let deadline = Instant::now() + patience(&settings.config.balance, aim);
+        let mut deadline = None;
         let mut tried: Vec<BackendId> = Vec::new();
         let mut last: Option<Failure> = None;
         // It waits for whichever backend comes, and for none in particular.
         self.watch.unsettle();
         self.watch.note(self.worker.clock.now(), false);
         loop {
-            // Before the look, so that nothing is missed in between.
-            let news = worker.desk.news();
-            match self.backend(aim, &tried) {
+            match found {
                 Ok(backend) => match self.check_out_of(&settings, &backend).await {
                     Ok(lent) => return Ok(lent),
                     Err(failure)
@@ -106,16 +109,19 @@ impl Pooled {
                 },
                 Err(none) => {
                     let now = Instant::now();
+                    let patience = patience(&settings.config.balance, aim);
+                    let deadline = *deadline.get_or_insert(now + patience);
                     if now >= deadline {
                         let none = || Failure::new(Kind::NoBackend, none.to_string());
                         return Err(last.unwrap_or_else(none));
                     }
                     let until = deadline.min(now + PAUSE_RETRY);
                     // Whether or not anything was heard, all are tried again.
-                    let _ = self.outwait(timeout_at(until, news)).await?;
+                    let _ = self.outwait(timeout_at(until, worker.desk.news())).await?;
                     tried.clear();
                 }
             }
+            found = self.backend(aim, &tried);
         }
     }
 
@@ -205,12 +211,13 @@ impl Pooled {
         .await
     }
 
-    fn shelf(&self, backend: &Arc<Backend>) -> ShelfId {
+    fn shelf(&mut self, backend: &Arc<Backend>) -> ShelfId {
         let pool = &self.settings.config.pool;
         let worker = &self.worker;
+        let (known, kind, login) = (&mut self.shelf, &self.kind, &self.login);
         worker
             .desk
-            .shelf(worker, pool, backend, &self.kind, &self.login)
+            .shelf_again(known, worker, pool, backend, kind, login)
     }
 
     /// The backend that the aim leads to.

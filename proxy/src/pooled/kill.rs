@@ -24,7 +24,7 @@ use super::open::{open, text};
 use super::people::{Found, Kill};
 use super::query::Answered;
 use super::session::{After, CutOff, Pooled, Running};
-use super::shelf::ShelfId;
+use super::shelf::Shelf;
 use crate::worker::Worker;
 
 /// What a client wants killed.
@@ -162,7 +162,7 @@ impl Pooled {
             .worker
             .desk
             .shelf(&self.worker, pool, backend, &self.kind, &self.login);
-        let said = kill(&self.worker, shelf, thread_id, scope).await;
+        let said = kill(&self.worker, &shelf, thread_id, scope).await;
         match said {
             Some(payload) => self.say(incoming.sequence, &payload),
             None => self.say_ok(incoming.sequence),
@@ -213,7 +213,7 @@ impl Pooled {
         let worker = Rc::clone(&self.worker);
         let thread_id = running.thread_id;
         tokio::task::spawn_local(async move {
-            let _ = timeout(TIMEOUT_KILL, kill(&worker, shelf, thread_id, scope)).await;
+            let _ = timeout(TIMEOUT_KILL, kill(&worker, &shelf, thread_id, scope)).await;
         })
     }
 
@@ -243,12 +243,12 @@ const TIMEOUT_ABSORB: Duration = Duration::from_secs(2);
 /// ERR, if it said one.
 async fn kill(
     worker: &Rc<Worker>,
-    shelf: ShelfId,
+    shelf: &Rc<Shelf>,
     thread_id: u32,
     scope: KillScope,
 ) -> Option<Vec<u8>> {
     let statement = statement(scope, thread_id);
-    if let Some(mut lent) = worker.desk.take_idle(worker, shelf, |_| 0) {
+    if let Some(mut lent) = worker.desk.take_idle(worker, shelf.id, |_| 0) {
         let argument = text(&lent.conn, &statement);
         return match lent.conn.ask(worker, Command::QUERY, &argument).await {
             Ok(own) => {
@@ -263,8 +263,7 @@ async fn kill(
         };
     }
     // A place in the pool may be just what the statement holds: this one is beside it, and short.
-    let shelf = worker.desk.shelf_of(shelf)?;
-    let mut conn = Box::pin(open(worker, &shelf)).await.ok()?;
+    let mut conn = Box::pin(open(worker, shelf)).await.ok()?;
     let argument = text(&conn, &statement);
     let own = conn.ask(worker, Command::QUERY, &argument).await.ok()?;
     let said = own.error().map(|_| own.first_payload().to_vec());

@@ -208,6 +208,7 @@ impl Pooled {
             client_tls: None,
             origin: self.origin.clone(),
             home: None,
+            shelf: None,
             person: worker.shared.people.register(worker.index),
             place,
         };

@@ -31,7 +31,7 @@ use super::mirror::Reflection;
 use super::order::Order;
 use super::people::Person;
 use super::record::Trace;
-use super::shelf::{BackendLogin, Kind};
+use super::shelf::{BackendLogin, Kind, KnownShelf};
 use super::sight::Sight;
 use super::statement::StatementKey;
 use crate::dialogue::Legs;
@@ -53,6 +53,7 @@ pub(crate) struct Pooled {
     pub account: Arc<KnownAccount>,
     pub login: Rc<BackendLogin>,
     pub kind: Rc<Kind>,
+    pub shelf: Option<KnownShelf>,
     pub mode: SessionMode,
     /// What the client's packets look like.
     pub capabilities: Capabilities,
@@ -434,6 +435,9 @@ impl Pooled {
         if self.is_pinned() {
             let pins = self.pins();
             tracing::debug!(user = %self.account.id(), id = self.person.id(), %pins, "session is pinned");
+            if let Some(lent) = &mut self.lent {
+                self.worker.desk.hold(&self.worker, lent);
+            }
             return Ok(());
         }
         if self.lent.as_ref().is_some_and(|lent| lent.conn.is_spoiled) {

@@ -22,9 +22,24 @@ pub(crate) struct Kind {
 /// One shelf of a worker's pool: connections of one kind to one backend.
 #[derive(Debug)]
 pub(crate) struct Shelf {
+    pub id: ShelfId,
     pub kind: Rc<Kind>,
     pub backend: Arc<Backend>,
     pub login: Rc<BackendLogin>,
+}
+
+impl Shelf {
+    /// Whether it is that of a session with these, which were made once and are handed about.
+    pub(crate) fn is_of(
+        &self,
+        backend: &Arc<Backend>,
+        kind: &Rc<Kind>,
+        login: &Rc<BackendLogin>,
+    ) -> bool {
+        Rc::ptr_eq(&self.login, login)
+            && Rc::ptr_eq(&self.kind, kind)
+            && Arc::ptr_eq(&self.backend, backend)
+    }
 }
 
 /// Whom a backend is told that we are.
@@ -32,6 +47,15 @@ pub(crate) struct Shelf {
 pub(crate) struct BackendLogin {
     pub user: Vec<u8>,
     pub credential: Credential,
+}
+
+/// The shelf that a session has had its last connection from: it is looked up once, and not for each
+/// command.
+#[derive(Debug)]
+pub(crate) struct KnownShelf {
+    pub shelf: Rc<Shelf>,
+    /// How often shelves had been swept away by then.
+    pub sweeps: u64,
 }
 
 /// A shelf's number in its worker.
