@@ -17,7 +17,7 @@ use rustix::net::{SocketFlags, acceptfrom_with};
 use socket2::{Domain, SockAddr, SockRef, Type};
 use tokio::io::unix::AsyncFd;
 
-use crate::socket::{Endpoint, RawSocket};
+use crate::socket::{Endpoint, RawSocket, set_options};
 
 /// How long to leave the queue alone after the kernel has run out of files or memory.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(200);
@@ -110,6 +110,9 @@ impl Listener {
         file: Option<SocketFile>,
     ) -> io::Result<Listener> {
         socket.set_nonblocking(true)?;
+        if let Endpoint::Tcp(_) = endpoint {
+            set_options(SockRef::from(&socket))?;
+        }
         Ok(Listener {
             socket: register(socket)?,
             endpoint,

@@ -75,6 +75,17 @@ pub enum Socket {
     Unix(UnixStream),
 }
 
+/// The options of every TCP socket; what a listening one accepts has them from it.
+pub(crate) fn set_options(socket: SockRef<'_>) -> io::Result<()> {
+    // The keepalive's first: who has no delay has all.
+    let keepalive = TcpKeepalive::new()
+        .with_time(KEEPALIVE_IDLE)
+        .with_interval(KEEPALIVE_INTERVAL)
+        .with_retries(KEEPALIVE_PROBES);
+    socket.set_tcp_keepalive(&keepalive)?;
+    socket.set_tcp_nodelay(true)
+}
+
 impl Socket {
     /// Registers `raw` with the current thread's reactor and sets the options every socket has.
     ///
@@ -82,7 +93,7 @@ impl Socket {
     /// The kernel's; on TCP also when the other side is gone already.
     pub fn from_raw(raw: RawSocket) -> io::Result<Socket> {
         match raw {
-            RawSocket::Tcp(stream) => Socket::from_tcp(TcpStream::from_std(stream)?),
+            RawSocket::Tcp(stream) => Socket::accepted(TcpStream::from_std(stream)?),
             RawSocket::Unix(stream) => Ok(Socket::Unix(UnixStream::from_std(stream)?)),
         }
     }
@@ -133,13 +144,17 @@ impl Socket {
     }
 
     fn from_tcp(stream: TcpStream) -> io::Result<Socket> {
-        stream.set_nodelay(true)?;
-        let keepalive = TcpKeepalive::new()
-            .with_time(KEEPALIVE_IDLE)
-            .with_interval(KEEPALIVE_INTERVAL)
-            .with_retries(KEEPALIVE_PROBES);
-        SockRef::from(&stream).set_tcp_keepalive(&keepalive)?;
+        set_options(SockRef::from(&stream))?;
         Ok(Socket::Tcp(stream))
+    }
+
+    /// One that has its listener's options, unless it was queued before that had them: a system call
+    /// instead of five.
+    fn accepted(stream: TcpStream) -> io::Result<Socket> {
+        match stream.nodelay()? {
+            true => Ok(Socket::Tcp(stream)),
+            false => Socket::from_tcp(stream),
+        }
     }
 
     /// The other side's address.
