@@ -138,6 +138,14 @@ macro_rules! redeem {
 }
 redeem!(Lease, OpeningPermit, Closing, Ticket);
 
+impl Ticket {
+    /// Its waiter was woken or refused: there is no queue to leave. Dropping it does no harm, and is
+    /// dearer.
+    pub fn spend(mut self) {
+        self.0.lost = None;
+    }
+}
+
 macro_rules! address {
     ($($token:ident),*) => {$(
         impl $token {

@@ -182,8 +182,8 @@ fn questions(conn: &mut BackendConn, wanted: Wanted) -> Vec<Question> {
     };
     let of = &owner.of;
     of.is_disturbed.set(true);
-    // Its session may have ended.
-    if Rc::strong_count(of) == 1 || !owner.is_current() {
+    // Its session may have ended, and nearly always there is nothing to ask.
+    if Rc::strong_count(of) == 1 || !owner.is_current() || !of.is_owed() {
         return Vec::new();
     }
     let kept = Debts {

@@ -43,14 +43,21 @@ impl Default for Granted {
 /// The wait for one.
 pub(crate) type Granting = oneshot::Receiver<Granted>;
 
+/// A place in a queue, and what comes of it.
+pub(crate) struct Wait {
+    pub shelf: ShelfId,
+    pub granting: Granting,
+    pub ticket: Ticket,
+}
+
 /// What a session is to do for a connection.
 pub(crate) enum Begun {
     /// Use it.
     Lent(Lent),
     /// Open one.
-    Permit(OpeningPermit),
+    Permit(ShelfId, OpeningPermit),
     /// Wait.
-    Waits(Ticket, Granting),
+    Waits(Wait),
     /// Give up.
     Refused(Failure),
 }
@@ -228,6 +235,10 @@ impl Desk {
         patience: Duration,
         mut distance: impl FnMut(&BackendConn) -> u32,
     ) -> Begun {
+        // In the usual case the clock is not read.
+        if let Some(lent) = self.take_idle(worker, shelf, &mut distance) {
+            return Begun::Lent(lent);
+        }
         loop {
             let now = worker.surroundings.now().0;
             let mut told = None;
@@ -250,10 +261,14 @@ impl Desk {
                     drop(conn);
                     self.forget_lease(worker, lease, CloseReason::Broken);
                 }
-                (Verdict::Open(permit), _) => return Begun::Permit(permit),
+                (Verdict::Open(permit), _) => return Begun::Permit(shelf, permit),
                 (Verdict::Wait(ticket), Some(granting)) => {
                     self.stir_for(shelf, now);
-                    return Begun::Waits(ticket, granting);
+                    return Begun::Waits(Wait {
+                        shelf,
+                        granting,
+                        ticket,
+                    });
                 }
                 (Verdict::Wait(_), None) => {
                     return Begun::Refused(self.refusal(shelf, Refusal::Shut, patience));
@@ -266,26 +281,26 @@ impl Desk {
     }
 
     /// Takes what a waiter was granted; `None`: it was dead, begin again.
-    pub(crate) async fn granted(
+    pub(crate) fn granted(
         &self,
         worker: &Rc<Worker>,
         shelf: ShelfId,
         granted: Granted,
         patience: Duration,
-    ) -> Result<Option<Lent>, Failure> {
+    ) -> Option<Begun> {
         match granted {
             Granted::Grant(Grant::Connection(conn, lease)) => {
                 if conn.is_alive() {
-                    return Ok(Some(Lent::new(conn, lease)));
+                    return Some(Begun::Lent(Lent::new(conn, lease)));
                 }
                 drop(conn);
                 self.forget_lease(worker, lease, CloseReason::Broken);
-                Ok(None)
+                None
             }
-            Granted::Grant(Grant::Permit(permit)) => {
-                self.open(worker, shelf, permit).await.map(Some)
+            Granted::Grant(Grant::Permit(permit)) => Some(Begun::Permit(shelf, permit)),
+            Granted::Refused(refusal) => {
+                Some(Begun::Refused(self.refusal(shelf, refusal, patience)))
             }
-            Granted::Refused(refusal) => Err(self.refusal(shelf, refusal, patience)),
         }
     }
 

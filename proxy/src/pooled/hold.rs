@@ -8,18 +8,17 @@ use std::task::Poll;
 use std::time::Duration;
 
 use config::{BalanceConfig, Fallback, ReadPolicy};
-use route::{Arrival, Backend, BackendId, NoBackend, Roles, Whole, Wish, Written};
+use route::{Arrival, Backend, BackendId, NoBackend, Role, Roles, Whole, Wish, Written};
 use session::state::distance;
 use tokio::time::{Instant, timeout_at};
 
 use super::aftermath::Aftermath;
 use super::aim::Aim;
 use super::conn::BackendConn;
-use super::desk::{Begun, Lent};
+use super::desk::{Begun, Lent, Wait};
 use super::session::{Home, Pooled};
 use super::shelf::ShelfId;
 use crate::failure::{Failure, Kind};
-use crate::surroundings::Settings;
 
 /// When no backend can be used, and none is heard of, all are tried again after so long.
 const PAUSE_RETRY: Duration = Duration::from_millis(250);
@@ -39,9 +38,16 @@ impl Pooled {
         }
         self.take_up_saved();
         let backend = self.backend(aim, &[]);
-        let lent = match backend.as_ref().ok().and_then(|it| self.hold_at_once(it)) {
-            Some(lent) => lent,
-            None => Box::pin(self.hold_slowly(aim, backend)).await?,
+        let mut begun = match &backend {
+            Ok(backend) if !self.leaves_answers(backend) => Some(self.begin(backend)),
+            _ => None,
+        };
+        if let Some(Begun::Waits(wait)) = begun {
+            begun = self.outwait_others(wait).await;
+        }
+        let lent = match begun {
+            Some(Begun::Lent(lent)) => lent,
+            begun => Box::pin(self.hold_slowly(aim, backend, begun)).await?,
         };
         let is_owed = self.aftermath.is_owed() && !self.aftermath.is_at(&lent.conn);
         let is_at_same_backend = self.course.last == Some(lent.conn.backend.id);
@@ -68,25 +74,43 @@ impl Pooled {
         self.take_up_saved();
     }
 
-    /// The usual case: one lies idle.
-    fn hold_at_once(&mut self, backend: &Arc<Backend>) -> Option<Lent> {
-        if self.leaves_answers(backend) {
-            return None;
-        }
+    /// Asks for a connection to a backend; in the usual case one lies idle.
+    fn begin(&mut self, backend: &Arc<Backend>) -> Begun {
         let shelf = self.shelf(backend);
+        let patience = self.settings.config.pool.timeout_wait;
         let (state, aftermath) = (&self.state, &self.aftermath);
         self.worker
             .desk
-            .take_idle(&self.worker, shelf, |conn| nearness(conn, state, aftermath))
+            .begin(&self.worker, shelf, patience, |conn| {
+                nearness(conn, state, aftermath)
+            })
     }
 
-    /// The others: none does, or there is no backend. `found` is the one that the aim leads to now.
+    /// Waits for one that comes back, or for leave to open one; `None` where it was dead: begin again.
+    async fn outwait_others(&mut self, wait: Wait) -> Option<Begun> {
+        // It waits for whichever backend comes, and for none in particular.
+        self.watch.unsettle();
+        self.watch.note(self.worker.clock.now(), false);
+        match self.outwait(wait.granting).await {
+            Ok(granted) => {
+                wait.ticket.spend();
+                let granted = granted.unwrap_or_default();
+                let patience = self.settings.config.pool.timeout_wait;
+                let desk = &self.worker.desk;
+                desk.granted(&self.worker, wait.shelf, granted, patience)
+            }
+            Err(failure) => Some(Begun::Refused(failure)),
+        }
+    }
+
+    /// The other cases: one has to be opened, or there is no backend. `found` is the one that the aim
+    /// leads to now, and `begun` what came of asking there.
     async fn hold_slowly(
         &mut self,
         aim: Aim,
         mut found: Result<Arc<Backend>, NoBackend>,
+        mut begun: Option<Begun>,
     ) -> Result<Lent, Failure> {
-        let settings = Arc::clone(&self.settings);
         let worker = Rc::clone(&self.worker);
         let mut deadline = None;
         let mut tried: Vec<BackendId> = Vec::new();
@@ -96,7 +120,7 @@ impl Pooled {
         self.watch.note(self.worker.clock.now(), false);
         loop {
             match found {
-                Ok(backend) => match self.check_out_of(&settings, &backend).await {
+                Ok(backend) => match self.check_out_of(&backend, begun.take()).await {
                     Ok(lent) => return Ok(lent),
                     Err(failure)
                         if matches!(failure.kind, Kind::NoBackend | Kind::BackendLogin) =>
@@ -109,7 +133,7 @@ impl Pooled {
                 },
                 Err(none) => {
                     let now = Instant::now();
-                    let patience = patience(&settings.config.balance, aim);
+                    let patience = patience(&self.settings.config.balance, aim);
                     let deadline = *deadline.get_or_insert(now + patience);
                     if now >= deadline {
                         let none = || Failure::new(Kind::NoBackend, none.to_string());
@@ -127,14 +151,13 @@ impl Pooled {
 
     async fn check_out_of(
         &mut self,
-        settings: &Settings,
         backend: &Arc<Backend>,
+        begun: Option<Begun>,
     ) -> Result<Lent, Failure> {
-        if self.leaves_answers(backend) {
-            self.take_answers_along(settings).await?;
+        if begun.is_none() && self.leaves_answers(backend) {
+            self.take_answers_along().await?;
         }
-        let shelf = self.shelf(backend);
-        self.check_out(settings, shelf).await
+        self.check_out(backend, begun).await
     }
 
     /// Whether the last command's backend, which is another one, has answers that the session may
@@ -145,10 +168,9 @@ impl Pooled {
 
     /// Asks where the last command ran what it has left there, before the session goes elsewhere.
     /// Where the connection has passed to another session, that one has asked.
-    pub(crate) async fn take_answers_along(&mut self, settings: &Settings) -> Result<(), Failure> {
+    async fn take_answers_along(&mut self) -> Result<(), Failure> {
         if let Some(last) = self.last_backend(&[]) {
-            let shelf = self.shelf(&last);
-            let mut lent = self.check_out(settings, shelf).await?;
+            let mut lent = self.check_out(&last, None).await?;
             if self.aftermath.is_at(&lent.conn) {
                 let nobody = Rc::default();
                 super::aftermath::settle(&self.worker, &mut lent.conn, &nobody).await;
@@ -160,35 +182,19 @@ impl Pooled {
         Ok(())
     }
 
-    async fn check_out(&mut self, settings: &Settings, shelf: ShelfId) -> Result<Lent, Failure> {
-        let patience = settings.config.pool.timeout_wait;
+    async fn check_out(
+        &mut self,
+        backend: &Arc<Backend>,
+        mut begun: Option<Begun>,
+    ) -> Result<Lent, Failure> {
         loop {
-            let (state, aftermath) = (&self.state, &self.aftermath);
-            let begun = self
-                .worker
-                .desk
-                .begin(&self.worker, shelf, patience, |conn| {
-                    nearness(conn, state, aftermath)
-                });
-            let granted = match begun {
+            match begun.take().unwrap_or_else(|| self.begin(backend)) {
                 Begun::Lent(lent) => return Ok(lent),
                 Begun::Refused(failure) => return Err(failure),
-                Begun::Permit(permit) => {
+                Begun::Permit(shelf, permit) => {
                     return self.worker.desk.open(&self.worker, shelf, permit).await;
                 }
-                Begun::Waits(ticket, granted) => {
-                    let granted = self.outwait(granted).await?;
-                    drop(ticket);
-                    granted.unwrap_or_default()
-                }
-            };
-            if let Some(lent) = self
-                .worker
-                .desk
-                .granted(&self.worker, shelf, granted, patience)
-                .await?
-            {
-                return Ok(lent);
+                Begun::Waits(wait) => begun = self.outwait_others(wait).await,
             }
         }
     }
@@ -226,7 +232,10 @@ impl Pooled {
         self.course.wants_position = false;
         match aim {
             Aim::Home => self.at_home(tried),
-            Aim::Replica => self.placed(Roles::Replica, tried),
+            Aim::Replica => match self.only_backend(tried) {
+                Some(only) => Ok(only),
+                None => self.placed(Roles::Replica, tried),
+            },
             Aim::Ordered(roles) => self.placed(roles, tried),
             Aim::Same => match self.last_backend(tried) {
                 Some(last) => Ok(last),
@@ -234,6 +243,20 @@ impl Pooled {
             },
             Aim::Any => self.anywhere(tried),
         }
+    }
+
+    /// The session's own backend, where there is no other: a read that is for a replica falls back to
+    /// it without a choice.
+    fn only_backend(&self, tried: &[BackendId]) -> Option<Arc<Backend>> {
+        let topology = self.worker.topology.borrow();
+        let [only] = &topology.backends[..] else {
+            return None;
+        };
+        let home = self.home.as_ref()?;
+        let is_home = home.backend.id == only.id && only.role != Some(Role::Replica);
+        let falls_back = self.settings.config.balance.fallback == Fallback::Primary;
+        let is_free = self.order.is_none() && tried.is_empty();
+        (is_home && falls_back && is_free && only.is_usable()).then(|| Arc::clone(only))
     }
 
     /// The session's own backend, or another one where that is not to be had.

@@ -429,22 +429,27 @@ impl Pooled {
         if !self.unseen.is_empty() {
             Box::pin(self.look_again()).await;
         }
-        if !self.state.is_free() {
+        if !self.cursors.is_empty() || !self.state.is_free() {
             Box::pin(self.inquire()).await?;
-        }
-        if self.is_pinned() {
-            let pins = self.pins();
-            tracing::debug!(user = %self.account.id(), id = self.person.id(), %pins, "session is pinned");
-            if let Some(lent) = &mut self.lent {
-                self.worker.desk.hold(&self.worker, lent);
+            if self.is_pinned() {
+                self.keep_lent();
+                return Ok(());
             }
-            return Ok(());
         }
         if self.lent.as_ref().is_some_and(|lent| lent.conn.is_spoiled) {
             Box::pin(self.settle_spoiled()).await;
         }
         self.give_back();
         Ok(())
+    }
+
+    /// The session cannot leave its connection.
+    fn keep_lent(&mut self) {
+        let pins = self.pins();
+        tracing::debug!(user = %self.account.id(), id = self.person.id(), %pins, "session is pinned");
+        if let Some(lent) = &mut self.lent {
+            self.worker.desk.hold(&self.worker, lent);
+        }
     }
 
     /// A connection that is closed next is asked first what nobody else could tell.
