@@ -1,7 +1,7 @@
 //! Statements: whatever the bytes are, they are read to the end, and what is told lies in them.
 
 use sql::{
-    Analysis, Answers, Charset, Facts, Flags, Lexer, Server, Span, unquote, user_variable_name,
+    Analysis, Answers, Charset, Facts, Flags, Lexer, Schema, Server, Span, unquote, user_variable_name,
 };
 
 use crate::input::Input;
@@ -43,6 +43,12 @@ pub(crate) fn flags(settings: u8) -> Flags {
             Server::MySql(90_704),
             Server::MariaDb(101_119),
         ][usize::from(settings >> 4 & 3)],
+        schema: [
+            Schema::Plain,
+            Schema::Information,
+            Schema::Performance,
+            Schema::MySql,
+        ][usize::from(settings >> 6)],
     }
 }
 

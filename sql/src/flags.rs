@@ -9,6 +9,8 @@ pub struct Flags {
     pub ansi_quotes: bool,
     /// The class of `character_set_client`.
     pub charset: Charset,
+    /// The class of the default schema: whose tables names without a schema are.
+    pub schema: Schema,
     /// Who will read it: decides over `/*!50701 …*/`, `/*M! …*/` and names of built-in functions.
     pub server: Server,
 }
@@ -26,6 +28,36 @@ pub enum Charset {
     Sjis,
     /// big5.
     Big5,
+}
+
+/// The class of a schema: what its tables tell of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Schema {
+    /// Anybody's data, or none is chosen.
+    #[default]
+    Plain,
+    /// `information_schema`
+    Information,
+    /// `performance_schema`
+    Performance,
+    /// `sys`
+    Sys,
+    /// `mysql`
+    MySql,
+}
+
+impl Schema {
+    /// The class of a schema by its name, in any case.
+    pub fn of_name(name: &[u8]) -> Self {
+        let classes: [(&[u8], Self); 4] = [
+            (b"information_schema", Self::Information),
+            (b"performance_schema", Self::Performance),
+            (b"sys", Self::Sys),
+            (b"mysql", Self::MySql),
+        ];
+        let found = classes.iter().find(|(of, _)| name.eq_ignore_ascii_case(of));
+        found.map_or(Self::Plain, |(_, class)| *class)
+    }
 }
 
 impl Charset {

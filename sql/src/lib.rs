@@ -46,7 +46,7 @@ pub use facts::{
     ASSIGNMENTS_MAX, Access, COMMENTS_MAX, Comment, Effects, Facts, MENTIONS_MAX, Marks, Mention,
     PARTS_MAX, Part, QUESTIONS_MAX, Role, Uses,
 };
-pub use flags::{Charset, Flags, Server};
+pub use flags::{Charset, Flags, Schema, Server};
 pub use killed::Killed;
 pub use kind::{AccessMode, Begin, Explain, Finish, Flush, Handler, Kill, Kind, Object, Show, Xa};
 pub use lexer::{Lexer, Token, TokenKind};

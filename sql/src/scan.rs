@@ -1,7 +1,7 @@
 //! The walk over a statement's tokens: what is here, what is ahead, and who else watches.
 
 use crate::facts::{Facts, Marks};
-use crate::flags::{Flags, Server};
+use crate::flags::{Flags, Schema, Server};
 use crate::lexer::{Lexer, Token, TokenKind};
 use crate::span::Span;
 use crate::words::Word;
@@ -36,6 +36,8 @@ pub(crate) struct Scan<'a, W> {
     pub sets_variables: bool,
     /// Blocks are run, not kept: MariaDB's compound statements.
     pub runs_block: bool,
+    /// The class of the default schema, as statements before this one have left it.
+    pub schema: Schema,
     /// Who will read the statement.
     pub server: Server,
 }
@@ -56,6 +58,7 @@ impl<'a, W: Watcher> Scan<'a, W> {
             nesting: 0,
             sets_variables: false,
             runs_block: false,
+            schema: flags.schema,
             server: flags.server,
         };
         scan.fetch();

@@ -2,15 +2,7 @@
 //! of the connection, or what no other server of the cluster would say.
 
 use crate::facts::Uses;
-
-/// The schemas that hold such tables.
-#[derive(Clone, Copy, PartialEq)]
-enum Schema {
-    Information,
-    Performance,
-    Sys,
-    MySql,
-}
+use crate::flags::Schema;
 
 /// Tables with session variables.
 const VARIABLES: [&str; 3] = [
@@ -70,26 +62,19 @@ const SERVER: [&str; 21] = [
 /// The shortest of the names that count without a schema: most tables end here.
 const NAME_BYTES_MIN: usize = "profiling".len();
 
-/// What is used where a table is read. Names that a table of anybody's may well have count with
-/// their schema only.
-pub(crate) fn of_table(schema: &[u8], name: &[u8]) -> Uses {
-    if schema.is_empty() && name.len() < NAME_BYTES_MIN {
-        return Uses::NONE;
-    }
-    let known = [
-        ("information_schema", Schema::Information),
-        ("performance_schema", Schema::Performance),
-        ("sys", Schema::Sys),
-        ("mysql", Schema::MySql),
-    ];
-    let known = known
-        .into_iter()
-        .find(|(of, _)| schema.eq_ignore_ascii_case(of.as_bytes()));
-    match known {
-        Some((_, Schema::MySql)) => Uses::SERVER,
-        Some((_, schema)) => of_system_table(schema, name),
-        None if schema.is_empty() => of_any_table(name),
-        None => Uses::NONE,
+/// What is used where a table is read; `home` is the class of the default schema. Names that a table of
+/// anybody's may well have count in their schema only.
+pub(crate) fn of_table(schema: &[u8], name: &[u8], home: Schema) -> Uses {
+    let class = match schema {
+        [] if home == Schema::Plain && name.len() < NAME_BYTES_MIN => return Uses::NONE,
+        [] => home,
+        named => Schema::of_name(named),
+    };
+    match class {
+        Schema::MySql => Uses::SERVER,
+        Schema::Plain if schema.is_empty() => of_any_table(name),
+        Schema::Plain => Uses::NONE,
+        system => of_system_table(system, name),
     }
 }
 

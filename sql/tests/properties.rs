@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used)]
 
 use pilotfish_sql::{
-    Access, Analysis, Charset, Facts, Flags, Kind, Lexer, Marks, Server, Span, TokenKind, digest,
-    facts,
+    Access, Analysis, Charset, Facts, Flags, Kind, Lexer, Marks, Schema, Server, Span, TokenKind,
+    digest, facts,
 };
 use proptest::prelude::*;
 
@@ -26,6 +26,7 @@ fn any_flags() -> impl Strategy<Value = Flags> {
             ansi_quotes,
             charset,
             server,
+            schema: Schema::Plain,
         },
     )
 }

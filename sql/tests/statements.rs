@@ -133,3 +133,41 @@ fn the_table_is_long_and_has_both_dialects() {
         assert!(rows.iter().any(|row| row.is_valid == dialect));
     }
 }
+
+#[test]
+fn names_without_a_schema_are_tables_of_the_sessions() {
+    use pilotfish_sql::{Schema, Uses};
+    let threads = Uses::THREADS | Uses::VARIABLES;
+    let uses = |home: &str, text: &str| {
+        let schema = Schema::of_name(home.as_bytes());
+        let flags = Flags {
+            schema,
+            ..Flags::default()
+        };
+        facts(text.as_bytes(), flags).uses
+    };
+    for (home, text, expected) in [
+        ("performance_schema", "SELECT * FROM threads", threads),
+        ("Performance_Schema", "SELECT * FROM `threads` t", threads),
+        (
+            "performance_schema",
+            "SELECT * FROM shop.threads",
+            Uses::NONE,
+        ),
+        ("information_schema", "SELECT * FROM processlist", threads),
+        ("information_schema", "SELECT * FROM plugins", Uses::SERVER),
+        ("information_schema", "SELECT * FROM tables", Uses::NONE),
+        ("sys", "SELECT * FROM session", threads),
+        ("mysql", "SELECT * FROM user", Uses::SERVER),
+        ("shop", "SELECT * FROM user, threads, plugins", Uses::NONE),
+        ("shop", "USE mysql; SELECT * FROM user", Uses::SERVER),
+        ("mysql", "USE `shop`; SELECT * FROM user", Uses::NONE),
+        (
+            "mysql",
+            "WITH user AS (SELECT 1) SELECT * FROM user",
+            Uses::NONE,
+        ),
+    ] {
+        assert_eq!(uses(home, text), expected, "{text} in {home}");
+    }
+}

@@ -127,6 +127,7 @@ impl Baseline {
             ansi_quotes: has(b"ANSI_QUOTES"),
             charset: Charset::of_name(client),
             server: self.server,
+            ..Flags::default()
         }
     }
 

@@ -99,6 +99,7 @@ impl SessionState {
     /// [`ValuesTable::in_schema`]. Until it has been on a connection its statements are read as
     /// `flags` says.
     pub fn new(rules: Rules, values: Rc<Values>, flags: Flags) -> Self {
+        let flags = values.at_home(flags);
         Self {
             rules,
             server: flags.server,
@@ -285,9 +286,10 @@ impl SessionState {
         self.has_insert_id = values.variable(INSERT_ID).is_some();
         self.has_collation = values.variable(OF_SCHEMA).is_some();
         self.values = values;
-        if let Some(baseline) = &self.baseline {
-            self.flags = self.values.flags(baseline);
-        }
+        self.flags = match &self.baseline {
+            Some(baseline) => self.values.flags(baseline),
+            None => self.values.at_home(self.flags),
+        };
     }
 
     /// A variable has to be asked about.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::rc::{Rc, Weak};
 
-use sql::Flags;
+use sql::{Flags, Schema};
 
 use super::baseline::Baseline;
 
@@ -17,6 +17,8 @@ pub(super) type Variable = (Rc<[u8]>, Rc<[u8]>);
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Values {
     schema: Option<Rc<[u8]>>,
+    /// Of which class that is.
+    class: Schema,
     /// Sorted by name.
     variables: Vec<Variable>,
 }
@@ -43,10 +45,17 @@ impl Values {
     pub fn flags(&self, baseline: &Baseline) -> Flags {
         let mode = self.variable(b"sql_mode");
         let client = self.variable(b"character_set_client");
-        match (mode, client) {
+        let flags = match (mode, client) {
             (None, None) => baseline.flags(),
             (mode, client) => baseline.flags_with(mode, client),
-        }
+        };
+        self.at_home(flags)
+    }
+
+    /// The flags with the class of this schema.
+    pub(super) fn at_home(&self, flags: Flags) -> Flags {
+        let schema = self.class;
+        Flags { schema, ..flags }
     }
 
     pub(super) fn entry(&self, name: &[u8]) -> Option<&Rc<[u8]>> {
@@ -56,6 +65,7 @@ impl Values {
 
     pub(super) fn set_schema(&mut self, name: &[u8]) {
         self.schema = (!name.is_empty()).then(|| Rc::from(name));
+        self.class = Schema::of_name(name);
     }
 
     pub(super) fn set(&mut self, name: &[u8], value: Rc<[u8]>) {

@@ -386,7 +386,7 @@ impl<W: Watcher> Scan<'_, W> {
         if !is_dual && (!schema.is_empty() || !self.is_common_table(name)) {
             self.facts.mention(place.role(), schema, name);
             let (schema, name) = (schema.name(self.text), name.name(self.text));
-            self.facts.uses.add(of_table(&schema, &name));
+            self.facts.uses.add(of_table(&schema, &name, self.schema));
         }
     }
 

@@ -2,6 +2,7 @@
 
 use crate::classify::Place;
 use crate::facts::{Access, Effects, Role, Uses};
+use crate::flags::Schema;
 use crate::kind::{Handler, Kind};
 use crate::lexer::TokenKind;
 use crate::scan::{Scan, Watcher};
@@ -14,7 +15,9 @@ impl<W: Watcher> Scan<'_, W> {
         self.advance();
         self.facts.kind = Kind::Use;
         self.facts.effects.add(Effects::SCHEMA);
+        let name = self.here.span;
         self.mention_name(Role::Schema);
+        self.schema = Schema::of_name(&name.name(self.text));
     }
 
     /// PREPARE s FROM '…', PREPARE s FROM @text
