@@ -337,7 +337,7 @@ impl Replication {
 
     fn tell_lag(&mut self, backend: &str, lag_max: Option<Duration>) {
         let lag = self.standing.lag();
-        let is_lagging = lag.exceeds(lag_max);
+        let is_lagging = self.standing.is_lagging(lag_max);
         match (
             std::mem::replace(&mut self.told.lagging, is_lagging),
             is_lagging,

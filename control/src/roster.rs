@@ -108,6 +108,7 @@ impl Roster {
             },
             tags: backend.tags.clone(),
             lag_max: unless_zero(lag_max),
+            lag_return: lag_max.mul_f64(f64::from(config.balance.lag_return) / 100.0),
             duty: if backend.drain {
                 Duty::Draining
             } else {

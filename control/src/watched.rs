@@ -76,6 +76,8 @@ pub(crate) struct Settings {
     pub tags: Vec<String>,
     /// `None`: no limit.
     pub lag_max: Option<Duration>,
+    /// With which lag it comes back that has exceeded it.
+    pub lag_return: Duration,
     pub duty: Duty,
     pub questions: Questions,
 }

@@ -110,9 +110,15 @@ impl Terms<'_> {
             return Err(Rejection::Draining);
         }
         if backend.is_lagging() {
+            let lag = backend.standing.lag();
+            // One that comes back only with less than the limit is told that.
+            let max = match lag.exceeds(backend.lag_max) {
+                true => backend.lag_max,
+                false => backend.standing.lag_return(),
+            };
             return Err(Rejection::Lagging {
-                lag: backend.standing.lag(),
-                max: backend.lag_max.unwrap_or_default(),
+                lag,
+                max: max.unwrap_or_default(),
             });
         }
         match backend.is_full() && !self.seats.contains(&backend.id) {

@@ -18,6 +18,8 @@ pub struct Standing {
     lag: AtomicU64,
     /// Of one answer, in nanoseconds; 0 while unknown.
     latency: AtomicU64,
+    /// Milliseconds that a replica may lag to come back, or [`UNKNOWN`] while it is not left out.
+    lag_return: AtomicU64,
     /// Raised whenever the backend may have less than it had before.
     era: AtomicU32,
     position: ArcSwapOption<Position>,
@@ -66,6 +68,7 @@ impl Default for Standing {
         Standing {
             lag: AtomicU64::new(UNKNOWN),
             latency: AtomicU64::new(0),
+            lag_return: AtomicU64::new(UNKNOWN),
             era: AtomicU32::new(0),
             position: ArcSwapOption::empty(),
         }
@@ -79,6 +82,15 @@ impl Standing {
             UNKNOWN => Lag::Unknown,
             STOPPED => Lag::Stopped,
             milliseconds => Lag::Behind(Duration::from_millis(milliseconds)),
+        }
+    }
+
+    /// How far a replica that is left out because of its lag may lag to come back; none for one that
+    /// is not left out.
+    pub fn lag_return(&self) -> Option<Duration> {
+        match self.lag_return.load(Ordering::Relaxed) {
+            UNKNOWN => None,
+            milliseconds => Some(Duration::from_millis(milliseconds)),
         }
     }
 
@@ -119,6 +131,24 @@ impl Standing {
         self.lag.store(milliseconds, Ordering::Relaxed);
     }
 
+    /// For the control plane, behind each new lag: a replica that exceeds `max` is left out until it
+    /// lags no more than `back`.
+    pub fn limit_lag(&self, max: Option<Duration>, back: Duration) {
+        let lag = self.lag();
+        let stays_out = max.is_some() && lag.exceeds(self.lag_return());
+        let milliseconds = match lag.exceeds(max) || stays_out {
+            true => u64::try_from(back.as_millis()).map_or(UNKNOWN - 1, |it| it.min(UNKNOWN - 1)),
+            false => UNKNOWN,
+        };
+        self.lag_return.store(milliseconds, Ordering::Relaxed);
+    }
+
+    /// Is it left out because of its lag, of which `max` is allowed?
+    pub fn is_lagging(&self, max: Option<Duration>) -> bool {
+        let lag = self.lag();
+        lag.exceeds(max) || max.is_some() && lag.exceeds(self.lag_return())
+    }
+
     /// For the control plane: an answer took so long.
     pub fn set_latency(&self, latency: Duration) {
         let nanoseconds = u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX);
@@ -146,6 +176,7 @@ impl Standing {
     /// For the control plane: nothing is known any more; whoever comes back may be another.
     pub fn forget(&self) {
         self.set_lag(Lag::Unknown);
+        self.lag_return.store(UNKNOWN, Ordering::Relaxed);
         self.position.store(None);
         self.era.fetch_add(1, Ordering::Release);
     }
@@ -175,6 +206,30 @@ mod tests {
         }
         assert!(!Lag::Unknown.exceeds(Some(second)) && !behind(1).exceeds(Some(second)));
         assert!(Lag::Stopped.exceeds(Some(second)) && behind(2).exceeds(Some(second)));
+    }
+
+    #[test]
+    fn a_lag_that_swings_around_its_limit_does_not_bring_a_replica_back() {
+        let (max, back) = (Some(Duration::from_secs(5)), Duration::from_secs(4));
+        let standing = Standing::default();
+        let mut left_out = |lag| {
+            standing.set_lag(lag);
+            standing.limit_lag(max, back);
+            standing.is_lagging(max)
+        };
+        let behind = |seconds| Lag::Behind(Duration::from_secs(seconds));
+        let lags = [5, 6, 5, 6, 5, 4, 5, 6].map(behind).map(&mut left_out);
+        assert_eq!(
+            lags,
+            [false, true, true, true, true, false, false, true],
+            "5 is allowed to one that has come back, not to one that is out"
+        );
+        assert!(!left_out(Lag::Unknown) && !left_out(behind(5)));
+        assert!(left_out(Lag::Stopped) && left_out(behind(5)) && !left_out(behind(0)));
+        // Without a limit nobody is left out, nor stays so.
+        assert!(left_out(behind(6)) && !standing.is_lagging(None));
+        standing.limit_lag(None, back);
+        assert_eq!(standing.lag_return(), None);
     }
 
     #[test]

@@ -114,9 +114,9 @@ impl Backend {
         self.health.is_usable() && self.duty == Duty::Serving
     }
 
-    /// Does it lag more than it may? A primary never does.
+    /// Does it lag more than it may, or does it still lag too much to come back? A primary never does.
     pub fn is_lagging(&self) -> bool {
-        self.role != Some(Role::Primary) && self.standing.lag().exceeds(self.lag_max)
+        self.role != Some(Role::Primary) && self.standing.is_lagging(self.lag_max)
     }
 
     /// Are all its places taken?

@@ -27,6 +27,10 @@ settings! {
         lag_max: Duration = Duration::ZERO,
             Traits::RELOAD.within(SECOND, 365 * DAY).nothing("no limit");
 
+        /// The percentage of `lag_max` that a replica may lag to come back after it was left out, so that
+        /// one whose lag swings around the limit does not come and go. 100: the limit itself.
+        lag_return: u32 = 80, Traits::RELOAD.within(1, 100);
+
         /// What becomes of a read for a replica when no replica is left for it.
         fallback: Fallback = Fallback::Primary, Traits::RELOAD;
 

@@ -113,6 +113,8 @@ impl Watched {
         let was = std::mem::replace(&mut self.role, role);
         self.tell_role(was);
         self.replication.take_position(role);
+        let (max, back) = (self.settings.lag_max, self.settings.lag_return);
+        self.replication.standing.limit_lag(max, back);
         self.replication
             .tell(&self.name, self.role, self.settings.lag_max);
         let seen = Seen {
@@ -141,7 +143,7 @@ impl Watched {
     }
 
     fn backend_is_lagging(&self) -> bool {
-        let lag = self.replication.standing.lag();
-        self.role != Some(Role::Primary) && lag.exceeds(self.settings.lag_max)
+        let standing = &self.replication.standing;
+        self.role != Some(Role::Primary) && standing.is_lagging(self.settings.lag_max)
     }
 }
