@@ -1,6 +1,7 @@
 //! What is said on a connection in front of a client's command: questions of the session before, what
 //! restores this one's state, a wait for what it must see; and what came of it.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use route::Written;
@@ -223,7 +224,9 @@ impl Pooled {
             let own = match ask.what {
                 What::Await => {
                     let wait = self.settings.config.balance.timeout_consistency;
-                    conn.hear_after(&self.worker, ask.command, wait).await?
+                    let worker = Rc::clone(&self.worker);
+                    let heard = conn.hear_after(&worker, ask.command, wait);
+                    self.unless_it_ends(heard).await??
                 }
                 _ => conn.hear(&self.worker, ask.command).await?,
             };

@@ -5,7 +5,7 @@
 
 use std::future::poll_fn;
 use std::io;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
@@ -132,31 +132,53 @@ impl Pooled {
 
     /// What may happen while a reply is awaited: the client leaves, or the worker wants something.
     pub(crate) fn poll_meanwhile(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Cut>> {
+        if let Poll::Ready(cut) = self.poll_end(context) {
+            return Poll::Ready(Err(cut));
+        }
+        let asked = self.watch.poll_asked(context);
+        if asked.contains(Ask::KillStatement) {
+            self.watch.withdraw(Ask::KillStatement);
+            self.kill_own_statement();
+        }
+        Poll::Pending
+    }
+
+    /// The same before its statement runs: who wants that killed has to wait for it.
+    fn poll_end(&mut self, context: &mut Context<'_>) -> Poll<Cut> {
         // In a login the client is listened to elsewhere.
         while self.inbox.len() < AHEAD_BYTES_MAX && !self.client.is_gone() {
             match self.poll_client(context) {
                 Poll::Pending => break,
                 Poll::Ready(Ok(0)) => {
                     let how = "it closed the connection".to_owned();
-                    return Poll::Ready(Err(Cut::Client(how)));
+                    return Poll::Ready(Cut::Client(how));
                 }
                 Poll::Ready(Ok(_)) => {}
                 Poll::Ready(Err(error)) => {
-                    return Poll::Ready(Err(Cut::Client(error.to_string())));
+                    return Poll::Ready(Cut::Client(error.to_string()));
                 }
             }
         }
         let asked = self.watch.poll_asked(context);
         for ask in [Ask::Stop, Ask::BackendDown, Ask::KillSession] {
             if asked.contains(ask) {
-                return Poll::Ready(Err(Cut::Asked(ask)));
+                return Poll::Ready(Cut::Asked(ask));
             }
         }
-        if asked.contains(Ask::KillStatement) {
-            self.watch.withdraw(Ask::KillStatement);
-            self.kill_own_statement();
-        }
         Poll::Pending
+    }
+
+    /// Waits for what comes before its statement, unless the session ends meanwhile.
+    pub(crate) async fn unless_it_ends<T>(
+        &mut self,
+        event: impl Future<Output = T>,
+    ) -> Result<T, Cut> {
+        let mut event = pin!(event);
+        poll_fn(|context| match event.as_mut().poll(context) {
+            Poll::Ready(outcome) => Poll::Ready(Ok(outcome)),
+            Poll::Pending => self.poll_end(context).map(Err),
+        })
+        .await
     }
 
     /// Reads ahead from the client; says how many bytes came, 0 at the end.
