@@ -5,6 +5,7 @@ use std::borrow::Cow;
 
 use crate::capability::Capabilities;
 use crate::column::ColumnType;
+use crate::execute::Execute;
 use crate::parameters::{is_null, read_count, read_null_bitmap, skip_value};
 use crate::query::Query;
 use crate::read::{Malformed, Reader};
@@ -46,6 +47,42 @@ impl<'a> Query<'a> {
                 && let Some(value) = read_value(&mut reader, kind)?
             {
                 found.push(QueryAttribute { name, value });
+            }
+        }
+        Ok(found)
+    }
+}
+
+impl<'a> Execute<'a> {
+    /// The attributes that came along behind the `own` parameters of the statement, without those
+    /// that are NULL, and without dates and times. `types` are those of this command, or remembered
+    /// ones; parameters with long data have no value here.
+    ///
+    /// # Errors
+    /// Types or values that do not hold what they say.
+    pub fn named_attributes(
+        &self,
+        own: u16,
+        types: &'a [u8],
+        has_long_data: impl Fn(u16) -> bool,
+        capabilities: Capabilities,
+    ) -> Result<Vec<QueryAttribute<'a>>, Malformed> {
+        let mut found = Vec::new();
+        let own = usize::from(own);
+        if self.parameter_count <= own || !capabilities.contains(Capabilities::QUERY_ATTRIBUTES) {
+            return Ok(found);
+        }
+        let (mut types, mut values) = (Reader::new(types), Reader::new(self.values));
+        for index in 0..self.parameter_count {
+            let kind = types.u16("parameter type")?;
+            let name = types.lenenc_bytes("parameter name")?;
+            let is_long = u16::try_from(index).is_ok_and(&has_long_data);
+            if is_null(self.null_bitmap, index) || is_long {
+                continue;
+            }
+            match read_value(&mut values, kind)? {
+                Some(value) if index >= own => found.push(QueryAttribute { name, value }),
+                _ => {}
             }
         }
         Ok(found)
@@ -126,5 +163,53 @@ mod tests {
         let capabilities = Capabilities::QUERY_ATTRIBUTES;
         let query = Query::decode(b"\x00\x01SELECT 1", capabilities).unwrap();
         assert_eq!(query.named_attributes(capabilities).unwrap(), []);
+    }
+
+    /// `SELECT ?` with a number or NULL or long data, and the attributes `tag` and `n`.
+    fn execution(null_bitmap: u8, values: &[u8]) -> Vec<u8> {
+        let mut payload = vec![5, 0, 0, 0, 8, 1, 0, 0, 0, 3, null_bitmap, 1];
+        payload.extend_from_slice(b"\x08\0\0\xfe\0\x03tag\x03\0\x01n");
+        payload.extend_from_slice(values);
+        payload
+    }
+
+    fn attributes_of(
+        payload: &[u8],
+        has_long_data: bool,
+    ) -> Result<Vec<(String, String)>, Malformed> {
+        let capabilities = Capabilities::QUERY_ATTRIBUTES;
+        let execute = Execute::decode(payload, capabilities, 1).unwrap();
+        let types = execute.types.unwrap();
+        let is_long = |index| index == 0 && has_long_data;
+        let found = execute.named_attributes(1, types, is_long, capabilities)?;
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let pairs = found.iter().map(|it| (text(it.name), text(&it.value)));
+        Ok(pairs.collect())
+    }
+
+    #[test]
+    fn attributes_of_an_execution_stand_behind_the_values_of_its_statement() {
+        let own = (-1i64).to_le_bytes();
+        let behind = b"\x05batch\xff\xff\xff\xff";
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let both = vec![pair("tag", "batch"), pair("n", "-1")];
+        let values = [&own[..], behind].concat();
+        assert_eq!(attributes_of(&execution(0, &values), false).unwrap(), both);
+        assert_eq!(attributes_of(&execution(1, behind), false).unwrap(), both);
+        assert_eq!(attributes_of(&execution(0, behind), true).unwrap(), both);
+        let second = attributes_of(&execution(0b010, &[&own[..], &behind[6..]].concat()), false);
+        assert_eq!(second.unwrap(), both[1..]);
+        for cut in 0..values.len() {
+            assert!(attributes_of(&execution(0, &values[..cut]), false).is_err());
+        }
+    }
+
+    #[test]
+    fn types_that_are_too_few_give_no_attributes() {
+        let capabilities = Capabilities::QUERY_ATTRIBUTES;
+        let payload = execution(0b111, b"");
+        let execute = Execute::decode(&payload, capabilities, 1).unwrap();
+        let found = execute.named_attributes(1, b"\x08\0\0", |_| false, capabilities);
+        assert_eq!(found, Err(Malformed::Truncated("parameter type")));
     }
 }

@@ -66,12 +66,20 @@ impl Pooled {
             }
         };
         self.end_cursor_of(id);
-        if let Some(after) = self.rule_execute(&key, incoming.sequence).await? {
+        let types = (self.statements.statement(id)).and_then(|it| it.types.clone());
+        let attributes = execute.named_attributes(
+            count,
+            types.as_deref().unwrap_or_default(),
+            |parameter| long_data.of(parameter).is_some(),
+            self.capabilities,
+        );
+        // What is malformed the server refuses.
+        let attributes = attributes.unwrap_or_default();
+        let ruled = self.rule_execute(&key, &attributes, incoming.sequence);
+        if let Some(after) = ruled.await? {
             return Ok(after);
         }
         if self.order.is_some() {
-            let statement = self.statements.statement(id);
-            let types = statement.and_then(|it| it.types.clone());
             self.mirror_execute(&key, &execute, (count, types.as_deref()), &long_data);
         }
         let mut standing = None;
@@ -321,7 +329,7 @@ impl Pooled {
         let Some(key) = self.statements.statement(id).map(|it| it.statement.clone()) else {
             return Ok(After::Next);
         };
-        if let Some(after) = self.rule_execute(&key, incoming.sequence).await? {
+        if let Some(after) = self.rule_execute(&key, &[], incoming.sequence).await? {
             return Ok(after);
         }
         let aim = self.ordered_aim(&key.facts).unwrap_or(Aim::Home);

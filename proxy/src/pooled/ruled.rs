@@ -7,6 +7,7 @@ use std::rc::Rc;
 use config::ReplicaUse;
 use route::rules::Reply;
 use sql::{Lexer, TokenKind};
+use wire::attribute::QueryAttribute;
 use wire::column::{ColumnDefinition, ColumnType};
 use wire::query::Query;
 use wire::statement::PrepareOk;
@@ -68,20 +69,25 @@ impl Pooled {
         Ok(Preparing::Goes(key))
     }
 
-    /// Asks about a COM_STMT_EXECUTE. `Some`: the client has its reply.
+    /// Asks about a COM_STMT_EXECUTE that came with these attributes. `Some`: the client has its reply.
     pub(crate) async fn rule_execute(
         &mut self,
         key: &StatementKey,
+        attributes: &[QueryAttribute<'_>],
         sequence: u8,
     ) -> Result<Option<After>, CutOff> {
         let (text, facts) = key.original();
-        if !self.is_ruled(&facts, Carries::Nothing) {
+        let carries = match attributes {
+            [] => Carries::Nothing,
+            _ => Carries::Attributes,
+        };
+        if !self.is_ruled(&facts, carries) {
             return Ok(None);
         }
         let errand = Errand {
             text: text.bytes(),
             facts: &facts,
-            attributes: &[],
+            attributes,
             sequence,
             form: Form::Binary,
         };
