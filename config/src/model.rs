@@ -84,6 +84,8 @@ settings! {
         proxy_protocol: ProxyProtocolConfig,
         /// What is logged, how and where.
         log: LogConfig,
+        /// What was seen of late, for `pilotfish plan`.
+        digests: DigestsConfig,
     }
     lists {
         /// Where clients connect besides `listen`; addresses unique, together with those of `listen`.
@@ -429,6 +431,22 @@ settings! {
 
         /// One of so many statements of pooled sessions is recorded, by chance.
         sampled_statements: u32 = 0, Traits::RELOAD.within(1, 1_000_000_000).nothing("none");
+    }
+}
+
+settings! {
+    /// Statements that were seen of late, without their values, for `pilotfish plan`. See
+    /// [Explaining](explain.md).
+    pub struct DigestsConfig in Config [digests], "Digests" {
+        /// File to which they are written, from time to time and at the end; nothing is kept unless
+        /// it is given. Only pooled sessions' statements are seen.
+        file: Option<PathBuf> = None, Traits::RELOAD;
+
+        /// How many each worker keeps, of each account and schema for itself; those seen last stay.
+        count_max: u32 = 1000, Traits::RELOAD.within(1, 100_000);
+
+        /// Time between two writings of the file, give or take five seconds.
+        interval: Duration = Duration::from_secs(60), Traits::RELOAD.within(SECOND, DAY);
     }
 }
 

@@ -547,19 +547,28 @@ fn query_attributes_are_tags_and_hints() {
     let login = Login::app().schema("d");
     let login = login.and(e2e::raw::capability::QUERY_ATTRIBUTES);
     let mut client = site.proxy.connect_as(&login);
+    let plain = client.prepare("SELECT CONCAT('x', name) FROM d.whoami");
+    let asking = client.prepare("SELECT CONCAT('x', name, ?) FROM d.whoami");
     for (name, value, who) in [
         ("tag", "batch", "replica1"),
         ("team", "red", "replica1"),
         ("team", "blue", "primary"),
         ("pilotfish", "replica", "replica1"),
     ] {
-        client.send(&e2e::raw::query_with_attributes(
-            &[(name, e2e::raw::Param::Text(value))],
-            WHO,
-        ));
+        let attribute = e2e::raw::Param::Text(value);
+        client.send(&e2e::raw::query_with_attributes(&[(name, attribute)], WHO));
         let reply = client.reply(e2e::raw::Shape::Results);
         assert_eq!(reply.texts(), [[who]], "{name}={value}");
+        let execute = Execute::new(plain.statement(), &[]).attribute(name, attribute);
+        let reply = client.execute(&execute);
+        assert_eq!(string_of(&reply), format!("x{who}"), "{name}={value}");
+        let execute = Execute::new(asking.statement(), &[e2e::raw::Param::Text("!")]);
+        let reply = client.execute(&execute.attribute(name, attribute));
+        assert_eq!(string_of(&reply), format!("x{who}!"), "{name}={value}");
     }
+    // Without an attribute nothing is left of the last one's.
+    let reply = client.execute(&Execute::new(plain.statement(), &[]));
+    assert_eq!(string_of(&reply), "xprimary");
 }
 
 #[test]
@@ -582,6 +591,57 @@ fn slow_and_failed_statements_are_recorded() {
         .wait_logged(&["a statement is recorded", "failed"]);
     assert!(line.contains("error=1146"), "{line}");
     assert!(!line.contains("secret"), "{line}");
+}
+
+#[test]
+fn a_plan_looks_at_what_a_running_proxy_has_seen() {
+    let folder = e2e::Folder::new("digests");
+    let file = folder.path().join("seen");
+    let site = Site::start(Product::MariaDb, |settings| {
+        settings
+            .set("digests.file", file.to_str().unwrap())
+            .set("digests.interval", "1s")
+    });
+    let mut client = site.client();
+    for number in 0..3 {
+        client.run(&format!("SELECT name FROM t WHERE name = 'secret{number}'"));
+    }
+    let prepared = client.prepare("SELECT n FROM t WHERE n = ?");
+    client.execute(&Execute::new(
+        prepared.statement(),
+        &[e2e::raw::Param::Int(9)],
+    ));
+    let read = || std::fs::read_to_string(&file).unwrap_or_default();
+    e2e::wait::until("digests are written", e2e::wait::SOON, || {
+        read().contains("1\tapp\td\tSELECT n FROM t WHERE n = ?")
+    });
+    let text = "SELECT name FROM t WHERE name = ?";
+    assert!(
+        read().contains(&format!("3\tapp\td\t{text}\n")),
+        "{}",
+        read()
+    );
+    assert!(!read().contains("secret"));
+    // What comes between the last writing and the end is there as well.
+    client.run("SELECT name FROM t WHERE name = 'x'");
+    let old = folder.write("old.toml", site.settings.to_toml());
+    let rule = [("tables", "\"t\""), ("role", "\"replica\"")];
+    let new = site.settings.clone().rule("aside", &rule);
+    let new = folder.write("new.toml", new.to_toml());
+    site.proxy.stop();
+    assert!(
+        read().contains(&format!("4\tapp\td\t{text}\n")),
+        "{}",
+        read()
+    );
+    let plan = std::process::Command::new(e2e::program())
+        .args(["plan", new.to_str().unwrap(), "-c", old.to_str().unwrap()])
+        .output()
+        .unwrap();
+    let plan = String::from_utf8_lossy(&plan.stdout).into_owned();
+    let expected = format!("{text} [user app] [schema d]   (seen 4 times)");
+    assert!(plan.contains(&expected), "{plan}");
+    assert!(plan.contains("role: primary becomes replica"), "{plan}");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod backends;
+mod digests;
 mod explain;
 mod listening;
 mod logging;

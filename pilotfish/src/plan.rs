@@ -1,5 +1,5 @@
 //! `pilotfish plan`: what a reload would change, and which statements it would send elsewhere. The
-//! statements are those in the rules of both files, in their tests, and in a list.
+//! statements are those in the rules of both files, in their tests, in a list, and those that a proxy has seen.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -11,6 +11,7 @@ use config::{Config, Fault};
 use route::Explanation;
 
 use crate::arguments::{AskerArguments, PlanArguments};
+use crate::digests;
 use crate::explain::{Asked, Outlook};
 
 /// Prints the plan; the exit code is 1 when either file is faulty, or the list cannot be read.
@@ -49,9 +50,30 @@ fn told(arguments: &PlanArguments) -> Result<String, Vec<String>> {
             listed.map(|text| ("--statements".to_owned(), Asked::of(text, &arguments.asker))),
         );
     }
+    asked.extend(seen(&old.config, &arguments.asker)?);
     let new = old.reloaded(new);
     tell_statements(&mut plan, &old, &new, &asked);
     Ok(plan)
+}
+
+/// The digests that a running proxy has seen, if its settings have it write them.
+fn seen(config: &Config, asker: &AskerArguments) -> Result<Vec<(String, Asked)>, Vec<String>> {
+    let Some(file) = config.digests.file.as_deref().filter(|it| it.exists()) else {
+        return Ok(Vec::new());
+    };
+    let seen = digests::read(file).map_err(|fault| vec![fault])?;
+    let statements = seen.into_iter().map(|seen| {
+        let given = |text: String| Some(text).filter(|it| !it.is_empty());
+        let asker = AskerArguments {
+            user: given(seen.user),
+            schema: given(seen.schema),
+            ..asker.clone()
+        };
+        let times = if seen.count == 1 { "time" } else { "times" };
+        let whence = format!("seen {} {times}", seen.count);
+        (whence, Asked::of(&seen.text, &asker))
+    });
+    Ok(statements.collect())
 }
 
 fn read(list: &Path) -> std::io::Result<String> {

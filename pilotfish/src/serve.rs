@@ -17,6 +17,7 @@ use tokio::sync::{oneshot, watch};
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::arguments::ServeArguments;
+use crate::digests::Notes;
 use crate::listening::{self, Listening};
 use crate::logging::Log;
 use crate::process::{PidFile, become_user, raise_open_files};
@@ -135,6 +136,7 @@ async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(),
     }
 
     let mut listening = Listening::start(listeners);
+    let mut notes = Notes::new();
     let reloading = Reloading {
         publish: &publish,
         control: &control,
@@ -145,13 +147,15 @@ async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(),
         &mut plane,
         &mut signals,
         &mut serving,
-        &reloading,
+        (&reloading, &mut notes),
     )
     .await;
 
     tell_manager(&[State::Stopping, State::Status("draining")]);
     listening.stop().await;
-    let limit = publish.borrow().config.timeout_drain;
+    let last = Arc::clone(&publish.borrow().config);
+    notes.write(&last.digests, &plane).await;
+    let limit = last.timeout_drain;
     tracing::info!(
         sessions = plane.sessions(),
         ?limit,
@@ -169,7 +173,7 @@ async fn wait(
     plane: &mut DataPlane,
     signals: &mut Signals,
     serving: &mut Serving<'_>,
-    reloading: &Reloading<'_>,
+    (reloading, notes): (&Reloading<'_>, &mut Notes),
 ) -> Result<(), String> {
     let mut look = interval(CERTIFICATES_INTERVAL);
     look.set_missed_tick_behavior(MissedTickBehavior::Skip);
@@ -181,7 +185,11 @@ async fn wait(
                 Wish::Reload => reloading.reload(serving.arguments),
             },
             () = stopped(&mut serving.stop) => return Ok(()),
-            _ = look.tick() => reload_certificates(&reloading.publish.borrow()),
+            _ = look.tick() => {
+                let settings = Arc::clone(&reloading.publish.borrow());
+                reload_certificates(&settings);
+                notes.keep(&settings.config.digests, plane).await;
+            }
             Some((worker, end)) = plane.next_end() => return Err(match end {
                 WorkerEnd::Panicked(text) => format!("worker {worker} panicked: {text}"),
                 WorkerEnd::Finished => format!("worker {worker} ended"),

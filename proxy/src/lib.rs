@@ -24,6 +24,7 @@ mod packets;
 mod plane;
 mod pooled;
 mod relay;
+mod seen;
 mod serve;
 mod surroundings;
 pub mod transport;
@@ -31,4 +32,5 @@ mod watch;
 mod worker;
 
 pub use plane::DataPlane;
+pub use seen::SeenDigest;
 pub use surroundings::{Settings, Surroundings};

@@ -5,13 +5,18 @@ use std::time::Duration;
 
 use net::listen::Accepted;
 use net::worker::{WorkerEnd, Workers};
+use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 
+use crate::seen::SeenDigest;
 use crate::surroundings::{Shared, Surroundings};
 use crate::worker::{Arrival, Message, Worker};
 
 /// How long sessions have to say goodbye once they are told to end now.
 const TIMEOUT_STOP: Duration = Duration::from_secs(2);
+
+/// How long workers have to tell what was seen.
+const TIMEOUT_TELL: Duration = Duration::from_secs(1);
 
 /// All workers and their sessions.
 pub struct DataPlane {
@@ -60,6 +65,20 @@ impl DataPlane {
         (0..self.workers.count())
             .map(|worker| self.workers.load(worker))
             .sum()
+    }
+
+    /// What pooled sessions have sent of late, as far as `digests` wants it kept: worker by worker. A
+    /// worker that is too busy to tell is left out.
+    pub async fn seen_digests(&self) -> Vec<SeenDigest> {
+        let (to, mut told) = mpsc::unbounded_channel();
+        self.workers.send_all(|| Message::Tell(to.clone()));
+        drop(to);
+        let mut all = Vec::new();
+        let deadline = Instant::now() + TIMEOUT_TELL;
+        while let Ok(Some(of_worker)) = timeout_at(deadline, told.recv()).await {
+            all.extend(of_worker);
+        }
+        all
     }
 
     /// Waits for a worker that ended by itself, which none should; returns its panic's text.

@@ -19,6 +19,7 @@ use crate::pooled::desk::Desk;
 use crate::pooled::greeting::OwnGreeting;
 use crate::pooled::people::Kill;
 use crate::pooled::store::Store;
+use crate::seen::{Seen, SeenDigest};
 use crate::surroundings::{Settings, Shared, Surroundings};
 use crate::watch::{Ask, Watch};
 
@@ -34,6 +35,8 @@ pub(crate) enum Message {
     Drain,
     /// Sessions are to end now.
     Stop,
+    /// What was seen of late is to be told.
+    Tell(mpsc::UnboundedSender<Vec<SeenDigest>>),
 }
 
 /// A client that has connected and nothing more.
@@ -88,6 +91,8 @@ pub(crate) struct Worker {
     pub topology: RefCell<Arc<Topology>>,
     /// The rules of the moment.
     pub book: RefCell<Rc<Book>>,
+    /// What its sessions have sent of late.
+    pub seen: Seen,
     /// How clients are greeted whose logins are answered here.
     pub greeting: OwnGreeting,
     /// Its statements under way on each backend.
@@ -133,12 +138,14 @@ impl Worker {
         shared.people.enlist(context.index, kills);
         let mut settings = surroundings.settings.clone();
         let book = Book::new(&settings.borrow_and_update());
+        let seen = Seen::new(&settings.borrow().config.digests);
         shared.tallies.enter(context.index, &book.counters);
         let worker = Rc::new(Worker {
             book: RefCell::new(Rc::new(book)),
             index: context.index,
             workers,
             topology: RefCell::new(topology),
+            seen,
             greeting: OwnGreeting::default(),
             loads: Loads::default(),
             desk: Desk::new(context.index as u64),
@@ -165,6 +172,8 @@ impl Worker {
                         worker.desk.shut_idle(&worker);
                     }
                     Some(Message::Stop) => worker.ask_all(Ask::Stop),
+                    // Who asked may have gone.
+                    Some(Message::Tell(to)) => drop(to.send(worker.seen.all())),
                     None => return,
                 },
                 () = worker.emptied.notified() => {}
@@ -180,6 +189,7 @@ impl Worker {
     }
 
     fn take_rules(&self, settings: &Settings) {
+        self.seen.follow(&settings.config.digests);
         let book = self.book().followed_by(settings);
         self.shared.tallies.enter(self.index, &book.counters);
         *self.book.borrow_mut() = Rc::new(book);

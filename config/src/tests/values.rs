@@ -21,6 +21,7 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("balance.replicas", "\"split\""),
     ("balance.reads", "\"fewest_in_flight\""),
     ("balance.lag_max", "\"0s\""),
+    ("balance.lag_return", "80"),
     ("balance.fallback", "\"primary\""),
     ("balance.consistency", "\"session\""),
     ("balance.timeout_consistency", "\"500ms\""),
@@ -82,6 +83,9 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("log.slow_statements", "\"0s\""),
     ("log.failed_statements", "false"),
     ("log.sampled_statements", "0"),
+    ("digests.file", "\"\""),
+    ("digests.count_max", "1000"),
+    ("digests.interval", "\"1m\""),
 ];
 
 fn shown_default(setting: &Setting<Config>) -> String {

@@ -66,6 +66,9 @@ impl Pooled {
             }
         };
         self.end_cursor_of(id);
+        if self.worker.seen.is_wanted() {
+            self.note_seen(key.original().0.bytes());
+        }
         let types = (self.statements.statement(id)).and_then(|it| it.types.clone());
         let attributes = execute.named_attributes(
             count,

@@ -50,6 +50,12 @@ impl Pooled {
                 return Ok(Ending::last(After::Next));
             }
         }
+        if part == Part::Whole && self.worker.seen.is_wanted() {
+            let argument = incoming.argument();
+            if let Ok(query) = Query::decode(&argument, self.capabilities) {
+                self.note_seen(query.text);
+            }
+        }
         if part == Part::Whole && self.is_ruled(facts, carries) {
             match Box::pin(self.rule_query(incoming, facts)).await? {
                 Answered::Whole(after) => return Ok(Ending::last(after)),

@@ -31,6 +31,15 @@ impl Pooled {
         }
     }
 
+    /// Notes a statement for whoever plans a reload.
+    pub(crate) fn note_seen(&self, text: &[u8]) {
+        let schema = self.state.values().schema().unwrap_or_default();
+        let user = self.account.id().user();
+        self.worker
+            .seen
+            .note(text, self.state.flags(), user, schema);
+    }
+
     fn begin_trace(&mut self, facts: &Facts) {
         let one_of = u64::from(self.settings.config.log.sampled_statements);
         let is_sampled = one_of > 0 && self.worker.dice.borrow_mut().below(one_of) == 0;

@@ -1,0 +1,164 @@
+//! The file of digests that were seen of late: a running proxy writes it, `pilotfish plan` reads it.
+//! A line each, with tabs between: how often, the user, the default schema, the digest.
+
+use std::collections::HashMap;
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+use std::time::Instant;
+
+use config::DigestsConfig;
+use proxy::{DataPlane, SeenDigest};
+
+/// The first line.
+const TITLE: &str = "# Digests that Pilotfish has seen: count, user, schema, digest";
+
+/// Writes the file from time to time.
+pub struct Notes {
+    written: Instant,
+    /// The log knows that it cannot be written.
+    has_failed: bool,
+}
+
+impl Notes {
+    /// Nothing is written yet, and nothing is due.
+    pub fn new() -> Self {
+        Self {
+            written: Instant::now(),
+            has_failed: false,
+        }
+    }
+
+    /// Writes the file if that is due.
+    pub async fn keep(&mut self, config: &DigestsConfig, plane: &DataPlane) {
+        if self.written.elapsed() >= config.interval {
+            self.write(config, plane).await;
+        }
+    }
+
+    /// Writes the file, if one is wanted.
+    pub async fn write(&mut self, config: &DigestsConfig, plane: &DataPlane) {
+        let Some(file) = config.file.clone() else {
+            return;
+        };
+        self.written = Instant::now();
+        let lines = lines(plane.seen_digests().await);
+        let shown = file.display().to_string();
+        let written = tokio::task::spawn_blocking(move || replace(&file, &lines)).await;
+        let outcome = written.unwrap_or_else(|error| Err(io::Error::other(error)));
+        match &outcome {
+            Err(error) if !self.has_failed => {
+                tracing::error!(file = shown, %error, "the file of digests cannot be written");
+            }
+            _ => {}
+        }
+        self.has_failed = outcome.is_err();
+    }
+}
+
+/// All workers' together, the most frequent first.
+fn lines(seen: Vec<SeenDigest>) -> String {
+    let mut all = HashMap::new();
+    for SeenDigest {
+        text,
+        user,
+        schema,
+        count,
+    } in seen
+    {
+        // A name in quotes may hold anything; what would not stand on a line of its own is left out.
+        let is_plain = |text: &str| !text.contains(|it: char| it.is_control());
+        if is_plain(&text) && is_plain(&user) && is_plain(&schema) {
+            *all.entry((user, schema, text)).or_insert(0u64) += count;
+        }
+    }
+    let mut all: Vec<_> = all.into_iter().collect();
+    all.sort_by(|(one, count), (other, most)| (most, one).cmp(&(count, other)));
+    let mut lines = format!("{TITLE}\n");
+    for ((user, schema, text), count) in all {
+        lines.push_str(&format!("{count}\t{user}\t{schema}\t{text}\n"));
+    }
+    lines
+}
+
+/// Whoever reads the file finds the old one or the new one.
+fn replace(file: &Path, lines: &str) -> io::Result<()> {
+    let mut name = file.as_os_str().to_owned();
+    name.push(".new");
+    let mut options = std::fs::OpenOptions::new();
+    let mut new = options
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&name)?;
+    new.write_all(lines.as_bytes())?;
+    std::fs::rename(&name, file)
+}
+
+/// What stands in the file.
+///
+/// # Errors
+/// It cannot be read, or has a line of another kind.
+pub fn read(file: &Path) -> Result<Vec<SeenDigest>, String> {
+    let fault = |what: &dyn std::fmt::Display| format!("{}: {what}", file.display());
+    let bytes = std::fs::read(file).map_err(|error| fault(&error))?;
+    let text = String::from_utf8_lossy(&bytes);
+    let lines = (1..)
+        .zip(text.lines())
+        .filter(|(_, it)| !it.starts_with('#'));
+    lines
+        .map(|(number, line)| {
+            seen(line).ok_or_else(|| fault(&format_args!("line {number} is no digest")))
+        })
+        .collect()
+}
+
+fn seen(line: &str) -> Option<SeenDigest> {
+    let mut columns = line.splitn(4, '\t');
+    let count = columns.next()?.parse().ok()?;
+    let mut text = || columns.next().map(str::to_owned);
+    let (user, schema, text) = (text()?, text()?, text()?);
+    Some(SeenDigest {
+        text,
+        user,
+        schema,
+        count,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn digest(text: &str, user: &str, count: u64) -> SeenDigest {
+        SeenDigest {
+            text: text.to_owned(),
+            user: user.to_owned(),
+            schema: String::new(),
+            count,
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("digests");
+        let seen = vec![
+            digest("SELECT ?", "a", 2),
+            digest("SELECT * FROM t", "b", 4),
+            digest("SELECT ?", "a", 3),
+            digest("SELECT `a\tb`", "a", 9),
+        ];
+        replace(&file, "what was before").unwrap();
+        assert!(read(&file).unwrap_err().ends_with("line 1 is no digest"));
+        replace(&file, &lines(seen)).unwrap();
+        let expected = [
+            digest("SELECT ?", "a", 5),
+            digest("SELECT * FROM t", "b", 4),
+        ];
+        assert_eq!(read(&file).unwrap(), expected);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+}

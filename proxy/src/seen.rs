@@ -1,0 +1,141 @@
+//! Digests that sessions have sent of late: what `pilotfish plan` looks at.
+
+use std::cell::{Cell, RefCell};
+use std::hash::{BuildHasher, RandomState};
+use std::num::NonZeroUsize;
+
+use config::DigestsConfig;
+use lru::LruCache;
+use sql::{Analysis, Flags};
+
+/// Longer ones are not kept: with all that may be kept a worker's memory is bounded.
+const TEXT_BYTES_MAX: usize = 4096;
+
+/// What somebody has sent: no value of a statement is in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SeenDigest {
+    /// The normalised text.
+    pub text: String,
+    /// Who has sent it.
+    pub user: String,
+    /// In which default schema.
+    pub schema: String,
+    /// How often.
+    pub count: u64,
+}
+
+/// One worker's, those seen last; nothing is done while they are not wanted.
+pub(crate) struct Seen {
+    is_wanted: Cell<bool>,
+    digests: RefCell<LruCache<u64, SeenDigest>>,
+    analysis: RefCell<Analysis>,
+    hasher: RandomState,
+}
+
+impl Seen {
+    pub(crate) fn new(config: &DigestsConfig) -> Self {
+        let seen = Self {
+            is_wanted: Cell::new(false),
+            digests: RefCell::new(LruCache::new(NonZeroUsize::MIN)),
+            analysis: RefCell::default(),
+            hasher: RandomState::new(),
+        };
+        seen.follow(config);
+        seen
+    }
+
+    /// Takes other settings.
+    pub(crate) fn follow(&self, config: &DigestsConfig) {
+        let mut digests = self.digests.borrow_mut();
+        self.is_wanted.set(config.file.is_some());
+        if !self.is_wanted.get() {
+            digests.clear();
+        }
+        let count = usize::try_from(config.count_max).ok();
+        digests.resize(
+            count
+                .and_then(NonZeroUsize::new)
+                .unwrap_or(NonZeroUsize::MIN),
+        );
+    }
+
+    /// Whether statements are to be noted.
+    #[inline]
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.is_wanted.get()
+    }
+
+    /// Notes a statement.
+    pub(crate) fn note(&self, text: &[u8], flags: Flags, user: &str, schema: &[u8]) {
+        let mut analysis = self.analysis.borrow_mut();
+        analysis.read(text, flags);
+        let digest = &analysis.digest;
+        if digest.text().len() > TEXT_BYTES_MAX {
+            return;
+        }
+        let key = self.hasher.hash_one((digest.hash(), user, schema));
+        let mut digests = self.digests.borrow_mut();
+        let seen = digests.get_or_insert_mut(key, || SeenDigest {
+            text: String::from_utf8_lossy(digest.text()).into_owned(),
+            user: user.to_owned(),
+            schema: String::from_utf8_lossy(schema).into_owned(),
+            count: 0,
+        });
+        seen.count = seen.count.saturating_add(1);
+    }
+
+    /// All of them.
+    pub(crate) fn all(&self) -> Vec<SeenDigest> {
+        let digests = self.digests.borrow();
+        digests.iter().map(|(_, seen)| seen.clone()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(count_max: u32) -> DigestsConfig {
+        DigestsConfig {
+            file: Some("seen".into()),
+            count_max,
+            ..DigestsConfig::default()
+        }
+    }
+
+    fn texts(seen: &Seen) -> Vec<(String, u64)> {
+        let mut all: Vec<_> = seen
+            .all()
+            .into_iter()
+            .map(|it| (it.text, it.count))
+            .collect();
+        all.sort();
+        all
+    }
+
+    #[test]
+    fn digests_are_counted_without_their_values() {
+        let seen = Seen::new(&config(10));
+        let note = |text: &str, user| seen.note(text.as_bytes(), Flags::default(), user, b"d");
+        note("select * from t where id = 17", "a");
+        note("SELECT * FROM t WHERE id = 'secret'", "a");
+        note("SELECT * FROM t WHERE id = 1", "b");
+        let text = "SELECT * FROM t WHERE id = ?".to_owned();
+        assert_eq!(texts(&seen), [(text.clone(), 1), (text, 2)]);
+        note(&format!("SELECT {}", "a, ".repeat(2000)), "a");
+        assert_eq!(seen.all().len(), 2, "too long");
+        seen.follow(&DigestsConfig::default());
+        assert!(!seen.is_wanted() && seen.all().is_empty());
+    }
+
+    #[test]
+    fn those_seen_last_are_kept() {
+        let seen = Seen::new(&config(2));
+        for name in ["a", "b", "a", "c"] {
+            let text = format!("SELECT {name}");
+            seen.note(text.as_bytes(), Flags::default(), "u", b"");
+        }
+        let kept = [("SELECT a".to_owned(), 2), ("SELECT c".to_owned(), 1)];
+        assert_eq!(texts(&seen), kept);
+    }
+}
