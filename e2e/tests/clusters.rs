@@ -173,6 +173,28 @@ fn roles_follow_read_only(product: Product) {
     assert_eq!(rows(&mut site.cluster.primary.root()), "1");
 }
 
+/// To MariaDB's read_only the account is exempt.
+#[test]
+fn a_session_that_is_pinned_to_a_former_primary_writes_nothing_there() {
+    let site = Site::start(Product::MySql, |settings| settings);
+    let mut client = site.client();
+    client.run("CREATE TEMPORARY TABLE own (n INT)");
+    client.run("INSERT INTO own VALUES (7)");
+    set_read_only(&site.cluster.primary);
+    site.cluster.stop_replication(0);
+    take_writes(&site.cluster.replicas[0]);
+    site.wait_goes(WRITE, "replica1");
+    // What it has there cannot be had elsewhere: it stays, and hears the server's own word.
+    let refused = client.query(WRITE);
+    assert_eq!(refused.error().expect("it is read-only").code, 1290);
+    assert_eq!(client.value("SELECT n FROM own"), "7");
+    assert_eq!(rows(&mut site.cluster.primary.root()), "0");
+    client.run("DROP TEMPORARY TABLE own");
+    client.run(WRITE);
+    assert_eq!(rows(&mut site.cluster.replicas[0].root()), "1");
+    assert_eq!(rows(&mut site.cluster.primary.root()), "0");
+}
+
 /// Two that take writes and do not follow each other would drift apart.
 fn of_two_that_take_writes_one_is_used(product: Product) {
     let site = Site::start(product, |settings| settings);

@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 
 use std::time::Duration;
 
-use e2e::raw::Execute;
-use e2e::raw::{Login, RawConn};
+use e2e::raw::{Execute, Login, Param, RawConn, Reply, Shape, query_with_attributes};
 use e2e::{Cluster, PASSWORD, Product, Proxy, Settings, set_read_only, take_writes, wait};
 
 /// A cluster in which `SELECT name FROM d.whoami` tells who answers, with a proxy in front.
@@ -55,8 +54,11 @@ both! {
     who_is_held_at_a_replica_hears_why_nothing_is_written
     where_an_error_is_wanted_nobody_waits_for_a_replica
     prepared_statements_are_routed_when_they_are_executed
+    a_write_is_seen_by_whoever_is_given_its_gtid
+    a_client_that_leaves_while_its_read_waits_for_a_replica_is_noticed
     a_replica_that_dies_costs_no_read
     the_proxy_tells_where_a_statement_would_go
+    tables_of_the_server_are_known_by_the_sessions_schema
     what_holds_a_session_is_not_done_at_a_replica
     plans_of_writes_are_made_where_writes_are
     what_ends_a_reading_transaction_unasked_leaves_its_replica
@@ -303,6 +305,99 @@ fn a_replica_that_catches_up_in_time_is_waited_for(product: Product) {
         assert_eq!(row[0], number.to_string());
         assert_ne!(row[1], "primary");
     }
+}
+
+fn a_client_that_leaves_while_its_read_waits_for_a_replica_is_noticed(product: Product) {
+    let site = Site::start(product, |settings| {
+        settings.set("balance.timeout_consistency", "1m")
+    });
+    for replica in 0..2 {
+        site.cluster.delay(replica, 3600);
+    }
+    let mut client = site.client();
+    assert_ne!(client.value(WHO), "primary");
+    client.run("INSERT INTO t (name) VALUES ('a')");
+    client.send_query("SELECT COUNT(*) FROM t").unwrap();
+    let mut roots: Vec<_> = site
+        .cluster
+        .replicas
+        .iter()
+        .map(e2e::Server::root)
+        .collect();
+    let mut waiting = || -> u32 {
+        let ask = "SELECT COUNT(*) FROM information_schema.processlist \
+                   WHERE (info LIKE '%GTID_WAIT(%' OR info LIKE '%EXECUTED_GTID_SET(%') \
+                   AND info NOT LIKE '%processlist%'";
+        let counts = roots.iter_mut().map(|root| root.value(ask));
+        counts.map(|count| count.parse::<u32>().unwrap()).sum()
+    };
+    wait::until("its read waits", wait::SOON, || waiting() == 1);
+    drop(client);
+    wait::until("nothing waits", wait::SOON, || waiting() == 0);
+    site.proxy.wait_logged(&["the client left"]);
+}
+
+/// By comment; with MySQL's clients by query attribute as well, of statements and of executions.
+fn a_write_is_seen_by_whoever_is_given_its_gtid(product: Product) {
+    let site = Site::start(product, |settings| {
+        settings
+            .set("balance.timeout_consistency", "50ms")
+            .set("hints.accepted", ["pilotfish"])
+    });
+    for replica in 0..2 {
+        site.cluster.stop_replication(replica);
+    }
+    site.client().run("INSERT INTO t (name) VALUES ('a')");
+    let token = format!("gtid={}", site.cluster.position().replace('\n', ""));
+    let mut client = site.client();
+    let count = "SELECT CONCAT('x', COUNT(*)) FROM t";
+    assert_eq!(client.value(count), "x0");
+    let hinted = format!("{count} /* pilotfish: {token} */");
+    assert_eq!(client.value(&hinted), "x1");
+    if product != Product::MySql {
+        return;
+    }
+    let login = Login::app().schema("d");
+    let login = login.and(e2e::raw::capability::QUERY_ATTRIBUTES);
+    let mut client = site.proxy.connect_as(&login);
+    let attribute = Param::Text(&token);
+    client.send(&query_with_attributes(&[("pilotfish", attribute)], count));
+    assert_eq!(client.reply(Shape::Results).texts(), [["x1"]]);
+    let prepared = client.prepare(count);
+    let execute = Execute::new(prepared.statement(), &[]);
+    let value = |reply: &Reply| {
+        let row = &reply.results().next().unwrap().rows[0];
+        // A header, a bitmap of NULLs and a length stand in front of it.
+        String::from_utf8_lossy(&row[3..]).into_owned()
+    };
+    assert_eq!(value(&client.execute(&execute)), "x0");
+    let execute = execute.attribute("pilotfish", attribute);
+    assert_eq!(value(&client.execute(&execute)), "x1");
+}
+
+fn tables_of_the_server_are_known_by_the_sessions_schema(product: Product) {
+    let site = Site::start(product, |settings| settings);
+    let mut client = site.client();
+    let who = client.value("SELECT @@server_id");
+    assert_eq!(client.value("SELECT CONNECTION_ID() > 0"), "1");
+    let here = "SELECT variable_value FROM global_variables WHERE variable_name = 'server_id'";
+    let home = match product.is_mariadb() {
+        true => "information_schema",
+        false => "performance_schema",
+    };
+    client.run(&format!("USE {home}"));
+    assert_eq!(client.value(here), who, "by USE");
+    let prepared = client.prepare(here);
+    let reply = client.execute(&Execute::new(prepared.statement(), &[]));
+    let row = &reply.results().next().unwrap().rows[0];
+    assert_eq!(String::from_utf8_lossy(&row[3..]), who, "when prepared");
+    client.run("USE d");
+    assert_ne!(client.value(WHO), "primary");
+    let mut other = site.proxy.connect_as(&Login::app().schema(home));
+    assert_eq!(other.value(here), who, "by the login");
+    // What is not of that schema is read anywhere.
+    let tables = "SELECT COUNT(*) FROM d.t WHERE (SELECT name FROM d.whoami) = 'primary'";
+    assert_eq!(other.value(tables), "0");
 }
 
 fn prepared_statements_are_routed_when_they_are_executed(product: Product) {
