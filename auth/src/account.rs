@@ -46,6 +46,8 @@ pub struct Account {
     pub replicas: Option<ReplicaUse>,
     /// What their reads see of earlier writes, if it says so itself.
     pub consistency: Option<Consistency>,
+    /// Whether their transactions may begin on a replica, if it says so itself.
+    pub optimistic_transactions: Option<bool>,
     /// Whether its clients may ask the proxy about itself, if it says so itself.
     pub explains: Option<bool>,
     /// Whose way of writing hints its statements may use, if it says so itself.
@@ -188,6 +190,7 @@ impl Account {
             cluster: None,
             replicas: None,
             consistency: None,
+            optimistic_transactions: None,
             explains: None,
             hints: None,
             pins: BTreeSet::new(),

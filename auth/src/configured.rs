@@ -77,6 +77,7 @@ fn account(config: &AccountConfig) -> Result<Account, AccountFault> {
         cluster: config.cluster.clone(),
         replicas: config.replicas,
         consistency: config.consistency,
+        optimistic_transactions: config.optimistic_transactions,
         explains: config.explain,
         hints: config.hints.clone(),
         pins: config.pin.iter().copied().collect(),

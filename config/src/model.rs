@@ -123,6 +123,10 @@ settings! {
         /// What its sessions' reads see of earlier writes, unless their account says.
         consistency: Option<Consistency> = None,
             Traits::RESTART.default_text("what `balance.consistency` says");
+
+        /// Whether transactions that may write begin on a replica, unless their account says.
+        optimistic_transactions: Option<bool> = None,
+            Traits::RESTART.default_text("what `balance.optimistic_transactions` says");
     }
 }
 

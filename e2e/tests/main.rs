@@ -67,6 +67,7 @@ mod lifecycle;
 mod limits;
 mod load;
 mod login;
+mod optimistic;
 mod outage;
 mod pooled;
 mod prepared;

@@ -136,6 +136,9 @@ fn check_route(facts: &Facts) {
             assert!(matches!(wanted, Wanted::Primary(_)), "{wanted:?}");
         }
     }
+    if route::is_repeatable(facts) {
+        assert!(facts.access <= Access::Read);
+    }
     let wanted = route::wanted(facts, Transaction::Open);
     assert!(matches!(wanted, Wanted::Same(_)));
 }

@@ -83,6 +83,8 @@ pub(crate) enum Kind {
     HeldBackendLost,
     /// The session is held at a replica and wants to write.
     HeldAtReplica,
+    /// What a transaction has read on a replica is not what the primary has.
+    ReadsChanged,
     /// The session was killed by another one.
     Killed,
     /// The proxy stops, and the session is at rest: no failure, but its end.
@@ -209,6 +211,12 @@ impl Kind {
                 Level::INFO,
                 "held_at_replica",
             ),
+            Self::ReadsChanged => row(
+                Proxy,
+                Some(Code::LOCK_DEADLOCK),
+                Level::INFO,
+                "reads_changed",
+            ),
             Self::Drained => row(Proxy, None, Level::DEBUG, "drained"),
             Self::Killed => row(Client, Some(Code::QUERY_INTERRUPTED), Level::INFO, "killed"),
         }
@@ -328,6 +336,7 @@ mod tests {
             Level::WARN,
         ),
         (Kind::HeldAtReplica, Side::Client, Some(1290), Level::INFO),
+        (Kind::ReadsChanged, Side::Proxy, Some(1213), Level::INFO),
         (Kind::Killed, Side::Client, Some(1317), Level::INFO),
         (Kind::Drained, Side::Proxy, None, Level::DEBUG),
     ];

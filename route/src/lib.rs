@@ -36,7 +36,7 @@ pub use place::{
     Arrival, Considered, Fallback, Placed, Recorder, Score, Verdict, Way, Wish, place,
 };
 pub use report::{KillReason, KillScope, Report};
-pub use split::{Transaction, Wanted, Why, wanted};
+pub use split::{Transaction, Wanted, Why, begins_on_replica, is_repeatable, wanted};
 pub use standing::{Lag, Standing};
 pub use topology::{
     Backend, BackendId, Cluster, ClusterId, Duty, Endpoint, Health, Policy, ReadPolicy, Role,

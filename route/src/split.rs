@@ -10,8 +10,11 @@ use sql::{
     Uses, Xa,
 };
 
+mod optimism;
 #[cfg(test)]
 mod tests;
+
+pub use optimism::{begins_on_replica, is_repeatable};
 
 /// The transaction that a statement runs in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -25,6 +28,8 @@ pub enum Transaction {
     Open,
     /// One that only reads; it may be on a replica.
     Reading,
+    /// One that may write and has only read yet, on a replica.
+    Optimistic,
 }
 
 /// What a statement wants.
@@ -47,6 +52,10 @@ pub enum Why {
     BeginsReading,
     /// A transaction that may write begins.
     BeginsWriting,
+    /// One begins that may write, and may be on a replica until it does.
+    BeginsOptimistic,
+    /// It does more than a read that can be repeated: its transaction leaves its replica.
+    EndsOptimism,
     /// It stays in its transaction.
     InTransaction,
     /// It ends a transaction that only reads, unasked, and goes on to write.
@@ -91,6 +100,10 @@ pub fn wanted(facts: &Facts, transaction: Transaction) -> Wanted {
         Transaction::Open => return Wanted::Same(Why::InTransaction),
         Transaction::Reading if !ends_reading(facts) => return Wanted::Same(Why::InTransaction),
         Transaction::Reading => return Wanted::Primary(Why::EndsReading),
+        Transaction::Optimistic if optimism::stays(facts) => {
+            return Wanted::Same(Why::InTransaction);
+        }
+        Transaction::Optimistic => return Wanted::Primary(Why::EndsOptimism),
         Transaction::None | Transaction::Implicit => {}
     }
     if facts.marks.has(UNCLEAR) || facts.kind == Kind::Unknown {
@@ -245,6 +258,13 @@ impl fmt::Display for Why {
             Self::Reads => "it reads, outside a transaction",
             Self::BeginsReading => "a transaction that only reads begins",
             Self::BeginsWriting => "a transaction that may write begins",
+            Self::BeginsOptimistic => {
+                "a transaction begins, which goes to the primary with its first write"
+            }
+            Self::EndsOptimism => {
+                "it does more than read: its transaction goes to the primary, where it reads again \
+                 what it has read"
+            }
             Self::InTransaction => "it stays in its transaction",
             Self::EndsReading => "it ends a transaction that only reads, and may write",
             Self::AutocommitOff => "autocommit is off, so that it begins a transaction",

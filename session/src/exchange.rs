@@ -4,12 +4,15 @@
 //! Where [`crate::Tracker`] follows a connection that is relayed for life, a [`Reply`] lives for one
 //! exchange. It ends exactly where the reply ends: what comes behind belongs to the next one.
 
+use std::collections::hash_map::RandomState;
+
 use wire::reply::{EOF, OK, OkPacket, eof_status};
 use wire::{
     Capabilities, Command, HEADER_BYTES, Header, Malformed, PACKET_PAYLOAD_MAX, StatusFlags,
 };
 
 use crate::cutter::HEAD_BYTES;
+use crate::fingerprint::{Fingerprint, Fingerprinting};
 use crate::reply::{Outcome, Payload, ReplyState, Verdict, expected};
 use crate::tracker::{Sequences, Violation};
 
@@ -90,6 +93,7 @@ pub struct Reply {
     has_begun: bool,
     tally: Tally,
     amendment: Amendment,
+    fingerprinting: Option<Box<Fingerprinting>>,
 }
 
 impl Reply {
@@ -114,6 +118,7 @@ impl Reply {
             has_begun: false,
             tally: Tally::default(),
             amendment: Amendment::default(),
+            fingerprinting: None,
         })
     }
 
@@ -121,6 +126,20 @@ impl Reply {
     #[must_use]
     pub fn amended(self, amendment: Amendment) -> Self {
         Self { amendment, ..self }
+    }
+
+    /// The same reply, of which a fingerprint is made with these keys.
+    #[must_use]
+    pub fn fingerprinted(self, keys: &RandomState) -> Self {
+        Self {
+            fingerprinting: Some(Box::new(Fingerprinting::new(keys))),
+            ..self
+        }
+    }
+
+    /// The fingerprint of what has come, if one is made.
+    pub fn fingerprint(&self) -> Option<Fingerprint> {
+        self.fingerprinting.as_ref().map(|it| it.finish())
     }
 
     /// What comes next.
@@ -175,7 +194,7 @@ impl Reply {
         let mut run = at;
         while self.progress == Progress::More && at < bytes.len() {
             if self.left > 0 {
-                at += self.pass_left(bytes.len() - at)?;
+                at += self.pass_left(&bytes[at..])?;
                 continue;
             }
             at += self.skip_rows(&bytes[at..]);
@@ -252,6 +271,7 @@ impl Reply {
         if self.state != ReplyState::Rows
             || self.sequences == Sequences::Renumbered
             || self.is_continued
+            || self.fingerprinting.is_some()
         {
             return 0;
         }
@@ -285,6 +305,7 @@ impl Reply {
         if begins {
             self.verdict = Some(self.judge(payload, header.length)?);
         }
+        self.take_print(payload);
         if self.is_continued {
             return Ok(Look::Pass);
         }
@@ -310,13 +331,15 @@ impl Reply {
             let head = &beginning[HEADER_BYTES..];
             self.verdict = Some(self.judge(head, header.length)?);
         }
+        self.take_print(&beginning[HEADER_BYTES..]);
         self.left = HEADER_BYTES + header.length - beginning.len();
         Ok(())
     }
 
     /// Passes over bytes of such a packet.
-    fn pass_left(&mut self, available: usize) -> Result<usize, Violation> {
-        let taken = self.left.min(available);
+    fn pass_left(&mut self, bytes: &[u8]) -> Result<usize, Violation> {
+        let taken = self.left.min(bytes.len());
+        self.take_print(&bytes[..taken]);
         self.left -= taken;
         if self.left == 0
             && !self.is_continued
@@ -325,6 +348,13 @@ impl Reply {
             self.payload_end(verdict)?;
         }
         Ok(taken)
+    }
+
+    /// Bytes of the payload under way.
+    fn take_print(&mut self, bytes: &[u8]) {
+        if let (Some(print), Some(verdict)) = (&mut self.fingerprinting, &self.verdict) {
+            print.add(self.state, verdict, bytes);
+        }
     }
 
     /// Checks a packet's sequence id, or writes it anew.
@@ -427,6 +457,9 @@ impl Reply {
     }
 
     fn payload_end(&mut self, verdict: Verdict) -> Result<(), Violation> {
+        if let Some(print) = &mut self.fingerprinting {
+            print.payload_ended(&verdict, &self.tally);
+        }
         match verdict {
             Verdict::Continue(state) => {
                 match (self.state, state) {

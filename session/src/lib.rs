@@ -16,10 +16,12 @@
 
 mod cutter;
 mod exchange;
+mod fingerprint;
 mod reply;
 pub mod state;
 mod tracker;
 
 pub use exchange::{Amendment, Piece, Progress, Reply, Tally};
+pub use fingerprint::Fingerprint;
 pub use reply::Outcome;
 pub use tracker::{Event, LostReason, Pipelining, Sequences, Tracker, Violation};

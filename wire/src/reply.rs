@@ -141,6 +141,8 @@ impl ErrorCode {
     pub const NO_BACKEND: Self = Self::new(1429, *b"08001");
     /// ER_NET_READ_ERROR. It stands for CR_SERVER_LOST (2013), for the same reason.
     pub const BACKEND_LOST: Self = Self::new(1158, *b"08S01");
+    /// ER_LOCK_DEADLOCK: the transaction is rolled back, and may be tried again.
+    pub const LOCK_DEADLOCK: Self = Self::new(1213, *b"40001");
     /// ER_OPTION_PREVENTS_STATEMENT, which servers that are read-only say as well.
     pub const OPTION_PREVENTS_STATEMENT: Self = Self::new(1290, *b"HY000");
     /// ER_CLIENT_INTERACTION_TIMEOUT.

@@ -90,6 +90,10 @@ settings! {
         consistency: Option<Consistency> = None,
             Traits::RELOAD.default_text("what the listener or `balance.consistency` says");
 
+        /// Whether its transactions that may write begin on a replica.
+        optimistic_transactions: Option<bool> = None, Traits::RELOAD
+            .default_text("what the listener or `balance.optimistic_transactions` says");
+
         /// Whether its clients may say `EXPLAIN ROUTE` and `EXPLAIN SESSION`.
         explain: Option<bool> = None, Traits::RELOAD.default_text("what `accounts.explain` says");
 

@@ -38,6 +38,12 @@ settings! {
         /// otherwise.
         consistency: Consistency = Consistency::Session, Traits::RELOAD;
 
+        /// Whether transactions that may write begin on a replica and go to the primary with their
+        /// first write, unless an account or a listener says otherwise. What a transaction has read
+        /// by then is read again there, and it goes on only if that gives the same. See
+        /// [Reads and writes](splitting.md).
+        optimistic_transactions: bool = false, Traits::RELOAD;
+
         /// How long a read may wait for a replica to have the writes that it must see. After that
         /// it goes to the primary.
         timeout_consistency: Duration = Duration::from_millis(500),
@@ -136,6 +142,8 @@ pub struct Destination<'a> {
     pub replicas: ReplicaUse,
     /// What reads must see.
     pub consistency: Consistency,
+    /// Whether transactions that may write begin on a replica.
+    pub optimistic_transactions: bool,
 }
 
 impl Config {
@@ -155,10 +163,14 @@ impl Config {
         let consistency = account
             .and_then(|it| it.consistency)
             .or(listener.and_then(|it| it.consistency));
+        let optimistic = account
+            .and_then(|it| it.optimistic_transactions)
+            .or(listener.and_then(|it| it.optimistic_transactions));
         Destination {
             cluster: cluster.unwrap_or_else(|| self.first_cluster()),
             replicas: replicas.unwrap_or(self.balance.replicas),
             consistency: consistency.unwrap_or(self.balance.consistency),
+            optimistic_transactions: optimistic.unwrap_or(self.balance.optimistic_transactions),
         }
     }
 

@@ -36,7 +36,7 @@ fn an_account_has_all_that_is_said_of_it() {
          backend_user = \"pool\"\nbackend_password = \"env:PATH\"\nsession = \"transaction\"\n\
          pin = [\"user_variables\", \"variables\", \"prepared_statements\", \"warnings\"]\n\
          unpin = [\"routines\", \"state\"]\ncluster = \"main\"\nreplicas = \"any\"\n\
-         consistency = \"none\"\nhints = [\"pilotfish\", \"maxscale\"]\nexplain = true",
+         consistency = \"none\"\noptimistic_transactions = true\nhints = [\"pilotfish\", \"maxscale\"]\nexplain = true",
     );
     let expected = AccountConfig {
         user: "app".to_owned(),
@@ -56,6 +56,7 @@ fn an_account_has_all_that_is_said_of_it() {
         cluster: Some("main".to_owned()),
         replicas: Some(ReplicaUse::Any),
         consistency: Some(Consistency::None),
+        optimistic_transactions: Some(true),
         explain: Some(true),
         pin: vec![
             PinRule::UserVariables,

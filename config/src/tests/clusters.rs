@@ -15,18 +15,21 @@ fn faults(text: &str) -> Vec<String> {
 #[test]
 fn an_account_is_heard_before_its_listener_and_that_before_all() {
     let text = format!(
-        "[balance]\nreplicas = \"any\"\nconsistency = \"none\"\n{TWO}\
+        "[balance]\nreplicas = \"any\"\nconsistency = \"none\"\n\
+         optimistic_transactions = true\n{TWO}\
          [[listener]]\naddress = \":4050\"\ncluster = \"reports\"\nreplicas = \"replica\"\n\
-         consistency = \"global\"\n\
+         consistency = \"global\"\noptimistic_transactions = false\n\
          [[account]]\nuser = \"app\"\npassword = \"x\"\ncluster = \"main\"\nreplicas = \"primary\"\n\
-         consistency = \"session\"\n\
+         consistency = \"session\"\noptimistic_transactions = true\n\
          [[account]]\nuser = \"other\"\npassword = \"x\"\n"
     );
     let config = File::new(&text).load().unwrap().config;
     let [app, other] = [0, 1].map(|index| &config.configured_accounts[index]);
     let listener = &config.listeners[0];
-    let said = |account, listener| {
+    let said = |account, listener: Option<&ListenerConfig>| {
         let it = config.destination(account, listener);
+        let is_optimistic = it.optimistic_transactions;
+        assert_eq!(is_optimistic, listener.is_none() || account == Some(app));
         (it.cluster.to_owned(), it.replicas, it.consistency)
     };
     let main = |replicas, consistency| ("main".to_owned(), replicas, consistency);

@@ -24,6 +24,7 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("balance.lag_return", "80"),
     ("balance.fallback", "\"primary\""),
     ("balance.consistency", "\"session\""),
+    ("balance.optimistic_transactions", "false"),
     ("balance.timeout_consistency", "\"500ms\""),
     ("balance.slow_start", "\"10s\""),
     ("balance.timeout_backend_wait", "\"0s\""),

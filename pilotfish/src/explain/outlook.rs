@@ -4,7 +4,7 @@ use std::path::Path;
 
 use config::{AccountConfig, Config, Fault, ReplicaUse, SessionMode};
 use route::rules::{Compiled, Counters, Occasion, Record};
-use route::{Explanation, Topology, Transaction};
+use route::{Explanation, Topology, Transaction, Wanted, Why};
 
 use super::place::Place;
 use super::{Asked, Verdict};
@@ -128,7 +128,14 @@ impl Outlook {
         let destination = self.config.destination(account, listener);
         let place = Place::of(&hints, &judgement, destination);
         let is_split = place.replicas == ReplicaUse::Split;
-        let wanted = is_split.then(|| route::wanted(facts, Transaction::None));
+        let wanted = is_split.then(|| match route::wanted(facts, Transaction::None) {
+            Wanted::Primary(Why::BeginsWriting)
+                if place.is_optimistic && route::begins_on_replica(facts) =>
+            {
+                Wanted::Replica(Why::BeginsOptimistic)
+            }
+            wanted => wanted,
+        });
         place.choose(self, wanted, told, &mut verdict);
         verdict
     }

@@ -2,7 +2,7 @@
 
 use config::{Consistency, Destination, Fallback, ReplicaUse};
 use route::rules::{Hints, Judgement};
-use route::{Dice, Explanation, Loads, Moment, Roles, Verdict as Found, Wanted, Way, Wish};
+use route::{Dice, Explanation, Loads, Moment, Roles, Verdict as Found, Wanted, Way, Why, Wish};
 
 use super::{Outlook, Verdict};
 
@@ -13,6 +13,8 @@ pub(super) struct Place<'a> {
     pub replicas: ReplicaUse,
     pub backend: Option<&'a str>,
     pub consistency: Consistency,
+    /// Its transactions may begin on a replica.
+    pub is_optimistic: bool,
     by: By,
 }
 
@@ -44,6 +46,7 @@ impl<'a> Place<'a> {
             replicas: role.unwrap_or(destination.replicas),
             backend,
             consistency: consistency.unwrap_or(destination.consistency),
+            is_optimistic: destination.optimistic_transactions && !is_ordered,
             by: match is_ordered {
                 true => By::Order,
                 false => By::Session,
@@ -85,7 +88,13 @@ impl<'a> Place<'a> {
         if roles == Roles::Replica {
             verdict.say("consistency", self.consistency.name());
         }
-        let (names, how) = match self.backends(outlook, roles, told) {
+        let fallback = match (wanted, outlook.config.balance.fallback) {
+            (Some(Wanted::Replica(Why::BeginsOptimistic)), _) | (_, Fallback::Primary) => {
+                route::Fallback::Primary
+            }
+            (_, Fallback::Wait | Fallback::Error) => route::Fallback::Nobody,
+        };
+        let (names, how) = match self.backends(outlook, roles, fallback, told) {
             Err(none) => ("(none)".to_owned(), none),
             Ok((names, way)) => {
                 let how = match (wanted, way) {
@@ -108,6 +117,7 @@ impl<'a> Place<'a> {
         &self,
         outlook: &Outlook,
         roles: Roles,
+        fallback: route::Fallback,
         told: &mut Explanation,
     ) -> Result<(Vec<String>, Way), String> {
         let topology = &outlook.topology;
@@ -126,10 +136,7 @@ impl<'a> Place<'a> {
             (None, None) => return Err(nowhere("cluster", self.cluster)),
         };
         let wish = Wish {
-            fallback: match outlook.config.balance.fallback {
-                Fallback::Primary => route::Fallback::Primary,
-                Fallback::Wait | Fallback::Error => route::Fallback::Nobody,
-            },
+            fallback,
             backend: named.map(|backend| backend.id),
             ..Wish::to(cluster, roles)
         };

@@ -1,6 +1,6 @@
 //! Where a session's next command is to go.
 
-use route::{Roles, Transaction, Wanted};
+use route::{Roles, Transaction, Wanted, Why};
 use sql::Facts;
 use wire::StatusFlags;
 
@@ -13,6 +13,8 @@ pub(crate) enum Aim {
     Home,
     /// A replica that is fit for it.
     Replica,
+    /// The same, or the session's own backend where there is none.
+    Optimistic,
     /// Where the session's last command ran.
     Same,
     /// Its own backend, or any other one where that cannot be had.
@@ -29,6 +31,7 @@ impl Pooled {
         }
         match self.wanted(facts) {
             None | Some(Wanted::Primary(_)) => Aim::Home,
+            Some(Wanted::Replica(Why::BeginsOptimistic)) => Aim::Optimistic,
             Some(Wanted::Replica(_)) => Aim::Replica,
             Some(Wanted::Same(_)) => Aim::Same,
         }
@@ -37,12 +40,18 @@ impl Pooled {
     /// Which role it wants, and why; none where all of the session's statements go one way.
     pub(crate) fn wanted(&self, facts: &Facts) -> Option<Wanted> {
         self.is_split()
-            .then(|| route::wanted(facts, self.transaction()))
+            .then(|| match route::wanted(facts, self.transaction()) {
+                Wanted::Primary(Why::BeginsWriting) if self.begins_optimistic(facts) => {
+                    Wanted::Replica(Why::BeginsOptimistic)
+                }
+                wanted => wanted,
+            })
     }
 
     pub(crate) fn transaction(&self) -> Transaction {
         let is_open = self.status.contains(StatusFlags::IN_TRANS);
         match () {
+            () if is_open && self.optimism.is_some() => Transaction::Optimistic,
             () if is_open && self.status.contains(StatusFlags::IN_TRANS_READONLY) => {
                 Transaction::Reading
             }

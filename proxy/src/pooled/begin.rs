@@ -16,6 +16,7 @@ use super::aim::Aim;
 use super::enter::{Admission, STATUS_FIRST};
 use super::incoming::Inbox;
 use super::mirror::Reflection;
+use super::pump::Delivery;
 use super::session::{CutOff, Pooled};
 use super::shelf::{BackendLogin, Kind};
 use crate::dialogue::client_broke;
@@ -94,7 +95,7 @@ pub(crate) async fn begin(
         sight: None,
         shows: None,
         has_shown: false,
-        is_kept: false,
+        delivery: Delivery::AtOnce,
         unseen: Vec::new(),
         prepares_settings: false,
         changes: Changes::default(),
@@ -103,6 +104,7 @@ pub(crate) async fn begin(
         wants_clear: false,
         running: None,
         cut_transaction: None,
+        optimism: None,
         course,
         order: None,
         trace: None,

@@ -146,7 +146,7 @@ impl Pooled {
         true
     }
 
-    fn report(&self, cut: &CutReply) {
+    pub(crate) fn report(&self, cut: &CutReply) {
         if let (Cut::Backend(broken), Some(lent)) = (&cut.cut, &self.lent) {
             self.worker.surroundings.report(Report::SessionBroken {
                 backend: lent.conn.backend.id,
@@ -252,13 +252,17 @@ impl Pooled {
     }
 
     /// The connection that it held between two commands has closed without a word. True when the
-    /// session goes on: it lost a transaction and no more.
+    /// session goes on: it lost a transaction and no more, or one that can go on elsewhere.
     pub(crate) fn cut_while_idle(&mut self, text: &str) -> bool {
         let is_its_own_doing = self
             .watch
             .is_about_to_wait_too_long(self.worker.clock.now());
         if is_its_own_doing || !matches!(self.bond(), Bond::Transaction) {
             return false;
+        }
+        if self.optimism.is_some() {
+            self.lose_optimistic_replica();
+            return true;
         }
         let text = format!("{text}; the transaction is rolled back");
         tracing::info!(cause = text, user = %self.account.id(), "a transaction was cut");

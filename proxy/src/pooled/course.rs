@@ -22,6 +22,11 @@ pub(crate) struct Course {
     pub cluster: ClusterId,
     pub replicas: ReplicaUse,
     pub consistency: Consistency,
+    /// Its transactions may begin on a replica.
+    pub is_optimistic: bool,
+    /// What its last transaction had read on a replica was not the same on the primary: its next one
+    /// begins there.
+    pub is_wary: bool,
     /// Decides over percentages of sessions.
     pub luck: u64,
     /// What it has written, as far as its reads are to see it.
@@ -55,12 +60,17 @@ impl Course {
             .map_or_else(|| topology.first_cluster(), |cluster| cluster.id);
         let replicas = account.and_then(|account| account.replicas);
         let consistency = account.and_then(|account| account.consistency);
+        let is_optimistic = account.and_then(|account| account.optimistic_transactions);
         Self {
             cluster,
             replicas: replicas.or(listener.replicas).unwrap_or(balance.replicas),
             consistency: consistency
                 .or(listener.consistency)
                 .unwrap_or(balance.consistency),
+            is_optimistic: is_optimistic
+                .or(listener.optimistic_transactions)
+                .unwrap_or(balance.optimistic_transactions),
+            is_wary: false,
             luck: worker.dice.borrow_mut().throw(),
             written: Arc::default(),
             has_unsaid_writes: false,
@@ -77,6 +87,9 @@ impl Course {
             cluster,
             replicas: course.replicas,
             consistency: course.consistency,
+            // Nobody reads its replies.
+            is_optimistic: false,
+            is_wary: false,
             luck: course.luck,
             written: Arc::default(),
             has_unsaid_writes: false,

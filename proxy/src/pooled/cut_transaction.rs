@@ -9,10 +9,12 @@ use wire::{Command, ErrorCode};
 
 use super::incoming::Incoming;
 use super::session::{After, CutOff, Pooled};
+use crate::failure::Failure;
 
 /// What the client is told until then.
 #[derive(Debug)]
 pub(crate) struct CutTransaction {
+    code: ErrorCode,
     why: Box<str>,
 }
 
@@ -30,7 +32,19 @@ enum Meaning {
 
 impl CutTransaction {
     pub(crate) fn new(why: &str) -> Self {
-        Self { why: why.into() }
+        Self {
+            code: ErrorCode::BACKEND_LOST,
+            why: why.into(),
+        }
+    }
+
+    /// One that this failure has ended.
+    pub(crate) fn by(failure: &Failure) -> Self {
+        let code = failure.kind.verdict().told;
+        Self {
+            code: code.unwrap_or(ErrorCode::BACKEND_LOST),
+            why: failure.cause.as_str().into(),
+        }
     }
 }
 
@@ -41,6 +55,7 @@ impl Pooled {
         let Some(cut) = &self.cut_transaction else {
             return self.perform(incoming).await;
         };
+        let code = cut.code;
         let told = match meaning {
             Meaning::Over => {
                 self.cut_transaction = None;
@@ -53,7 +68,7 @@ impl Pooled {
         if let Meaning::Commit = meaning {
             self.cut_transaction = None;
         }
-        self.say_error(incoming.sequence, ErrorCode::BACKEND_LOST, &told);
+        self.say_error(incoming.sequence, code, &told);
         if incoming.is_cut {
             // The rest of it is still to come, and nobody to take it.
             let kind = crate::failure::Kind::HeldBackendLost;

@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 use config::ReadPolicy;
 
 use session::state::Needs;
-use session::{Amendment, Outcome, Progress, Reply, Sequences, Tally};
+use session::{Amendment, Fingerprint, Outcome, Progress, Reply, Sequences, Tally};
 use sql::Facts;
 use wire::{Command, StatusFlags};
 
 use super::conn::{BackendConn, Broken};
 use super::incoming::{EndOf, Incoming, Passage};
 use super::prefix::{Prefix, Ready, Unequal};
-use super::pump::Cut;
+use super::pump::{Cut, Delivery};
 use super::session::{LASTING, Pooled, Running};
 
 /// A command on its way to a backend.
@@ -73,6 +73,8 @@ pub(crate) struct Done {
     pub tally: Tally,
     /// The id of a packet that would follow.
     pub next_sequence: u8,
+    /// Of a reply that may have to be compared with another.
+    pub fingerprint: Option<Fingerprint>,
 }
 
 /// A cut, and how far the command and its reply had come.
@@ -85,7 +87,7 @@ pub(crate) struct CutReply {
 }
 
 /// How far a command, or its reply, had come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Reached {
     /// No byte of the command has left.
     Nobody,
@@ -105,9 +107,13 @@ impl Pooled {
         // The clock is read for those only who choose by it.
         let chooses_by_it = self.settings.config.balance.reads == ReadPolicy::Latency;
         let begin = chooses_by_it.then(Instant::now);
-        self.is_kept = self.worker.book.borrow().some_see_all && job.haste == Haste::Write;
+        let delivery = self.delivery;
+        let keeps = self.worker.book.borrow().some_see_all && job.haste == Haste::Write;
+        if keeps && delivery == Delivery::AtOnce {
+            self.delivery = Delivery::Kept;
+        }
         let outcome = self.exchange_on(&mut lent.conn, job).await;
-        self.is_kept = false;
+        self.delivery = delivery;
         if let (Some(begin), Ok(_)) = (begin, &outcome) {
             flight.answered_in(begin.elapsed());
         }
@@ -236,12 +242,16 @@ impl Pooled {
                 outcome: Outcome::Ok,
                 tally: Tally::default(),
                 next_sequence: sequence,
+                fingerprint: None,
             });
         };
         let mut reply = reply.amended(Amendment {
             has_more: job.part.has_more(),
             warnings: job.warnings,
         });
+        if self.optimism.is_some() {
+            reply = reply.fingerprinted(&self.worker.store.print_keys);
+        }
         loop {
             if let Err(cut) = self.pump(conn, &mut reply).await {
                 let reached = match reply.has_begun() {
@@ -268,6 +278,7 @@ impl Pooled {
                         outcome,
                         tally,
                         next_sequence: reply.next_sequence().unwrap_or_default(),
+                        fingerprint: reply.fingerprint(),
                     });
                 }
                 Progress::File { sequence } => {

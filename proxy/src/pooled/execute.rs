@@ -17,6 +17,7 @@ use super::broken::effect_of;
 use super::conn::{Broken, OwnReply};
 use super::exchange::{CutReply, Done, Job, Part, haste_of};
 use super::incoming::Incoming;
+use super::optimism::Execution;
 use super::prepared::{unknown, with_id};
 use super::session::{After, CutOff, Pooled};
 use super::statement::StatementKey;
@@ -97,11 +98,20 @@ impl Pooled {
                 Err(failure) => return self.refuse(&failure, incoming.sequence),
             }
         }
+        if self.must_leave(&key.facts) {
+            let gone = Box::pin(self.go_to_primary(incoming.sequence)).await?;
+            if let Some(after) = gone {
+                return Ok(after);
+            }
+        }
         self.trace(&key.facts);
         // A cursor would keep the session from its primary.
         let aim = match key.cursor {
             Some(_) => self.ordered_aim(&key.facts).unwrap_or(Aim::Home),
-            None => self.aim(&key.facts),
+            None => match self.aim(&key.facts) {
+                Aim::Optimistic => Aim::Home,
+                aim => aim,
+            },
         };
         if let Err(failure) = self.leave_replica(aim, &key.facts).await {
             return self.refuse(&failure, incoming.sequence);
@@ -119,6 +129,9 @@ impl Pooled {
             match outcome {
                 Ok(Ok(done)) => {
                     self.after_execute(id, &key, &done).await;
+                    if self.optimism.is_some() {
+                        self.note_execution(self.execution(id, &key, &incoming), &done);
+                    }
                     if let Some(standing) = standing {
                         Box::pin(self.stood_in(standing, done.outcome)).await;
                     }
@@ -129,10 +142,33 @@ impl Pooled {
                     return Ok(After::Next);
                 }
                 Err(cut) if self.again(&cut, &mut repeat) => {}
+                Err(cut) if self.may_go_on(&cut) => {
+                    let gone = Box::pin(self.go_on(&cut, &key.facts, incoming.sequence)).await?;
+                    if let Some(after) = gone {
+                        return Ok(after);
+                    }
+                }
                 Err(cut) => {
                     return self.cut_short(cut, incoming.sequence, Command::STMT_EXECUTE, repeat);
                 }
             }
+        }
+    }
+
+    /// An EXECUTE as it would be said again.
+    fn execution(
+        &self,
+        id: ClientStatementId,
+        key: &StatementKey,
+        incoming: &Incoming,
+    ) -> Execution {
+        let statement = self.statements.statement(id);
+        Execution {
+            key: key.clone(),
+            argument: incoming.argument().into_owned(),
+            parameter_count: statement.map_or(0, |it| it.parameter_count),
+            types: statement.and_then(|it| it.types.clone()),
+            sequence: incoming.sequence,
         }
     }
 
@@ -157,7 +193,7 @@ impl Pooled {
     }
 
     /// Goes to the schema that a statement was prepared in, and returns the session's own.
-    async fn visit(&mut self, key: &StatementKey) -> Option<Rc<[u8]>> {
+    pub(crate) async fn visit(&mut self, key: &StatementKey) -> Option<Rc<[u8]>> {
         if key.values.schema() != self.state.values().schema() {
             Box::pin(self.settle_doubts()).await;
         }

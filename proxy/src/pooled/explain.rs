@@ -135,6 +135,17 @@ impl Pooled {
         }
     }
 
+    fn transaction_in_words(&self) -> String {
+        let words = transaction(self.status);
+        match &self.optimism {
+            Some(optimism) => {
+                let reads = optimism.reads.len();
+                format!("{words}, at a replica until it writes; reads to be repeated then: {reads}")
+            }
+            None => words.to_owned(),
+        }
+    }
+
     /// What is known of the session, an item a row.
     fn explain_session(&self) -> Answer {
         let mut answer = Answer::new(&["item", "value"]);
@@ -145,7 +156,7 @@ impl Pooled {
         answer.row(["mode", &format!("{:?}", self.mode).to_lowercase()]);
         let schema = state.values().schema().map(text);
         answer.row(["schema", schema.as_deref().unwrap_or("(none)")]);
-        answer.row(["transaction", transaction(self.status)]);
+        answer.row(["transaction", &self.transaction_in_words()]);
         let pins = self.pins();
         let pins = match pins.is_empty() {
             true => "(none)".to_owned(),

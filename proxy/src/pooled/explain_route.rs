@@ -66,6 +66,9 @@ impl Pooled {
             None => told.wanted(self.wanted(facts)),
         }
         match &self.lent {
+            Some(_) if self.optimism.is_some() && aim == Aim::Home => {
+                self.tell_candidates(told, aim);
+            }
             Some(lent) => {
                 let pins = format!("pinned by {}", self.pins());
                 told.find("decision", &lent.conn.backend.name, pins);
@@ -87,7 +90,7 @@ impl Pooled {
         };
         told.find("must see", "", shown(&written));
         let roles = match aim {
-            Aim::Replica => Roles::Replica,
+            Aim::Replica | Aim::Optimistic => Roles::Replica,
             Aim::Ordered(roles) => roles,
             Aim::Home | Aim::Same | Aim::Any => self.course.roles(),
         };

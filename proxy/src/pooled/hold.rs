@@ -236,6 +236,7 @@ impl Pooled {
                 Some(only) => Ok(only),
                 None => self.placed(Roles::Replica, tried),
             },
+            Aim::Optimistic => self.at_replica_or_home(tried),
             Aim::Ordered(roles) => self.placed(roles, tried),
             Aim::Same => match self.last_backend(tried) {
                 Some(last) => Ok(last),
@@ -257,6 +258,18 @@ impl Pooled {
         let falls_back = self.settings.config.balance.fallback == Fallback::Primary;
         let is_free = self.order.is_none() && tried.is_empty();
         (is_home && falls_back && is_free && only.is_usable()).then(|| Arc::clone(only))
+    }
+
+    /// A replica that takes it, at once or behind a wait, or the session's own backend.
+    fn at_replica_or_home(&mut self, tried: &[BackendId]) -> Result<Arc<Backend>, NoBackend> {
+        if let Ok(backend) = self.placed(Roles::Replica, tried)
+            && backend.role == Some(Role::Replica)
+        {
+            return Ok(backend);
+        }
+        // Where nobody knows what to wait for, that is asked there, for the next one.
+        self.course.awaited = None;
+        self.at_home(tried)
     }
 
     /// The session's own backend, or another one where that is not to be had.

@@ -8,7 +8,7 @@ use wire::write::put_packets;
 use wire::{Capabilities, Command, HEADER_BYTES, Header};
 
 /// A command of a client's, with all its packets, or the first of them.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Incoming {
     pub command: Command,
     /// As they came, headers and all.

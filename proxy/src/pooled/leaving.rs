@@ -20,6 +20,9 @@ const RELEASED: Effects = Effects::NAMED_LOCK_RELEASED.with(Effects::NAMED_LOCKS
 /// Whatever `completion_type` says.
 const COMMIT: &[u8] = b"COMMIT AND NO CHAIN NO RELEASE";
 
+/// The same.
+pub(super) const ROLLBACK: &[u8] = b"ROLLBACK AND NO CHAIN NO RELEASE";
+
 impl Pooled {
     /// Before a statement: should it be for a primary while a replica is held, a transaction that only
     /// reads is committed there, which the statement would do as well.
@@ -39,7 +42,7 @@ impl Pooled {
         pins.remove(Pin::Transaction);
         let is_only_reading = self.transaction() == Transaction::Reading;
         if is_only_reading && pins.is_empty() && self.cursors.is_empty() {
-            Box::pin(self.commit_reading()).await;
+            Box::pin(self.end_reading(COMMIT)).await;
         }
         match &self.lent {
             None => Ok(()),
@@ -54,16 +57,16 @@ impl Pooled {
         }
     }
 
-    /// It has changed nothing, so nothing is lost should the replica break now.
-    async fn commit_reading(&mut self) {
-        let facts = sql::facts(COMMIT, self.state.flags());
+    /// Ends a transaction that has changed nothing: nothing is lost should its backend break now.
+    pub(super) async fn end_reading(&mut self, end: &[u8]) {
+        let facts = sql::facts(end, self.state.flags());
         let Some(lent) = &mut self.lent else {
             return;
         };
-        let commit = text(&lent.conn, COMMIT);
-        let asked = lent.conn.ask(&self.worker, Command::QUERY, &commit).await;
+        let said = text(&lent.conn, end);
+        let asked = lent.conn.ask(&self.worker, Command::QUERY, &said).await;
         match asked {
-            Ok(own) if own.outcome == Outcome::Ok => self.has_committed(&facts, &own),
+            Ok(own) if own.outcome == Outcome::Ok => self.has_ended(&facts, end, &own),
             _ => {
                 self.drop_lent(pool::CloseReason::Broken);
                 self.state.connection_lost();
@@ -72,14 +75,14 @@ impl Pooled {
         }
     }
 
-    fn has_committed(&mut self, facts: &Facts, own: &OwnReply) {
+    fn has_ended(&mut self, facts: &Facts, text: &[u8], own: &OwnReply) {
         let Some(lent) = &mut self.lent else {
             return;
         };
         let seen = Seen {
             ran: Ran::Statement,
             facts,
-            text: COMMIT,
+            text,
             changes: &own.changes,
             tally: &own.tally,
             error: None,

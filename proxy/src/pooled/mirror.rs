@@ -19,6 +19,7 @@ use super::aftermath::Aftermath;
 use super::begin::{STATEMENTS_MAX, rules};
 use super::course::Course;
 use super::incoming::{Inbox, Incoming};
+use super::pump::Delivery;
 use super::session::{After, CutOff, Pooled};
 use super::statement::StatementKey;
 use crate::leg::Leg;
@@ -186,7 +187,7 @@ impl Pooled {
             sight: None,
             shows: None,
             has_shown: false,
-            is_kept: false,
+            delivery: Delivery::AtOnce,
             unseen: Vec::new(),
             prepares_settings: false,
             changes: Changes::default(),
@@ -195,6 +196,7 @@ impl Pooled {
             wants_clear: false,
             running: None,
             cut_transaction: None,
+            optimism: None,
             course: Course::elsewhere(&self.course, cluster),
             order: None,
             trace: None,

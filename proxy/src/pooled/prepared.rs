@@ -93,6 +93,12 @@ impl Pooled {
                     return Ok(After::Next);
                 }
                 Err(cut) if self.again(&cut, &mut repeat) => {}
+                Err(cut) if self.may_go_on(&cut) => {
+                    let gone = Box::pin(self.go_on(&cut, &key.facts, incoming.sequence)).await?;
+                    if let Some(after) = gone {
+                        return Ok(after);
+                    }
+                }
                 Err(cut) => {
                     return self.cut_short(cut, incoming.sequence, Command::STMT_PREPARE, repeat);
                 }

@@ -22,6 +22,18 @@ use crate::watch::Ask;
 /// A client that speaks before it is answered is read ahead up to so many bytes.
 const AHEAD_BYTES_MAX: usize = 64 * 1024;
 
+/// What becomes of a reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Delivery {
+    /// The client gets it as it comes.
+    AtOnce,
+    /// Its end waits until it is noted what was written: somebody may ask elsewhere as soon as the
+    /// client knows.
+    Kept,
+    /// The client has had it before, from another backend.
+    Nobody,
+}
+
 /// Why an exchange did not end as it should.
 #[derive(Debug)]
 pub(crate) enum Cut {
@@ -98,13 +110,14 @@ impl Pooled {
         let (capabilities, seen) = (conn.capabilities, self.capabilities);
         let mut towards_client = Context::from_waker(context.waker());
         let mut sent = Ok(());
-        let is_kept = self.is_kept;
-        let mut push = |client: &mut Leg, bytes: &[u8]| match is_kept {
-            false => client.push(bytes, &mut towards_client),
-            true => {
+        let delivery = self.delivery;
+        let mut push = |client: &mut Leg, bytes: &[u8]| match delivery {
+            Delivery::AtOnce => client.push(bytes, &mut towards_client),
+            Delivery::Kept => {
                 client.append(bytes);
                 Ok(())
             }
+            Delivery::Nobody => Ok(()),
         };
         let fed = conn.poll_feed(&worker, reply, context, |piece| {
             let pushed = match piece {

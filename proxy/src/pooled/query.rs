@@ -4,6 +4,7 @@ use sql::{Effects, Facts, Kind, Mention, Role, Show, Uses};
 use wire::Command;
 use wire::query::Query;
 
+use super::aim::Aim;
 use super::asking::Asked;
 use super::broken::effect_of;
 use super::exchange::{Done, Job, Part, haste_of};
@@ -137,8 +138,18 @@ impl Pooled {
         part: Part,
     ) -> Result<Ending, CutOff> {
         let mut sight = None;
+        if self.must_leave(facts) {
+            let gone = Box::pin(self.go_to_primary(incoming.sequence)).await?;
+            if let Some(after) = gone {
+                return Ok(Ending::last(after));
+            }
+        }
         self.trace(facts);
-        let aim = self.aim(facts);
+        let aim = match (self.aim(facts), part) {
+            // Another part may write.
+            (Aim::Optimistic, Part::First | Part::Middle | Part::Last) => Aim::Home,
+            (aim, _) => aim,
+        };
         if let Err(failure) = self.leave_replica(aim, facts).await {
             return self.refuse(&failure, incoming.sequence).map(Ending::last);
         }
@@ -184,6 +195,9 @@ impl Pooled {
                     if let (Outcome::Err(_), Some(sight)) = (done.outcome, sight) {
                         self.sight = Some(sight);
                     }
+                    if self.optimism.is_some() || matches!(facts.kind, Kind::Begin(_)) {
+                        self.note_optimism(facts, aim, incoming, &done);
+                    }
                     let ends = facts.effects.has(Effects::DISCONNECTED);
                     if ends && done.outcome == Outcome::Ok {
                         return self.released().await.map(Ending::last);
@@ -191,6 +205,12 @@ impl Pooled {
                     return Ok(Ending::of(&done));
                 }
                 Err(cut) if self.again(&cut, &mut repeat) => {}
+                Err(cut) if self.may_go_on(&cut) => {
+                    let gone = Box::pin(self.go_on(&cut, facts, incoming.sequence)).await?;
+                    if let Some(after) = gone {
+                        return Ok(Ending::last(after));
+                    }
+                }
                 Err(cut) => {
                     return self
                         .cut_short(cut, incoming.sequence, Command::QUERY, repeat)

@@ -28,8 +28,10 @@ use super::cut_transaction::CutTransaction;
 use super::desk::Lent;
 use super::incoming::{Inbox, Incoming};
 use super::mirror::Reflection;
+use super::optimism::Optimism;
 use super::order::Order;
 use super::people::Person;
+use super::pump::Delivery;
 use super::record::Trace;
 use super::shelf::{BackendLogin, Kind, KnownShelf};
 use super::sight::Sight;
@@ -69,9 +71,7 @@ pub(crate) struct Pooled {
     pub shows: Option<Sight>,
     /// The connection tells what the client wants to hear, and no more.
     pub has_shown: bool,
-    /// The end of the reply waits until it is noted what was written: somebody may ask elsewhere as soon
-    /// as the client knows.
-    pub is_kept: bool,
+    pub delivery: Delivery,
     /// Settings of the sight that the client has changed and that have to be asked for.
     pub unseen: Vec<Box<[u8]>>,
     /// It has prepared a statement that sets what it is told.
@@ -87,6 +87,8 @@ pub(crate) struct Pooled {
     pub running: Option<Running>,
     /// The client has yet to say that its transaction, which was cut, is over.
     pub cut_transaction: Option<CutTransaction>,
+    /// Its transaction may write, and has only read yet, on a replica.
+    pub optimism: Option<Box<Optimism>>,
     pub course: Course,
     /// What rules and hints want of the command of the moment.
     pub order: Option<Box<Order>>,
@@ -173,6 +175,7 @@ impl Pooled {
             };
             let after = match incoming.command {
                 _ if self.cut_transaction.is_some() => Box::pin(self.after_cut(incoming)).await?,
+                _ if self.optimism.is_some() => Box::pin(self.optimistic(incoming)).await?,
                 // The hot one is not boxed.
                 Command::QUERY if !incoming.is_cut => self.query(incoming).await?,
                 _ => Box::pin(self.perform(incoming)).await?,
@@ -359,7 +362,8 @@ impl Pooled {
         drop(scratch);
         let name = &lent.conn.backend.name;
         let text = format!("Lost connection to backend {name} between two commands");
-        if last_words.is_empty() && self.cut_while_idle(&text) {
+        let may_go_on = last_words.is_empty() || self.optimism.is_some();
+        if may_go_on && self.cut_while_idle(&text) {
             return Poll::Pending;
         }
         // What a server says before it closes is an ERR that tells why; the client hears it.

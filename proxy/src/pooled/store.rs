@@ -3,6 +3,7 @@
 
 use std::cell::RefCell;
 use std::collections::HashSet;
+use std::collections::hash_map::RandomState;
 use std::num::NonZeroUsize;
 use std::rc::Rc;
 
@@ -34,6 +35,8 @@ pub(crate) struct Store {
     baselines: RefCell<Vec<Rc<Baseline>>>,
     definitions: RefCell<LruCache<StatementKey, Rc<Definitions>>>,
     schemas: RefCell<LruCache<(AccountId, Vec<u8>), ()>>,
+    /// For fingerprints of replies.
+    pub print_keys: RandomState,
 }
 
 impl Default for Store {
@@ -46,6 +49,7 @@ impl Default for Store {
             baselines: RefCell::default(),
             definitions: RefCell::new(LruCache::new(DEFINITIONS_MAX)),
             schemas: RefCell::new(LruCache::new(SCHEMAS_MAX)),
+            print_keys: RandomState::new(),
         }
     }
 }

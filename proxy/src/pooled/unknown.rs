@@ -91,6 +91,7 @@ impl Pooled {
                 ..Tally::default()
             },
             next_sequence: 0,
+            fingerprint: None,
         };
         self.observe(Command::STMT_RESET, &Facts::default(), b"", &done);
         self.end_outside_statements(before).await;

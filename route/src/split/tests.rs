@@ -99,3 +99,99 @@ fn a_transaction_that_only_reads_wants_a_replica() {
         assert_eq!(wanted, Wanted::Replica(Why::BeginsReading), "{text}");
     }
 }
+
+#[test]
+fn which_transactions_may_begin_on_a_replica() {
+    let begins = |text: &str| begins_on_replica(&sql::facts(text.as_bytes(), Flags::default()));
+    for text in ["BEGIN", "BEGIN WORK", "START TRANSACTION", "/* a */ begin;"] {
+        assert!(begins(text), "{text}");
+        // Who is not asked for that has it begin where it may write.
+        assert_eq!(
+            of(text, Transaction::None),
+            Wanted::Primary(Why::BeginsWriting)
+        );
+    }
+    for text in [
+        "START TRANSACTION READ ONLY",
+        "START TRANSACTION READ WRITE",
+        "START TRANSACTION WITH CONSISTENT SNAPSHOT",
+        "BEGIN; INSERT INTO t VALUES (1)",
+        "XA BEGIN 'a'",
+        "BEGIN NOT ATOMIC SELECT 1; END",
+        "SET autocommit = 0",
+        "COMMIT AND CHAIN",
+        "SELECT 1",
+        "BEGIN 'no end",
+    ] {
+        assert!(!begins(text), "{text}");
+    }
+}
+
+#[test]
+fn an_optimistic_transaction_stays_as_long_as_it_reads() {
+    for text in [
+        "SELECT * FROM t WHERE id = 1",
+        "SELECT 1",
+        "(SELECT 1) UNION (SELECT a FROM t)",
+        "WITH c AS (SELECT * FROM t) SELECT COUNT(*) FROM c",
+        "COMMIT",
+        "COMMIT AND NO CHAIN NO RELEASE",
+        "ROLLBACK",
+    ] {
+        assert_eq!(
+            of(text, Transaction::Optimistic),
+            Wanted::Same(Why::InTransaction),
+            "{text}"
+        );
+    }
+    for text in [
+        "INSERT INTO t VALUES (1)",
+        "SELECT * FROM t FOR UPDATE",
+        "SELECT * FROM t LOCK IN SHARE MODE",
+        "SELECT a FROM t INTO @a",
+        "SELECT * FROM t INTO OUTFILE '/tmp/x'",
+        "SELECT my_function(1)",
+        "SELECT NOW()",
+        "SELECT CURRENT_TIMESTAMP",
+        "SELECT CURRENT_DATE, a FROM t",
+        "SELECT a FROM t ORDER BY RAND()",
+        "SELECT UUID()",
+        "SELECT SLEEP(1)",
+        "SELECT USER()",
+        "SELECT CONNECTION_ID()",
+        "SELECT LAST_INSERT_ID()",
+        "SELECT FOUND_ROWS()",
+        "SELECT SQL_CALC_FOUND_ROWS * FROM t LIMIT 1",
+        "SELECT @a",
+        "SELECT @a := 1",
+        "SELECT @@autocommit",
+        "SELECT 1; SELECT 2",
+        "EXPLAIN SELECT * FROM t",
+        "SHOW TABLES",
+        "SHOW WARNINGS",
+        "SAVEPOINT a",
+        "ROLLBACK TO SAVEPOINT a",
+        "COMMIT AND CHAIN",
+        "ROLLBACK RELEASE",
+        "BEGIN",
+        "CREATE TABLE t (a INT)",
+        "SET @a = 1",
+        "SET NAMES utf8mb4",
+        "USE shop",
+        "CALL p()",
+        "DO 1",
+        "PREPARE s FROM 'SELECT 1'",
+        "EXECUTE s",
+        "HANDLER t OPEN",
+        "LOCK TABLES t READ",
+        "KILL 5",
+        "SELECT 'no end",
+        "",
+    ] {
+        assert_eq!(
+            of(text, Transaction::Optimistic),
+            Wanted::Primary(Why::EndsOptimism),
+            "{text}"
+        );
+    }
+}

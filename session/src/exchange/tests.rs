@@ -90,3 +90,52 @@ fn ids_are_written_anew_where_frames_set_them() {
     assert!(reply.feed(&mut bytes, |_| {}).is_ok());
     assert_eq!(bytes[3], 4);
 }
+
+/// The fingerprint of a result of one column with these rows, fed in pieces of this length.
+fn print(keys: &RandomState, rows: &[&[u8]], end: &[u8], length: usize) -> Fingerprint {
+    let mut bytes = packet(1, &[1]);
+    bytes.extend(packet(2, &[b'd'; 30]));
+    let mut sequence = 3;
+    for row in rows {
+        bytes.extend(packet(sequence, row));
+        sequence += 1;
+    }
+    bytes.extend(packet(sequence, end));
+    let mut reply = reply(Command::QUERY).fingerprinted(keys);
+    for piece in bytes.chunks(length) {
+        assert!(reply.feed(&mut piece.to_vec(), |_| {}).is_ok());
+    }
+    assert!(matches!(reply.progress(), Progress::Over(_)));
+    reply.fingerprint().unwrap()
+}
+
+#[test]
+fn a_fingerprint_is_of_what_is_said_and_not_of_how_it_comes() {
+    let keys = RandomState::new();
+    let mut long = vec![b'x'; 100_000];
+    long[0] = 5;
+    let rows: [&[u8]; 3] = [&[1, b'a'], &long, &[1, b'b']];
+    let end = [0xfe, 0, 0, 2, 0, 0, 0];
+    let whole = print(&keys, &rows, &end, usize::MAX);
+    assert_eq!(whole.bytes, 1 + 30 + 2 + 100_000 + 2);
+    for length in [1, 7, 100, 70_000] {
+        assert_eq!(print(&keys, &rows, &end, length), whole, "by {length}");
+    }
+    // In a transaction, without an index, with a change of the session's state.
+    let flags = [0xfe, 0, 0, 0x23, 0x40, 0, 0, 0, 4, 1, 2, 1, b's'];
+    assert_eq!(print(&keys, &rows, &flags, 100), whole);
+    let mut other = long.clone();
+    other[99_999] = b'y';
+    for rows in [
+        &[&[1, b'a'][..], &other, &[1, b'b']][..],
+        &[&[1, b'a'], &[1, b'b'], &long],
+        &[&[1, b'a'], &long],
+        &[],
+    ] {
+        assert_ne!(print(&keys, rows, &end, 100), whole);
+    }
+    let a_warning = [0xfe, 0, 0, 2, 0, 1, 0];
+    assert_ne!(print(&keys, &rows, &a_warning, 100), whole);
+    let an_error = [0xff, 0x25, 5, b'#', b'7', b'0', b'1', b'0', b'0', b'!'];
+    assert_ne!(print(&keys, &rows, &an_error, 100), whole);
+}

@@ -1,0 +1,663 @@
+//! Optimistic transactions: they begin on a replica, and go to the primary with their first write if what
+//! they have read is the same there.
+
+use std::thread;
+
+use e2e::raw::{Execute, Login, Param, RawConn, Reply, capability};
+use e2e::{Cluster, PASSWORD, Product, Proxy, Settings, set_read_only, take_writes, wait};
+
+/// A cluster in which `SELECT name FROM d.whoami` tells who answers, with a proxy in front.
+struct Site {
+    cluster: Cluster,
+    proxy: Proxy,
+}
+
+const INSERT: &str = "INSERT INTO t VALUES (1, 'a')";
+const COUNT: &str = "SELECT COUNT(*) FROM t";
+const WHO: &str = "SELECT name FROM whoami";
+
+impl Site {
+    fn start(product: Product, settings: impl FnOnce(Settings) -> Settings) -> Self {
+        let cluster = Cluster::start(product, 2);
+        let mut root = cluster.primary.root();
+        root.run("CREATE DATABASE d");
+        root.run("CREATE TABLE d.t (n INT PRIMARY KEY, name VARCHAR(20))");
+        root.run("CREATE TABLE d.seen (n INT PRIMARY KEY, name VARCHAR(20))");
+        root.run("INSERT INTO d.seen VALUES (1, 'a'), (2, 'b'), (3, 'c')");
+        root.run("CREATE TABLE d.whoami (name VARCHAR(20))");
+        root.run("INSERT INTO d.whoami VALUES ('primary')");
+        cluster.wait_caught_up();
+        for (server, number) in cluster.replicas.iter().zip(1..) {
+            take_writes(server);
+            let mut root = server.root();
+            root.run("SET sql_log_bin = 0");
+            root.run(&format!("UPDATE d.whoami SET name = 'replica{number}'"));
+            set_read_only(server);
+        }
+        let common = Settings::of_cluster(&cluster)
+            .account("app", PASSWORD)
+            .set("workers", 1)
+            .set("accounts.explain", true)
+            .set("health.replication_interval", "50ms")
+            .set("balance.optimistic_transactions", true)
+            // A busy machine is no reason to begin on the primary.
+            .set("balance.timeout_consistency", "20s");
+        let proxy = Proxy::start(&settings(common));
+        let site = Self { cluster, proxy };
+        let mut client = site.client();
+        wait::until("the monitor knows who has what", wait::SOON, || {
+            client.run("DELETE FROM seen WHERE n = 0");
+            client.run("BEGIN");
+            let is_at_replica = held_at(&mut client) != "primary";
+            client.run("ROLLBACK");
+            is_at_replica
+        });
+        site
+    }
+
+    fn client(&self) -> RawConn {
+        self.proxy.connect_as(&Login::app().schema("d"))
+    }
+
+    /// What is there to be seen by everybody, on the primary; the replicas have the same, and no more.
+    fn count(&self) -> String {
+        let ask = "SELECT COUNT(*) FROM d.t";
+        let count = self.cluster.primary.root().value(ask);
+        self.cluster.wait_caught_up();
+        for replica in &self.cluster.replicas {
+            assert_eq!(replica.root().value(ask), count);
+        }
+        count
+    }
+
+    /// The place among the replicas of the one that a client is held at.
+    fn replica_of(client: &mut RawConn) -> usize {
+        let name = held_at(client);
+        let number = name
+            .strip_prefix("replica")
+            .unwrap_or_else(|| panic!("{name}"));
+        number.parse::<usize>().unwrap() - 1
+    }
+}
+
+/// A line of EXPLAIN SESSION.
+fn told(client: &mut RawConn, item: &str) -> String {
+    let rows = client.run("EXPLAIN SESSION").texts();
+    rows.into_iter()
+        .find(|row| row[0] == item)
+        .unwrap()
+        .remove(1)
+}
+
+/// The backend whose connection the client's session holds.
+fn held_at(client: &mut RawConn) -> String {
+    told(client, "connection")
+}
+
+/// Begins, reads, and is at a replica.
+fn begin(client: &mut RawConn) {
+    client.run("BEGIN");
+    assert_eq!(client.value("SELECT name FROM seen WHERE n = 2"), "b");
+    Site::replica_of(client);
+}
+
+/// The error with which a transaction ends whose reads are not the same on the primary.
+fn assert_changed(reply: &Reply) {
+    let error = reply.error().unwrap();
+    assert_eq!((error.code, &*error.state), (1213, "40001"), "{error}");
+    assert!(error.text.contains("nothing was written"), "{error}");
+}
+
+both! {
+    the_first_write_goes_to_the_primary_and_all_that_follows
+    what_only_reads_ends_on_its_replica
+    what_was_read_and_is_not_so_is_error_1213
+    a_replica_that_is_behind_is_found_out
+    a_replica_that_dies_costs_no_transaction
+    a_replica_that_dies_within_a_read_costs_no_transaction
+    clients_of_every_kind_go_on
+    prepared_reads_are_repeated_too
+    what_is_no_plain_read_is_done_at_the_primary
+    what_cannot_be_repeated_begins_at_the_primary
+    ones_own_writes_are_seen
+    too_much_to_repeat_ends_it_early
+    savepoints_are_the_primarys
+    what_a_read_left_may_be_asked_for
+    a_primary_that_is_gone_is_told
+    rules_have_their_say
+    the_proxy_tells_where_a_transaction_is
+}
+
+fn the_first_write_goes_to_the_primary_and_all_that_follows(product: Product) {
+    let site = Site::start(product, |settings| settings);
+    let mut client = site.client();
+    begin(&mut client);
+    assert_eq!(client.value(COUNT), "0");
+    // An error is a result like any other.
+    assert_eq!(
+        client.query("SELECT nothing FROM t").error().unwrap().code,
+        1054
+    );
+    assert_eq!(client.run(INSERT).status() & 1, 1, "in a transaction");
+    assert_eq!(held_at(&mut client), "primary");
+    assert_eq!(client.value(COUNT), "1");
+    assert_eq!(site.count(), "0", "it is not committed");
+    client.run("COMMIT");
+    assert_eq!(site.count(), "1");
+    begin(&mut client);
+    client.run("DELETE FROM t");
+    client.run("ROLLBACK");
+    assert_eq!(site.count(), "1");
+    // The first thing that it does.
+    client.run("BEGIN");
+    client.run("DELETE FROM t");
+    client.run("COMMIT");
+    assert_eq!(site.count(), "0");
+    assert_eq!(client.run("SELECT 1").status() & 1, 0);
+}
+
+fn what_only_reads_ends_on_its_replica(product: Product) {
+    let site = Site::start(product, |settings| settings);
+    let mut client = site.client();
+    for end in ["COMMIT", "ROLLBACK", "commit and no chain"] {
+        begin(&mut client);
+        // The primary would say something else.
+        assert_ne!(client.value(WHO), "primary");
+        client.run(end);
+        assert!(held_at(&mut client).starts_with("(none"));
+        assert_eq!(client.run("SELECT 1").status() & 1, 0);
+    }
+    client.run("SET completion_type = 'CHAIN'");
+    begin(&mut client);
+    assert_ne!(client.value(WHO), "primary");
+    assert_eq!(client.run("COMMIT").status() & 1, 1);
+    // Another transaction, which has read nothing yet.
+    client.run(INSERT);
+    client.run("COMMIT AND NO CHAIN");
+    assert_eq!(site.count(), "1");
+    client.run("SET completion_type = 'NO_CHAIN'");
+    client.run("BEGIN");
+    assert_ne!(client.value(WHO), "primary");
+    client.command(0x1f, b"");
+    assert_eq!(client.run("SELECT 1").status() & 1, 0);
+}
+
+fn what_was_read_and_is_not_so_is_error_1213(product: Product) {
+    let site = Site::start(product, |settings| settings);
+    let mut client = site.client();
+    for (way, ending) in [
+        (INSERT, "ROLLBACK"),
+        ("CREATE TABLE made (n INT)", "COMMIT"),
+    ] {
+        begin(&mut client);
+        assert_ne!(client.value(WHO), "primary");
+        assert_changed(&client.query(way));
+        // Whoever goes on all the same does not write outside of a transaction.
+        let next = client.query(INSERT);
+        assert_eq!(next.error().unwrap().code, 1213);
+        match ending {
+            "ROLLBACK" => drop(client.run("ROLLBACK")),
+            _ => assert_eq!(client.query(ending).error().unwrap().code, 1213),
+        }
+        assert_eq!(site.count(), "0");
+        client.run("START TRANSACTION READ ONLY");
+        client.run("COMMIT");
+        // The next one is not disappointed again.
+        client.run("BEGIN");
+        assert_eq!(client.value(WHO), "primary");
+        client.run(INSERT);
+        client.run("ROLLBACK");
+    }
+    begin(&mut client);
+    client.run("ROLLBACK");
+    assert_eq!(site.count(), "0");
+    let made = client.query("SELECT * FROM made");
+    assert_eq!(made.error().unwrap().code, 1146);
+}
+
+fn a_replica_that_is_behind_is_found_out(product: Product) {
+    let site = Site::start(product, |settings| settings);
+    let mut client = site.client();
+    for replica in 0..2 {
+        site.cluster.stop_replication(replica);
+    }
+    let mut root = site.cluster.primary.root();
+    root.run("UPDATE d.seen SET name = 'x' WHERE n = 3");
+    for (changed, read) in [
+        (true, "SELECT * FROM seen WHERE n = 3"),
+        (false, "SELECT * FROM seen WHERE n < 3"),
+        (true, "SELECT name FROM seen ORDER BY n"),
+        (false, "SELECT COUNT(*) FROM seen"),
+    ] {
+        client.run("BEGIN");
+        client.run(read);
+        Site::replica_of(&mut client);
+        let reply = client.query(INSERT);
+        match changed {
+            true => assert_changed(&reply),
+            false => assert!(reply.error().is_none(), "{read}"),
+        }
+        client.run("ROLLBACK");
+        // Whoever was disappointed begins on the primary once.
+        client.run("BEGIN");
+        client.run("ROLLBACK");
+    }
+    // What is changed between the replay and the write is the primary's affair.
+    begin(&mut client);
+    client.run("UPDATE seen SET name = 'y' WHERE n = 3 AND name = 'x'");
+    client.run("COMMIT");
+    assert_eq!(root.value("SELECT name FROM d.seen WHERE n = 3"), "y");
+}
+
+fn a_replica_that_dies_costs_no_transaction(product: Product) {
+    let mut site = Site::start(product, |settings| settings);
+    let mut client = site.client();
+    begin(&mut client);
+    let at = Site::replica_of(&mut client);
+    site.cluster.replicas[at].kill();
+    // It may have been heard of, or not.
+    assert_eq!(client.value(COUNT), "0");
+    client.run(INSERT);
+    assert_eq!(held_at(&mut client), "primary");
+    client.run("COMMIT");
+    assert_eq!(client.value("SELECT COUNT(*) FROM t"), "1");
+    begin(&mut client);
+    let at = Site::replica_of(&mut client);
+    // What it has read does not matter to a transaction that has only read.
+    assert_ne!(client.value(WHO), "primary");
+    site.cluster.replicas[at].kill();
+    wait::until("the session knows", wait::SOON, || {
+        held_at(&mut client).starts_with("(none")
+    });
+    client.command(0x0e, b"");
+    client.run("COMMIT");
+    assert_eq!(client.run("SELECT 1").status() & 1, 0);
+    // None is left.
+    client.run("BEGIN");
+    assert_eq!(client.value(WHO), "primary");
+    client.run("COMMIT");
+}
+
+fn a_replica_that_dies_within_a_read_costs_no_transaction(product: Product) {
+    let mut site = Site::start(product, |settings| settings);
+    let mut client = site.client();
+    begin(&mut client);
+    let at = Site::replica_of(&mut client);
+    let replica = &site.cluster.replicas[at];
+    take_writes(replica);
+    let mut root = replica.root();
+    root.run("LOCK TABLES d.t WRITE");
+    let reading = thread::spawn(move || {
+        assert_eq!(client.value(COUNT), "0");
+        client
+    });
+    let mut other = replica.root();
+    wait::until("the read waits", wait::SOON, || {
+        let waiting = "SELECT COUNT(*) FROM information_schema.processlist \
+                       WHERE state LIKE 'Waiting for table%'";
+        other.value(waiting) == "1"
+    });
+    site.cluster.replicas[at].kill();
+    let mut client = reading.join().unwrap();
+    client.run(INSERT);
+    assert_eq!(held_at(&mut client), "primary");
+    client.run("COMMIT");
+    assert_eq!(client.value(COUNT), "1");
+}
+
+fn clients_of_every_kind_go_on(product: Product) {
+    let site = Site::start(product, |settings| settings);
+    let logins = || {
+        [
+            Login::app().schema("d").compressed(false),
+            Login::app().schema("d").without(capability::DEPRECATE_EOF),
+            Login::app().schema("d"),
+        ]
+    };
+    for login in logins() {
+        let mut client = site.proxy.connect_as(&login);
+        client.run("BEGIN");
+        let mut asked = client.prepare("SELECT * FROM seen WHERE n > ?");
+        for number in 0..3 {
+            client.run("SELECT * FROM seen");
+            client.execute(&Execute::new(asked.statement(), &[Param::Int(number)]));
+            asked = client.prepare("SELECT n FROM seen WHERE n > ?");
+        }
+        assert_eq!(
+            client.query("SELECT * FROM nowhere").error().unwrap().code,
+            1146
+        );
+        Site::replica_of(&mut client);
+        client.run(INSERT);
+        assert_eq!(held_at(&mut client), "primary");
+        client.run("COMMIT");
+        assert_eq!(client.value("SELECT COUNT(*) FROM t"), "1");
+        client.run("BEGIN");
+        assert_ne!(client.value(WHO), "primary");
+        assert_changed(&client.query(INSERT));
+        client.run("ROLLBACK");
+        client.run("DELETE FROM t");
+    }
+}
+
+fn prepared_reads_are_repeated_too(product: Product) {
+    let site = Site::start(product, |settings| settings);
+    let mut client = site.client();
+    let read = client.prepare("SELECT name FROM seen WHERE n >= ? ORDER BY n");
+    let insert = client.prepare("INSERT INTO t VALUES (?, ?)");
+    let who = client.prepare(WHO);
+    let from = |from| Execute::new(read.statement(), &[Param::Int(from)]);
+    let one = Execute::new(insert.statement(), &[Param::Int(7), Param::Text("a")]);
+    client.run("BEGIN");
+    for number in [2, 3, 1] {
+        let rows = client.execute(&from(number));
+        assert_eq!(
+            rows.results().next().unwrap().rows.len(),
+            4 - number as usize
+        );
+    }
+    // Its types are known by now.
+    client.execute(&from(3).without_types());
+    let of_its_own = client.prepare("SELECT COUNT(*) FROM seen");
+    client.execute(&Execute::new(of_its_own.statement(), &[]));
+    client.close_statement(of_its_own.statement());
+    Site::replica_of(&mut client);
+    assert!(client.execute(&one).error().is_none());
+    assert_eq!(held_at(&mut client), "primary");
+    client.run("COMMIT");
+    assert_eq!(site.count(), "1");
+    client.run("BEGIN");
+    client.execute(&from(2));
+    client.execute(&Execute::new(who.statement(), &[]));
+    Site::replica_of(&mut client);
+    assert_changed(&client.execute(&one));
+    client.run("ROLLBACK");
+    client.run("BEGIN");
+    client.run("COMMIT");
+    // A cursor would keep it there; long data is not kept.
+    begin(&mut client);
+    client.execute(&from(2).cursor());
+    client.fetch(read.statement(), 10);
+    assert_eq!(held_at(&mut client), "primary");
+    client.run("COMMIT");
+    let text = client.prepare("SELECT n FROM seen WHERE name = ?");
+    begin(&mut client);
+    client.send_long_data(text.statement(), 0, b"b");
+    Site::replica_of(&mut client);
+    client.execute(&Execute::new(text.statement(), &[Param::Sent]));
+    assert_eq!(held_at(&mut client), "primary");
+    client.run("COMMIT");
+    begin(&mut client);
+    client.prepare("DELETE FROM t WHERE n = ?");
+    assert_eq!(held_at(&mut client), "primary");
+    client.run("COMMIT");
+}
+
+fn what_is_no_plain_read_is_done_at_the_primary(product: Product) {
+    let site = Site::start(product, |settings| settings);
+    let mut client = site.client();
+    for other in [
+        "SELECT * FROM t FOR UPDATE",
+        "SELECT * FROM t LOCK IN SHARE MODE",
+        "SELECT NOW()",
+        "SELECT UUID(), RAND()",
+        "SELECT @a := 1",
+        "SELECT @a",
+        "SELECT COUNT(*) FROM t INTO @a",
+        "SELECT CONNECTION_ID()",
+        "SELECT LAST_INSERT_ID()",
+        "SELECT @@transaction_isolation",
+        "SELECT SLEEP(0)",
+        "SHOW WARNINGS",
+        "SHOW TABLES",
+        "EXPLAIN SELECT * FROM t",
+        "SET @b = 1",
+        "SET SESSION sql_mode = ''",
+        "USE d",
+        "SAVEPOINT a",
+        "DO 1",
+        "SELECT * FROM information_schema.processlist",
+        "CREATE TEMPORARY TABLE own (n INT)",
+        "no_such_word",
+    ] {
+        let mut client = site.client();
+        begin(&mut client);
+        client.query(other);
+        assert_eq!(held_at(&mut client), "primary", "{other}");
+    }
+    begin(&mut client);
+    assert_eq!(client.run("BEGIN").status() & 1, 1);
+    assert_eq!(held_at(&mut client), "primary");
+    client.run("COMMIT AND CHAIN");
+    client.run(INSERT);
+    client.run("COMMIT");
+    begin(&mut client);
+    client.command(0x02, b"d");
+    assert_eq!(held_at(&mut client), "primary");
+    client.run("ROLLBACK");
+    assert_eq!(site.count(), "1");
+    // Several at once.
+    begin(&mut client);
+    client.command(0x1b, &[0, 0]);
+    client.query("SELECT 1; SELECT 2");
+    assert_eq!(held_at(&mut client), "primary");
+    client.run("COMMIT");
+    client.query("BEGIN; SELECT LAST_INSERT_ID()");
+    assert_eq!(held_at(&mut client), "primary");
+    client.run("COMMIT");
+}
+
+fn what_cannot_be_repeated_begins_at_the_primary(product: Product) {
+    let site = Site::start(product, |settings| settings);
+    let mut client = site.client();
+    for begin in [
+        "START TRANSACTION READ WRITE",
+        "START TRANSACTION WITH CONSISTENT SNAPSHOT",
+    ] {
+        client.run(begin);
+        assert_eq!(client.value(WHO), "primary", "{begin}");
+        client.run("COMMIT");
+    }
+    client.run("SET autocommit = 0");
+    assert_eq!(client.value(WHO), "primary");
+    client.run("COMMIT");
+    client.run("BEGIN");
+    assert_eq!(client.value(WHO), "primary");
+    client.run("COMMIT");
+    client.run("SET autocommit = 1");
+    client.run("SET TRANSACTION ISOLATION LEVEL READ COMMITTED");
+    client.run("BEGIN");
+    assert_eq!(client.value(WHO), "primary");
+    client.run("COMMIT");
+    client.run("SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE");
+    client.run("BEGIN");
+    assert_eq!(client.value(WHO), "primary");
+    client.run("COMMIT");
+    for level in ["READ COMMITTED", "REPEATABLE READ"] {
+        client.run(&format!("SET SESSION TRANSACTION ISOLATION LEVEL {level}"));
+        begin(&mut client);
+        client.run(INSERT);
+        client.run("ROLLBACK");
+    }
+    client.run("START TRANSACTION READ ONLY");
+    assert_ne!(client.value(WHO), "primary");
+    assert!(client.query(INSERT).error().is_some());
+    client.run("COMMIT");
+    assert_eq!(site.count(), "0");
+}
+
+fn ones_own_writes_are_seen(product: Product) {
+    let site = Site::start(product, |settings| {
+        settings.set("balance.timeout_consistency", "50ms")
+    });
+    let mut client = site.client();
+    for replica in 0..2 {
+        site.cluster.stop_replication(replica);
+    }
+    client.run(INSERT);
+    client.run("BEGIN");
+    assert_eq!(client.value(COUNT), "1");
+    assert_eq!(held_at(&mut client), "primary");
+    client.run("COMMIT");
+    for replica in 0..2 {
+        site.cluster.start_replication(replica);
+    }
+    site.cluster.wait_caught_up();
+    wait::until("transactions begin on replicas again", wait::SOON, || {
+        client.run("BEGIN");
+        let is_there = held_at(&mut client) != "primary";
+        assert_eq!(client.value(COUNT), "1");
+        client.run("COMMIT");
+        is_there
+    });
+}
+
+fn too_much_to_repeat_ends_it_early(product: Product) {
+    let site = Site::start(product, |settings| settings);
+    let mut client = site.client();
+    begin(&mut client);
+    for _ in 1..100 {
+        client.run(COUNT);
+    }
+    Site::replica_of(&mut client);
+    client.run(COUNT);
+    assert_eq!(held_at(&mut client), "primary");
+    client.run("COMMIT");
+    // A statement that is too long is not even begun there.
+    begin(&mut client);
+    let long = format!(
+        "SELECT COUNT(*) FROM t WHERE name = '{}'",
+        "x".repeat(70_000)
+    );
+    client.run(&long);
+    assert_eq!(held_at(&mut client), "primary");
+    client.run("COMMIT");
+    // What is too big to be repeated for nothing.
+    begin(&mut client);
+    assert_eq!(client.value("SELECT REPEAT('x', 2000000)").len(), 2_000_000);
+    Site::replica_of(&mut client);
+    client.run(COUNT);
+    assert_eq!(held_at(&mut client), "primary");
+    client.run(INSERT);
+    client.run("COMMIT");
+    assert_eq!(site.count(), "1");
+}
+
+fn savepoints_are_the_primarys(product: Product) {
+    let site = Site::start(product, |settings| settings);
+    let mut client = site.client();
+    begin(&mut client);
+    client.run("SAVEPOINT a");
+    client.run(INSERT);
+    client.run("SAVEPOINT b");
+    client.run("INSERT INTO t VALUES (2, 'b')");
+    client.run("ROLLBACK TO SAVEPOINT b");
+    assert_eq!(client.value(COUNT), "1");
+    client.run("RELEASE SAVEPOINT a");
+    client.run("COMMIT");
+    assert_eq!(site.count(), "1");
+}
+
+fn what_a_read_left_may_be_asked_for(product: Product) {
+    let site = Site::start(product, |settings| settings);
+    let mut client = site.client();
+    client.run("BEGIN");
+    client.run("SELECT CAST('x' AS SIGNED)");
+    Site::replica_of(&mut client);
+    let warnings = client.run("SHOW WARNINGS").texts();
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert_eq!(warnings[0][1], "1292");
+    assert_eq!(held_at(&mut client), "primary");
+    client.run("COMMIT");
+    client.run("BEGIN");
+    client.run("SELECT * FROM seen");
+    Site::replica_of(&mut client);
+    assert_eq!(client.value("SELECT FOUND_ROWS()"), "3");
+    client.run("COMMIT");
+}
+
+fn a_primary_that_is_gone_is_told(product: Product) {
+    let mut site = Site::start(product, |settings| settings);
+    let mut client = site.client();
+    begin(&mut client);
+    site.cluster.primary.kill();
+    let reply = client.query(INSERT);
+    let error = reply.error().unwrap();
+    assert!([1429, 1158].contains(&error.code), "{error}");
+    let reply = client.query("SELECT 1");
+    let error = reply.error().unwrap();
+    assert!(
+        error.text.contains("Not executed before ROLLBACK"),
+        "{error}"
+    );
+    client.run("ROLLBACK");
+    assert_ne!(client.value(WHO), "primary");
+    // Who only reads needs no primary.
+    begin(&mut client);
+    client.run("COMMIT");
+    site.cluster.primary.start_again();
+    wait::until("the primary is back", wait::SOON, || {
+        client.query("DELETE FROM t").error().is_none()
+    });
+    begin(&mut client);
+    client.run(INSERT);
+    client.run("COMMIT");
+    assert_eq!(client.value(COUNT), "1");
+}
+
+fn rules_have_their_say(product: Product) {
+    let site = Site::start(product, |settings| {
+        settings
+            .rule(
+                "put",
+                &[
+                    ("regex", "\"^SELECT 'write'\""),
+                    ("rewrite", "\"INSERT INTO t VALUES (5, 'r')\""),
+                ],
+            )
+            .rule(
+                "there",
+                &[("regex", "\"^SELECT 'there'\""), ("role", "\"primary\"")],
+            )
+            .rule(
+                "said",
+                &[("regex", "\"^SELECT 'said'\""), ("answer", "\"ok\"")],
+            )
+    });
+    let mut client = site.client();
+    begin(&mut client);
+    client.run("SELECT 'said'");
+    Site::replica_of(&mut client);
+    client.run("SELECT 'write'");
+    assert_eq!(held_at(&mut client), "primary");
+    client.run("COMMIT");
+    assert_eq!(site.count(), "1");
+    begin(&mut client);
+    client.run("SELECT 'there'");
+    assert_eq!(held_at(&mut client), "primary");
+    client.run("COMMIT");
+}
+
+fn the_proxy_tells_where_a_transaction_is(product: Product) {
+    let site = Site::start(product, |settings| settings);
+    let mut client = site.client();
+    let route = |client: &mut RawConn, sql: &str| {
+        let told = client.run(&format!("EXPLAIN ROUTE {sql}")).texts();
+        told.concat().join(" ")
+    };
+    let said = route(&mut client, "BEGIN");
+    assert!(
+        said.contains("goes to the primary with its first write"),
+        "{said}"
+    );
+    begin(&mut client);
+    let said = told(&mut client, "transaction");
+    assert!(said.contains("reads to be repeated then: 1"), "{said}");
+    let said = route(&mut client, INSERT);
+    assert!(said.contains("reads again"), "{said}");
+    let said = route(&mut client, COUNT);
+    assert!(said.contains("stays in its transaction"), "{said}");
+    // To ask is not to do.
+    Site::replica_of(&mut client);
+    client.run("COMMIT");
+}

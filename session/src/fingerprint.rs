@@ -1,0 +1,68 @@
+//! What a reply says, in few bytes, so that it can be compared with what another server says.
+
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
+
+use crate::exchange::Tally;
+use crate::reply::{Outcome, ReplyState, Verdict};
+
+/// Of all that a reply says of data: definitions, rows, counts, warnings, the error; not of flags, which
+/// tell of the server and of the session. Whoever writes rows does not know the keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fingerprint {
+    hash: u64,
+    /// The length of what it was made of.
+    pub bytes: u64,
+}
+
+/// A fingerprint that is being made.
+#[derive(Debug)]
+pub(crate) struct Fingerprinting {
+    hasher: <RandomState as BuildHasher>::Hasher,
+    bytes: u64,
+    /// Of the payload under way.
+    payload_bytes: u64,
+}
+
+impl Fingerprinting {
+    pub(crate) fn new(keys: &RandomState) -> Self {
+        Self {
+            hasher: keys.build_hasher(),
+            bytes: 0,
+            payload_bytes: 0,
+        }
+    }
+
+    /// Bytes of a payload that means `verdict` to a reply in this state.
+    pub(crate) fn add(&mut self, state: ReplyState, verdict: &Verdict, bytes: &[u8]) {
+        // The EOF behind definitions has flags.
+        let is_data = matches!(verdict, Verdict::Continue(_))
+            && !matches!(state, ReplyState::DefinitionsEnd { .. });
+        if is_data {
+            self.hasher.write(bytes);
+            self.payload_bytes += bytes.len() as u64;
+        }
+    }
+
+    /// A payload has ended.
+    pub(crate) fn payload_ended(&mut self, verdict: &Verdict, tally: &Tally) {
+        self.hasher.write_u64(self.payload_bytes);
+        self.bytes += std::mem::take(&mut self.payload_bytes);
+        if let Verdict::ResultEnd(_) | Verdict::End(..) = verdict {
+            self.hasher.write_u16(tally.warnings);
+            self.hasher.write_u64(tally.rows);
+            self.hasher.write_u64(tally.ok.affected_rows);
+            self.hasher.write_u64(tally.ok.last_insert_id);
+        }
+        if let Verdict::End(Outcome::Err(number), _) = verdict {
+            self.hasher.write_u16(*number);
+        }
+    }
+
+    pub(crate) fn finish(&self) -> Fingerprint {
+        Fingerprint {
+            hash: self.hasher.finish(),
+            bytes: self.bytes,
+        }
+    }
+}
