@@ -17,6 +17,7 @@ mod moment;
 mod nobody;
 mod place;
 mod report;
+pub mod ride;
 pub mod rules;
 mod split;
 mod standing;

@@ -38,6 +38,8 @@ pub struct Tally {
     pub had_rows: bool,
     /// Rows of the last result.
     pub rows: u64,
+    /// Bytes of all its packets.
+    pub bytes: u64,
     /// The last OK.
     pub ok: OkPacket,
     /// The flags of the last OK or EOF; `None` when there was none.
@@ -226,6 +228,7 @@ impl Reply {
             self.held.extend_from_slice(&bytes[at..]);
             at = bytes.len();
         }
+        self.tally.bytes += at as u64;
         Ok(at)
     }
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use config::{Cell, Consistency, LimitBy, Over, PinRule, ReplicaUse, SessionMode};
+use config::{Cell, Consistency, LaneUse, LimitBy, Over, PinRule, ReplicaUse, SessionMode};
 
 use super::rewrite::Rewrite;
 
@@ -38,6 +38,8 @@ pub struct Actions {
     pub session: Option<SessionMode>,
     /// What pins the session from now on.
     pub pin: Vec<PinRule>,
+    /// Whether it may ride a shared lane.
+    pub lanes: Option<LaneUse>,
     /// What a read has to see.
     pub consistency: Option<Consistency>,
 }

@@ -100,6 +100,7 @@ impl Making<'_> {
             set_tag: config.set_tag.clone(),
             session: config.session,
             pin: config.pin.clone(),
+            lanes: config.lanes,
             consistency: config.consistency,
         };
         Rule {

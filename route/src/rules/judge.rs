@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use config::{Consistency, LimitBy, PinRule, ReplicaUse, SessionMode};
+use config::{Consistency, LaneUse, LimitBy, PinRule, ReplicaUse, SessionMode};
 
 use super::actions::{Actions, Limit, Reply};
 use super::condition::{Scene, mixed};
@@ -47,6 +47,8 @@ pub struct Judgement<'r> {
     pub session: Option<By<SessionMode>>,
     /// What pins the session from now on.
     pub pin: Option<By<&'r [PinRule]>>,
+    /// Whether it may ride a shared lane.
+    pub lanes: Option<By<LaneUse>>,
     /// What a read has to see.
     pub consistency: Option<By<Consistency>>,
 }
@@ -221,6 +223,7 @@ impl<'r> Judgement<'r> {
         fill(&mut self.set_tag, actions.set_tag.as_deref(), index);
         fill(&mut self.session, actions.session, index);
         fill(&mut self.pin, pin, index);
+        fill(&mut self.lanes, actions.lanes, index);
         fill(&mut self.consistency, actions.consistency, index);
     }
 

@@ -45,6 +45,7 @@ impl Judgement<'_> {
                 let names: Vec<_> = pins.iter().map(|pin| pin.name()).collect();
                 names.join(", ")
             }),
+            said("lanes", self.lanes, |it| it.name().to_owned()),
             said("consistency", self.consistency, |it| it.name().to_owned()),
         ];
         all.into_iter().flatten().collect()

@@ -7,6 +7,7 @@ use sql::{Flags, Server};
 use super::aftermath::Aftermath;
 use super::baseline::Baseline;
 use super::calls::Calls;
+use super::connection::ConnectionState;
 use super::held::Held;
 use super::observe::reported::{INSERT_ID, OF_SCHEMA};
 use super::pins::{Pin, Pins};
@@ -195,6 +196,24 @@ impl SessionState {
     /// its rules do not keep it.
     pub fn is_free(&self) -> bool {
         self.rules.hold != Hold::Session && self.pins().is_empty()
+    }
+
+    /// Whether it holds nothing, nothing is in doubt, and no server has anything left to tell of it:
+    /// its next read may run on any connection that is like it, together with others'.
+    pub fn is_plain(&self) -> bool {
+        self.is_free()
+            && self.owed == Owed::Nothing
+            && !self.is_status_unknown
+            && self.doubtful.is_empty()
+            && self.calls.is_empty()
+            && self.baseline.is_some()
+    }
+
+    /// A connection that is like it, as far as a statement can see that changes nothing.
+    pub fn mirrored(&self) -> Option<ConnectionState> {
+        let baseline = self.baseline.as_ref()?;
+        let values = Rc::clone(&self.values);
+        Some(ConnectionState::new(Rc::clone(baseline), values))
     }
 
     /// Pins it for as long as it lives: a statement that was too long to be read, a command whose

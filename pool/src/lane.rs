@@ -1,0 +1,209 @@
+//! A shared lane: statements of many sessions in flight on one connection, answered in their order.
+//!
+//! Decisions only, like the rest of this crate: a rider is an opaque `R`, what follows its reply
+//! an opaque `F`, which stays when the rider leaves, since the reply still comes.
+//!
+//! ```text
+//!   board ──► waits ──► head ──► begun ──► ends: the rider has its reply
+//!               │         │        │
+//!               └─ leave ─┴────────┘   what comes is thrown away
+//!               └─ clear                the same, and the rider goes elsewhere
+//! ```
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+mod depth;
+#[cfg(test)]
+mod tests;
+
+pub use depth::Depth;
+
+/// A head has this long at least, whatever its habit is.
+pub const PATIENCE_MIN: Duration = Duration::from_millis(10);
+
+/// A head overstays after so many times its habit.
+const PATIENCE_HABITS: u32 = 16;
+
+/// The longest patience with a head behind which others wait.
+const PATIENCE_MAX: Duration = Duration::from_millis(200);
+
+/// A rider's place, for as long as its reply has not ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seat(u64);
+
+/// One connection's riders, in the order in which their statements are sent.
+#[derive(Debug)]
+pub struct Lane<R, F> {
+    places: VecDeque<Place<R, F>>,
+    /// The first one's number.
+    first: u64,
+    /// Since when the first one is that, and sent.
+    head_since: Duration,
+    has_begun: bool,
+    is_shut: bool,
+    riders: usize,
+}
+
+#[derive(Debug)]
+struct Place<R, F> {
+    /// None: its reply is thrown away.
+    rider: Option<R>,
+    follower: F,
+    habit: Duration,
+}
+
+/// Who has left, and how far its reply had come.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Left<R> {
+    /// It.
+    pub rider: R,
+    /// Whether the server may be at its statement now.
+    pub is_head: bool,
+    /// Whether some of its reply has gone to it.
+    pub has_begun: bool,
+}
+
+/// Whom a break leaves without a reply.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Stranded<R> {
+    /// Has had some of it.
+    pub begun: Option<R>,
+    /// Have had nothing.
+    pub unanswered: Vec<R>,
+}
+
+impl<R, F> Default for Lane<R, F> {
+    fn default() -> Self {
+        Self {
+            places: VecDeque::new(),
+            first: 0,
+            head_since: Duration::ZERO,
+            has_begun: false,
+            is_shut: false,
+            riders: 0,
+        }
+    }
+}
+
+impl<R, F> Lane<R, F> {
+    /// Whether it takes riders.
+    pub fn is_open(&self) -> bool {
+        !self.is_shut
+    }
+
+    /// Statements of which not all of the reply has come, whoever still wants it.
+    pub fn depth(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Those whose reply is wanted.
+    pub fn riders(&self) -> usize {
+        self.riders
+    }
+
+    /// Takes a statement on, behind all others; it usually takes as long as its habit. One that is
+    /// shut takes nobody, and gives the rider back.
+    ///
+    /// # Errors
+    /// The rider, when the lane is shut.
+    pub fn board(
+        &mut self,
+        rider: R,
+        follower: F,
+        habit: Duration,
+        now: Duration,
+    ) -> Result<Seat, R> {
+        if self.is_shut {
+            return Err(rider);
+        }
+        if self.places.is_empty() {
+            self.head_since = now;
+        }
+        let seat = Seat(self.first + self.places.len() as u64);
+        self.places.push_back(Place {
+            rider: Some(rider),
+            follower,
+            habit,
+        });
+        self.riders += 1;
+        Ok(seat)
+    }
+
+    /// Whose reply comes now, if anybody wants it, and what follows it; none when nothing was sent.
+    pub fn head(&mut self) -> Option<(Option<&R>, &mut F)> {
+        let place = self.places.front_mut()?;
+        Some((place.rider.as_ref(), &mut place.follower))
+    }
+
+    /// Some of the head's reply has come.
+    pub fn begins(&mut self) {
+        self.has_begun = true;
+    }
+
+    /// The head's reply has ended: the next one is the head. Returns who had it, if anybody wanted it,
+    /// and what followed it.
+    pub fn ends(&mut self, now: Duration) -> Option<(Option<R>, F)> {
+        let place = self.places.pop_front()?;
+        self.first += 1;
+        self.head_since = now;
+        self.has_begun = false;
+        self.riders -= usize::from(place.rider.is_some());
+        Some((place.rider, place.follower))
+    }
+
+    /// A rider wants its reply no more. None when it has had it.
+    pub fn leave(&mut self, seat: Seat) -> Option<Left<R>> {
+        let at = usize::try_from(seat.0.checked_sub(self.first)?).ok()?;
+        let rider = self.places.get_mut(at)?.rider.take()?;
+        self.riders -= 1;
+        Some(Left {
+            rider,
+            is_head: at == 0,
+            has_begun: at == 0 && self.has_begun,
+        })
+    }
+
+    /// Whether the head keeps others waiting for longer than it usually takes.
+    pub fn is_overdue(&self, now: Duration) -> bool {
+        let Some(head) = self.places.front() else {
+            return false;
+        };
+        let patience = (head.habit * PATIENCE_HABITS).clamp(PATIENCE_MIN, PATIENCE_MAX);
+        let waits = |place: &Place<R, F>| place.rider.is_some();
+        self.head_since.saturating_add(patience) <= now && self.places.iter().skip(1).any(waits)
+    }
+
+    /// Takes nobody any more: it ends when the last reply has come.
+    pub fn shut(&mut self) {
+        self.is_shut = true;
+    }
+
+    /// Takes nobody any more, and lets those go of whose replies nothing has come, but for the head:
+    /// they go elsewhere, and what comes for them is thrown away.
+    pub fn clear(&mut self) -> Vec<R> {
+        self.shut();
+        let behind = self.places.iter_mut().skip(1);
+        let cleared: Vec<R> = behind.filter_map(|place| place.rider.take()).collect();
+        self.riders -= cleared.len();
+        cleared
+    }
+
+    /// The connection is gone.
+    pub fn break_off(&mut self) -> Stranded<R> {
+        self.shut();
+        self.riders = 0;
+        let has_begun = std::mem::take(&mut self.has_begun);
+        let mut places = self.places.drain(..);
+        let first = places.next().and_then(|place| place.rider);
+        let (begun, unsaid) = match has_begun {
+            true => (first, None),
+            false => (None, first),
+        };
+        let rest = places.filter_map(|place| place.rider);
+        Stranded {
+            begun,
+            unanswered: unsaid.into_iter().chain(rest).collect(),
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! A model of lanes: riders that come, go and are killed, heads that are slow, connections that break.
+//! Each statement is answered once, to its own session, or goes elsewhere, or is reported.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use super::{Depth, Lane, PATIENCE_MAX, PATIENCE_MIN, Seat};
+
+const MS: Duration = Duration::from_millis(1);
+
+/// What happens to a lane.
+#[derive(Debug, Clone, Copy)]
+enum Event {
+    Board {
+        habit_ms: u8,
+    },
+    /// Some of the head's reply comes, and none of it is the end.
+    Begins,
+    /// All of it has come.
+    Ends,
+    /// One of those who ever boarded leaves.
+    Leave {
+        which: usize,
+    },
+    /// Time passes, and it is looked whether the head overstays.
+    Look {
+        after_ms: u8,
+    },
+    Clear,
+    Break,
+}
+
+fn events() -> impl Strategy<Value = Vec<Event>> {
+    let event = prop_oneof![
+        8 => (0u8..8).prop_map(|habit_ms| Event::Board { habit_ms }),
+        3 => Just(Event::Begins),
+        6 => Just(Event::Ends),
+        2 => (0usize..64).prop_map(|which| Event::Leave { which }),
+        2 => any::<u8>().prop_map(|after_ms| Event::Look { after_ms }),
+        1 => Just(Event::Clear),
+        1 => Just(Event::Break),
+    ];
+    prop::collection::vec(event, 1..120)
+}
+
+/// How a rider fared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Answered,
+    Elsewhere,
+    Left,
+    Reported,
+}
+
+#[derive(Default)]
+struct Model {
+    /// What the server has been sent and not answered whole.
+    wire: VecDeque<u32>,
+    has_begun: bool,
+    seats: HashMap<u32, Seat>,
+    fates: HashMap<u32, Fate>,
+    refused: HashSet<u32>,
+}
+
+impl Model {
+    fn fare(&mut self, rider: u32, fate: Fate) {
+        let before = self.fates.insert(rider, fate);
+        assert_eq!(before, None, "rider {rider} has two fates");
+    }
+}
+
+proptest! {
+    #[test]
+    fn each_statement_is_answered_once_or_goes_elsewhere(events in events()) {
+        let mut lane: Lane<u32, u32> = Lane::default();
+        let mut model = Model::default();
+        let (mut now, mut next) = (Duration::ZERO, 0);
+        let mut is_broken = false;
+        for event in events {
+            if is_broken {
+                break;
+            }
+            match event {
+                Event::Board { habit_ms } => {
+                    let rider = next;
+                    next += 1;
+                    let was_open = lane.is_open();
+                    match lane.board(rider, rider, MS * u32::from(habit_ms), now) {
+                        Ok(seat) => {
+                            prop_assert!(was_open);
+                            model.seats.insert(rider, seat);
+                            model.wire.push_back(rider);
+                        }
+                        Err(refused) => {
+                            prop_assert!(!was_open);
+                            prop_assert_eq!(refused, rider);
+                            model.refused.insert(rider);
+                        }
+                    }
+                }
+                Event::Begins => {
+                    if let Some((rider, follower)) = lane.head() {
+                        let rider = rider.copied();
+                        prop_assert_eq!(Some(&*follower), model.wire.front());
+                        prop_assert!(rider.is_none_or(|rider| Some(&rider) == model.wire.front()));
+                        lane.begins();
+                        model.has_begun = true;
+                    }
+                }
+                Event::Ends => {
+                    let Some(first) = model.wire.pop_front() else {
+                        prop_assert!(lane.ends(now).is_none());
+                        continue;
+                    };
+                    let (rider, follower) = lane.ends(now).expect("it is on the wire");
+                    prop_assert_eq!(follower, first);
+                    model.has_begun = false;
+                    match rider {
+                        Some(rider) => {
+                            prop_assert_eq!(rider, first);
+                            model.fare(rider, Fate::Answered);
+                        }
+                        None => prop_assert!(model.fates.contains_key(&first)),
+                    }
+                }
+                Event::Leave { which } => {
+                    let rider = u32::try_from(which).unwrap() % next.max(1);
+                    let Some(seat) = model.seats.get(&rider).copied() else {
+                        continue;
+                    };
+                    match lane.leave(seat) {
+                        Some(left) => {
+                            prop_assert_eq!(left.rider, rider);
+                            let is_head = model.wire.front() == Some(&rider);
+                            prop_assert_eq!(left.is_head, is_head);
+                            prop_assert_eq!(left.has_begun, is_head && model.has_begun);
+                            model.fare(rider, Fate::Left);
+                        }
+                        None => prop_assert!(model.fates.contains_key(&rider)),
+                    }
+                }
+                Event::Look { after_ms } => {
+                    now += MS * u32::from(after_ms);
+                    if lane.is_overdue(now) {
+                        for rider in lane.clear() {
+                            prop_assert_ne!(Some(&rider), model.wire.front());
+                            model.fare(rider, Fate::Elsewhere);
+                        }
+                        prop_assert!(!lane.is_overdue(now));
+                    }
+                }
+                Event::Clear => {
+                    for rider in lane.clear() {
+                        prop_assert_ne!(Some(&rider), model.wire.front());
+                        model.fare(rider, Fate::Elsewhere);
+                    }
+                }
+                Event::Break => {
+                    let stranded = lane.break_off();
+                    if let Some(rider) = stranded.begun {
+                        prop_assert!(model.has_begun);
+                        prop_assert_eq!(Some(&rider), model.wire.front());
+                        model.fare(rider, Fate::Reported);
+                    }
+                    for rider in stranded.unanswered {
+                        let is_head = model.wire.front() == Some(&rider);
+                        prop_assert!(!(is_head && model.has_begun));
+                        model.fare(rider, Fate::Elsewhere);
+                    }
+                    model.wire.clear();
+                    is_broken = true;
+                    prop_assert!(!lane.is_open());
+                }
+            }
+            let wanted = model.wire.iter().filter(|it| !model.fates.contains_key(it)).count();
+            prop_assert_eq!(lane.riders(), wanted);
+            prop_assert_eq!(lane.depth(), model.wire.len());
+        }
+        // What is left is answered in its order.
+        while let Some((rider, _)) = lane.ends(now) {
+            let first = model.wire.pop_front().expect("it is on the wire");
+            if let Some(rider) = rider {
+                prop_assert_eq!(rider, first);
+                model.fare(rider, Fate::Answered);
+            }
+        }
+        prop_assert_eq!(lane.riders(), 0);
+        let boarded = (0..next).filter(|rider| !model.refused.contains(rider));
+        for rider in boarded {
+            prop_assert!(model.fates.contains_key(&rider), "rider {} is lost", rider);
+        }
+    }
+}
+
+#[test]
+fn a_head_is_overdue_when_it_keeps_somebody_for_many_times_its_habit() {
+    let mut lane: Lane<u32, ()> = Lane::default();
+    lane.board(1, (), MS, Duration::ZERO).unwrap();
+    let late = MS * 16;
+    // Nobody waits behind it.
+    assert!(!lane.is_overdue(late));
+    lane.board(2, (), MS, MS).unwrap();
+    assert!(!lane.is_overdue(late - MS));
+    assert!(lane.is_overdue(late));
+    // The next head begins anew.
+    lane.ends(late);
+    lane.board(3, (), MS, late).unwrap();
+    assert!(!lane.is_overdue(late + PATIENCE_MIN));
+}
+
+#[test]
+fn no_habit_makes_patience_too_short_or_too_long() {
+    for (habit, patience) in [(Duration::ZERO, PATIENCE_MIN), (MS * 1000, PATIENCE_MAX)] {
+        let mut lane: Lane<u32, ()> = Lane::default();
+        lane.board(1, (), habit, Duration::ZERO).unwrap();
+        lane.board(2, (), habit, Duration::ZERO).unwrap();
+        assert!(!lane.is_overdue(patience - MS));
+        assert!(lane.is_overdue(patience));
+    }
+}
+
+#[test]
+fn who_has_left_keeps_nobody_waiting_and_delays_no_one() {
+    let mut lane: Lane<u32, ()> = Lane::default();
+    lane.board(1, (), MS, Duration::ZERO).unwrap();
+    let seat = lane.board(2, (), MS, Duration::ZERO).unwrap();
+    lane.leave(seat).unwrap();
+    assert!(!lane.is_overdue(MS * 1000));
+    assert_eq!(lane.leave(seat), None);
+}
+
+#[test]
+fn lanes_are_as_deep_as_makes_statements_cheaper() {
+    let mut depth = Depth::default();
+    let first = depth.wanted();
+    assert!(first >= 2);
+    // Ever cheaper up to eight, and no cheaper beyond.
+    for (deep, microseconds) in [(1, 40), (2, 34), (4, 28), (8, 20), (16, 20), (32, 20)] {
+        for _ in 0..100 {
+            depth.note(deep, 1, Duration::from_micros(microseconds));
+        }
+    }
+    assert_eq!(depth.wanted(), 16);
+    assert!(depth.most() >= depth.wanted());
+    // No replies tell nothing.
+    let before = depth.wanted();
+    depth.note(1, 0, Duration::from_nanos(1));
+    assert_eq!(depth.wanted(), before);
+}
