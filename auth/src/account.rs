@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use config::{Consistency, HintStyle, PinRule, ReplicaUse, SessionMode, UnpinRule};
+use config::{Consistency, HintStyle, LaneUse, PinRule, ReplicaUse, SessionMode, UnpinRule};
 use ipnet::IpNet;
 
 use crate::digest::sha256;
@@ -44,6 +44,8 @@ pub struct Account {
     pub cluster: Option<String>,
     /// Which roles they may use, if it says so itself.
     pub replicas: Option<ReplicaUse>,
+    /// Which of their statements may ride shared lanes, if it says so itself.
+    pub lanes: Option<LaneUse>,
     /// What their reads see of earlier writes, if it says so itself.
     pub consistency: Option<Consistency>,
     /// Whether their transactions may begin on a replica, if it says so itself.
@@ -189,6 +191,7 @@ impl Account {
             mode: None,
             cluster: None,
             replicas: None,
+            lanes: None,
             consistency: None,
             optimistic_transactions: None,
             explains: None,

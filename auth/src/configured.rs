@@ -76,6 +76,7 @@ fn account(config: &AccountConfig) -> Result<Account, AccountFault> {
         mode: config.session,
         cluster: config.cluster.clone(),
         replicas: config.replicas,
+        lanes: config.lanes,
         consistency: config.consistency,
         optimistic_transactions: config.optimistic_transactions,
         explains: config.explain,

@@ -120,6 +120,10 @@ settings! {
         replicas: Option<ReplicaUse> = None,
             Traits::RESTART.default_text("what `balance.replicas` says");
 
+        /// Which of their statements may share a connection with others at the same time, unless
+        /// their account says.
+        lanes: Option<LaneUse> = None, Traits::RESTART.default_text("what `pool.lanes` says");
+
         /// What its sessions' reads see of earlier writes, unless their account says.
         consistency: Option<Consistency> = None,
             Traits::RESTART.default_text("what `balance.consistency` says");

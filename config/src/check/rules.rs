@@ -160,6 +160,7 @@ impl Look<'_> {
             ("timeout", rule.timeout.is_some()),
             ("retry", rule.retry.is_some()),
             ("consistency", rule.consistency.is_some()),
+            ("lanes", rule.lanes.is_some()),
         ];
         let (key, _) = useless.into_iter().find(|(_, is_given)| *is_given)?;
         let text = format!("is of no use beside rule.{end}, which asks no backend");

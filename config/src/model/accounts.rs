@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 
-use super::{Config, Consistency, DAY, HintStyle, ReplicaUse, SECOND, SessionMode};
+use super::{Config, Consistency, DAY, HintStyle, LaneUse, ReplicaUse, SECOND, SessionMode};
 use crate::define::{choices, settings};
 use crate::{Secret, Traits};
 
@@ -85,6 +85,10 @@ settings! {
         /// Which roles its sessions may use.
         replicas: Option<ReplicaUse> = None,
             Traits::RELOAD.default_text("what the listener or `balance.replicas` says");
+
+        /// Which of its statements may share a connection with others at the same time.
+        lanes: Option<LaneUse> = None,
+            Traits::RELOAD.default_text("what the listener or `pool.lanes` says");
 
         /// What its sessions' reads see of earlier writes.
         consistency: Option<Consistency> = None,

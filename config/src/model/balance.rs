@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{AccountConfig, Config, DAY, HOUR, ListenerConfig, MINUTE, MS, SECOND};
+use super::{AccountConfig, Config, DAY, HOUR, LaneUse, ListenerConfig, MINUTE, MS, SECOND};
 use crate::Traits;
 use crate::define::{choices, settings};
 
@@ -144,6 +144,8 @@ pub struct Destination<'a> {
     pub consistency: Consistency,
     /// Whether transactions that may write begin on a replica.
     pub optimistic_transactions: bool,
+    /// Which statements may ride shared lanes.
+    pub lanes: LaneUse,
 }
 
 impl Config {
@@ -166,11 +168,15 @@ impl Config {
         let optimistic = account
             .and_then(|it| it.optimistic_transactions)
             .or(listener.and_then(|it| it.optimistic_transactions));
+        let lanes = account
+            .and_then(|it| it.lanes)
+            .or(listener.and_then(|it| it.lanes));
         Destination {
             cluster: cluster.unwrap_or_else(|| self.first_cluster()),
             replicas: replicas.unwrap_or(self.balance.replicas),
             consistency: consistency.unwrap_or(self.balance.consistency),
             optimistic_transactions: optimistic.unwrap_or(self.balance.optimistic_transactions),
+            lanes: lanes.unwrap_or(self.pool.lanes),
         }
     }
 

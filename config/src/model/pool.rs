@@ -15,6 +15,10 @@ settings! {
         /// says otherwise. Of what these two say, the mode that keeps the connection longer holds.
         session: SessionMode = SessionMode::Statement, Traits::RELOAD;
 
+        /// Which statements may share a connection with others at the same time (a lane), unless
+        /// an account, a listener or a rule says otherwise.
+        lanes: LaneUse = LaneUse::Off, Traits::RELOAD;
+
         /// Pooled connections to one backend, over all workers and accounts. Who finds none free
         /// waits for one.
         backend_connections_max: u32 = 100, Traits::RELOAD.within(1, 1_000_000);
@@ -85,6 +89,17 @@ choices! {
         /// Until a statement after which the server says that no transaction is open, whatever
         /// autocommit is.
         Statement = "statement",
+    }
+}
+
+choices! {
+    /// Which statements ride shared lanes: connections with statements of several sessions in flight.
+    pub enum LaneUse {
+        /// None: each has a connection of its own as long as it runs.
+        Off = "off",
+        /// Reads outside of transactions that depend on nothing but data, in sessions that nothing
+        /// pins, when their like are known to be short.
+        Reads = "reads",
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 
-use super::{Config, Consistency, DAY, HOUR, MS, PinRule, ReplicaUse, SessionMode};
+use super::{Config, Consistency, DAY, HOUR, LaneUse, MS, PinRule, ReplicaUse, SessionMode};
 use crate::define::{choices, settings};
 use crate::{Cell, ListenAddress, SqlText, TimeOfDay, TimeSpan, Traits};
 
@@ -176,6 +176,9 @@ settings! {
 
         /// What pins the session from this statement on, besides what `account.pin` says.
         pin: Vec<PinRule> = Vec::new(), Traits::RELOAD;
+
+        /// Whether the statement may share a connection with others at the same time.
+        lanes: Option<LaneUse> = None, Traits::RELOAD;
 
         /// What a read has to see of writes before it.
         consistency: Option<Consistency> = None, Traits::RELOAD;

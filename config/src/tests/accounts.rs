@@ -55,6 +55,7 @@ fn an_account_has_all_that_is_said_of_it() {
         session: Some(SessionMode::Transaction),
         cluster: Some("main".to_owned()),
         replicas: Some(ReplicaUse::Any),
+        lanes: None,
         consistency: Some(Consistency::None),
         optimistic_transactions: Some(true),
         explain: Some(true),

@@ -127,6 +127,7 @@ fn every_setting_of_a_rule_is_read() {
         set_tag: Some("t".to_owned()),
         session: Some(SessionMode::Transaction),
         pin: vec![PinRule::Variables],
+        lanes: None,
         consistency: Some(Consistency::Global),
         stop: false,
         watch: true,
