@@ -60,6 +60,7 @@ mod data;
 mod faults;
 mod infile;
 mod kill;
+mod lanes;
 mod large;
 mod learned;
 mod ledger;

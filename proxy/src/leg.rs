@@ -71,6 +71,11 @@ impl Leg {
         }
     }
 
+    /// How many bytes wait for this side to take them.
+    pub(crate) fn unsent(&self) -> usize {
+        self.unsent.len() - self.sent
+    }
+
     /// Whether everything for this side has left.
     pub(crate) fn is_drained(&self) -> bool {
         self.unsent.is_empty() && !self.needs_flush

@@ -248,7 +248,7 @@ async fn log_in(
         }
         return Ok((entered, place));
     }
-    let course = Course::of(worker, &settings.config.balance, listener, None);
+    let course = Course::of(worker, &settings.config, listener, None);
     let mut greeted = connect(worker, &settings.config, header, &course).await?;
     facts.backend = Some(greeted.backend.name.clone());
     facts.thread_id = greeted.greeting.thread_id;

@@ -14,6 +14,7 @@ use tokio::sync::{Notify, mpsc, watch};
 
 use crate::book::Tallies;
 use crate::pooled::ceilings::Ceilings;
+use crate::pooled::lane_counts::AllLaneCounts;
 use crate::pooled::limits::Limits;
 use crate::pooled::people::People;
 
@@ -74,6 +75,8 @@ pub(crate) struct Shared {
     pub ceilings: Ceilings,
     /// What rules have matched.
     pub tallies: Tallies,
+    /// What has become of statements that might ride shared lanes.
+    pub lane_counts: AllLaneCounts,
     /// How many statements rules let through.
     pub limits: Limits,
     definitions: AtomicU64,

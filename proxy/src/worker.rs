@@ -17,6 +17,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use crate::book::Book;
 use crate::pooled::desk::Desk;
 use crate::pooled::greeting::OwnGreeting;
+use crate::pooled::lanes::Lanes;
 use crate::pooled::people::Kill;
 use crate::pooled::store::Store;
 use crate::seen::{Seen, SeenDigest};
@@ -99,6 +100,8 @@ pub(crate) struct Worker {
     pub loads: Loads,
     /// Backend connections that sessions take turns on.
     pub desk: Desk,
+    /// Connections with statements of several sessions in flight.
+    pub lanes: Lanes,
     /// What pooled sessions share.
     pub store: Store,
     /// Sessions by the ids that clients see.
@@ -149,6 +152,7 @@ impl Worker {
             greeting: OwnGreeting::default(),
             loads: Loads::default(),
             desk: Desk::new(context.index as u64),
+            lanes: Lanes::new(shared.lane_counts.enter()),
             store: Store::default(),
             people: RefCell::default(),
             surroundings,

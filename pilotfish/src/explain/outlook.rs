@@ -137,6 +137,7 @@ impl Outlook {
             wanted => wanted,
         });
         place.choose(self, wanted, told, &mut verdict);
+        place.board(facts, told, &mut verdict);
         verdict
     }
 }

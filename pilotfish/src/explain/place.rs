@@ -1,8 +1,12 @@
 //! Where a statement is to go, and which of the configured backends will do.
 
-use config::{Consistency, Destination, Fallback, ReplicaUse};
+use config::{Consistency, Destination, Fallback, LaneUse, ReplicaUse};
+use route::ride::{Stays, may_ride};
 use route::rules::{Hints, Judgement};
-use route::{Dice, Explanation, Loads, Moment, Roles, Verdict as Found, Wanted, Way, Why, Wish};
+use route::{
+    Dice, Explanation, Loads, Moment, Roles, Transaction, Verdict as Found, Wanted, Way, Why, Wish,
+};
+use sql::{Facts, Server};
 
 use super::{Outlook, Verdict};
 
@@ -15,6 +19,7 @@ pub(super) struct Place<'a> {
     pub consistency: Consistency,
     /// Its transactions may begin on a replica.
     pub is_optimistic: bool,
+    pub lanes: LaneUse,
     by: By,
 }
 
@@ -40,6 +45,7 @@ impl<'a> Place<'a> {
         let backend = backend.or(ruled.filter(|_| !is_placed));
         let consistency = hints.consistency;
         let consistency = consistency.or(judgement.consistency.map(|by| by.value));
+        let lanes = judgement.lanes.map(|by| by.value);
         let is_ordered = cluster.is_some() || role.is_some() || backend.is_some();
         Self {
             cluster: cluster.unwrap_or(destination.cluster),
@@ -47,6 +53,7 @@ impl<'a> Place<'a> {
             backend,
             consistency: consistency.unwrap_or(destination.consistency),
             is_optimistic: destination.optimistic_transactions && !is_ordered,
+            lanes: lanes.unwrap_or(destination.lanes),
             by: match is_ordered {
                 true => By::Order,
                 false => By::Session,
@@ -110,6 +117,19 @@ impl<'a> Place<'a> {
         };
         told.find("decision", &names, how);
         verdict.say("backend", names);
+    }
+
+    /// Tells whether the statement may share a connection with others, as far as it decides itself.
+    pub fn board(&self, facts: &Facts, told: &mut Explanation, verdict: &mut Verdict) {
+        let may = match self.lanes {
+            LaneUse::Off => Err(Stays::Off),
+            LaneUse::Reads => may_ride(facts, Server::Unknown, Transaction::None),
+        };
+        verdict.say("lanes", self.lanes.name());
+        match may {
+            Ok(()) => told.find("lane", "", "rides, once its like are known to be short"),
+            Err(stays) => told.find("lane", "", format!("does not ride: {stays}")),
+        }
     }
 
     /// The backends that would do and whether they are what was wished, or why there is none.

@@ -86,6 +86,11 @@ pub(crate) struct Owner {
 }
 
 impl Owner {
+    /// Whether that one may still ask for what only the connection knows.
+    pub(crate) fn is_owed(&self) -> bool {
+        self.is_current() && self.of.is_owed() && Rc::strong_count(&self.of) > 1
+    }
+
     /// Whether it has not been on another connection since.
     fn is_current(&self) -> bool {
         self.of.turn.get() == self.turn
@@ -256,6 +261,12 @@ impl Aftermath {
             of: Rc::clone(self),
             turn: self.turn.get(),
         });
+    }
+
+    /// The session's next statement rides a shared lane, of which nobody can ask anything.
+    pub(crate) fn rides(&self) {
+        self.turn.set(self.turn.get() + 1);
+        self.owed.set(Debts::default());
     }
 
     /// Whether this connection ran the session's last statement, and nothing since.

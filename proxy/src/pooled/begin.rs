@@ -11,6 +11,7 @@ use sql::{Charset, Flags, Server};
 use wire::compression::{Algorithm, Remote};
 use wire::{Capabilities, Greeting, StatusFlags};
 
+use super::aboard::Riding;
 use super::aftermath::Aftermath;
 use super::aim::Aim;
 use super::enter::{Admission, STATUS_FIRST};
@@ -109,6 +110,7 @@ pub(crate) async fn begin(
         order: None,
         trace: None,
         reflection: Reflection::None,
+        riding: Riding::default(),
         kill: None,
         account,
         login,

@@ -63,6 +63,13 @@ impl Repeat {
             aim,
         }
     }
+
+    /// It has been sent once without an answer: of that time it may be sent once more.
+    pub(crate) fn has_been_sent(&mut self, has_been: bool) {
+        if has_been {
+            self.retries = self.retries_max;
+        }
+    }
 }
 
 /// What a statement may have done when it was cut.

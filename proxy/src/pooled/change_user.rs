@@ -194,12 +194,7 @@ impl Pooled {
     ) {
         let config = &self.settings.config;
         let mode = config.pool.mode(self.listener.session, account.mode);
-        let course = Course::of(
-            &self.worker,
-            &config.balance,
-            &self.listener,
-            Some(&account),
-        );
+        let course = Course::of(&self.worker, config, &self.listener, Some(&account));
         let before = std::mem::replace(&mut self.course, course);
         match before.cluster == self.course.cluster {
             // Whoever it is now, it is the same client, which has written that.

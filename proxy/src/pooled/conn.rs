@@ -147,6 +147,12 @@ impl BackendConn {
         self.leg.transport.is_compressed()
     }
 
+    /// How many answers its last session may still ask for.
+    pub(crate) fn answers_owed(&self) -> u32 {
+        let owner = self.owner.as_ref();
+        u32::from(owner.is_some_and(Owner::is_owed))
+    }
+
     /// How the ids of its packets are taken.
     pub(crate) fn sequences(&self) -> Sequences {
         match self.is_compressed() {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use auth::Account;
-use config::{BalanceConfig, Consistency, ListenerConfig, ReplicaUse, SessionMode};
+use config::{Config, Consistency, LaneUse, ListenerConfig, ReplicaUse, SessionMode};
 use route::{BackendId, ClusterId, Family, Position, Roles, Written, WrittenByAll};
 use session::Outcome;
 use session::state::Gtids;
@@ -27,6 +27,8 @@ pub(crate) struct Course {
     /// What its last transaction had read on a replica was not the same on the primary: its next one
     /// begins there.
     pub is_wary: bool,
+    /// Which of its statements may ride shared lanes.
+    pub lanes: LaneUse,
     /// Decides over percentages of sessions.
     pub luck: u64,
     /// What it has written, as far as its reads are to see it.
@@ -48,10 +50,11 @@ impl Course {
     /// The account's word goes before the listener's, and that before what holds for all.
     pub(crate) fn of(
         worker: &Worker,
-        balance: &BalanceConfig,
+        config: &Config,
         listener: &ListenerConfig,
         account: Option<&Account>,
     ) -> Self {
+        let Config { balance, pool, .. } = config;
         let topology = worker.topology.borrow();
         let own = account.and_then(|account| account.cluster.as_ref());
         let cluster = own
@@ -61,6 +64,7 @@ impl Course {
         let replicas = account.and_then(|account| account.replicas);
         let consistency = account.and_then(|account| account.consistency);
         let is_optimistic = account.and_then(|account| account.optimistic_transactions);
+        let lanes = account.and_then(|account| account.lanes);
         Self {
             cluster,
             replicas: replicas.or(listener.replicas).unwrap_or(balance.replicas),
@@ -71,6 +75,7 @@ impl Course {
                 .or(listener.optimistic_transactions)
                 .unwrap_or(balance.optimistic_transactions),
             is_wary: false,
+            lanes: lanes.or(listener.lanes).unwrap_or(pool.lanes),
             luck: worker.dice.borrow_mut().throw(),
             written: Arc::default(),
             has_unsaid_writes: false,
@@ -90,6 +95,7 @@ impl Course {
             // Nobody reads its replies.
             is_optimistic: false,
             is_wary: false,
+            lanes: course.lanes,
             luck: course.luck,
             written: Arc::default(),
             has_unsaid_writes: false,

@@ -212,7 +212,7 @@ impl Enter<'_> {
 
     fn course(&self, account: Option<&Account>) -> Course {
         let config = &self.settings.config;
-        Course::of(self.worker, &config.balance, self.listener, account)
+        Course::of(self.worker, config, self.listener, account)
     }
 
     async fn examine(

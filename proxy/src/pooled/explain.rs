@@ -17,6 +17,8 @@ pub(crate) enum Inquiry {
     Route(usize),
     /// EXPLAIN RULES
     Rules,
+    /// EXPLAIN LANES
+    Lanes,
 }
 
 /// Whether a text asks the proxy; comments and space around the words do not matter. A table of the
@@ -50,6 +52,7 @@ pub(crate) fn inquiry(text: &[u8], flags: Flags) -> Option<Inquiry> {
     match about.of(text).to_ascii_uppercase().as_slice() {
         b"SESSION" => Some(Inquiry::Session),
         b"RULES" => Some(Inquiry::Rules),
+        b"LANES" => Some(Inquiry::Lanes),
         _ => None,
     }
 }
@@ -128,6 +131,7 @@ impl Pooled {
         match inquiry {
             Inquiry::Session => self.explain_session(),
             Inquiry::Rules => self.explain_rules(),
+            Inquiry::Lanes => self.explain_lanes(),
             Inquiry::Route(begin) => {
                 let text = text.get(begin..).unwrap_or_default();
                 Answer::of(&self.explain_route(text))
@@ -144,6 +148,15 @@ impl Pooled {
             }
             None => words.to_owned(),
         }
+    }
+
+    /// What has become of the statements of all sessions, since the start.
+    fn explain_lanes(&self) -> Answer {
+        let mut answer = Answer::new(&["what", "why", "statements"]);
+        for (what, why, count) in self.worker.shared.lane_counts.sums() {
+            answer.row([what, &why, &count.to_string()]);
+        }
+        answer
     }
 
     /// What is known of the session, an item a row.

@@ -2,7 +2,7 @@
 //! wants, what is found of every backend. Nothing is sent.
 
 use route::rules::{Counters, Record};
-use route::{Arrival, Considered, Explanation, Roles, Wish};
+use route::{Arrival, BackendId, Considered, Explanation, Roles, Wish};
 use sql::Facts;
 
 use super::aim::Aim;
@@ -22,7 +22,12 @@ impl Pooled {
         told.digest(&analysis.digest);
         let order = self.tell_rules(&mut told, &facts, text);
         self.order = Some(Box::new(order));
-        self.tell_way(&mut told, &facts);
+        let backend = self.tell_way(&mut told, &facts);
+        let lane = match self.would_ride(text, &facts, backend) {
+            Ok(()) => "rides, when others are on their way there".to_owned(),
+            Err(stays) => format!("does not ride: {stays}"),
+        };
+        told.find("lane", "", lane);
         self.order = None;
         told
     }
@@ -45,10 +50,11 @@ impl Pooled {
         self.order_of(&book, &judgement, &hints)
     }
 
-    fn tell_way(&self, told: &mut Explanation, facts: &Facts) {
+    /// Returns the backend that is decided for.
+    fn tell_way(&self, told: &mut Explanation, facts: &Facts) -> Option<BackendId> {
         if let Some(unknown) = self.order.as_ref().and_then(|it| it.unknown.as_ref()) {
             told.find("decision", "(none)", unknown_place(unknown));
-            return;
+            return None;
         }
         let aim = self.aim(facts);
         let is_ordered = self.order.as_ref().is_some_and(|it| it.directs());
@@ -67,20 +73,22 @@ impl Pooled {
         }
         match &self.lent {
             Some(_) if self.optimism.is_some() && aim == Aim::Home => {
-                self.tell_candidates(told, aim);
+                self.tell_candidates(told, aim)
             }
             Some(lent) => {
                 let pins = format!("pinned by {}", self.pins());
                 told.find("decision", &lent.conn.backend.name, pins);
+                Some(lent.conn.backend.id)
             }
             None => self.tell_candidates(told, aim),
         }
     }
 
-    fn tell_candidates(&self, told: &mut Explanation, aim: Aim) {
+    fn tell_candidates(&self, told: &mut Explanation, aim: Aim) -> Option<BackendId> {
         if let (Aim::Same, Some(last)) = (aim, self.last_backend(&[])) {
             let why = "it ran the session's last command";
-            return told.find("decision", &last.name, why);
+            told.find("decision", &last.name, why);
+            return Some(last.id);
         }
         let home = self.home.as_ref().map(|home| home.backend.id);
         let goes_home = matches!(aim, Aim::Home | Aim::Same | Aim::Any);
@@ -111,8 +119,12 @@ impl Pooled {
                     Arrival::AfterWait => "behind a wait for what it must see",
                 };
                 told.find("decision", &placed.backend.name, how);
+                Some(placed.backend.id)
             }
-            Err(none) => told.find("decision", "(none)", none.to_string()),
+            Err(none) => {
+                told.find("decision", "(none)", none.to_string());
+                None
+            }
         }
     }
 }

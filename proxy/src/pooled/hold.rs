@@ -52,6 +52,12 @@ impl Pooled {
         let is_owed = self.aftermath.is_owed() && !self.aftermath.is_at(&lent.conn);
         let is_at_same_backend = self.course.last == Some(lent.conn.backend.id);
         self.lent = Some(lent);
+        if let Some(ridden) = self.riding.ridden.take()
+            && is_owed
+        {
+            Box::pin(self.relive(ridden)).await;
+            return Ok(());
+        }
         match (is_owed, is_at_same_backend) {
             (true, true) => Box::pin(self.outwait_taker()).await,
             // Nobody takes the connection that it leaves there, and so nobody asks.
@@ -217,7 +223,7 @@ impl Pooled {
         .await
     }
 
-    fn shelf(&mut self, backend: &Arc<Backend>) -> ShelfId {
+    pub(crate) fn shelf(&mut self, backend: &Arc<Backend>) -> ShelfId {
         let pool = &self.settings.config.pool;
         let worker = &self.worker;
         let (known, kind, login) = (&mut self.shelf, &self.kind, &self.login);
@@ -227,7 +233,11 @@ impl Pooled {
     }
 
     /// The backend that the aim leads to.
-    fn backend(&mut self, aim: Aim, tried: &[BackendId]) -> Result<Arc<Backend>, NoBackend> {
+    pub(crate) fn backend(
+        &mut self,
+        aim: Aim,
+        tried: &[BackendId],
+    ) -> Result<Arc<Backend>, NoBackend> {
         self.course.awaited = None;
         self.course.wants_position = false;
         match aim {

@@ -15,6 +15,7 @@ use wire::execute::Execute;
 use wire::query::Query;
 use wire::{Command, StatusFlags};
 
+use super::aboard::Riding;
 use super::aftermath::Aftermath;
 use super::begin::{STATEMENTS_MAX, rules};
 use super::course::Course;
@@ -201,6 +202,7 @@ impl Pooled {
             order: None,
             trace: None,
             reflection: Reflection::Itself,
+            riding: Riding::default(),
             kill: None,
             scramble: self.scramble,
             greeting: Rc::clone(&self.greeting),

@@ -14,6 +14,7 @@
 //!
 //! Beside the relay this is the other way to serve a session. What cannot be pooled is relayed.
 
+mod aboard;
 mod aftermath;
 mod aim;
 mod appeal;
@@ -39,6 +40,9 @@ pub(crate) mod greeting;
 mod hold;
 mod incoming;
 mod kill;
+mod lane;
+pub(crate) mod lane_counts;
+pub(crate) mod lanes;
 mod leaving;
 pub(crate) mod limits;
 mod mirror;
@@ -56,6 +60,7 @@ mod pump;
 mod query;
 mod record;
 mod replay;
+mod ride;
 mod ruled;
 mod ruling;
 pub(crate) mod session;

@@ -27,8 +27,17 @@ pub(crate) fn observe(
         session.unseen.push(Box::from(&b""[..]));
     }
     session.wants_clear = false;
-    let Some(lent) = &mut session.lent else {
-        return;
+    let mut mirrored;
+    let connection = match &mut session.lent {
+        Some(lent) => &mut lent.conn.state,
+        // It has ridden: the lane knows what has become of its connection.
+        None => {
+            mirrored = session.state.mirrored();
+            let Some(mirrored) = &mut mirrored else {
+                return;
+            };
+            mirrored
+        }
     };
     let seen = Seen {
         ran: ran(command),
@@ -44,7 +53,7 @@ pub(crate) fn observe(
     let worker = &session.worker;
     session
         .state
-        .observe(&mut lent.conn.state, &worker.store.values, &seen);
+        .observe(connection, &worker.store.values, &seen);
     session
         .aftermath
         .note(session.state.aftermath(), &done.tally);

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use config::{Consistency, ReplicaUse};
+use config::{Consistency, LaneUse, ReplicaUse};
 use route::rules::{Hints, Judgement};
 use route::{Backend, BackendId, ClusterId, Family, Position, Roles, Wanted, Wish, Written};
 use session::Outcome;
@@ -28,6 +28,8 @@ pub(crate) struct Order {
     pub backend: Option<BackendId>,
     pub lag_max: Option<Duration>,
     pub consistency: Option<Consistency>,
+    /// Whether it may ride a shared lane.
+    pub lanes: Option<LaneUse>,
     /// What it must see besides, by its own word.
     pub position: Option<Position>,
     /// How long it may run.
@@ -64,6 +66,7 @@ impl Order {
         !self.directs()
             && self.lag_max.is_none()
             && self.consistency.is_none()
+            && self.lanes.is_none()
             && self.position.is_none()
             && self.timeout.is_none()
             && self.retries.is_none()
@@ -107,6 +110,7 @@ impl Pooled {
             consistency: hints
                 .consistency
                 .or(judgement.consistency.map(|it| it.value)),
+            lanes: judgement.lanes.map(|it| it.value),
             // Nobody allows himself more time than he is given.
             timeout: (judgement.timeout.map(|it| it.value).into_iter())
                 .chain(hints.timeout)

@@ -4,6 +4,7 @@ use sql::{Effects, Facts, Kind, Mention, Role, Show, Uses};
 use wire::Command;
 use wire::query::Query;
 
+use super::aboard::Aboard;
 use super::aim::Aim;
 use super::asking::Asked;
 use super::broken::effect_of;
@@ -154,6 +155,10 @@ impl Pooled {
             return self.refuse(&failure, incoming.sequence).map(Ending::last);
         }
         let mut repeat = self.repeat_of(effect_of(facts), aim);
+        match self.say_aboard(incoming, facts, aim, part).await? {
+            Aboard::Told(told) => return Ok(told),
+            Aboard::Ashore { has_ridden } => repeat.has_been_sent(has_ridden),
+        }
         loop {
             if let Err(failure) = self.hold(repeat.aim).await {
                 return self.refuse(&failure, incoming.sequence).map(Ending::last);
@@ -192,6 +197,7 @@ impl Pooled {
             self.return_to(own_schema);
             match outcome {
                 Ok(done) => {
+                    self.learn(&done);
                     if let (Outcome::Err(_), Some(sight)) = (done.outcome, sight) {
                         self.sight = Some(sight);
                     }
@@ -292,7 +298,7 @@ impl Ending {
         }
     }
 
-    fn of(done: &Done) -> Self {
+    pub(crate) fn of(done: &Done) -> Self {
         Self {
             after: After::Next,
             outcome: done.outcome,

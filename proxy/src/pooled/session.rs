@@ -20,6 +20,7 @@ use tokio::task::JoinHandle;
 use wire::write::put_packets;
 use wire::{Capabilities, Command, ErrPacket, ErrorCode, Greeting, HEADER_BYTES, StatusFlags};
 
+use super::aboard::Riding;
 use super::aftermath::Aftermath;
 use super::aim::Aim;
 use super::broken::{Effect, Repeat};
@@ -96,6 +97,7 @@ pub(crate) struct Pooled {
     pub trace: Option<Box<Trace>>,
     /// Its statements that go to another cluster as well.
     pub reflection: Reflection,
+    pub riding: Riding,
     /// A kill that is on its way to this session's own statement.
     pub kill: Option<JoinHandle<()>>,
     pub scramble: Scramble,

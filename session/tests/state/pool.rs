@@ -34,6 +34,7 @@ pub struct Pooled {
 }
 
 /// What became of a statement.
+#[allow(clippy::large_enum_variant)] // a test's, one at a time
 pub enum Turn {
     /// It ran.
     Ran(Heard),

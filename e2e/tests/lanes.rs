@@ -1,0 +1,349 @@
+//! Shared lanes: reads of many sessions in flight on one connection, and each has its own reply.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use e2e::raw::{Login, RawConn, Shape};
+use e2e::{Dice, PASSWORD, Product, Proxy, Server, Settings, wait};
+
+/// Rows of the table; the value of each is told by its key.
+const ROWS: u32 = 500;
+
+struct Site {
+    server: Server,
+    proxy: Proxy,
+}
+
+impl Site {
+    fn start(product: Product, connections: i32) -> Self {
+        let server = Server::start(product, &[]);
+        let mut root = server.root();
+        root.run("CREATE DATABASE d");
+        root.run("CREATE TABLE d.t (id INT PRIMARY KEY, v VARCHAR(40))");
+        root.run("CREATE TABLE d.held (id INT PRIMARY KEY, v VARCHAR(40))");
+        for table in ["t", "held"] {
+            let rows: Vec<_> = (0..ROWS)
+                .map(|id| format!("({id}, '{}')", told(id)))
+                .collect();
+            root.run(&format!("INSERT INTO d.{table} VALUES {}", rows.join(",")));
+        }
+        let settings = Settings::in_front_of([&server])
+            .account_with("app", &[("password", &format!("{PASSWORD:?}"))])
+            .set("workers", 1)
+            .set("pool.backend_connections_max", connections)
+            .set("pool.opens_per_second", 1000)
+            .set("pool.opens_burst", 100)
+            .set("accounts.explain", true)
+            .set("pool.lanes", "reads")
+            .set("pool.timeout_wait", "60s");
+        let proxy = Proxy::start(&settings);
+        Self { server, proxy }
+    }
+
+    fn client(&self) -> RawConn {
+        self.proxy.connect_as(&Login::app().schema("d"))
+    }
+
+    /// What EXPLAIN LANES says, by what and why.
+    fn counts(&self) -> HashMap<(String, String), u64> {
+        let rows = self.client().run("EXPLAIN LANES").texts();
+        let count = |row: Vec<String>| {
+            let count = row[2].parse().unwrap();
+            ((row[0].clone(), row[1].clone()), count)
+        };
+        rows.into_iter().map(count).collect()
+    }
+
+    fn count(&self, what: &str) -> u64 {
+        let counts = self.counts();
+        let of_it = counts.iter().filter(|((it, _), _)| it == what);
+        of_it.map(|(_, count)| count).sum()
+    }
+
+    /// Makes reads of both tables known to be short.
+    fn teach(&self) {
+        let mut client = self.client();
+        for table in ["t", "held"] {
+            wait::until("its like are known to be short", wait::SOON, || {
+                read(&mut client, table, 7);
+                lane_of(&mut client, &ask(table, 7)).starts_with("rides")
+            });
+        }
+    }
+}
+
+/// What EXPLAIN ROUTE says of lanes.
+fn lane_of(client: &mut RawConn, statement: &str) -> String {
+    let rows = client.run(&format!("EXPLAIN ROUTE {statement}")).texts();
+    let row = rows.into_iter().find(|row| row[0] == "lane");
+    row.map(|row| row[2].clone()).unwrap_or_default()
+}
+
+fn told(id: u32) -> String {
+    format!("the value of {id}")
+}
+
+fn ask(table: &str, id: u32) -> String {
+    format!("SELECT id, v FROM {table} WHERE id = {id}")
+}
+
+fn read(client: &mut RawConn, table: &str, id: u32) {
+    let reply = client.run(&ask(table, id));
+    assert_eq!(reply.texts(), [[id.to_string(), told(id)]]);
+}
+
+both! {
+    each_has_its_own_reply
+    what_a_ridden_read_leaves_may_be_asked_for
+    a_slow_head_keeps_nobody
+    who_is_killed_aboard_is_killed_alone
+    a_lane_that_breaks_costs_no_read
+    lanes_may_be_off
+}
+
+/// Many at once, some of whom change their sessions, write, prepare, or leave in the middle.
+fn each_has_its_own_reply(product: Product) {
+    let site = Site::start(product, 6);
+    site.teach();
+    thread::scope(|scope| {
+        for number in 0..16u32 {
+            let site = &site;
+            scope.spawn(move || {
+                let mut dice = Dice::new(u64::from(number));
+                let mut client = site.client();
+                for turn in 0..300 {
+                    let id = dice.roll(u64::from(ROWS)) as u32;
+                    match (number % 8, turn % 25) {
+                        (1, 7) => {
+                            client.run("SET @mine = 1, sql_mode = 'ANSI_QUOTES'");
+                            client.run("SET sql_mode = DEFAULT");
+                        }
+                        (2, 9) => {
+                            client.run("BEGIN");
+                            read(&mut client, "t", id);
+                            client.run("COMMIT");
+                        }
+                        (3, 11) => {
+                            client.send_query(&ask("t", id)).unwrap();
+                            client = site.client();
+                        }
+                        (4, 3) => {
+                            let refused = client.query("SELECT id FROM nowhere WHERE id = 1");
+                            assert_eq!(refused.error().unwrap().code, 1146);
+                        }
+                        (5, 5) => {
+                            // One behind the other, without waiting.
+                            client.send_query(&ask("t", id)).unwrap();
+                            client.send_query(&ask("held", id)).unwrap();
+                            for _ in 0..2 {
+                                let reply = client.reply(Shape::Results);
+                                assert_eq!(reply.texts(), [[id.to_string(), told(id)]]);
+                            }
+                        }
+                        _ => read(&mut client, "t", id),
+                    }
+                }
+            });
+        }
+    });
+    assert!(site.count("rode") > 500, "{:?}", site.counts());
+    site.proxy.assert_sound();
+}
+
+/// Warnings, errors and counts are those of the session's own last statement.
+fn what_a_ridden_read_leaves_may_be_asked_for(product: Product) {
+    let site = Site::start(product, 6);
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for number in 0..8u32 {
+            let (site, is_over) = (&site, &is_over);
+            scope.spawn(move || {
+                let mut client = site.client();
+                let mut turn = 0;
+                while !is_over.load(Ordering::Relaxed) {
+                    read(&mut client, "t", (number * 31 + turn) % ROWS);
+                    turn += 1;
+                }
+            });
+        }
+        let _end = SetWhenDropped(&is_over);
+        let mut client = site.client();
+        // Known to be short and without a warning by its like.
+        let ask =
+            |value: &str| format!("SELECT CAST('{value}' AS SIGNED) AS n FROM t WHERE id < 3");
+        for turn in 0..120 {
+            assert_eq!(client.run(&ask("7")).texts().len(), 3);
+            assert_eq!(client.run("SHOW WARNINGS").texts().len(), 0);
+            client.run(&ask("8"));
+            assert_eq!(client.value("SELECT FOUND_ROWS()"), "3");
+            if turn % 70 == 69 {
+                client.run(&ask("x"));
+                let warnings = client.run("SHOW WARNINGS").texts();
+                assert_eq!(warnings.len(), 3, "{warnings:?}");
+                assert_eq!(warnings[0][1], "1292");
+                client.run(&ask("x"));
+                assert_eq!(client.value("SELECT FOUND_ROWS()"), "3");
+            }
+            assert_eq!(client.value("SELECT ROW_COUNT()"), "-1");
+        }
+    });
+    assert!(site.count("rode") > 100, "{:?}", site.counts());
+    site.proxy.assert_sound();
+}
+
+/// Tells threads to end, also when their scope is left by a panic.
+struct SetWhenDropped<'a>(&'a AtomicBool);
+
+impl Drop for SetWhenDropped<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Holds table `held`, so that whoever reads it waits.
+fn hold(site: &Site) -> RawConn {
+    let mut root = site.server.root();
+    root.run("LOCK TABLES d.held WRITE");
+    root
+}
+
+/// Clients that wait for table `held`: one on a connection of its own, the other one on a lane.
+fn waiting(site: &Site) -> [RawConn; 2] {
+    let mut root = site.server.root();
+    let ask_waiting = "SELECT COUNT(*) FROM information_schema.processlist \
+                       WHERE state LIKE 'Waiting for table%'";
+    let mut held = 0;
+    [0, 1].map(|id| {
+        let mut client = site.client();
+        client.run("SELECT 1");
+        client.send_query(&ask("held", id)).unwrap();
+        held += 1;
+        let wanted = held.to_string();
+        wait::until("it waits", wait::SOON, || root.value(ask_waiting) == wanted);
+        client
+    })
+}
+
+fn a_slow_head_keeps_nobody(product: Product) {
+    let site = Site::start(product, 6);
+    site.teach();
+    let mut holder = hold(&site);
+    let mut waiting = waiting(&site);
+    let mut others: Vec<_> = (0..4).map(|_| site.client()).collect();
+    for id in 0..20 {
+        for other in &mut others {
+            read(other, "t", id);
+        }
+    }
+    holder.run("UNLOCK TABLES");
+    for (client, id) in waiting.iter_mut().zip(0u32..) {
+        let reply = client.reply(Shape::Results);
+        assert_eq!(reply.texts(), [[id.to_string(), told(id)]]);
+    }
+    assert!(site.count("stalled") > 0, "{:?}", site.counts());
+    assert!(site.count("moved") > 0, "{:?}", site.counts());
+    site.proxy.assert_sound();
+}
+
+fn who_is_killed_aboard_is_killed_alone(product: Product) {
+    let site = Site::start(product, 6);
+    site.teach();
+    let mut holder = hold(&site);
+    let [mut first, mut aboard] = waiting(&site);
+    let mut other = site.client();
+    let id = aboard.id;
+    other.run(&format!("KILL QUERY {id}"));
+    let reply = aboard.reply(Shape::Results);
+    assert_eq!(reply.error().unwrap().code, 1317);
+    let warnings = aboard.run("SHOW WARNINGS").texts();
+    assert_eq!(warnings.len(), 1);
+    assert_eq!(warnings[0][1], "1317");
+    read(&mut aboard, "t", 5);
+    read(&mut other, "t", 6);
+    assert!(!first.is_answered_within(Duration::from_millis(1)));
+    holder.run("UNLOCK TABLES");
+    let reply = first.reply(Shape::Results);
+    assert_eq!(reply.texts(), [["0".to_owned(), told(0)]]);
+    site.proxy.assert_sound();
+}
+
+/// Connections are killed under load: reads go elsewhere, once. Nobody has a wrong reply, and an error
+/// only whose second connection was killed as well.
+fn a_lane_that_breaks_costs_no_read(product: Product) {
+    let site = Site::start(product, 6);
+    site.teach();
+    let reading = AtomicUsize::new(0);
+    let (errors, kills) = thread::scope(|scope| {
+        let readers: Vec<_> = (0..12u32)
+            .map(|number| {
+                let (site, reading) = (&site, &reading);
+                reading.fetch_add(1, Ordering::Relaxed);
+                scope.spawn(move || {
+                    let _end = CountedDown(reading);
+                    let mut client = site.client();
+                    let mut errors = 0;
+                    for turn in 0..400 {
+                        let id = (number * 37 + turn) % ROWS;
+                        let reply = client.query(&ask("t", id));
+                        match reply.error() {
+                            None => assert_eq!(reply.texts(), [[id.to_string(), told(id)]]),
+                            Some(error) => {
+                                assert!([1158, 1429].contains(&error.code), "{error}");
+                                errors += 1;
+                            }
+                        }
+                    }
+                    errors
+                })
+            })
+            .collect();
+        let mut root = site.server.root();
+        let ids = "SELECT id FROM information_schema.processlist WHERE user = 'app' LIMIT 1";
+        let mut kills = 0;
+        while reading.load(Ordering::Relaxed) > 0 {
+            for id in root.run(ids).texts() {
+                // It may have gone.
+                let reply = root.query(&format!("KILL {}", id[0]));
+                kills += usize::from(reply.error().is_none());
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+        let errors: usize = readers.into_iter().map(|it| it.join().unwrap()).sum();
+        (errors, kills)
+    });
+    assert!(kills > 0);
+    assert!(errors <= kills, "{errors} errors of {kills} kills");
+    assert!(site.count("rode") > 100, "{:?}", site.counts());
+}
+
+/// One less when it goes.
+struct CountedDown<'a>(&'a AtomicUsize);
+
+impl Drop for CountedDown<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+fn lanes_may_be_off(product: Product) {
+    let server = Server::start(product, &[]);
+    let settings = Settings::pooled(&server, 4)
+        .set("accounts.explain", true)
+        .set("pool.lanes", "off");
+    let proxy = Proxy::start(&settings);
+    let mut client = proxy.connect_as(&Login::app());
+    let ask = "SELECT a FROM d.t WHERE id = 1";
+    assert_eq!(
+        lane_of(&mut client, ask),
+        "does not ride: lanes are off for it"
+    );
+    proxy.reload(&settings.set("pool.lanes", "reads"));
+    wait::until("lanes are on", wait::SOON, || {
+        let mut client = proxy.connect_as(&Login::app());
+        client.run("SELECT 1");
+        let found = lane_of(&mut client, ask);
+        found == "does not ride: nobody knows yet how long its like take there"
+    });
+}

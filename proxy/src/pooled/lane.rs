@@ -1,0 +1,322 @@
+//! A shared lane: one backend connection, the statements of many sessions in flight on it. All that
+//! became ready in one turn leaves in one write; replies go from here to each client's socket.
+
+use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker, ready};
+use std::time::Duration;
+
+use pool::{CloseReason, Lane, Seat};
+use session::state::{Needs, Restoration, SessionState, restoration};
+use session::{Piece, Progress, Reply};
+use tokio::io::{AsyncRead, ReadBuf};
+use tokio::time::{Instant, MissedTickBehavior, interval_at};
+
+use super::conn::{BackendConn, Broken};
+use super::desk::Lent;
+use super::exchange::Done;
+use super::ride::{End, Ride};
+use super::shelf::ShelfId;
+use super::sight::Sight;
+use crate::worker::Worker;
+
+/// While statements are under way, it is looked so often whether the first keeps the others waiting.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// A client that does not take its reply keeps the lane from reading on beyond so many bytes.
+const UNSENT_BYTES_MAX: usize = 256 << 10;
+
+/// One lane.
+pub(crate) struct SharedLane {
+    pub shelf: ShelfId,
+    lent: RefCell<Option<Lent>>,
+    queue: RefCell<Lane<Rc<Ride>, Reply>>,
+    /// Statements that leave in the next write.
+    ready: RefCell<Vec<u8>>,
+    /// When the last replies came, or the first statement left.
+    heard_at: Cell<Duration>,
+    /// The connection must not be used by anybody after this.
+    is_spoiled: Cell<bool>,
+    waker: RefCell<Option<Waker>>,
+}
+
+/// A statement that boards.
+pub(crate) struct Boarding<'a> {
+    pub ride: Rc<Ride>,
+    pub packets: &'a [u8],
+    pub sequence: u8,
+    /// How long its like usually take.
+    pub habit: Duration,
+}
+
+impl SharedLane {
+    pub(crate) fn new(shelf: ShelfId, lent: Lent) -> Self {
+        Self {
+            shelf,
+            lent: RefCell::new(Some(lent)),
+            queue: RefCell::default(),
+            ready: RefCell::default(),
+            heard_at: Cell::default(),
+            is_spoiled: Cell::default(),
+            waker: RefCell::default(),
+        }
+    }
+
+    /// Statements in flight; none when it takes no more.
+    pub(crate) fn depth(&self) -> Option<usize> {
+        let queue = self.queue.borrow();
+        queue.is_open().then(|| queue.depth())
+    }
+
+    /// Whether its connection is what a session needs.
+    pub(crate) fn is_like(&self, state: &SessionState) -> bool {
+        let lent = self.lent.borrow();
+        lent.as_ref().is_some_and(|lent| is_like(&lent.conn, state))
+    }
+
+    /// What its login would have told a client.
+    pub(crate) fn sight(&self) -> Option<Sight> {
+        let lent = self.lent.borrow();
+        lent.as_ref().map(|lent| lent.conn.sight.clone())
+    }
+
+    /// Takes a statement, which leaves when all others that are ready have come; none where the
+    /// lane takes nobody.
+    pub(crate) fn board(&self, boarding: Boarding<'_>, now: Duration) -> Option<Seat> {
+        let reply = {
+            let lent = self.lent.borrow();
+            let conn = &lent.as_ref()?.conn;
+            let command = wire::Command::QUERY;
+            Reply::to(
+                command,
+                conn.capabilities,
+                conn.sequences(),
+                boarding.sequence,
+            )?
+        };
+        let mut queue = self.queue.borrow_mut();
+        if queue.depth() == 0 {
+            self.heard_at.set(now);
+        }
+        let seat = queue
+            .board(boarding.ride, reply, boarding.habit, now)
+            .ok()?;
+        let mut ready = self.ready.borrow_mut();
+        if ready.is_empty()
+            && let Some(waker) = &*self.waker.borrow()
+        {
+            waker.wake_by_ref();
+        }
+        ready.extend_from_slice(boarding.packets);
+        Some(seat)
+    }
+
+    /// A rider goes, and whatever still comes of its reply is thrown away. True where the server is at
+    /// its statement now, for nobody, and a kill would hit nobody else's.
+    pub(crate) fn leave(&self, seat: Seat) -> bool {
+        let left = self.queue.borrow_mut().leave(seat);
+        left.is_some_and(|left| left.is_head)
+    }
+
+    /// Everybody but the first goes elsewhere, and the connection is closed behind the first: what
+    /// happens to it from now on concerns nobody else. Returns where to kill.
+    pub(crate) fn isolate(&self) -> Option<super::session::Running> {
+        self.is_spoiled.set(true);
+        self.clear();
+        let lent = self.lent.borrow();
+        let conn = &lent.as_ref()?.conn;
+        Some(super::session::Running {
+            backend: std::sync::Arc::clone(&conn.backend),
+            thread_id: conn.thread_id,
+        })
+    }
+
+    /// Lets those go who wait behind the first.
+    fn clear(&self) {
+        for ride in self.queue.borrow_mut().clear() {
+            ride.end(End::Elsewhere);
+        }
+    }
+
+    /// Runs it until nobody is left, and brings the connection back.
+    pub(crate) async fn run(self: Rc<Self>, worker: Rc<Worker>) {
+        let mut looks = interval_at(Instant::now() + LOOK, LOOK);
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let outcome = poll_fn(|context| {
+            while looks.poll_tick(context).is_ready() {
+                self.look(&worker);
+            }
+            self.poll(&worker, context)
+        })
+        .await;
+        worker.lanes.close(&self);
+        let Some(lent) = self.lent.take() else {
+            return;
+        };
+        match outcome {
+            Ok(()) if self.is_spoiled.get() => {
+                worker.desk.forget(&worker, lent, CloseReason::Ended);
+            }
+            Ok(()) => worker.desk.give_back(&worker, lent),
+            Err(broken) => {
+                worker.lanes.report(&worker, &lent.conn, &broken);
+                worker.desk.forget(&worker, lent, CloseReason::Broken);
+                self.strand(&broken);
+            }
+        }
+    }
+
+    /// A head that overstays keeps nobody else.
+    fn look(&self, worker: &Worker) {
+        let now = worker.surroundings.now().0;
+        if self.queue.borrow().is_overdue(now) {
+            tracing::debug!("a statement keeps its lane for long; those behind it go elsewhere");
+            worker.lanes.counts.stalls();
+            self.clear();
+        }
+    }
+
+    /// The connection broke: who has had nothing goes elsewhere.
+    fn strand(&self, broken: &Broken) {
+        let mut queue = self.queue.borrow_mut();
+        let sequence = queue.head().and_then(|(_, reply)| reply.next_sequence());
+        let stranded = queue.break_off();
+        drop(queue);
+        if let Some(ride) = stranded.begun {
+            ride.end(End::Broken(broken.to_string(), sequence));
+        }
+        for ride in stranded.unanswered {
+            ride.end(End::Elsewhere);
+        }
+    }
+
+    fn poll(&self, worker: &Worker, context: &mut Context<'_>) -> Poll<Result<(), Broken>> {
+        {
+            let mut waker = self.waker.borrow_mut();
+            if !waker
+                .as_ref()
+                .is_some_and(|it| it.will_wake(context.waker()))
+            {
+                *waker = Some(context.waker().clone());
+            }
+        }
+        let mut lent = self.lent.borrow_mut();
+        let Some(Lent { conn, .. }) = &mut *lent else {
+            return Poll::Ready(Ok(()));
+        };
+        {
+            let mut ready = self.ready.borrow_mut();
+            if !ready.is_empty() {
+                conn.send(&ready, context);
+                ready.clear();
+            }
+        }
+        while self.queue.borrow().depth() > 0 {
+            ready!(self.poll_client(context));
+            ready!(self.poll_read(worker, conn, context))?;
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// The first one's client has to take what it has been sent before more is read for it.
+    fn poll_client(&self, context: &mut Context<'_>) -> Poll<()> {
+        let mut queue = self.queue.borrow_mut();
+        match queue.head() {
+            Some((Some(ride), _)) => ride.poll_room(UNSENT_BYTES_MAX, context),
+            _ => Poll::Ready(()),
+        }
+    }
+
+    /// Takes what has come: many replies of one read.
+    fn poll_read(
+        &self,
+        worker: &Worker,
+        conn: &mut BackendConn,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(), Broken>> {
+        // What it does not take yet must not keep its answers back.
+        let _ = conn.leg.poll_drain_or_break(context);
+        let mut scratch = worker.scratch.borrow_mut();
+        let mut buffer = ReadBuf::new(&mut scratch);
+        ready!(Pin::new(&mut conn.leg.transport).poll_read(context, &mut buffer))?;
+        let mut bytes = buffer.filled_mut();
+        if bytes.is_empty() {
+            return Poll::Ready(Err(Broken::Closed));
+        }
+        let now = worker.surroundings.now().0;
+        let depth = self.queue.borrow().depth();
+        let took = now.saturating_sub(self.heard_at.replace(now));
+        let mut replies = 0;
+        while !bytes.is_empty() {
+            let taken = self.feed(conn, bytes, context)?;
+            bytes = &mut bytes[taken..];
+            replies += self.pass_ended(now, || took / u32::try_from(depth.max(1)).unwrap_or(1));
+        }
+        worker.lanes.learn_depth(self.shelf, depth, replies, took);
+        Poll::Ready(Ok(()))
+    }
+
+    /// Feeds the first reply; says how many bytes were its own.
+    fn feed(
+        &self,
+        conn: &mut BackendConn,
+        bytes: &mut [u8],
+        context: &mut Context<'_>,
+    ) -> Result<usize, Broken> {
+        let mut queue = self.queue.borrow_mut();
+        queue.begins();
+        let Some((ride, reply)) = queue.head() else {
+            return Err(Broken::Unexpected("it answers what nobody asked"));
+        };
+        let capabilities = conn.capabilities;
+        let mut has_changed = false;
+        let taken = reply.feed(bytes, |piece| match (piece, ride) {
+            (Piece::Pass(bytes), Some(ride)) => ride.pass(bytes, context),
+            (Piece::Pass(_), None) => {}
+            (Piece::Changes(packet, _), ride) => {
+                has_changed |= match ride {
+                    Some(ride) => ride.pass_changes(packet, capabilities, context),
+                    None => super::ride::tells_changes(packet, capabilities),
+                };
+            }
+        })?;
+        if matches!(reply.progress(), Progress::File { .. }) {
+            return Err(Broken::Unexpected("it wants a file"));
+        }
+        if has_changed || reply.tally().owes_changes {
+            // What has been sent behind it may run in another state than its session's.
+            conn.state.forget();
+            drop(queue);
+            self.clear();
+        }
+        Ok(taken)
+    }
+
+    /// Hands the first reply over if it has ended; says how many have.
+    fn pass_ended(&self, now: Duration, took: impl Fn() -> Duration) -> usize {
+        let mut queue = self.queue.borrow_mut();
+        let Some((_, reply)) = queue.head() else {
+            return 0;
+        };
+        let Progress::Over(outcome) = reply.progress() else {
+            return 0;
+        };
+        let done = Done {
+            outcome,
+            tally: *reply.tally(),
+            next_sequence: reply.next_sequence().unwrap_or_default(),
+            fingerprint: None,
+        };
+        if let Some((Some(ride), _)) = queue.ends(now) {
+            ride.end(End::Over(done, took()));
+        }
+        1
+    }
+}
+
+/// Whether a connection is what a session needs for a statement that rides.
+pub(crate) fn is_like(conn: &BackendConn, state: &SessionState) -> bool {
+    restoration(state, &conn.state, &Needs::NONE) == Restoration::Nothing
+}

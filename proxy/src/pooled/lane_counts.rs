@@ -1,0 +1,96 @@
+//! What has become of statements that might ride shared lanes: counted by each worker for itself, and
+//! summed when somebody asks.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use route::ride::Stays;
+
+/// One worker's counts. Only that worker writes.
+#[derive(Default)]
+pub(crate) struct LaneCounts {
+    /// Had their reply over a lane.
+    rode: Count,
+    /// Boarded, and were sent again on a connection of their own.
+    moved: Count,
+    /// Lanes whose first statement kept the others waiting for too long.
+    stalled: Count,
+    /// Those that stayed, by reason, as in [`Stays::ALL`].
+    stayed: [Count; Stays::ALL.len()],
+}
+
+/// One number.
+#[derive(Default)]
+struct Count(AtomicU64);
+
+impl Count {
+    /// Nobody else writes it: no locked instruction is needed.
+    fn add(&self) {
+        let one_more = self.0.load(Ordering::Relaxed) + 1;
+        self.0.store(one_more, Ordering::Relaxed);
+    }
+
+    fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl LaneCounts {
+    pub(crate) fn rides(&self) {
+        self.rode.add();
+    }
+
+    pub(crate) fn moves(&self) {
+        self.moved.add();
+    }
+
+    pub(crate) fn stalls(&self) {
+        self.stalled.add();
+    }
+
+    pub(crate) fn stays(&self, why: Stays) {
+        self.stayed[why as usize].add();
+    }
+}
+
+/// All workers' counts.
+#[derive(Default)]
+pub(crate) struct AllLaneCounts {
+    workers: Mutex<Vec<Arc<LaneCounts>>>,
+}
+
+impl AllLaneCounts {
+    /// A worker that counts for itself.
+    pub(crate) fn enter(&self) -> Arc<LaneCounts> {
+        let counts = Arc::new(LaneCounts::default());
+        let mut workers = self.workers.lock().unwrap_or_else(PoisonError::into_inner);
+        workers.push(Arc::clone(&counts));
+        counts
+    }
+
+    /// What became of statements, and how many of them: those that rode first.
+    pub(crate) fn sums(&self) -> Vec<(&'static str, String, u64)> {
+        let workers = self.workers.lock().unwrap_or_else(PoisonError::into_inner);
+        let sum = |of: &dyn Fn(&LaneCounts) -> u64| workers.iter().map(|it| of(it)).sum::<u64>();
+        let mut sums = vec![
+            ("rode", String::new(), sum(&|it| it.rode.get())),
+            (
+                "moved",
+                "sent again on a connection of its own".to_owned(),
+                sum(&|it| it.moved.get()),
+            ),
+            (
+                "stalled",
+                "a lane's first statement kept the others waiting".to_owned(),
+                sum(&|it| it.stalled.get()),
+            ),
+        ];
+        for (at, why) in Stays::ALL.iter().enumerate() {
+            let stayed = sum(&|it| it.stayed[at].get());
+            if stayed > 0 {
+                sums.push(("stayed", why.to_string(), stayed));
+            }
+        }
+        sums
+    }
+}

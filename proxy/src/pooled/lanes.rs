@@ -1,0 +1,131 @@
+//! A worker's shared lanes: which one a statement boards, when another is opened, what has been seen
+//! of statements like it.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pool::Depth;
+use route::ride::{Habit, Habits, Seen, Stays};
+use route::{BackendId, Report};
+use session::state::SessionState;
+use sql::{Analysis, Flags};
+
+use super::conn::{BackendConn, Broken};
+use super::desk::Lent;
+use super::lane::SharedLane;
+use super::lane_counts::LaneCounts;
+use super::shelf::ShelfId;
+use crate::worker::Worker;
+
+/// So many lanes of one worker go to one backend for one kind of sessions.
+const LANES_MAX: usize = 4;
+
+/// One worker's.
+pub(crate) struct Lanes {
+    open: RefCell<Vec<Rc<SharedLane>>>,
+    depths: RefCell<HashMap<ShelfId, Depth>>,
+    habits: RefCell<Habits>,
+    /// Memory for a digest.
+    analysis: RefCell<Analysis>,
+    pub counts: Arc<LaneCounts>,
+}
+
+impl Lanes {
+    pub(crate) fn new(counts: Arc<LaneCounts>) -> Self {
+        Self {
+            open: RefCell::default(),
+            depths: RefCell::default(),
+            habits: RefCell::default(),
+            analysis: RefCell::default(),
+            counts,
+        }
+    }
+
+    /// The hash of a statement's digest.
+    pub(crate) fn digest(&self, text: &[u8], flags: Flags) -> u64 {
+        let mut analysis = self.analysis.borrow_mut();
+        analysis.read(text, flags);
+        analysis.digest.hash()
+    }
+
+    /// What is known of a digest on a backend.
+    pub(crate) fn habit(&self, backend: BackendId, digest: u64) -> Habit {
+        self.habits.borrow().of(backend, digest)
+    }
+
+    /// One more of them has ended.
+    pub(crate) fn learn(&self, backend: BackendId, digest: u64, seen: &Seen) {
+        self.habits.borrow_mut().note(backend, digest, seen);
+    }
+
+    /// So many replies have come at once, on a lane that was so deep.
+    pub(crate) fn learn_depth(&self, shelf: ShelfId, depth: usize, replies: usize, took: Duration) {
+        let mut depths = self.depths.borrow_mut();
+        depths.entry(shelf).or_default().note(depth, replies, took);
+    }
+
+    /// The lane that a session's statement boards: the least deep one, unless another one would serve
+    /// better and there is a connection for it.
+    pub(crate) fn lane(
+        &self,
+        worker: &Rc<Worker>,
+        shelf: ShelfId,
+        state: &SessionState,
+        take: impl FnOnce() -> Option<Lent>,
+    ) -> Result<Rc<SharedLane>, Stays> {
+        let depth = self
+            .depths
+            .borrow()
+            .get(&shelf)
+            .copied()
+            .unwrap_or_default();
+        let mut of_shelf = 0;
+        let mut best: Option<(usize, Rc<SharedLane>)> = None;
+        for lane in &*self.open.borrow() {
+            if lane.shelf != shelf {
+                continue;
+            }
+            of_shelf += 1;
+            let Some(deep) = lane.depth().filter(|_| lane.is_like(state)) else {
+                continue;
+            };
+            if best.as_ref().is_none_or(|(least, _)| deep < *least) {
+                best = Some((deep, Rc::clone(lane)));
+            }
+        }
+        if let Some((deep, lane)) = &best
+            && *deep < depth.wanted()
+        {
+            return Ok(Rc::clone(lane));
+        }
+        if of_shelf < LANES_MAX
+            && let Some(lent) = take()
+        {
+            return Ok(self.open(worker, shelf, lent));
+        }
+        let room = best.filter(|(deep, _)| *deep < depth.most());
+        room.map(|(_, lane)| lane).ok_or(Stays::NoLane)
+    }
+
+    fn open(&self, worker: &Rc<Worker>, shelf: ShelfId, lent: Lent) -> Rc<SharedLane> {
+        let lane = Rc::new(SharedLane::new(shelf, lent));
+        self.open.borrow_mut().push(Rc::clone(&lane));
+        tokio::task::spawn_local(Rc::clone(&lane).run(Rc::clone(worker)));
+        lane
+    }
+
+    /// A lane has ended.
+    pub(crate) fn close(&self, lane: &Rc<SharedLane>) {
+        self.open.borrow_mut().retain(|it| !Rc::ptr_eq(it, lane));
+    }
+
+    pub(crate) fn report(&self, worker: &Worker, conn: &BackendConn, broken: &Broken) {
+        worker.surroundings.report(Report::SessionBroken {
+            backend: conn.backend.id,
+            cause: broken.to_string(),
+        });
+    }
+}
