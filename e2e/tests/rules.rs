@@ -3,7 +3,9 @@
 use std::time::{Duration, Instant};
 
 use e2e::raw::{Execute, Login, RawConn, Reply};
-use e2e::{Cluster, PASSWORD, Product, Proxy, Server, Settings, set_read_only, take_writes};
+use e2e::{
+    Cluster, Cut, PASSWORD, Product, Proxy, Relay, Server, Settings, set_read_only, take_writes,
+};
 
 /// A cluster in which `SELECT name FROM d.whoami` tells who answers, with a proxy in front whose
 /// sessions stay at the primary unless a rule says otherwise.
@@ -659,4 +661,97 @@ fn a_rule_is_not_got_round_by_length() {
     let long = client.query(&format!("DELETE FROM t WHERE name <> '{filler}'"));
     assert_eq!(&*long.error().unwrap().text, "not here");
     assert_eq!(site.client().value("SELECT COUNT(*) FROM t"), "1");
+}
+
+/// What does not depend on the server either: where a client has connected, the statement's text, the
+/// hash of its digest, the time of day.
+#[test]
+fn listeners_texts_hashes_and_times_are_looked_at() {
+    let port = e2e::free_port();
+    let listener = format!("127.0.0.1:{port}");
+    let statement = "SELECT 7 + 8 + 9";
+    let hash = format!("\"0x{:016x}\"", sql_hash(statement));
+    let site = Site::start(Product::MariaDb, |settings| {
+        let says = |name: &str| format!("[[{name:?}]]");
+        let rule = |settings: Settings, name: &str, matches: &[(&str, &str)]| {
+            let rows = says(name);
+            let mut all = vec![
+                ("answer", "\"rows\""),
+                ("answer_columns", "[\"rule\"]"),
+                ("answer_rows", rows.as_str()),
+            ];
+            all.extend_from_slice(matches);
+            settings.rule(name, &all)
+        };
+        let at_listener = format!("{listener:?}");
+        let settings = settings.listener_with(&listener, &[]);
+        let tag = ("tag", "\"where\"");
+        let settings = rule(settings, "listener", &[("listener", &at_listener), tag]);
+        let settings = rule(settings, "text", &[("regex", "\"'X[0-9]+y'\"")]);
+        let settings = rule(settings, "hash", &[("digest", &hash)]);
+        let morning = [("time", "\"00:00-12:00\""), ("tag", "\"when\"")];
+        let settings = rule(settings, "morning", &morning);
+        let evening = [("time", "\"12:00-00:00\""), ("tag", "\"when\"")];
+        rule(settings, "evening", &evening)
+    });
+    let asked = "SELECT 'server' /* tag: where */";
+    assert_eq!(site.client().value(asked), "server");
+    let address = std::net::SocketAddr::from(([127, 0, 0, 1], port));
+    let login = Login::app().schema("d");
+    let mut elsewhere = RawConn::connect(&address.into(), &login).unwrap();
+    assert_eq!(elsewhere.value(asked), "listener");
+    let mut client = site.client();
+    assert_eq!(client.value("SELECT 'x77Y'"), "text");
+    assert_eq!(client.value("SELECT 'x77'"), "x77");
+    assert_eq!(client.value("SELECT 1 + 2 + 3"), "hash");
+    let when = client.value("SELECT 'server' /* tag: when */");
+    assert!(["morning", "evening"].contains(&&*when), "{when}");
+}
+
+/// The hash by which rules know a statement's digest, as `pilotfish explain` tells it.
+fn sql_hash(statement: &str) -> u64 {
+    let told = Proxy::run_to_the_end(&["explain", statement]).1;
+    let hash = told.split("0x").nth(1).unwrap();
+    u64::from_str_radix(&hash[..16], 16).unwrap()
+}
+
+/// A read that breaks is sent again as often as a rule lets it, and not at all if that is never.
+#[test]
+fn reads_are_sent_again_as_often_as_a_rule_says() {
+    let product = Product::MariaDb;
+    let server = Server::start(product, &[]);
+    let relay = Relay::start(server.tcp());
+    let settings = Settings::pooled_behind(&relay, product, 4)
+        .rule("once", &[("tag", "\"once\""), ("retry", "0")]);
+    let proxy = Proxy::start(&settings);
+    let mut client = proxy.connect_as(&Login::app());
+    client.run("SELECT 1");
+    relay.cut(Cut::Unanswered, "again");
+    assert_eq!(client.value("SELECT 'again'"), "again");
+    relay.cut(Cut::Unanswered, "once");
+    assert_eq!(
+        number_of(&client.query("SELECT 'once' /* tag: once */")),
+        1158
+    );
+    assert_eq!(client.value("SELECT 'once' /* tag: once */"), "once");
+}
+
+/// A rule may pin a session from a statement on.
+#[test]
+fn sessions_are_pinned_by_rule() {
+    let site = Site::start(Product::MariaDb, |settings| {
+        let pins = [("tag", "\"pins\""), ("pin", "[\"user_variables\"]")];
+        settings.rule("pins", &pins)
+    });
+    let pins = |client: &mut RawConn| {
+        let rows = client.query("EXPLAIN SESSION").texts();
+        let row = rows.into_iter().find(|row| row[0] == "pins");
+        row.unwrap()[1].clone()
+    };
+    let mut client = site.client();
+    client.run("SET @a = 1");
+    assert_eq!(pins(&mut client), "(none)");
+    client.run("SET @a = 2 /* tag: pins */");
+    assert_ne!(pins(&mut client), "(none)");
+    assert_eq!(client.value("SELECT @a"), "2");
 }

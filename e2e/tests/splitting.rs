@@ -62,6 +62,29 @@ both! {
     what_holds_a_session_is_not_done_at_a_replica
     plans_of_writes_are_made_where_writes_are
     what_ends_a_reading_transaction_unasked_leaves_its_replica
+    functions_that_are_said_to_read_are_read_at_replicas
+}
+
+/// A SELECT with a stored function may write, unless the function is said to read only.
+fn functions_that_are_said_to_read_are_read_at_replicas(product: Product) {
+    let site = Site::start(product, |settings| {
+        settings.set("balance.functions_that_read", &["d.who_reads"][..])
+    });
+    let mut root = site.cluster.primary.root();
+    for name in ["who_reads", "who_writes"] {
+        root.run(&format!(
+            "CREATE FUNCTION d.{name}() RETURNS VARCHAR(20) READS SQL DATA \
+             RETURN (SELECT name FROM d.whoami)"
+        ));
+    }
+    site.cluster.wait_caught_up();
+    let mut client = site.client();
+    assert_ne!(client.value("SELECT `d`.WHO_reads() AS name"), "primary");
+    let prepared = client.prepare("SELECT d.who_reads() AS name");
+    let reply = client.execute(&Execute::new(prepared.statement(), &[]));
+    assert_ne!(reply.text(0, 0).as_deref(), Some("primary"));
+    let both = "SELECT CONCAT(d.who_reads(), d.who_writes()) AS name";
+    assert_eq!(client.value(both), "primaryprimary");
 }
 
 /// The servers commit before DDL and BEGIN, and go on; so do they on a replica, with what writes.

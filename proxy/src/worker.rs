@@ -197,6 +197,7 @@ impl Worker {
         let book = self.book().followed_by(settings);
         self.shared.tallies.enter(self.index, &book.counters);
         *self.book.borrow_mut() = Rc::new(book);
+        self.store.forget_definitions();
     }
 
     fn take(self: &Rc<Self>, arrival: Arrival) {

@@ -8,7 +8,7 @@ mod tests;
 
 use std::fmt;
 
-use sql::{Access, Facts, Kind, Marks, Server, Uses};
+use sql::{Access, Facts, Kind, Marks, Role, Server, Uses};
 
 use crate::Transaction;
 pub use habits::{Habit, Habits, LONG, REPLY_BYTES_MAX, Seen};
@@ -131,6 +131,7 @@ pub fn may_ride(facts: &Facts, server: Server, transaction: Transaction) -> Resu
         () if transaction != Transaction::None => Stays::Transaction,
         () if facts.kind != Kind::Select || facts.marks.has(UNCLEAR) => Stays::NoSelect,
         () if facts.access != Access::Read || facts.marks.has(UNFIT) => Stays::MayWrite,
+        () if facts.mentions_of(Role::Function).next().is_some() => Stays::AsksOwn,
         () if !facts.effects.is_empty() || !facts.assignments.is_empty() => Stays::LeavesSomething,
         () if facts.uses.has(Uses::TIME.with(Uses::NAMED_LOCKS)) => Stays::TakesTime,
         () if !facts.uses.without(COMMON).is_empty() => Stays::AsksOwn,

@@ -35,6 +35,7 @@ mod scan;
 mod set;
 mod span;
 mod system_tables;
+mod trusted;
 mod unquote;
 mod words;
 
@@ -54,6 +55,7 @@ pub use question::{About, Question, Spelling};
 pub use rewrite::{Answers, Rewritten, rewrite};
 pub use set::{Assignment, Constancy, Scope, Target, Value};
 pub use span::Span;
+pub use trusted::TrustedFunctions;
 pub use unquote::{unquote, user_variable_name};
 pub use words::Word;
 

@@ -44,6 +44,11 @@ settings! {
         /// [Reads and writes](splitting.md).
         optimistic_transactions: bool = false, Traits::RELOAD;
 
+        /// Stored functions that read data and change nothing: `"rate"` is one of any schema,
+        /// `"shop.rate"` that schema's. A SELECT that calls no others is a read like any other;
+        /// one that calls a function of which nothing is said may write, and goes to the primary.
+        functions_that_read: Vec<String> = Vec::new(), Traits::RELOAD;
+
         /// How long a read may wait for a replica to have the writes that it must see. After that
         /// it goes to the primary.
         timeout_consistency: Duration = Duration::from_millis(500),

@@ -2,7 +2,7 @@
 
 use config::{Config, RuleTestConfig};
 use route::rules::{Attribute, Chance, Client, LocalTime, Occasion, RuleIndex};
-use sql::{Analysis, Flags};
+use sql::{Analysis, Flags, TrustedFunctions};
 
 use crate::arguments::AskerArguments;
 
@@ -45,11 +45,16 @@ impl Asked {
         }
     }
 
-    /// Asks something about it as rules are asked.
-    pub fn as_occasion<T>(&self, ask: impl FnOnce(&Occasion<'_>, &Analysis) -> T) -> T {
+    /// Asks something about it as rules are asked, where these functions only read.
+    pub fn as_occasion<T>(
+        &self,
+        functions: &TrustedFunctions,
+        ask: impl FnOnce(&Occasion<'_>, &Analysis) -> T,
+    ) -> T {
         let text = self.text.as_bytes();
         let mut analysis = Analysis::default();
         analysis.read(text, Flags::default());
+        analysis.facts.trust(text, functions);
         let attributes: Vec<_> = self.asker.tag.iter().map(|tag| attribute(tag)).collect();
         let occasion = Occasion {
             text,

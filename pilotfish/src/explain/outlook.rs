@@ -55,7 +55,7 @@ impl Outlook {
 
     /// Judges a statement, and tells how.
     pub fn judge(&self, asked: &Asked, told: &mut Explanation) -> Verdict {
-        asked.as_occasion(|occasion, analysis| {
+        asked.as_occasion(&self.compiled.functions, |occasion, analysis| {
             told.statement(occasion.facts, occasion.text);
             told.digest(&analysis.digest);
             let account = asked.account(&self.config);
@@ -122,7 +122,12 @@ impl Outlook {
         }
         // What a rule puts in its place goes where that belongs.
         let rewritten = judgement.rewritten.as_ref();
-        let rewritten = rewritten.map(|by| sql::facts(&by.value.text, occasion.flags));
+        let rewritten = rewritten.map(|by| {
+            let text = &by.value.text;
+            let mut facts = sql::facts(text, occasion.flags);
+            facts.trust(text, &self.compiled.functions);
+            facts
+        });
         let facts = rewritten.as_ref().unwrap_or(occasion.facts);
         let listener = asked.listener(&self.config);
         let destination = self.config.destination(account, listener);

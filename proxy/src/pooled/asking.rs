@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use session::Outcome;
 use session::state::{Aftermath as Left, Answered as Own, Needs, Restoration, restoration};
-use sql::{Answers, DiagnosticsItem, Facts, GetDiagnostics, Kind, Show, Uses};
+use sql::{Answers, DiagnosticsItem, Facts, GetDiagnostics, Kind, Show, TrustedFunctions, Uses};
 use wire::query::Query;
 use wire::{Capabilities, Command, ErrorCode, StatusFlags};
 
@@ -177,10 +177,14 @@ impl Pooled {
             return Ok(AskedPrepared::Left);
         };
         let flags = self.state.flags();
-        let other = self
-            .worker
-            .store
-            .statement(&text, &key.values, &key.kind, key.cluster, flags);
+        let other = self.worker.store.statement(
+            &text,
+            &key.values,
+            &key.kind,
+            key.cluster,
+            flags,
+            &TrustedFunctions::default(),
+        );
         let other = StatementKey {
             cursor: key.cursor,
             ..other

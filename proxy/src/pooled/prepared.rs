@@ -132,6 +132,7 @@ impl Pooled {
             &self.kind,
             self.course.cluster,
             flags,
+            &self.worker.book.borrow().compiled.functions,
         )
     }
 

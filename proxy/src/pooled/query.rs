@@ -44,6 +44,7 @@ impl Pooled {
                 false => Carries::Nothing,
             };
             facts.read(query.text, flags);
+            self.trust(facts, query.text);
             if self.may_ask()
                 && let Some(inquiry) = inquiry(query.text, flags)
             {
@@ -91,6 +92,14 @@ impl Pooled {
             Box::pin(self.stood_in(standing, told.outcome)).await;
         }
         Ok(told)
+    }
+
+    /// Takes a statement for a read whose functions are declared to read only.
+    #[inline]
+    pub(crate) fn trust(&self, facts: &mut Facts, text: &[u8]) {
+        if facts.marks.has(sql::Marks::UNKNOWN_FUNCTION) {
+            facts.trust(text, &self.worker.book.borrow().compiled.functions);
+        }
     }
 
     /// Several statements of which one asks about what was before: one after the other, as the servers

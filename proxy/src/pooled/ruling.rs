@@ -114,6 +114,7 @@ impl Pooled {
             Ruled::Goes(Some(text)) => {
                 incoming.replace_text(&text, capabilities);
                 facts.read(&text, self.state.flags());
+                self.trust(facts, &text);
             }
         }
         Ok(Answered::Left(incoming))

@@ -12,7 +12,7 @@ use lru::LruCache;
 use pool::Texts;
 use route::ClusterId;
 use session::state::{Baseline, Values, ValuesTable};
-use sql::{Facts, Flags};
+use sql::{Facts, Flags, TrustedFunctions};
 
 use super::prepared::Definitions;
 use super::shelf::Kind;
@@ -108,6 +108,7 @@ impl Store {
         kind: &Rc<Kind>,
         cluster: ClusterId,
         flags: Flags,
+        functions: &TrustedFunctions,
     ) -> StatementKey {
         let text = self.texts.borrow_mut().intern(text);
         let mut key = StatementKey {
@@ -122,7 +123,11 @@ impl Store {
         let mut definitions = self.definitions.borrow_mut();
         match definitions.get_key_value_mut(&key) {
             Some((known, _)) => key.facts = Rc::clone(&known.facts),
-            None => key.facts = Rc::new(sql::facts(key.text.bytes(), flags)),
+            None => {
+                let mut facts = sql::facts(key.text.bytes(), flags);
+                facts.trust(key.text.bytes(), functions);
+                key.facts = Rc::new(facts);
+            }
         }
         key
     }
@@ -132,6 +137,11 @@ impl Store {
         let mut all = self.definitions.borrow_mut();
         let known = all.get(key)?;
         (known.epoch == epoch).then(|| Rc::clone(known))
+    }
+
+    /// What statements are taken for may be another matter from now on.
+    pub(crate) fn forget_definitions(&self) {
+        self.definitions.borrow_mut().clear();
     }
 
     pub(crate) fn define(&self, key: &StatementKey, definitions: &Rc<Definitions>) {

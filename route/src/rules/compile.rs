@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use config::{AnswerForm, Config, RuleConfig};
-use sql::{Analysis, Digest, Flags};
+use sql::{Analysis, Digest, Flags, TrustedFunctions};
 
 use super::actions::{Actions, Limit, Reply};
 use super::condition::Condition;
@@ -24,6 +24,8 @@ pub struct Compiled {
     pub rules: Rules,
     /// What hints mean.
     pub hints: HintRules,
+    /// Stored functions that only read.
+    pub functions: TrustedFunctions,
     /// What is no fault and yet cannot be meant: rules that never match, or are never asked.
     pub warnings: Vec<Fault>,
 }
@@ -59,9 +61,11 @@ impl Rules {
         }
         warnings.extend(shadow::shadowed(&rules));
         let index = Index::new(&rules);
+        let functions = &config.balance.functions_that_read;
         Ok(Compiled {
             rules: Self { rules, index },
             hints,
+            functions: functions.iter().map(String::as_str).collect(),
             warnings,
         })
     }

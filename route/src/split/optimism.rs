@@ -1,6 +1,6 @@
 //! Optimistic transactions: which begin on a replica, and what may be said to them there.
 
-use sql::{Access, Facts, Kind, Marks};
+use sql::{Access, Facts, Kind, Marks, Role};
 
 use super::UNCLEAR;
 
@@ -28,6 +28,8 @@ pub fn is_repeatable(facts: &Facts) -> bool {
         && facts.effects.is_empty()
         && !facts.marks.has(UNCLEAR)
         && !facts.marks.has(Marks::LOCKING)
+        // One that only reads need not give the same twice.
+        && facts.mentions_of(Role::Function).next().is_none()
 }
 
 /// Whether a statement leaves the transaction where it is, or ends it there: it has nothing to commit.
