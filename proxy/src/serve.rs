@@ -41,7 +41,7 @@ pub(crate) async fn serve(worker: Rc<Worker>, registered: Registered, arrival: A
     // Login needs far more memory than what follows; it is gone before the relay begins.
     let begun = Box::pin(begin(&worker, &registered, newcomer, &mut facts)).await;
     let ended = match begun {
-        Ok(Begun::Relayed(session)) => relay(&worker, *session, &mut facts).await,
+        Ok(Begun::Relayed(session)) => Box::pin(relay(&worker, *session, &mut facts)).await,
         Ok(Begun::Pooled(session)) => pooled(&worker, session, &mut facts).await,
         Err(failure) => Err(failure),
     };

@@ -60,15 +60,16 @@ pub(crate) async fn begin(
         listener,
         person,
     } = admission;
-    let kind = Rc::new(Kind {
+    let kind = Kind {
         account: account.id().clone(),
         capabilities: capabilities.with(Capabilities::SESSION_TRACK, true),
         collation: u16::from(collation),
-    });
-    let login = Rc::new(BackendLogin {
+    };
+    let login = BackendLogin {
         user: account.backend_user().as_bytes().to_vec(),
         credential,
-    });
+    };
+    let (kind, login) = worker.store.identity(kind, login);
     let values = match &schema {
         Some(schema) => worker.store.values.in_schema(schema),
         None => worker.store.values.fresh(),

@@ -201,15 +201,16 @@ impl Pooled {
             true => self.course.written = before.written,
             false => self.home = None,
         }
-        self.login = Rc::new(BackendLogin {
+        let login = BackendLogin {
             user: account.backend_user().as_bytes().to_vec(),
             credential,
-        });
-        self.kind = Rc::new(Kind {
+        };
+        let kind = Kind {
             account: account.id().clone(),
             capabilities: self.capabilities.with(Capabilities::SESSION_TRACK, true),
             collation: wish.collation.unwrap_or(self.kind.collation),
-        });
+        };
+        (self.kind, self.login) = self.worker.store.identity(kind, login);
         let schema = wish
             .schema
             .filter(|schema| !schema.is_empty())

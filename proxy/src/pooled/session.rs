@@ -178,8 +178,8 @@ impl Pooled {
             let after = match incoming.command {
                 _ if self.cut_transaction.is_some() => Box::pin(self.after_cut(incoming)).await?,
                 _ if self.optimism.is_some() => Box::pin(self.optimistic(incoming)).await?,
-                // The hot one is not boxed.
-                Command::QUERY if !incoming.is_cut => self.query(incoming).await?,
+                // An idle session needs no memory for a statement.
+                Command::QUERY if !incoming.is_cut => Box::pin(self.query(incoming)).await?,
                 _ => Box::pin(self.perform(incoming)).await?,
             };
             if self.order.is_some() {

@@ -43,7 +43,7 @@ impl Shelf {
 }
 
 /// Whom a backend is told that we are.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) struct BackendLogin {
     pub user: Vec<u8>,
     pub credential: Credential,

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::collections::HashSet;
 use std::collections::hash_map::RandomState;
 use std::num::NonZeroUsize;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 
 use auth::AccountId;
 use lru::LruCache;
@@ -15,13 +15,15 @@ use session::state::{Baseline, Values, ValuesTable};
 use sql::{Facts, Flags, TrustedFunctions};
 
 use super::prepared::Definitions;
-use super::shelf::Kind;
+use super::shelf::{BackendLogin, Kind};
 use super::statement::StatementKey;
 
 /// Statements whose definitions a worker remembers.
 const DEFINITIONS_MAX: NonZeroUsize = NonZeroUsize::new(4096).expect("it is not zero");
 /// Schemas of accounts that have been found to be there.
 const SCHEMAS_MAX: NonZeroUsize = NonZeroUsize::new(4096).expect("it is not zero");
+/// Kinds of sessions of which there is one copy.
+const IDENTITIES_MAX: NonZeroUsize = NonZeroUsize::new(1024).expect("it is not zero");
 /// Sets of assignments that have been found to work. Beyond, all are tried anew.
 const PROOFS_MAX: usize = 65_536;
 
@@ -35,6 +37,7 @@ pub(crate) struct Store {
     baselines: RefCell<Vec<Rc<Baseline>>>,
     definitions: RefCell<LruCache<StatementKey, Rc<Definitions>>>,
     schemas: RefCell<LruCache<(AccountId, Vec<u8>), ()>>,
+    identities: RefCell<LruCache<Rc<Kind>, Weak<BackendLogin>>>,
     /// For fingerprints of replies.
     pub print_keys: RandomState,
 }
@@ -49,6 +52,7 @@ impl Default for Store {
             baselines: RefCell::default(),
             definitions: RefCell::new(LruCache::new(DEFINITIONS_MAX)),
             schemas: RefCell::new(LruCache::new(SCHEMAS_MAX)),
+            identities: RefCell::new(LruCache::new(IDENTITIES_MAX)),
             print_keys: RandomState::new(),
         }
     }
@@ -66,6 +70,20 @@ impl Store {
         if spare.len() < SPARE_MAX {
             spare.push(facts);
         }
+    }
+
+    /// One copy of what sessions have in common, however many there are.
+    pub(crate) fn identity(&self, kind: Kind, login: BackendLogin) -> (Rc<Kind>, Rc<BackendLogin>) {
+        let mut known = self.identities.borrow_mut();
+        let found = known.get_key_value(&kind);
+        let found = found.map(|(kind, login)| (Rc::clone(kind), login.upgrade()));
+        let (kind, before) = found.unwrap_or_else(|| (Rc::new(kind), None));
+        let login = match before.filter(|before| **before == login) {
+            Some(same) => same,
+            None => Rc::new(login),
+        };
+        known.put(Rc::clone(&kind), Rc::downgrade(&login));
+        (kind, login)
     }
 
     /// One copy of what logins leave, however many connections say the same.
