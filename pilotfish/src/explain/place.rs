@@ -1,7 +1,7 @@
 //! Where a statement is to go, and which of the configured backends will do.
 
 use config::{Consistency, Destination, Fallback, LaneUse, ReplicaUse};
-use route::ride::{Stays, may_ride};
+use route::ride::may_ride;
 use route::rules::{Hints, Judgement};
 use route::{
     Dice, Explanation, Loads, Moment, Roles, Transaction, Verdict as Found, Wanted, Way, Why, Wish,
@@ -121,12 +121,11 @@ impl<'a> Place<'a> {
 
     /// Tells whether the statement may share a connection with others, as far as it decides itself.
     pub fn board(&self, facts: &Facts, told: &mut Explanation, verdict: &mut Verdict) {
-        let may = match self.lanes {
-            LaneUse::Off => Err(Stays::Off),
-            LaneUse::Reads => may_ride(facts, Server::Unknown, Transaction::None),
-        };
         verdict.say("lanes", self.lanes.name());
-        match may {
+        if self.lanes == LaneUse::Off {
+            return;
+        }
+        match may_ride(facts, Server::Unknown, Transaction::None) {
             Ok(()) => told.find("lane", "", "rides, once its like are known to be short"),
             Err(stays) => told.find("lane", "", format!("does not ride: {stays}")),
         }
