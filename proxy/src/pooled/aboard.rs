@@ -42,6 +42,12 @@ struct Fare {
     habit: Habit,
 }
 
+/// A statement that would ride if a lane had room, or a connection were idle for another one.
+struct RideWish {
+    digest: u64,
+    habit: Habit,
+}
+
 /// A statement of whose like nobody knows how long they take: it is measured.
 pub(crate) struct Probe {
     backend: BackendId,
@@ -58,6 +64,8 @@ pub(crate) struct Riding {
     pub ridden: Option<Past>,
     /// The statement of the moment, where it is measured.
     probe: Option<Probe>,
+    /// The same, where it would ride.
+    wish: Option<RideWish>,
 }
 
 /// How to leave on a connection what a statement that has ridden would have left.
@@ -87,15 +95,60 @@ impl Pooled {
         part: Part,
     ) -> Result<Aboard, CutOff> {
         self.riding.probe = None;
+        self.riding.wish = None;
+        match self.fare(incoming, facts, aim, part) {
+            Ok(fare) => self.travel(incoming, facts, aim, fare).await,
+            Err(stays) => {
+                self.worker.lanes.counts.stays(stays);
+                Ok(Aboard::Ashore { has_ridden: false })
+            }
+        }
+    }
+
+    /// The same over a new lane, if it would have ridden and no connection was idle for that: the one
+    /// that it has waited for is shared with those who come next.
+    pub(crate) async fn say_on_new_lane(
+        &mut self,
+        incoming: &Incoming,
+        facts: &Facts,
+        aim: Aim,
+    ) -> Result<Aboard, CutOff> {
+        match self.new_lane() {
+            Some(fare) => self.travel(incoming, facts, aim, fare).await,
+            None => Ok(Aboard::Ashore { has_ridden: false }),
+        }
+    }
+
+    fn new_lane(&mut self) -> Option<Fare> {
+        let RideWish { digest, habit } = self.riding.wish.take()?;
+        let lent = self.lent.take()?;
+        let backend = Arc::clone(&lent.conn.backend);
+        let shelf = self.shelf(&backend);
+        let lanes = &self.worker.lanes;
+        let waits = self.course.awaited.is_some() || self.course.wants_position;
+        let fits = is_like(&lent.conn, &self.state) && lent.conn.answers_owed() == 0 && !waits;
+        if !fits || !lanes.has_room(shelf) {
+            self.lent = Some(lent);
+            return None;
+        }
+        let lane = lanes.open(&self.worker, shelf, lent);
+        Some(Fare {
+            backend,
+            digest,
+            lane,
+            habit,
+        })
+    }
+
+    async fn travel(
+        &mut self,
+        incoming: &Incoming,
+        facts: &Facts,
+        aim: Aim,
+        fare: Fare,
+    ) -> Result<Aboard, CutOff> {
         let worker = Rc::clone(&self.worker);
         let counts = &worker.lanes.counts;
-        let fare = match self.fare(incoming, facts, aim, part) {
-            Ok(fare) => fare,
-            Err(stays) => {
-                counts.stays(stays);
-                return Ok(Aboard::Ashore { has_ridden: false });
-            }
-        };
         let flight = worker.loads.begin(fare.backend.id);
         self.course.last = Some(fare.backend.id);
         self.watch.settle(fare.backend.id);
@@ -182,7 +235,8 @@ impl Pooled {
             }
             worker.desk.give_back(&worker, lent);
             None
-        })?;
+        });
+        let lane = lane.inspect_err(|_| self.riding.wish = Some(RideWish { digest, habit }))?;
         Ok(Fare {
             backend,
             digest,
@@ -235,6 +289,7 @@ impl Pooled {
         trip: Trip,
     ) {
         self.riding.ridden = None;
+        self.note_written_aboard(&fare.backend);
         {
             let argument = incoming.argument();
             let query = Query::decode(&argument, self.capabilities);

@@ -50,7 +50,7 @@ pub(crate) struct BackendConn {
     /// Whose it is.
     pub shelf: Rc<Shelf>,
     /// What its login would have told a client.
-    pub sight: Sight,
+    pub sight: Rc<Sight>,
     pub prepared: Prepared<StatementKey>,
     /// Whose last statement ran here, and who may still ask about it.
     pub owner: Option<Owner>,
@@ -129,7 +129,7 @@ impl BackendConn {
             backend: Arc::clone(&shelf.backend),
             thread_id: greeting.thread_id,
             shelf,
-            sight: Sight::default(),
+            sight: Rc::default(),
             capabilities,
             state: ConnectionState::unknown(),
             greeting,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use auth::Account;
 use config::{Config, Consistency, LaneUse, ListenerConfig, ReplicaUse, SessionMode};
-use route::{BackendId, ClusterId, Family, Position, Roles, Written, WrittenByAll};
+use route::{Backend, BackendId, ClusterId, Family, Position, Roles, Written, WrittenByAll};
 use session::Outcome;
 use session::state::Gtids;
 use sql::{Facts, Marks, Object, Server};
@@ -214,6 +214,18 @@ impl Pooled {
         let mut all = topology.clusters.iter();
         let found = all.find(|it| it.id == cluster);
         found.map(|cluster| Arc::clone(&cluster.written))
+    }
+
+    /// A read that has ridden a lane was told to have written, as a view may by a function: what must be
+    /// seen of that nobody knows.
+    pub(crate) fn note_written_aboard(&mut self, backend: &Backend) {
+        if matches!(self.changes.gtids(), Gtids::None) {
+            return;
+        }
+        Arc::make_mut(&mut self.course.written).add_unknown();
+        if let Some(all) = self.written_by_all(backend.cluster) {
+            all.add_unknown();
+        }
     }
 
     /// Notes what a command has written, by the server's word.

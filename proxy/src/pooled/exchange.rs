@@ -1,6 +1,7 @@
 //! One command on a backend connection: take a connection, make its state the session's, send, pass
 //! the reply on.
 
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -126,7 +127,7 @@ impl Pooled {
         conn: &mut BackendConn,
         job: &Job<'_>,
     ) -> Result<Done, CutReply> {
-        self.sight.get_or_insert_with(|| conn.sight.clone());
+        self.sight.get_or_insert_with(|| Rc::clone(&conn.sight));
         let prefix = match self.prefix(conn, &job.needs) {
             Ready::Equal => {
                 self.take_turn(conn);

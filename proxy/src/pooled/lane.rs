@@ -77,9 +77,9 @@ impl SharedLane {
     }
 
     /// What its login would have told a client.
-    pub(crate) fn sight(&self) -> Option<Sight> {
+    pub(crate) fn sight(&self) -> Option<Rc<Sight>> {
         let lent = self.lent.borrow();
-        lent.as_ref().map(|lent| lent.conn.sight.clone())
+        lent.as_ref().map(|lent| Rc::clone(&lent.conn.sight))
     }
 
     /// Takes a statement, which leaves when all others that are ready have come; none where the

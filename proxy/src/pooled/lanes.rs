@@ -110,7 +110,14 @@ impl Lanes {
         room.map(|(_, lane)| lane).ok_or(Stays::NoLane)
     }
 
-    fn open(&self, worker: &Rc<Worker>, shelf: ShelfId, lent: Lent) -> Rc<SharedLane> {
+    /// Whether there may be one lane more.
+    pub(crate) fn has_room(&self, shelf: ShelfId) -> bool {
+        let open = self.open.borrow();
+        open.iter().filter(|lane| lane.shelf == shelf).count() < LANES_MAX
+    }
+
+    /// Makes a connection a lane, whoever has it.
+    pub(crate) fn open(&self, worker: &Rc<Worker>, shelf: ShelfId, lent: Lent) -> Rc<SharedLane> {
         let lane = Rc::new(SharedLane::new(shelf, lent));
         self.open.borrow_mut().push(Rc::clone(&lane));
         tokio::task::spawn_local(Rc::clone(&lane).run(Rc::clone(worker)));

@@ -1,5 +1,7 @@
 //! After an exchange: what it has made of the session, of its connection, and of what others know.
 
+use std::rc::Rc;
+
 use session::Outcome;
 use session::state::{Answer, Baseline, Inquiry, Pin, Ran, Seen};
 use sql::Facts;
@@ -123,7 +125,7 @@ impl Pooled {
         if let Some(Ok(table)) = said {
             let row: Vec<Option<&[u8]>> = table.row.iter().map(Option::as_deref).collect();
             if let Some(sight) = &mut self.sight {
-                sight.set(lent.conn.state.server(), &settings, &row);
+                Rc::make_mut(sight).set(lent.conn.state.server(), &settings, &row);
             }
         }
     }

@@ -316,7 +316,7 @@ async fn look_around(
     let of_baseline = table(look, conn.capabilities)?.row;
     let of_baseline: Vec<Option<&[u8]>> = of_baseline.iter().map(Option::as_deref).collect();
     let baseline = Baseline::read(server, &of_baseline).ok_or(UNSAID)?;
-    conn.sight = Sight::read(&of_sight).ok_or(UNSAID)?;
+    conn.sight = Rc::new(Sight::read(&of_sight).ok_or(UNSAID)?);
     let baseline = worker.store.baseline(baseline);
     Ok(ConnectionState::new(baseline, worker.store.values.fresh()))
 }

@@ -1,5 +1,7 @@
 //! COM_QUERY: read once, rewritten where it asks about another connection's past, sent, observed.
 
+use std::rc::Rc;
+
 use sql::{Effects, Facts, Kind, Mention, Role, Show, Uses};
 use wire::Command;
 use wire::query::Query;
@@ -172,6 +174,14 @@ impl Pooled {
             if let Err(failure) = self.hold(repeat.aim).await {
                 return self.refuse(&failure, incoming.sequence).map(Ending::last);
             }
+            match self.say_on_new_lane(incoming, facts, repeat.aim).await? {
+                Aboard::Told(told) => return Ok(told),
+                Aboard::Ashore { has_ridden: true } => {
+                    repeat.has_been_sent(true);
+                    continue;
+                }
+                Aboard::Ashore { has_ridden: false } => {}
+            }
             if let Some(inquiry) = self.state.inquiry_before(facts) {
                 Box::pin(self.inquire_before(&inquiry)).await;
             }
@@ -245,19 +255,23 @@ impl Pooled {
     }
 
     /// A SET of what the client is told of holds for its own reply; what it was is returned.
-    fn foresee(&mut self, facts: &Facts, incoming: &Incoming) -> Option<Sight> {
+    fn foresee(&mut self, facts: &Facts, incoming: &Incoming) -> Option<Rc<Sight>> {
         let conn = &self.lent.as_ref()?.conn;
-        let sight = self.sight.get_or_insert_with(|| conn.sight.clone());
+        let sight = self.sight.get_or_insert_with(|| Rc::clone(&conn.sight));
         if facts.assignments.is_empty() && !facts.uses.has(Uses::VARIABLES) {
             return None;
         }
         let argument = incoming.argument();
         let query = Query::decode(&argument, self.capabilities).ok()?;
         if shows_settings(facts, query.text) {
-            self.shows = Some(sight.clone());
+            self.shows = Some(Rc::clone(sight));
         }
-        let before = sight.clone();
-        sight.foresee(facts, query.text);
+        let before = Rc::clone(sight);
+        let mut foreseen = Sight::clone(sight);
+        foreseen.foresee(facts, query.text);
+        if foreseen != *before {
+            *sight = Rc::new(foreseen);
+        }
         Some(before)
     }
 

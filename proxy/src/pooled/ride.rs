@@ -25,7 +25,7 @@ use crate::watch::Ask;
 /// One session's place on a lane; used again and again.
 pub(crate) struct Ride {
     client: RefCell<Leg>,
-    sight: RefCell<Option<Sight>>,
+    sight: RefCell<Option<Rc<Sight>>>,
     changes: RefCell<Changes>,
     /// What its client's packets look like.
     seen: Capabilities,

@@ -67,9 +67,9 @@ pub(crate) struct Pooled {
     /// Statements with an open cursor on the connection that is held.
     pub cursors: Vec<(ClientStatementId, StatementKey)>,
     /// What the client would be told of changes by a server; unknown before the first connection.
-    pub sight: Option<Sight>,
+    pub sight: Option<Rc<Sight>>,
     /// What makes the next statement see the client's own settings of that.
-    pub shows: Option<Sight>,
+    pub shows: Option<Rc<Sight>>,
     /// The connection tells what the client wants to hear, and no more.
     pub has_shown: bool,
     pub delivery: Delivery,
