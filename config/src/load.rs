@@ -59,12 +59,25 @@ impl Config {
     /// # Errors
     /// Every fault there is, in the order of the file.
     pub fn load(path: Option<&Path>, overrides: &[Override]) -> Result<Loaded, Vec<Fault>> {
+        Self::load_and_ask(path, overrides, |_, _| Vec::new())
+    }
+
+    /// The same, where others know of further faults: they are asked if settings contradict one another,
+    /// so that all is told at once. A configuration without such a fault is still theirs to look at.
+    ///
+    /// # Errors
+    /// As of [`Self::load`], and what they find.
+    pub fn load_and_ask(
+        path: Option<&Path>,
+        overrides: &[Override],
+        others: impl FnOnce(&Self, &Written) -> Vec<Fault>,
+    ) -> Result<Loaded, Vec<Fault>> {
         let mut reading = Reading::new(path);
         let whole = path.is_none_or(|path| reading.read_file(path));
         for given in overrides {
             reading.read_override(given);
         }
-        reading.finish(whole)
+        reading.finish(whole, others)
     }
 }
 
@@ -401,13 +414,20 @@ impl Reading {
         }
     }
 
-    fn finish(mut self, whole: bool) -> Result<Loaded, Vec<Fault>> {
+    fn finish(
+        mut self,
+        whole: bool,
+        others: impl FnOnce(&Config, &Written) -> Vec<Fault>,
+    ) -> Result<Loaded, Vec<Fault>> {
         self.settle_backends();
         if self.config.workers == 0 {
             self.config.workers = model::cores();
         }
         if whole && self.faults.is_empty() {
             self.faults = check::faults(&self.config, &self.written);
+            if !self.faults.is_empty() {
+                self.faults.extend(others(&self.config, &self.written));
+            }
         } else if whole {
             self.faults
                 .extend(check::faults_of_files(&self.config, &self.written));

@@ -144,7 +144,8 @@ impl ServeArguments {
             .unwrap_or_default();
         options = options.then(self.translate_options());
         options.resolve_paths();
-        let loaded = Config::load(self.config.as_deref(), &options.overrides);
+        let loaded =
+            Config::load_and_ask(self.config.as_deref(), &options.overrides, rules::faults);
         let loaded = loaded.and_then(rules::checked);
         if options.faults.is_empty() {
             return loaded.map(|loaded| Loaded {

@@ -1,7 +1,7 @@
 //! The rules of a configuration, looked at before it counts: those that cannot be made ready and those
 //! whose tests fail are faults like any other, with file and line.
 
-use config::{Config, Fault, Loaded};
+use config::{Config, Fault, Loaded, Written};
 use route::rules::{Compiled, Fault as RuleFault, Rules};
 
 /// The rules of a configuration that has been [`checked`].
@@ -12,6 +12,12 @@ pub fn ready(config: &Config) -> Result<Compiled, String> {
     let told =
         |faults: Vec<RuleFault>| faults.first().map(|it| it.text.clone()).unwrap_or_default();
     Rules::compile(config).map_err(told)
+}
+
+/// What is wrong with the rules of a configuration that has other faults.
+pub fn faults(config: &Config, written: &Written) -> Vec<Fault> {
+    let faults = Rules::compile(config).err().unwrap_or_default();
+    faults.iter().map(|it| it.placed(written)).collect()
 }
 
 /// The same configuration, with what is odd about its rules among the warnings.
@@ -40,4 +46,29 @@ pub fn compiled(mut loaded: Loaded) -> Result<(Loaded, Compiled), Vec<Fault>> {
     let warnings = placed(&compiled.warnings);
     loaded.warnings.extend(warnings);
     Ok((loaded, compiled))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::io::Write as _;
+
+    use super::*;
+
+    #[test]
+    fn faults_of_settings_and_of_rules_are_told_together() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(
+            b"[[backend]]\naddress = \"127.0.0.1:1\"\n\
+              [[rule]]\nname = \"one\"\ncluster = \"nowhere\"\n\
+              [[rule]]\nname = \"two\"\nregex = \"(\"\nrefuse = \"no\"\n",
+        )
+        .unwrap();
+        let found = Config::load_and_ask(Some(file.path()), &[], faults).unwrap_err();
+        let texts: Vec<_> = found.iter().map(ToString::to_string).collect();
+        assert_eq!(texts.len(), 2, "{texts:#?}");
+        assert!(texts[0].contains("rule.cluster"), "{texts:#?}");
+        assert!(texts[1].contains("rule.regex"), "{texts:#?}");
+    }
 }
