@@ -47,6 +47,26 @@ impl Cluster {
         cluster
     }
 
+    /// Has `SELECT name FROM d.whoami` tell who answers: `primary`, `replica1` and so on. Schema `d` gets
+    /// what these statements make, too.
+    pub fn tell_apart(&self, statements: &[&str]) {
+        let mut root = self.primary.root();
+        root.run("CREATE DATABASE d");
+        root.run("CREATE TABLE d.whoami (name VARCHAR(20))");
+        root.run("INSERT INTO d.whoami VALUES ('primary')");
+        for statement in statements {
+            root.run(statement);
+        }
+        self.wait_caught_up();
+        for (server, number) in self.replicas.iter().zip(1..) {
+            take_writes(server);
+            let mut root = server.root();
+            root.run("SET sql_log_bin = 0");
+            root.run(&format!("UPDATE d.whoami SET name = 'replica{number}'"));
+            set_read_only(server);
+        }
+    }
+
     /// Which product its servers are.
     pub fn product(&self) -> Product {
         self.primary.product

@@ -4,7 +4,7 @@
 use std::thread;
 
 use e2e::raw::{Execute, Login, Param, RawConn, Reply, capability};
-use e2e::{Cluster, PASSWORD, Product, Proxy, Settings, set_read_only, take_writes, wait};
+use e2e::{Cluster, PASSWORD, Product, Proxy, Settings, take_writes, wait};
 
 /// A cluster in which `SELECT name FROM d.whoami` tells who answers, with a proxy in front.
 struct Site {
@@ -19,21 +19,11 @@ const WHO: &str = "SELECT name FROM whoami";
 impl Site {
     fn start(product: Product, settings: impl FnOnce(Settings) -> Settings) -> Self {
         let cluster = Cluster::start(product, 2);
-        let mut root = cluster.primary.root();
-        root.run("CREATE DATABASE d");
-        root.run("CREATE TABLE d.t (n INT PRIMARY KEY, name VARCHAR(20))");
-        root.run("CREATE TABLE d.seen (n INT PRIMARY KEY, name VARCHAR(20))");
-        root.run("INSERT INTO d.seen VALUES (1, 'a'), (2, 'b'), (3, 'c')");
-        root.run("CREATE TABLE d.whoami (name VARCHAR(20))");
-        root.run("INSERT INTO d.whoami VALUES ('primary')");
-        cluster.wait_caught_up();
-        for (server, number) in cluster.replicas.iter().zip(1..) {
-            take_writes(server);
-            let mut root = server.root();
-            root.run("SET sql_log_bin = 0");
-            root.run(&format!("UPDATE d.whoami SET name = 'replica{number}'"));
-            set_read_only(server);
-        }
+        cluster.tell_apart(&[
+            "CREATE TABLE d.t (n INT PRIMARY KEY, name VARCHAR(20))",
+            "CREATE TABLE d.seen (n INT PRIMARY KEY, name VARCHAR(20))",
+            "INSERT INTO d.seen VALUES (1, 'a'), (2, 'b'), (3, 'c')",
+        ]);
         let common = Settings::of_cluster(&cluster)
             .account("app", PASSWORD)
             .set("workers", 1)

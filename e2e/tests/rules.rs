@@ -3,9 +3,7 @@
 use std::time::{Duration, Instant};
 
 use e2e::raw::{Execute, Login, RawConn, Reply};
-use e2e::{
-    Cluster, Cut, PASSWORD, Product, Proxy, Relay, Server, Settings, set_read_only, take_writes,
-};
+use e2e::{Cluster, Cut, PASSWORD, Product, Proxy, Relay, Server, Settings};
 
 /// A cluster in which `SELECT name FROM d.whoami` tells who answers, with a proxy in front whose
 /// sessions stay at the primary unless a rule says otherwise.
@@ -18,18 +16,8 @@ struct Site {
 impl Site {
     fn start(product: Product, settings: impl FnOnce(Settings) -> Settings) -> Self {
         let cluster = Cluster::start(product, 1);
-        let mut root = cluster.primary.root();
-        root.run("CREATE DATABASE d");
-        root.run("CREATE TABLE d.t (n INT PRIMARY KEY AUTO_INCREMENT, name VARCHAR(20))");
-        root.run("CREATE TABLE d.whoami (name VARCHAR(20))");
-        root.run("INSERT INTO d.whoami VALUES ('primary')");
-        cluster.wait_caught_up();
-        let replica = &cluster.replicas[0];
-        take_writes(replica);
-        let mut root = replica.root();
-        root.run("SET sql_log_bin = 0");
-        root.run("UPDATE d.whoami SET name = 'replica1'");
-        set_read_only(replica);
+        cluster
+            .tell_apart(&["CREATE TABLE d.t (n INT PRIMARY KEY AUTO_INCREMENT, name VARCHAR(20))"]);
         let common = Settings::of_cluster(&cluster)
             .account("app", PASSWORD)
             .set("workers", 1)

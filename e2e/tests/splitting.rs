@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use e2e::raw::{Execute, Login, Param, RawConn, Reply, Shape, query_with_attributes};
-use e2e::{Cluster, PASSWORD, Product, Proxy, Settings, set_read_only, take_writes, wait};
+use e2e::{Cluster, PASSWORD, Product, Proxy, Settings, wait};
 
 /// A cluster in which `SELECT name FROM d.whoami` tells who answers, with a proxy in front.
 struct Site {
@@ -16,19 +16,8 @@ struct Site {
 impl Site {
     fn start(product: Product, settings: impl FnOnce(Settings) -> Settings) -> Self {
         let cluster = Cluster::start(product, 2);
-        let mut root = cluster.primary.root();
-        root.run("CREATE DATABASE d");
-        root.run("CREATE TABLE d.t (n INT PRIMARY KEY AUTO_INCREMENT, name VARCHAR(20))");
-        root.run("CREATE TABLE d.whoami (name VARCHAR(20))");
-        root.run("INSERT INTO d.whoami VALUES ('primary')");
-        cluster.wait_caught_up();
-        for (server, number) in cluster.replicas.iter().zip(1..) {
-            take_writes(server);
-            let mut root = server.root();
-            root.run("SET sql_log_bin = 0");
-            root.run(&format!("UPDATE d.whoami SET name = 'replica{number}'"));
-            set_read_only(server);
-        }
+        cluster
+            .tell_apart(&["CREATE TABLE d.t (n INT PRIMARY KEY AUTO_INCREMENT, name VARCHAR(20))"]);
         let common = Settings::of_cluster(&cluster)
             .account("app", PASSWORD)
             .set("workers", 1)

@@ -159,10 +159,7 @@ where
     )
 }
 
-/// Appends a whole result set of the binary protocol, all of whose columns are strings, as packets from `sequence` on; returns the sequence id that follows.
-///
-/// Definitions are always sent, and no session state changes; the flag that announces some is cleared.
-/// There is at least one column, and each of `rows` has a value for each of `columns`.
+/// The same in the binary protocol. All columns are strings.
 pub fn put_binary_result<'v, R>(
     out: &mut Vec<u8>,
     sequence: u8,
