@@ -168,7 +168,6 @@ fn launch(product: Product, folder: &Folder, port: u16, options: &[String]) -> P
         .arg(format!("--bind-address={bind}"))
         .arg(format!("--socket={}", folder.join("s").display()))
         .arg(format!("--pid-file={}", folder.join("pid").display()))
-        .arg(format!("--tmpdir={}", folder.path().display()))
         .args(options);
     Process::start(product.name(), command, &folder.join("log"))
 }

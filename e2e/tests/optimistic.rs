@@ -34,14 +34,7 @@ impl Site {
             .set("balance.timeout_consistency", "20s");
         let proxy = Proxy::start(&settings(common));
         let site = Self { cluster, proxy };
-        let mut client = site.client();
-        wait::until("the monitor knows who has what", wait::SOON, || {
-            client.run("DELETE FROM seen WHERE n = 0");
-            client.run("BEGIN");
-            let is_at_replica = held_at(&mut client) != "primary";
-            client.run("ROLLBACK");
-            is_at_replica
-        });
+        wait_begins_at_replica(&mut site.client());
         site
     }
 
@@ -82,6 +75,17 @@ fn told(client: &mut RawConn, item: &str) -> String {
 /// The backend whose connection the client's session holds.
 fn held_at(client: &mut RawConn) -> String {
     told(client, "connection")
+}
+
+/// Until the monitor knows that a replica has what the client has written.
+fn wait_begins_at_replica(client: &mut RawConn) {
+    wait::until("the monitor knows who has what", wait::SOON, || {
+        client.run("DELETE FROM seen WHERE n = 0");
+        client.run("BEGIN");
+        let is_at_replica = held_at(client) != "primary";
+        client.run("ROLLBACK");
+        is_at_replica
+    });
 }
 
 /// Begins, reads, and is at a replica.
@@ -589,6 +593,7 @@ fn a_primary_that_is_gone_is_told(product: Product) {
     wait::until("the primary is back", wait::SOON, || {
         client.query("DELETE FROM t").error().is_none()
     });
+    wait_begins_at_replica(&mut client);
     begin(&mut client);
     client.run(INSERT);
     client.run("COMMIT");
