@@ -1,4 +1,4 @@
-# What both provisioning scripts need of Debian's package tools; read with `.`, not run. Sets
+# What the provisioning scripts need of Debian's package tools; read with `.`, not run. Sets
 # $as_root and $scratch (removed at the end) and gives an apt of its own for the unstable suite.
 
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8

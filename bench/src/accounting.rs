@@ -1,5 +1,6 @@
 //! Processor time and memory of processes, from /proc.
 
+use std::fmt;
 use std::fs;
 use std::io;
 use std::str::FromStr;
@@ -10,22 +11,30 @@ use serde::{Deserialize, Serialize};
 /// The kernel reports processor time in ticks of 10 ms whatever its own clock (USER_HZ, proc(5)).
 const TICK_US: f64 = 10_000.0;
 
-/// A process under test and the name its figures go by.
+/// A process under test, or several that count as one, and the name its figures go by.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Watched {
     pub name: String,
-    pub pid: u32,
+    pub pids: Vec<u32>,
+}
+
+impl fmt::Display for Watched {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let pids: Vec<String> = self.pids.iter().map(u32::to_string).collect();
+        write!(f, "{}={}", self.name, pids.join(","))
+    }
 }
 
 impl FromStr for Watched {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (name, pid) = text.split_once('=').ok_or("NAME=PID")?;
-        let pid = pid.parse().map_err(|_| "NAME=PID")?;
+        const SHAPE: &str = "NAME=PID[,PID]";
+        let (name, pids) = text.split_once('=').ok_or(SHAPE)?;
+        let pids = pids.split(',').map(|pid| pid.parse().map_err(|_| SHAPE));
         Ok(Self {
             name: name.to_owned(),
-            pid,
+            pids: pids.collect::<Result<_, _>>()?,
         })
     }
 }
@@ -127,13 +136,21 @@ impl Sample {
 
 impl Process {
     fn sample(watched: &Watched) -> io::Result<Self> {
-        let status = fs::read_to_string(format!("/proc/{}/status", watched.pid))?;
-        Ok(Self {
+        let mut all = Self {
             name: watched.name.clone(),
-            ticks: Ticks::of(&watched.pid.to_string(), Children::Apart)?,
-            rss_bytes: status_bytes(&status, "VmRSS:")?,
-            anon_bytes: status_bytes(&status, "RssAnon:")?,
-        })
+            ticks: Ticks { user: 0, system: 0 },
+            rss_bytes: 0,
+            anon_bytes: 0,
+        };
+        for pid in &watched.pids {
+            let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
+            let ticks = Ticks::of(&pid.to_string(), Children::Apart)?;
+            all.ticks.user += ticks.user;
+            all.ticks.system += ticks.system;
+            all.rss_bytes += status_bytes(&status, "VmRSS:")?;
+            all.anon_bytes += status_bytes(&status, "RssAnon:")?;
+        }
+        Ok(all)
     }
 
     fn usage_since(&self, before: &Self, exchanges: u64, window_us: f64) -> Usage {

@@ -26,6 +26,7 @@ use load::Workload;
 use protocol::EofStyle;
 use run::Settings;
 use run::backend::Kind;
+use run::plan::Table;
 
 /// Benchmarks of Pilotfish against a direct connection and other proxies
 #[derive(Parser)]
@@ -60,9 +61,10 @@ struct LoadArguments {
     /// Server or proxy to ask
     #[arg(long)]
     target: SocketAddr,
-    /// point, prepared, rows:N, paced (point selects, one a second), connect (connect, query,
-    /// close), reset (COM_RESET_CONNECTION), restore (SET of three variables), or idle (open and
-    /// hold)
+    /// point, prepared, rows:N, constant (SELECT 1111), prepare (COM_STMT_PREPARE), mix (point
+    /// selects beside slow sessions; needs the view slow_sbtest1), paced (point selects, one a
+    /// second), connect (connect, query, close), log-in (connect, close), reset
+    /// (COM_RESET_CONNECTION), restore (SET of three variables), or idle (open and hold)
     #[arg(long, default_value = "point")]
     workload: Workload,
     /// Sessions at once
@@ -86,23 +88,27 @@ struct LoadArguments {
     /// How result sets end
     #[arg(long, value_enum, default_value = "deprecated")]
     eof: EofChoice,
-    /// Processes whose processor time and memory to report, as NAME=PID
+    /// Processes whose processor time and memory to report, as NAME=PID; several that
+    /// count as one as NAME=PID,PID
     #[arg(long)]
     watch: Vec<Watched>,
 }
 
 #[derive(Args)]
 struct RunArguments {
-    /// Fewer comparisons and shorter windows: four minutes in place of thirty
+    /// Fewer tables, one round, shorter windows: four minutes in place of thirty
     #[arg(long)]
     quick: bool,
+    /// Fill these tables alone, and write the page out of sight
+    #[arg(long, value_enum, num_args = 1..)]
+    only: Vec<Table>,
     /// Seconds after which no measurement begins any more
     #[arg(long)]
     budget: Option<u64>,
     /// Backends to leave out
     #[arg(long, value_enum)]
     without: Vec<BackendChoice>,
-    /// Folder of the page [default: docs; for quick runs a folder beside the raw figures]
+    /// Folder of the page [default: docs; for quick and partial runs a folder beside the raw figures]
     #[arg(long)]
     out: Option<PathBuf>,
     /// Folder of every single measurement
@@ -119,18 +125,20 @@ enum BackendChoice {
 
 impl RunArguments {
     fn settings(self) -> Settings {
-        let kinds = self.without.into_iter().map(|choice| match choice {
-            BackendChoice::Minimal => Kind::Minimal,
-            BackendChoice::Mariadb => Kind::MariaDb,
-            BackendChoice::Mysql => Kind::MySql,
+        let kinds = self.without.into_iter().flat_map(|choice| match choice {
+            BackendChoice::Minimal => vec![Kind::Minimal],
+            BackendChoice::Mariadb => vec![Kind::MariaDb],
+            BackendChoice::Mysql => vec![Kind::MySql, Kind::MySqlPair],
         });
+        let is_partial = self.quick || !self.only.is_empty();
         Settings {
             quick: self.quick,
             budget: self.budget,
             without: kinds.collect(),
             out: self
                 .out
-                .unwrap_or_else(|| run::default_out(self.quick, &self.raw)),
+                .unwrap_or_else(|| run::default_out(is_partial, &self.raw)),
+            only: self.only,
             raw: self.raw,
         }
     }

@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::load::{Errors, Findings, Latency};
+use crate::load::{Beside, Errors, Findings, Latency};
 use crate::run::backend::Kind;
-use crate::run::contestant::{DIRECT, HAPROXY, PILOTFISH, POOLED, RULED};
+use crate::run::contestant::names::{
+    DIRECT, HAPROXY, LANES, LANES_2_WORKERS, PILOTFISH, PILOTFISH_2_WORKERS, POOLED, RIVALS, RULED,
+};
 
 /// The names under which [`Findings::usage`] holds the two sides.
 pub const PROXY: &str = "proxy";
@@ -96,6 +98,16 @@ pub struct Summary {
     pub against: BTreeMap<String, Ratios>,
     /// Median of the differences to the direct way's p50 within each round, in microseconds.
     pub p50_added_us: Option<f64>,
+    /// What slow sessions got beside them, in all rounds.
+    #[serde(default)]
+    pub beside: Option<Beside>,
+}
+
+impl Summary {
+    /// Of a query, that of the backend and of the proxy.
+    pub fn all_cpu_us(&self) -> f64 {
+        self.backend_cpu_us.sum() + self.proxy_cpu_us.map_or(0.0, Cpu::sum)
+    }
 }
 
 /// Processor time per query in microseconds.
@@ -118,6 +130,11 @@ pub struct Ratios {
     pub p50: Ratio,
     pub p99: Ratio,
     pub proxy_cpu: Option<Ratio>,
+    /// Of the backend's and the proxy's together.
+    #[serde(default)]
+    pub all_cpu: Option<Ratio>,
+    #[serde(default)]
+    pub max: Option<Ratio>,
 }
 
 /// A quotient over the rounds: what it was in the middle, and between which bounds.
@@ -211,11 +228,25 @@ fn compare(cell: &Cell, measurements: &[Measurement]) -> Comparison {
     }
 }
 
-/// Whom a contestant's figures are compared with: rules, with the pool that has none.
-fn references(contestant: &str) -> impl Iterator<Item = &'static str> {
-    let without_rules = RULED.contains(&contestant).then_some(POOLED[0]);
-    let others = REFERENCES.into_iter().filter(move |it| *it != contestant);
-    others.chain(without_rules)
+/// Whom a contestant's figures are compared with: rules, with the pool that has none; two workers, with
+/// one; lanes, with every rival.
+fn references(contestant: &str) -> Vec<&'static str> {
+    let mut references = REFERENCES.to_vec();
+    match contestant {
+        LANES => references.extend(RIVALS),
+        LANES_2_WORKERS => references.push(LANES),
+        PILOTFISH_2_WORKERS => references.push(PILOTFISH),
+        _ if RULED.contains(&contestant) => references.push(POOLED[0]),
+        _ => {}
+    }
+    references.retain(|it| *it != contestant);
+    references.dedup();
+    references
+}
+
+fn all_cpu_us(found: &Findings) -> Option<f64> {
+    let of = |side| found.used_by(side).map(|usage| usage.cpu_us());
+    Some(of(BACKEND)? + of(PROXY).unwrap_or_default())
 }
 
 type ByRound<'a> = BTreeMap<usize, &'a Result<Findings, String>>;
@@ -248,6 +279,7 @@ impl Summary {
                 p95: of(&|found| found.latency_us.p95).unwrap_or_default(),
                 p99: of(&|found| found.latency_us.p99).unwrap_or_default(),
                 max: of(&|found| found.latency_us.max).unwrap_or_default(),
+                mean: of(&|found| found.latency_us.mean).unwrap_or_default(),
             },
             proxy_cpu_us: cpu(PROXY),
             backend_cpu_us: cpu(BACKEND).unwrap_or_default(),
@@ -256,6 +288,7 @@ impl Summary {
             backend_connections: None,
             against: BTreeMap::new(),
             p50_added_us: None,
+            beside: all_beside(&good),
         }
     }
 
@@ -288,6 +321,8 @@ impl Summary {
             return;
         };
         let proxy_cpu = quotient(&|found| found.used_by(PROXY).map(|usage| usage.cpu_us()));
+        let all_cpu = quotient(&all_cpu_us);
+        let max = quotient(&|found| Some(found.latency_us.max));
         self.against.insert(
             reference.to_owned(),
             Ratios {
@@ -295,9 +330,19 @@ impl Summary {
                 p50,
                 p99,
                 proxy_cpu,
+                all_cpu,
+                max,
             },
         );
     }
+}
+
+fn all_beside(good: &[&Findings]) -> Option<Beside> {
+    let found = good.iter().filter_map(|found| found.beside);
+    found.reduce(|all, one| Beside {
+        reads: all.reads + one.reads,
+        bytes: all.bytes + one.bytes,
+    })
 }
 
 fn all_errors(rounds: &ByRound<'_>) -> Errors {
@@ -353,8 +398,10 @@ mod tests {
                 p95: p50,
                 p99: p50,
                 max: p50,
+                mean: p50,
             },
             errors: Errors::default(),
+            beside: None,
             usage: proxy_us
                 .map(|us| usage(PROXY, us))
                 .into_iter()

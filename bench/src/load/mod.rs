@@ -2,6 +2,7 @@
 //! asked, latencies in a histogram, processor time and memory of the processes under test sampled at
 //! the edges of the measured window.
 
+mod beside;
 pub mod reply;
 mod session;
 mod window;
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::accounting::{Usage, Watched};
 use crate::protocol::{EofStyle, capability};
+pub use beside::VIEW;
 use reply::Reply;
 pub use workload::Workload;
 
@@ -62,6 +64,9 @@ pub struct Findings {
     pub per_second: f64,
     pub latency_us: Latency,
     pub errors: Errors,
+    /// What the slow sessions beside them got, where there are some.
+    #[serde(default)]
+    pub beside: Option<Beside>,
     /// Use of each watched process, by its name.
     pub usage: Vec<Usage>,
     /// Share of the machine's processor time that went to processes other than the watched ones and
@@ -83,6 +88,17 @@ pub struct Latency {
     pub p95: f64,
     pub p99: f64,
     pub max: f64,
+    #[serde(default)]
+    pub mean: f64,
+}
+
+/// What slow sessions got in the window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Beside {
+    /// Reads that take their time.
+    pub reads: u64,
+    /// Bytes of large results.
+    pub bytes: u64,
 }
 
 /// Exchanges that did not end with the right reply.
@@ -94,6 +110,10 @@ pub struct Errors {
     pub failed: u64,
     /// Sessions still waiting for a reply when patience ended.
     pub unanswered: u64,
+    /// Transactions that the server broke off because of one another, and that were started again: the
+    /// load's own doing, not counted as errors.
+    #[serde(default)]
+    pub deadlocks: u64,
     /// The first of them in words.
     pub first: Option<String>,
 }
@@ -108,6 +128,7 @@ impl Errors {
         self.wrong += other.wrong;
         self.failed += other.failed;
         self.unanswered += other.unanswered;
+        self.deadlocks += other.deadlocks;
         if self.first.is_none() {
             self.first.clone_from(&other.first);
         }
@@ -153,6 +174,16 @@ impl Failure {
         let text = String::from_utf8_lossy(payload.get(3..).unwrap_or_default()).into_owned();
         Self::Answered { code, text }
     }
+}
+
+/// Has a server do one thing that has no result.
+///
+/// # Errors
+/// When it cannot be asked, or does not do it.
+pub async fn statement(target: &Target, text: &str) -> Result<(), Failure> {
+    let mut session = session::Session::open(target).await?;
+    session.query(text, Reply::default()).await?;
+    session.close().await
 }
 
 /// Runs the generator to its end.

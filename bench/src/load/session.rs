@@ -1,8 +1,11 @@
 //! One client session: log in without a password, ask, wait for the reply, check that it is the reply
 //! to what was asked.
 
+use std::time::Duration;
+
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::time::sleep;
 
 use super::reply::{Reply, ReplyScanner, RowFormat};
 use super::{Failure, Target};
@@ -82,6 +85,36 @@ impl Session {
         self.exchange(RowFormat::Text, expected).await
     }
 
+    /// As [`Self::query`], with a pause before each read; `count` is told how much each brought.
+    ///
+    /// # Errors
+    /// As [`Self::query`].
+    pub async fn query_slowly(
+        &mut self,
+        text: &str,
+        expected: Reply,
+        pause: Duration,
+        count: impl Fn(usize),
+    ) -> Result<(), Failure> {
+        frame(&mut self.output, 0, |out| {
+            out.push(command::QUERY);
+            out.extend_from_slice(text.as_bytes());
+        });
+        self.send().await?;
+        let mut scanner = ReplyScanner::new(RowFormat::Text, self.eof);
+        loop {
+            sleep(pause).await;
+            let before = self.input.len();
+            self.receive().await?;
+            count(self.input.len() - before);
+            let (taken, reply) = scanner.feed(&self.input)?;
+            if let Some(reply) = reply {
+                return self.check(taken, reply, expected);
+            }
+            self.input.drain(..taken);
+        }
+    }
+
     /// Makes the session as it was behind the login.
     ///
     /// # Errors
@@ -118,6 +151,18 @@ impl Session {
             }
         }
         Ok(u32::from_le_bytes(id))
+    }
+
+    /// Forgets a prepared statement, which has no reply.
+    ///
+    /// # Errors
+    /// When the connection breaks.
+    pub async fn forget(&mut self, statement: u32) -> Result<(), Failure> {
+        frame(&mut self.output, 0, |out| {
+            out.push(command::STMT_CLOSE);
+            out.extend_from_slice(&statement.to_le_bytes());
+        });
+        self.send().await
     }
 
     /// Executes a prepared statement with its one parameter and checks its reply.

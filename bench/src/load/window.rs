@@ -6,11 +6,11 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
-use tokio::task::LocalSet;
+use tokio::task::{JoinHandle, LocalSet};
 use tokio::time::{sleep, sleep_until, timeout};
 
 use super::workload::Worker;
-use super::{Errors, Failure, Findings, Latency, Run};
+use super::{Beside, Errors, Failure, Findings, Latency, Run, Workload, beside};
 use crate::accounting::Sample;
 
 /// How long sessions may take to finish their last exchange.
@@ -27,12 +27,13 @@ const UNANSWERED_MAX: u64 = 2;
 const SETTLE: Duration = Duration::from_secs(1);
 
 /// What all sessions of a run share.
-struct Shared {
+pub struct Shared {
     phase: Cell<Phase>,
     sessions_running: Cell<u64>,
     exchanges_in_all: Cell<u64>,
     latencies_ns: RefCell<Histogram<u64>>,
     errors: RefCell<Errors>,
+    beside: Cell<Beside>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -52,7 +53,17 @@ impl Shared {
             exchanges_in_all: Cell::new(0),
             latencies_ns: RefCell::new(latencies),
             errors: RefCell::default(),
+            beside: Cell::default(),
         })
+    }
+
+    /// Counts for the slow sessions.
+    pub fn count_beside(&self, count: impl FnOnce(&mut Beside)) {
+        if self.phase.get() == Phase::Measured {
+            let mut beside = self.beside.get();
+            count(&mut beside);
+            self.beside.set(beside);
+        }
     }
 
     fn count(&self, taken: Duration) {
@@ -65,7 +76,7 @@ impl Shared {
     }
 
     /// Errors count whenever they happen: a faulty warm-up is a faulty run.
-    fn note(&self, failure: &Failure) {
+    pub fn note(&self, failure: &Failure) {
         self.errors.borrow_mut().note(failure);
     }
 
@@ -83,8 +94,10 @@ impl Shared {
                 p95: micros(0.95),
                 p99: micros(0.99),
                 max: latencies.max() as f64 / 1000.0,
+                mean: latencies.mean() / 1000.0,
             },
             errors: self.errors.borrow().clone(),
+            beside: Some(self.beside.get()).filter(|it| *it != Beside::default()),
             usage: after.usage_since(before, latencies.len()),
             foreign_cpu: after.foreign_cpu_since(before),
         }
@@ -102,12 +115,18 @@ pub async fn drive(run: Run) -> io::Result<Findings> {
     }
     let (before, after) = sessions
         .run_until(async {
+            let slow = match run.workload {
+                Workload::Mix => beside::start(&run, &shared),
+                _ => Vec::new(),
+            };
             sleep(run.warm_up).await;
             let before = Sample::take(&run.watched)?;
             shared.phase.set(Phase::Measured);
             sleep(run.window).await;
             shared.phase.set(Phase::Ending);
-            io::Result::Ok((before, Sample::take(&run.watched)?))
+            let after = Sample::take(&run.watched)?;
+            slow.iter().for_each(JoinHandle::abort);
+            io::Result::Ok((before, after))
         })
         .await?;
     if timeout(PATIENCE, sessions).await.is_err() {

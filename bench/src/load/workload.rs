@@ -18,10 +18,18 @@ pub enum Workload {
     Prepared,
     /// So many rows from a key on, text protocol.
     Rows(u64),
+    /// `SELECT 1111`, text protocol.
+    Constant,
+    /// COM_STMT_PREPARE; the statement is closed behind it.
+    Prepare,
+    /// `Point`, and beside it slow sessions.
+    Mix,
     /// One row by its key, once a second, each session at another moment of it.
     Paced,
     /// Connect, log in, one point select, close.
     Connect,
+    /// Connect, log in, close.
+    LogIn,
     /// COM_RESET_CONNECTION.
     Reset,
     /// SET of three session variables to what they are.
@@ -36,6 +44,10 @@ impl fmt::Display for Workload {
             Self::Point => f.write_str("point"),
             Self::Prepared => f.write_str("prepared"),
             Self::Rows(rows) => write!(f, "rows:{rows}"),
+            Self::Constant => f.write_str("constant"),
+            Self::Prepare => f.write_str("prepare"),
+            Self::Mix => f.write_str("mix"),
+            Self::LogIn => f.write_str("log-in"),
             Self::Paced => f.write_str("paced"),
             Self::Connect => f.write_str("connect"),
             Self::Reset => f.write_str("reset"),
@@ -55,6 +67,10 @@ impl FromStr for Workload {
         match (text, rows) {
             ("point", _) => Ok(Self::Point),
             ("prepared", _) => Ok(Self::Prepared),
+            ("constant", _) => Ok(Self::Constant),
+            ("prepare", _) => Ok(Self::Prepare),
+            ("mix", _) => Ok(Self::Mix),
+            ("log-in", _) => Ok(Self::LogIn),
             ("paced", _) => Ok(Self::Paced),
             ("connect", _) => Ok(Self::Connect),
             ("reset", _) => Ok(Self::Reset),
@@ -62,7 +78,9 @@ impl FromStr for Workload {
             ("idle", _) => Ok(Self::Idle),
             (_, Some(rows @ 1..)) => Ok(Self::Rows(rows)),
             _ => Err(
-                "one of point, prepared, rows:N, paced, connect, reset, restore, idle".to_owned(),
+                "one of point, prepared, rows:N, constant, prepare, mix, paced, connect, log-in, \
+                 reset, restore, idle"
+                    .to_owned(),
             ),
         }
     }
@@ -73,7 +91,18 @@ impl FromStr for Workload {
 const RESTORE: &str = "SET @@session.sql_mode='STRICT_TRANS_TABLES',\
     @@session.time_zone='+00:00',@@session.group_concat_max_len=1024";
 
+/// The number that `Constant` asks for.
+const CONSTANT: u64 = 1111;
+
+/// The statement that is prepared.
+const PREPARED: &str = "SELECT id, c FROM sbtest1 WHERE id = ?";
+
 impl Workload {
+    /// Whether a connection lasts as long as one exchange.
+    fn connects(self) -> bool {
+        matches!(self, Self::Connect | Self::LogIn)
+    }
+
     /// The time from one exchange of a session to its next; none when they follow at once.
     pub fn pace(self) -> Option<Duration> {
         (self == Self::Paced).then_some(Duration::from_secs(1))
@@ -109,30 +138,31 @@ impl<'a> Worker<'a> {
 
     /// Gets ready for [`Self::once`], so that its time is the exchange's alone.
     pub async fn ready(&mut self) -> Result<(), Failure> {
-        if self.open.is_some() || self.workload == Workload::Connect {
+        if self.open.is_some() || self.workload.connects() {
             return Ok(());
         }
         let mut session = Session::open(self.target).await?;
         let statement = match self.workload {
-            Workload::Prepared => Some(
-                session
-                    .prepare("SELECT id, c FROM sbtest1 WHERE id = ?")
-                    .await?,
-            ),
+            Workload::Prepared => Some(session.prepare(PREPARED).await?),
             _ => None,
         };
         self.open = Some((session, statement));
         Ok(())
     }
 
-    /// One exchange; for `connect` a whole session. After a failure the connection is gone.
+    /// One exchange; for `connect` and `log-in` a whole session. After a failure the connection is gone.
     pub async fn once(&mut self) -> Result<(), Failure> {
         match self.workload {
             Workload::Reset => return self.without_result(None).await,
             Workload::Restore => return self.without_result(Some(RESTORE)).await,
+            Workload::Prepare => return self.prepare().await,
+            Workload::LogIn => return Session::open(self.target).await?.close().await,
             _ => {}
         }
-        let key = self.keys.next();
+        let key = match self.workload {
+            Workload::Constant => CONSTANT,
+            _ => self.keys.next(),
+        };
         let expected = Reply {
             rows: self.rows(),
             key: Some(key),
@@ -164,6 +194,14 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
+    async fn prepare(&mut self) -> Result<(), Failure> {
+        let (mut session, _) = self.open.take().ok_or(Failure::Closed)?;
+        let statement = session.prepare(PREPARED).await?;
+        session.forget(statement).await?;
+        self.open = Some((session, None));
+        Ok(())
+    }
+
     fn rows(&self) -> u64 {
         if let Workload::Rows(rows) = self.workload {
             rows
@@ -177,6 +215,7 @@ impl<'a> Worker<'a> {
             Workload::Rows(rows) => {
                 format!("SELECT id, c FROM sbtest1 WHERE id >= {key} LIMIT {rows}")
             }
+            Workload::Constant => format!("SELECT {key}"),
             _ => format!("SELECT id, c FROM sbtest1 WHERE id = {key}"),
         };
     }

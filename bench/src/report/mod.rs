@@ -1,6 +1,10 @@
 //! From results to a page: `benchmarks.md`, and beside it a folder with the results and the plots.
 
+mod article;
+mod aside;
+mod comparison;
 mod goals;
+mod number;
 mod page;
 mod plot;
 mod scale;

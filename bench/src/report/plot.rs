@@ -1,13 +1,14 @@
 //! Plots as SVG that can be read on light and dark pages: lines over the number of connections, one
 //! panel for each backend.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use super::scale::{Scale, ScaleKind};
 use crate::results::{Results, Summary};
-use crate::run::CONNECTIONS;
 use crate::run::backend::Kind;
-use crate::run::contestant::{DIRECT, HAPROXY, PILOTFISH, is_pooled};
+use crate::run::contestant::names::{DIRECT, HAPROXY, LANES, PILOTFISH, is_pooled, order, title};
+use crate::run::plan::MIX_CLIENTS;
 
 const PANEL_WIDTH: f64 = 400.0;
 const PANEL_HEIGHT: f64 = 250.0;
@@ -17,7 +18,8 @@ const RIGHT: f64 = 14.0;
 const TOP: f64 = 84.0;
 const BOTTOM: f64 = 48.0;
 
-/// Contestants' colours on light pages and on dark ones: direct, HAProxy, Pilotfish, others.
+/// Contestants' colours on light pages and on dark ones: direct, HAProxy, Pilotfish, its lanes,
+/// others.
 const COLOURS: [(&str, &str); 8] = [
     ("#6e7781", "#a9b3bd"),
     ("#d9730d", "#ffa657"),
@@ -59,6 +61,15 @@ struct Line {
     points: Vec<(usize, f64)>,
 }
 
+impl Panel {
+    /// The numbers of connections that it has figures of, in order.
+    fn connections(&self) -> Vec<usize> {
+        let points = self.lines.iter().flat_map(|line| &line.points);
+        let all: BTreeSet<usize> = points.map(|(connections, _)| *connections).collect();
+        all.into_iter().collect()
+    }
+}
+
 /// The figure of one contestant that a plot shows.
 type Figure = fn(Kind, &Summary) -> Option<f64>;
 
@@ -98,35 +109,26 @@ fn cpu(backend: Kind, summary: &Summary) -> Option<f64> {
     let proxy = summary.proxy_cpu_us.map(|cpu| cpu.sum());
     match backend {
         Kind::Minimal => proxy,
-        Kind::MariaDb | Kind::MySql => {
+        Kind::MariaDb | Kind::MySql | Kind::MySqlPair => {
             Some(proxy.unwrap_or_default() + summary.backend_cpu_us.sum())
         }
     }
 }
 
 fn panels(results: &Results, what: &str, figure: Figure) -> Vec<Panel> {
-    let loads = [
-        (Kind::Minimal, "point", "proxy alone"),
-        (
-            Kind::MariaDb,
-            "sysbench oltp_point_select ps=disable",
-            "server and proxy",
-        ),
-        (
-            Kind::MySql,
-            "sysbench oltp_point_select ps=disable",
-            "server and proxy",
-        ),
+    let backends = [
+        (Kind::Minimal, "proxy alone"),
+        (Kind::MariaDb, "server and proxy"),
+        (Kind::MySql, "server and proxy"),
     ];
-    let panels = loads.into_iter().map(|(backend, workload, whose)| {
+    let panels = backends.into_iter().map(|(backend, whose)| {
         let whose = match what {
-            "" if backend == Kind::Minimal => " (own generator)".to_owned(),
-            "" => " (sysbench)".to_owned(),
+            "" => String::new(),
             what => format!(", {what} of {whose}"),
         };
         Panel {
             title: format!("{}{whose}", backend.title()),
-            lines: lines(results, backend, workload, figure),
+            lines: lines(results, backend, figure),
         }
     });
     panels
@@ -134,12 +136,19 @@ fn panels(results: &Results, what: &str, figure: Figure) -> Vec<Panel> {
         .collect()
 }
 
-fn lines(results: &Results, backend: Kind, workload: &str, figure: Figure) -> Vec<Line> {
+/// Point selects by our own generator.
+fn lines(results: &Results, backend: Kind, figure: Figure) -> Vec<Line> {
     let mut lines: Vec<Line> = Vec::new();
-    for connections in CONNECTIONS {
-        let Some(comparison) = results.comparison(backend, workload, connections) else {
-            continue;
-        };
+    let mut comparisons: Vec<_> = results
+        .comparisons
+        .iter()
+        .filter(|it| it.cell.backend == backend && it.cell.workload == "point")
+        // Of the mix, which shows who goes on, not how it grows.
+        .filter(|it| it.cell.connections != MIX_CLIENTS)
+        .collect();
+    comparisons.sort_by_key(|comparison| comparison.cell.connections);
+    for comparison in comparisons {
+        let connections = comparison.cell.connections;
         for (name, summary) in &comparison.contestants {
             let Some(value) = figure(backend, summary).filter(|value| *value > 0.0) else {
                 continue;
@@ -155,19 +164,10 @@ fn lines(results: &Results, backend: Kind, workload: &str, figure: Figure) -> Ve
             }
         }
     }
-    // Pools are compared at one number of connections, which makes no line.
-    lines.retain(|line| line.points.len() > 1 || !is_pooled(&line.name));
+    // What is compared at one number of connections makes no line.
+    lines.retain(|line| line.points.len() > 1 && !is_pooled(&line.name));
     lines.sort_by_key(|line| order(&line.name));
     lines
-}
-
-/// The direct way first, ours last and so on top.
-fn order(name: &str) -> u8 {
-    match name {
-        DIRECT => 0,
-        PILOTFISH => 2,
-        _ => 1,
-    }
 }
 
 impl Plot {
@@ -227,9 +227,10 @@ impl Plot {
         let (x_low, x_high) = (left + LEFT, left + PANEL_WIDTH - RIGHT);
         let (y_high, y_low) = (TOP, TOP + PANEL_HEIGHT - BOTTOM);
         let y = |value: f64| y_low - (y_low - y_high) * scale.position(value);
-        let step = (x_high - x_low - 40.0) / (CONNECTIONS.len() - 1) as f64;
+        let ticks = panel.connections();
+        let step = (x_high - x_low - 40.0) / (ticks.len().max(2) - 1) as f64;
         let x = |connections: usize| {
-            let place = CONNECTIONS.iter().position(|known| *known == connections);
+            let place = ticks.iter().position(|known| *known == connections);
             x_low + 20.0 + step * place.unwrap_or_default() as f64
         };
         text(svg, (x_low, TOP - 12.0), "panel", "start", &panel.title);
@@ -244,7 +245,7 @@ impl Plot {
                 &(self.format)(tick),
             );
         }
-        for connections in CONNECTIONS {
+        for &connections in &ticks {
             text(
                 svg,
                 (x(connections), y_low + 18.0),
@@ -311,25 +312,9 @@ fn text(svg: &mut String, (x, y): (f64, f64), class: &str, anchor: &str, text: &
     );
 }
 
-/// What a contestant is called in pictures and tables.
-pub fn title(name: &str) -> &str {
-    match name {
-        DIRECT => "direct",
-        HAPROXY => "HAProxy",
-        "haproxy-newer" => "HAProxy (newer)",
-        PILOTFISH => "Pilotfish",
-        "pilotfish-pool-8" => "Pilotfish pooled, 8",
-        "pilotfish-pool-32" => "Pilotfish pooled, 32",
-        "pilotfish-rules-10" => "Pilotfish pooled, 8, 10 rules",
-        "pilotfish-rules-100" => "Pilotfish pooled, 8, 100 rules",
-        "pilotfish-rules-1000" => "Pilotfish pooled, 8, 1,000 rules",
-        other => other,
-    }
-}
-
-/// The three that are always there keep their colours; others take the rest in turn.
+/// Those that are always there keep their colours; others take the rest in turn.
 fn colour(name: &str, names: &[String]) -> String {
-    const KNOWN: [&str; 3] = [DIRECT, HAPROXY, PILOTFISH];
+    const KNOWN: [&str; 4] = [DIRECT, HAPROXY, PILOTFISH, LANES];
     let number = KNOWN
         .iter()
         .position(|known| *known == name)

@@ -1,14 +1,19 @@
 //! What stands behind the proxies: the minimal backend, the distribution's MariaDB, and MySQL 9.7
-//! where `e2e/provision.sh` has unpacked it. Each is started in a folder of its own.
+//! where `e2e/provision.sh` has unpacked it, alone or twice. Each is started in a folder of its own.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::process::{Process, find_program, free_address, version_line};
+use super::process::{Process, free_address, version_line};
+use super::program::{MYSQL, Program};
+
+/// The schema whose table is only read, and the one that writers have for themselves.
+pub const READ: &str = "sbtest";
+pub const WRITTEN: &str = "sbtest_written";
 
 /// A kind of backend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -17,14 +22,27 @@ pub enum Kind {
     Minimal,
     MariaDb,
     MySql,
+    /// Two of MySQL with the same rows. The direct way goes to the first.
+    MySqlPair,
 }
 
 impl Kind {
+    pub const ALL: [Self; 4] = [Self::Minimal, Self::MariaDb, Self::MySql, Self::MySqlPair];
+
     pub fn title(self) -> &'static str {
         match self {
             Self::Minimal => "minimal backend",
             Self::MariaDb => "MariaDB",
             Self::MySql => "MySQL",
+            Self::MySqlPair => "two MySQL servers",
+        }
+    }
+
+    /// The addresses' number.
+    fn servers(self) -> usize {
+        match self {
+            Self::MySqlPair => 2,
+            _ => 1,
         }
     }
 
@@ -32,14 +50,14 @@ impl Kind {
         match self {
             Self::Minimal => "minimal",
             Self::MariaDb => "mariadb",
-            Self::MySql => "mysql",
+            Self::MySql | Self::MySqlPair => "mysql",
         }
     }
 
     /// The kinds that this machine has.
     pub fn found() -> Vec<Self> {
-        let all = [Self::Minimal, Self::MariaDb, Self::MySql];
-        all.into_iter()
+        Self::ALL
+            .into_iter()
             .filter(|kind| kind.program().is_some())
             .collect()
     }
@@ -59,86 +77,66 @@ impl Kind {
     fn program(self) -> Option<Program> {
         match self {
             Self::Minimal => std::env::current_exe().ok().map(Program::Installed),
-            Self::MariaDb => find_program("MARIADBD", "mariadbd").map(Program::Installed),
-            Self::MySql => Program::unpacked("mysql-9.7", "usr/sbin/mysqld"),
+            Self::MariaDb => Program::installed("MARIADBD", "mariadbd"),
+            Self::MySql | Self::MySqlPair => Program::unpacked(MYSQL, "usr/sbin/mysqld"),
         }
-    }
-}
-
-/// Where a server's program is.
-enum Program {
-    Installed(PathBuf),
-    /// In a folder that brings its own libraries and loader.
-    Unpacked {
-        root: PathBuf,
-        program: PathBuf,
-    },
-}
-
-impl Program {
-    fn unpacked(folder: &str, program: &str) -> Option<Self> {
-        let cache = std::env::var_os("PILOTFISH_CACHE").map(PathBuf::from);
-        let home = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache/pilotfish"));
-        let root = cache.or_else(home)?.join(folder);
-        let program = root.join(program);
-        program.exists().then_some(Self::Unpacked { root, program })
-    }
-
-    fn command(&self) -> Command {
-        match self {
-            Self::Installed(program) => Command::new(program),
-            Self::Unpacked { root, program } => {
-                let mut command = Command::new(root.join("usr/lib64/ld-linux-x86-64.so.2"));
-                command
-                    .arg("--library-path")
-                    .arg(root.join("usr/lib/x86_64-linux-gnu"));
-                command.arg(program).env_remove("LD_PRELOAD");
-                command
-            }
-        }
-    }
-
-    /// The program with the options without which it would not find its own files.
-    fn at_home(&self, data: &Path) -> Command {
-        let mut command = self.command();
-        command
-            .arg("--no-defaults")
-            .arg(format!("--datadir={}", data.display()));
-        if rustix::process::geteuid().is_root() {
-            command.arg("--user=root");
-        }
-        if let Self::Unpacked { root, .. } = self {
-            let usr = root.join("usr");
-            command.arg(format!("--basedir={}", usr.display()));
-            command.arg(format!(
-                "--plugin-dir={}",
-                usr.join("lib/mysql/plugin").display()
-            ));
-            command.arg(format!(
-                "--lc-messages-dir={}",
-                usr.join("share/mysql").display()
-            ));
-        }
-        command
     }
 }
 
 /// A backend that accepts sessions of the account `bench`, which has no password.
 pub struct Backend {
     pub kind: Kind,
-    pub address: SocketAddr,
-    pub process: Process,
+    servers: Vec<Server>,
+}
+
+struct Server {
+    address: SocketAddr,
+    process: Process,
 }
 
 impl Backend {
     /// # Errors
     /// When it does not come up.
     pub async fn start(kind: Kind, folder: &Path) -> Result<Self> {
+        let mut servers = Vec::new();
+        for _ in 0..kind.servers() {
+            servers.push(Server::start(kind, folder).await?);
+        }
+        Ok(Self { kind, servers })
+    }
+
+    pub fn addresses(&self) -> Vec<SocketAddr> {
+        self.servers.iter().map(|server| server.address).collect()
+    }
+
+    /// Where the direct way goes.
+    pub fn address(&self) -> SocketAddr {
+        self.servers[0].address
+    }
+
+    pub fn pids(&self) -> Vec<u32> {
+        self.servers
+            .iter()
+            .map(|server| server.process.pid())
+            .collect()
+    }
+
+    /// # Errors
+    /// When a server has ended.
+    pub fn alive(&mut self) -> Result<()> {
+        self.servers
+            .iter_mut()
+            .try_for_each(|server| server.process.alive())
+    }
+}
+
+impl Server {
+    async fn start(kind: Kind, folder: &Path) -> Result<Self> {
         let address = free_address()?;
         let program = kind
             .program()
             .with_context(|| format!("{} is not here", kind.title()))?;
-        let folder = folder.join(kind.name());
+        let folder = folder.join(format!("{}-{}", kind.name(), address.port()));
         std::fs::create_dir(&folder)?;
         let command = match kind {
             Kind::Minimal => {
@@ -149,26 +147,41 @@ impl Backend {
                     .arg(address.to_string());
                 command
             }
-            Kind::MariaDb | Kind::MySql => {
+            Kind::MariaDb | Kind::MySql | Kind::MySqlPair => {
                 initialise(kind, &program, &folder).await?;
                 serve(kind, &program, &folder, address)?
             }
         };
         let process = Process::listening(kind.name(), command, &folder, address).await?;
-        Ok(Self {
-            kind,
-            address,
-            process,
-        })
+        Ok(Self { address, process })
     }
+}
+
+/// A server with the options without which it would not find its own files.
+fn at_home(program: &Program, data: &Path) -> Command {
+    let mut command = program.command();
+    command
+        .arg("--no-defaults")
+        .arg(format!("--datadir={}", data.display()));
+    if rustix::process::geteuid().is_root() {
+        command.arg("--user=root");
+    }
+    if let Some(root) = program.root() {
+        let usr = root.join("usr");
+        let of = |path: &str| usr.join(path).display().to_string();
+        command.arg(format!("--basedir={}", usr.display()));
+        command.arg(format!("--plugin-dir={}", of("lib/mysql/plugin")));
+        command.arg(format!("--lc-messages-dir={}", of("share/mysql")));
+    }
+    command
 }
 
 /// Makes the server's data folder.
 async fn initialise(kind: Kind, program: &Program, folder: &Path) -> Result<()> {
     let data = folder.join("data");
     let command = match kind {
-        Kind::MySql => {
-            let mut command = program.at_home(&data);
+        Kind::MySql | Kind::MySqlPair => {
+            let mut command = at_home(program, &data);
             command.arg("--initialize-insecure");
             command
         }
@@ -207,9 +220,12 @@ fn serve(kind: Kind, program: &Program, folder: &Path, address: SocketAddr) -> R
     let setup = folder.join("setup.sql");
     std::fs::write(
         &setup,
-        "CREATE DATABASE sbtest;\nCREATE USER bench@'%';\nGRANT ALL ON *.* TO bench@'%';\n",
+        format!(
+            "CREATE DATABASE {READ};\nCREATE DATABASE {WRITTEN};\nCREATE USER bench@'%';\n\
+             GRANT ALL ON *.* TO bench@'%';\n"
+        ),
     )?;
-    let mut command = program.at_home(&folder.join("data"));
+    let mut command = at_home(program, &folder.join("data"));
     command
         .arg(format!("--port={}", address.port()))
         .arg(format!("--bind-address={}", address.ip()))
@@ -235,7 +251,7 @@ fn serve(kind: Kind, program: &Program, folder: &Path, address: SocketAddr) -> R
     match kind {
         Kind::Minimal => bail!("the minimal backend has no data folder"),
         Kind::MariaDb => {}
-        Kind::MySql => {
+        Kind::MySql | Kind::MySqlPair => {
             command.arg("--mysqlx=OFF");
         }
     }

@@ -5,9 +5,10 @@ pub mod backend;
 mod connections;
 pub mod contestant;
 mod machine;
-mod plan;
+pub mod plan;
 mod process;
-mod sysbench;
+mod program;
+pub mod sysbench;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,14 +22,14 @@ use tempfile::TempDir;
 use tokio::time::{sleep, timeout};
 
 use crate::accounting::Watched;
-use crate::load::{Findings, Workload};
+use crate::load::{self, Findings, Workload};
+use crate::protocol::EofStyle;
 use crate::report;
 use crate::results::{self, About, Idle, Measurement, Results, median};
-use backend::{Backend, Kind};
+use backend::{Backend, Kind, READ};
+use contestant::names::{self, DIRECT};
 use contestant::{Contestant, Way};
-pub use plan::CONNECTIONS;
-use plan::{Load, PACED_WARM_UP, PACED_WINDOW, Profile, Step, sysbench_seconds};
-pub use plan::{PACED_CLIENTS, POOLED_CLIENTS};
+use plan::{Load, Profile, Step, Table};
 
 /// Sessions of the comparison of idle memory.
 const IDLE_SESSIONS: u64 = 10_000;
@@ -47,6 +48,8 @@ pub struct Settings {
     pub budget: Option<u64>,
     /// Kinds of backend to leave out.
     pub without: Vec<Kind>,
+    /// Tables to fill; all if there are none.
+    pub only: Vec<Table>,
     /// Where the page, its plots and the results go.
     pub out: PathBuf,
     /// Where every single measurement goes.
@@ -76,6 +79,8 @@ pub async fn run(settings: &Settings) -> Result<()> {
 
 struct Bench {
     profile: Profile,
+    tables: Vec<Table>,
+    steps: Vec<Step>,
     backends: Vec<Kind>,
     contestants: Vec<Box<dyn Contestant>>,
     sysbench: Option<String>,
@@ -102,10 +107,19 @@ impl Bench {
         backends.retain(|kind| !settings.without.contains(kind));
         // Real servers get their table from sysbench.
         backends.retain(|kind| *kind == Kind::Minimal || sysbench.is_some());
+        let tables = profile.tables(&settings.only);
+        let steps = plan::steps(&tables, &backends, sysbench.is_some());
+        let has_idle = tables.contains(&Table::Idle);
+        backends.retain(|kind| {
+            let is_for_idle = has_idle && *kind == Kind::Minimal;
+            is_for_idle || steps.iter().any(|step| step.backend == *kind)
+        });
         ensure!(!backends.is_empty(), "no backend is left to measure");
         let files = machine::raise_open_files();
         let mut bench = Self {
             profile,
+            tables,
+            steps,
             backends,
             contestants: contestant::found(),
             sysbench,
@@ -120,19 +134,17 @@ impl Bench {
     }
 
     fn note_what_is_missing(&mut self) {
-        for kind in [Kind::Minimal, Kind::MariaDb, Kind::MySql] {
+        for kind in Kind::ALL {
             if !self.backends.contains(&kind) {
                 self.left_out
                     .push(format!("{}: not found or not wanted", kind.title()));
             }
         }
-        for name in [contestant::HAPROXY, contestant::PILOTFISH] {
-            if !self
-                .contestants
-                .iter()
-                .any(|contestant| contestant.name() == name)
-            {
-                self.left_out.push(format!("{name}: not found"));
+        let wanted = [names::HAPROXY, names::HAPROXY_NEWER, names::PILOTFISH];
+        for name in wanted.into_iter().chain(names::RIVALS) {
+            if !self.contestants.iter().any(|proxy| proxy.name() == name) {
+                self.left_out
+                    .push(format!("{}: not found on this machine", names::title(name)));
             }
         }
         if self.sysbench.is_none() {
@@ -152,36 +164,49 @@ impl Bench {
     async fn measure(&mut self) -> Result<(Vec<Measurement>, Vec<Idle>)> {
         let mut backends = Vec::new();
         for &kind in &self.backends {
-            eprintln!("starting {}", kind.title());
-            let backend = Backend::start(kind, self.folder.path()).await?;
-            if kind != Kind::Minimal {
-                sysbench::prepare(backend.address, self.profile.table_rows).await?;
-            }
-            backends.push(backend);
+            backends.push(self.start(kind).await?);
         }
-        let idle = self.idle_memory(&backends).await;
-        let steps = self.profile.steps(&self.backends, self.sysbench.is_some());
+        let idle = match self.tables.contains(&Table::Idle) {
+            true => self.idle_memory(&backends).await,
+            false => Vec::new(),
+        };
         let left = self.profile.budget.saturating_sub(self.started.elapsed());
         let proxies = self.contestants.iter().map(|proxy| proxy.name());
-        let names: Vec<&str> = std::iter::once(contestant::DIRECT).chain(proxies).collect();
-        self.window = self.profile.window(&steps, &names, left);
+        let names: Vec<&str> = std::iter::once(DIRECT).chain(proxies).collect();
+        self.window = self.profile.window(&self.steps, &names, left);
         eprintln!(
-            "{} steps, windows of {:.1} s",
-            steps.len(),
+            "{} steps, windows of {:.2} s",
+            self.steps.len(),
             self.window.as_secs_f64()
         );
         let mut measurements = Vec::new();
         for round in 0..self.profile.rounds {
             for backend in &mut backends {
-                let steps: Vec<&Step> = steps
-                    .iter()
-                    .filter(|step| step.backend == backend.kind && step.is_in(round))
-                    .collect();
-                self.round(round, backend, &steps, &mut measurements)
-                    .await?;
+                self.round(round, backend, &mut measurements).await?;
             }
         }
         Ok((measurements, idle))
+    }
+
+    /// A backend with all that the loads read.
+    async fn start(&self, kind: Kind) -> Result<Backend> {
+        eprintln!("starting {}", kind.title());
+        let backend = Backend::start(kind, self.folder.path()).await?;
+        if kind == Kind::Minimal {
+            return Ok(backend);
+        }
+        for address in backend.addresses() {
+            sysbench::prepare(address, self.profile.table_rows).await?;
+            let target = load::Target {
+                address,
+                user: "bench".to_owned(),
+                schema: READ.to_owned(),
+                eof: EofStyle::Deprecated,
+                table_rows: self.profile.table_rows,
+            };
+            load::statement(&target, load::VIEW).await?;
+        }
+        Ok(backend)
     }
 
     /// All contestants in front of one backend, fresh, through all its steps.
@@ -189,20 +214,28 @@ impl Bench {
         &mut self,
         round: usize,
         backend: &mut Backend,
-        steps: &[&Step],
         measurements: &mut Vec<Measurement>,
     ) -> Result<()> {
-        let mut ways = vec![Way::direct(backend.address)];
-        ways.extend(self.proxies(backend).await);
+        let of_backend = self
+            .steps
+            .iter()
+            .filter(|step| step.backend == backend.kind);
+        let steps: Vec<Step> = of_backend.cloned().collect();
+        let takes_part = |name: &str| steps.iter().any(|step| step.is_for(name, round));
+        let mut ways = self.proxies(backend, takes_part).await;
+        if takes_part(DIRECT) {
+            ways.push(Way::direct(backend.address()));
+        }
         for (number, step) in steps.iter().enumerate() {
             // Nobody is always first, or always behind the same one.
-            ways.rotate_left(1);
-            for way in ways.iter_mut().filter(|way| step.is_for(&way.name)) {
+            let shift = 1.min(ways.len());
+            ways.rotate_left(shift);
+            for way in ways.iter_mut().filter(|way| step.is_for(&way.name, round)) {
                 if self.started.elapsed() > self.profile.budget {
                     self.note_lack_of_time(round, backend.kind, steps.len() - number);
                     return Ok(());
                 }
-                backend.process.alive()?;
+                backend.alive()?;
                 let (outcome, backend_connections) = self.watched_step(step, way, backend).await;
                 tell(round, step, &way.name, &outcome);
                 let (cell, contestant) = (step.cell(), way.name.clone());
@@ -226,17 +259,26 @@ impl Bench {
         ));
     }
 
-    /// Every proxy in front of `backend`. One that does not come up is left out, and that is noted.
-    async fn proxies(&mut self, backend: &Backend) -> Vec<Way> {
+    /// Every proxy that takes part, in front of `backend`. One that does not come up is left out, and
+    /// that is noted.
+    async fn proxies(&mut self, backend: &Backend, takes_part: impl Fn(&str) -> bool) -> Vec<Way> {
         let mut ways = Vec::new();
-        for contestant in &self.contestants {
-            let (folder, sessions_max) = (self.folder.path(), self.sessions_max as usize);
-            match Way::through(contestant.as_ref(), backend.address, folder, sessions_max).await {
+        let (folder, sessions_max) = (self.folder.path(), self.sessions_max as usize);
+        let addresses = backend.addresses();
+        for proxy in self
+            .contestants
+            .iter()
+            .filter(|proxy| takes_part(proxy.name()))
+        {
+            match Way::through(proxy.as_ref(), &addresses, folder, sessions_max).await {
                 Ok(way) => ways.push(way),
                 Err(error) => {
                     eprintln!("{error:#}");
-                    self.left_out
-                        .push(format!("{}: {error:#}", contestant.name()));
+                    let (proxy, backend) = (names::title(proxy.name()), backend.kind.title());
+                    let missing = format!("{proxy} before {backend}: {error:#}");
+                    if !self.left_out.contains(&missing) {
+                        self.left_out.push(missing);
+                    }
                 }
             }
         }
@@ -258,7 +300,7 @@ impl Bench {
         let mut most = None;
         let outcome = tokio::select! {
             outcome = self.step(step, way, backend) => outcome,
-            () = count_often(counted, backend.address, &mut most) => unreachable!("it has no end"),
+            () = count_often(counted, backend.address(), &mut most) => unreachable!("it has no end"),
         };
         (outcome.map_err(|error| format!("{error:#}")), most)
     }
@@ -269,18 +311,14 @@ impl Bench {
         }
         let watched = watched(way, backend);
         let (address, rows) = (way.address, self.profile.table_rows);
+        let times = step.times(&self.profile, self.window);
         match step.load {
             Load::Sysbench(sysbench) => {
-                let seconds = sysbench_seconds(self.window);
                 sysbench
-                    .measure(address, rows, step.connections, seconds, &watched)
+                    .measure(address, rows, step.connections, times.1.as_secs(), &watched)
                     .await
             }
             Load::Own(workload) => {
-                let times = match workload {
-                    Workload::Paced => (PACED_WARM_UP, PACED_WINDOW),
-                    _ => (self.profile.warm_up, self.window),
-                };
                 own_load(way, workload, step.connections, rows, times, &watched).await
             }
         }
@@ -295,9 +333,9 @@ impl Bench {
         else {
             return idle;
         };
-        let ways = self.proxies(backend).await;
-        let plain = |way: &&Way| !contestant::RULED.contains(&&*way.name);
-        for way in ways.iter().filter(plain) {
+        let takes = |name: &str| Table::Idle.takes(name, Kind::Minimal, 0);
+        let ways = self.proxies(backend, takes).await;
+        for way in &ways {
             match self.hold(way, backend).await {
                 Ok(held) => {
                     let bytes = held.bytes_per_session;
@@ -317,7 +355,7 @@ impl Bench {
         let mut most = None;
         let found = tokio::select! {
             found = own_load(way, Workload::Idle, sessions, rows, times, &watched) => found?,
-            () = count_often(pid, backend.address, &mut most) => unreachable!("it has no end"),
+            () = count_often(pid, backend.address(), &mut most) => unreachable!("it has no end"),
         };
         let usage = found
             .used_by(results::PROXY)
@@ -335,9 +373,9 @@ impl Bench {
 
     fn about(&self, measurements: &[Measurement]) -> About {
         let mut versions = BTreeMap::new();
-        let own = |name: &str| !contestant::is_pooled(name);
-        for contestant in self.contestants.iter().filter(|proxy| own(proxy.name())) {
-            versions.insert(contestant.name().to_owned(), contestant.version());
+        let same = |name: &str| names::is_ours(name) && name != names::PILOTFISH;
+        for proxy in self.contestants.iter().filter(|proxy| !same(proxy.name())) {
+            versions.insert(proxy.name().to_owned(), proxy.version());
         }
         for kind in &self.backends {
             versions.insert(kind.title().to_owned(), kind.version());
@@ -366,16 +404,14 @@ impl Bench {
 }
 
 fn watched(way: &Way, backend: &Backend) -> Vec<Watched> {
-    let proxy = way
-        .proxy
-        .as_ref()
-        .map(|proxy| (results::PROXY, proxy.pid()));
+    let proxy = way.proxy.as_ref();
+    let proxy = proxy.map(|proxy| (results::PROXY, vec![proxy.pid()]));
     let both = proxy
         .into_iter()
-        .chain([(results::BACKEND, backend.process.pid())]);
-    both.map(|(name, pid)| Watched {
+        .chain([(results::BACKEND, backend.pids())]);
+    both.map(|(name, pids)| Watched {
         name: name.to_owned(),
-        pid,
+        pids,
     })
     .collect()
 }
@@ -411,11 +447,7 @@ async fn own_load(
         .arg(format!("--table-rows={table_rows}"))
         .arg(format!("--warm-up={}", warm_up.as_secs_f64()))
         .arg(format!("--seconds={}", window.as_secs_f64()))
-        .args(
-            watched
-                .iter()
-                .map(|watched| format!("--watch={}={}", watched.name, watched.pid)),
-        )
+        .args(watched.iter().map(|watched| format!("--watch={watched}")))
         .stdin(Stdio::null())
         .kill_on_drop(true);
     let patience = warm_up + window + Duration::from_secs(30);
@@ -455,9 +487,9 @@ fn tell(round: usize, step: &Step, name: &str, outcome: &Result<Findings, String
     }
 }
 
-/// Where reports go unless told otherwise: the manual for full runs, out of sight for quick ones.
-pub fn default_out(quick: bool, raw: &Path) -> PathBuf {
-    if quick {
+/// Where reports go unless told otherwise: the manual for whole runs, out of sight for others.
+pub fn default_out(is_partial: bool, raw: &Path) -> PathBuf {
+    if is_partial {
         raw.join("quick")
     } else {
         PathBuf::from("docs")

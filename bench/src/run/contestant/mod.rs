@@ -2,49 +2,27 @@
 //! of a backend. The direct connection takes part in every comparison and needs no file.
 
 mod haproxy;
+mod lanes;
+mod maxscale;
+mod mysql_proxy;
+pub mod names;
 mod pilotfish;
 mod pooled;
+mod proxysql;
+mod router;
+mod tiproxy;
 
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::Result;
+use anyhow::{Context, Result, ensure};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
 use super::process::{Process, free_address};
-
-/// The name of the way without a proxy.
-pub const DIRECT: &str = "direct";
-/// The contestant whose figures the goals refer to.
-pub const HAPROXY: &str = "haproxy";
-/// Ours.
-pub const PILOTFISH: &str = "pilotfish";
-
-/// Ours in front of so many backend connections, which sessions share.
-pub const POOLED: [&str; 2] = ["pilotfish-pool-8", "pilotfish-pool-32"];
-
-/// The first of these with so many rules, none of which is meant.
-pub const RULED: [&str; 3] = [
-    "pilotfish-rules-10",
-    "pilotfish-rules-100",
-    "pilotfish-rules-1000",
-];
-
-/// Whether it lends backend connections.
-pub fn is_pooled(name: &str) -> bool {
-    POOLED.contains(&name) || RULED.contains(&name)
-}
-
-/// The name of the pooled contestant with so many rules.
-fn ruled_name(rules: usize) -> String {
-    format!("pilotfish-rules-{rules}")
-}
-
-/// The name of the pooled contestant with so many backend connections.
-fn pooled_name(backend_connections: usize) -> String {
-    format!("pilotfish-pool-{backend_connections}")
-}
+use names::DIRECT;
 
 /// A proxy that takes part.
 pub trait Contestant {
@@ -59,6 +37,11 @@ pub trait Contestant {
     /// # Errors
     /// When the configuration cannot be written.
     fn command(&self, place: &Place<'_>) -> io::Result<Command>;
+
+    /// HTTP requests that it must be sent on its port for administration before it serves anybody.
+    fn requests(&self, _place: &Place<'_>) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// Where a contestant stands.
@@ -66,7 +49,10 @@ pub struct Place<'a> {
     /// For its configuration, its own alone.
     pub folder: &'a Path,
     pub listen: SocketAddr,
-    pub backend: SocketAddr,
+    /// For its administration, if it insists on that.
+    pub admin: SocketAddr,
+    /// One, or several that are alike.
+    pub backends: &'a [SocketAddr],
     /// Sessions it must be able to hold at once.
     pub sessions_max: usize,
 }
@@ -88,13 +74,13 @@ impl Way {
         }
     }
 
-    /// Starts a proxy in front of `backend`.
+    /// Starts a proxy in front of `backends`.
     ///
     /// # Errors
     /// When it does not come up.
     pub async fn through(
         contestant: &dyn Contestant,
-        backend: SocketAddr,
+        backends: &[SocketAddr],
         folder: &Path,
         sessions_max: usize,
     ) -> Result<Self> {
@@ -104,11 +90,15 @@ impl Way {
         let place = Place {
             folder: &folder,
             listen,
-            backend,
+            admin: free_address()?,
+            backends,
             sessions_max,
         };
         let command = contestant.command(&place)?;
         let proxy = Process::listening(contestant.name(), command, &folder, listen).await?;
+        for request in contestant.requests(&place) {
+            ask(place.admin, &request).await?;
+        }
         Ok(Self {
             name: contestant.name().to_owned(),
             address: listen,
@@ -117,28 +107,34 @@ impl Way {
     }
 }
 
-/// All proxies found on this machine, ours last: first transparent, then pooled.
-pub fn found() -> Vec<Box<dyn Contestant>> {
-    let mut found: Vec<Box<dyn Contestant>> = Vec::new();
-    found.extend(
-        haproxy::found()
-            .into_iter()
-            .map(|proxy| Box::new(proxy) as Box<dyn Contestant>),
-    );
-    found.extend(pilotfish::found().map(|proxy| Box::new(proxy) as Box<dyn Contestant>));
-    found.extend(pooled::found().map(|proxy| Box::new(proxy) as Box<dyn Contestant>));
-    found
+/// Sends an HTTP request and waits for its success.
+async fn ask(address: SocketAddr, request: &str) -> Result<()> {
+    let mut stream = TcpStream::connect(address).await?;
+    stream.write_all(request.as_bytes()).await?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await?;
+    let status = answer.split(' ').nth(1).context("no answer over HTTP")?;
+    ensure!(status == "200", "{request}: {answer}");
+    Ok(())
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pooled_contestants_go_by_the_names_that_the_page_knows() {
-        let found: Vec<_> = [8, 32].map(pooled_name).into();
-        assert_eq!(found, POOLED);
-        let found: Vec<_> = [10, 100, 1000].map(ruled_name).into();
-        assert_eq!(found, RULED);
+/// All proxies found on this machine, ours last: first transparent, then pooled, then with lanes.
+pub fn found() -> Vec<Box<dyn Contestant>> {
+    fn boxed<T: Contestant + 'static>(
+        found: impl IntoIterator<Item = T>,
+    ) -> impl Iterator<Item = Box<dyn Contestant>> {
+        found
+            .into_iter()
+            .map(|one| Box::new(one) as Box<dyn Contestant>)
     }
+    boxed(haproxy::found())
+        .chain(boxed(router::found()))
+        .chain(boxed(proxysql::found()))
+        .chain(boxed(maxscale::found()))
+        .chain(boxed(tiproxy::found()))
+        .chain(boxed(mysql_proxy::found()))
+        .chain(boxed(pilotfish::found()))
+        .chain(boxed(pooled::found()))
+        .chain(boxed(lanes::found()))
+        .collect()
 }

@@ -1,18 +1,28 @@
-//! Pilotfish with one worker: the binary that PILOTFISH_BIN names, or the release build beside this one.
+//! Pilotfish, transparent, with one worker and with two: the binary that PILOTFISH_BIN names, or the release build beside this one.
 
 use std::io;
 use std::path::PathBuf;
 use std::process::Command;
 
-use super::{Contestant, PILOTFISH, Place};
+use super::names::{PILOTFISH, PILOTFISH_2_WORKERS};
+use super::{Contestant, Place};
 use crate::run::process::version_line;
 
 pub struct Pilotfish {
     program: PathBuf,
+    name: &'static str,
+    workers: usize,
 }
 
-pub fn found() -> Option<Pilotfish> {
-    program().map(|program| Pilotfish { program })
+pub fn found() -> impl Iterator<Item = Pilotfish> {
+    let both = [(PILOTFISH, 1), (PILOTFISH_2_WORKERS, 2)];
+    both.into_iter().filter_map(|(name, workers)| {
+        Some(Pilotfish {
+            program: program()?,
+            name,
+            workers,
+        })
+    })
 }
 
 /// Where the program is.
@@ -22,9 +32,15 @@ pub fn program() -> Option<PathBuf> {
     named.or_else(beside).filter(|program| program.exists())
 }
 
+/// The part of a configuration file that names the backends.
+pub fn backends(place: &Place<'_>) -> String {
+    let each = |address| format!("[[backend]]\naddress = \"{address}\"\n");
+    place.backends.iter().map(each).collect()
+}
+
 impl Contestant for Pilotfish {
     fn name(&self) -> &str {
-        PILOTFISH
+        self.name
     }
 
     fn version(&self) -> String {
@@ -33,9 +49,11 @@ impl Contestant for Pilotfish {
 
     fn command(&self, place: &Place<'_>) -> io::Result<Command> {
         let mut command = Command::new(&self.program);
-        command.args(["--workers", "1"]);
+        command.arg("--workers").arg(self.workers.to_string());
         command.arg("--listen").arg(place.listen.to_string());
-        command.arg("--backend").arg(place.backend.to_string());
+        for backend in place.backends {
+            command.arg("--backend").arg(backend.to_string());
+        }
         Ok(command)
     }
 }

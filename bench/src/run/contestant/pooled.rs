@@ -7,27 +7,30 @@ use std::io;
 use std::path::PathBuf;
 use std::process::Command;
 
+use super::names::{POOLED, RULED};
 use super::{Contestant, Place, pilotfish};
 use crate::run::process::version_line;
 
-/// As many connections to the backend as there may be at once.
+/// By the places of [`POOLED`]: as many connections to the backend as there may be at once.
 const BACKEND_CONNECTIONS: [usize; 2] = [8, 32];
 
-/// Rules, in front of the first of these.
+/// By the places of [`RULED`]: rules, in front of the first of these.
 const RULES: [usize; 3] = [10, 100, 1000];
 
 pub struct Pooled {
     program: PathBuf,
-    name: String,
+    name: &'static str,
     backend_connections: usize,
     rules: usize,
 }
 
 pub fn found() -> impl Iterator<Item = Pooled> {
     let program = pilotfish::program();
-    let plain = BACKEND_CONNECTIONS.map(|most| (super::pooled_name(most), most, 0));
-    let ruled = RULES.map(|rules| (super::ruled_name(rules), BACKEND_CONNECTIONS[0], rules));
-    let all = plain.into_iter().chain(ruled);
+    let plain = POOLED.into_iter().zip(BACKEND_CONNECTIONS);
+    let plain = plain.map(|(name, most)| (name, most, 0));
+    let ruled = RULED.into_iter().zip(RULES);
+    let ruled = ruled.map(|(name, rules)| (name, BACKEND_CONNECTIONS[0], rules));
+    let all = plain.chain(ruled);
     all.filter_map(move |(name, backend_connections, rules)| {
         Some(Pooled {
             program: program.clone()?,
@@ -58,7 +61,7 @@ fn rules(count: usize) -> String {
 
 impl Contestant for Pooled {
     fn name(&self) -> &str {
-        &self.name
+        self.name
     }
 
     fn version(&self) -> String {
@@ -71,8 +74,7 @@ impl Contestant for Pooled {
         let text = format!(
             "listen = [\"{}\"]\n\
              workers = 1\n\
-             [[backend]]\n\
-             address = \"{}\"\n\
+             {}\
              [pool]\n\
              session = \"statement\"\n\
              backend_connections_max = {}\n\
@@ -81,7 +83,7 @@ impl Contestant for Pooled {
              user = \"bench\"\n\
              {}",
             place.listen,
-            place.backend,
+            pilotfish::backends(place),
             self.backend_connections,
             rules(self.rules),
         );

@@ -1,13 +1,13 @@
 //! What Pilotfish must reach, and whether it did.
 
+mod lanes;
+mod pooled;
+
 use std::fmt;
 
 use crate::results::{Comparison, Results, Summary};
 use crate::run::backend::Kind;
-use crate::run::contestant::{DIRECT, HAPROXY, PILOTFISH, POOLED};
-use crate::run::{PACED_CLIENTS, POOLED_CLIENTS};
-
-use super::plot::title;
+use crate::run::contestant::names::{HAPROXY, PILOTFISH};
 
 /// A goal and what became of it.
 pub struct Goal {
@@ -46,87 +46,9 @@ pub fn all(results: &Results) -> Vec<Goal> {
     let backends = [Kind::Minimal, Kind::MariaDb, Kind::MySql];
     goals.extend(backends.map(|backend| large_results(results, backend)));
     goals.push(idle_memory(results));
-    goals.extend(pooled(results));
+    goals.extend(pooled::all(results));
+    goals.extend(lanes::all(results));
     goals
-}
-
-/// The goals of pooled sessions.
-fn pooled(results: &Results) -> Vec<Goal> {
-    let mut goals: Vec<Goal> = POOLED.map(|pool| pooled_cpu(results, pool)).into();
-    goals.push(pooled_connect(results));
-    goals.extend([Kind::MariaDb, Kind::MySql].map(|backend| paced(results, backend)));
-    goals.push(pooled_idle(results));
-    goals
-}
-
-fn pooled_cpu(results: &Results, pool: &str) -> Goal {
-    let text = format!(
-        "CPU per point select, {}, minimal backend, {POOLED_CLIENTS} clients: ≤ 1.25 × the \
-         transparent session's",
-        title(pool)
-    );
-    let comparison = results.comparison(Kind::Minimal, "point", POOLED_CLIENTS);
-    Goal::of_one(&text, comparison, pool, |ours| {
-        let ratio = ours.against.get(PILOTFISH)?.proxy_cpu?.median;
-        let measured = format!("{ratio:.3} ×: {:.2} µs", ours.proxy_cpu_us?.sum());
-        Some((ratio <= 1.25, measured))
-    })
-}
-
-fn pooled_connect(results: &Results) -> Goal {
-    let pool = POOLED[0];
-    let text = format!(
-        "Connect, query, close, {}, MySQL, 8 clients: ≥ 3 × the direct rate",
-        title(pool)
-    );
-    let comparison = results.comparison(Kind::MySql, "connect", 8);
-    Goal::of_one(&text, comparison, pool, |ours| {
-        let ratio = ours.against.get(DIRECT)?.per_second.median;
-        let (proxy, backend) = (ours.proxy_cpu_us?.sum(), ours.backend_cpu_us.sum());
-        let measured = format!(
-            "{ratio:.2} ×: {:.0}/s; of a session the proxy has {proxy:.0} µs of CPU and the backend \
-             {backend:.0} µs, the load has the rest of the machine (see bench/README.md)",
-            ours.per_second
-        );
-        Some((ratio >= 3.0, measured))
-    })
-}
-
-fn paced(results: &Results, backend: Kind) -> Goal {
-    let pool = POOLED[1];
-    let text = format!(
-        "{PACED_CLIENTS} clients that ask once a second, {}, {}: ≤ 20 backend connections, none \
-         waits 100 ms",
-        title(pool),
-        backend.title()
-    );
-    let comparison = results.comparison(backend, "paced", PACED_CLIENTS);
-    Goal::of_one(&text, comparison, pool, |ours| {
-        let connections = ours.backend_connections?;
-        let longest_ms = ours.latency_us.max / 1000.0;
-        let measured = format!("{connections} connections, the longest waits {longest_ms:.1} ms");
-        Some((connections <= 20 && longest_ms < 100.0, measured))
-    })
-}
-
-fn pooled_idle(results: &Results) -> Goal {
-    let pool = POOLED[0];
-    let text = "Memory of the proxy per idle pooled session, 10,000 sessions: ≤ 4 KiB, and no \
-                backend connection of its own";
-    let idle = results.idle.iter().find(|idle| idle.contestant == pool);
-    Goal::of(
-        text,
-        idle.map(|idle| {
-            let kib = idle.bytes_per_session / 1024.0;
-            let connections = idle.backend_connections.unwrap_or_default();
-            let reached = kib <= 4.0 && connections <= 8 && idle.errors.count() == 0;
-            let measured = format!(
-                "{kib:.2} KiB with {} sessions over {connections} connections",
-                idle.sessions
-            );
-            (reached, measured)
-        }),
-    )
 }
 
 fn cpu_per_query(results: &Results) -> Goal {

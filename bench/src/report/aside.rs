@@ -1,0 +1,109 @@
+//! Tables that are no comparison of throughput: idle sessions, rules, workers.
+
+use std::fmt::Write;
+
+use super::number::count;
+use crate::results::{Idle, Results};
+use crate::run::backend::Kind;
+use crate::run::contestant::names::{
+    LANES, LANES_2_WORKERS, PILOTFISH, PILOTFISH_2_WORKERS, POOLED, RULED, title,
+};
+use crate::run::plan::CPU_CLIENTS;
+
+/// Memory of sessions that do nothing.
+pub fn idle(page: &mut String, idle: &[Idle]) {
+    if idle.is_empty() {
+        return;
+    }
+    let _ = writeln!(
+        page,
+        "## Idle sessions\n\nSessions that logged in, selected one row and then did nothing; growth of \
+         the proxy's resident memory.\n\n| | sessions | per session | of it anonymous | \
+         backend connections | errors |\n|---|--:|--:|--:|--:|--:|"
+    );
+    for idle in idle {
+        let _ = writeln!(
+            page,
+            "| {} | {} | {:.2} KiB | {:.2} KiB | {} | {} |",
+            title(&idle.contestant),
+            count(idle.sessions as f64),
+            idle.bytes_per_session / 1024.0,
+            idle.anon_bytes_per_session / 1024.0,
+            idle.backend_connections
+                .map_or("–".to_owned(), |connections| count(connections as f64)),
+            idle.errors.count(),
+        );
+    }
+    let _ = writeln!(page);
+}
+
+/// What rules cost a statement that none of them means.
+pub fn rules(page: &mut String, results: &Results) {
+    let comparison = results.comparison(Kind::Minimal, "point", CPU_CLIENTS);
+    let of = |name: &'static str| Some((name, comparison?.contestants.get(name)?));
+    let pools = POOLED[..1].iter().chain(&RULED).copied();
+    let pools: Vec<_> = pools.filter_map(of).collect();
+    if pools.len() < 2 {
+        return;
+    }
+    let _ = writeln!(
+        page,
+        "## Rules\n\nPoint selects before the minimal backend, {CPU_CLIENTS} clients, with rules of \
+         which none matches: nine of ten by digest, the others by a regular expression.\n\n\
+         | | CPU per query, µs | × without rules | errors |\n|---|--:|--:|--:|"
+    );
+    for (name, summary) in pools {
+        let cpu = summary.proxy_cpu_us.unwrap_or_default();
+        let ratio = summary.against.get(POOLED[0]).and_then(|it| it.proxy_cpu);
+        let _ = writeln!(
+            page,
+            "| {} | {:.1} ({:.1} + {:.1}) | {} | {} |",
+            title(name),
+            cpu.sum(),
+            cpu.user,
+            cpu.system,
+            ratio.map_or("–".to_owned(), |ratio| format!("{:.2}", ratio.median)),
+            summary.errors.count(),
+        );
+    }
+    let _ = writeln!(page);
+}
+
+/// What a query costs one worker, and two.
+pub fn workers(page: &mut String, results: &Results) {
+    let comparison = results.comparison(Kind::Minimal, "point", CPU_CLIENTS);
+    let pairs = [(PILOTFISH, PILOTFISH_2_WORKERS), (LANES, LANES_2_WORKERS)];
+    let rows: Vec<_> = pairs
+        .into_iter()
+        .filter_map(|(one, two)| {
+            let contestants = &comparison?.contestants;
+            let (single, double) = (contestants.get(one)?, contestants.get(two)?);
+            let ratio = double.against.get(one)?.proxy_cpu?.median;
+            Some((
+                one,
+                single.proxy_cpu_us?.sum(),
+                double.proxy_cpu_us?.sum(),
+                ratio,
+            ))
+        })
+        .collect();
+    if rows.is_empty() {
+        return;
+    }
+    let _ = writeln!(
+        page,
+        "## Workers\n\nPoint selects before the minimal backend, {CPU_CLIENTS} clients: CPU that a query \
+         costs with one worker and with two, and what two would serve in two cores of their own by that \
+         account. Load and backend share the cores with them, so throughput shows nothing.\n\n\
+         | | 1 worker, µs | 2 workers, µs | two serve |\n|---|--:|--:|--:|"
+    );
+    for (name, single, double, ratio) in rows {
+        let _ = writeln!(
+            page,
+            "| {} | {single:.1} | {double:.1} | {:.2} × |",
+            title(name),
+            2.0 / ratio
+        );
+    }
+    let _ = writeln!(page);
+}

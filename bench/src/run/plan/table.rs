@@ -1,0 +1,194 @@
+//! The tables that a run can fill: which loads each compares, among whom, how many times over.
+
+use clap::ValueEnum;
+
+use super::Load;
+use super::article;
+use crate::load::Workload;
+use crate::run::backend::Kind;
+use crate::run::contestant::names::{
+    DIRECT, HAPROXY, HAPROXY_NEWER, LANES, LANES_2_WORKERS, PILOTFISH, PILOTFISH_2_WORKERS, POOLED,
+    RIVALS, RULED,
+};
+use crate::run::sysbench::{Keys, PsMode, Script, Sysbench};
+
+/// A table by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub enum Table {
+    /// Point selects by our own generator
+    Point,
+    /// Point selects by a prepared statement, before the minimal backend
+    Prepared,
+    /// Results of many rows
+    Rows,
+    /// Connect, query, close
+    Connect,
+    /// Rules that nobody means
+    Rules,
+    /// One worker against two
+    Workers,
+    /// A thousand clients that ask once a second
+    Paced,
+    /// COM_RESET_CONNECTION and SET, directly
+    Reset,
+    /// Memory of idle sessions
+    Idle,
+    /// sysbench with 1 to 512 threads
+    Sysbench,
+    /// Fast clients beside slow ones
+    Mix,
+    /// MySQL Proxy and HAProxy: sysbench read-only, mysqlslap (2013)
+    #[value(name = "article-1")]
+    ProxiesOf2013,
+    /// TiProxy and HAProxy: four workloads, sizes of results
+    #[value(name = "article-2")]
+    TiProxy,
+    /// ProxySQL and MaxScale: read-only to 1,000 threads, maximum response times (2016)
+    #[value(name = "article-3")]
+    MaximumResponse,
+    /// One server against two behind a balancer
+    #[value(name = "article-4")]
+    Replicas,
+    /// Latency by operation (2007)
+    #[value(name = "article-5")]
+    Operations,
+}
+
+/// Connections of point selects.
+pub const CONNECTIONS: [usize; 5] = [1, 16, 64, 128, 256];
+const CONNECTIONS_MINIMAL: [usize; 4] = [1, 16, 64, 256];
+
+/// Clients where contestants are compared by their CPU.
+pub const CPU_CLIENTS: usize = 64;
+
+/// Sessions that ask once a second.
+pub const PACED_CLIENTS: usize = 1_000;
+
+/// Fast clients beside slow ones.
+pub const MIX_CLIENTS: usize = 100;
+
+/// Threads of sysbench.
+pub const THREADS: [usize; 3] = [1, 64, 512];
+
+/// sysbench's scripts, each with text and with prepared statements.
+pub const SCRIPTS: [Script; 4] = [
+    Script::PointSelect,
+    Script::ReadOnly,
+    Script::ReadOnlySkipTrx,
+    Script::ReadWrite,
+];
+
+const ROWS: [u64; 3] = [10, 1_000, 10_000];
+
+impl Table {
+    /// Whether it re-creates an article's.
+    pub fn is_of_article(self) -> bool {
+        self >= Self::ProxiesOf2013
+    }
+
+    /// Whether a short run has it without being asked for it.
+    pub fn is_in_short_run(self) -> bool {
+        use Table::{Mix, Point, Rows, Sysbench, Workers};
+        matches!(self, Point | Rows | Workers | Sysbench | Mix)
+    }
+
+    /// How many times over it is measured. What has no ratio that a disturbance would spoil, once; so
+    /// the articles, for want of time.
+    pub fn rounds(self) -> usize {
+        match self {
+            Self::Point | Self::Workers | Self::Mix => 3,
+            Self::Prepared | Self::Rows | Self::Connect | Self::Rules | Self::Sysbench => 2,
+            Self::Paced | Self::Reset | Self::Idle => 1,
+            _ => 1,
+        }
+    }
+
+    /// Its loads on a kind of backend, with their numbers of connections.
+    pub fn loads(self, backend: Kind) -> Vec<(Load, usize)> {
+        use Workload::{Connect, Mix, Paced, Point, Prepared, Reset, Restore, Rows};
+        let is_minimal = backend == Kind::Minimal;
+        let own = |loads: &[(Workload, usize)]| -> Vec<_> {
+            let loads = loads.iter();
+            loads
+                .map(|&(load, count)| (Load::Own(load), count))
+                .collect()
+        };
+        match self {
+            _ if self.is_of_article() => article::loads(self, backend),
+            _ if backend == Kind::MySqlPair => Vec::new(),
+            Self::Point if is_minimal => own(&CONNECTIONS_MINIMAL.map(|count| (Point, count))),
+            Self::Point => own(&CONNECTIONS.map(|count| (Point, count))),
+            Self::Rows => own(&ROWS.map(|rows| (Rows(rows), 8))),
+            Self::Connect => own(&[(Connect, 8)]),
+            Self::Prepared if is_minimal => own(&[(Prepared, CPU_CLIENTS)]),
+            Self::Rules | Self::Workers if is_minimal => own(&[(Point, CPU_CLIENTS)]),
+            Self::Paced if !is_minimal => own(&[(Paced, PACED_CLIENTS)]),
+            Self::Reset if !is_minimal => own(&[(Reset, 1), (Restore, 1)]),
+            Self::Mix if !is_minimal => own(&[(Point, MIX_CLIENTS), (Mix, MIX_CLIENTS)]),
+            Self::Sysbench if !is_minimal => sysbench(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Whether a contestant takes part with so many connections.
+    pub fn takes(self, contestant: &str, backend: Kind, connections: usize) -> bool {
+        let has = |names: &[&str]| names.contains(&contestant);
+        let others = has(&[DIRECT, HAPROXY, HAPROXY_NEWER]);
+        let is_real = backend != Kind::Minimal;
+        match self {
+            Self::Point => {
+                let is_rival = has(&RIVALS) && (is_real || connections == CPU_CLIENTS);
+                let is_pool = has(&POOLED) && connections == CPU_CLIENTS;
+                others || is_rival || is_pool || has(&[PILOTFISH, LANES])
+            }
+            Self::Rows => others || has(&[PILOTFISH]),
+            Self::Connect => others || has(&[PILOTFISH]) || has(&POOLED),
+            Self::Rules => has(&POOLED[..1]) || has(&RULED),
+            Self::Workers => has(&[PILOTFISH, PILOTFISH_2_WORKERS, LANES, LANES_2_WORKERS]),
+            Self::Paced => has(&[DIRECT, PILOTFISH]) || has(&POOLED),
+            Self::Reset => has(&[DIRECT]),
+            Self::Idle => !has(&[DIRECT]) && !has(&RULED) && !contestant.ends_with("-workers"),
+            Self::Sysbench | Self::Prepared | Self::Mix => {
+                has(&[DIRECT, HAPROXY, PILOTFISH, LANES])
+            }
+            Self::Operations => others || has(&RIVALS) || has(&[PILOTFISH, LANES]),
+            _ => has(&[DIRECT, HAPROXY, LANES]) || has(&RIVALS),
+        }
+    }
+}
+
+fn sysbench() -> Vec<(Load, usize)> {
+    let mut loads = Vec::new();
+    for script in SCRIPTS {
+        for ps_mode in [PsMode::Disable, PsMode::Auto] {
+            let load = Load::Sysbench(Sysbench {
+                script,
+                ps_mode,
+                keys: Keys::Special,
+            });
+            loads.extend(THREADS.map(|threads| (load, threads)));
+        }
+    }
+    loads
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_table_but_the_idle_one_has_loads_and_contestants() {
+        for &table in Table::value_variants() {
+            let loads = Kind::ALL.map(|kind| (kind, table.loads(kind)));
+            let all = loads.iter().flat_map(|(kind, loads)| {
+                let kind = *kind;
+                loads.iter().map(move |&(_, count)| (kind, count))
+            });
+            assert_eq!(all.clone().count() > 0, table != Table::Idle, "{table:?}");
+            for (kind, count) in all {
+                let known = [DIRECT, PILOTFISH, POOLED[0]];
+                assert!(known.iter().any(|name| table.takes(name, kind, count)));
+            }
+        }
+    }
+}
