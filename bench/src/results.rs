@@ -48,7 +48,7 @@ pub struct Results {
 }
 
 /// Where, when and with what was measured.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct About {
     /// UTC.
     pub date: String,
@@ -172,6 +172,16 @@ pub struct Idle {
 }
 
 impl Results {
+    /// Comparisons and nothing else.
+    #[cfg(test)]
+    pub fn of(comparisons: Vec<Comparison>) -> Self {
+        Self {
+            about: About::default(),
+            comparisons,
+            idle: Vec::new(),
+        }
+    }
+
     /// The comparison of a cell, when it was measured.
     pub fn comparison(
         &self,

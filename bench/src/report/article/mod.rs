@@ -154,3 +154,69 @@ fn milliseconds(micros: f64) -> String {
 fn cpu_percent(cpu_us: f64, summary: &Summary) -> String {
     format!("{:.0} %", cpu_us * summary.per_second / 10_000.0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load::Errors;
+    use crate::results::{Cell, Comparison};
+    use crate::run::contestant::names::HAPROXY;
+    use crate::run::plan::article::{PROXIES_SLAP, SERVER};
+
+    fn row(connections: usize) -> Row {
+        Row {
+            label: connections.to_string(),
+            theirs: vec!["7".to_owned()],
+            load: PROXIES_SLAP,
+            connections,
+        }
+    }
+
+    #[test]
+    fn a_row_that_was_lost_or_had_errors_says_so_beside_the_articles_own() {
+        let measured = |rounds, failed| Summary {
+            rounds,
+            per_second: 5.0,
+            errors: Errors {
+                failed,
+                ..Errors::default()
+            },
+            ..Summary::default()
+        };
+        let sheet = Sheet {
+            title: "Figures:",
+            first: "clients",
+            backend: SERVER,
+            theirs: &["it"],
+            rows: vec![row(1), row(2)],
+            figure: |summary| count(summary.per_second),
+        };
+        let cell = |connections, contestants: &[(&str, Summary)]| Comparison {
+            cell: Cell {
+                backend: SERVER,
+                workload: PROXIES_SLAP.to_string(),
+                connections,
+            },
+            contestants: contestants
+                .iter()
+                .map(|(name, summary)| ((*name).to_owned(), summary.clone()))
+                .collect(),
+        };
+        let comparisons = [
+            cell(1, &[(DIRECT, measured(1, 0)), (HAPROXY, measured(1, 2))]),
+            cell(2, &[(HAPROXY, measured(0, 1))]),
+        ];
+        let mut page = String::new();
+        sheet.write(&mut page, &Results::of(comparisons.into()));
+        let rows: Vec<&str> = page.lines().skip(2).take(4).collect();
+        assert_eq!(
+            rows,
+            [
+                "| clients | article: it | here: direct | here: HAProxy |",
+                "|---|--:|--:|--:|",
+                "| 1 | 7 | 5 | 5, **2 errors** |",
+                "| 2 | 7 | **lost** | **failed** |",
+            ]
+        );
+    }
+}

@@ -292,3 +292,66 @@ fn show(ratio: Ratio) -> String {
     let Ratio { median, min, max } = ratio;
     format!("{median:.2} × (rounds {min:.2}–{max:.2})")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Verdict;
+    use super::*;
+    use crate::load::Errors;
+
+    fn of_lanes(per_second: f64, errors: u64) -> Summary {
+        let even = |median| Ratio {
+            median,
+            min: median,
+            max: median,
+        };
+        let mut summary = Summary {
+            rounds: 1,
+            errors: Errors {
+                failed: errors,
+                ..Errors::default()
+            },
+            ..Summary::default()
+        };
+        summary.against.insert(
+            HAPROXY.to_owned(),
+            Ratios {
+                per_second: even(per_second),
+                p50: even(1.0),
+                p99: even(1.0),
+                proxy_cpu: None,
+                all_cpu: None,
+                max: None,
+            },
+        );
+        summary
+    }
+
+    fn judged(cells: &[Summary]) -> Goal {
+        let named = cells.iter().enumerate();
+        let named: Vec<_> = named
+            .map(|(cell, it)| (format!("cell {cell}"), it))
+            .collect();
+        by_worst("never below", &named, EVEN, |ours| {
+            let ratio = ours.against.get(HAPROXY)?.per_second;
+            Some((1.0 - ratio.median, ratio))
+        })
+    }
+
+    #[test]
+    fn the_cell_that_is_farthest_behind_decides_and_is_named() {
+        let goal = judged(&[of_lanes(1.3, 0), of_lanes(0.8, 0), of_lanes(0.9, 0)]);
+        assert_eq!(goal.verdict, Verdict::Missed);
+        assert!(goal.measured.starts_with("2 of 3 not; at worst 0.80 ×"));
+        assert!(goal.measured.ends_with("cell 1"));
+        assert_eq!(judged(&[of_lanes(0.99, 0)]).verdict, Verdict::Reached);
+        assert_eq!(judged(&[]).verdict, Verdict::NotMeasured);
+    }
+
+    #[test]
+    fn a_cell_with_errors_reaches_nothing() {
+        let goal = judged(&[of_lanes(1.3, 0), of_lanes(1.3, 1)]);
+        assert_eq!(goal.verdict, Verdict::Missed);
+        assert!(goal.measured.ends_with("1 errors"));
+    }
+}

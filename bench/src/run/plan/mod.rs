@@ -139,7 +139,7 @@ impl Profile {
         Self {
             name: "full",
             rounds: 3,
-            budget: Duration::from_secs(28 * 60),
+            budget: Duration::from_secs(29 * 60),
             window_min: Duration::from_millis(500),
             window_max: Duration::from_secs(4),
             warm_up: Duration::from_millis(400),
@@ -243,6 +243,6 @@ mod tests {
         let steps = steps(&[Table::Point, Table::Workers], &[Kind::Minimal], true);
         let cells = steps.iter().filter(|step| step.connections == CPU_CLIENTS);
         assert_eq!(cells.count(), 1);
-        assert_eq!(steps.len(), 4);
+        assert_eq!(steps.len(), 3);
     }
 }

@@ -56,7 +56,7 @@ pub enum Table {
 
 /// Connections of point selects.
 pub const CONNECTIONS: [usize; 5] = [1, 16, 64, 128, 256];
-const CONNECTIONS_MINIMAL: [usize; 4] = [1, 16, 64, 256];
+const CONNECTIONS_MINIMAL: [usize; 3] = [1, 64, 256];
 
 /// Clients where contestants are compared by their CPU.
 pub const CPU_CLIENTS: usize = 64;
@@ -78,7 +78,7 @@ pub const SCRIPTS: [Script; 4] = [
     Script::ReadWrite,
 ];
 
-const ROWS: [u64; 3] = [10, 1_000, 10_000];
+const ROWS: [u64; 2] = [10, 10_000];
 
 impl Table {
     /// Whether it re-creates an article's.
@@ -88,8 +88,8 @@ impl Table {
 
     /// Whether a short run has it without being asked for it.
     pub fn is_in_short_run(self) -> bool {
-        use Table::{Mix, Point, Rows, Sysbench, Workers};
-        matches!(self, Point | Rows | Workers | Sysbench | Mix)
+        use Table::{Mix, Point, Prepared, Rows, Workers};
+        matches!(self, Point | Prepared | Rows | Workers | Mix)
     }
 
     /// How many times over it is measured. What has no ratio that a disturbance would spoil, once; so
@@ -141,16 +141,18 @@ impl Table {
                 let is_pool = has(&POOLED) && connections == CPU_CLIENTS;
                 others || is_rival || is_pool || has(&[PILOTFISH, LANES])
             }
-            Self::Rows => others || has(&[PILOTFISH]),
-            Self::Connect => others || has(&[PILOTFISH]) || has(&POOLED),
+            Self::Rows => has(&[DIRECT, HAPROXY, PILOTFISH]),
+            Self::Connect => has(&[DIRECT, HAPROXY, PILOTFISH]) || has(&POOLED),
             Self::Rules => has(&POOLED[..1]) || has(&RULED),
             Self::Workers => has(&[PILOTFISH, PILOTFISH_2_WORKERS, LANES, LANES_2_WORKERS]),
             Self::Paced => has(&[DIRECT, PILOTFISH]) || has(&POOLED),
             Self::Reset => has(&[DIRECT]),
             Self::Idle => !has(&[DIRECT]) && !has(&RULED) && !contestant.ends_with("-workers"),
-            Self::Sysbench | Self::Prepared | Self::Mix => {
-                has(&[DIRECT, HAPROXY, PILOTFISH, LANES])
+            Self::Sysbench => {
+                let is_compared = connections == CPU_CLIENTS;
+                has(&[DIRECT, HAPROXY, LANES]) || has(&[PILOTFISH]) && is_compared
             }
+            Self::Prepared | Self::Mix => has(&[DIRECT, HAPROXY, PILOTFISH, LANES]),
             Self::Operations => others || has(&RIVALS) || has(&[PILOTFISH, LANES]),
             _ => has(&[DIRECT, HAPROXY, LANES]) || has(&RIVALS),
         }
