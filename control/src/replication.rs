@@ -25,7 +25,19 @@ pub(crate) struct Replication {
     told_lag: Option<(Moment, Lag)>,
     /// It has lost whom it follows, and that is not known to be down.
     lost: Lost,
+    /// What became of its lag since then, while its primary counted as up.
+    cut_off: Option<CutOff>,
     told: Told,
+}
+
+/// How long a replica could not reach a primary that counted as up. Should that turn out to be down, it
+/// may have been so all the time, or have gone on writing up to the end.
+#[derive(Debug, Clone, Copy)]
+struct CutOff {
+    /// The lag before.
+    lag: Lag,
+    since: Moment,
+    until: Moment,
 }
 
 /// What a backend has, as a primary and as a replica tells it.
@@ -98,6 +110,7 @@ impl Replication {
             positions: None,
             told_lag: None,
             lost: Lost::No,
+            cut_off: None,
             told: Told::default(),
         }
     }
@@ -108,7 +121,7 @@ impl Replication {
         self.following = None;
         self.positions = None;
         self.told_lag = None;
-        self.lost = Lost::No;
+        self.is_found();
         self.told.is_silent = false;
         self.complaint = None;
         self.standing.forget();
@@ -149,7 +162,7 @@ impl Replication {
         self.server = Some(answer.server);
         self.writes = answer.writes;
         self.standing.set_latency(answer.latency);
-        let lag = self.lag(&answer.following, primary);
+        let lag = self.lag(&answer.following, primary, now);
         self.standing.set_lag(lag);
         self.told_lag = Some((now, lag));
         self.complaint = complaint(&answer.following);
@@ -192,10 +205,10 @@ impl Replication {
 
     /// A replica that has nobody to follow because the primary is down falls behind no further: it
     /// keeps the lag that it had.
-    fn lag(&mut self, following: &Following, primary: PrimarySeen) -> Lag {
+    fn lag(&mut self, following: &Following, primary: PrimarySeen, now: Moment) -> Lag {
         let (applier, behind) = match following {
             Following::Untold { .. } | Following::Nobody => {
-                self.lost = Lost::No;
+                self.is_found();
                 return Lag::Unknown;
             }
             Following::Somebody {
@@ -203,23 +216,37 @@ impl Replication {
             } => (applier, behind),
         };
         if let Some(behind) = behind {
-            self.lost = Lost::No;
+            self.is_found();
             return Lag::Behind(*behind);
         }
         if *applier == Thread::Stopped {
-            self.lost = Lost::No;
+            self.is_found();
             return Lag::Stopped;
         }
         self.lost = match self.lost {
             Lost::No => Lost::Lately,
             Lost::Lately | Lost::Yes => Lost::Yes,
         };
+        let (then, before) = self.told_lag.unwrap_or((now, Lag::Unknown));
         match (self.lost, primary) {
-            (Lost::Lately, _) | (_, PrimarySeen::Down) => {
-                self.told_lag.map_or(Lag::Unknown, |(_, lag)| lag)
+            (Lost::Lately, _) => before,
+            (_, PrimarySeen::Down) => self.cut_off.take().map_or(before, CutOff::lag),
+            (_, PrimarySeen::Up) => {
+                let begun = CutOff {
+                    lag: before,
+                    since: then,
+                    until: now,
+                };
+                self.cut_off.get_or_insert(begun).until = now;
+                Lag::Stopped
             }
-            (_, PrimarySeen::Up) => Lag::Stopped,
         }
+    }
+
+    /// It has whom it follows, or follows nobody.
+    fn is_found(&mut self) {
+        self.lost = Lost::No;
+        self.cut_off = None;
     }
 
     /// Takes the position of the last answer, which depends on what the backend is: a replica's own
@@ -348,6 +375,16 @@ impl Replication {
             }
             (true, false) => tracing::info!(backend, "replica is used again: it {lag}"),
             _ => (),
+        }
+    }
+}
+
+impl CutOff {
+    /// The most that it can be behind a primary that has been down since.
+    fn lag(self) -> Lag {
+        match self.lag {
+            Lag::Behind(behind) => Lag::Behind(behind + self.until.since(self.since)),
+            lag => lag,
         }
     }
 }

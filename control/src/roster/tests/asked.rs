@@ -277,6 +277,31 @@ fn a_replica_that_cannot_reach_a_primary_that_is_up_lags_without_end() {
 }
 
 #[test]
+fn a_replica_has_its_lag_back_when_the_primary_that_it_cannot_reach_is_found_to_be_down() {
+    let mut stage = Stage::new(&configured());
+    stage.hear(0, leads());
+    stage.asked(1);
+    stage.hear(1, lags(2));
+    stage.asked(1);
+    stage.hear(1, cut_off());
+    let since = stage.now;
+    for _ in 0..3 {
+        stage.asked(1);
+        stage.hear(1, cut_off());
+        assert_eq!(stage.backend(1).standing.lag(), Lag::Stopped);
+    }
+    let cut_off_for = stage.now.since(since);
+    let ticket = stage.asked(0);
+    stage.roster.heard(&connect_failed(ticket), stage.now);
+    for _ in 0..2 {
+        stage.hear(1, cut_off());
+        let lag = Lag::Behind(Duration::from_secs(2) + cut_off_for);
+        assert_eq!(stage.backend(1).standing.lag(), lag);
+    }
+    assert!(!stage.backend(1).is_lagging());
+}
+
+#[test]
 fn a_replica_that_gives_no_answer_lags_by_as_much_more_as_it_is_silent() {
     let mut stage = Stage::new(&configured());
     stage.hear(0, leads());
