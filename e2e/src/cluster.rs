@@ -1,7 +1,5 @@
 //! A primary and its replicas: real replication by GTID, which can be stopped, started and delayed.
 
-use std::time::Duration;
-
 use crate::product::{PASSWORD, Product};
 use crate::proxy::Settings;
 use crate::server::Server;
@@ -16,9 +14,6 @@ pub struct Cluster {
     /// Follow it.
     pub replicas: Vec<Server>,
 }
-
-/// How long a replica may take to do what is asked of its replication.
-const OBEYS_WITHIN: Duration = Duration::from_secs(30);
 
 impl Cluster {
     /// A primary and so many replicas of a product.
@@ -192,7 +187,7 @@ fn start_replication(replica: &Server) {
     };
     let mut root = replica.root();
     root.run(start);
-    wait::until("a replica is connected", OBEYS_WITHIN, || {
+    wait::until("a replica is connected", wait::SOON, || {
         root.run(status).text(0, column).as_deref() == Some("Yes")
     });
 }
@@ -208,11 +203,9 @@ pub fn wait_reached(replica: &Server, position: &str) {
         )
     };
     let mut root = replica.root();
-    wait::until(
-        &format!("a replica reaches {position}"),
-        OBEYS_WITHIN,
-        || root.value(&ask) == done,
-    );
+    wait::until(&format!("a replica reaches {position}"), wait::SOON, || {
+        root.value(&ask) == done
+    });
 }
 
 /// The statement that tells a primary's GTID position.

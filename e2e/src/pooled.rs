@@ -28,7 +28,7 @@ impl Settings {
             .set("workers", 1)
             .set("pool.session", "statement")
             .set("pool.backend_connections_max", connections_max)
-            .set("pool.timeout_wait", "5s")
+            .set("pool.timeout_wait", "20s")
             .set("pool.opens_per_second", 1000)
             .set("pool.opens_burst", 100)
             .set("accounts.delay_failures", false);

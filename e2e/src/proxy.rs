@@ -14,8 +14,8 @@ use crate::raw::{Address, Login, RawConn};
 use crate::server::{Server, free_port};
 use crate::wait;
 
-const STARTS_WITHIN: Duration = Duration::from_secs(20);
-const STOPS_WITHIN: Duration = Duration::from_secs(20);
+const STARTS_WITHIN: Duration = wait::SOON;
+const STOPS_WITHIN: Duration = wait::SOON;
 
 /// A configuration file in the making.
 #[derive(Clone, Debug)]
@@ -33,10 +33,13 @@ impl Default for Settings {
             set: Vec::new(),
             tables: Vec::new(),
         };
-        // As in production, but that tests need not wait: drain short, probes often.
+        // As in production, but that tests need not wait: drain short, probes often; and that a busy
+        // machine may take its time.
         settings
             .set("workers", 2)
             .set("timeout_drain", "3s")
+            .set("limits.timeout_login", "60s")
+            .set("health.timeout_connect", "10s")
             .set("health.probe_interval", "100ms")
             .set("health.probe_interval_max", "300ms")
             .set("balance.slow_start", "0s")

@@ -1,10 +1,12 @@
 //! A real server for the length of a test: its data folder copied from a prepared one, a free
 //! port, a Unix socket, TLS, accounts for each authentication plugin.
 
-use std::net::{Ipv6Addr, SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, OnceLock};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::certs::Certs;
@@ -181,17 +183,20 @@ fn tls_options() -> Vec<String> {
     ]
 }
 
-/// A port of the loopback that nobody has at this moment, nor was given to anybody before.
+/// Below those that Linux gives to whoever connects, unless it is told otherwise.
+const PORTS: Range<u16> = 12_000..32_000;
+
+/// A port of the loopback that nobody has at this moment, nor was given to anybody before. Nor is it given
+/// to whoever connects: a server that is away for a while would find its port taken.
 pub fn free_port() -> u16 {
-    static GIVEN: Mutex<Vec<u16>> = Mutex::new(Vec::new());
+    static NEXT: OnceLock<AtomicU64> = OnceLock::new();
+    // Other processes begin elsewhere.
+    let next = NEXT.get_or_init(|| AtomicU64::new(u64::from(std::process::id()) * 997));
+    let is_free = |port: u16| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok();
     loop {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("the loopback has ports");
-        let port = listener.local_addr().expect("it is bound").port();
-        let mut given = GIVEN
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner());
-        if !given.contains(&port) {
-            given.push(port);
+        let turn = next.fetch_add(1, Ordering::Relaxed) % PORTS.len() as u64;
+        let port = PORTS.start + u16::try_from(turn).expect("it is less than there are ports");
+        if is_free(port) {
             return port;
         }
     }

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 /// The bound for things that should happen at once, on a machine that may be busy.
-pub const SOON: Duration = Duration::from_secs(20);
+pub const SOON: Duration = Duration::from_secs(60);
 
 /// Asks until the answer is `Some`; panics, naming `what`, when `limit` has passed.
 #[track_caller]
