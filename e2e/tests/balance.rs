@@ -62,6 +62,7 @@ fn sessions_go_where_the_fewest_are() {
     // The place of one that left is taken next.
     let index = names.iter().position(|name| name == "b").unwrap();
     conns.remove(index).quit();
+    proxy.wait_logged(&["session ended"]);
     let (again, _conns) = open(&proxy, 1);
     assert_eq!(again, ["b"]);
 }
