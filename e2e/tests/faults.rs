@@ -16,11 +16,7 @@ const CANNOT_CONNECT: u16 = 1429;
 const BACKEND_LOST: u16 = 1158;
 
 fn in_front_of(server: &Scripted) -> Proxy {
-    Proxy::start(
-        &Settings::default()
-            .backend(server.tcp())
-            .set("health.timeout_connect", "500ms"),
-    )
+    Proxy::start(&Settings::default().backend(server.tcp()))
 }
 
 fn refusal(proxy: &Proxy) -> ServerError {
@@ -53,7 +49,8 @@ fn a_server_that_is_none_is_named() {
     ];
     for (what, script) in scripts {
         let server = Scripted::start(script);
-        let proxy = in_front_of(&server);
+        let settings = Settings::default().backend(server.tcp());
+        let proxy = Proxy::start(&settings.set("health.timeout_connect", "500ms"));
         let refused = refusal(&proxy);
         assert_eq!(refused.code, CANNOT_CONNECT, "{what}: {refused}");
         let name = server.tcp().to_string();
@@ -346,8 +343,7 @@ fn after_greeting(proxy: &Proxy, bytes: &[u8]) -> Vec<u8> {
 fn clients_that_send_garbage_are_cut_off() {
     for product in [Product::MariaDb, Product::MySql] {
         let server = Server::shared(product);
-        let settings = Settings::in_front_of([server]).set("limits.timeout_login", "2s");
-        let proxy = Proxy::start(&settings);
+        let proxy = Proxy::start(&Settings::in_front_of([server]));
         let mut other = proxy.connect();
         let garbage: [&[u8]; 8] = [
             b"GET / HTTP/1.1\r\nHost: db\r\n\r\n",
@@ -414,7 +410,7 @@ fn a_stopped_server_does_not_answer_and_others_do() {
     let healthy = Server::shared(Product::MariaDb);
     let settings = Settings::in_front_of([&hanging, healthy])
         .set("balance.policy", "ordered")
-        .set("health.timeout_connect", "500ms");
+        .set("health.timeout_connect", "2s");
     let proxy = Proxy::start(&settings);
     let port = |conn: &mut RawConn| conn.value("SELECT @@port");
     assert_eq!(port(&mut proxy.connect()), hanging.port().to_string());
@@ -432,8 +428,7 @@ fn a_stopped_server_does_not_answer_and_others_do() {
 fn a_statement_on_a_stopped_server_gets_an_error_that_names_it() {
     let hanging = Server::start(Product::MariaDb, &[]);
     let settings = Settings::in_front_of([&hanging])
-        .set("health.timeout_connect", "200ms")
-        .set("health.probe_interval", "100ms")
+        .set("health.timeout_connect", "2s")
         .set("health.timeout_down", "1s");
     let proxy = Proxy::start(&settings);
     let mut waiting = proxy.connect();

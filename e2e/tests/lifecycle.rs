@@ -15,27 +15,30 @@ fn settings() -> Settings {
     Settings::in_front_of([server()])
 }
 
-/// Lets a statement sleep until it is seen sleeping.
-fn sleep(conn: &mut RawConn, seconds: u32) {
-    conn.send_query(&format!("SELECT 'slept', SLEEP({seconds})"))
-        .unwrap();
+/// Sends a statement that runs until what is returned is dropped.
+fn run_on(conn: &mut RawConn) -> RawConn {
     let mut root = server().root();
     let id = conn.id;
+    root.run(&format!("SELECT GET_LOCK('held against {id}', 0)"));
+    conn.send_query(&format!("SELECT 'ran', GET_LOCK('held against {id}', 600)"))
+        .unwrap();
     let ask = format!("SELECT state FROM information_schema.processlist WHERE id = {id}");
-    wait::until("it sleeps", wait::SOON, || root.value(&ask) == "User sleep");
+    wait::until("it runs", wait::SOON, || root.value(&ask) == "User lock");
+    root
 }
 
 #[test]
 fn a_stop_lets_a_running_statement_finish() {
     for signal in [Signal::TERM, Signal::INT] {
-        let mut proxy = Proxy::start(&settings().set("timeout_drain", "30s"));
+        let mut proxy = Proxy::start(&settings().set("timeout_drain", "60s"));
         let mut running = proxy.connect();
         let mut idle = proxy.connect();
-        sleep(&mut running, 1);
+        let holder = run_on(&mut running);
         proxy.signal(signal);
         assert!(idle.is_closed_by_server() || idle.try_query("DO 1").is_err());
+        drop(holder);
         let reply = running.reply(Shape::Results);
-        assert_eq!(reply.text(0, 0).unwrap(), "slept");
+        assert_eq!(reply.text(0, 0).unwrap(), "ran");
         let status = proxy.process().wait_ended(wait::SOON);
         assert!(status.success(), "{status}");
     }
@@ -43,18 +46,19 @@ fn a_stop_lets_a_running_statement_finish() {
 
 #[test]
 fn a_stop_refuses_new_clients() {
-    let proxy = Proxy::start(&settings().set("timeout_drain", "30s"));
+    let proxy = Proxy::start(&settings().set("timeout_drain", "60s"));
     let mut running = proxy.connect();
-    sleep(&mut running, 2);
+    let holder = run_on(&mut running);
     proxy.signal(Signal::TERM);
     proxy.wait_logged(&["stopped accepting"]);
     assert!(std::net::TcpStream::connect(proxy.tcp()).is_err());
-    assert_eq!(running.reply(Shape::Results).text(0, 0).unwrap(), "slept");
+    drop(holder);
+    assert_eq!(running.reply(Shape::Results).text(0, 0).unwrap(), "ran");
 }
 
 #[test]
 fn a_stop_lets_a_transaction_finish() {
-    let mut proxy = Proxy::start(&settings().set("timeout_drain", "30s"));
+    let mut proxy = Proxy::start(&settings().set("timeout_drain", "60s"));
     let mut conn = proxy.connect();
     conn.run("BEGIN");
     conn.run("SELECT 1");
@@ -74,13 +78,11 @@ fn a_stop_ends_what_takes_too_long() {
         let mut login = Login::app();
         login.tls = tls.then(Default::default);
         let mut conn = proxy.connect_as(&login);
-        sleep(&mut conn, 600);
-        let id = conn.id;
+        let _holder = run_on(&mut conn);
         proxy.signal(Signal::TERM);
         assert_eq!(conn.reply(Shape::Results).error().unwrap().code, 1053);
         let status = proxy.process().wait_ended(wait::SOON);
         assert!(status.success(), "{status}");
-        server().root().run(&format!("KILL {id}"));
     }
 }
 

@@ -67,7 +67,7 @@ fn headers_from_elsewhere_are_not_believed() {
 fn a_connection_without_its_header_is_cut_off() {
     let settings = Settings::in_front_of([Server::shared(Product::MariaDb)])
         .set("proxy_protocol.trusted_networks", ["127.0.0.0/8"])
-        .set("limits.timeout_login", "500ms");
+        .set("limits.timeout_login", "2s");
     let proxy = Proxy::start(&settings);
     // It waits for a greeting, the proxy for a header.
     assert!(RawConn::connect(&proxy.address(), &Login::app()).is_err());

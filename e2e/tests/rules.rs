@@ -8,7 +8,7 @@ use e2e::{Cluster, Cut, PASSWORD, Product, Proxy, Relay, Server, Settings};
 /// A cluster in which `SELECT name FROM d.whoami` tells who answers, with a proxy in front whose
 /// sessions stay at the primary unless a rule says otherwise.
 struct Site {
-    _cluster: Cluster,
+    cluster: Cluster,
     proxy: Proxy,
     settings: Settings,
 }
@@ -29,7 +29,7 @@ impl Site {
         let settings = settings(common);
         let proxy = Proxy::start(&settings);
         Self {
-            _cluster: cluster,
+            cluster,
             proxy,
             settings,
         }
@@ -343,7 +343,7 @@ fn only_so_many_are_let_through() {
                 &[
                     ("tag", "\"one\""),
                     ("concurrency", "1"),
-                    ("timeout_queue", "\"10s\""),
+                    ("timeout_queue", "\"60s\""),
                 ],
             )
             .rule(
@@ -361,18 +361,22 @@ fn only_so_many_are_let_through() {
     assert_eq!(number_of(&client.query(&rated)), 1226);
     // One waits for the other.
     let mut other = site.client();
-    client.send_query("SELECT SLEEP(1) /* tag: one */").unwrap();
-    wait_running(&site, "SLEEP(1)");
+    let mut holder = site.cluster.primary.root();
+    let waits = "SELECT COUNT(*) FROM t /* tag:";
+    holder.run("LOCK TABLES d.t WRITE");
+    client.send_query(&format!("{waits} one */")).unwrap();
+    wait_waits_for_table(&site);
     other.send_query("SELECT 'second' /* tag: one */").unwrap();
     assert!(!other.is_answered_within(Duration::from_millis(300)));
+    holder.run("UNLOCK TABLES");
     assert_eq!(client.reply(e2e::raw::Shape::Results).texts(), [["0"]]);
     assert_eq!(other.reply(e2e::raw::Shape::Results).texts(), [["second"]]);
     // Another one is refused.
-    client
-        .send_query("SELECT SLEEP(1) /* tag: only */")
-        .unwrap();
-    wait_running(&site, "SLEEP(1)");
+    holder.run("LOCK TABLES d.t WRITE");
+    client.send_query(&format!("{waits} only */")).unwrap();
+    wait_waits_for_table(&site);
     assert_eq!(number_of(&other.query("SELECT 1 /* tag: only */")), 1226);
+    holder.run("UNLOCK TABLES");
     client.reply(e2e::raw::Shape::Results);
     assert_eq!(other.value("SELECT 1 /* tag: only */"), "1");
     let counts = other.query("EXPLAIN RULES").texts();
@@ -380,14 +384,12 @@ fn only_so_many_are_let_through() {
     assert_eq!(queued_and_refused, [("0", "1"), ("1", "0"), ("0", "1")]);
 }
 
-fn wait_running(site: &Site, part: &str) {
-    let mut root = site._cluster.primary.root();
-    let count = format!(
-        "SELECT COUNT(*) FROM information_schema.processlist \
-         WHERE info LIKE '%{part}%' AND info NOT LIKE '%processlist%'"
-    );
-    e2e::wait::until("the statement runs", e2e::wait::SOON, || {
-        root.value(&count) != "0"
+fn wait_waits_for_table(site: &Site) {
+    let mut root = site.cluster.primary.root();
+    let count = "SELECT COUNT(*) FROM information_schema.processlist \
+                 WHERE state LIKE 'Waiting for table%'";
+    e2e::wait::until("the statement waits", e2e::wait::SOON, || {
+        root.value(count) != "0"
     });
 }
 

@@ -287,7 +287,9 @@ fn a_pooled_connection_that_died_is_replaced_unnoticed() {
 fn a_restart_goes_unnoticed_by_sessions_that_hold_nothing() {
     for product in PRODUCTS {
         let mut server = Server::start(product, &[]);
-        let proxy = Proxy::start(&Settings::pooled(&server, 2));
+        // The proxy may have looked while it was away.
+        let settings = Settings::pooled(&server, 2).set("balance.timeout_backend_wait", "30s");
+        let proxy = Proxy::start(&settings);
         let mut conn = proxy.connect();
         let mut holding = proxy.connect();
         let id = furnished(&mut conn);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use e2e::raw::{Login, RawConn, command};
+use e2e::raw::{RawConn, command};
 use e2e::{Product, Proxy, Server, Settings, wait};
 
 const PRODUCTS: [Product; 2] = [Product::MariaDb, Product::MySql];
@@ -46,6 +46,7 @@ fn a_session_without_a_connection_ends_by_its_own_wait_timeout() {
                 assert_eq!(talking.value("SELECT @@wait_timeout"), "1");
                 idle.is_answered_within(Duration::from_millis(100))
             });
+            talking.run("SET wait_timeout = 600");
             assert_eq!(last_words(&mut idle), last_words(&mut direct), "{set}");
         }
         assert_eq!(patient.value("SELECT @@wait_timeout"), "600");
@@ -58,11 +59,9 @@ fn a_session_that_waits_for_a_connection_is_not_idle() {
     let server = Server::shared(Product::MariaDb);
     let settings = Settings::pooled(server, 1).set("pool.timeout_wait", "30s");
     let proxy = Proxy::start(&settings);
-    let mut waiting = proxy.connect();
-    waiting.run("SET wait_timeout = 1");
-    let mut idle = proxy.connect();
+    let [mut waiting, mut idle, mut pinned] = [(); 3].map(|()| proxy.connect());
     idle.run("SET wait_timeout = 3");
-    let mut pinned = proxy.connect_as(&Login::app());
+    waiting.run("SET wait_timeout = 1");
     pinned.run("BEGIN");
     waiting.send_query("SELECT 'waited'").unwrap();
     last_words(&mut idle);

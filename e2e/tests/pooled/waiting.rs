@@ -20,7 +20,7 @@ fn send(conn: &mut RawConn, beside: &mut RawConn, sql: &str) {
 
 #[test]
 fn waiting_for_a_pinned_connection_ends_with_a_clear_error() {
-    let settings = Settings::pooled(shared(), 1).set("pool.timeout_wait", "300ms");
+    let settings = Settings::pooled(shared(), 1).set("pool.timeout_wait", "1s");
     let proxy = Proxy::start(&settings);
     let (mut one, mut two) = (proxy.connect(), proxy.connect());
     one.run("CREATE TEMPORARY TABLE mysql.tt (n INT)");
@@ -30,7 +30,7 @@ fn waiting_for_a_pinned_connection_ends_with_a_clear_error() {
     let error = reply.error().unwrap();
     assert_eq!((error.code, &*error.state), (1040, "08004"));
     let address = shared().tcp().to_string();
-    for word in [&*address, "pool.timeout_wait", "300ms"] {
+    for word in [&*address, "pool.timeout_wait", "1s"] {
         assert!(error.text.contains(word), "no {word} in: {error}");
     }
     // The session goes on, and what needs no connection is answered.
