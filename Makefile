@@ -24,7 +24,7 @@ check: ## format, lints, floors, and that the manual's settings page is current
 	$(CARGO) run --quiet --locked -p xtask -- floors
 	$(CARGO) run --quiet --locked -p xtask -- settings --check
 
-bench: ## Pilotfish, HAProxy and a direct connection compared; takes a quiet machine for some minutes
+bench: ## Pilotfish, other proxies and a direct connection compared; takes a quiet machine for half an hour
 	$(CARGO) build --release --locked -p pilotfish -p pilotfish-bench
 	target/release/pilotfish-bench run
 

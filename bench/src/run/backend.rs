@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use super::process::{Process, free_address, version_line};
 use super::program::{MYSQL, Program};
+use crate::load::Target;
+use crate::protocol::EofStyle;
 
 /// The schema whose table is only read, and the one that writers have for themselves.
 pub const READ: &str = "sbtest";
@@ -80,6 +82,17 @@ impl Kind {
             Self::MariaDb => Program::installed("MARIADBD", "mariadbd"),
             Self::MySql | Self::MySqlPair => Program::unpacked(MYSQL, "usr/sbin/mysqld"),
         }
+    }
+}
+
+/// How the account logs in, at a backend or at a proxy before it.
+pub fn target(address: SocketAddr, table_rows: u64) -> Target {
+    Target {
+        address,
+        user: "bench".to_owned(),
+        schema: READ.to_owned(),
+        eof: EofStyle::Deprecated,
+        table_rows,
     }
 }
 

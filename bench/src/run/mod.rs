@@ -23,10 +23,9 @@ use tokio::time::{sleep, timeout};
 
 use crate::accounting::Watched;
 use crate::load::{self, Findings, Workload};
-use crate::protocol::EofStyle;
 use crate::report;
 use crate::results::{self, About, Idle, Measurement, Results, median};
-use backend::{Backend, Kind, READ};
+use backend::{Backend, Kind};
 use contestant::names::{self, DIRECT};
 use contestant::{Contestant, Way};
 use plan::{Load, Profile, Step, Table};
@@ -197,13 +196,7 @@ impl Bench {
         }
         for address in backend.addresses() {
             sysbench::prepare(address, self.profile.table_rows).await?;
-            let target = load::Target {
-                address,
-                user: "bench".to_owned(),
-                schema: READ.to_owned(),
-                eof: EofStyle::Deprecated,
-                table_rows: self.profile.table_rows,
-            };
+            let target = backend::target(address, self.profile.table_rows);
             load::statement(&target, load::VIEW).await?;
         }
         Ok(backend)

@@ -1,7 +1,7 @@
 //! Goals of shared lanes.
 
 use super::super::comparison::EVEN;
-use super::Goal;
+use super::{Goal, Verdict};
 use crate::results::{Comparison, Ratio, Ratios, Results, Summary};
 use crate::run::backend::Kind;
 use crate::run::contestant::names::{
@@ -35,10 +35,26 @@ pub fn all(results: &Results) -> Vec<Goal> {
     }
     goals.push(workers(results, PILOTFISH, PILOTFISH_2_WORKERS));
     goals.push(workers(results, LANES, LANES_2_WORKERS));
-    for rival in RIVALS {
+    let (here, missing): (Vec<_>, Vec<_>) = RIVALS
+        .into_iter()
+        .partition(|rival| is_here(results, rival));
+    for rival in here {
         goals.extend(SERVERS.map(|server| ahead_of(results, rival, server)));
     }
+    if !missing.is_empty() {
+        let names: Vec<&str> = missing.into_iter().map(title).collect();
+        let text = format!("Point selects over lanes: ahead of {}", names.join(", "));
+        goals.push(Goal {
+            text,
+            measured: "not found on this machine".to_owned(),
+            verdict: Verdict::NotMeasured,
+        });
+    }
     goals
+}
+
+fn is_here(results: &Results, contestant: &str) -> bool {
+    results.about.versions.contains_key(contestant)
 }
 
 /// A ratio of point selects over lanes and a reference's.
@@ -65,10 +81,11 @@ fn many_clients(results: &Results, server: Kind) -> Vec<Goal> {
             Some((ratios.per_second.median >= least, ratios.per_second))
         })
     };
-    vec![
-        at_least(DIRECT, 1.15),
-        at_least(HAPROXY, 1.45),
-        at_least(PROXYSQL, 1.5),
+    let mut goals = vec![at_least(DIRECT, 1.15), at_least(HAPROXY, 1.45)];
+    if is_here(results, PROXYSQL) {
+        goals.push(at_least(PROXYSQL, 1.5));
+    }
+    goals.extend([
         point(
             results,
             server,
@@ -83,7 +100,8 @@ fn many_clients(results: &Results, server: Kind) -> Vec<Goal> {
             ("CPU of server and proxy ≤ direct's server alone", DIRECT),
             |ratios| Some((ratios.all_cpu?.median <= 1.0, ratios.all_cpu?)),
         ),
-    ]
+    ]);
+    goals
 }
 
 fn some_clients(results: &Results, server: Kind) -> Goal {
@@ -295,7 +313,6 @@ fn show(ratio: Ratio) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Verdict;
     use super::*;
     use crate::load::Errors;
 

@@ -16,13 +16,21 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::time::{Instant, sleep, timeout};
 
+use super::backend;
 use super::process::{Process, free_address};
+use crate::load;
 use names::DIRECT;
+
+/// Until a proxy that listens must serve a session; some look at their backends first.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 /// A proxy that takes part.
 pub trait Contestant {
@@ -99,11 +107,28 @@ impl Way {
         for request in contestant.requests(&place) {
             ask(place.admin, &request).await?;
         }
+        answers(listen).await?;
         Ok(Self {
             name: contestant.name().to_owned(),
             address: listen,
             proxy: Some(proxy),
         })
+    }
+}
+
+/// Waits until a session through a proxy gets an answer.
+async fn answers(address: SocketAddr) -> Result<()> {
+    let target = backend::target(address, 1);
+    let patience = Instant::now() + ANSWERS_WITHIN;
+    loop {
+        let attempt = timeout(ANSWERS_WITHIN, load::statement(&target, "DO 1"));
+        let fault = match attempt.await {
+            Ok(Ok(())) => return Ok(()),
+            Ok(Err(failure)) => failure.to_string(),
+            Err(_) => "no answer".to_owned(),
+        };
+        ensure!(Instant::now() < patience, "no session through it: {fault}");
+        sleep(LOOK_AGAIN).await;
     }
 }
 
