@@ -241,15 +241,20 @@ impl Session {
         Ok(())
     }
 
-    /// Reads once. A read that filled all there was makes room for a large result.
+    /// Reads once. A read that filled all there was makes room for a large result; so does a packet
+    /// that needs it.
     async fn receive(&mut self) -> Result<(), Failure> {
         if self.input.capacity() - self.input.len() < READ_SMALL_BYTES / 2 {
             self.input.reserve(READ_BYTES);
         }
-        match self.stream.read_buf(&mut self.input).await? {
-            0 => Err(Failure::Closed),
-            _ => Ok(()),
+        if self.stream.read_buf(&mut self.input).await? == 0 {
+            return Err(Failure::Closed);
         }
+        let is_full = self.input.len() == self.input.capacity();
+        if is_full && self.input.capacity() < READ_BYTES {
+            self.input.reserve(READ_BYTES);
+        }
+        Ok(())
     }
 }
 
