@@ -164,14 +164,25 @@ impl<R, F> Lane<R, F> {
         })
     }
 
-    /// Whether the head keeps others waiting for longer than it usually takes.
-    pub fn is_overdue(&self, now: Duration) -> bool {
+    /// Whether the head takes much longer than it usually does.
+    pub fn overstays(&self, now: Duration) -> bool {
         let Some(head) = self.places.front() else {
             return false;
         };
         let patience = (head.habit * PATIENCE_HABITS).clamp(PATIENCE_MIN, PATIENCE_MAX);
+        self.head_since.saturating_add(patience) <= now
+    }
+
+    /// Whether it does, and keeps others waiting.
+    pub fn is_overdue(&self, now: Duration) -> bool {
         let waits = |place: &Place<R, F>| place.rider.is_some();
-        self.head_since.saturating_add(patience) <= now && self.places.iter().skip(1).any(waits)
+        self.overstays(now) && self.places.iter().skip(1).any(waits)
+    }
+
+    /// Whether it does, for nobody.
+    pub fn is_abandoned(&self, now: Duration) -> bool {
+        let has_rider = |head: &Place<R, F>| head.rider.is_some();
+        self.overstays(now) && !self.places.front().is_some_and(has_rider)
     }
 
     /// Takes nobody any more: it ends when the last reply has come.

@@ -145,6 +145,8 @@ impl ErrorCode {
     pub const LOCK_DEADLOCK: Self = Self::new(1213, *b"40001");
     /// ER_OPTION_PREVENTS_STATEMENT, which servers that are read-only say as well.
     pub const OPTION_PREVENTS_STATEMENT: Self = Self::new(1290, *b"HY000");
+    /// ER_CONNECTION_KILLED: MariaDB's, by KILL.
+    pub const CONNECTION_KILLED: Self = Self::new(1927, *b"70100");
     /// ER_CLIENT_INTERACTION_TIMEOUT.
     pub const INTERACTION_TIMEOUT: Self = Self::new(4031, *b"HY000");
     /// ER_SECURE_TRANSPORT_REQUIRED.

@@ -211,6 +211,19 @@ fn a_head_is_overdue_when_it_keeps_somebody_for_many_times_its_habit() {
 }
 
 #[test]
+fn a_head_that_overstays_for_nobody_is_abandoned() {
+    let mut lane: Lane<u32, ()> = Lane::default();
+    let seat = lane.board(1, (), MS, Duration::ZERO).unwrap();
+    let late = MS * 16;
+    assert!(lane.overstays(late) && !lane.is_abandoned(late));
+    lane.leave(seat).unwrap();
+    assert!(!lane.is_abandoned(late - MS));
+    assert!(lane.is_abandoned(late));
+    lane.ends(late);
+    assert!(!lane.overstays(late * 2) && !lane.is_abandoned(late * 2));
+}
+
+#[test]
 fn no_habit_makes_patience_too_short_or_too_long() {
     for (habit, patience) in [(Duration::ZERO, PATIENCE_MIN), (MS * 1000, PATIENCE_MAX)] {
         let mut lane: Lane<u32, ()> = Lane::default();

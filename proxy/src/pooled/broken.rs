@@ -64,11 +64,9 @@ impl Repeat {
         }
     }
 
-    /// It has been sent once without an answer: of that time it may be sent once more.
+    /// It has been sent before, over a lane, and has had no answer there.
     pub(crate) fn has_been_sent(&mut self, has_been: bool) {
-        if has_been {
-            self.retries = self.retries_max;
-        }
+        self.retries += u32::from(has_been);
     }
 }
 
@@ -171,11 +169,7 @@ impl Pooled {
         repeat: Repeat,
     ) -> Result<After, CutOff> {
         self.report(&cut);
-        let name = self
-            .lent
-            .as_ref()
-            .map(|lent| lent.conn.backend.name.clone());
-        let name = name.unwrap_or_default();
+        let name = self.command_backend();
         let place = match cut.reached {
             Reached::Client => cut.sequence,
             Reached::Nobody | Reached::Backend => Some(sequence),
@@ -217,6 +211,16 @@ impl Pooled {
                 Err(CutOff::new(Failure::new(Kind::ClientLeft, text), None))
             }
         }
+    }
+
+    /// The backend at which its command was, by name: that of its connection, or of a lane.
+    fn command_backend(&self) -> String {
+        if let Some(lent) = &self.lent {
+            return lent.conn.backend.name.clone();
+        }
+        let topology = self.worker.topology.borrow();
+        let last = self.course.last.and_then(|last| topology.backend(last));
+        last.map(|last| last.name.clone()).unwrap_or_default()
     }
 
     /// The connection is gone. A session that was bound to it by more than a transaction goes, too:

@@ -69,6 +69,8 @@ pub(crate) struct BackendConn {
 pub(crate) enum Broken {
     #[error("it closed the connection")]
     Closed,
+    #[error("it ended the connection with error {0}")]
+    Farewell(u16),
     #[error("{0}")]
     Io(#[from] io::Error),
     #[error("it broke the protocol: {0}")]

@@ -18,6 +18,7 @@ use wire::{Command, ErrorCode};
 
 use super::aim::Aim;
 use super::broken::{Effect, Repeat};
+use super::conn::BackendConn;
 use super::exchange::{Haste, Job, TIMEOUT_KILL};
 use super::incoming::Incoming;
 use super::open::{open, text};
@@ -238,6 +239,15 @@ impl Pooled {
 
 /// How long a connection has to answer after a kill.
 const TIMEOUT_ABSORB: Duration = Duration::from_secs(2);
+
+/// Has the statement killed that a connection is at, over another one of its kind.
+pub(crate) fn kill_on(worker: &Rc<Worker>, conn: &BackendConn) {
+    let (worker, shelf, thread_id) = (Rc::clone(worker), Rc::clone(&conn.shelf), conn.thread_id);
+    tokio::task::spawn_local(async move {
+        let killing = kill(&worker, &shelf, thread_id, KillScope::Statement);
+        let _ = timeout(TIMEOUT_KILL, killing).await;
+    });
+}
 
 /// Kills a thread over a connection of `shelf`, one that lies idle or a new one. Returns the server's
 /// ERR, if it said one.

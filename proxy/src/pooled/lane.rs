@@ -13,6 +13,8 @@ use session::state::{Needs, Restoration, SessionState, restoration};
 use session::{Piece, Progress, Reply};
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
+use wire::reply::ERR;
+use wire::{ErrorCode, HEADER_BYTES};
 
 use super::conn::{BackendConn, Broken};
 use super::desk::Lent;
@@ -168,27 +170,38 @@ impl SharedLane {
         }
     }
 
-    /// A head that overstays keeps nobody else.
-    fn look(&self, worker: &Worker) {
+    /// Behind a head that overstays nobody boards and nobody waits, and it does not run on for nobody.
+    fn look(&self, worker: &Rc<Worker>) {
         let now = worker.surroundings.now().0;
+        if !self.queue.borrow().overstays(now) {
+            return;
+        }
+        self.queue.borrow_mut().shut();
         if self.queue.borrow().is_overdue(now) {
             tracing::debug!("a statement keeps its lane for long; those behind it go elsewhere");
             worker.lanes.counts.stalls();
             self.clear();
         }
+        if self.queue.borrow().is_abandoned(now) && !self.is_spoiled.get() {
+            tracing::debug!("a statement runs on a lane for nobody; it is killed");
+            self.isolate();
+            if let Some(lent) = &*self.lent.borrow() {
+                super::kill::kill_on(worker, &lent.conn);
+            }
+        }
     }
 
-    /// The connection broke: who has had nothing goes elsewhere.
+    /// The connection broke: whose client has had nothing goes elsewhere.
     fn strand(&self, broken: &Broken) {
         let mut queue = self.queue.borrow_mut();
         let sequence = queue.head().and_then(|(_, reply)| reply.next_sequence());
         let stranded = queue.break_off();
         drop(queue);
-        if let Some(ride) = stranded.begun {
-            ride.end(End::Broken(broken.to_string(), sequence));
-        }
-        for ride in stranded.unanswered {
-            ride.end(End::Elsewhere);
+        for ride in stranded.begun.into_iter().chain(stranded.unanswered) {
+            ride.end(match ride.has_some() {
+                true => End::Broken(broken.to_string(), sequence),
+                false => End::Elsewhere,
+            });
         }
     }
 
@@ -250,7 +263,7 @@ impl SharedLane {
         let took = now.saturating_sub(self.heard_at.replace(now));
         let mut replies = 0;
         while !bytes.is_empty() {
-            let taken = self.feed(conn, bytes, context)?;
+            let taken = self.feed(conn, bytes, now, context)?;
             bytes = &mut bytes[taken..];
             replies += self.pass_ended(now, || took / u32::try_from(depth.max(1)).unwrap_or(1));
         }
@@ -263,13 +276,21 @@ impl SharedLane {
         &self,
         conn: &mut BackendConn,
         bytes: &mut [u8],
+        now: Duration,
         context: &mut Context<'_>,
     ) -> Result<usize, Broken> {
         let mut queue = self.queue.borrow_mut();
+        // Whoever ends one that takes very long means that one.
+        let farewell = farewell(bytes).filter(|_| !queue.overstays(now));
         queue.begins();
         let Some((ride, reply)) = queue.head() else {
             return Err(Broken::Unexpected("it answers what nobody asked"));
         };
+        if !reply.has_begun()
+            && let Some(number) = farewell
+        {
+            return Err(Broken::Farewell(number));
+        }
         let capabilities = conn.capabilities;
         let mut has_changed = false;
         let taken = reply.feed(bytes, |piece| match (piece, ride) {
@@ -314,6 +335,23 @@ impl SharedLane {
         }
         1
     }
+}
+
+/// The error by which a server ends a connection, if that is what comes instead of a reply: KILL, a
+/// shutdown, `wait_timeout`. It says nothing about the statement, which was not executed.
+fn farewell(bytes: &[u8]) -> Option<u16> {
+    let ends = [
+        ErrorCode::SERVER_SHUTDOWN,
+        ErrorCode::CONNECTION_KILLED,
+        ErrorCode::INTERACTION_TIMEOUT,
+    ];
+    let &[ERR, low, high] = bytes.get(HEADER_BYTES..)?.first_chunk()? else {
+        return None;
+    };
+    let number = u16::from_le_bytes([low, high]);
+    ends.iter()
+        .any(|end| end.number == number)
+        .then_some(number)
 }
 
 /// Whether a connection is what a session needs for a statement that rides.

@@ -108,6 +108,11 @@ impl Ride {
         has_changed
     }
 
+    /// Whether its client has had some of its reply.
+    pub(crate) fn has_some(&self) -> bool {
+        self.bytes.get() > 0
+    }
+
     /// Ready when its client has taken enough of what it has been sent.
     pub(crate) fn poll_room(&self, bytes_max: usize, context: &mut Context<'_>) -> Poll<()> {
         let mut client = self.client.borrow_mut();
