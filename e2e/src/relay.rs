@@ -14,6 +14,8 @@ pub enum Cut {
     Unanswered,
     /// Behind the first piece of the server's answer.
     PartlyAnswered,
+    /// Behind an error instead of the server's answer, with this number and sequence id.
+    Farewell(u16, u8),
 }
 
 #[derive(Debug, Default)]
@@ -149,6 +151,12 @@ impl Line {
             let pass = match pending.take() {
                 None => return Pass::On,
                 Some(Cut::PartlyAnswered) => Pass::Last,
+                Some(Cut::Farewell(number, sequence)) => {
+                    let [low, high] = number.to_le_bytes();
+                    let packet = [9, 0, 0, sequence, 0xFF, low, high];
+                    let _ = (&self.proxy).write_all(&[&packet, &b"#HY000"[..]].concat());
+                    Pass::Not
+                }
                 Some(_) => Pass::Not,
             };
             relay.cuts += 1;

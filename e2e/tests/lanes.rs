@@ -1,6 +1,7 @@
 //! Shared lanes: reads of many sessions in flight on one connection, and each has its own reply.
 
 use std::collections::HashMap;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -9,16 +10,37 @@ use e2e::raw::{Login, RawConn, Shape};
 use e2e::{Dice, PASSWORD, Product, Proxy, Server, Settings, wait};
 
 /// Rows of the table; the value of each is told by its key.
-const ROWS: u32 = 500;
+pub(crate) const ROWS: u32 = 500;
 
-struct Site {
-    server: Server,
-    proxy: Proxy,
+/// A server with two tables of the same rows, behind a proxy with lanes.
+pub(crate) struct Site {
+    pub server: Server,
+    pub proxy: Proxy,
 }
 
 impl Site {
     fn start(product: Product, connections: i32) -> Self {
         let server = Server::start(product, &[]);
+        Self::at(server, connections, |settings| settings)
+    }
+
+    /// One of a server of your own, and with more settings.
+    pub(crate) fn at(
+        server: Server,
+        connections: i32,
+        more: impl FnOnce(Settings) -> Settings,
+    ) -> Self {
+        let address = server.tcp();
+        Self::behind(server, address, connections, more)
+    }
+
+    /// The same where the server has another address for the proxy.
+    pub(crate) fn behind(
+        server: Server,
+        address: SocketAddr,
+        connections: i32,
+        more: impl FnOnce(Settings) -> Settings,
+    ) -> Self {
         let mut root = server.root();
         root.run("CREATE DATABASE d");
         root.run("CREATE TABLE d.t (id INT PRIMARY KEY, v VARCHAR(40))");
@@ -29,7 +51,8 @@ impl Site {
                 .collect();
             root.run(&format!("INSERT INTO d.{table} VALUES {}", rows.join(",")));
         }
-        let settings = Settings::in_front_of([&server])
+        let settings = Settings::default()
+            .backend(address)
             .account_with("app", &[("password", &format!("{PASSWORD:?}"))])
             .set("workers", 1)
             .set("pool.backend_connections_max", connections)
@@ -38,59 +61,84 @@ impl Site {
             .set("accounts.explain", true)
             .set("pool.lanes", "reads")
             .set("pool.timeout_wait", "60s");
-        let proxy = Proxy::start(&settings);
+        let proxy = Proxy::start(&more(settings));
         Self { server, proxy }
     }
 
-    fn client(&self) -> RawConn {
-        self.proxy.connect_as(&Login::app().schema("d"))
+    pub(crate) fn client(&self) -> RawConn {
+        client(&self.proxy)
     }
 
-    /// What EXPLAIN LANES says, by what and why.
-    fn counts(&self) -> HashMap<(String, String), u64> {
-        let rows = self.client().run("EXPLAIN LANES").texts();
-        let count = |row: Vec<String>| {
-            let count = row[2].parse().unwrap();
-            ((row[0].clone(), row[1].clone()), count)
-        };
-        rows.into_iter().map(count).collect()
+    pub(crate) fn counts(&self) -> HashMap<(String, String), u64> {
+        counts(&self.proxy)
     }
 
-    fn count(&self, what: &str) -> u64 {
-        let counts = self.counts();
-        let of_it = counts.iter().filter(|((it, _), _)| it == what);
-        of_it.map(|(_, count)| count).sum()
+    pub(crate) fn count(&self, what: &str) -> u64 {
+        count(&self.proxy, what)
     }
 
     /// Makes reads of both tables known to be short.
-    fn teach(&self) {
+    pub(crate) fn teach(&self) {
         let mut client = self.client();
-        for table in ["t", "held"] {
-            wait::until("its like are known to be short", wait::SOON, || {
-                read(&mut client, table, 7);
-                lane_of(&mut client, &ask(table, 7)).starts_with("rides")
-            });
-        }
+        known(&mut client, "t");
+        known(&mut client, "held");
     }
 }
 
+pub(crate) fn client(proxy: &Proxy) -> RawConn {
+    proxy.connect_as(&Login::app().schema("d"))
+}
+
+/// What EXPLAIN LANES says, by what and why.
+fn counts(proxy: &Proxy) -> HashMap<(String, String), u64> {
+    let rows = client(proxy).run("EXPLAIN LANES").texts();
+    let count = |row: Vec<String>| {
+        let count = row[2].parse().unwrap();
+        ((row[0].clone(), row[1].clone()), count)
+    };
+    rows.into_iter().map(count).collect()
+}
+
+pub(crate) fn count(proxy: &Proxy, what: &str) -> u64 {
+    let counts = counts(proxy);
+    let of_it = counts.iter().filter(|((it, _), _)| it == what);
+    of_it.map(|(_, count)| count).sum()
+}
+
 /// What EXPLAIN ROUTE says of lanes.
-fn lane_of(client: &mut RawConn, statement: &str) -> String {
+pub(crate) fn lane_of(client: &mut RawConn, statement: &str) -> String {
     let rows = client.run(&format!("EXPLAIN ROUTE {statement}")).texts();
     let row = rows.into_iter().find(|row| row[0] == "lane");
     row.map(|row| row[2].clone()).unwrap_or_default()
 }
 
-fn told(id: u32) -> String {
+pub(crate) fn told(id: u32) -> String {
     format!("the value of {id}")
 }
 
-fn ask(table: &str, id: u32) -> String {
+pub(crate) fn ask(table: &str, id: u32) -> String {
     format!("SELECT id, v FROM {table} WHERE id = {id}")
 }
 
-fn read(client: &mut RawConn, table: &str, id: u32) {
-    let reply = client.run(&ask(table, id));
+#[track_caller]
+pub(crate) fn read(client: &mut RawConn, table: &str, id: u32) {
+    client.send_query(&ask(table, id)).unwrap();
+    answered(client, id);
+}
+
+/// Reads until its like are known to be short; on a busy machine they are so only now and then.
+pub(crate) fn known(client: &mut RawConn, table: &str) {
+    wait::until("its like are known to be short", 3 * wait::SOON, || {
+        read(client, table, 7);
+        lane_of(client, &ask(table, 7)).starts_with("rides")
+    });
+}
+
+/// Its own reply comes.
+#[track_caller]
+pub(crate) fn answered(client: &mut RawConn, id: u32) {
+    let reply = client.reply(Shape::Results);
+    assert!(reply.error().is_none(), "{:?}", reply.error());
     assert_eq!(reply.texts(), [[id.to_string(), told(id)]]);
 }
 
@@ -138,8 +186,7 @@ fn each_has_its_own_reply(product: Product) {
                             client.send_query(&ask("t", id)).unwrap();
                             client.send_query(&ask("held", id)).unwrap();
                             for _ in 0..2 {
-                                let reply = client.reply(Shape::Results);
-                                assert_eq!(reply.texts(), [[id.to_string(), told(id)]]);
+                                answered(&mut client, id);
                             }
                         }
                         _ => read(&mut client, "t", id),
@@ -203,47 +250,54 @@ impl Drop for SetWhenDropped<'_> {
 }
 
 /// Holds table `held`, so that whoever reads it waits.
-fn hold(site: &Site) -> RawConn {
+pub(crate) fn hold(site: &Site) -> RawConn {
     let mut root = site.server.root();
     root.run("LOCK TABLES d.held WRITE");
     root
 }
 
-/// Clients that wait for table `held`: one on a connection of its own, the other one on a lane.
-fn waiting(site: &Site) -> [RawConn; 2] {
+/// How many wait for a table that is locked.
+pub(crate) const WAITING: &str = "SELECT COUNT(*) FROM information_schema.processlist \
+                                  WHERE state LIKE 'Waiting for table%'";
+
+/// Clients that wait for table `held`: one on a connection of its own, others on lanes.
+pub(crate) fn waiting<const N: usize>(site: &Site) -> [RawConn; N] {
     let mut root = site.server.root();
-    let ask_waiting = "SELECT COUNT(*) FROM information_schema.processlist \
-                       WHERE state LIKE 'Waiting for table%'";
-    let mut held = 0;
-    [0, 1].map(|id| {
+    std::array::from_fn(|id| {
         let mut client = site.client();
         client.run("SELECT 1");
-        client.send_query(&ask("held", id)).unwrap();
-        held += 1;
-        let wanted = held.to_string();
-        wait::until("it waits", wait::SOON, || root.value(ask_waiting) == wanted);
+        client.send_query(&ask("held", id as u32)).unwrap();
+        let wanted = (id + 1).to_string();
+        wait::until("it waits", wait::SOON, || root.value(WAITING) == wanted);
         client
     })
 }
 
+/// Those behind it go elsewhere, and whoever comes then.
 fn a_slow_head_keeps_nobody(product: Product) {
     let site = Site::start(product, 6);
     site.teach();
-    let mut holder = hold(&site);
-    let mut waiting = waiting(&site);
+    let mut head = site.client();
     let mut others: Vec<_> = (0..4).map(|_| site.client()).collect();
-    for id in 0..20 {
+    // It may have waited for too long before somebody boards.
+    wait::until("some were behind it", wait::SOON, || {
+        let mut holder = hold(&site);
+        // While one waits, others ride, on a connection that is like theirs.
+        let [mut first] = waiting(&site);
+        read(&mut head, "t", 7);
+        head.send_query(&ask("held", 1)).unwrap();
         for other in &mut others {
-            read(other, "t", id);
+            other.send_query(&ask("t", 2)).unwrap();
         }
-    }
-    holder.run("UNLOCK TABLES");
-    for (client, id) in waiting.iter_mut().zip(0u32..) {
-        let reply = client.reply(Shape::Results);
-        assert_eq!(reply.texts(), [[id.to_string(), told(id)]]);
-    }
-    assert!(site.count("stalled") > 0, "{:?}", site.counts());
-    assert!(site.count("moved") > 0, "{:?}", site.counts());
+        for other in &mut others {
+            answered(other, 2);
+            read(other, "t", 3);
+        }
+        holder.run("UNLOCK TABLES");
+        answered(&mut first, 0);
+        answered(&mut head, 1);
+        site.count("stalled") > 0 && site.count("moved") > 0
+    });
     site.proxy.assert_sound();
 }
 
@@ -264,8 +318,7 @@ fn who_is_killed_aboard_is_killed_alone(product: Product) {
     read(&mut other, "t", 6);
     assert!(!first.is_answered_within(Duration::from_millis(1)));
     holder.run("UNLOCK TABLES");
-    let reply = first.reply(Shape::Results);
-    assert_eq!(reply.texts(), [["0".to_owned(), told(0)]]);
+    answered(&mut first, 0);
     site.proxy.assert_sound();
 }
 

@@ -60,6 +60,8 @@ mod data;
 mod faults;
 mod infile;
 mod kill;
+mod lane_faults;
+mod lane_neighbours;
 mod lanes;
 mod large;
 mod learned;

@@ -1,0 +1,373 @@
+//! Faults of real servers while many clients ride: nobody ever has another's reply, errors come only where
+//! a fault explains them, and everybody goes on.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use e2e::raw::{RawConn, ServerError, command};
+use e2e::{Cut, Dice, Product, Proxy, Relay, Server, Signal, wait};
+
+use crate::lanes::{ROWS, Site, answered, ask, client, count, hold, known, read, told, waiting};
+
+const READERS: usize = 24;
+
+/// A killed server may have to recover first.
+const BACK_WITHIN: Duration = Duration::from_secs(60);
+
+/// Replies that each reader must have had to have gone on.
+const GONE_ON: u64 = 10;
+
+/// Many clients that read as long as nobody tells them to end.
+struct Crowd<'a> {
+    proxy: &'a Proxy,
+    readers: Vec<Reader>,
+    is_over: AtomicBool,
+    has_failed: AtomicBool,
+    errors: Mutex<Vec<ServerError>>,
+}
+
+/// One of them.
+#[derive(Default)]
+struct Reader {
+    asked: AtomicU64,
+    answered: AtomicU64,
+    /// It asks nothing as long as this is so.
+    rests: AtomicBool,
+}
+
+impl<'a> Crowd<'a> {
+    fn of(proxy: &'a Proxy) -> Self {
+        Self {
+            proxy,
+            readers: (0..READERS).map(|_| Reader::default()).collect(),
+            is_over: AtomicBool::new(false),
+            has_failed: AtomicBool::new(false),
+            errors: Mutex::default(),
+        }
+    }
+
+    /// Has them read while something happens; the errors that they had. Each reads the table that its
+    /// number is given.
+    fn read_while(
+        self,
+        table: fn(usize) -> &'static str,
+        act: impl FnOnce(&Self),
+    ) -> Vec<ServerError> {
+        thread::scope(|scope| {
+            for number in 0..self.readers.len() {
+                let crowd = &self;
+                scope.spawn(move || crowd.read(number, table(number)));
+            }
+            let _end = AtTheEnd(&self.is_over);
+            self.all_go_on();
+            act(&self);
+        });
+        assert!(!self.has_failed.load(Ordering::Relaxed));
+        self.proxy.assert_sound();
+        self.errors.into_inner().unwrap()
+    }
+
+    fn read(&self, number: usize, table: &str) {
+        let failed = AtTheEnd(&self.has_failed);
+        let reader = &self.readers[number];
+        let mut dice = Dice::new(number as u64);
+        let mut client = client(self.proxy);
+        while !self.is_over.load(Ordering::Relaxed) {
+            if reader.rests.load(Ordering::Relaxed) {
+                client.command(command::PING, b"");
+                thread::sleep(Duration::from_millis(100));
+                continue;
+            }
+            let id = dice.roll(u64::from(ROWS)) as u32;
+            reader.asked.fetch_add(1, Ordering::Relaxed);
+            let reply = client.try_query(&ask(table, id));
+            let reply = reply.unwrap_or_else(|error| panic!("its session has ended: {error}"));
+            match reply.error() {
+                None => assert_eq!(reply.texts(), [[id.to_string(), told(id)]]),
+                Some(error) => self.errors.lock().unwrap().push(error.clone()),
+            }
+            reader.answered.fetch_add(1, Ordering::Relaxed);
+            client.free_buffers();
+        }
+        std::mem::forget(failed);
+    }
+
+    /// Waits until each has had some replies more.
+    fn all_go_on(&self) {
+        self.go_on(|_| true);
+    }
+
+    /// The same for some of them, by their numbers.
+    fn go_on(&self, whom: fn(usize) -> bool) {
+        let since: Vec<_> = self.answered();
+        wait::until("everybody goes on", BACK_WITHIN, || {
+            assert!(!self.has_failed.load(Ordering::Relaxed));
+            let now = self.answered();
+            let mut both = since.iter().zip(&now).enumerate();
+            both.all(|(number, (since, now))| !whom(number) || *now >= since + GONE_ON)
+        });
+    }
+
+    fn answered(&self) -> Vec<u64> {
+        let answered = |reader: &Reader| reader.answered.load(Ordering::Relaxed);
+        self.readers.iter().map(answered).collect()
+    }
+
+    /// Waits until some of them have asked and nobody answers.
+    fn wait_in_vain(&self, whom: fn(usize) -> bool) {
+        let waiting = || {
+            let readers = self.readers.iter().enumerate();
+            let some = readers.filter(|(number, _)| whom(*number));
+            let asked = some.map(|(_, reader)| {
+                // In this order: an answer that comes in between is seen as one.
+                let answered = reader.answered.load(Ordering::SeqCst);
+                let asked = reader.asked.load(Ordering::SeqCst);
+                (asked == answered + 1).then_some(asked)
+            });
+            asked.collect::<Option<Vec<u64>>>()
+        };
+        let mut before = None;
+        let mut times = 0;
+        wait::until("all wait", wait::SOON, || {
+            let now = waiting();
+            times = match now.is_some() && now == before {
+                true => times + 1,
+                false => 0,
+            };
+            before = now;
+            times > 3
+        });
+    }
+
+    /// They ask nothing, and their sessions stay.
+    fn rest(&self, rests: bool) {
+        for reader in &self.readers {
+            reader.rests.store(rests, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Tells something at the end, also at that by a panic.
+struct AtTheEnd<'a>(&'a AtomicBool);
+
+impl Drop for AtTheEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// A site where whoever finds no backend waits for it, and whose reads are known to be short.
+fn site(product: Product, connections: i32) -> Site {
+    site_at(Server::start(product, &[]), connections, "30s")
+}
+
+/// The same where a server that does not answer is given up after so long.
+fn site_at(server: Server, connections: i32, timeout_down: &str) -> Site {
+    let site = Site::at(server, connections, |settings| {
+        settings
+            .set("balance.timeout_backend_wait", "60s")
+            .set("health.timeout_connect", "1s")
+            .set("health.timeout_down", timeout_down)
+    });
+    site.teach();
+    site
+}
+
+/// Everybody reads table `t`.
+fn all_read(_: usize) -> &'static str {
+    "t"
+}
+
+/// Waits until lanes are ridden.
+fn ridden(proxy: &Proxy) {
+    let before = count(proxy, "rode");
+    wait::until("lanes are ridden", BACK_WITHIN, || {
+        count(proxy, "rode") > before + 50
+    });
+}
+
+fn tell(what: &str, product: Product, begun: Instant, crowd: &Crowd<'_>) {
+    let errors = crowd.errors.lock().unwrap().len();
+    println!(
+        "{what}, {product:?}: all went on after {:?}, {errors} errors",
+        begun.elapsed()
+    );
+}
+
+/// The server's connections of the proxy.
+fn connections(root: &mut RawConn) -> Vec<String> {
+    let ids = root.run("SELECT id FROM information_schema.processlist WHERE user = 'app'");
+    ids.texts().into_iter().map(|row| row[0].clone()).collect()
+}
+
+both! {
+    a_killed_server_comes_back
+    a_stopped_server_goes_on
+    lanes_are_killed_again_and_again
+    a_server_that_stays_stopped_is_given_up
+    a_server_is_restarted
+    a_server_takes_leave
+    idle_connections_end_by_themselves
+    a_locked_table_stalls_its_own_readers_only
+}
+
+/// Reads wait for the server, and are sent again.
+fn a_killed_server_comes_back(product: Product) {
+    let Site { mut server, proxy } = site(product, 12);
+    let errors = Crowd::of(&proxy).read_while(all_read, |crowd| {
+        for _ in 0..3 {
+            server.kill();
+            server.start_again();
+            let begun = Instant::now();
+            crowd.all_go_on();
+            tell("killed", product, begun, crowd);
+            ridden(&proxy);
+        }
+    });
+    assert_eq!(errors, []);
+}
+
+fn a_stopped_server_goes_on(product: Product) {
+    let Site { server, proxy } = site(product, 32);
+    let errors = Crowd::of(&proxy).read_while(all_read, |crowd| {
+        server.process().signal(Signal::STOP);
+        crowd.wait_in_vain(|_| true);
+        proxy.wait_logged(&["backend is down"]);
+        server.process().signal(Signal::CONT);
+        let begun = Instant::now();
+        crowd.all_go_on();
+        tell("stopped", product, begun, crowd);
+        ridden(&proxy);
+    });
+    assert_eq!(errors, []);
+}
+
+/// Whoever waits there gets an error that names it; late replies reach nobody.
+fn a_server_that_stays_stopped_is_given_up(product: Product) {
+    let server = Server::start(product, &[]);
+    let Site { server, proxy } = site_at(server, 32, "1s");
+    let errors = Crowd::of(&proxy).read_while(all_read, |crowd| {
+        server.process().signal(Signal::STOP);
+        proxy.wait_logged(&["backend is down"]);
+        proxy.wait_logged(&["timeout_down"]);
+        server.process().signal(Signal::CONT);
+        let begun = Instant::now();
+        crowd.all_go_on();
+        tell("given up", product, begun, crowd);
+        ridden(&proxy);
+    });
+    assert!(errors.len() <= 2 * READERS, "{errors:#?}");
+    for error in errors {
+        assert_eq!(error.code, 1158, "{error}");
+        assert!(error.text.contains(&server.tcp().to_string()), "{error}");
+    }
+}
+
+/// Three at a time: a read that is sent again may meet with the next, and is sent again three times at most.
+fn lanes_are_killed_again_and_again(product: Product) {
+    let Site { server, proxy } = site(product, 8);
+    let mut root = server.root();
+    let errors = Crowd::of(&proxy).read_while(all_read, |crowd| {
+        let begun = Instant::now();
+        for round in 0..20 {
+            let ids = connections(&mut root);
+            let first = round % ids.len().max(1);
+            for id in ids.iter().cycle().skip(first).take(ids.len().min(3)) {
+                // It may have gone.
+                root.query(&format!("KILL {id}"));
+            }
+            crowd.all_go_on();
+        }
+        tell("killed twenty times", product, begun, crowd);
+        ridden(&proxy);
+    });
+    assert_eq!(errors, []);
+}
+
+/// The server ends its connections in order. Whoever is sent again meets with the same on a connection of
+/// its own, where the server's word is passed on.
+fn a_server_is_restarted(product: Product) {
+    let Site { mut server, proxy } = site(product, 12);
+    let errors = Crowd::of(&proxy).read_while(all_read, |crowd| {
+        for _ in 0..2 {
+            server.shut_down();
+            server.start_again();
+            let begun = Instant::now();
+            crowd.all_go_on();
+            tell("restarted", product, begun, crowd);
+            ridden(&proxy);
+        }
+    });
+    assert!(errors.len() <= 2 * READERS, "{errors:#?}");
+    let is_told = |error: &ServerError| [1053, 1158].contains(&error.code);
+    assert!(errors.iter().all(is_told), "{errors:#?}");
+}
+
+/// Those that ride are read again, whatever the server says before it ends their connection.
+fn a_server_takes_leave(product: Product) {
+    let server = Server::start(product, &[]);
+    let relay = Relay::start(server.tcp());
+    let site = Site::behind(server, relay.tcp(), 12, |settings| settings);
+    site.teach();
+    let mut rider = site.client();
+    let mut holder = hold(&site);
+    // While one waits, others ride, on a connection that is like theirs.
+    let [mut first] = waiting(&site);
+    let shutdown = Cut::Farewell(1053, 1);
+    let killed = Cut::Farewell(1927, 1);
+    let unasked = Cut::Farewell(4031, 0);
+    for cut in [Cut::Unsent, Cut::Unanswered, shutdown, killed, unasked] {
+        known(&mut rider, "t");
+        let (cuts, moved) = (relay.cuts(), site.count("moved"));
+        relay.cut(cut, "WHERE id = 77");
+        read(&mut rider, "t", 77);
+        assert_eq!(relay.cuts(), cuts + 1);
+        assert_eq!(site.count("moved"), moved + 1, "{:?}", site.counts());
+    }
+    holder.run("UNLOCK TABLES");
+    answered(&mut first, 0);
+    site.proxy.assert_sound();
+}
+
+fn idle_connections_end_by_themselves(product: Product) {
+    let server = Server::start(product, &["--wait-timeout=1"]);
+    let Site { server, proxy } = site_at(server, 12, "30s");
+    let mut root = server.root();
+    root.run("SET wait_timeout = 1000");
+    let errors = Crowd::of(&proxy).read_while(all_read, |crowd| {
+        for _ in 0..2 {
+            crowd.rest(true);
+            wait::until("none is left", wait::SOON, || {
+                connections(&mut root).is_empty()
+            });
+            crowd.rest(false);
+            let begun = Instant::now();
+            crowd.all_go_on();
+            tell("idle", product, begun, crowd);
+            ridden(&proxy);
+        }
+    });
+    assert_eq!(errors, []);
+}
+
+/// A third of them read a table that somebody locks.
+fn a_locked_table_stalls_its_own_readers_only(product: Product) {
+    let site = site(product, 20);
+    let table = |number: usize| ["held", "t", "t"][number % 3];
+    let errors = Crowd::of(&site.proxy).read_while(table, |crowd| {
+        wait::until("some are behind those who wait", BACK_WITHIN, || {
+            let mut holder = hold(&site);
+            crowd.wait_in_vain(|number| number % 3 == 0);
+            crowd.go_on(|number| number % 3 != 0);
+            holder.run("UNLOCK TABLES");
+            let begun = Instant::now();
+            crowd.all_go_on();
+            tell("locked", product, begun, crowd);
+            site.count("stalled") > 2 && site.count("moved") > 2
+        });
+        ridden(&site.proxy);
+    });
+    assert_eq!(errors, []);
+}

@@ -1,0 +1,192 @@
+//! Those who share lanes with somebody difficult: who asks without end, who does not listen, who leaves,
+//! who is killed. None of them costs the others anything.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use e2e::raw::{RawConn, Shape};
+use e2e::{Product, Server, wait};
+
+use crate::lanes::{ROWS, Site, WAITING, answered, ask, hold, lane_of, read, waiting};
+
+fn site(product: Product) -> Site {
+    let site = Site::at(Server::start(product, &[]), 12, |settings| settings);
+    site.teach();
+    site
+}
+
+both! {
+    who_asks_without_end_starves_nobody
+    who_does_not_listen_keeps_nobody
+    whose_client_leaves_is_killed
+    who_is_killed_behind_a_head_is_killed_alone
+}
+
+/// Statements that the flood has under way without waiting for a reply.
+const FLOOD: usize = 500;
+
+/// What each of the others reads, one after the other.
+const READS: u32 = 150;
+
+fn who_asks_without_end_starves_nobody(product: Product) {
+    let site = site(product);
+    let reading = AtomicUsize::new(8);
+    let flooded = thread::scope(|scope| {
+        let flood = scope.spawn(|| flood(&site, || reading.load(Ordering::Relaxed) == 0));
+        for number in 0..8u32 {
+            let (site, reading) = (&site, &reading);
+            scope.spawn(move || {
+                let _end = CountedDown(reading);
+                let mut client = site.client();
+                for turn in 0..READS {
+                    read(&mut client, "t", (number * 53 + turn) % ROWS);
+                }
+            });
+        }
+        flood.join().unwrap()
+    });
+    println!("{product:?}: {flooded} of the flood while eight others had {READS} each");
+    assert!(flooded < 30 * READS, "they are starved: {flooded}");
+    assert!(site.count("rode") > 0, "{:?}", site.counts());
+    site.proxy.assert_sound();
+}
+
+/// Asks again and again, many at once; how many replies came until it was over.
+fn flood(site: &Site, is_over: impl Fn() -> bool) -> u32 {
+    let mut client = site.client();
+    let send = |client: &mut RawConn, number: usize| {
+        client.send_query(&ask("t", number as u32 % ROWS)).unwrap();
+    };
+    (0..FLOOD).for_each(|number| send(&mut client, number));
+    let mut count = 0;
+    while !is_over() {
+        answered(&mut client, count % ROWS);
+        client.free_buffers();
+        send(&mut client, count as usize + FLOOD);
+        count += 1;
+    }
+    count
+}
+
+/// One less when it goes.
+struct CountedDown<'a>(&'a AtomicUsize);
+
+impl Drop for CountedDown<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Its like have small replies. This one has 32 MB, and its client does not read them.
+fn who_does_not_listen_keeps_nobody(product: Product) {
+    const MANY: usize = 32 << 20;
+    let mut site = site(product);
+    let pid = site.proxy.process().pid();
+    let mut root = site.server.root();
+    root.run("CREATE TABLE d.sized (id INT PRIMARY KEY, size INT)");
+    root.run(&format!("INSERT INTO d.sized VALUES (1, 3), (2, {MANY})"));
+    let ask_sized = |id: u32| format!("SELECT REPEAT('x', size) FROM sized WHERE id = {id}");
+    let mut slow = site.client();
+    wait::until("its like are known to be short", wait::SOON, || {
+        assert_eq!(slow.value(&ask_sized(1)), "xxx");
+        lane_of(&mut slow, &ask_sized(1)).starts_with("rides")
+    });
+    let mut others: Vec<_> = (0..4).map(|_| site.client()).collect();
+    let mut holder = hold(&site);
+    // While one waits, others ride, on a connection that is like theirs.
+    let [mut first] = waiting(&site);
+    read(&mut slow, "t", 7);
+    let before = resident(pid);
+    slow.send_query(&ask_sized(2)).unwrap();
+    for id in 0..40 {
+        for other in &mut others {
+            read(other, "t", id);
+        }
+    }
+    wait::until("some of it is there", wait::SOON, || {
+        slow.is_answered_within(Duration::from_millis(10))
+    });
+    for other in &mut others {
+        read(other, "t", 7);
+    }
+    let grown = resident(pid).saturating_sub(before);
+    assert!(grown < 8 << 10, "{grown} KiB are kept for it");
+    assert_eq!(slow.reply(Shape::Results).text(0, 0).unwrap().len(), MANY);
+    holder.run("UNLOCK TABLES");
+    answered(&mut first, 0);
+    // It has ridden: what has not is measured no more.
+    let lane = lane_of(&mut slow, &ask_sized(1));
+    assert!(
+        lane.starts_with("does not ride"),
+        "{lane}, {:?}",
+        site.counts()
+    );
+    site.proxy.assert_sound();
+}
+
+/// Memory of a process, in KiB.
+fn resident(pid: u32) -> usize {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:"));
+    let number = line.and_then(|line| line.split_whitespace().nth(1));
+    number.unwrap().parse().unwrap()
+}
+
+/// What runs for nobody is ended, the others go on, and nobody has its late reply.
+fn whose_client_leaves_is_killed(product: Product) {
+    let site = site(product);
+    let mut others: Vec<_> = (0..4).map(|_| site.client()).collect();
+    let mut holder = hold(&site);
+    let [mut first, head] = waiting(&site);
+    drop(head);
+    for id in 0..20 {
+        for other in &mut others {
+            read(other, "t", id);
+        }
+    }
+    let mut root = site.server.root();
+    wait::until("the server has ended it", wait::SOON, || {
+        root.value(WAITING) == "1"
+    });
+    holder.run("UNLOCK TABLES");
+    answered(&mut first, 0);
+    for id in 0..20 {
+        for other in &mut others {
+            read(other, "held", id);
+        }
+    }
+    site.proxy.assert_sound();
+}
+
+/// Whether it waits on the lane, or has gone elsewhere by then.
+fn who_is_killed_behind_a_head_is_killed_alone(product: Product) {
+    let site = site(product);
+    let mut behind: Vec<_> = (0..4).map(|_| site.client()).collect();
+    let mut killer = site.client();
+    for round in 0..10 {
+        let mut holder = hold(&site);
+        let [mut first, mut head] = waiting(&site);
+        for (client, id) in behind.iter_mut().zip(2..) {
+            client.send_query(&ask("held", id)).unwrap();
+        }
+        let victim = &mut behind[round % 4];
+        let kill = format!("KILL QUERY {}", victim.id);
+        wait::until("it is killed", wait::SOON, || {
+            killer.run(&kill);
+            victim.is_answered_within(Duration::from_millis(10))
+        });
+        let reply = victim.reply(Shape::Results);
+        assert_eq!(reply.error().unwrap().code, 1317);
+        read(victim, "t", 9);
+        holder.run("UNLOCK TABLES");
+        answered(&mut first, 0);
+        answered(&mut head, 1);
+        for (at, client) in behind.iter_mut().enumerate() {
+            if at != round % 4 {
+                answered(client, at as u32 + 2);
+            }
+        }
+    }
+    site.proxy.assert_sound();
+}
