@@ -4,6 +4,7 @@
 pub mod backend;
 mod connections;
 pub mod contestant;
+mod generator;
 mod machine;
 pub mod plan;
 mod process;
@@ -14,12 +15,11 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use tempfile::TempDir;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
 use crate::accounting::Watched;
 use crate::load::{self, Findings, Workload};
@@ -312,7 +312,15 @@ impl Bench {
                     .await
             }
             Load::Own(workload) => {
-                own_load(way, workload, step.connections, rows, times, &watched).await
+                generator::load(
+                    way.address,
+                    workload,
+                    step.connections,
+                    rows,
+                    times,
+                    &watched,
+                )
+                .await
             }
         }
     }
@@ -347,7 +355,7 @@ impl Bench {
         let pid = way.proxy.as_ref().map(process::Process::pid);
         let mut most = None;
         let found = tokio::select! {
-            found = own_load(way, Workload::Idle, sessions, rows, times, &watched) => found?,
+            found = generator::load(way.address, Workload::Idle, sessions, rows, times, &watched) => found?,
             () = count_often(pid, backend.address(), &mut most) => unreachable!("it has no end"),
         };
         let usage = found
@@ -420,39 +428,6 @@ async fn count_often(pid: Option<u32>, backend: SocketAddr, most: &mut Option<u6
         }
         sleep(COUNT_AGAIN).await;
     }
-}
-
-/// Runs our generator as a process of its own.
-async fn own_load(
-    way: &Way,
-    workload: Workload,
-    connections: usize,
-    table_rows: u64,
-    (warm_up, window): (Duration, Duration),
-    watched: &[Watched],
-) -> Result<Findings> {
-    let mut command = tokio::process::Command::new(std::env::current_exe()?);
-    command
-        .arg("load")
-        .arg(format!("--target={}", way.address))
-        .arg(format!("--workload={workload}"))
-        .arg(format!("--connections={connections}"))
-        .arg(format!("--table-rows={table_rows}"))
-        .arg(format!("--warm-up={}", warm_up.as_secs_f64()))
-        .arg(format!("--seconds={}", window.as_secs_f64()))
-        .args(watched.iter().map(|watched| format!("--watch={watched}")))
-        .stdin(Stdio::null())
-        .kill_on_drop(true);
-    let patience = warm_up + window + Duration::from_secs(30);
-    let output = timeout(patience, command.output())
-        .await
-        .context("the generator hangs")??;
-    ensure!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr).trim()
-    );
-    Ok(serde_json::from_slice(&output.stdout)?)
 }
 
 fn tell(round: usize, step: &Step, name: &str, outcome: &Result<Findings, String>) {
