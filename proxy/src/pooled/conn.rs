@@ -13,9 +13,10 @@ use route::Backend;
 use session::state::{Changes, ConnectionState};
 use session::{Outcome, Piece, Progress, Reply, Sequences, Tally};
 use tokio::io::{AsyncRead, ReadBuf};
+use wire::reply::ERR;
 use wire::session_track::{Change, OkTail};
 use wire::write::put_packets;
-use wire::{Capabilities, Command, ErrPacket, Greeting, HEADER_BYTES};
+use wire::{Capabilities, Command, ErrPacket, ErrorCode, Greeting, HEADER_BYTES};
 
 use super::aftermath::Owner;
 use super::shelf::Shelf;
@@ -259,6 +260,14 @@ impl BackendConn {
         if bytes.is_empty() {
             return Poll::Ready(Err(Broken::Closed));
         }
+        if !reply.has_begun()
+            && let Some(number) = farewell(bytes)
+            && bytes.get(3) == Some(&0)
+            && !self.leg.transport.is_compressed()
+        {
+            // No reply begins with this sequence id: it was said before anything was asked.
+            return Poll::Ready(Err(Broken::Farewell(number)));
+        }
         let taken = reply.feed(bytes, sink)?;
         self.inbox.extend_from_slice(&bytes[taken..]);
         Poll::Ready(Ok(()))
@@ -375,6 +384,23 @@ impl BackendConn {
             }
         }
     }
+}
+
+/// The error by which a server ends a connection, if that is what comes instead of a reply: KILL, a
+/// shutdown, `wait_timeout`. It says nothing about the statement, which was not executed.
+pub(crate) fn farewell(bytes: &[u8]) -> Option<u16> {
+    let ends = [
+        ErrorCode::SERVER_SHUTDOWN,
+        ErrorCode::CONNECTION_KILLED,
+        ErrorCode::INTERACTION_TIMEOUT,
+    ];
+    let &[ERR, low, high] = bytes.get(HEADER_BYTES..)?.first_chunk()? else {
+        return None;
+    };
+    let number = u16::from_le_bytes([low, high]);
+    ends.iter()
+        .any(|end| end.number == number)
+        .then_some(number)
 }
 
 /// A command of the proxy's own as packets.

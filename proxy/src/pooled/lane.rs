@@ -13,10 +13,8 @@ use session::state::{Needs, Restoration, SessionState, restoration};
 use session::{Piece, Progress, Reply};
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
-use wire::reply::ERR;
-use wire::{ErrorCode, HEADER_BYTES};
 
-use super::conn::{BackendConn, Broken};
+use super::conn::{BackendConn, Broken, farewell};
 use super::desk::Lent;
 use super::exchange::Done;
 use super::ride::{End, Ride};
@@ -335,23 +333,6 @@ impl SharedLane {
         }
         1
     }
-}
-
-/// The error by which a server ends a connection, if that is what comes instead of a reply: KILL, a
-/// shutdown, `wait_timeout`. It says nothing about the statement, which was not executed.
-fn farewell(bytes: &[u8]) -> Option<u16> {
-    let ends = [
-        ErrorCode::SERVER_SHUTDOWN,
-        ErrorCode::CONNECTION_KILLED,
-        ErrorCode::INTERACTION_TIMEOUT,
-    ];
-    let &[ERR, low, high] = bytes.get(HEADER_BYTES..)?.first_chunk()? else {
-        return None;
-    };
-    let number = u16::from_le_bytes([low, high]);
-    ends.iter()
-        .any(|end| end.number == number)
-        .then_some(number)
 }
 
 /// Whether a connection is what a session needs for a statement that rides.
