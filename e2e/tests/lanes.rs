@@ -280,7 +280,10 @@ fn a_slow_head_keeps_nobody(product: Product) {
     let mut head = site.client();
     let mut others: Vec<_> = (0..4).map(|_| site.client()).collect();
     // It may have waited for too long before somebody boards.
-    wait::until("some were behind it", wait::SOON, || {
+    wait::until("some were behind it", 3 * wait::SOON, || {
+        // The wait before this one has not become a habit.
+        known(&mut head, "held");
+        known(&mut head, "t");
         let mut holder = hold(&site);
         // While one waits, others ride, on a connection that is like theirs.
         let [mut first] = waiting(&site);
