@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use e2e::raw::{Login, RawConn, Shape};
+use e2e::raw::{Execute, Login, Outcome, Param, RawConn, Reply, Shape};
 use e2e::{Dice, PASSWORD, Product, Proxy, Server, Settings, wait};
 
 /// Rows of the table; the value of each is told by its key.
@@ -144,6 +144,8 @@ pub(crate) fn answered(client: &mut RawConn, id: u32) {
 
 both! {
     each_has_its_own_reply
+    executions_ride_too
+    what_a_ridden_execution_leaves_may_be_asked_for
     what_a_ridden_read_leaves_may_be_asked_for
     a_slow_head_keeps_nobody
     who_is_killed_aboard_is_killed_alone
@@ -196,6 +198,124 @@ fn each_has_its_own_reply(product: Product) {
         }
     });
     assert!(site.count("rode") > 500, "{:?}", site.counts());
+    site.proxy.assert_sound();
+}
+
+/// What a prepared read of one row is to say.
+fn assert_row(reply: &Reply, id: u32) {
+    let rows = &reply.results().next().expect("a result").rows;
+    let mut expected = vec![0, 0];
+    expected.extend(id.to_le_bytes());
+    expected.extend(e2e::raw::lenenc(told(id).as_bytes()));
+    assert_eq!(*rows, [expected]);
+}
+
+/// Statements prepared by many, with parameters of other types, types left out, tables that change,
+/// and statements that are closed and prepared anew.
+fn executions_ride_too(product: Product) {
+    let site = Site::start(product, 6);
+    thread::scope(|scope| {
+        for number in 0..16u32 {
+            let site = &site;
+            scope.spawn(move || execute_many(site, number));
+        }
+        let mut root = site.server.root();
+        for turn in 0..10 {
+            // Whatever is prepared is prepared anew by the server.
+            root.run(&format!("ALTER TABLE d.held COMMENT = '{turn}'"));
+            thread::sleep(Duration::from_millis(20));
+        }
+    });
+    assert!(site.count("rode") > 500, "{:?}", site.counts());
+    site.proxy.assert_sound();
+}
+
+fn execute_many(site: &Site, number: u32) {
+    let mut dice = Dice::new(u64::from(number));
+    let mut client = site.client();
+    let asks = ["t", "held"].map(|table| format!("SELECT id, v FROM {table} WHERE id = ?"));
+    let mut statements = asks.each_ref().map(|ask| client.prepare(ask).statement());
+    let mut has_types = [false; 2];
+    for turn in 0..300 {
+        let id = dice.roll(u64::from(ROWS)) as u32;
+        let at = dice.roll(2) as usize;
+        let word = id.to_string();
+        // One in four says numbers in words.
+        let value = match number % 4 {
+            1 => Param::Text(&word),
+            _ => Param::Int(i64::from(id)),
+        };
+        let execute = Execute::new(statements[at], &[value]);
+        let reply = match has_types[at] && turn % 2 == 1 {
+            true => client.execute(&execute.without_types()),
+            false => client.execute(&execute),
+        };
+        assert_row(&reply, id);
+        has_types[at] = true;
+        match (number % 8, turn % 25) {
+            (2, 7) => {
+                client.run("SET @mine = 1");
+                client.run("SET @mine = NULL");
+            }
+            (3, 9) => read(&mut client, "t", id),
+            (4, 11) => {
+                client.close_statement(statements[at]);
+                statements[at] = client.prepare(&asks[at]).statement();
+                has_types[at] = false;
+            }
+            (5, 13) => {
+                let gone = client.execute(&Execute::new(900_000, &[Param::Int(1)]));
+                assert_eq!(gone.error().unwrap().code, 1243);
+            }
+            (6, 3) => {
+                let once = format!("SELECT id, v FROM t WHERE id = {id} AND {turn} = ?");
+                let statement = client.prepare(&once).statement();
+                let execute = Execute::new(statement, &[Param::Int(turn)]);
+                assert_row(&client.execute(&execute), id);
+                client.close_statement(statement);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn what_a_ridden_execution_leaves_may_be_asked_for(product: Product) {
+    let site = Site::start(product, 6);
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for number in 0..8u32 {
+            let (site, is_over) = (&site, &is_over);
+            scope.spawn(move || {
+                let mut client = site.client();
+                let mut turn = 0;
+                while !is_over.load(Ordering::Relaxed) {
+                    read(&mut client, "t", (number * 31 + turn) % ROWS);
+                    turn += 1;
+                }
+            });
+        }
+        let _end = SetWhenDropped(&is_over);
+        let mut client = site.client();
+        let ask = "SELECT CAST(? AS SIGNED) AS n FROM t WHERE id < 3";
+        let statement = client.prepare(ask).statement();
+        let execute = |client: &mut RawConn, word: &str| {
+            let reply = client.execute(&Execute::new(statement, &[Param::Text(word)]));
+            assert!(matches!(&reply.outcomes[..], [Outcome::Rows(rows)] if rows.rows.len() == 3));
+        };
+        for turn in 0..150 {
+            execute(&mut client, "7");
+            assert_eq!(client.run("SHOW WARNINGS").texts().len(), 0);
+            execute(&mut client, "8");
+            assert_eq!(client.value("SELECT FOUND_ROWS()"), "3");
+            if turn % 75 == 74 {
+                execute(&mut client, "x");
+                let warnings = client.run("SHOW WARNINGS").texts();
+                assert_eq!(warnings.len(), 3, "{warnings:?}");
+                assert_eq!(warnings[0][1], "1292");
+            }
+        }
+    });
+    assert!(site.count("rode") > 100, "{:?}", site.counts());
     site.proxy.assert_sound();
 }
 

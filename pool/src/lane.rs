@@ -51,6 +51,8 @@ struct Place<R, F> {
     rider: Option<R>,
     follower: F,
     habit: Duration,
+    /// It was nobody's from the beginning, and is not for nothing.
+    is_own: bool,
 }
 
 /// Who has left, and how far its reply had come.
@@ -125,9 +127,23 @@ impl<R, F> Lane<R, F> {
             rider: Some(rider),
             follower,
             habit,
+            is_own: false,
         });
         self.riders += 1;
         Ok(seat)
+    }
+
+    /// Takes a statement of its own on, whose reply concerns its follower and nobody else.
+    pub fn board_own(&mut self, follower: F, now: Duration) {
+        if self.places.is_empty() {
+            self.head_since = now;
+        }
+        self.places.push_back(Place {
+            rider: None,
+            follower,
+            habit: Duration::ZERO,
+            is_own: true,
+        });
     }
 
     /// Whose reply comes now, if anybody wants it, and what follows it; none when nothing was sent.
@@ -181,8 +197,8 @@ impl<R, F> Lane<R, F> {
 
     /// Whether it does, for nobody.
     pub fn is_abandoned(&self, now: Duration) -> bool {
-        let has_rider = |head: &Place<R, F>| head.rider.is_some();
-        self.overstays(now) && !self.places.front().is_some_and(has_rider)
+        let is_wanted = |head: &Place<R, F>| head.is_own || head.rider.is_some();
+        self.overstays(now) && !self.places.front().is_some_and(is_wanted)
     }
 
     /// Takes nobody any more: it ends when the last reply has come.

@@ -52,11 +52,15 @@ pub enum Stays {
     NoLane,
     /// It is alone there: no lane would gather anything.
     Alone,
+    /// It is an execution whose statement is not prepared on the lane, or for others' parameters.
+    Unprepared,
+    /// It is an execution with long data, a cursor, or for another state than its session's.
+    Execution,
 }
 
 impl Stays {
     /// All of them.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 20] = [
         Self::Off,
         Self::NoSelect,
         Self::MayWrite,
@@ -75,6 +79,8 @@ impl Stays {
         Self::Warns,
         Self::NoLane,
         Self::Alone,
+        Self::Unprepared,
+        Self::Execution,
     ];
 }
 
@@ -99,6 +105,8 @@ impl fmt::Display for Stays {
             Self::Warns => "its like end with warnings or errors",
             Self::NoLane => "no lane has room for it",
             Self::Alone => "it is alone there",
+            Self::Unprepared => "it is not prepared there yet",
+            Self::Execution => "it has long data, a cursor, or a state of its own",
         })
     }
 }
@@ -116,10 +124,7 @@ const UNFIT: Marks = Marks::LOCKING
     .with(Marks::UNKNOWN_FUNCTION);
 
 /// Marks of statements that not all is known of.
-const UNCLEAR: Marks = Marks::LOST
-    .with(Marks::CROWDED)
-    .with(Marks::CONDITIONAL)
-    .with(Marks::PLACEHOLDERS);
+const UNCLEAR: Marks = Marks::LOST.with(Marks::CROWDED).with(Marks::CONDITIONAL);
 
 /// Whether a statement may share a connection with others at the same time, by its facts alone.
 ///

@@ -9,6 +9,12 @@ pub fn schemas(number: usize) -> [String; 2] {
     ["one", "two"].map(|name| format!("r{number}_{name}"))
 }
 
+/// The schema that a crowd reads.
+pub const COMMON: &str = "r_common";
+
+/// Rows of its table.
+pub const COMMON_ROWS: u64 = 80;
+
 const TABLES: &[&str] = &[
     "CREATE TABLE a (id INT PRIMARY KEY AUTO_INCREMENT, n INT, s VARCHAR(50), UNIQUE (n))",
     "INSERT INTO a (n, s) VALUES (10, 'ten'), (20, 'twenty'), (30, 'größer 🐟'), (40, NULL)",
@@ -69,4 +75,19 @@ pub fn fill(server: &Server, sessions: &[Session]) {
             }
         }
     }
+}
+
+/// Makes what a crowd reads.
+pub fn fill_common(server: &Server) {
+    let mut root = server.root();
+    root.run(&format!("CREATE DATABASE {COMMON}"));
+    root.run(&format!("USE {COMMON}"));
+    root.run("CREATE TABLE common (id INT PRIMARY KEY, n INT, s VARCHAR(50), KEY (n))");
+    let row = |id: u64| match id % 7 {
+        3 => format!("({id}, NULL, NULL)"),
+        5 => format!("({id}, {}, '{id}')", id % 11),
+        _ => format!("({id}, {}, 'größer {id} 🐟')", id % 11),
+    };
+    let rows: Vec<_> = (0..COMMON_ROWS).map(row).collect();
+    root.run(&format!("INSERT INTO common VALUES {}", rows.join(",")));
 }

@@ -7,6 +7,7 @@
 //! how long it is, `PILOTFISH_SHRINK=TEXT` looks for a shorter session with a difference that has this
 //! text in it (`proxied`: any).
 
+mod crowd;
 mod data;
 mod prepared;
 mod script;
@@ -16,7 +17,7 @@ mod text;
 
 use std::collections::HashSet;
 
-use e2e::raw::{Address, Transcript};
+use e2e::raw::{Address, Login, Transcript};
 use e2e::steps::{Player, described};
 use e2e::{Dice, Product, Proxy, Server, Settings};
 use script::Session;
@@ -189,13 +190,16 @@ fn list(sessions: &[Session], others: &[Difference]) -> String {
     text
 }
 
+/// Makes a session with a number, of so many steps.
+type Maker = fn(&mut Dice, Product, usize, usize) -> Session;
+
 /// Holds sessions at both places until so many statements were compared.
-fn compare(seed: u64, statements: usize, direct: &Place<'_>, other: &Place<'_>) {
+fn compare((seed, make): (u64, Maker), statements: usize, direct: &Place<'_>, other: &Place<'_>) {
     let rounds = statements.div_ceil(SESSIONS * STEPS);
     let mut dice = Dice::new(seed);
     for round in 0..rounds {
         let product = direct.server.product;
-        let session = |number| script::session(&mut dice, product, number, STEPS);
+        let session = |number| make(&mut dice, product, number, STEPS);
         let sessions: Vec<Session> = (0..SESSIONS).map(session).collect();
         if let [first, others @ ..] = &repeated(&sessions, direct, other)[..] {
             let session = &sessions[first.session];
@@ -233,12 +237,19 @@ fn settings(server: &Server) -> Settings {
 /// Proves this harness: without a pool nothing may differ.
 fn differ_nowhere_without_a_pool(product: Product) {
     let server = server(product);
+    data::fill_common(&server);
     let direct = Place::directly(&server);
     let seed = seed(1);
-    compare(seed, SESSIONS * STEPS, &direct, &direct);
     let proxy = Proxy::start(&Settings::in_front_of([&server]));
     let transparent = Place::behind(&server, &proxy);
-    compare(seed + 1, SESSIONS * STEPS, &direct, &transparent);
+    for (number, make) in [script::session as Maker, crowd::session]
+        .into_iter()
+        .enumerate()
+    {
+        let seed = seed + 2 * number as u64;
+        compare((seed, make), SESSIONS * STEPS, &direct, &direct);
+        compare((seed + 1, make), SESSIONS * STEPS, &direct, &transparent);
+    }
 }
 
 #[test]
@@ -261,7 +272,7 @@ fn see_nothing_of_one_another(product: Product) {
     let proxy = Proxy::start(&settings(&server));
     let direct = Place::directly(&server);
     let pooled = Place::behind(&server, &proxy);
-    compare(seed, statements() / 2, &direct, &pooled);
+    compare((seed, script::session), statements() / 2, &direct, &pooled);
     proxy.assert_sound();
 }
 
@@ -273,4 +284,35 @@ fn random_sessions_see_nothing_of_one_another_on_mariadb() {
 #[test]
 fn random_sessions_see_nothing_of_one_another_on_mysql() {
     see_nothing_of_one_another(Product::MySql);
+}
+
+/// The same of sessions that share lanes.
+fn see_nothing_of_one_another_on_lanes(product: Product) {
+    let server = server(product);
+    data::fill_common(&server);
+    let settings = settings(&server)
+        .set("workers", 1)
+        .set("pool.lanes", "reads")
+        .set("accounts.explain", true);
+    let proxy = Proxy::start(&settings);
+    let direct = Place::directly(&server);
+    let lanes = Place::behind(&server, &proxy);
+    let statements = statements() / 2;
+    compare((seed(1), crowd::session), statements, &direct, &lanes);
+    let counts = proxy.connect_as(&Login::app()).run("EXPLAIN LANES").texts();
+    println!("{counts:?}");
+    assert_eq!(counts[0][0], "rode");
+    let rode: usize = counts[0][2].parse().unwrap();
+    assert!(rode > statements / 100, "of {statements} rode {rode}");
+    proxy.assert_sound();
+}
+
+#[test]
+fn random_sessions_see_nothing_of_one_another_on_lanes_of_mariadb() {
+    see_nothing_of_one_another_on_lanes(Product::MariaDb);
+}
+
+#[test]
+fn random_sessions_see_nothing_of_one_another_on_lanes_of_mysql() {
+    see_nothing_of_one_another_on_lanes(Product::MySql);
 }

@@ -262,3 +262,19 @@ fn lanes_are_as_deep_as_makes_statements_cheaper() {
     depth.note(1, 0, Duration::from_nanos(1));
     assert_eq!(depth.wanted(), before);
 }
+
+#[test]
+fn a_statement_of_its_own_keeps_its_place_whoever_is_cleared() {
+    let mut lane: Lane<char, char> = Lane::default();
+    lane.board('a', 'a', MS, Duration::ZERO).unwrap();
+    lane.board_own('p', Duration::ZERO);
+    lane.board('b', 'b', MS, Duration::ZERO).unwrap();
+    assert_eq!((lane.depth(), lane.riders()), (3, 2));
+    assert_eq!(lane.clear(), ['b']);
+    assert_eq!(lane.ends(MS), Some((Some('a'), 'a')));
+    assert!(matches!(lane.head(), Some((None, 'p'))));
+    assert!(!lane.is_abandoned(MS * 1000));
+    assert_eq!(lane.ends(MS), Some((None, 'p')));
+    assert_eq!(lane.ends(MS), Some((None, 'b')));
+    assert_eq!(lane.depth(), 0);
+}

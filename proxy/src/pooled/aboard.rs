@@ -1,38 +1,32 @@
-//! Statements that may ride a shared lane: who may, what is done where the ride ends otherwise than
-//! well, and what is asked later of one that has ridden.
+//! Statements that may ride a shared lane: who may, on which, and what is done where the ride ends
+//! otherwise than well.
 
 use std::rc::Rc;
 use std::sync::Arc;
 
 use config::LaneUse;
+use pool::TypesSeen;
 use route::ride::{Habit, Seen, Stays, may_ride};
 use route::{Backend, BackendId};
-use session::state::Needs;
-use session::{Outcome, Tally};
-use sql::{Facts, Kind};
+use session::Outcome;
+use sql::Facts;
 use tokio::time::Instant;
-use wire::query::Query;
-use wire::{Capabilities, Command, ErrorCode};
+use wire::Capabilities;
 
 use super::aim::Aim;
-use super::conn::{BackendConn, Broken, OwnReply};
+use super::broken::effect_of;
+use super::candidate::{Candidate, Executing};
+use super::conn::BackendConn;
 use super::exchange::{Done, Part};
-use super::incoming::Incoming;
 use super::lane::{SharedLane, is_like};
 use super::query::Ending;
+use super::relive::Past;
 use super::ride::{Ridden, Ride, Trip};
 use super::session::{After, CutOff, Pooled};
+use super::statement::StatementKey;
 
 /// A longer statement has a connection of its own.
 const STATEMENT_BYTES_MAX: usize = 16 << 10;
-
-/// ER_QUERY_INTERRUPTED.
-const INTERRUPTED: ErrorCode = ErrorCode {
-    number: 1317,
-    sqlstate: *b"70100",
-};
-
-const INTERRUPTED_TEXT: &str = "Query execution was interrupted";
 
 /// A statement that may ride: how long its like take, and where.
 struct Fare {
@@ -68,14 +62,6 @@ pub(crate) struct Riding {
     wish: Option<RideWish>,
 }
 
-/// How to leave on a connection what a statement that has ridden would have left.
-pub(crate) enum Past {
-    /// By running it again: this is its argument.
-    Again(Vec<u8>),
-    /// It was killed.
-    Interrupted,
-}
-
 /// What became of it.
 pub(crate) enum Aboard {
     Told(Ending),
@@ -89,15 +75,13 @@ impl Pooled {
     /// Over a shared lane, if it may ride.
     pub(crate) async fn say_aboard(
         &mut self,
-        incoming: &Incoming,
-        facts: &Facts,
+        candidate: &Candidate<'_>,
         aim: Aim,
-        part: Part,
     ) -> Result<Aboard, CutOff> {
         self.riding.probe = None;
         self.riding.wish = None;
-        match self.fare(incoming, facts, aim, part) {
-            Ok(fare) => self.travel(incoming, facts, aim, fare).await,
+        match self.fare(candidate, aim) {
+            Ok(fare) => self.travel(candidate, aim, fare).await,
             Err(stays) => {
                 self.worker.lanes.counts.stays(stays);
                 Ok(Aboard::Ashore { has_ridden: false })
@@ -109,17 +93,16 @@ impl Pooled {
     /// that it has waited for is shared with those who come next.
     pub(crate) async fn say_on_new_lane(
         &mut self,
-        incoming: &Incoming,
-        facts: &Facts,
+        candidate: &Candidate<'_>,
         aim: Aim,
     ) -> Result<Aboard, CutOff> {
-        match self.new_lane() {
-            Some(fare) => self.travel(incoming, facts, aim, fare).await,
+        match self.new_lane(candidate) {
+            Some(fare) => self.travel(candidate, aim, fare).await,
             None => Ok(Aboard::Ashore { has_ridden: false }),
         }
     }
 
-    fn new_lane(&mut self) -> Option<Fare> {
+    fn new_lane(&mut self, candidate: &Candidate<'_>) -> Option<Fare> {
         let RideWish { digest, habit } = self.riding.wish.take()?;
         let lent = self.lent.take()?;
         let backend = Arc::clone(&lent.conn.backend);
@@ -127,7 +110,8 @@ impl Pooled {
         let lanes = &self.worker.lanes;
         let waits = self.course.awaited.is_some() || self.course.wants_position;
         let fits = is_like(&lent.conn, &self.state) && lent.conn.answers_owed() == 0 && !waits;
-        if !fits || !lanes.has_room(shelf) {
+        let is_prepared = self.is_prepared(candidate, |key, types| lent.conn.has(key, types));
+        if !fits || !is_prepared || !lanes.has_room(shelf) {
             self.lent = Some(lent);
             return None;
         }
@@ -142,18 +126,18 @@ impl Pooled {
 
     async fn travel(
         &mut self,
-        incoming: &Incoming,
-        facts: &Facts,
+        candidate: &Candidate<'_>,
         aim: Aim,
         fare: Fare,
     ) -> Result<Aboard, CutOff> {
         let worker = Rc::clone(&self.worker);
+        let sequence = candidate.incoming.sequence;
         let counts = &worker.lanes.counts;
         let flight = worker.loads.begin(fare.backend.id);
         self.course.last = Some(fare.backend.id);
         self.watch.settle(fare.backend.id);
         let alarm = self.alarm();
-        let ridden = self.ride(&fare.lane, incoming, fare.habit.takes()).await;
+        let ridden = self.ride(&fare.lane, candidate, fare.habit.takes()).await;
         drop((flight, alarm));
         match ridden {
             Ok(None) => {
@@ -165,17 +149,17 @@ impl Pooled {
                 Ok(Aboard::Ashore { has_ridden: true })
             }
             Ok(Some(Ridden::Killed)) => {
-                self.interrupted(incoming.sequence);
+                self.interrupted(sequence);
                 Ok(Aboard::Told(Ending::last(After::Next)))
             }
             Ok(Some(Ridden::Done(done, trip))) => {
                 counts.rides();
-                self.has_ridden(incoming, facts, &fare, &done, trip);
+                self.has_ridden(candidate, &fare, &done, trip);
                 Ok(Aboard::Told(Ending::of(&done)))
             }
             Err(cut) => {
-                let repeat = self.repeat_of(super::broken::effect_of(facts), aim);
-                let ended = self.cut_short(cut, incoming.sequence, Command::QUERY, repeat);
+                let repeat = self.repeat_of(effect_of(candidate.facts), aim);
+                let ended = self.cut_short(cut, sequence, candidate.command(), repeat);
                 ended.map(Ending::last).map(Aboard::Told)
             }
         }
@@ -188,28 +172,22 @@ impl Pooled {
     }
 
     /// Whether a statement rides, and on which lane.
-    fn fare(
-        &mut self,
-        incoming: &Incoming,
-        facts: &Facts,
-        aim: Aim,
-        part: Part,
-    ) -> Result<Fare, Stays> {
-        if incoming.is_cut {
-            return Err(Stays::TooLong);
+    fn fare(&mut self, candidate: &Candidate<'_>, aim: Aim) -> Result<Fare, Stays> {
+        let bytes = match candidate.incoming.is_cut {
+            true => usize::MAX,
+            false => candidate.incoming.packets.len(),
+        };
+        self.may_board(bytes, candidate.facts, candidate.part)?;
+        if let Some(execution) = candidate.execution {
+            self.may_execute_aboard(execution)?;
         }
-        self.may_board(incoming.packets.len(), facts, part)?;
         let backend = self.backend(aim, &[]).map_err(|_| Stays::NoLane)?;
         if self.course.awaited.is_some() || self.course.wants_position {
             return Err(Stays::Waits);
         }
         let worker = Rc::clone(&self.worker);
-        let digest = {
-            let argument = incoming.argument();
-            let query = Query::decode(&argument, self.capabilities);
-            let text = query.map(|query| query.text).unwrap_or_default();
-            worker.lanes.digest(text, self.state.flags())
-        };
+        let text = candidate.text(self.capabilities);
+        let digest = worker.lanes.digest(&text, self.state.flags());
         let habit = worker.lanes.habit(backend.id, digest);
         if let Err(stays) = habit.is_short() {
             self.riding.probe = Some(Probe {
@@ -222,27 +200,71 @@ impl Pooled {
         if worker.loads.in_flight(backend.id) == 0 {
             return Err(Stays::Alone);
         }
-        let shelf = self.shelf(&backend);
-        let state = &self.state;
-        let lane = worker.lanes.lane(&worker, shelf, state, || {
-            let nearness = |conn: &BackendConn| match is_like(conn, state) {
-                true => conn.answers_owed(),
-                false => u32::MAX,
-            };
-            let lent = worker.desk.take_idle(&worker, shelf, nearness)?;
-            if is_like(&lent.conn, state) && lent.conn.answers_owed() == 0 {
-                return Some(lent);
-            }
-            worker.desk.give_back(&worker, lent);
-            None
-        });
+        let lane = self.lane_to(&backend);
         let lane = lane.inspect_err(|_| self.riding.wish = Some(RideWish { digest, habit }))?;
+        if !self.is_prepared(candidate, |key, types| lane.has(key, types)) {
+            self.prepare_aboard(&lane, candidate);
+            return Err(Stays::Unprepared);
+        }
         Ok(Fare {
             backend,
             digest,
             lane,
             habit,
         })
+    }
+
+    /// A lane to a backend: one that is there, or a new one over an idle connection.
+    fn lane_to(&mut self, backend: &Arc<Backend>) -> Result<Rc<SharedLane>, Stays> {
+        let shelf = self.shelf(backend);
+        let worker = &self.worker;
+        let state = &self.state;
+        worker.lanes.lane(worker, shelf, state, || {
+            let nearness = |conn: &BackendConn| match is_like(conn, state) {
+                true => conn.answers_owed(),
+                false => u32::MAX,
+            };
+            let lent = worker.desk.take_idle(worker, shelf, nearness)?;
+            if is_like(&lent.conn, state) && lent.conn.answers_owed() == 0 {
+                return Some(lent);
+            }
+            worker.desk.give_back(worker, lent);
+            None
+        })
+    }
+
+    /// Whether an execution may ride at all.
+    fn may_execute_aboard(&self, execution: &Executing<'_>) -> Result<(), Stays> {
+        let key = execution.key;
+        let wants_types = execution.parameter_count > 0 && execution.types.is_none();
+        let is_apart = !Rc::ptr_eq(&key.values, self.state.values());
+        match execution.is_special || key.cursor.is_some() || wants_types || is_apart {
+            true => Err(Stays::Execution),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether a statement that wants to be prepared is so, somewhere.
+    fn is_prepared(
+        &self,
+        candidate: &Candidate<'_>,
+        has: impl FnOnce(&StatementKey, &TypesSeen) -> bool,
+    ) -> bool {
+        let Some(execution) = candidate.execution else {
+            return true;
+        };
+        let statement = self.statements.statement(execution.id);
+        statement.is_some_and(|statement| has(execution.key, &statement.types_seen))
+    }
+
+    /// Has a statement prepared on a lane that is wanted there not for the first time.
+    fn prepare_aboard(&self, lane: &SharedLane, candidate: &Candidate<'_>) {
+        let Some(execution) = candidate.execution else {
+            return;
+        };
+        if self.worker.lanes.wanted.again(execution.key) {
+            lane.prepare(execution.key, self.worker.surroundings.now().0);
+        }
     }
 
     /// Whether a statement would ride, if others were on their way to the same backend.
@@ -280,28 +302,17 @@ impl Pooled {
     }
 
     /// Its reply has gone to its client.
-    fn has_ridden(
-        &mut self,
-        incoming: &Incoming,
-        facts: &Facts,
-        fare: &Fare,
-        done: &Done,
-        trip: Trip,
-    ) {
+    fn has_ridden(&mut self, candidate: &Candidate<'_>, fare: &Fare, done: &Done, trip: Trip) {
         self.riding.ridden = None;
         self.note_written_aboard(&fare.backend);
-        {
-            let argument = incoming.argument();
-            let query = Query::decode(&argument, self.capabilities);
-            let text = query.map(|query| query.text).unwrap_or_default();
-            if let Some(order) = &mut self.order {
-                order.ended(&fare.backend, done.outcome);
-            }
-            self.observe(Command::QUERY, facts, text, done);
+        if let Some(order) = &mut self.order {
+            order.ended(&fare.backend, done.outcome);
         }
+        let text = candidate.text(self.capabilities);
+        self.observe(candidate.command(), candidate.facts, &text, done);
         let is_owed = self.aftermath.is_owed();
         if is_owed {
-            self.riding.ridden = Some(Past::Again(incoming.argument().into_owned()));
+            self.riding.ridden = Some(Past::of(candidate));
         }
         let seen = Seen {
             took: trip.took,
@@ -323,72 +334,4 @@ impl Pooled {
         };
         self.worker.lanes.learn(probe.backend, probe.digest, &seen);
     }
-
-    /// It was killed, as KILL QUERY does it.
-    fn interrupted(&mut self, sequence: u8) {
-        self.say_error(sequence, INTERRUPTED, INTERRUPTED_TEXT);
-        let tally = Tally {
-            error: Some((INTERRUPTED.number, INTERRUPTED.sqlstate)),
-            ..Tally::default()
-        };
-        let done = Done {
-            outcome: Outcome::Err(INTERRUPTED.number),
-            tally,
-            next_sequence: sequence,
-            fingerprint: None,
-        };
-        self.observe(Command::QUERY, &Facts::default(), b"", &done);
-        self.riding.ridden = Some(Past::Interrupted);
-    }
-
-    /// What the client may ask of a statement that has ridden is left on the connection that is held:
-    /// nobody hears of what is done for that.
-    pub(crate) async fn relive(&mut self, past: Past) {
-        let Some(mut lent) = self.lent.take() else {
-            return;
-        };
-        let argument = match past {
-            Past::Again(argument) => argument,
-            Past::Interrupted => super::open::text(&lent.conn, interruption()),
-        };
-        let equal = self.become_equal(&mut lent.conn, &Needs::NONE).await;
-        let asked = match equal {
-            Ok(()) => lent.conn.ask(&self.worker, Command::QUERY, &argument).await,
-            Err(_) => Err(Broken::Unexpected("it is not like the session")),
-        };
-        self.lent = Some(lent);
-        // One that breaks is noticed by the command that follows.
-        if let Ok(own) = asked {
-            self.observe_relived(&argument, own);
-        }
-    }
-
-    fn observe_relived(&mut self, argument: &[u8], own: OwnReply) {
-        let Ok(query) = Query::decode(argument, self.capabilities) else {
-            return;
-        };
-        let mut facts = self.worker.store.take_facts();
-        facts.read(query.text, self.state.flags());
-        if facts.kind == Kind::Signal {
-            // It stands for another statement, which holds nothing.
-            facts.read(b"", self.state.flags());
-        }
-        self.changes = own.changes;
-        let done = Done {
-            outcome: own.outcome,
-            tally: own.tally,
-            next_sequence: 1,
-            fingerprint: None,
-        };
-        super::observe::observe(self, Command::QUERY, &facts, query.text, &done);
-        self.worker.store.return_facts(facts);
-    }
-}
-
-/// A statement that leaves what one leaves that was killed.
-fn interruption() -> String {
-    format!(
-        "SIGNAL SQLSTATE '70100' SET MYSQL_ERRNO={}, MESSAGE_TEXT='{INTERRUPTED_TEXT}'",
-        INTERRUPTED.number
-    )
 }

@@ -151,6 +151,24 @@ impl Pooled {
         true
     }
 
+    /// After a cut: sees to it that the command can be sent again, and says nothing then; or tells the
+    /// client.
+    pub(crate) async fn overcome(
+        &mut self,
+        cut: CutReply,
+        facts: &Facts,
+        (command, sequence): (Command, u8),
+        repeat: &mut Repeat,
+    ) -> Result<Option<After>, CutOff> {
+        if self.again(&cut, repeat) {
+            return Ok(None);
+        }
+        if self.may_go_on(&cut) {
+            return Box::pin(self.go_on(&cut, facts, sequence)).await;
+        }
+        self.cut_short(cut, sequence, command, *repeat).map(Some)
+    }
+
     pub(crate) fn report(&self, cut: &CutReply) {
         if let (Cut::Backend(broken), Some(lent)) = (&cut.cut, &self.lent) {
             self.worker.surroundings.report(Report::SessionBroken {

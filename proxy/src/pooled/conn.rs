@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use pool::{BackendStatementId, Prepared};
+use pool::{BackendStatementId, Prepared, TypesSeen};
 use route::Backend;
 use session::state::{Changes, ConnectionState};
 use session::{Outcome, Piece, Progress, Reply, Sequences, Tally};
@@ -32,7 +32,7 @@ const TIMEOUT_FAREWELL: std::time::Duration = std::time::Duration::from_secs(1);
 const TIMEOUT_OWN: Duration = Duration::from_secs(30);
 
 /// The same for COM_STMT_PREPARE: 65,535 parameters and 4,096 columns with long names.
-const PREPARED_BYTES_MAX: usize = 32 << 20;
+pub(crate) const PREPARED_BYTES_MAX: usize = 32 << 20;
 
 /// The most that the reply to a statement of the proxy's own may have, in bytes.
 const OWN_REPLY_BYTES_MAX: usize = 1 << 20;
@@ -190,6 +190,13 @@ impl BackendConn {
         if self.leg.push(packets, context).is_err() {
             self.leg.give_up();
         }
+    }
+
+    /// Whether a statement is prepared here, and good for a client that has used such types: MySQL
+    /// converts parameters to types that others had given them before.
+    pub(crate) fn has(&self, key: &StatementKey, types: &TypesSeen) -> bool {
+        let is_mysql = matches!(self.state.server(), sql::Server::MySql(_));
+        self.prepared.id(key).is_some() && (!is_mysql || self.prepared.has_seen_only(key, types))
     }
 
     /// A statement that nobody needs here any more.

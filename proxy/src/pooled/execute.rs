@@ -1,9 +1,9 @@
-//! COM_STMT_EXECUTE and COM_STMT_BULK_EXECUTE: a client's statement, prepared on the connection first if it
-//! is not yet.
+//! COM_STMT_EXECUTE: a client's statement, over a shared lane that has it, or prepared on the session's
+//! connection first if it is not yet.
 
 use std::rc::Rc;
 
-use pool::{BackendStatementId, Binding, ClientStatementId, Lookup};
+use pool::{BackendStatementId, Binding, ClientStatementId, LongData, Lookup};
 use session::Outcome;
 use session::state::Needs;
 use sql::Uses;
@@ -11,14 +11,14 @@ use wire::execute::Execute;
 use wire::statement::{LongData as Piece, statement_id};
 use wire::{Command, ErrorCode};
 
+use super::aboard::Aboard;
 use super::aim::Aim;
 use super::asking::AskedPrepared;
 use super::broken::effect_of;
+use super::candidate::{Candidate, Executing};
 use super::conn::{Broken, OwnReply};
 use super::exchange::{CutReply, Done, Job, Part, haste_of};
 use super::incoming::Incoming;
-use super::optimism::Execution;
-use super::prepared::{unknown, with_id};
 use super::session::{After, CutOff, Pooled};
 use super::statement::StatementKey;
 
@@ -86,105 +86,148 @@ impl Pooled {
         if self.order.is_some() {
             self.mirror_execute(&key, &execute, (count, types.as_deref()), &long_data);
         }
+        let executing = Executing {
+            id,
+            key: &key,
+            execute: &execute,
+            types,
+            parameter_count: count,
+            is_special: !long_data.is_empty(),
+        };
+        self.execute_ruled(executing, &long_data, &incoming).await
+    }
+
+    /// What is decided, seen to and known: where it goes, and that it goes there.
+    async fn execute_ruled(
+        &mut self,
+        executing: Executing<'_>,
+        long_data: &LongData,
+        incoming: &Incoming,
+    ) -> Result<After, CutOff> {
+        let sequence = incoming.sequence;
+        let mut key = executing.key.clone();
         let mut standing = None;
         if key.facts.uses.has(PAST) {
-            match Box::pin(self.ask_past_prepared(&key, incoming.sequence)).await {
+            match Box::pin(self.ask_past_prepared(&key, sequence)).await {
                 Ok(AskedPrepared::Told) => return Ok(After::Next),
                 Ok(AskedPrepared::Left) => {}
                 Ok(AskedPrepared::Standing(other, stands)) => {
                     key = other;
                     standing = stands;
                 }
-                Err(failure) => return self.refuse(&failure, incoming.sequence),
+                Err(failure) => return self.refuse(&failure, sequence),
             }
         }
         if self.must_leave(&key.facts) {
-            let gone = Box::pin(self.go_to_primary(incoming.sequence)).await?;
+            let gone = Box::pin(self.go_to_primary(sequence)).await?;
             if let Some(after) = gone {
                 return Ok(after);
             }
         }
         self.trace(&key.facts);
-        // A cursor would keep the session from its primary.
-        let aim = match key.cursor {
+        let aim = self.aim_of_execution(&key);
+        if let Err(failure) = self.leave_replica(aim, &key.facts).await {
+            return self.refuse(&failure, sequence);
+        }
+        let executing = Executing {
+            key: &key,
+            is_special: executing.is_special || standing.is_some(),
+            ..executing
+        };
+        let over = self.execute_over(&executing, long_data, incoming, aim);
+        match over.await? {
+            Executed::Done(outcome) => {
+                if let Some(standing) = standing {
+                    Box::pin(self.stood_in(standing, outcome)).await;
+                }
+                Ok(After::Next)
+            }
+            Executed::Told(after) => Ok(after),
+        }
+    }
+
+    /// A cursor would keep the session from its primary.
+    fn aim_of_execution(&self, key: &StatementKey) -> Aim {
+        match key.cursor {
             Some(_) => self.ordered_aim(&key.facts).unwrap_or(Aim::Home),
             None => match self.aim(&key.facts) {
                 Aim::Optimistic => Aim::Home,
                 aim => aim,
             },
-        };
-        if let Err(failure) = self.leave_replica(aim, &key.facts).await {
-            return self.refuse(&failure, incoming.sequence);
         }
+    }
+
+    /// Over a lane or a connection, another one if the first breaks and that does no harm.
+    async fn execute_over(
+        &mut self,
+        executing: &Executing<'_>,
+        long_data: &LongData,
+        incoming: &Incoming,
+        aim: Aim,
+    ) -> Result<Executed, CutOff> {
+        let key = executing.key;
+        let candidate = Candidate {
+            incoming,
+            facts: &key.facts,
+            part: Part::Whole,
+            execution: Some(executing),
+        };
         let mut repeat = self.repeat_of(effect_of(&key.facts), aim);
+        match self.say_aboard(&candidate, aim).await? {
+            Aboard::Told(told) => return Ok(Executed::Told(told.after)),
+            Aboard::Ashore { has_ridden } => repeat.has_been_sent(has_ridden),
+        }
         loop {
             if let Err(failure) = self.hold(repeat.aim).await {
-                return self.refuse(&failure, incoming.sequence);
+                return self.refuse(&failure, incoming.sequence).map(Executed::Told);
+            }
+            match self.say_on_new_lane(&candidate, repeat.aim).await? {
+                Aboard::Told(told) => return Ok(Executed::Told(told.after)),
+                Aboard::Ashore { has_ridden: true } => {
+                    repeat.has_been_sent(true);
+                    continue;
+                }
+                Aboard::Ashore { has_ridden: false } => {}
             }
             let alarm = self.alarm();
             let outcome = self
-                .execute_in_schema(id, &key, &execute, &long_data, incoming.sequence)
+                .execute_in_schema(executing, long_data, incoming.sequence)
                 .await;
             drop(alarm);
             match outcome {
                 Ok(Ok(done)) => {
-                    self.after_execute(id, &key, &done).await;
+                    self.learn(&done);
+                    self.after_execute(executing.id, key, &done).await;
                     if self.optimism.is_some() {
-                        self.note_execution(self.execution(id, &key, &incoming), &done);
+                        self.note_execution(executing.execution(incoming), &done);
                     }
-                    if let Some(standing) = standing {
-                        Box::pin(self.stood_in(standing, done.outcome)).await;
-                    }
-                    return Ok(After::Next);
+                    return Ok(Executed::Done(done.outcome));
                 }
                 Ok(Err(own)) => {
                     self.pass_error(incoming.sequence, &own);
-                    return Ok(After::Next);
-                }
-                Err(cut) if self.again(&cut, &mut repeat) => {}
-                Err(cut) if self.may_go_on(&cut) => {
-                    let gone = Box::pin(self.go_on(&cut, &key.facts, incoming.sequence)).await?;
-                    if let Some(after) = gone {
-                        return Ok(after);
-                    }
+                    return Ok(Executed::Told(After::Next));
                 }
                 Err(cut) => {
-                    return self.cut_short(cut, incoming.sequence, Command::STMT_EXECUTE, repeat);
+                    let said = (Command::STMT_EXECUTE, incoming.sequence);
+                    let told = self.overcome(cut, &key.facts, said, &mut repeat).await?;
+                    if let Some(after) = told {
+                        return Ok(Executed::Told(after));
+                    }
                 }
             }
-        }
-    }
-
-    /// An EXECUTE as it would be said again.
-    fn execution(
-        &self,
-        id: ClientStatementId,
-        key: &StatementKey,
-        incoming: &Incoming,
-    ) -> Execution {
-        let statement = self.statements.statement(id);
-        Execution {
-            key: key.clone(),
-            argument: incoming.argument().into_owned(),
-            parameter_count: statement.map_or(0, |it| it.parameter_count),
-            types: statement.and_then(|it| it.types.clone()),
-            sequence: incoming.sequence,
         }
     }
 
     /// One EXECUTE in the schema that the statement was prepared in, observed there.
     async fn execute_in_schema(
         &mut self,
-        id: ClientStatementId,
-        key: &StatementKey,
-        execute: &Execute<'_>,
-        long_data: &pool::LongData,
+        executing: &Executing<'_>,
+        long_data: &LongData,
         sequence: u8,
     ) -> Result<Result<Done, OwnReply>, CutReply> {
+        let key = executing.key;
         let own_schema = self.visit(key).await;
-        let outcome = self
-            .execute_there(id, key, execute, long_data, sequence)
-            .await;
+        let outcome = self.execute_there(executing, long_data, sequence).await;
         if let Ok(Ok(done)) = &outcome {
             self.observe(Command::STMT_EXECUTE, &key.facts, key.text.bytes(), done);
         }
@@ -211,12 +254,11 @@ impl Pooled {
     /// One EXECUTE on the session's connection, which prepares first what it has not.
     async fn execute_there(
         &mut self,
-        id: ClientStatementId,
-        key: &StatementKey,
-        execute: &Execute<'_>,
-        long_data: &pool::LongData,
+        executing: &Executing<'_>,
+        long_data: &LongData,
         sequence: u8,
     ) -> Result<Result<Done, OwnReply>, CutReply> {
+        let (id, key, execute) = (executing.id, executing.key, executing.execute);
         let needs = Needs::of(&key.facts, key.text.bytes());
         // A procedure may run them.
         self.make_texts(&needs).await?;
@@ -283,7 +325,7 @@ impl Pooled {
         &mut self,
         id: ClientStatementId,
         key: &StatementKey,
-        long_data: &pool::LongData,
+        long_data: &LongData,
     ) {
         let statement = self.statements.statement(id);
         let (Some(statement), Some(lent)) = (statement, &mut self.lent) else {
@@ -319,7 +361,12 @@ impl Pooled {
         }
     }
 
-    async fn after_execute(&mut self, id: ClientStatementId, key: &StatementKey, done: &Done) {
+    pub(crate) async fn after_execute(
+        &mut self,
+        id: ClientStatementId,
+        key: &StatementKey,
+        done: &Done,
+    ) {
         let flags = done.tally.status.unwrap_or_default();
         let Some(lent) = &mut self.lent else {
             return;
@@ -352,82 +399,14 @@ impl Pooled {
         }
         self.finish(key).await;
     }
+}
 
-    /// COM_STMT_BULK_EXECUTE: its types stand in it.
-    pub(crate) async fn bulk_execute(&mut self, incoming: Incoming) -> Result<After, CutOff> {
-        let argument = incoming.argument().into_owned();
-        let Ok(number) = statement_id(&argument) else {
-            return self.malformed(incoming.sequence);
-        };
-        let Some(id) = self.statements.resolve(number) else {
-            let text = unknown(number, "mysqld_stmt_bulk_execute");
-            Box::pin(self.put_down_error(ErrorCode::UNKNOWN_STMT_HANDLER, &text)).await;
-            self.say_error(incoming.sequence, ErrorCode::UNKNOWN_STMT_HANDLER, &text);
-            return Ok(After::Next);
-        };
-        let Some(key) = self.statements.statement(id).map(|it| it.statement.clone()) else {
-            return Ok(After::Next);
-        };
-        if let Some(after) = self.rule_execute(&key, &[], incoming.sequence).await? {
-            return Ok(after);
-        }
-        let aim = self.ordered_aim(&key.facts).unwrap_or(Aim::Home);
-        if let Err(failure) = self.leave_replica(aim, &key.facts).await {
-            return self.refuse(&failure, incoming.sequence);
-        }
-        let mut repeat = self.repeat_of(effect_of(&key.facts), aim);
-        loop {
-            if let Err(failure) = self.hold(repeat.aim).await {
-                return self.refuse(&failure, incoming.sequence);
-            }
-            let _alarm = self.alarm();
-            let needs = Needs::of(&key.facts, key.text.bytes());
-            let backend_id = match self.backend_statement(&key, &needs).await {
-                Ok(Ok(id)) => id,
-                Ok(Err(own)) => {
-                    self.pass_error(incoming.sequence, &own);
-                    return Ok(After::Next);
-                }
-                Err(cut) if self.again(&cut, &mut repeat) => continue,
-                Err(cut) => {
-                    let command = Command::STMT_BULK_EXECUTE;
-                    return self.cut_short(cut, incoming.sequence, command, repeat);
-                }
-            };
-            let packets = with_id(Command::STMT_BULK_EXECUTE, &argument, backend_id);
-            let job = Job {
-                command: Command::STMT_BULK_EXECUTE,
-                packets: &packets,
-                sequence: incoming.sequence,
-                is_cut: false,
-                needs,
-                haste: haste_of(&key.facts),
-                part: Part::Whole,
-                warnings: None,
-            };
-            let own_schema = self.visit(&key).await;
-            let outcome = self.exchange(&job).await;
-            if let Ok(done) = &outcome {
-                let text = key.text.bytes();
-                self.observe(Command::STMT_BULK_EXECUTE, &key.facts, text, done);
-            }
-            self.return_to(own_schema);
-            match outcome {
-                Ok(done) => {
-                    if let Some(lent) = &mut self.lent {
-                        lent.conn.prepared.unbind(&key);
-                    }
-                    self.after_execute(id, &key, &done).await;
-                    return Ok(After::Next);
-                }
-                Err(cut) if self.again(&cut, &mut repeat) => {}
-                Err(cut) => {
-                    let command = Command::STMT_BULK_EXECUTE;
-                    return self.cut_short(cut, incoming.sequence, command, repeat);
-                }
-            }
-        }
-    }
+/// How an execution has ended.
+enum Executed {
+    /// So, on the session's connection.
+    Done(Outcome),
+    /// Otherwise, and its client knows.
+    Told(After),
 }
 
 /// What the last statement left cannot be put into a text that is prepared already: another one is
@@ -440,10 +419,10 @@ const PAST: Uses = Uses::ROW_COUNT
 const CURSOR_TYPES: u8 = 0b111;
 
 /// ER_NEED_REPREPARE.
-const NEED_REPREPARE: u16 = 1615;
+pub(crate) const NEED_REPREPARE: u16 = 1615;
 
 /// ER_UNKNOWN_STMT_HANDLER.
-const UNKNOWN_HANDLER: u16 = 1243;
+pub(crate) const UNKNOWN_HANDLER: u16 = 1243;
 
 /// ER_WRONG_ARGUMENTS.
 pub(crate) const WRONG_ARGUMENTS: ErrorCode = ErrorCode {

@@ -8,18 +8,23 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
-use pool::{CloseReason, Lane, Seat};
+use pool::{Binding, CloseReason, Lane, Lookup, Seat};
 use session::state::{Needs, Restoration, SessionState, restoration};
 use session::{Piece, Progress, Reply};
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
+use wire::execute::Execute;
+use wire::write::put_packets;
+use wire::{Capabilities, Command, HEADER_BYTES};
 
 use super::conn::{BackendConn, Broken, farewell};
 use super::desk::Lent;
 use super::exchange::Done;
+use super::lane_statements::Errand;
 use super::ride::{End, Ride};
 use super::shelf::ShelfId;
 use super::sight::Sight;
+use super::statement::StatementKey;
 use crate::worker::Worker;
 
 /// While statements are under way, it is looked so often whether the first keeps the others waiting.
@@ -31,10 +36,12 @@ const UNSENT_BYTES_MAX: usize = 256 << 10;
 /// One lane.
 pub(crate) struct SharedLane {
     pub shelf: ShelfId,
-    lent: RefCell<Option<Lent>>,
-    queue: RefCell<Lane<Rc<Ride>, Reply>>,
+    pub(super) lent: RefCell<Option<Lent>>,
+    pub(super) queue: RefCell<Lane<Rc<Ride>, Following>>,
     /// Statements that leave in the next write.
-    ready: RefCell<Vec<u8>>,
+    pub(super) ready: RefCell<Vec<u8>>,
+    /// Statements that are being prepared.
+    pub(super) preparing: RefCell<Vec<StatementKey>>,
     /// When the last replies came, or the first statement left.
     heard_at: Cell<Duration>,
     /// The connection must not be used by anybody after this.
@@ -42,10 +49,31 @@ pub(crate) struct SharedLane {
     waker: RefCell<Option<Waker>>,
 }
 
+/// What follows a rider, and stays when it leaves.
+pub(crate) struct Following {
+    pub reply: Reply,
+    pub errand: Errand,
+}
+
+/// What a rider says.
+pub(crate) enum Load<'a> {
+    /// COM_QUERY, as it came.
+    Query(&'a [u8]),
+    /// COM_STMT_EXECUTE, of what is prepared there. Types are always sent along: whether the server
+    /// has read them is not known before its reply.
+    Execute {
+        key: &'a StatementKey,
+        execute: &'a Execute<'a>,
+        types: Option<Rc<[u8]>>,
+        /// Those of the session.
+        capabilities: Capabilities,
+    },
+}
+
 /// A statement that boards.
 pub(crate) struct Boarding<'a> {
     pub ride: Rc<Ride>,
-    pub packets: &'a [u8],
+    pub load: Load<'a>,
     pub sequence: u8,
     /// How long its like usually take.
     pub habit: Duration,
@@ -58,6 +86,7 @@ impl SharedLane {
             lent: RefCell::new(Some(lent)),
             queue: RefCell::default(),
             ready: RefCell::default(),
+            preparing: RefCell::default(),
             heard_at: Cell::default(),
             is_spoiled: Cell::default(),
             waker: RefCell::default(),
@@ -85,32 +114,69 @@ impl SharedLane {
     /// Takes a statement, which leaves when all others that are ready have come; none where the
     /// lane takes nobody.
     pub(crate) fn board(&self, boarding: Boarding<'_>, now: Duration) -> Option<Seat> {
-        let reply = {
-            let lent = self.lent.borrow();
-            let conn = &lent.as_ref()?.conn;
-            let command = wire::Command::QUERY;
-            Reply::to(
-                command,
-                conn.capabilities,
-                conn.sequences(),
-                boarding.sequence,
-            )?
-        };
+        let mut lent = self.lent.borrow_mut();
+        let conn = &mut lent.as_mut()?.conn;
         let mut queue = self.queue.borrow_mut();
+        if !queue.is_open() {
+            return None;
+        }
+        let command = match boarding.load {
+            Load::Query(_) => Command::QUERY,
+            Load::Execute { .. } => Command::STMT_EXECUTE,
+        };
+        let (capabilities, sequences) = (conn.capabilities, conn.sequences());
+        let reply = Reply::to(command, capabilities, sequences, boarding.sequence)?;
+        let errand = self.take_on(conn, boarding.load)?;
         if queue.depth() == 0 {
             self.heard_at.set(now);
         }
-        let seat = queue
-            .board(boarding.ride, reply, boarding.habit, now)
-            .ok()?;
+        let follower = Following { reply, errand };
+        let seat = queue.board(boarding.ride, follower, boarding.habit, now);
+        seat.ok()
+    }
+
+    /// Makes a statement ready to leave. None where it is not prepared.
+    fn take_on(&self, conn: &mut BackendConn, load: Load<'_>) -> Option<Errand> {
+        let (key, execute, types, capabilities) = match load {
+            Load::Query(packets) => {
+                self.leave_soon(packets);
+                return Some(Errand::Query);
+            }
+            Load::Execute {
+                key,
+                execute,
+                types,
+                capabilities,
+            } => (key, execute, types, capabilities),
+        };
+        let Lookup::Prepared(id) = conn.prepared.begin(key) else {
+            return None;
+        };
+        if let Some(types) = &types {
+            let (Binding::Seen | Binding::Send) = conn.prepared.bind(key, types);
+        }
+        let mut payload = Vec::new();
+        Execute {
+            statement_id: id.0,
+            types: types.as_deref(),
+            ..*execute
+        }
+        .encode(capabilities, &mut payload);
+        let mut packets = Vec::with_capacity(payload.len() + HEADER_BYTES);
+        put_packets(&mut packets, 0, &payload);
+        self.leave_soon(&packets);
+        Some(Errand::Execute(key.clone()))
+    }
+
+    /// Packets leave with all others that are ready by then.
+    pub(super) fn leave_soon(&self, packets: &[u8]) {
         let mut ready = self.ready.borrow_mut();
         if ready.is_empty()
             && let Some(waker) = &*self.waker.borrow()
         {
             waker.wake_by_ref();
         }
-        ready.extend_from_slice(boarding.packets);
-        Some(seat)
+        ready.extend_from_slice(packets);
     }
 
     /// A rider goes, and whatever still comes of its reply is thrown away. True where the server is at
@@ -192,7 +258,7 @@ impl SharedLane {
     /// The connection broke: whose client has had nothing goes elsewhere.
     fn strand(&self, broken: &Broken) {
         let mut queue = self.queue.borrow_mut();
-        let sequence = queue.head().and_then(|(_, reply)| reply.next_sequence());
+        let sequence = queue.head().and_then(|(_, it)| it.reply.next_sequence());
         let stranded = queue.break_off();
         drop(queue);
         for ride in stranded.begun.into_iter().chain(stranded.unanswered) {
@@ -263,7 +329,8 @@ impl SharedLane {
         while !bytes.is_empty() {
             let taken = self.feed(conn, bytes, now, context)?;
             bytes = &mut bytes[taken..];
-            replies += self.pass_ended(now, || took / u32::try_from(depth.max(1)).unwrap_or(1));
+            let each = || took / u32::try_from(depth.max(1)).unwrap_or(1);
+            replies += self.pass_ended(worker, conn, now, each)?;
         }
         worker.lanes.learn_depth(self.shelf, depth, replies, took);
         Poll::Ready(Ok(()))
@@ -281,7 +348,7 @@ impl SharedLane {
         // Whoever ends one that takes very long means that one.
         let farewell = farewell(bytes).filter(|_| !queue.overstays(now));
         queue.begins();
-        let Some((ride, reply)) = queue.head() else {
+        let Some((ride, Following { reply, errand })) = queue.head() else {
             return Err(Broken::Unexpected("it answers what nobody asked"));
         };
         if !reply.has_begun()
@@ -291,8 +358,10 @@ impl SharedLane {
         }
         let capabilities = conn.capabilities;
         let mut has_changed = false;
+        let mut noted = Ok(());
         let taken = reply.feed(bytes, |piece| match (piece, ride) {
             (Piece::Pass(bytes), Some(ride)) => ride.pass(bytes, context),
+            (Piece::Pass(bytes), None) if noted.is_ok() => noted = errand.note(bytes),
             (Piece::Pass(_), None) => {}
             (Piece::Changes(packet, _), ride) => {
                 has_changed |= match ride {
@@ -301,6 +370,7 @@ impl SharedLane {
                 };
             }
         })?;
+        noted?;
         if matches!(reply.progress(), Progress::File { .. }) {
             return Err(Broken::Unexpected("it wants a file"));
         }
@@ -314,13 +384,19 @@ impl SharedLane {
     }
 
     /// Hands the first reply over if it has ended; says how many have.
-    fn pass_ended(&self, now: Duration, took: impl Fn() -> Duration) -> usize {
+    fn pass_ended(
+        &self,
+        worker: &Worker,
+        conn: &mut BackendConn,
+        now: Duration,
+        took: impl Fn() -> Duration,
+    ) -> Result<usize, Broken> {
         let mut queue = self.queue.borrow_mut();
-        let Some((_, reply)) = queue.head() else {
-            return 0;
+        let Some((_, Following { reply, .. })) = queue.head() else {
+            return Ok(0);
         };
         let Progress::Over(outcome) = reply.progress() else {
-            return 0;
+            return Ok(0);
         };
         let done = Done {
             outcome,
@@ -328,10 +404,15 @@ impl SharedLane {
             next_sequence: reply.next_sequence().unwrap_or_default(),
             fingerprint: None,
         };
-        if let Some((Some(ride), _)) = queue.ends(now) {
+        let Some((ride, Following { errand, .. })) = queue.ends(now) else {
+            return Ok(0);
+        };
+        drop(queue);
+        self.run_errand(worker, conn, errand, &done)?;
+        if let Some(ride) = ride {
             ride.end(End::Over(done, took()));
         }
-        1
+        Ok(1)
     }
 }
 

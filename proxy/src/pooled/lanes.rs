@@ -17,6 +17,7 @@ use super::conn::{BackendConn, Broken};
 use super::desk::Lent;
 use super::lane::SharedLane;
 use super::lane_counts::LaneCounts;
+use super::lane_statements::Wanted;
 use super::shelf::ShelfId;
 use crate::worker::Worker;
 
@@ -30,6 +31,8 @@ pub(crate) struct Lanes {
     habits: RefCell<Habits>,
     /// Memory for a digest.
     analysis: RefCell<Analysis>,
+    /// Statements that were executed where no lane had them.
+    pub wanted: Wanted,
     pub counts: Arc<LaneCounts>,
 }
 
@@ -40,6 +43,7 @@ impl Lanes {
             depths: RefCell::default(),
             habits: RefCell::default(),
             analysis: RefCell::default(),
+            wanted: Wanted::default(),
             counts,
         }
     }

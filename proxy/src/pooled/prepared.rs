@@ -92,15 +92,12 @@ impl Pooled {
                     self.pass_error(incoming.sequence, &own);
                     return Ok(After::Next);
                 }
-                Err(cut) if self.again(&cut, &mut repeat) => {}
-                Err(cut) if self.may_go_on(&cut) => {
-                    let gone = Box::pin(self.go_on(&cut, &key.facts, incoming.sequence)).await?;
-                    if let Some(after) = gone {
+                Err(cut) => {
+                    let said = (Command::STMT_PREPARE, incoming.sequence);
+                    let told = self.overcome(cut, &key.facts, said, &mut repeat).await?;
+                    if let Some(after) = told {
                         return Ok(after);
                     }
-                }
-                Err(cut) => {
-                    return self.cut_short(cut, incoming.sequence, Command::STMT_PREPARE, repeat);
                 }
             }
         }

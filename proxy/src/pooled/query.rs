@@ -10,7 +10,9 @@ use super::aboard::Aboard;
 use super::aim::Aim;
 use super::asking::Asked;
 use super::broken::effect_of;
-use super::exchange::{Done, Job, Part, haste_of};
+use super::candidate::Candidate;
+use super::conn::OwnReply;
+use super::exchange::{CutReply, Done, Job, Part, haste_of};
 use super::explain::inquiry;
 use super::incoming::Incoming;
 use super::ruling::Carries;
@@ -166,7 +168,13 @@ impl Pooled {
             return self.refuse(&failure, incoming.sequence).map(Ending::last);
         }
         let mut repeat = self.repeat_of(effect_of(facts), aim);
-        match self.say_aboard(incoming, facts, aim, part).await? {
+        let candidate = |facts| Candidate {
+            incoming,
+            facts,
+            part,
+            execution: None,
+        };
+        match self.say_aboard(&candidate(facts), aim).await? {
             Aboard::Told(told) => return Ok(told),
             Aboard::Ashore { has_ridden } => repeat.has_been_sent(has_ridden),
         }
@@ -174,7 +182,7 @@ impl Pooled {
             if let Err(failure) = self.hold(repeat.aim).await {
                 return self.refuse(&failure, incoming.sequence).map(Ending::last);
             }
-            match self.say_on_new_lane(incoming, facts, repeat.aim).await? {
+            match self.say_on_new_lane(&candidate(facts), repeat.aim).await? {
                 Aboard::Told(told) => return Ok(told),
                 Aboard::Ashore { has_ridden: true } => {
                     repeat.has_been_sent(true);
@@ -182,66 +190,82 @@ impl Pooled {
                 }
                 Aboard::Ashore { has_ridden: false } => {}
             }
-            if let Some(inquiry) = self.state.inquiry_before(facts) {
-                Box::pin(self.inquire_before(&inquiry)).await;
-            }
-            if sight.is_none() {
-                sight = self.foresee(facts, incoming);
-            }
-            let argument = incoming.argument();
-            let text = match Query::decode(&argument, self.capabilities) {
-                Ok(query) => query.text,
-                Err(_) => return self.malformed(incoming.sequence).map(Ending::last),
-            };
-            let job = Job {
-                part,
-                ..Job::of(incoming, Needs::of(facts, text), haste_of(facts))
-            };
-            let own_schema = self.visit_text(facts, text).await;
-            let outcome = match self.make_texts_for(facts, &job.needs).await {
-                Ok(None) => {
-                    let _alarm = self.alarm();
-                    self.exchange(&job).await
-                }
-                Ok(Some(refused)) => {
-                    self.return_to(own_schema);
-                    self.pass_error(incoming.sequence, &refused);
-                    return Ok(Ending::last(After::Next));
-                }
-                Err(cut) => Err(cut),
-            };
-            if let Ok(done) = &outcome {
-                self.observe(Command::QUERY, facts, text, done);
-            }
-            self.return_to(own_schema);
-            match outcome {
-                Ok(done) => {
-                    self.learn(&done);
-                    if let (Outcome::Err(_), Some(sight)) = (done.outcome, sight) {
-                        self.sight = Some(sight);
-                    }
-                    if self.optimism.is_some() || matches!(facts.kind, Kind::Begin(_)) {
-                        self.note_optimism(facts, aim, incoming, &done);
-                    }
+            match self.say_there(incoming, facts, part, &mut sight).await {
+                Ok(Ok(done)) => {
+                    self.has_said(&done, facts, aim, incoming, sight);
                     let ends = facts.effects.has(Effects::DISCONNECTED);
                     if ends && done.outcome == Outcome::Ok {
                         return self.released().await.map(Ending::last);
                     }
                     return Ok(Ending::of(&done));
                 }
-                Err(cut) if self.again(&cut, &mut repeat) => {}
-                Err(cut) if self.may_go_on(&cut) => {
-                    let gone = Box::pin(self.go_on(&cut, facts, incoming.sequence)).await?;
-                    if let Some(after) = gone {
+                Ok(Err(own)) => {
+                    self.pass_error(incoming.sequence, &own);
+                    return Ok(Ending::last(After::Next));
+                }
+                Err(cut) => {
+                    let said = (Command::QUERY, incoming.sequence);
+                    if let Some(after) = self.overcome(cut, facts, said, &mut repeat).await? {
                         return Ok(Ending::last(after));
                     }
                 }
-                Err(cut) => {
-                    return self
-                        .cut_short(cut, incoming.sequence, Command::QUERY, repeat)
-                        .map(Ending::last);
-                }
             }
+        }
+    }
+
+    /// On the session's connection. The inner error is the server's own, about what the statement needs.
+    async fn say_there(
+        &mut self,
+        incoming: &Incoming,
+        facts: &Facts,
+        part: Part,
+        sight: &mut Option<Rc<Sight>>,
+    ) -> Result<Result<Done, OwnReply>, CutReply> {
+        if let Some(inquiry) = self.state.inquiry_before(facts) {
+            Box::pin(self.inquire_before(&inquiry)).await;
+        }
+        if sight.is_none() {
+            *sight = self.foresee(facts, incoming);
+        }
+        let argument = incoming.argument();
+        // It has been read before.
+        let query = Query::decode(&argument, self.capabilities);
+        let text = query.map(|query| query.text).unwrap_or_default();
+        let job = Job {
+            part,
+            ..Job::of(incoming, Needs::of(facts, text), haste_of(facts))
+        };
+        let own_schema = self.visit_text(facts, text).await;
+        let outcome = match self.make_texts_for(facts, &job.needs).await {
+            Ok(None) => {
+                let _alarm = self.alarm();
+                self.exchange(&job).await.map(Ok)
+            }
+            Ok(Some(refused)) => Ok(Err(refused)),
+            Err(cut) => Err(cut),
+        };
+        if let Ok(Ok(done)) = &outcome {
+            self.observe(Command::QUERY, facts, text, done);
+        }
+        self.return_to(own_schema);
+        outcome
+    }
+
+    /// It has had its reply, on the session's connection.
+    fn has_said(
+        &mut self,
+        done: &Done,
+        facts: &Facts,
+        aim: Aim,
+        incoming: &Incoming,
+        sight: Option<Rc<Sight>>,
+    ) {
+        self.learn(done);
+        if let (Outcome::Err(_), Some(sight)) = (done.outcome, sight) {
+            self.sight = Some(sight);
+        }
+        if self.optimism.is_some() || matches!(facts.kind, Kind::Begin(_)) {
+            self.note_optimism(facts, aim, incoming, done);
         }
     }
 

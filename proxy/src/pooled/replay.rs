@@ -22,7 +22,7 @@ use super::session::{After, CutOff, Pooled};
 use crate::failure::{Failure, Kind};
 
 /// Why a transaction could not go to the primary.
-enum Failed {
+pub(crate) enum Failed {
     /// No connection was to be had.
     Unreachable(Failure),
     /// The connection broke, or the client went.
@@ -119,7 +119,7 @@ impl Pooled {
         Ok(done)
     }
 
-    async fn execute_again(&mut self, execution: &Execution) -> Result<Done, Failed> {
+    pub(crate) async fn execute_again(&mut self, execution: &Execution) -> Result<Done, Failed> {
         let key = &execution.key;
         let own_schema = self.visit(key).await;
         let outcome = self.execute_again_there(execution).await;

@@ -11,10 +11,10 @@ use route::KillScope;
 use session::state::Changes;
 use wire::{Capabilities, StatusFlags};
 
+use super::candidate::Candidate;
 use super::conn::Broken;
 use super::conn::note_changes;
 use super::exchange::{CutReply, Done, Reached};
-use super::incoming::Incoming;
 use super::lane::{Boarding, SharedLane};
 use super::pump::Cut;
 use super::session::{LASTING, Pooled};
@@ -143,7 +143,7 @@ impl Pooled {
     pub(crate) async fn ride(
         &mut self,
         lane: &Rc<SharedLane>,
-        incoming: &Incoming,
+        candidate: &Candidate<'_>,
         habit: Duration,
     ) -> Result<Option<Ridden>, CutReply> {
         let seen = self.capabilities;
@@ -161,8 +161,8 @@ impl Pooled {
         ride.bytes.set(0);
         let boarding = Boarding {
             ride: Rc::clone(&ride),
-            packets: &incoming.packets,
-            sequence: incoming.sequence,
+            load: candidate.load(seen),
+            sequence: candidate.incoming.sequence,
             habit,
         };
         let now = self.worker.surroundings.now().0;

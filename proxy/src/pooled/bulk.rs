@@ -1,0 +1,90 @@
+//! COM_STMT_BULK_EXECUTE (MariaDB): a client's statement with many rows of parameters.
+
+use session::state::Needs;
+use wire::statement::statement_id;
+use wire::{Command, ErrorCode};
+
+use super::aim::Aim;
+use super::broken::effect_of;
+use super::exchange::{Job, Part, haste_of};
+use super::incoming::Incoming;
+use super::prepared::{unknown, with_id};
+use super::session::{After, CutOff, Pooled};
+
+impl Pooled {
+    /// COM_STMT_BULK_EXECUTE: its types stand in it.
+    pub(crate) async fn bulk_execute(&mut self, incoming: Incoming) -> Result<After, CutOff> {
+        let argument = incoming.argument().into_owned();
+        let Ok(number) = statement_id(&argument) else {
+            return self.malformed(incoming.sequence);
+        };
+        let Some(id) = self.statements.resolve(number) else {
+            let text = unknown(number, "mysqld_stmt_bulk_execute");
+            Box::pin(self.put_down_error(ErrorCode::UNKNOWN_STMT_HANDLER, &text)).await;
+            self.say_error(incoming.sequence, ErrorCode::UNKNOWN_STMT_HANDLER, &text);
+            return Ok(After::Next);
+        };
+        let Some(key) = self.statements.statement(id).map(|it| it.statement.clone()) else {
+            return Ok(After::Next);
+        };
+        if let Some(after) = self.rule_execute(&key, &[], incoming.sequence).await? {
+            return Ok(after);
+        }
+        let aim = self.ordered_aim(&key.facts).unwrap_or(Aim::Home);
+        if let Err(failure) = self.leave_replica(aim, &key.facts).await {
+            return self.refuse(&failure, incoming.sequence);
+        }
+        let mut repeat = self.repeat_of(effect_of(&key.facts), aim);
+        loop {
+            if let Err(failure) = self.hold(repeat.aim).await {
+                return self.refuse(&failure, incoming.sequence);
+            }
+            let _alarm = self.alarm();
+            let needs = Needs::of(&key.facts, key.text.bytes());
+            let backend_id = match self.backend_statement(&key, &needs).await {
+                Ok(Ok(id)) => id,
+                Ok(Err(own)) => {
+                    self.pass_error(incoming.sequence, &own);
+                    return Ok(After::Next);
+                }
+                Err(cut) if self.again(&cut, &mut repeat) => continue,
+                Err(cut) => {
+                    let command = Command::STMT_BULK_EXECUTE;
+                    return self.cut_short(cut, incoming.sequence, command, repeat);
+                }
+            };
+            let packets = with_id(Command::STMT_BULK_EXECUTE, &argument, backend_id);
+            let job = Job {
+                command: Command::STMT_BULK_EXECUTE,
+                packets: &packets,
+                sequence: incoming.sequence,
+                is_cut: false,
+                needs,
+                haste: haste_of(&key.facts),
+                part: Part::Whole,
+                warnings: None,
+            };
+            let own_schema = self.visit(&key).await;
+            let outcome = self.exchange(&job).await;
+            if let Ok(done) = &outcome {
+                let text = key.text.bytes();
+                self.observe(Command::STMT_BULK_EXECUTE, &key.facts, text, done);
+            }
+            self.return_to(own_schema);
+            match outcome {
+                Ok(done) => {
+                    if let Some(lent) = &mut self.lent {
+                        lent.conn.prepared.unbind(&key);
+                    }
+                    self.after_execute(id, &key, &done).await;
+                    return Ok(After::Next);
+                }
+                Err(cut) if self.again(&cut, &mut repeat) => {}
+                Err(cut) => {
+                    let command = Command::STMT_BULK_EXECUTE;
+                    return self.cut_short(cut, incoming.sequence, command, repeat);
+                }
+            }
+        }
+    }
+}
