@@ -195,12 +195,13 @@ impl Pooled {
         .any(|privilege| grants.contains(privilege))
     }
 
-    /// A kill of this session's own statement has come: it is on its way from here on.
+    /// A kill of this session's own statement has come: it is on its way from here on. One before, if it has
+    /// arrived, was too early: the server had not begun.
     pub(crate) fn kill_own_statement(&mut self) {
         let Some(running) = &self.running else {
             return;
         };
-        if self.kill.is_none() {
+        if self.kill.as_ref().is_none_or(JoinHandle::is_finished) {
             self.kill = Some(self.kill_thread(running, KillScope::Statement));
         }
     }
