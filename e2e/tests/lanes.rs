@@ -150,6 +150,7 @@ both! {
     a_slow_head_keeps_nobody
     who_is_killed_aboard_is_killed_alone
     a_lane_that_breaks_costs_no_read
+    what_must_not_be_repeated_stays_ashore
     lanes_may_be_off
 }
 
@@ -501,6 +502,24 @@ impl Drop for CountedDown<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
+}
+
+fn what_must_not_be_repeated_stays_ashore(product: Product) {
+    let server = Server::start(product, &[]);
+    let site = Site::at(server, 4, |settings| {
+        let once = [("regex", "\"id < 3\""), ("retry", "0")];
+        settings.rule("once", &once)
+    });
+    let mut client = site.client();
+    client.run("SELECT v FROM t WHERE id < 3");
+    assert_eq!(
+        lane_of(&mut client, "SELECT v FROM t WHERE id < 3"),
+        "does not ride: a rule says that it is never sent again"
+    );
+    assert_ne!(
+        lane_of(&mut client, "SELECT v FROM t WHERE id < 4"),
+        "does not ride: a rule says that it is never sent again"
+    );
 }
 
 fn lanes_may_be_off(product: Product) {

@@ -70,6 +70,23 @@ both! {
     plans_of_writes_are_made_where_writes_are
     what_ends_a_reading_transaction_unasked_leaves_its_replica
     functions_that_are_said_to_read_are_read_at_replicas
+    warnings_of_a_write_outlast_what_others_read_where_one_has_read
+}
+
+/// The replicas' connections were the session's own before.
+fn warnings_of_a_write_outlast_what_others_read_where_one_has_read(product: Product) {
+    let site = Site::start(product, |settings| settings);
+    let (mut client, mut other) = (site.client(), site.client());
+    for _ in 0..4 {
+        assert_ne!(client.value(WHO), "primary");
+    }
+    client.run("INSERT IGNORE INTO t (name) VALUES (REPEAT('x', 30))");
+    for _ in 0..8 {
+        assert_ne!(other.value(WHO), "primary");
+    }
+    let warnings = client.run("SHOW WARNINGS").texts();
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert_eq!(warnings[0][1], "1265");
 }
 
 /// A SELECT with a stored function may write, unless the function is said to read only.

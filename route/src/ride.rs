@@ -38,6 +38,8 @@ pub enum Stays {
     Compressed,
     /// It is too long to be sent twice.
     TooLong,
+    /// A rule says that it is never sent again.
+    Once,
     /// It waits for what it must see.
     Waits,
     /// Nobody knows yet how long its like take there.
@@ -60,7 +62,7 @@ pub enum Stays {
 
 impl Stays {
     /// All of them.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::Off,
         Self::NoSelect,
         Self::MayWrite,
@@ -72,6 +74,7 @@ impl Stays {
         Self::Session,
         Self::Compressed,
         Self::TooLong,
+        Self::Once,
         Self::Waits,
         Self::Unknown,
         Self::Slow,
@@ -98,6 +101,7 @@ impl fmt::Display for Stays {
             Self::Session => "its session is pinned, or what it may still ask lies on a connection",
             Self::Compressed => "its connection is compressed",
             Self::TooLong => "it is too long",
+            Self::Once => "a rule says that it is never sent again",
             Self::Waits => "it waits for what it must see",
             Self::Unknown => "nobody knows yet how long its like take there",
             Self::Slow => "its like take long",

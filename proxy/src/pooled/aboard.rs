@@ -292,7 +292,9 @@ impl Pooled {
         let tells = self.shows.is_some() || !self.unseen.is_empty() || self.prepares_settings;
         let is_compressed = self.client.transport.is_compressed()
             || self.kind.capabilities.contains(Capabilities::COMPRESS);
+        let is_once = self.order.as_ref().and_then(|it| it.retries) == Some(0);
         match () {
+            () if is_once => Err(Stays::Once),
             () if is_held || is_owed || self.aftermath.is_saving() || tells => Err(Stays::Session),
             () if part != Part::Whole => Err(Stays::NoSelect),
             () if is_compressed => Err(Stays::Compressed),

@@ -186,9 +186,13 @@ fn questions(conn: &mut BackendConn, wanted: Wanted) -> Vec<Question> {
         return Vec::new();
     };
     let of = &owner.of;
+    // Whoever has been elsewhere since is not concerned.
+    if !owner.is_current() {
+        return Vec::new();
+    }
     of.is_disturbed.set(true);
     // Its session may have ended, and nearly always there is nothing to ask.
-    if Rc::strong_count(of) == 1 || !owner.is_current() || !of.is_owed() {
+    if Rc::strong_count(of) == 1 || !of.is_owed() {
         return Vec::new();
     }
     let kept = Debts {
