@@ -17,6 +17,10 @@ const FAIL_DIRECTLY: &[&str] = &[
     "test_view_insert_fields",
 ];
 
+/// One connection is killed over another, and has to be at its end when the other one hears OK: the
+/// client then connects anew by itself. Of two sessions of a proxy the second may be told first.
+const WANT_AN_ORDER: &[&str] = &["test_bug17512527"];
+
 const FAIL_DIRECTLY_ON_MYSQL: &[&str] = &[
     "test_bug11766854",
     "test_bug20444737",
@@ -91,7 +95,12 @@ fn mysqls_client_tests_pass() {
     all_but(
         Product::MySql,
         "mysql_client_test",
-        &[FAIL_DIRECTLY, FAIL_DIRECTLY_ON_MYSQL, LOOK_AT_TLS],
+        &[
+            FAIL_DIRECTLY,
+            FAIL_DIRECTLY_ON_MYSQL,
+            WANT_AN_ORDER,
+            LOOK_AT_TLS,
+        ],
         "off",
     );
 }
@@ -101,7 +110,7 @@ fn mariadbs_client_tests_pass_over_tls() {
     all_but(
         Product::MariaDbNext,
         "mariadb-client-test",
-        &[FAIL_DIRECTLY, FAIL_DIRECTLY_ON_MARIADB],
+        &[FAIL_DIRECTLY, FAIL_DIRECTLY_ON_MARIADB, WANT_AN_ORDER],
         "required",
     );
 }
