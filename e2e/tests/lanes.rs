@@ -280,12 +280,12 @@ fn execute_many(site: &Site, number: u32) {
     }
 }
 
-fn what_a_ridden_execution_leaves_may_be_asked_for(product: Product) {
-    let site = Site::start(product, 6);
+/// Has a client do something while others read without end.
+fn beside_readers(site: &Site, act: impl FnOnce(&mut RawConn)) {
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
         for number in 0..8u32 {
-            let (site, is_over) = (&site, &is_over);
+            let is_over = &is_over;
             scope.spawn(move || {
                 let mut client = site.client();
                 let mut turn = 0;
@@ -296,7 +296,13 @@ fn what_a_ridden_execution_leaves_may_be_asked_for(product: Product) {
             });
         }
         let _end = SetWhenDropped(&is_over);
-        let mut client = site.client();
+        act(&mut site.client());
+    });
+}
+
+fn what_a_ridden_execution_leaves_may_be_asked_for(product: Product) {
+    let site = Site::start(product, 6);
+    beside_readers(&site, |client| {
         let ask = "SELECT CAST(? AS SIGNED) AS n FROM t WHERE id < 3";
         let statement = client.prepare(ask).statement();
         let execute = |client: &mut RawConn, word: &str| {
@@ -304,12 +310,12 @@ fn what_a_ridden_execution_leaves_may_be_asked_for(product: Product) {
             assert!(matches!(&reply.outcomes[..], [Outcome::Rows(rows)] if rows.rows.len() == 3));
         };
         for turn in 0..150 {
-            execute(&mut client, "7");
+            execute(client, "7");
             assert_eq!(client.run("SHOW WARNINGS").texts().len(), 0);
-            execute(&mut client, "8");
+            execute(client, "8");
             assert_eq!(client.value("SELECT FOUND_ROWS()"), "3");
             if turn % 75 == 74 {
-                execute(&mut client, "x");
+                execute(client, "x");
                 let warnings = client.run("SHOW WARNINGS").texts();
                 assert_eq!(warnings.len(), 3, "{warnings:?}");
                 assert_eq!(warnings[0][1], "1292");
@@ -323,21 +329,7 @@ fn what_a_ridden_execution_leaves_may_be_asked_for(product: Product) {
 /// Warnings, errors and counts are those of the session's own last statement.
 fn what_a_ridden_read_leaves_may_be_asked_for(product: Product) {
     let site = Site::start(product, 6);
-    let is_over = AtomicBool::new(false);
-    thread::scope(|scope| {
-        for number in 0..8u32 {
-            let (site, is_over) = (&site, &is_over);
-            scope.spawn(move || {
-                let mut client = site.client();
-                let mut turn = 0;
-                while !is_over.load(Ordering::Relaxed) {
-                    read(&mut client, "t", (number * 31 + turn) % ROWS);
-                    turn += 1;
-                }
-            });
-        }
-        let _end = SetWhenDropped(&is_over);
-        let mut client = site.client();
+    beside_readers(&site, |client| {
         // Known to be short and without a warning by its like.
         let ask =
             |value: &str| format!("SELECT CAST('{value}' AS SIGNED) AS n FROM t WHERE id < 3");
