@@ -1,7 +1,6 @@
 //! Pilotfish with shared lanes, with one worker and with two. The pool is as large as it is unless told
 //! otherwise.
 
-use std::fs;
 use std::io;
 use std::path::PathBuf;
 use std::process::Command;
@@ -37,25 +36,6 @@ impl Contestant for Lanes {
     }
 
     fn command(&self, place: &Place<'_>) -> io::Result<Command> {
-        let file = place.folder.join("pilotfish.toml");
-        // Opening the pool's connections must not be what is measured.
-        let text = format!(
-            "listen = [\"{}\"]\n\
-             workers = {}\n\
-             {}\
-             [pool]\n\
-             session = \"statement\"\n\
-             lanes = \"reads\"\n\
-             opens_per_second = 1000\n\
-             [[account]]\n\
-             user = \"bench\"\n",
-            place.listen,
-            self.workers,
-            pilotfish::backends(place),
-        );
-        fs::write(&file, text)?;
-        let mut command = Command::new(&self.program);
-        command.arg("--config").arg(file);
-        Ok(command)
+        pilotfish::pooled(&self.program, place, self.workers, "lanes = \"reads\"", "")
     }
 }

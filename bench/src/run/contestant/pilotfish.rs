@@ -1,7 +1,8 @@
 //! Pilotfish, transparent, with one worker and with two: the binary that PILOTFISH_BIN names, or the release build beside this one.
 
+use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::names::{PILOTFISH, PILOTFISH_2_WORKERS};
@@ -32,10 +33,28 @@ pub fn program() -> Option<PathBuf> {
     named.or_else(beside).filter(|program| program.exists())
 }
 
-/// The part of a configuration file that names the backends.
-pub fn backends(place: &Place<'_>) -> String {
+/// It with a pool: so many workers, and what else is set of the pool, and behind that.
+pub fn pooled(
+    program: &Path,
+    place: &Place<'_>,
+    workers: usize,
+    pool: &str,
+    rest: &str,
+) -> io::Result<Command> {
     let each = |address| format!("[[backend]]\naddress = \"{address}\"\n");
-    place.backends.iter().map(each).collect()
+    let backends: String = place.backends.iter().map(each).collect();
+    // Opening the pool's connections must not be what is measured.
+    let text = format!(
+        "listen = [\"{}\"]\nworkers = {workers}\n{backends}\
+         [pool]\nsession = \"statement\"\nopens_per_second = 1000\n{pool}\n\
+         [[account]]\nuser = \"bench\"\n{rest}",
+        place.listen,
+    );
+    let file = place.folder.join("pilotfish.toml");
+    fs::write(&file, text)?;
+    let mut command = Command::new(program);
+    command.arg("--config").arg(file);
+    Ok(command)
 }
 
 impl Contestant for Pilotfish {

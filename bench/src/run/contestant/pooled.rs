@@ -2,7 +2,6 @@
 //! statement.
 
 use std::fmt::Write as _;
-use std::fs;
 use std::io;
 use std::path::PathBuf;
 use std::process::Command;
@@ -69,27 +68,7 @@ impl Contestant for Pooled {
     }
 
     fn command(&self, place: &Place<'_>) -> io::Result<Command> {
-        let file = place.folder.join("pilotfish.toml");
-        // The limit of sessions that wait must not be what is measured.
-        let text = format!(
-            "listen = [\"{}\"]\n\
-             workers = 1\n\
-             {}\
-             [pool]\n\
-             session = \"statement\"\n\
-             backend_connections_max = {}\n\
-             opens_per_second = 1000\n\
-             [[account]]\n\
-             user = \"bench\"\n\
-             {}",
-            place.listen,
-            pilotfish::backends(place),
-            self.backend_connections,
-            rules(self.rules),
-        );
-        fs::write(&file, text)?;
-        let mut command = Command::new(&self.program);
-        command.arg("--config").arg(file);
-        Ok(command)
+        let pool = format!("backend_connections_max = {}", self.backend_connections);
+        pilotfish::pooled(&self.program, place, 1, &pool, &rules(self.rules))
     }
 }
