@@ -198,7 +198,11 @@ fn each_has_its_own_reply(product: Product) {
             });
         }
     });
-    assert!(site.count("rode") > 500, "{:?}", site.counts());
+    let rode = site.count("rode");
+    assert!(rode > 500, "{:?}", site.counts());
+    let times = site.client().run("EXPLAIN TIMES").texts();
+    let aboard = times.iter().find(|row| row[2] == "lane").unwrap();
+    assert_eq!(aboard[3], rode.to_string());
     site.proxy.assert_sound();
 }
 

@@ -4,9 +4,9 @@
 //! an opaque `F`, which stays when the rider leaves, since the reply still comes.
 //!
 //! ```text
-//!   board ──► waits ──► head ──► begun ──► ends: the rider has its reply
-//!               │         │        │
-//!               └─ leave ─┴────────┘   what comes is thrown away
+//!   board ──► ready ──► waits ──► head ──► begun ──► ends: the rider has its reply
+//!              (departs)  │         │        │
+//!               └─ leave ─┴─────────┴────────┘   what comes is thrown away
 //!               └─ clear                the same, and the rider goes elsewhere
 //! ```
 
@@ -38,6 +38,8 @@ pub struct Lane<R, F> {
     places: VecDeque<Place<R, F>>,
     /// The first one's number.
     first: u64,
+    /// So many have been sent.
+    sent: usize,
     /// Since when the first one is that, and sent.
     head_since: Duration,
     has_begun: bool,
@@ -51,6 +53,8 @@ struct Place<R, F> {
     rider: Option<R>,
     follower: F,
     habit: Duration,
+    /// When it was sent, if it was.
+    sent_at: Duration,
     /// It was nobody's from the beginning, and is not for nothing.
     is_own: bool,
 }
@@ -64,6 +68,17 @@ pub struct Left<R> {
     pub is_head: bool,
     /// Whether some of its reply has gone to it.
     pub has_begun: bool,
+}
+
+/// Whose reply has ended.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Ended<R, F> {
+    /// Who had it, if anybody wanted it.
+    pub rider: Option<R>,
+    /// What followed it.
+    pub follower: F,
+    /// When its statement was sent.
+    pub sent_at: Duration,
 }
 
 /// Whom a break leaves without a reply.
@@ -80,6 +95,7 @@ impl<R, F> Default for Lane<R, F> {
         Self {
             places: VecDeque::new(),
             first: 0,
+            sent: 0,
             head_since: Duration::ZERO,
             has_begun: false,
             is_shut: false,
@@ -109,24 +125,16 @@ impl<R, F> Lane<R, F> {
     ///
     /// # Errors
     /// The rider, when the lane is shut.
-    pub fn board(
-        &mut self,
-        rider: R,
-        follower: F,
-        habit: Duration,
-        now: Duration,
-    ) -> Result<Seat, R> {
+    pub fn board(&mut self, rider: R, follower: F, habit: Duration) -> Result<Seat, R> {
         if self.is_shut {
             return Err(rider);
-        }
-        if self.places.is_empty() {
-            self.head_since = now;
         }
         let seat = Seat(self.first + self.places.len() as u64);
         self.places.push_back(Place {
             rider: Some(rider),
             follower,
             habit,
+            sent_at: Duration::ZERO,
             is_own: false,
         });
         self.riders += 1;
@@ -134,16 +142,27 @@ impl<R, F> Lane<R, F> {
     }
 
     /// Takes a statement of its own on, whose reply concerns its follower and nobody else.
-    pub fn board_own(&mut self, follower: F, now: Duration) {
-        if self.places.is_empty() {
-            self.head_since = now;
-        }
+    pub fn board_own(&mut self, follower: F) {
         self.places.push_back(Place {
             rider: None,
             follower,
             habit: Duration::ZERO,
+            sent_at: Duration::ZERO,
             is_own: true,
         });
+    }
+
+    /// All that have boarded are sent now. True where nothing was under way before.
+    pub fn departs(&mut self, now: Duration) -> bool {
+        let was_empty = self.sent == 0;
+        if was_empty {
+            self.head_since = now;
+        }
+        for place in self.places.range_mut(self.sent..) {
+            place.sent_at = now;
+        }
+        self.sent = self.places.len();
+        was_empty
     }
 
     /// Whose reply comes now, if anybody wants it, and what follows it; none when nothing was sent.
@@ -157,15 +176,19 @@ impl<R, F> Lane<R, F> {
         self.has_begun = true;
     }
 
-    /// The head's reply has ended: the next one is the head. Returns who had it, if anybody wanted it,
-    /// and what followed it.
-    pub fn ends(&mut self, now: Duration) -> Option<(Option<R>, F)> {
+    /// The head's reply has ended: the next one is the head.
+    pub fn ends(&mut self, now: Duration) -> Option<Ended<R, F>> {
         let place = self.places.pop_front()?;
         self.first += 1;
+        self.sent = self.sent.saturating_sub(1);
         self.head_since = now;
         self.has_begun = false;
         self.riders -= usize::from(place.rider.is_some());
-        Some((place.rider, place.follower))
+        Some(Ended {
+            rider: place.rider,
+            follower: place.follower,
+            sent_at: place.sent_at,
+        })
     }
 
     /// A rider wants its reply no more. None when it has had it.
@@ -182,7 +205,7 @@ impl<R, F> Lane<R, F> {
 
     /// Whether the head takes much longer than it usually does.
     pub fn overstays(&self, now: Duration) -> bool {
-        let Some(head) = self.places.front() else {
+        let Some(head) = self.places.front().filter(|_| self.sent > 0) else {
             return false;
         };
         let patience = (head.habit * PATIENCE_HABITS).clamp(PATIENCE_MIN, PATIENCE_MAX);
@@ -220,6 +243,7 @@ impl<R, F> Lane<R, F> {
     pub fn break_off(&mut self) -> Stranded<R> {
         self.shut();
         self.riders = 0;
+        self.sent = 0;
         let has_begun = std::mem::take(&mut self.has_begun);
         let mut places = self.places.drain(..);
         let first = places.next().and_then(|place| place.rider);

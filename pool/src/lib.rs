@@ -49,7 +49,7 @@ mod waiters;
 
 pub use ceiling::{Ceiling, Holding};
 pub use figures::{CloseReason, Closed, Counts, Figures};
-pub use lane::{Depth, Lane, Left, PATIENCE_MIN, Seat, Stranded};
+pub use lane::{Depth, Ended, Lane, Left, PATIENCE_MIN, Seat, Stranded};
 pub use limits::Limits;
 pub use pace::Pace;
 pub use pool::{Grant, Next, Pool, Refusal, Supply, Verdict, Wake, Wish};

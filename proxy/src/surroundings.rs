@@ -17,6 +17,7 @@ use crate::pooled::ceilings::Ceilings;
 use crate::pooled::lane_counts::AllLaneCounts;
 use crate::pooled::limits::Limits;
 use crate::pooled::people::People;
+use crate::pooled::times::AllTimes;
 
 /// A snapshot of everything configured that sessions look at, made anew at each reload.
 /// A session keeps the one it began with.
@@ -77,6 +78,8 @@ pub(crate) struct Shared {
     pub tallies: Tallies,
     /// What has become of statements that might ride shared lanes.
     pub lane_counts: AllLaneCounts,
+    /// How long statements have waited, and backends have taken.
+    pub times: AllTimes,
     /// How many statements rules let through.
     pub limits: Limits,
     definitions: AtomicU64,

@@ -20,6 +20,7 @@ use crate::pooled::greeting::OwnGreeting;
 use crate::pooled::lanes::Lanes;
 use crate::pooled::people::Kill;
 use crate::pooled::store::Store;
+use crate::pooled::times::Times;
 use crate::seen::{Seen, SeenDigest};
 use crate::surroundings::{Settings, Shared, Surroundings};
 use crate::watch::{Ask, Watch};
@@ -104,6 +105,8 @@ pub(crate) struct Worker {
     pub lanes: Lanes,
     /// What pooled sessions share.
     pub store: Store,
+    /// How long their statements have waited, and backends have taken.
+    pub times: Times,
     /// Sessions by the ids that clients see.
     pub people: RefCell<HashMap<u32, Rc<Watch>>>,
     watches: RefCell<Slab<Rc<Watch>>>,
@@ -154,6 +157,7 @@ impl Worker {
             desk: Desk::new(context.index as u64),
             lanes: Lanes::new(shared.lane_counts.enter()),
             store: Store::default(),
+            times: Times::default(),
             people: RefCell::default(),
             surroundings,
             shared,

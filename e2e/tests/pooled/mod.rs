@@ -30,5 +30,6 @@ mod routines;
 mod state;
 mod texts;
 mod timeouts;
+mod times;
 mod transactions;
 mod waiting;

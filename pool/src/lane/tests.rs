@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::{Depth, Lane, PATIENCE_MAX, PATIENCE_MIN, Seat};
+use super::{Depth, Ended, Lane, PATIENCE_MAX, PATIENCE_MIN, Seat};
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -16,6 +16,8 @@ enum Event {
     Board {
         habit_ms: u8,
     },
+    /// All that have boarded are sent.
+    Departs,
     /// Some of the head's reply comes, and none of it is the end.
     Begins,
     /// All of it has come.
@@ -35,6 +37,7 @@ enum Event {
 fn events() -> impl Strategy<Value = Vec<Event>> {
     let event = prop_oneof![
         8 => (0u8..8).prop_map(|habit_ms| Event::Board { habit_ms }),
+        6 => Just(Event::Departs),
         3 => Just(Event::Begins),
         6 => Just(Event::Ends),
         2 => (0usize..64).prop_map(|which| Event::Leave { which }),
@@ -56,8 +59,10 @@ enum Fate {
 
 #[derive(Default)]
 struct Model {
-    /// What the server has been sent and not answered whole.
+    /// What the server has been sent and not answered whole, and behind it what it will be sent.
     wire: VecDeque<u32>,
+    /// When they were sent, those that were.
+    sent_at: HashMap<u32, Duration>,
     has_begun: bool,
     seats: HashMap<u32, Seat>,
     fates: HashMap<u32, Fate>,
@@ -87,7 +92,7 @@ proptest! {
                     let rider = next;
                     next += 1;
                     let was_open = lane.is_open();
-                    match lane.board(rider, rider, MS * u32::from(habit_ms), now) {
+                    match lane.board(rider, rider, MS * u32::from(habit_ms)) {
                         Ok(seat) => {
                             prop_assert!(was_open);
                             model.seats.insert(rider, seat);
@@ -98,6 +103,13 @@ proptest! {
                             prop_assert_eq!(refused, rider);
                             model.refused.insert(rider);
                         }
+                    }
+                }
+                Event::Departs => {
+                    let is_first = model.wire.iter().all(|it| !model.sent_at.contains_key(it));
+                    prop_assert_eq!(lane.departs(now), is_first);
+                    for rider in &model.wire {
+                        model.sent_at.entry(*rider).or_insert(now);
                     }
                 }
                 Event::Begins => {
@@ -114,8 +126,9 @@ proptest! {
                         prop_assert!(lane.ends(now).is_none());
                         continue;
                     };
-                    let (rider, follower) = lane.ends(now).expect("it is on the wire");
+                    let Ended { rider, follower, sent_at } = lane.ends(now).expect("it is on the wire");
                     prop_assert_eq!(follower, first);
+                    prop_assert_eq!(sent_at, model.sent_at.get(&first).copied().unwrap_or_default());
                     model.has_begun = false;
                     match rider {
                         Some(rider) => {
@@ -179,7 +192,7 @@ proptest! {
             prop_assert_eq!(lane.depth(), model.wire.len());
         }
         // What is left is answered in its order.
-        while let Some((rider, _)) = lane.ends(now) {
+        while let Some(Ended { rider, .. }) = lane.ends(now) {
             let first = model.wire.pop_front().expect("it is on the wire");
             if let Some(rider) = rider {
                 prop_assert_eq!(rider, first);
@@ -197,23 +210,29 @@ proptest! {
 #[test]
 fn a_head_is_overdue_when_it_keeps_somebody_for_many_times_its_habit() {
     let mut lane: Lane<u32, ()> = Lane::default();
-    lane.board(1, (), MS, Duration::ZERO).unwrap();
+    lane.board(1, (), MS).unwrap();
     let late = MS * 16;
+    // It has not been sent.
+    assert!(!lane.overstays(late));
+    assert!(lane.departs(Duration::ZERO));
     // Nobody waits behind it.
-    assert!(!lane.is_overdue(late));
-    lane.board(2, (), MS, MS).unwrap();
+    assert!(lane.overstays(late) && !lane.is_overdue(late));
+    lane.board(2, (), MS).unwrap();
+    assert!(!lane.departs(MS));
     assert!(!lane.is_overdue(late - MS));
     assert!(lane.is_overdue(late));
     // The next head begins anew.
     lane.ends(late);
-    lane.board(3, (), MS, late).unwrap();
+    lane.board(3, (), MS).unwrap();
+    lane.departs(late);
     assert!(!lane.is_overdue(late + PATIENCE_MIN));
 }
 
 #[test]
 fn a_head_that_overstays_for_nobody_is_abandoned() {
     let mut lane: Lane<u32, ()> = Lane::default();
-    let seat = lane.board(1, (), MS, Duration::ZERO).unwrap();
+    let seat = lane.board(1, (), MS).unwrap();
+    lane.departs(Duration::ZERO);
     let late = MS * 16;
     assert!(lane.overstays(late) && !lane.is_abandoned(late));
     lane.leave(seat).unwrap();
@@ -227,8 +246,9 @@ fn a_head_that_overstays_for_nobody_is_abandoned() {
 fn no_habit_makes_patience_too_short_or_too_long() {
     for (habit, patience) in [(Duration::ZERO, PATIENCE_MIN), (MS * 1000, PATIENCE_MAX)] {
         let mut lane: Lane<u32, ()> = Lane::default();
-        lane.board(1, (), habit, Duration::ZERO).unwrap();
-        lane.board(2, (), habit, Duration::ZERO).unwrap();
+        lane.board(1, (), habit).unwrap();
+        lane.board(2, (), habit).unwrap();
+        lane.departs(Duration::ZERO);
         assert!(!lane.is_overdue(patience - MS));
         assert!(lane.is_overdue(patience));
     }
@@ -237,8 +257,9 @@ fn no_habit_makes_patience_too_short_or_too_long() {
 #[test]
 fn who_has_left_keeps_nobody_waiting_and_delays_no_one() {
     let mut lane: Lane<u32, ()> = Lane::default();
-    lane.board(1, (), MS, Duration::ZERO).unwrap();
-    let seat = lane.board(2, (), MS, Duration::ZERO).unwrap();
+    lane.board(1, (), MS).unwrap();
+    let seat = lane.board(2, (), MS).unwrap();
+    lane.departs(Duration::ZERO);
     lane.leave(seat).unwrap();
     assert!(!lane.is_overdue(MS * 1000));
     assert_eq!(lane.leave(seat), None);
@@ -266,15 +287,24 @@ fn lanes_are_as_deep_as_makes_statements_cheaper() {
 #[test]
 fn a_statement_of_its_own_keeps_its_place_whoever_is_cleared() {
     let mut lane: Lane<char, char> = Lane::default();
-    lane.board('a', 'a', MS, Duration::ZERO).unwrap();
-    lane.board_own('p', Duration::ZERO);
-    lane.board('b', 'b', MS, Duration::ZERO).unwrap();
+    lane.board('a', 'a', MS).unwrap();
+    lane.board_own('p');
+    lane.departs(Duration::ZERO);
+    lane.board('b', 'b', MS).unwrap();
+    lane.departs(MS);
+    let ended = |rider, follower, sent_at| {
+        Some(Ended {
+            rider,
+            follower,
+            sent_at,
+        })
+    };
     assert_eq!((lane.depth(), lane.riders()), (3, 2));
     assert_eq!(lane.clear(), ['b']);
-    assert_eq!(lane.ends(MS), Some((Some('a'), 'a')));
+    assert_eq!(lane.ends(MS), ended(Some('a'), 'a', Duration::ZERO));
     assert!(matches!(lane.head(), Some((None, 'p'))));
     assert!(!lane.is_abandoned(MS * 1000));
-    assert_eq!(lane.ends(MS), Some((None, 'p')));
-    assert_eq!(lane.ends(MS), Some((None, 'b')));
+    assert_eq!(lane.ends(MS), ended(None, 'p', Duration::ZERO));
+    assert_eq!(lane.ends(MS), ended(None, 'b', MS));
     assert_eq!(lane.depth(), 0);
 }

@@ -10,7 +10,6 @@ use route::ride::{Habit, Seen, Stays, may_ride};
 use route::{Backend, BackendId};
 use session::Outcome;
 use sql::Facts;
-use tokio::time::Instant;
 use wire::Capabilities;
 
 use super::aim::Aim;
@@ -24,6 +23,7 @@ use super::relive::Past;
 use super::ride::{Ridden, Ride, Trip};
 use super::session::{After, CutOff, Pooled};
 use super::statement::StatementKey;
+use super::times::Way;
 
 /// A longer statement has a connection of its own.
 const STATEMENT_BYTES_MAX: usize = 16 << 10;
@@ -46,7 +46,6 @@ struct RideWish {
 pub(crate) struct Probe {
     backend: BackendId,
     digest: u64,
-    begun: Instant,
 }
 
 /// What a session keeps of its rides.
@@ -193,7 +192,6 @@ impl Pooled {
             self.riding.probe = Some(Probe {
                 backend: backend.id,
                 digest,
-                begun: Instant::now(),
             });
             return Err(stays);
         }
@@ -263,7 +261,7 @@ impl Pooled {
             return;
         };
         if self.worker.lanes.wanted.again(execution.key) {
-            lane.prepare(execution.key, self.worker.surroundings.now().0);
+            lane.prepare(execution.key);
         }
     }
 
@@ -306,6 +304,8 @@ impl Pooled {
     /// Its reply has gone to its client.
     fn has_ridden(&mut self, candidate: &Candidate<'_>, fare: &Fare, done: &Done, trip: Trip) {
         self.riding.ridden = None;
+        self.timing.was(trip.left, trip.ended);
+        self.note_times(fare.backend.id, Way::Lane);
         self.note_written_aboard(&fare.backend);
         if let Some(order) = &mut self.order {
             order.ended(&fare.backend, done.outcome);
@@ -330,7 +330,7 @@ impl Pooled {
             return;
         };
         let seen = Seen {
-            took: probe.begun.elapsed(),
+            took: self.timing.taken(),
             bytes: done.tally.bytes,
             has_warned: done.outcome != Outcome::Ok || self.aftermath.is_owed(),
         };

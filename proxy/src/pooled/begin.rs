@@ -20,6 +20,7 @@ use super::mirror::Reflection;
 use super::pump::Delivery;
 use super::session::{CutOff, Pooled};
 use super::shelf::{BackendLogin, Kind};
+use super::timing::Timing;
 use crate::dialogue::client_broke;
 use crate::failure::{Failure, Kind as FailureKind};
 use crate::leg::Leg;
@@ -101,6 +102,7 @@ pub(crate) async fn begin(
         unseen: Vec::new(),
         prepares_settings: false,
         changes: Changes::default(),
+        timing: Timing::default(),
         status: STATUS_FIRST,
         aftermath: Rc::new(Aftermath::default()),
         wants_clear: false,

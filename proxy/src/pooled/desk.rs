@@ -72,6 +72,8 @@ pub(crate) struct Desk {
     sweeps: Cell<u64>,
     /// When the keeper comes by itself.
     planned: Cell<Option<Duration>>,
+    /// The time that the pool was told last; it never goes back.
+    latest: Cell<Duration>,
     /// Something is due earlier than that.
     stir: tokio::sync::Notify,
     /// The backends are others, or are otherwise, and the pool knows.
@@ -106,9 +108,17 @@ impl Desk {
             next: Cell::new(0),
             sweeps: Cell::new(0),
             planned: Cell::new(None),
+            latest: Cell::default(),
             stir: tokio::sync::Notify::new(),
             news: tokio::sync::Notify::new(),
         }
+    }
+
+    /// The time, for the pool.
+    fn now(&self, worker: &Worker) -> Duration {
+        let now = worker.surroundings.now().0;
+        self.latest.set(now);
+        now
     }
 
     /// The next change of backends, from now on, whenever it is awaited.
@@ -240,7 +250,7 @@ impl Desk {
             return Begun::Lent(lent);
         }
         loop {
-            let now = worker.surroundings.now().0;
+            let now = self.now(worker);
             let mut told = None;
             let wish = Wish {
                 distance: |conn: &Connection| distance(conn),
@@ -340,14 +350,14 @@ impl Desk {
         };
         match Box::pin(open(worker, &shelf)).await {
             Ok(conn) => {
-                let now = worker.surroundings.now().0;
+                let now = self.now(worker);
                 let lease = self.pool.borrow_mut().opened(permit, now);
                 // From now on there is something to look after, and another may open one.
                 self.stir_for(id, now);
                 Ok(Lent::new(Box::new(conn), lease))
             }
             Err(failure) => {
-                let now = worker.surroundings.now().0;
+                let now = self.now(worker);
                 let wakes = self.pool.borrow_mut().open_failed(permit, now);
                 self.wake_all(worker, wakes);
                 self.stir.notify_one();
@@ -371,17 +381,22 @@ impl Desk {
         if !lent.is_held {
             lent.is_held = true;
             self.pool.borrow_mut().hold(&lent.lease);
-            self.stir_for(lent.conn.shelf.id, worker.surroundings.now().0);
+            self.stir_for(lent.conn.shelf.id, self.now(worker));
         }
     }
 
     /// Brings a connection back that others may use.
     pub(crate) fn give_back(&self, worker: &Rc<Worker>, lent: Lent) {
-        self.put_back(worker, lent.conn, lent.lease);
+        self.put_back(worker, lent.conn, lent.lease, self.now(worker));
     }
 
-    fn put_back(&self, worker: &Rc<Worker>, conn: Connection, lease: Lease) {
-        let now = worker.surroundings.now().0;
+    /// The same for whoever has just looked at the clock.
+    pub(crate) fn give_back_at(&self, worker: &Rc<Worker>, lent: Lent, now: Duration) {
+        let now = now.max(self.latest.get());
+        self.put_back(worker, lent.conn, lent.lease, now);
+    }
+
+    fn put_back(&self, worker: &Rc<Worker>, conn: Connection, lease: Lease, now: Duration) {
         let next = self.pool.borrow_mut().give_back(lease, conn, now);
         match next {
             Next::Rest => {}
@@ -404,7 +419,7 @@ impl Desk {
     }
 
     fn forget_lease(&self, worker: &Rc<Worker>, lease: Lease, reason: CloseReason) {
-        let now = worker.surroundings.now().0;
+        let now = self.now(worker);
         let wakes = self.pool.borrow_mut().forget(lease, reason, now);
         self.wake_all(worker, wakes);
     }
@@ -420,9 +435,11 @@ impl Desk {
     /// Who waited has gone.
     fn take_back(&self, worker: &Rc<Worker>, grant: Grant<Connection>) {
         match grant {
-            Grant::Connection(conn, lease) => self.put_back(worker, conn, lease),
+            Grant::Connection(conn, lease) => {
+                self.put_back(worker, conn, lease, self.now(worker));
+            }
             Grant::Permit(permit) => {
-                let now = worker.surroundings.now().0;
+                let now = self.now(worker);
                 let wakes = self.pool.borrow_mut().waive(permit, now);
                 self.wake_all(worker, wakes);
             }
@@ -442,7 +459,7 @@ impl Desk {
             }
             conn.say_goodbye().await;
             drop(conn);
-            let now = worker.surroundings.now().0;
+            let now = worker.desk.now(&worker);
             let wakes = worker.desk.pool.borrow_mut().closed(closing, now);
             worker.desk.wake_all(&worker, wakes);
         });
@@ -456,7 +473,7 @@ impl Desk {
         let mut settings = worker.surroundings.settings.clone();
         let mut accounts = worker.surroundings.accounts.clone();
         loop {
-            let now = worker.surroundings.now().0;
+            let now = desk.now(&worker);
             let due = desk.pool.borrow().next_tick(now);
             desk.planned.set(due);
             let wait = async {
@@ -491,7 +508,7 @@ impl Desk {
                     Err(_) => return,
                 },
             }
-            let now = worker.surroundings.now().0;
+            let now = desk.now(&worker);
             let actions = desk.pool.borrow_mut().tick(now);
             desk.act(&worker, actions);
             desk.sweep();
@@ -547,7 +564,7 @@ impl Desk {
 
     /// Shuts what leads to backends that are down or gone, and opens it again.
     fn follow(&self, worker: &Rc<Worker>, topology: Arc<route::Topology>) {
-        let now = worker.surroundings.now().0;
+        let now = self.now(worker);
         let backend_of = |id: &ShelfId| {
             let shelves = self.shelves.borrow();
             let id = shelves.get(id).map(|shelf| shelf.backend.id)?;

@@ -3,7 +3,7 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use config::ReadPolicy;
 
@@ -17,6 +17,7 @@ use super::incoming::{EndOf, Incoming, Passage};
 use super::prefix::{Prefix, Ready, Unequal};
 use super::pump::{Cut, Delivery};
 use super::session::{LASTING, Pooled, Running};
+use super::times::Way;
 
 /// A command on its way to a backend.
 pub(crate) struct Job<'a> {
@@ -105,9 +106,6 @@ impl Pooled {
             return Err(CutReply::unsent(Broken::Unexpected("no connection").into()));
         };
         let flight = self.worker.loads.begin(lent.conn.backend.id);
-        // The clock is read for those only who choose by it.
-        let chooses_by_it = self.settings.config.balance.reads == ReadPolicy::Latency;
-        let begin = chooses_by_it.then(Instant::now);
         let delivery = self.delivery;
         let keeps = self.worker.book.borrow().some_see_all && job.haste == Haste::Write;
         if keeps && delivery == Delivery::AtOnce {
@@ -115,8 +113,15 @@ impl Pooled {
         }
         let outcome = self.exchange_on(&mut lent.conn, job).await;
         self.delivery = delivery;
-        if let (Some(begin), Ok(_)) = (begin, &outcome) {
-            flight.answered_in(begin.elapsed());
+        if outcome.is_ok() {
+            self.timing.ends(self.worker.surroundings.now().0);
+            // What is read again for the client's next statement is in front of that.
+            if job.is_statement() && delivery != Delivery::Nobody {
+                self.note_times(lent.conn.backend.id, Way::Own);
+            }
+            if self.settings.config.balance.reads == ReadPolicy::Latency {
+                flight.answered_in(self.timing.taken());
+            }
         }
         self.lent = Some(lent);
         outcome
@@ -131,6 +136,7 @@ impl Pooled {
         let prefix = match self.prefix(conn, &job.needs) {
             Ready::Equal => {
                 self.take_turn(conn);
+                self.leaves();
                 self.send(conn, job.packets).await;
                 return self.conclude(conn, job).await;
             }
@@ -174,8 +180,10 @@ impl Pooled {
                 all.extend_from_slice(&ask.packets);
             }
             all.extend_from_slice(job.packets);
+            self.leaves();
             self.send(conn, &all).await;
         }
+        let has_wait = prefix.has_wait;
         let cut_now = match in_one {
             true => CutReply::unanswered,
             false => CutReply::unsent,
@@ -196,6 +204,9 @@ impl Pooled {
             }
         }
         self.take_turn(conn);
+        if has_wait || !in_one {
+            self.leaves();
+        }
         if !in_one {
             self.send(conn, job.packets).await;
         }
@@ -340,6 +351,11 @@ impl Job<'_> {
             part: Part::Whole,
             warnings: None,
         }
+    }
+
+    /// Whether it is what clients call a statement.
+    fn is_statement(&self) -> bool {
+        self.command == Command::QUERY || self.names_statement()
     }
 
     /// Whether it names what was prepared on its connection.

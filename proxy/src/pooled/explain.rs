@@ -1,4 +1,4 @@
-//! EXPLAIN SESSION: what the proxy knows of a session, told to its own client.
+//! EXPLAIN SESSION and its like: what the proxy knows of a session, told to its own client.
 
 use route::rules::Then;
 use route::{Explanation, Written};
@@ -7,6 +7,7 @@ use wire::column::{ColumnDefinition, ColumnType};
 use wire::{Capabilities, StatusFlags};
 
 use super::session::Pooled;
+use super::spread::Spreads;
 
 /// What a client asks the proxy about itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,6 +20,8 @@ pub(crate) enum Inquiry {
     Rules,
     /// EXPLAIN LANES
     Lanes,
+    /// EXPLAIN TIMES
+    Times,
 }
 
 /// Whether a text asks the proxy; comments and space around the words do not matter. A table of the
@@ -53,6 +56,7 @@ pub(crate) fn inquiry(text: &[u8], flags: Flags) -> Option<Inquiry> {
         b"SESSION" => Some(Inquiry::Session),
         b"RULES" => Some(Inquiry::Rules),
         b"LANES" => Some(Inquiry::Lanes),
+        b"TIMES" => Some(Inquiry::Times),
         _ => None,
     }
 }
@@ -132,6 +136,7 @@ impl Pooled {
             Inquiry::Session => self.explain_session(),
             Inquiry::Rules => self.explain_rules(),
             Inquiry::Lanes => self.explain_lanes(),
+            Inquiry::Times => self.explain_times(),
             Inquiry::Route(begin) => {
                 let text = text.get(begin..).unwrap_or_default();
                 Answer::of(&self.explain_route(text))
@@ -155,6 +160,43 @@ impl Pooled {
         let mut answer = Answer::new(&["what", "why", "statements"]);
         for (what, why, count) in self.worker.shared.lane_counts.sums() {
             answer.row([what, &why, &count.to_string()]);
+        }
+        answer
+    }
+
+    /// How long statements have waited here and backends have taken for them, since the start.
+    fn explain_times(&self) -> Answer {
+        let mut answer = Answer::new(&[
+            "cluster",
+            "backend",
+            "way",
+            "statements",
+            "waited_avg",
+            "waited_p50",
+            "waited_p99",
+            "waited_max",
+            "backend_avg",
+            "backend_p50",
+            "backend_p99",
+            "backend_max",
+        ]);
+        for sum in self.worker.shared.times.sums() {
+            let [waited, taken] = [&sum.waited, &sum.taken].map(in_microseconds);
+            let count = sum.waited.count().to_string();
+            answer.row([
+                &sum.cluster,
+                &sum.backend,
+                sum.way.name(),
+                &count,
+                &waited[0],
+                &waited[1],
+                &waited[2],
+                &waited[3],
+                &taken[0],
+                &taken[1],
+                &taken[2],
+                &taken[3],
+            ]);
         }
         answer
     }
@@ -244,6 +286,17 @@ impl Pooled {
         }
         answer
     }
+}
+
+/// Average, median, 99th percentile and the longest.
+fn in_microseconds(times: &Spreads) -> [String; 4] {
+    [
+        times.average(),
+        times.percentile(50),
+        times.percentile(99),
+        times.max(),
+    ]
+    .map(|time| time.as_micros().to_string())
 }
 
 /// What must be seen, in words.

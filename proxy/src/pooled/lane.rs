@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
-use pool::{Binding, CloseReason, Lane, Lookup, Seat};
+use pool::{Binding, CloseReason, Ended, Lane, Lookup, Seat};
 use session::state::{Needs, Restoration, SessionState, restoration};
 use session::{Piece, Progress, Reply};
 use tokio::io::{AsyncRead, ReadBuf};
@@ -21,7 +21,7 @@ use super::conn::{BackendConn, Broken, farewell};
 use super::desk::Lent;
 use super::exchange::Done;
 use super::lane_statements::Errand;
-use super::ride::{End, Ride};
+use super::ride::{End, Ride, Trip};
 use super::shelf::ShelfId;
 use super::sight::Sight;
 use super::statement::StatementKey;
@@ -113,7 +113,7 @@ impl SharedLane {
 
     /// Takes a statement, which leaves when all others that are ready have come; none where the
     /// lane takes nobody.
-    pub(crate) fn board(&self, boarding: Boarding<'_>, now: Duration) -> Option<Seat> {
+    pub(crate) fn board(&self, boarding: Boarding<'_>) -> Option<Seat> {
         let mut lent = self.lent.borrow_mut();
         let conn = &mut lent.as_mut()?.conn;
         let mut queue = self.queue.borrow_mut();
@@ -127,11 +127,8 @@ impl SharedLane {
         let (capabilities, sequences) = (conn.capabilities, conn.sequences());
         let reply = Reply::to(command, capabilities, sequences, boarding.sequence)?;
         let errand = self.take_on(conn, boarding.load)?;
-        if queue.depth() == 0 {
-            self.heard_at.set(now);
-        }
         let follower = Following { reply, errand };
-        let seat = queue.board(boarding.ride, follower, boarding.habit, now);
+        let seat = queue.board(boarding.ride, follower, boarding.habit);
         seat.ok()
     }
 
@@ -283,18 +280,26 @@ impl SharedLane {
         let Some(Lent { conn, .. }) = &mut *lent else {
             return Poll::Ready(Ok(()));
         };
-        {
-            let mut ready = self.ready.borrow_mut();
-            if !ready.is_empty() {
-                conn.send(&ready, context);
-                ready.clear();
-            }
-        }
+        self.depart(worker, conn, context);
         while self.queue.borrow().depth() > 0 {
             ready!(self.poll_client(context));
             ready!(self.poll_read(worker, conn, context))?;
         }
         Poll::Ready(Ok(()))
+    }
+
+    /// All that are ready leave.
+    fn depart(&self, worker: &Worker, conn: &mut BackendConn, context: &mut Context<'_>) {
+        let mut ready = self.ready.borrow_mut();
+        if ready.is_empty() {
+            return;
+        }
+        let now = worker.surroundings.now().0;
+        if self.queue.borrow_mut().departs(now) {
+            self.heard_at.set(now);
+        }
+        conn.send(&ready, context);
+        ready.clear();
     }
 
     /// The first one's client has to take what it has been sent before more is read for it.
@@ -404,13 +409,24 @@ impl SharedLane {
             next_sequence: reply.next_sequence().unwrap_or_default(),
             fingerprint: None,
         };
-        let Some((ride, Following { errand, .. })) = queue.ends(now) else {
+        let Some(ended) = queue.ends(now) else {
             return Ok(0);
         };
         drop(queue);
-        self.run_errand(worker, conn, errand, &done)?;
-        if let Some(ride) = ride {
-            ride.end(End::Over(done, took()));
+        let Ended {
+            rider,
+            follower,
+            sent_at,
+        } = ended;
+        self.run_errand(worker, conn, follower.errand, &done)?;
+        if let Some(ride) = rider {
+            let trip = Trip {
+                took: took(),
+                bytes: ride.bytes(),
+                left: sent_at,
+                ended: now,
+            };
+            ride.end(End::Over(done, trip));
         }
         Ok(1)
     }

@@ -3,7 +3,6 @@
 
 use std::cell::RefCell;
 use std::collections::HashSet;
-use std::time::Duration;
 
 use pool::{BackendStatementId, Lookup, TypesSeen};
 use session::{Outcome, Reply};
@@ -65,7 +64,7 @@ impl SharedLane {
     }
 
     /// Prepares a statement behind what is in flight.
-    pub(crate) fn prepare(&self, key: &StatementKey, now: Duration) {
+    pub(crate) fn prepare(&self, key: &StatementKey) {
         let mut lent = self.lent.borrow_mut();
         let Some(Lent { conn, .. }) = &mut *lent else {
             return;
@@ -86,7 +85,7 @@ impl SharedLane {
         }));
         self.preparing.borrow_mut().push(key.clone());
         let follower = Following { reply, errand };
-        self.queue.borrow_mut().board_own(follower, now);
+        self.queue.borrow_mut().board_own(follower);
         self.leave_soon(&own_command(command, key.text.bytes()));
     }
 

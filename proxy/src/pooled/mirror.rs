@@ -23,6 +23,7 @@ use super::incoming::{Inbox, Incoming};
 use super::pump::Delivery;
 use super::session::{After, CutOff, Pooled};
 use super::statement::StatementKey;
+use super::timing::Timing;
 use crate::leg::Leg;
 use crate::worker::Registered;
 
@@ -192,6 +193,7 @@ impl Pooled {
             unseen: Vec::new(),
             prepares_settings: false,
             changes: Changes::default(),
+            timing: Timing::default(),
             status: StatusFlags::AUTOCOMMIT,
             aftermath: Rc::new(Aftermath::default()),
             wants_clear: false,
@@ -235,6 +237,7 @@ async fn run(
 ) {
     while let Some(item) = items.recv().await {
         bytes.set(bytes.get().saturating_sub(item.bytes));
+        double.timing.comes(double.worker.surroundings.now().0);
         if double.state.values() != &item.values {
             double.state.swap_values(item.values);
         }

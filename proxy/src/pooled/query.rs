@@ -139,6 +139,9 @@ impl Pooled {
                 sequence,
                 is_cut: false,
             };
+            if at > 0 {
+                self.timing.goes_on();
+            }
             told = self.say_to_backend(incoming, facts, part).await?;
         }
         Ok(told)

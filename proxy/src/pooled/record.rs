@@ -5,7 +5,6 @@ use route::rules::{Counters, Record};
 use route::{Explanation, Wanted};
 use session::Outcome;
 use sql::Facts;
-use tokio::time::Instant;
 
 use super::exchange::Done;
 use super::ruling::{Errand, Form};
@@ -13,7 +12,6 @@ use super::session::Pooled;
 
 /// A statement that is under way and may be recorded.
 pub(crate) struct Trace {
-    begun: Instant,
     is_sampled: bool,
     /// Which role it wanted, in the transaction of then.
     wanted: Option<Wanted>,
@@ -45,7 +43,6 @@ impl Pooled {
         let is_sampled = one_of > 0 && self.worker.dice.borrow_mut().below(one_of) == 0;
         let pins = self.lent.as_ref().map(|_| self.pins().to_string());
         self.trace = Some(Box::new(Trace {
-            begun: Instant::now(),
             is_sampled,
             wanted: self.wanted(facts),
             pins: pins.unwrap_or_default(),
@@ -55,7 +52,7 @@ impl Pooled {
     /// A statement has ended.
     pub(crate) fn record(&self, trace: &Trace, facts: &Facts, text: &[u8], done: &Done) {
         let log = &self.settings.config.log;
-        let took = trace.begun.elapsed();
+        let took = self.timing.whole();
         let error = match done.outcome {
             Outcome::Err(number) => Some(number),
             Outcome::Ok => None,
@@ -76,6 +73,7 @@ impl Pooled {
             backend,
             error,
             ?took,
+            waited = ?self.timing.waited(),
             record,
             "a statement is recorded"
         );

@@ -37,8 +37,8 @@ pub(crate) struct Ride {
 
 /// How a ride ends.
 pub(crate) enum End {
-    /// With its reply, which took so long.
-    Over(Done, Duration),
+    /// With its reply.
+    Over(Done, Trip),
     /// Nothing of it has come, and nothing will: it runs elsewhere.
     Elsewhere,
     /// Some of it has come when the connection broke; with the id of an ERR that would fit.
@@ -54,11 +54,14 @@ pub(crate) enum Ridden {
     Killed,
 }
 
-/// How long it took, and how large its reply was.
+/// How long it took, how large its reply was, when it left, and when its reply had come.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Trip {
+    /// Its part of what all that were under way with it have taken.
     pub took: Duration,
     pub bytes: u64,
+    pub left: Duration,
+    pub ended: Duration,
 }
 
 impl Ride {
@@ -106,6 +109,11 @@ impl Ride {
             None => self.pass(packet, context),
         }
         has_changed
+    }
+
+    /// Bytes of its reply that have come.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes.get()
     }
 
     /// Whether its client has had some of its reply.
@@ -165,8 +173,7 @@ impl Pooled {
             sequence: candidate.incoming.sequence,
             habit,
         };
-        let now = self.worker.surroundings.now().0;
-        let Some(seat) = lane.board(boarding, now) else {
+        let Some(seat) = lane.board(boarding) else {
             self.swap_luggage(&ride);
             return Ok(None);
         };
@@ -196,7 +203,7 @@ impl Pooled {
     ) -> Poll<Result<Ridden, CutReply>> {
         let ride = passenger.ride;
         if let Some(end) = ride.end.borrow_mut().take() {
-            return Poll::Ready(self.arrive(ride, end));
+            return Poll::Ready(self.arrive(end));
         }
         {
             let mut waker = ride.waker.borrow_mut();
@@ -253,7 +260,7 @@ impl Pooled {
         }
     }
 
-    fn arrive(&mut self, ride: &Ride, end: End) -> Result<Ridden, CutReply> {
+    fn arrive(&mut self, end: End) -> Result<Ridden, CutReply> {
         match end {
             End::Elsewhere => Ok(Ridden::Elsewhere),
             End::Broken(cause, sequence) => Err(CutReply {
@@ -261,12 +268,11 @@ impl Pooled {
                 reached: Reached::Client,
                 sequence,
             }),
-            End::Over(done, took) => {
+            End::Over(done, trip) => {
                 if let Some(status) = done.tally.status {
                     self.status = StatusFlags(status.0 & LASTING.0);
                 }
-                let bytes = ride.bytes.get();
-                Ok(Ridden::Done(done, Trip { took, bytes }))
+                Ok(Ridden::Done(done, trip))
             }
         }
     }

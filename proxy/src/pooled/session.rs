@@ -37,6 +37,7 @@ use super::record::Trace;
 use super::shelf::{BackendLogin, Kind, KnownShelf};
 use super::sight::Sight;
 use super::statement::StatementKey;
+use super::timing::Timing;
 use crate::dialogue::Legs;
 use crate::failure::{Failure, Kind as FailureKind};
 use crate::leg::Leg;
@@ -79,6 +80,8 @@ pub(crate) struct Pooled {
     pub prepares_settings: bool,
     /// What the exchange of the moment has changed, by the server's word.
     pub changes: Changes,
+    /// When the command of the moment came, left, and had its reply.
+    pub timing: Timing,
     /// The flags that the client saw last.
     pub status: StatusFlags,
     pub aftermath: Rc<Aftermath>,
@@ -244,7 +247,10 @@ impl Pooled {
                 _ => held,
             };
             match self.inbox.command(held, limit) {
-                Ok(Some(incoming)) => return Ok(Some(incoming)),
+                Ok(Some(incoming)) => {
+                    self.timing.comes(self.worker.surroundings.now().0);
+                    return Ok(Some(incoming));
+                }
                 Ok(None) => {}
                 Err(violation) => {
                     let failure = crate::relay::client_violation(violation);
@@ -482,7 +488,11 @@ impl Pooled {
                 .desk
                 .forget(&self.worker, lent, CloseReason::Ended);
         }
-        self.worker.desk.give_back(&self.worker, lent);
+        match self.timing.take_end() {
+            // Nothing has happened here since.
+            Some(ended) => self.worker.desk.give_back_at(&self.worker, lent, ended),
+            None => self.worker.desk.give_back(&self.worker, lent),
+        }
     }
 
     /// Whether the session cannot leave its connection.

@@ -1,0 +1,147 @@
+//! What a statement waits in the proxy is told apart from what its backend takes.
+
+use std::time::{Duration, Instant};
+
+use e2e::raw::{Login, RawConn, Shape};
+use e2e::{Cluster, PASSWORD, Product, Proxy, Server, Settings, wait};
+
+both! {
+    who_waits_for_the_only_connection_waits_in_the_proxy
+    who_waits_for_a_replica_waits_in_the_proxy
+}
+
+/// A line of EXPLAIN TIMES, in microseconds.
+#[derive(Debug)]
+struct Line {
+    way: String,
+    statements: u128,
+    waited: [u128; 4],
+    backend: [u128; 4],
+}
+
+fn lines(client: &mut RawConn) -> Vec<Line> {
+    let line = |row: Vec<String>| {
+        let number = |at: usize| row[at].parse().unwrap();
+        Line {
+            way: row[2].clone(),
+            statements: number(3),
+            waited: [4, 5, 6, 7].map(number),
+            backend: [8, 9, 10, 11].map(number),
+        }
+    };
+    let rows = client.run("EXPLAIN TIMES").texts();
+    let lines: Vec<_> = rows.into_iter().map(line).collect();
+    for Line {
+        way,
+        statements,
+        waited,
+        backend,
+    } in &lines
+    {
+        assert!(*statements > 0 && ["own connection", "lane"].contains(&&**way));
+        for [average, median, most, max] in [waited, backend] {
+            assert!(average <= max && median <= most && most <= max, "{lines:?}");
+        }
+    }
+    lines
+}
+
+/// The line of the one that has waited longest.
+fn longest(client: &mut RawConn) -> Line {
+    let lines = lines(client).into_iter();
+    lines.max_by_key(|line| line.waited[3]).unwrap()
+}
+
+/// Does something, and says how long that took.
+fn timed(act: impl FnOnce()) -> Duration {
+    let begun = Instant::now();
+    act();
+    begun.elapsed()
+}
+
+/// The wait is no shorter than what the test has seen of it, and no backend has taken longer than a client
+/// can have seen, who did not wait, or without its wait.
+#[track_caller]
+fn assert_waited(line: &Line, held: Duration, others: Duration) {
+    assert!(line.waited[3] + 1 >= held.as_micros(), "{held:?} {line:?}");
+    assert!(line.backend[3] <= others.as_micros(), "{others:?} {line:?}");
+}
+
+fn who_waits_for_the_only_connection_waits_in_the_proxy(product: Product) {
+    let server = Server::shared(product);
+    let settings = Settings::pooled(server, 1)
+        .set("accounts.explain", true)
+        .set("log.slow_statements", "200ms");
+    let proxy = Proxy::start(&settings);
+    let (mut holder, mut waiter, mut beside) = (proxy.connect(), proxy.connect(), proxy.connect());
+    let mut others = timed(|| drop(holder.run("BEGIN")));
+    let sent = Instant::now();
+    waiter.send_query("SELECT 'waited'").unwrap();
+    let before = longest(&mut beside);
+    assert_eq!((&*before.way, before.statements), ("own connection", 1));
+    // Nothing is to be seen of its wait before it ends.
+    let seen = Instant::now();
+    std::thread::sleep(Duration::from_millis(300));
+    let held = seen.elapsed();
+    others = others.max(timed(|| drop(holder.run("COMMIT"))));
+    assert_eq!(waiter.reply(Shape::Results).texts(), [["waited"]]);
+    others = others.max(sent.elapsed() - held);
+    let after = longest(&mut beside);
+    assert_eq!(after.statements, 3);
+    assert_waited(&after, held, others);
+    let line = proxy.wait_logged(&["a statement is recorded"]);
+    let field = |name: &str| {
+        let mut words = line.split([' ', '=']).skip_while(|word| *word != name);
+        milliseconds(words.nth(1).unwrap())
+    };
+    let (took, waited) = (field("took"), field("waited"));
+    assert!(
+        took >= waited && waited >= held.as_secs_f64() * 1e3,
+        "{line}"
+    );
+}
+
+/// A duration as the log has it.
+fn milliseconds(text: &str) -> f64 {
+    match text.strip_suffix("ms") {
+        Some(number) => number.parse().unwrap(),
+        None => text.strip_suffix('s').unwrap().parse::<f64>().unwrap() * 1e3,
+    }
+}
+
+fn who_waits_for_a_replica_waits_in_the_proxy(product: Product) {
+    let cluster = Cluster::start(product, 1);
+    cluster.tell_apart(&["CREATE TABLE d.t (n INT)"]);
+    let settings = Settings::of_cluster(&cluster)
+        .account("app", PASSWORD)
+        .set("workers", 1)
+        .set("accounts.explain", true)
+        .set("health.replication_interval", "50ms")
+        .set("balance.timeout_consistency", "1m");
+    let proxy = Proxy::start(&settings);
+    let mut client = proxy.connect_as(&Login::app().schema("d"));
+    let mut others = Duration::ZERO;
+    wait::until("the monitor knows the primary", wait::SOON, || {
+        let mut who = String::new();
+        others = others.max(timed(|| drop(client.run("DELETE FROM t"))));
+        others = others.max(timed(|| who = client.value("SELECT name FROM d.whoami")));
+        who != "primary"
+    });
+    let mut holder = cluster.replicas[0].root();
+    holder.run("LOCK TABLES d.t READ");
+    others = others.max(timed(|| drop(client.run("INSERT INTO t VALUES (1)"))));
+    let sent = Instant::now();
+    client.send_query("SELECT COUNT(*) FROM t").unwrap();
+    let mut root = cluster.replicas[0].root();
+    let ask = "SELECT COUNT(*) FROM information_schema.processlist \
+               WHERE (info LIKE '%GTID_WAIT(%' OR info LIKE '%EXECUTED_GTID_SET(%') \
+               AND info NOT LIKE '%processlist%'";
+    wait::until("its read waits", wait::SOON, || root.value(ask) == "1");
+    let seen = Instant::now();
+    std::thread::sleep(Duration::from_millis(300));
+    let held = seen.elapsed();
+    holder.run("UNLOCK TABLES");
+    assert_eq!(client.reply(Shape::Results).texts(), [["1"]]);
+    others = others.max(sent.elapsed() - held);
+    assert_waited(&longest(&mut client), held, others);
+}

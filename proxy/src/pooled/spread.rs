@@ -1,0 +1,174 @@
+//! How durations are spread: their sum, the longest, and how many are about as long. One thread writes,
+//! others may read at any time.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Shorter ones, in nanoseconds, are not told apart.
+const FIRST: u64 = 1 << FIRST_OCTAVE;
+const FIRST_OCTAVE: u32 = 10;
+
+/// Bars from one power of two to the next: a bar is a fifth wide, or a quarter at most.
+const PARTS: usize = 1 << PARTS_BITS;
+const PARTS_BITS: u32 = 2;
+
+/// Powers of two that are told apart: up to 68 s.
+const OCTAVES: usize = 26;
+
+const BARS: usize = 1 + OCTAVES * PARTS;
+
+/// Durations as they are counted.
+#[derive(Debug)]
+pub(crate) struct Spread {
+    /// Nanoseconds.
+    sum: AtomicU64,
+    max: AtomicU64,
+    bars: [AtomicU64; BARS],
+}
+
+/// Durations as they were at one moment, of one thread or of several.
+#[derive(Debug, Clone)]
+pub(crate) struct Spreads {
+    sum: u64,
+    max: u64,
+    bars: [u64; BARS],
+}
+
+impl Default for Spread {
+    fn default() -> Self {
+        Self {
+            sum: AtomicU64::default(),
+            max: AtomicU64::default(),
+            bars: std::array::from_fn(|_| AtomicU64::default()),
+        }
+    }
+}
+
+impl Spread {
+    /// Counts one more. Nobody else writes: no locked instruction is needed.
+    pub(crate) fn note(&self, duration: Duration) {
+        let nanoseconds = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        add(&self.sum, nanoseconds);
+        if nanoseconds > self.max.load(Ordering::Relaxed) {
+            self.max.store(nanoseconds, Ordering::Relaxed);
+        }
+        add(&self.bars[bar(nanoseconds)], 1);
+    }
+}
+
+fn add(count: &AtomicU64, more: u64) {
+    let sum = count.load(Ordering::Relaxed).wrapping_add(more);
+    count.store(sum, Ordering::Relaxed);
+}
+
+fn bar(nanoseconds: u64) -> usize {
+    if nanoseconds < FIRST {
+        return 0;
+    }
+    let octave = nanoseconds.ilog2();
+    let part = (nanoseconds >> (octave - PARTS_BITS)) as usize % PARTS;
+    (1 + (octave - FIRST_OCTAVE) as usize * PARTS + part).min(BARS - 1)
+}
+
+/// Where a bar ends, in nanoseconds.
+fn end_of(bar: usize) -> u64 {
+    let (octave, part) = (bar / PARTS, (bar % PARTS) as u64);
+    let first = FIRST << octave;
+    first + part * (first >> PARTS_BITS)
+}
+
+impl Default for Spreads {
+    fn default() -> Self {
+        Self {
+            sum: 0,
+            max: 0,
+            bars: [0; BARS],
+        }
+    }
+}
+
+impl Spreads {
+    /// Adds those of one thread.
+    pub(crate) fn add(&mut self, spread: &Spread) {
+        self.sum = self.sum.wrapping_add(spread.sum.load(Ordering::Relaxed));
+        self.max = self.max.max(spread.max.load(Ordering::Relaxed));
+        for (bar, more) in self.bars.iter_mut().zip(&spread.bars) {
+            *bar += more.load(Ordering::Relaxed);
+        }
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> u64 {
+        self.bars.iter().sum()
+    }
+
+    /// The longest.
+    pub(crate) fn max(&self) -> Duration {
+        Duration::from_nanos(self.max)
+    }
+
+    /// How long they are on the average.
+    pub(crate) fn average(&self) -> Duration {
+        Duration::from_nanos(self.sum / self.count().max(1))
+    }
+
+    /// So many of a hundred are no longer than this, as far as bars tell: never too little, and up to a
+    /// quarter too much.
+    pub(crate) fn percentile(&self, percent: u64) -> Duration {
+        let wanted = (self.count() * percent).div_ceil(100);
+        let mut counted = 0;
+        let bar = self.bars.iter().position(|bar| {
+            counted += bar;
+            counted >= wanted
+        });
+        let end = bar.filter(|bar| *bar < BARS - 1).map(end_of);
+        Duration::from_nanos(end.unwrap_or(self.max).min(self.max))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(durations: impl IntoIterator<Item = Duration>) -> Spreads {
+        let spread = Spread::default();
+        durations.into_iter().for_each(|it| spread.note(it));
+        let mut all = Spreads::default();
+        all.add(&spread);
+        all
+    }
+
+    #[test]
+    fn each_duration_lies_in_the_bar_that_ends_a_quarter_behind_it_at_most() {
+        for nanoseconds in (0..36).flat_map(|octave| {
+            let first = 1u64 << octave;
+            [first, first + 1, first + first / 3, 2 * first - 1]
+        }) {
+            let bar = bar(nanoseconds);
+            let end = end_of(bar);
+            assert!(nanoseconds < end, "{nanoseconds} {bar}");
+            assert!(bar == 0 || end_of(bar - 1) <= nanoseconds, "{nanoseconds}");
+            assert!(
+                bar == 0 || end <= nanoseconds + nanoseconds / 4 + 1,
+                "{nanoseconds}"
+            );
+        }
+        assert_eq!(bar(u64::MAX), BARS - 1);
+    }
+
+    #[test]
+    fn percentiles_are_never_too_little_and_never_more_than_the_longest() {
+        let spread = of((1..=1000).map(Duration::from_micros));
+        assert_eq!(spread.count(), 1000);
+        assert_eq!(spread.average(), Duration::from_nanos(500_500));
+        for percent in [1, 50, 99, 100] {
+            let exact = Duration::from_micros(10 * percent);
+            let told = spread.percentile(percent);
+            assert!(told >= exact && told <= exact * 5 / 4, "{percent} {told:?}");
+        }
+        assert_eq!(spread.percentile(100), spread.max());
+        let long = of([Duration::from_secs(1000)]);
+        assert_eq!(long.percentile(50), Duration::from_secs(1000));
+        assert_eq!(of([]).percentile(99), Duration::ZERO);
+    }
+}

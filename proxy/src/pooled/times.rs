@@ -1,0 +1,153 @@
+//! How long statements have waited in the proxy and how long backends have taken for them: by backend
+//! and by the way they went, counted by each worker for itself, and gathered when somebody asks.
+
+use std::cell::RefCell;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use route::BackendId;
+
+use super::spread::{Spread, Spreads};
+use crate::worker::Worker;
+
+/// How a statement gets to its backend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// Over a connection that its session has to itself meanwhile.
+    Own,
+    /// Over a shared lane.
+    Lane,
+}
+
+impl Way {
+    const ALL: [Self; 2] = [Self::Own, Self::Lane];
+
+    /// As people are told it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Own => "own connection",
+            Self::Lane => "lane",
+        }
+    }
+}
+
+/// One worker's.
+#[derive(Default)]
+pub(crate) struct Times {
+    /// By the backend's id.
+    of: RefCell<Vec<Option<Arc<BackendTimes>>>>,
+}
+
+/// One worker's of one backend. Only that worker writes.
+struct BackendTimes {
+    cluster: String,
+    backend: String,
+    /// As in [`Way::ALL`].
+    ways: [WayTimes; Way::ALL.len()],
+}
+
+#[derive(Default)]
+struct WayTimes {
+    waited: Spread,
+    taken: Spread,
+}
+
+impl Times {
+    /// A statement has had its reply.
+    pub(crate) fn note(
+        &self,
+        worker: &Worker,
+        backend: BackendId,
+        way: Way,
+        waited: Duration,
+        taken: Duration,
+    ) {
+        let index = backend.0 as usize;
+        if !matches!(self.of.borrow().get(index), Some(Some(_))) {
+            self.meet(worker, backend);
+        }
+        if let Some(Some(times)) = self.of.borrow().get(index) {
+            let times = &times.ways[way as usize];
+            times.waited.note(waited);
+            times.taken.note(taken);
+        }
+    }
+
+    /// The first statement of a worker's to a backend.
+    #[cold]
+    fn meet(&self, worker: &Worker, id: BackendId) {
+        let topology = Arc::clone(&worker.topology.borrow());
+        // It has gone from the configuration meanwhile.
+        let Some(backend) = topology.backend(id) else {
+            return;
+        };
+        let mut clusters = topology.clusters.iter();
+        let cluster = clusters.find(|cluster| cluster.id == backend.cluster);
+        let times = Arc::new(BackendTimes {
+            cluster: cluster.map(|it| it.name.clone()).unwrap_or_default(),
+            backend: backend.name.clone(),
+            ways: Default::default(),
+        });
+        worker.shared.times.enter(Arc::clone(&times));
+        let mut of = self.of.borrow_mut();
+        let index = id.0 as usize;
+        if of.len() <= index {
+            of.resize_with(index + 1, Default::default);
+        }
+        of[index] = Some(times);
+    }
+}
+
+/// All workers'.
+#[derive(Default)]
+pub(crate) struct AllTimes {
+    all: Mutex<Vec<Arc<BackendTimes>>>,
+}
+
+/// What all workers have seen of one backend by one way.
+pub(crate) struct TimesSum {
+    pub cluster: String,
+    pub backend: String,
+    pub way: Way,
+    pub waited: Spreads,
+    pub taken: Spreads,
+}
+
+impl AllTimes {
+    fn enter(&self, times: Arc<BackendTimes>) {
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.push(times);
+    }
+
+    /// Everything so far, backend by backend; ways that nobody has gone are left out.
+    pub(crate) fn sums(&self) -> Vec<TimesSum> {
+        let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sums: Vec<TimesSum> = Vec::new();
+        for times in all.iter() {
+            for way in Way::ALL {
+                let seen = &times.ways[way as usize];
+                let is_it = |sum: &TimesSum| {
+                    (sum.way, &sum.backend, &sum.cluster) == (way, &times.backend, &times.cluster)
+                };
+                let at = sums.iter().position(is_it).unwrap_or_else(|| {
+                    sums.push(TimesSum {
+                        cluster: times.cluster.clone(),
+                        backend: times.backend.clone(),
+                        way,
+                        waited: Spreads::default(),
+                        taken: Spreads::default(),
+                    });
+                    sums.len() - 1
+                });
+                sums[at].waited.add(&seen.waited);
+                sums[at].taken.add(&seen.taken);
+            }
+        }
+        sums.retain(|sum| sum.waited.count() > 0);
+        sums.sort_by(|a, b| {
+            let key = |it: &TimesSum| (it.cluster.clone(), it.backend.clone(), it.way as usize);
+            key(a).cmp(&key(b))
+        });
+        sums
+    }
+}

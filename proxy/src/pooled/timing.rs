@@ -1,0 +1,87 @@
+//! When a session's command came, when it left for a backend, and when its reply had come. In between it
+//! waits here, and then it is the backend's.
+
+use std::time::Duration;
+
+use route::BackendId;
+
+use super::session::Pooled;
+use super::times::Way;
+
+/// One command's times, since the process began.
+#[derive(Debug, Default)]
+pub(crate) struct Timing {
+    came: Duration,
+    left: Duration,
+    ended: Duration,
+    /// Nobody has used the end in place of the clock.
+    is_fresh: bool,
+}
+
+impl Timing {
+    /// A command has been read.
+    pub(crate) fn comes(&mut self, now: Duration) {
+        *self = Self {
+            came: now,
+            left: now,
+            ended: now,
+            is_fresh: false,
+        };
+    }
+
+    /// Its next part comes, after the end of the one before.
+    pub(crate) fn goes_on(&mut self) {
+        self.comes(self.ended);
+    }
+
+    /// It leaves; one that is sent again has waited until then.
+    pub(crate) fn leaves(&mut self, now: Duration) {
+        self.left = now;
+    }
+
+    /// Its reply has ended.
+    pub(crate) fn ends(&mut self, now: Duration) {
+        self.ended = now;
+        self.is_fresh = true;
+    }
+
+    /// Both, as somebody else has seen it.
+    pub(crate) fn was(&mut self, left: Duration, ended: Duration) {
+        (self.left, self.ended) = (left, ended);
+    }
+
+    /// How long it waited before it left.
+    pub(crate) fn waited(&self) -> Duration {
+        self.left.saturating_sub(self.came)
+    }
+
+    /// How long its backend had it, up to the end of its reply.
+    pub(crate) fn taken(&self) -> Duration {
+        self.ended.saturating_sub(self.left)
+    }
+
+    /// Both together.
+    pub(crate) fn whole(&self) -> Duration {
+        self.ended.saturating_sub(self.came)
+    }
+
+    /// The end, in place of a look at the clock; once.
+    pub(crate) fn take_end(&mut self) -> Option<Duration> {
+        std::mem::take(&mut self.is_fresh).then_some(self.ended)
+    }
+}
+
+impl Pooled {
+    /// Its command leaves now.
+    pub(crate) fn leaves(&mut self) {
+        self.timing.leaves(self.worker.surroundings.now().0);
+    }
+
+    /// A statement has had its reply: how long that took is noted.
+    pub(crate) fn note_times(&self, backend: BackendId, way: Way) {
+        let (waited, taken) = (self.timing.waited(), self.timing.taken());
+        self.worker
+            .times
+            .note(&self.worker, backend, way, waited, taken);
+    }
+}
