@@ -4,6 +4,7 @@
 
 mod ask;
 mod check;
+mod lua;
 
 use std::ffi::OsString;
 use std::fmt;
@@ -20,6 +21,7 @@ use crate::rules;
 
 pub use ask::{AskerArguments, BackendsArguments, ExplainArguments, PlanArguments};
 pub use check::check;
+pub use lua::LuaArguments;
 
 /// What the program is to do.
 #[derive(Debug)]
@@ -36,6 +38,8 @@ pub enum Command {
     Plan(PlanArguments),
     /// Tell how the backends are.
     Backends(BackendsArguments),
+    /// Run or check Lua scripts.
+    Lua(LuaArguments),
 }
 
 /// Where the proxy's settings come from.
@@ -116,6 +120,7 @@ impl Command {
             Some(("backends", of)) => {
                 return Ok(Self::Backends(FromArgMatches::from_arg_matches(of)?));
             }
+            Some(("lua", of)) => return Ok(Self::Lua(FromArgMatches::from_arg_matches(of)?)),
             Some(("plan", of)) => return Ok(Self::Plan(FromArgMatches::from_arg_matches(of)?)),
             _ => {}
         }
@@ -316,6 +321,7 @@ fn command_line() -> clap::Command {
         .subcommand(ExplainArguments::augment_args(below("explain")))
         .subcommand(PlanArguments::augment_args(below("plan")))
         .subcommand(BackendsArguments::augment_args(below("backends")))
+        .subcommand(LuaArguments::augment_args(below("lua")))
 }
 
 const TITLE: &str = "\
@@ -326,6 +332,7 @@ pilotfish --config FILE [--check]        takes the settings from a file, or chec
 pilotfish explain STATEMENT [-c FILE]    tells where a statement would go, and why
 pilotfish plan NEW.toml -c FILE          tells what a reload to another file would change
 pilotfish backends -c FILE               asks the backends how they are, and tells
+pilotfish lua FILE [ARGUMENTS]           runs a script in the embedded interpreter
 pilotfish sandbox [--help]               starts servers of its own, to try it out
 ";
 

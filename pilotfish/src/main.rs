@@ -6,6 +6,7 @@ mod digests;
 mod explain;
 mod listening;
 mod logging;
+mod lua;
 mod plan;
 mod process;
 mod rules;
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
         Command::Check(arguments) => arguments::check(&arguments),
         Command::Explain(arguments) => explain::explain(&arguments),
         Command::Backends(arguments) => backends::backends(&arguments),
+        Command::Lua(arguments) => lua::lua(&arguments),
         Command::Plan(arguments) => plan::plan(&arguments),
         Command::Sandbox(arguments) => sandbox::run(&arguments, |assignment| {
             serve::run(

@@ -16,6 +16,7 @@ const FLOORS: &[(&str, Floor)] = &[
     ("route", Floor::At(1)),
     ("pool", Floor::At(1)),
     ("net", Floor::At(2)),
+    ("script", Floor::At(2)),
     ("proxy", Floor::At(3)),
     ("control", Floor::At(3)),
     ("pilotfish", Floor::At(5)),

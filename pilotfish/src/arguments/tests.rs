@@ -15,9 +15,7 @@ fn parse(line: &str) -> Result<Command, clap::Error> {
 fn serve(line: &str) -> ServeArguments {
     match parse(line).unwrap() {
         Command::Serve(arguments) | Command::Check(arguments) => arguments,
-        Command::Sandbox(_) | Command::Explain(_) | Command::Plan(_) | Command::Backends(_) => {
-            unreachable!("no test asks for it here")
-        }
+        other => unreachable!("no test asks for {other:?} here"),
     }
 }
 
@@ -54,6 +52,8 @@ fn the_command_is_told_apart() {
         parse("backends -c x.toml").unwrap(),
         Command::Backends(_)
     ));
+    assert!(matches!(parse("lua x.lua").unwrap(), Command::Lua(_)));
+    assert!(parse("lua").is_err(), "which script?");
     assert!(parse("plan new.toml").is_err(), "compared with what?");
     assert!(parse("explain").is_err());
     assert!(parse("backends").is_err(), "which ones?");
@@ -364,4 +364,19 @@ fn check_tries_rules_and_tells_which_do_not_do_what_they_should() {
     ] {
         assert_eq!(check(text), (first_line.to_owned(), expected));
     }
+}
+
+#[test]
+fn what_follows_a_script_is_the_scripts() {
+    let lua = |line: &str| match parse(line).unwrap() {
+        Command::Lua(arguments) => arguments,
+        other => unreachable!("{other:?}"),
+    };
+    let run = lua("lua x.lua --check -v 5");
+    assert!(!run.check);
+    assert_eq!(run.words, ["x.lua", "--check", "-v", "5"]);
+    let check = lua("lua --check --lua-path ?.lua x.lua y.lua");
+    assert!(check.check);
+    assert_eq!(check.lua_path.as_deref(), Some("?.lua"));
+    assert_eq!(check.words, ["x.lua", "y.lua"]);
 }

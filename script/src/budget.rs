@@ -1,0 +1,285 @@
+//! What one call into Lua may take: instructions, time, memory.
+//!
+//! A hook looks every [`STEP`] instructions; in a call that takes fewer it never runs. Coroutines
+//! inherit it. When a limit is passed, the error that the hook raises passes through `pcall`, `xpcall`,
+//! `load` and `coroutine.resume`, which ask [`Budget::is_spent`] (`prelude.lua`): nothing catches it.
+//! Memory is watched by the allocator; an allocation that fails is an ordinary error of Lua.
+//!
+//! What no hook can interrupt: one call of a C function of Lua. Of those only the pattern functions and
+//! blocking ones (`os.execute`, reading from a pipe) can last; time is looked at when they return.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use mlua::{Error, Function, HookTriggers, Lua, VmState};
+
+use crate::fault::{Fault, is_of_memory, message, place};
+
+/// Instructions between two looks: about 5 µs.
+pub(crate) const STEP: u32 = 1000;
+
+/// What one call may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Instructions of Lua's machine, looked at every thousand.
+    pub instructions: u64,
+    /// Time that passes, whatever it is spent on.
+    pub time: Duration,
+    /// Bytes that the state may grow by, garbage that was not collected yet included.
+    pub memory_bytes: usize,
+}
+
+impl Limits {
+    /// Everything.
+    pub const NONE: Self = Self {
+        instructions: u64::MAX,
+        time: Duration::MAX,
+        memory_bytes: usize::MAX,
+    };
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            instructions: 10_000_000,
+            time: Duration::from_secs(1),
+            memory_bytes: 64 << 20,
+        }
+    }
+}
+
+/// Which limit a call has passed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// Of instructions.
+    Instructions = 1,
+    /// Of time.
+    Time = 2,
+    /// Of memory.
+    Memory = 3,
+}
+
+impl Limit {
+    fn of_code(code: u8) -> Option<Self> {
+        let all = [Self::Instructions, Self::Time, Self::Memory];
+        all.into_iter().find(|limit| *limit as u8 == code)
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Instructions => "instructions",
+            Self::Time => "time",
+            Self::Memory => "memory",
+        })
+    }
+}
+
+/// The budget of the call under way. One thread at a time uses it; atomics are for the compiler.
+#[derive(Debug)]
+pub(crate) struct Budget {
+    limits: Limits,
+    is_running: AtomicBool,
+    instructions: AtomicU64,
+    origin: Instant,
+    /// Nanoseconds from `origin` on; the greatest number is never.
+    deadline: AtomicU64,
+    memory_max: AtomicUsize,
+    /// Above this much memory in use garbage is collected, so that it is not what passes the limit.
+    collect_above: AtomicUsize,
+    /// A `Limit`'s code, or 0.
+    passed: AtomicU8,
+}
+
+impl Budget {
+    pub(crate) fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            is_running: AtomicBool::new(false),
+            instructions: AtomicU64::new(0),
+            origin: Instant::now(),
+            deadline: AtomicU64::new(u64::MAX),
+            memory_max: AtomicUsize::new(usize::MAX),
+            collect_above: AtomicUsize::new(usize::MAX),
+            passed: AtomicU8::new(0),
+        }
+    }
+
+    /// Sets the hook, for good.
+    pub(crate) fn watch(self: &Arc<Self>, lua: &Lua, collect: Function) -> mlua::Result<()> {
+        let budget = Arc::clone(self);
+        let triggers = HookTriggers::new().every_nth_instruction(STEP);
+        lua.set_global_hook(triggers, move |lua, _| {
+            budget.look(lua, &collect)?;
+            Ok(VmState::Continue)
+        })
+    }
+
+    /// Runs something under the limits. A call within a call has no limits of its own.
+    pub(crate) fn call<R>(
+        &self,
+        lua: &Lua,
+        run: impl FnOnce(&Lua) -> mlua::Result<R>,
+    ) -> Result<R, Fault> {
+        if self.is_running.load(Relaxed) {
+            return run(lua).map_err(|error| self.fault(&error));
+        }
+        let running = Running::begin(self, lua);
+        let result = run(lua);
+        drop(running);
+        match (result, self.passed()) {
+            (Ok(result), None) => Ok(result),
+            (Ok(_), Some(limit)) => Err(Fault {
+                message: self.text(limit),
+                limit: Some(limit),
+            }),
+            (Err(error), _) => Err(self.fault(&error)),
+        }
+    }
+
+    /// The limit that the call under way has passed. Its error must not be caught.
+    pub(crate) fn passed(&self) -> Option<Limit> {
+        Limit::of_code(self.passed.load(Relaxed))
+    }
+
+    /// How much time the call under way has left; `None` for any.
+    pub(crate) fn time_left(&self) -> Option<Duration> {
+        match self.deadline.load(Relaxed) {
+            u64::MAX => None,
+            deadline => Some(Duration::from_nanos(deadline.saturating_sub(self.now()))),
+        }
+    }
+
+    /// How many bytes the call under way may still take.
+    pub(crate) fn memory_left(&self, lua: &Lua) -> usize {
+        let max = self.memory_max.load(Relaxed);
+        max.saturating_sub(lua.used_memory())
+    }
+
+    /// Looks at the clock as the hook does; for functions that may last.
+    ///
+    /// # Errors
+    /// The one that ends the call.
+    pub(crate) fn look_at_time(&self, lua: &Lua) -> mlua::Result<()> {
+        match self.now() > self.deadline.load(Relaxed) {
+            true => Err(self.pass(lua, Limit::Time, 1)),
+            false => Ok(()),
+        }
+    }
+
+    fn look(&self, lua: &Lua, collect: &Function) -> mlua::Result<()> {
+        if !self.is_running.load(Relaxed) {
+            return Ok(());
+        }
+        if let Some(limit) = self.passed() {
+            return Err(self.pass(lua, limit, 0));
+        }
+        let spent = self.instructions.fetch_add(u64::from(STEP), Relaxed) + u64::from(STEP);
+        if spent > self.limits.instructions {
+            return Err(self.pass(lua, Limit::Instructions, 0));
+        }
+        if self.now() > self.deadline.load(Relaxed) {
+            return Err(self.pass(lua, Limit::Time, 0));
+        }
+        if lua.used_memory() > self.collect_above.load(Relaxed) {
+            collect.call::<()>("collect")?;
+            self.collect_later(lua.used_memory());
+        }
+        Ok(())
+    }
+
+    /// Garbage is collected when half of what is left has been used.
+    fn collect_later(&self, used: usize) {
+        let left = self.memory_max.load(Relaxed).saturating_sub(used);
+        self.collect_above.store(used + left / 2, Relaxed);
+    }
+
+    fn pass(&self, lua: &Lua, limit: Limit, level: usize) -> Error {
+        self.passed.store(limit as u8, Relaxed);
+        Error::RuntimeError(format!("{}{}", place(lua, level), self.text(limit)))
+    }
+
+    fn text(&self, limit: Limit) -> String {
+        match limit {
+            Limit::Instructions => {
+                let max = self.limits.instructions;
+                format!("the script has passed its limit of {max} instructions")
+            }
+            Limit::Time => {
+                let max = self.limits.time;
+                format!("the script has passed its limit of time, {max:?}")
+            }
+            Limit::Memory => {
+                let max = self.limits.memory_bytes;
+                format!("the script has passed its limit of memory, {max} bytes")
+            }
+        }
+    }
+
+    fn fault(&self, error: &Error) -> Fault {
+        let message = message(error);
+        if let Some(limit) = self.passed() {
+            let limit = Some(limit);
+            return Fault { message, limit };
+        }
+        if is_of_memory(error) {
+            return Fault {
+                message: format!("{message}: {}", self.text(Limit::Memory)),
+                limit: Some(Limit::Memory),
+            };
+        }
+        Fault {
+            message,
+            limit: None,
+        }
+    }
+
+    fn now(&self) -> u64 {
+        // 584 years of nanoseconds.
+        self.origin.elapsed().as_nanos() as u64
+    }
+}
+
+/// A call under way; its end, also by a panic, takes the limits away.
+struct Running<'a> {
+    budget: &'a Budget,
+    lua: &'a Lua,
+}
+
+impl<'a> Running<'a> {
+    fn begin(budget: &'a Budget, lua: &'a Lua) -> Self {
+        let limits = &budget.limits;
+        let deadline = u64::try_from(limits.time.as_nanos())
+            .ok()
+            .and_then(|time| budget.now().checked_add(time));
+        let used = lua.used_memory();
+        let memory_max = used.saturating_add(limits.memory_bytes);
+        budget.deadline.store(deadline.unwrap_or(u64::MAX), Relaxed);
+        budget.memory_max.store(memory_max, Relaxed);
+        budget.collect_later(used);
+        budget.instructions.store(0, Relaxed);
+        budget.passed.store(0, Relaxed);
+        budget.is_running.store(true, Relaxed);
+        if limits.memory_bytes != usize::MAX {
+            // Fails only for states with another allocator, which ours is not.
+            let _ = lua.set_memory_limit(memory_max);
+        }
+        Self { budget, lua }
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        let budget = self.budget;
+        budget.is_running.store(false, Relaxed);
+        budget.deadline.store(u64::MAX, Relaxed);
+        budget.memory_max.store(usize::MAX, Relaxed);
+        let _ = self.lua.set_memory_limit(0);
+    }
+}
+
+#[cfg(test)]
+mod tests;

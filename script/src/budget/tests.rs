@@ -1,0 +1,197 @@
+//! What ends, and by which limit.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{Limit, Limits};
+use crate::{Fault, Interpreter, Level, Log, Setup};
+
+struct Nobody;
+
+impl Log for Nobody {
+    fn log(&self, _: Level, _: &str) {}
+}
+
+fn interpreter(limits: Limits) -> Interpreter {
+    let setup = Setup {
+        limits,
+        ..Setup::new(Arc::new(Nobody))
+    };
+    Interpreter::new(setup).unwrap()
+}
+
+fn run(interpreter: &Interpreter, script: &str) -> Result<(), Fault> {
+    interpreter.call(|lua| lua.load(script).set_name("=script").exec())
+}
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// Whatever a script catches, it cannot catch this.
+const ENDLESS: &[&str] = &[
+    "while true do end",
+    "local function f() return f() end f()",
+    "while true do pcall(function() while true do end end) end",
+    "while true do pcall(pcall, function() while true do end end) end",
+    "local function f() while true do end end while true do xpcall(f, f) end",
+    "while true do xpcall(function() while true do end end, print) end",
+    "while true do pcall(error, 'x') end",
+    "while true do pcall(coroutine.wrap(function() while true do end end)) end",
+    "while true do coroutine.resume(coroutine.create(function() while true do end end)) end",
+    "local function f()
+       while true do coroutine.resume(coroutine.create(f)) end
+     end
+     f()",
+    "while true do load(function() while true do end end) end",
+    "while true do pcall(string.gsub, ('x'):rep(9), '.', function() while true do end end) end",
+    "while true do pcall(table.sort, {3, 2, 1}, function() while true do end end) end",
+    "local t = setmetatable({}, {__index = function(t, k) return t[k .. ''] end})
+     while true do pcall(function() return t.x end) end",
+    "error(setmetatable({}, {__tostring = function() while true do end end}))",
+    "while true do pcall(string.rep, 'x', 2 ^ 31) end",
+    "for i = 1, 1e9 do local s = ('x'):rep(1000) .. i end",
+];
+
+#[test]
+fn an_endless_script_ends_by_its_instructions() {
+    let interpreter = interpreter(Limits {
+        instructions: 300_000,
+        time: HOUR,
+        memory_bytes: 16 << 20,
+    });
+    for script in ENDLESS {
+        let fault = run(&interpreter, script).unwrap_err();
+        assert_eq!(fault.limit, Some(Limit::Instructions), "{script}: {fault}");
+        assert!(
+            fault.message.contains("limit of 300000 instructions"),
+            "{script}: {fault}"
+        );
+        // The next call has all of its own.
+        let next = "for i = 1, 1e5 do end assert(pcall(function() end))";
+        assert_eq!(run(&interpreter, next), Ok(()), "behind {script}");
+    }
+}
+
+#[test]
+fn time_ends_it_as_well() {
+    let interpreter = interpreter(Limits {
+        time: Duration::from_millis(20),
+        ..Limits::NONE
+    });
+    for script in [
+        "while true do end",
+        "while true do pcall(function() while true do end end) end",
+        "require('glib2').usleep(1e15)",
+        "while true do pcall(require('glib2').usleep, 1e15) end",
+    ] {
+        let fault = run(&interpreter, script).unwrap_err();
+        assert_eq!(fault.limit, Some(Limit::Time), "{script}: {fault}");
+        assert!(
+            fault.message.contains("limit of time, 20ms"),
+            "{script}: {fault}"
+        );
+    }
+}
+
+#[test]
+fn memory_ends_it_as_well() {
+    let interpreter = interpreter(Limits {
+        memory_bytes: 8 << 20,
+        ..Limits::NONE
+    });
+    for script in [
+        "local t = {} while true do t[#t + 1] = ('x'):rep(1000) .. #t end",
+        "local s = 'x' while true do s = s .. s end",
+        "return ('x'):rep(2 ^ 30)",
+        "return ('x'):rep(2 ^ 60)",
+        "local t = {} for i = 1, 1e9 do t[i] = {} end",
+        "local t = {} for i = 1, 1e9 do t[i] = function() return t, i end end",
+        "local s = ('x'):rep(1e6) s = s:gsub('x', ('y'):rep(1e6))",
+        "return table.concat({('x'):rep(6e6), ('y'):rep(6e6)})",
+        "local t = {} for i = 1, 1e6 do t[i] = coroutine.create(function() end) end",
+    ] {
+        let fault = run(&interpreter, script).unwrap_err();
+        assert_eq!(fault.limit, Some(Limit::Memory), "{script}: {fault}");
+        assert!(
+            fault.message.contains("limit of memory, 8388608 bytes"),
+            "{script}: {fault}"
+        );
+        let next = "local t = {} for i = 1, 1000 do t[i] = {} end";
+        assert_eq!(run(&interpreter, next), Ok(()), "behind {script}");
+    }
+}
+
+#[test]
+fn garbage_is_not_what_ends_it() {
+    let interpreter = interpreter(Limits {
+        memory_bytes: 4 << 20,
+        ..Limits::NONE
+    });
+    let kept = "kept = {} for i = 1, 2000 do kept[i] = ('x'):rep(1000) .. i end";
+    for _ in 0..10 {
+        assert_eq!(run(&interpreter, kept), Ok(()));
+        let garbage = "for i = 1, 50000 do local s = ('x'):rep(1000) .. i end";
+        assert_eq!(run(&interpreter, garbage), Ok(()));
+    }
+}
+
+#[test]
+fn a_fault_of_the_script_is_no_limit() {
+    let interpreter = interpreter(Limits::default());
+    for (script, message) in [
+        ("error('so it is')", "script:1: so it is"),
+        ("error('so it is', 0)", "so it is"),
+        (
+            "\nlocal t; t.x = 1",
+            "script:2: attempt to index local 't' (a nil value)",
+        ),
+        ("local function f() f() end f()", "script:1: stack overflow"),
+    ] {
+        let fault = run(&interpreter, script).unwrap_err();
+        assert_eq!(fault.limit, None, "{script}");
+        assert!(fault.message.starts_with(message), "{script}: {fault}");
+    }
+}
+
+#[test]
+fn nothing_that_a_script_throws_is_a_panic() {
+    let interpreter = interpreter(Limits::default());
+    for thrown in [
+        "nil",
+        "true",
+        "12",
+        "{}",
+        "print",
+        "io.stdout",
+        "coroutine.create(print)",
+    ] {
+        let script = format!("error({thrown})");
+        let thrown_is_no_function_of_lua = thrown.contains("coroutine");
+        let fault = run(&interpreter, &script).unwrap_err();
+        assert!(
+            thrown_is_no_function_of_lua || fault.limit.is_none(),
+            "{thrown}: {fault}"
+        );
+    }
+    let bytes = "error('\\255\\0\\254')";
+    assert!(run(&interpreter, bytes).is_err());
+    assert_eq!(
+        run(&interpreter, "coroutine.yield()").unwrap_err().limit,
+        None
+    );
+}
+
+#[test]
+fn a_call_in_a_call_shares_its_limits() {
+    let interpreter = interpreter(Limits {
+        instructions: 300_000,
+        ..Limits::NONE
+    });
+    let fault = interpreter.call(|_| {
+        for _ in 0..1000 {
+            let inner = run(&interpreter, "for i = 1, 1000 do end");
+            inner.map_err(|fault| mlua::Error::RuntimeError(fault.message))?;
+        }
+        Ok(())
+    });
+    assert_eq!(fault.unwrap_err().limit, Some(Limit::Instructions));
+}

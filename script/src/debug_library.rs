@@ -1,0 +1,147 @@
+//! As much of Lua's `debug` as can be had safely: `traceback`, `getinfo`, `getmetatable`, and the
+//! environments. The rest raises an error: hooks are the budget's, and locals are not for others.
+
+use mlua::debug::Debug;
+use mlua::{Function, Lua, MultiValue, Table, Value};
+
+use crate::arguments::{Arguments, function};
+use crate::fault::raise;
+
+const MISSING: [&str; 10] = [
+    "debug",
+    "gethook",
+    "getlocal",
+    "getregistry",
+    "getupvalue",
+    "sethook",
+    "setlocal",
+    "setmetatable",
+    "setupvalue",
+    "upvalueid",
+];
+
+/// Makes the global `debug`.
+pub(crate) fn open(lua: &Lua) -> mlua::Result<()> {
+    let debug = lua.create_table()?;
+    debug.set("traceback", function(lua, "traceback", traceback)?)?;
+    debug.set("getinfo", function(lua, "getinfo", info)?)?;
+    debug.set("getmetatable", lua.create_function(metatable)?)?;
+    let globals = lua.globals();
+    for name in ["getfenv", "setfenv"] {
+        debug.set(name, globals.get::<Function>(name)?)?;
+    }
+    for name in MISSING {
+        let missing = move |lua: &Lua, _: MultiValue| -> mlua::Result<()> {
+            Err(raise(lua, &format!("debug.{name} is not available")))
+        };
+        debug.set(name, lua.create_function(missing)?)?;
+    }
+    let package: Table = globals.get("package")?;
+    package.get::<Table>("loaded")?.set("debug", &debug)?;
+    globals.set("debug", debug)
+}
+
+/// `traceback([thread,] [message [, level]])`; of another thread there is only the message.
+fn traceback(arguments: &Arguments<'_>) -> mlua::Result<Value> {
+    let lua = arguments.lua();
+    let of_thread = matches!(arguments.value(1), Value::Thread(_));
+    let at = if of_thread { 2 } else { 1 };
+    let text = match arguments.value(at) {
+        Value::Nil => Vec::new(),
+        Value::String(_) | Value::Integer(_) | Value::Number(_) => {
+            [&*arguments.string(at)?.as_bytes(), b"\n"].concat()
+        }
+        other => return Ok(other),
+    };
+    let level = arguments.integer_if_any(at + 1)?.unwrap_or(1);
+    let stack = match of_thread {
+        true => b"stack traceback:".to_vec(),
+        false => {
+            let level = usize::try_from(level.clamp(0, 200_000)).unwrap_or(1);
+            lua.traceback(None, level)?.as_bytes().to_vec()
+        }
+    };
+    lua.create_string([text, stack].concat()).map(Value::String)
+}
+
+/// `getinfo(function or level [, what])`
+fn info(arguments: &Arguments<'_>) -> mlua::Result<Option<Table>> {
+    let lua = arguments.lua();
+    let what = arguments.string_if_any(2)?;
+    let what = what.map_or_else(|| b"nSluf".to_vec(), |what| what.as_bytes().to_vec());
+    if let Value::Function(of) = arguments.value(1) {
+        return info_of_function(lua, &of, &what).map(Some);
+    }
+    let level = arguments.integer(1)?;
+    match usize::try_from(level) {
+        Ok(level) if level < 1 << 30 => lua
+            .inspect_stack(level, |debug| info_of_level(lua, debug, &what))
+            .transpose(),
+        _ => Ok(None),
+    }
+}
+
+fn info_of_function(lua: &Lua, of: &Function, what: &[u8]) -> mlua::Result<Table> {
+    let info = of.info();
+    let table = lua.create_table()?;
+    if what.contains(&b'S') {
+        table.set("source", info.source)?;
+        table.set("short_src", info.short_src)?;
+        table.set("what", info.what)?;
+        table.set("linedefined", line(info.line_defined))?;
+        table.set("lastlinedefined", line(info.last_line_defined))?;
+    }
+    if what.contains(&b'l') {
+        table.set("currentline", -1)?;
+    }
+    if what.contains(&b'u') {
+        table.set("nups", info.num_upvalues)?;
+    }
+    if what.contains(&b'n') {
+        table.set("namewhat", "")?;
+    }
+    if what.contains(&b'f') {
+        table.set("func", of)?;
+    }
+    Ok(table)
+}
+
+fn info_of_level(lua: &Lua, debug: &Debug<'_>, what: &[u8]) -> mlua::Result<Table> {
+    let table = lua.create_table()?;
+    if what.contains(&b'S') {
+        let source = debug.source();
+        table.set("source", source.source.as_deref())?;
+        table.set("short_src", source.short_src.as_deref())?;
+        table.set("what", source.what)?;
+        table.set("linedefined", line(source.line_defined))?;
+        table.set("lastlinedefined", line(source.last_line_defined))?;
+    }
+    if what.contains(&b'l') {
+        table.set("currentline", line(debug.current_line()))?;
+    }
+    if what.contains(&b'u') {
+        table.set("nups", debug.stack().num_upvalues)?;
+    }
+    if what.contains(&b'n') {
+        let names = debug.names();
+        table.set("name", names.name.as_deref())?;
+        table.set("namewhat", names.name_what.unwrap_or(""))?;
+    }
+    if what.contains(&b'f') {
+        table.set("func", debug.function())?;
+    }
+    Ok(table)
+}
+
+/// Lua says -1 where there is none.
+fn line(line: Option<usize>) -> i64 {
+    line.and_then(|line| i64::try_from(line).ok()).unwrap_or(-1)
+}
+
+/// Of a table the true one, whatever its `__metatable` says.
+fn metatable(lua: &Lua, value: Value) -> mlua::Result<Value> {
+    match value {
+        Value::Table(table) => Ok(table.metatable().map_or(Value::Nil, Value::Table)),
+        other => lua.globals().get::<Function>("getmetatable")?.call(other),
+    }
+}

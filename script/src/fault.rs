@@ -1,0 +1,70 @@
+//! How a call into Lua failed, as text: what a script has raised, without the traceback behind it.
+
+use std::fmt;
+
+use mlua::{Error, Lua};
+
+use crate::budget::Limit;
+
+/// What went wrong in a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// The script's message, with its place in front where Lua knows it.
+    pub message: String,
+    /// The limit that the call has passed, if that is why it ended.
+    pub limit: Option<Limit>,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Fault {}
+
+/// What an error says to people: the message that was raised.
+pub fn message(error: &Error) -> String {
+    match error {
+        Error::RuntimeError(text) | Error::MemoryError(text) | Error::SafetyError(text) => {
+            without_traceback(text).to_owned()
+        }
+        Error::SyntaxError { message, .. } => without_traceback(message).to_owned(),
+        Error::CallbackError { cause, .. } => message(cause),
+        Error::WithContext { context, cause } => format!("{context}: {}", message(cause)),
+        other => other.to_string(),
+    }
+}
+
+/// Cuts off what `mlua` puts behind each message.
+fn without_traceback(text: &str) -> &str {
+    text.split("\nstack traceback:\n").next().unwrap_or(text)
+}
+
+/// An error raised by a function of ours, as `luaL_error` raises it: the caller's place in front.
+pub fn raise(lua: &Lua, text: &str) -> Error {
+    Error::RuntimeError(format!("{}{text}", place(lua, 1)))
+}
+
+/// Where the function at `level` is, as `luaL_where` says it; level 0 is the one that runs.
+pub(crate) fn place(lua: &Lua, level: usize) -> String {
+    let found = lua.inspect_stack(level, |debug| {
+        let source = debug.source().short_src?.into_owned();
+        Some((source, debug.current_line()?))
+    });
+    match found.flatten() {
+        Some((source, line)) => format!("{source}:{line}: "),
+        None => String::new(),
+    }
+}
+
+/// Whether memory has run out somewhere below.
+pub(crate) fn is_of_memory(error: &Error) -> bool {
+    match error {
+        Error::MemoryError(_) => true,
+        Error::CallbackError { cause, .. } | Error::WithContext { cause, .. } => {
+            is_of_memory(cause)
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,109 @@
+//! One Lua 5.1 state, as MySQL Proxy's scripts expect it.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use mlua::{Lua, LuaOptions, StdLib};
+
+use crate::budget::{Budget, Limits};
+use crate::chunk::{Chunk, Chunks, LoadFault};
+use crate::fault::Fault;
+use crate::log::Log;
+use crate::modules::Surroundings;
+use crate::{debug_library, loader, prelude};
+
+/// What a state is made of.
+pub struct Setup {
+    /// Where `require` looks first: the option `lua-path`. Else the environment's `LUA_PATH`, else
+    /// `lib/mysql-proxy/lua/?.lua` in `basedir`, else the current folder.
+    pub lua_path: Option<String>,
+    /// The option `basedir`; also what is left out in front of names in the log.
+    pub basedir: Option<PathBuf>,
+    /// What each call may take.
+    pub limits: Limits,
+    /// Where scripts log to.
+    pub log: Arc<dyn Log>,
+    /// What `chassis.set_shutdown()` does.
+    pub shutdown: Arc<dyn Fn() + Send + Sync>,
+}
+
+impl Setup {
+    /// The defaults; a script cannot end the process.
+    pub fn new(log: Arc<dyn Log>) -> Self {
+        Self {
+            lua_path: None,
+            basedir: None,
+            limits: Limits::default(),
+            log,
+            shutdown: Arc::new(|| {}),
+        }
+    }
+}
+
+/// A Lua state, its script files and its limits.
+pub struct Interpreter {
+    lua: Lua,
+    budget: Arc<Budget>,
+    chunks: Mutex<Chunks>,
+}
+
+impl Interpreter {
+    /// A state with the standard libraries, and the built-in modules for whoever requires them.
+    ///
+    /// # Errors
+    /// When the state cannot be made; nothing outside of this crate is the reason.
+    pub fn new(setup: Setup) -> mlua::Result<Self> {
+        let lua = Lua::new_with(StdLib::ALL_SAFE, LuaOptions::default())?;
+        let budget = Arc::new(Budget::new(setup.limits));
+        budget.watch(&lua, lua.globals().get("collectgarbage")?)?;
+        debug_library::open(&lua)?;
+        let newproxy = prelude::run(&lua, &budget)?;
+        let path = loader::path(setup.lua_path, setup.basedir.as_deref());
+        let surroundings = Surroundings {
+            log: setup.log,
+            shutdown: setup.shutdown,
+            basedir: setup.basedir,
+            budget: Arc::clone(&budget),
+            newproxy,
+        };
+        loader::install(&lua, &path, surroundings)?;
+        Ok(Self {
+            lua,
+            budget,
+            chunks: Mutex::default(),
+        })
+    }
+
+    /// The state itself. What is done with it outside of [`Interpreter::call`] has no limits.
+    pub fn lua(&self) -> &Lua {
+        &self.lua
+    }
+
+    /// Runs what calls into scripts, under the limits. Calls within it share its limits.
+    ///
+    /// # Errors
+    /// What the script has raised, or the limit that it has passed.
+    pub fn call<R>(&self, run: impl FnOnce(&Lua) -> mlua::Result<R>) -> Result<R, Fault> {
+        self.budget.call(&self.lua, run)
+    }
+
+    /// A script file as it is now; compiled anew when it has changed.
+    ///
+    /// # Errors
+    /// When it cannot be read or compiled; what was loaded before goes on.
+    pub fn load(&self, path: &Path) -> Result<Chunk, LoadFault> {
+        // A panic while it was locked leaves whole entries only.
+        let mut chunks = self.chunks.lock().unwrap_or_else(PoisonError::into_inner);
+        chunks.load(&self.lua, path)
+    }
+}
+
+impl fmt::Debug for Interpreter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Interpreter").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,123 @@
+//! The state's own functions that need Rust to be looked at; the others are in `script/tests`.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use super::{Interpreter, Setup};
+use crate::{Level, Log};
+
+#[derive(Default)]
+struct Lines(Mutex<Vec<(Level, String)>>);
+
+impl Log for Lines {
+    fn log(&self, level: Level, line: &str) {
+        self.0.lock().unwrap().push((level, line.to_owned()));
+    }
+}
+
+fn logged(basedir: Option<&str>, name: &str, script: &str) -> Vec<(Level, String)> {
+    let lines = Arc::new(Lines::default());
+    let setup = Setup {
+        basedir: basedir.map(Into::into),
+        ..Setup::new(lines.clone())
+    };
+    let interpreter = Interpreter::new(setup).unwrap();
+    let run = interpreter.call(|lua| lua.load(script).set_name(name).exec());
+    run.unwrap();
+    std::mem::take(&mut lines.0.lock().unwrap())
+}
+
+#[test]
+fn what_is_logged_has_its_place() {
+    let script = "
+        local chassis = require('chassis')
+        chassis.critical('one')
+        chassis.log('error', 'two')
+        chassis.log(nil, 'three')
+        print('four', 'not this')
+        print(nil)";
+    let expected = |folder: &str| {
+        [
+            (Level::Critical, "(@3) one"),
+            (Level::Error, "(@4) two"),
+            (Level::Message, "(@5) three"),
+            (Level::Message, "(@6) four"),
+            (Level::Message, "(@7) nil"),
+        ]
+        .map(|(level, text)| (level, text.replace('@', &format!("{folder}x.lua:"))))
+    };
+    let logged_here = logged(None, "/base/x.lua", script);
+    assert_eq!(logged_here, expected("/base/"));
+    let logged_there = logged(Some("/base"), "/base/x.lua", script);
+    assert_eq!(logged_there, expected(""));
+}
+
+#[test]
+fn a_users_module_comes_before_ours() {
+    let folder = tempfile::tempdir().unwrap();
+    let module = folder.path().join("posix.lua");
+    std::fs::write(module, "return {getpid = function() return 'mine' end}").unwrap();
+    let path = |path: Option<String>, basedir: Option<&Path>| {
+        let setup = Setup {
+            lua_path: path,
+            basedir: basedir.map(Into::into),
+            ..Setup::new(Arc::new(Lines::default()))
+        };
+        let interpreter = Interpreter::new(setup).unwrap();
+        let run = interpreter.call(|lua| {
+            lua.load("return tostring(require('posix').getpid()), package.path")
+                .eval::<(String, String)>()
+        });
+        run.unwrap()
+    };
+    let question = folder.path().join("?.lua").display().to_string();
+    assert_eq!(
+        path(Some(question.clone()), None),
+        ("mine".to_owned(), question)
+    );
+    let own = std::process::id().to_string();
+    let default = "/base/lib/mysql-proxy/lua/?.lua".to_owned();
+    if std::env::var_os("LUA_PATH").is_none() {
+        assert_eq!(
+            path(None, Some(Path::new("/base"))),
+            (own.clone(), default.clone())
+        );
+    }
+    let both = path(Some("x/?;;".to_owned()), Some(Path::new("/base")));
+    assert_eq!(both, (own, format!("x/?;{default}")));
+}
+
+#[test]
+fn a_state_may_go_from_thread_to_thread() {
+    let interpreter = Interpreter::new(Setup::new(Arc::new(Lines::default()))).unwrap();
+    let shared = Arc::new(Mutex::new(interpreter));
+    let add = || {
+        let shared = Arc::clone(&shared);
+        std::thread::spawn(move || {
+            for _ in 0..100 {
+                let interpreter = shared.lock().unwrap();
+                let run = interpreter.call(|lua| lua.load("n = (n or 0) + 1").exec());
+                run.unwrap();
+            }
+        })
+    };
+    for thread in [add(), add(), add()] {
+        thread.join().unwrap();
+    }
+    let interpreter = shared.lock().unwrap();
+    assert_eq!(interpreter.lua().globals().get::<i64>("n").unwrap(), 300);
+}
+
+#[test]
+fn set_shutdown_tells_who_runs_this() {
+    let told = Arc::new(Mutex::new(0));
+    let of = Arc::clone(&told);
+    let setup = Setup {
+        shutdown: Arc::new(move || *of.lock().unwrap() += 1),
+        ..Setup::new(Arc::new(Lines::default()))
+    };
+    let interpreter = Interpreter::new(setup).unwrap();
+    let run = interpreter.call(|lua| lua.load("require('chassis').set_shutdown()").exec());
+    run.unwrap();
+    assert_eq!(*told.lock().unwrap(), 1);
+}

@@ -1,0 +1,42 @@
+//! MySQL Proxy's scripting: one Lua 5.1 state with all that its scripts find there, and limits for each
+//! call into it.
+//!
+//! ```text
+//!   Setup ──► Interpreter ── lua()  the state: standard libraries, `require` of built-in modules
+//!                 │
+//!                 ├─ chunks ── load(path) ──► Chunk ── instance(environment) ──► function to call
+//!                 │              read anew when the file has changed
+//!                 │
+//!                 └─ call(|lua| …)   under the Limits: a runaway call ends with a Fault that names
+//!                                    the limit, whatever the script catches
+//! ```
+//!
+//! A state is used by one thread at a time; who shares one holds a lock around [`Interpreter::call`].
+//! Built-in modules are found behind whatever the user's `LUA_PATH` has. C modules cannot be loaded.
+//! What Lua says is bytes; what is logged or told of it is made UTF-8.
+
+#![forbid(unsafe_code)]
+#![cfg_attr(
+    test,
+    allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)
+)]
+
+mod arguments;
+mod budget;
+mod chunk;
+pub mod constants;
+mod debug_library;
+mod fault;
+mod interpreter;
+mod loader;
+mod log;
+mod modules;
+mod prelude;
+
+pub use budget::{Limit, Limits};
+pub use chunk::{Chunk, LoadFault};
+pub use fault::{Fault, message, raise};
+pub use interpreter::{Interpreter, Setup};
+pub use log::{Level, Log};
+// Whoever builds on the state names its types by this version of the crate.
+pub use mlua;

@@ -1,0 +1,56 @@
+//! `require`: the user's folders first, then what is built in.
+
+use std::path::Path;
+
+use mlua::{Function, Lua, MultiValue, Table, Value};
+
+use crate::arguments::function;
+use crate::modules::{self, Surroundings};
+
+/// What `package.path` becomes.
+pub(crate) fn path(option: Option<String>, basedir: Option<&Path>) -> String {
+    let default = match basedir {
+        Some(basedir) => format!("{}/lib/mysql-proxy/lua/?.lua", basedir.display()),
+        None => "./?.lua".to_owned(),
+    };
+    let given = option.or_else(|| std::env::var("LUA_PATH").ok());
+    match given {
+        // As Lua does it: two semicolons stand for the default.
+        Some(path) => path
+            .replace(";;", &format!(";{default};"))
+            .trim_matches(';')
+            .to_owned(),
+        None => default,
+    }
+}
+
+/// Sets the path; appends the searcher of built-in modules, the last to be asked.
+pub(crate) fn install(lua: &Lua, path: &str, surroundings: Surroundings) -> mlua::Result<()> {
+    let package: Table = lua.globals().get("package")?;
+    package.set("path", path)?;
+    package.set("cpath", "")?;
+    package.set("loadlib", lua.create_function(loadlib)?)?;
+    let loaders: Table = package.get("loaders")?;
+    loaders.raw_set(3, lua.create_function(no_c_modules)?)?;
+    let search = function(lua, "require", move |arguments| {
+        let name = arguments.string(1)?;
+        let name = name.to_string_lossy();
+        match modules::opener(arguments.lua(), &name, &surroundings)? {
+            Some(opener) => Ok(Value::Function(opener)),
+            None => {
+                let text = format!("\n\tno built-in module '{name}'");
+                arguments.lua().create_string(text).map(Value::String)
+            }
+        }
+    })?;
+    loaders.raw_set(4, search)
+}
+
+fn no_c_modules(_: &Lua, _: MultiValue) -> mlua::Result<&'static str> {
+    Ok("\n\tno C module: they cannot be loaded here")
+}
+
+/// What Lua's own says where there are no dynamic libraries.
+fn loadlib(_: &Lua, _: MultiValue) -> mlua::Result<(Option<Function>, &'static str, &'static str)> {
+    Ok((None, "C modules cannot be loaded here", "absent"))
+}

@@ -1,0 +1,55 @@
+//! `glib2`: sleeping, MD5, the time of day.
+
+use std::thread;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use mlua::{Lua, Table};
+
+use super::md5::md5;
+use super::{Surroundings, describe};
+use crate::arguments::{Arguments, function};
+use crate::budget::Budget;
+
+pub(super) fn open(lua: &Lua, surroundings: &Surroundings) -> mlua::Result<Table> {
+    let module = lua.create_table()?;
+    let budget = surroundings.budget.clone();
+    module.set(
+        "usleep",
+        function(lua, "usleep", move |arguments| sleep(arguments, &budget))?,
+    )?;
+    module.set(
+        "md5",
+        function(lua, "md5", |arguments| {
+            Ok(md5(&arguments.string(1)?.as_bytes()))
+        })?,
+    )?;
+    module.set(
+        "get_current_time",
+        lua.create_function(|lua, ()| {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH);
+            let now = now.unwrap_or_default();
+            let time = lua.create_table()?;
+            time.set("tv_sec", now.as_secs())?;
+            time.set("tv_usec", now.subsec_micros())?;
+            Ok(time)
+        })?,
+    )?;
+    describe(&module, "parts of GLib")?;
+    Ok(module)
+}
+
+/// Sleeps as many microseconds as are asked for, but no longer than the call under way may last.
+fn sleep(arguments: &Arguments<'_>, budget: &Budget) -> mlua::Result<()> {
+    let microseconds = u64::try_from(arguments.integer(1)?).unwrap_or(0);
+    let asked = Duration::from_micros(microseconds);
+    match budget.time_left() {
+        Some(left) if left < asked => {
+            thread::sleep(left + Duration::from_nanos(1));
+            budget.look_at_time(arguments.lua())
+        }
+        _ => {
+            thread::sleep(asked);
+            Ok(())
+        }
+    }
+}

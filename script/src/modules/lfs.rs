@@ -1,0 +1,186 @@
+//! `lfs`: LuaFileSystem's API of release 1.2. What fails gives nil and a message, as there.
+
+use std::fs::{self, Metadata};
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::SystemTime;
+
+use mlua::{Function, IntoLua, Lua, MultiValue, Table, Value};
+use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, utimensat};
+
+use super::{Surroundings, describe};
+use crate::arguments::{Arguments, function};
+use crate::fault::raise;
+
+pub(super) fn open(lua: &Lua, _: &Surroundings) -> mlua::Result<Table> {
+    let module = lua.create_table()?;
+    module.set("attributes", function(lua, "attributes", attributes)?)?;
+    module.set("dir", function(lua, "dir", dir)?)?;
+    module.set("touch", function(lua, "touch", touch)?)?;
+    module.set(
+        "chdir",
+        function(lua, "chdir", |arguments| {
+            let path = path(arguments, 1)?;
+            done(arguments, std::env::set_current_dir(path))
+        })?,
+    )?;
+    module.set(
+        "mkdir",
+        function(lua, "mkdir", |arguments| {
+            let path = path(arguments, 1)?;
+            done(arguments, fs::create_dir(path))
+        })?,
+    )?;
+    module.set(
+        "rmdir",
+        function(lua, "rmdir", |arguments| {
+            let path = path(arguments, 1)?;
+            done(arguments, fs::remove_dir(path))
+        })?,
+    )?;
+    module.set(
+        "currentdir",
+        function(lua, "currentdir", |arguments| {
+            match std::env::current_dir() {
+                Ok(path) => values(arguments.lua(), [text(arguments.lua(), &path)?]),
+                Err(error) => failed(arguments, &error),
+            }
+        })?,
+    )?;
+    for name in ["lock", "unlock"] {
+        let refuse = move |arguments: &Arguments<'_>| {
+            failed(arguments, &io::Error::from(io::ErrorKind::Unsupported))
+        };
+        module.set(name, function(lua, name, refuse)?)?;
+    }
+    describe(&module, "files and folders")?;
+    lua.globals().set("lfs", &module)?;
+    Ok(module)
+}
+
+fn path(arguments: &Arguments<'_>, number: usize) -> mlua::Result<PathBuf> {
+    let text = arguments.string(number)?;
+    let path = std::ffi::OsStr::from_bytes(&text.as_bytes()).to_owned();
+    Ok(PathBuf::from(path))
+}
+
+fn text(lua: &Lua, path: &Path) -> mlua::Result<Value> {
+    let text = path.as_os_str().as_bytes();
+    lua.create_string(text).map(Value::String)
+}
+
+fn values<const N: usize>(_: &Lua, values: [Value; N]) -> mlua::Result<MultiValue> {
+    Ok(MultiValue::from_iter(values))
+}
+
+/// True, or nil and why not.
+fn done(arguments: &Arguments<'_>, result: io::Result<()>) -> mlua::Result<MultiValue> {
+    match result {
+        Ok(()) => values(arguments.lua(), [Value::Boolean(true)]),
+        Err(error) => failed(arguments, &error),
+    }
+}
+
+fn failed(arguments: &Arguments<'_>, error: &io::Error) -> mlua::Result<MultiValue> {
+    let lua = arguments.lua();
+    let text = error.to_string().into_lua(lua)?;
+    values(lua, [Value::Nil, text])
+}
+
+/// `attributes(path [, name])`: all as a table, or one.
+fn attributes(arguments: &Arguments<'_>) -> mlua::Result<MultiValue> {
+    let lua = arguments.lua();
+    let path = path(arguments, 1)?;
+    let name = arguments.string_if_any(2)?;
+    let metadata = match fs::metadata(&path) {
+        Ok(metadata) => metadata,
+        Err(error) => return failed(arguments, &error),
+    };
+    let table = lua.create_table()?;
+    table.set("mode", mode(&metadata))?;
+    let numbers = [
+        ("dev", metadata.dev()),
+        ("ino", metadata.ino()),
+        ("nlink", metadata.nlink()),
+        ("uid", metadata.uid().into()),
+        ("gid", metadata.gid().into()),
+        ("rdev", metadata.rdev()),
+        ("access", metadata.atime().cast_unsigned()),
+        ("modification", metadata.mtime().cast_unsigned()),
+        ("change", metadata.ctime().cast_unsigned()),
+        ("size", metadata.size()),
+        ("blocks", metadata.blocks()),
+        ("blksize", metadata.blksize()),
+    ];
+    for (name, number) in numbers {
+        table.set(name, number.cast_signed())?;
+    }
+    match name {
+        None => values(lua, [Value::Table(table)]),
+        Some(name) => match table.get::<Value>(&name)? {
+            Value::Nil => Err(raise(lua, "invalid attribute name")),
+            value => values(lua, [value]),
+        },
+    }
+}
+
+fn mode(metadata: &Metadata) -> &'static str {
+    let kind = metadata.file_type();
+    if kind.is_file() {
+        "file"
+    } else if kind.is_dir() {
+        "directory"
+    } else if kind.is_symlink() {
+        "link"
+    } else if kind.is_socket() {
+        "socket"
+    } else if kind.is_fifo() {
+        "named pipe"
+    } else if kind.is_char_device() {
+        "char device"
+    } else if kind.is_block_device() {
+        "block device"
+    } else {
+        "other"
+    }
+}
+
+/// `dir(path)`: an iterator over names, those of the folder and its parent first.
+fn dir(arguments: &Arguments<'_>) -> mlua::Result<Function> {
+    let lua = arguments.lua();
+    let path = path(arguments, 1)?;
+    let entries = fs::read_dir(&path).map_err(|error| {
+        let path = path.display();
+        raise(lua, &format!("cannot open {path}: {error}"))
+    })?;
+    let names = entries.map_while(|entry| entry.ok().map(|entry| entry.file_name()));
+    let own = [".", ".."].map(std::ffi::OsString::from);
+    let names = Mutex::new(own.into_iter().chain(names));
+    lua.create_function(move |lua, _: MultiValue| {
+        let next = names.lock().ok().and_then(|mut names| names.next());
+        next.map(|name| lua.create_string(name.as_bytes()))
+            .transpose()
+    })
+}
+
+/// `touch(path [, access [, modification]])`, in seconds; without them now.
+fn touch(arguments: &Arguments<'_>) -> mlua::Result<MultiValue> {
+    let path = path(arguments, 1)?;
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let now = now.map_or(0, |now| now.as_secs().cast_signed());
+    let access = arguments.integer_if_any(2)?.unwrap_or(now);
+    let modification = arguments.integer_if_any(3)?.unwrap_or(access);
+    let of = |seconds| Timespec {
+        tv_sec: seconds,
+        tv_nsec: 0,
+    };
+    let times = Timestamps {
+        last_access: of(access),
+        last_modification: of(modification),
+    };
+    let result = utimensat(CWD, &path, &times, AtFlags::empty());
+    done(arguments, result.map_err(io::Error::from))
+}

@@ -1,0 +1,15 @@
+//! `lpeg`: written in Lua, so that limits and errors are those of scripts. It alone has the function
+//! that makes userdata with operators.
+
+use mlua::{Lua, Table};
+
+use super::Surroundings;
+
+const TEXT: &str = include_str!("../libraries/lpeg.lua");
+
+pub(super) fn open(lua: &Lua, surroundings: &Surroundings) -> mlua::Result<Table> {
+    let chunk = lua.load(TEXT).set_name("=lpeg");
+    let module: Table = chunk.call(&surroundings.newproxy)?;
+    lua.globals().set("lpeg", &module)?;
+    Ok(module)
+}

@@ -1,0 +1,74 @@
+//! The modules that scripts may require, by name. Those in Rust give their table; those in Lua are run
+//! as a file of theirs would be.
+
+mod chassis;
+mod glib2;
+mod lfs;
+mod lpeg;
+mod md5;
+mod mysql_password;
+mod mysql_proto;
+pub(crate) mod mysql_tokenizer;
+mod posix;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use mlua::{Function, Lua, Table};
+
+use crate::budget::Budget;
+use crate::log::Log;
+
+/// What modules know of the world.
+#[derive(Clone)]
+pub(crate) struct Surroundings {
+    pub(crate) log: Arc<dyn Log>,
+    pub(crate) shutdown: Arc<dyn Fn() + Send + Sync>,
+    pub(crate) basedir: Option<PathBuf>,
+    pub(crate) budget: Arc<Budget>,
+    /// Lua's own, which makes proxies with a metatable.
+    pub(crate) newproxy: Function,
+}
+
+/// Makes a module's table.
+type Open = fn(&Lua, &Surroundings) -> mlua::Result<Table>;
+
+const IN_RUST: &[(&str, Open)] = &[
+    ("mysql.tokenizer", mysql_tokenizer::open),
+    ("mysql.proto", mysql_proto::open),
+    ("mysql.password", mysql_password::open),
+    ("chassis", chassis::open),
+    ("glib2", glib2::open),
+    ("lfs", lfs::open),
+    ("lpeg", lpeg::open),
+    ("posix", posix::open),
+];
+
+const IN_LUA: &[(&str, &str)] = &[];
+
+/// The function that `require` calls to have the module; `None` if there is no such module.
+pub(crate) fn opener(
+    lua: &Lua,
+    name: &str,
+    surroundings: &Surroundings,
+) -> mlua::Result<Option<Function>> {
+    if let Some((_, open)) = IN_RUST.iter().find(|(it, _)| *it == name) {
+        let surroundings = surroundings.clone();
+        let opener = lua.create_function(move |lua, _: mlua::Value| open(lua, &surroundings))?;
+        return Ok(Some(opener));
+    }
+    match IN_LUA.iter().find(|(it, _)| *it == name) {
+        Some((name, text)) => {
+            let chunk = lua.load(*text).set_name(format!("={name}"));
+            chunk.into_function().map(Some)
+        }
+        None => Ok(None),
+    }
+}
+
+/// What each module says of itself.
+fn describe(module: &Table, what: &str) -> mlua::Result<()> {
+    module.set("_COPYRIGHT", "the authors of Pilotfish")?;
+    module.set("_DESCRIPTION", format!("Pilotfish: {what}"))?;
+    module.set("_VERSION", env!("CARGO_PKG_VERSION"))
+}

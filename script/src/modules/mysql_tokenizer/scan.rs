@@ -1,0 +1,224 @@
+//! Cutting a statement into tokens by the original's rules: of several that match at one place the
+//! longest wins. No statement is refused; what nothing matches is an unknown token of one byte.
+
+use std::borrow::Cow;
+
+use super::kind::Kind;
+use super::words;
+
+/// One token.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Token<'a> {
+    pub(crate) kind: Kind,
+    pub(crate) text: Cow<'a, [u8]>,
+}
+
+impl<'a> Token<'a> {
+    fn new(kind: Kind, text: &'a [u8]) -> Self {
+        Self {
+            kind,
+            text: Cow::Borrowed(text),
+        }
+    }
+}
+
+/// Every token of `text`, in order.
+pub(crate) fn tokens(text: &[u8]) -> Vec<Token<'_>> {
+    let mut tokens = Vec::with_capacity(text.len() / 6 + 1);
+    let mut rest = text;
+    while let Some(first) = rest.first() {
+        rest = match first {
+            b' ' | b'\t'..=b'\r' => &rest[1..],
+            b'\'' | b'"' => quoted(rest, *first, Kind::STRING, &mut tokens),
+            b'`' => quoted(rest, *first, Kind::LITERAL, &mut tokens),
+            _ => comment(rest, &mut tokens)
+                .or_else(|| word_or_number(rest, &mut tokens))
+                .unwrap_or_else(|| operator(rest, &mut tokens)),
+        };
+    }
+    tokens
+}
+
+/// What each reader does: takes from the front, gives what is left; `None` if it is not its own.
+type Left<'a> = Option<&'a [u8]>;
+
+fn comment<'a>(text: &'a [u8], tokens: &mut Vec<Token<'a>>) -> Left<'a> {
+    let (kind, inside, end): (_, _, &[u8]) = match text {
+        [b'/', b'*', b'!', inside @ ..] => (Kind::COMMENT_MYSQL, inside, b"*/"),
+        [b'/', b'*', inside @ ..] => (Kind::COMMENT, inside, b"*/"),
+        [b'-', b'-', b' ' | b'\t', inside @ ..] => (Kind::COMMENT, inside, b"\n"),
+        [b'-', b'-', b'\n' | b'\r', ..] => (Kind::COMMENT, &text[2..], b"\n"),
+        _ => return None,
+    };
+    let length = find(inside, end).unwrap_or(inside.len());
+    tokens.push(Token::new(kind, &inside[..length]));
+    let left = &inside[length..];
+    Some(left.get(end.len()..).unwrap_or_default())
+}
+
+fn find(text: &[u8], what: &[u8]) -> Option<usize> {
+    text.windows(what.len()).position(|window| window == what)
+}
+
+/// A doubled quote inside is one; behind a backslash in a string nothing ends. Where the end is
+/// missing, the rest is inside.
+fn quoted<'a>(text: &'a [u8], quote: u8, kind: Kind, tokens: &mut Vec<Token<'a>>) -> &'a [u8] {
+    let text = &text[1..];
+    let mut collapsed: Option<Vec<u8>> = None;
+    let (mut from, mut at) = (0, 0);
+    while at < text.len() {
+        if text[at] == b'\\' && kind == Kind::STRING {
+            at += 2;
+        } else if text[at] != quote {
+            at += 1;
+        } else if text.get(at + 1) == Some(&quote) {
+            let so_far = collapsed.get_or_insert_default();
+            so_far.extend_from_slice(&text[from..=at]);
+            at += 2;
+            from = at;
+        } else {
+            break;
+        }
+    }
+    let end = at.min(text.len());
+    let last = &text[from.min(end)..end];
+    let text_inside = match collapsed {
+        Some(so_far) => Cow::Owned([so_far.as_slice(), last].concat()),
+        None => Cow::Borrowed(last),
+    };
+    tokens.push(Token {
+        kind,
+        text: text_inside,
+    });
+    text.get(end + 1..).unwrap_or_default()
+}
+
+/// The longest of: a number, a name with an opening brace behind it, up to three names with dots.
+fn word_or_number<'a>(text: &'a [u8], tokens: &mut Vec<Token<'a>>) -> Left<'a> {
+    let number = number(text);
+    let name = name_length(text);
+    if name == 0 && number.is_none() {
+        return None;
+    }
+    let joined = joined_length(text, name);
+    if let Some((kind, length)) = number
+        && length >= joined
+        && !(length == name && text.get(name) == Some(&b'('))
+    {
+        tokens.push(Token::new(kind, &text[..length]));
+        return Some(&text[length..]);
+    }
+    if text.get(name) == Some(&b'(') {
+        tokens.push(Token::new(Kind::FUNCTION, &text[..name]));
+        return Some(&text[name..]);
+    }
+    for (index, part) in text[..joined].split(|byte| *byte == b'.').enumerate() {
+        if index > 0 {
+            tokens.push(Token::new(Kind::DOT, b"."));
+        }
+        let kind = words::id(part).map_or(Kind::LITERAL, Kind);
+        tokens.push(Token::new(kind, part));
+    }
+    Some(&text[joined..])
+}
+
+fn is_of_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'@'
+}
+
+/// Bytes of the name in front: digits if any, then something that is no digit; 0 for none.
+fn name_length(text: &[u8]) -> usize {
+    let length = prefix(text, is_of_name);
+    match text[..length].iter().all(u8::is_ascii_digit) {
+        true => 0,
+        false => length,
+    }
+}
+
+fn joined_length(text: &[u8], first: usize) -> usize {
+    let mut length = first;
+    for _ in 0..2 {
+        if length == 0 || text.get(length) != Some(&b'.') {
+            break;
+        }
+        match name_length(&text[length + 1..]) {
+            0 => break,
+            next => length += 1 + next,
+        }
+    }
+    length
+}
+
+/// The number in front, and its bytes.
+fn number(text: &[u8]) -> Option<(Kind, usize)> {
+    let digits = |text: &[u8]| prefix(text, |byte| byte.is_ascii_digit());
+    let whole = digits(text);
+    let fraction = match text.get(whole) {
+        Some(b'.') => digits(&text[whole + 1..]),
+        _ => 0,
+    };
+    if whole == 0 && fraction == 0 {
+        return None;
+    }
+    let mantissa = if fraction > 0 {
+        whole + 1 + fraction
+    } else {
+        whole
+    };
+    let exponent = match text.get(mantissa) {
+        Some(b'e' | b'E') => {
+            let sign = usize::from(matches!(text.get(mantissa + 1), Some(b'+' | b'-')));
+            match digits(text.get(mantissa + 1 + sign..).unwrap_or_default()) {
+                0 => 0,
+                digits => 1 + sign + digits,
+            }
+        }
+        _ => 0,
+    };
+    match (fraction, exponent) {
+        (0, 0) => Some((Kind::INTEGER, whole)),
+        _ => Some((Kind::FLOAT, mantissa + exponent)),
+    }
+}
+
+fn prefix(text: &[u8], belongs: impl Fn(u8) -> bool) -> usize {
+    let end = text.iter().position(|byte| !belongs(*byte));
+    end.unwrap_or(text.len())
+}
+
+fn operator<'a>(text: &'a [u8], tokens: &mut Vec<Token<'a>>) -> &'a [u8] {
+    let (kind, length) = match text {
+        [b'<', b'=', ..] => (Kind::LE, 2),
+        [b'>', b'=', ..] => (Kind::GE, 2),
+        [b'<', b'>', ..] | [b'!', b'=', ..] => (Kind::NE, 2),
+        [b':', b'=', ..] => (Kind::ASSIGN, 2),
+        [b'&', b'&', ..] => (Kind::LOGICAL_AND, 2),
+        [b'|', b'|', ..] => (Kind::LOGICAL_OR, 2),
+        [single, ..] => (of_one_byte(*single), 1),
+        [] => return text,
+    };
+    let (taken, left) = text.split_at(length);
+    tokens.push(Token::new(kind, taken));
+    left
+}
+
+fn of_one_byte(byte: u8) -> Kind {
+    match byte {
+        b'<' => Kind::LT,
+        b'>' => Kind::GT,
+        b'=' => Kind::EQ,
+        b'.' => Kind::DOT,
+        b',' => Kind::COMMA,
+        b'(' => Kind::OBRACE,
+        b')' => Kind::CBRACE,
+        b';' => Kind::SEMICOLON,
+        b'*' => Kind::STAR,
+        b'+' => Kind::PLUS,
+        b'-' => Kind::MINUS,
+        b'/' => Kind::DIV,
+        b'&' => Kind::BITWISE_AND,
+        b'|' => Kind::BITWISE_OR,
+        b'^' => Kind::BITWISE_XOR,
+        _ => Kind::UNKNOWN,
+    }
+}
