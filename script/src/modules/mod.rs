@@ -44,7 +44,28 @@ const IN_RUST: &[(&str, Open)] = &[
     ("posix", posix::open),
 ];
 
-const IN_LUA: &[(&str, &str)] = &[];
+const IN_LUA: &[(&str, &str)] = &[
+    (
+        "proxy.tokenizer",
+        include_str!("../libraries/proxy/tokenizer.lua"),
+    ),
+    (
+        "proxy.commands",
+        include_str!("../libraries/proxy/commands.lua"),
+    ),
+    (
+        "proxy.parser",
+        include_str!("../libraries/proxy/parser.lua"),
+    ),
+    (
+        "proxy.balance",
+        include_str!("../libraries/proxy/balance.lua"),
+    ),
+    (
+        "proxy.auto-config",
+        include_str!("../libraries/proxy/auto-config.lua"),
+    ),
+];
 
 /// The function that `require` calls to have the module; `None` if there is no such module.
 pub(crate) fn opener(

@@ -69,6 +69,11 @@ impl Kind {
     pub(super) const LOGICAL_OR: Self = Self(27);
     pub(super) const COMMENT_MYSQL: Self = Self(FIRST_WORD_ID + WORDS.len() as u16);
 
+    /// All there are, in the order of their numbers.
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
+        (0..=Self::COMMENT_MYSQL.0).map(Self)
+    }
+
     /// Its number.
     pub(crate) fn id(self) -> u16 {
         self.0

@@ -7,7 +7,8 @@ mod words;
 
 use std::sync::Arc;
 
-use mlua::{Lua, MetaMethod, Table, UserData, UserDataMethods, Value};
+use mlua::{Lua, LuaString, MetaMethod, Table, Value};
+use mlua::{UserData, UserDataMethods};
 
 use self::kind::Kind;
 use super::{Surroundings, describe};
@@ -25,6 +26,8 @@ pub(super) fn open(lua: &Lua, _: &Surroundings) -> mlua::Result<Table> {
     )?;
     describe(&module, "MySQL's tokens")?;
     lua.globals().set("tokenizer", &module)?;
+    let names = Kind::all().map(|kind| lua.create_string(kind.name()));
+    lua.set_app_data(Names(names.collect::<mlua::Result<_>>()?));
     Ok(module)
 }
 
@@ -100,6 +103,20 @@ impl UserData for Tokens {
     }
 }
 
+/// Every kind's name as a string of Lua, made once.
+struct Names(Vec<LuaString>);
+
+fn name(lua: &Lua, kind: Kind) -> mlua::Result<LuaString> {
+    let names = lua.app_data_ref::<Names>();
+    match names
+        .as_deref()
+        .and_then(|Names(all)| all.get(usize::from(kind.id())))
+    {
+        Some(name) => Ok(name.clone()),
+        None => lua.create_string(kind.name()),
+    }
+}
+
 impl Token {
     fn kind(&self) -> Kind {
         self.all.ends[self.at].0
@@ -116,17 +133,16 @@ impl Token {
 
 impl UserData for Token {
     fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
-        methods.add_meta_method(
-            MetaMethod::Index,
-            |lua, this, key: mlua::LuaString| match &*key.as_bytes() {
+        methods.add_meta_method(MetaMethod::Index, |lua, this, key: LuaString| {
+            match &*key.as_bytes() {
                 b"text" => lua.create_string(this.text()).map(Value::String),
                 b"token_id" => Ok(Value::Integer(this.kind().id().into())),
-                b"token_name" => lua.create_string(this.kind().name()).map(Value::String),
+                b"token_name" => name(lua, this.kind()).map(Value::String),
                 other => {
                     let key = String::from_utf8_lossy(other);
                     Err(raise(lua, &format!("tokens[...] has no {key} field")))
                 }
-            },
-        );
+            }
+        });
     }
 }
