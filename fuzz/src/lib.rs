@@ -12,6 +12,7 @@
 //! | [`proxy_header`] | bytes to the parser of PROXY headers |
 //! | [`statement`] | bytes to the reader of SQL, its digest and its rewriting |
 //! | [`routing`] | statements to the readers of hints and tags, to rules and to the splitter |
+//! | [`tokens`], [`packets`] | bytes to the modules `mysql.tokenizer` and `mysql.proto` of scripts |
 //! | [`config`] | text to the loader of configuration files |
 
 mod codec;
@@ -20,6 +21,7 @@ mod files;
 mod headers;
 mod input;
 mod routing;
+mod script;
 mod seeds;
 mod statement;
 #[rustfmt::skip]
@@ -43,6 +45,7 @@ pub use exchange::{executions, replies};
 pub use files::config;
 pub use headers::proxy_header;
 pub use routing::routing;
+pub use script::{packets, tokens};
 pub use seeds::{TARGETS, Target, plant};
 pub use statement::statement;
 pub use tracker::{framing, tracking};

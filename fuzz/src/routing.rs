@@ -86,13 +86,23 @@ fn compiled() -> &'static Compiled {
                 it.regex = Some("force index \\((\\w*)\\)".into());
                 it.rewrite = Some("use index ($1)".into());
             }),
-            rule("next regex", &|it| it.regex = Some("\\bwhere id\\s*=".into())),
-            rule("third regex", &|it| it.regex = Some("(?-i)FROM (orders|t)".into())),
+            rule("next regex", &|it| {
+                it.regex = Some("\\bwhere id\\s*=".into())
+            }),
+            rule("third regex", &|it| {
+                it.regex = Some("(?-i)FROM (orders|t)".into())
+            }),
             rule("fourth regex", &|it| it.regex = Some("union( all)?".into())),
             rule("fifth regex", &|it| it.regex = Some("^.{200,}$".into())),
-            rule("next digest", &|it| it.digest_regex = Some("insert into \\w+".into())),
-            rule("third digest", &|it| it.digest_regex = Some("(?u)für update".into())),
-            rule("fourth digest", &|it| it.digest_regex = Some("id = \\?".into())),
+            rule("next digest", &|it| {
+                it.digest_regex = Some("insert into \\w+".into())
+            }),
+            rule("third digest", &|it| {
+                it.digest_regex = Some("(?u)für update".into())
+            }),
+            rule("fourth digest", &|it| {
+                it.digest_regex = Some("id = \\?".into())
+            }),
             rule("percentage", &|it| it.percentage = Some(50.0)),
         ];
         Rules::compile(&config).expect("they are without a fault")

@@ -12,7 +12,7 @@ use crate::tracker::{OF_BACKEND, kind};
 pub type Target = (&'static str, fn(&[u8]), fn() -> Vec<Vec<u8>>);
 
 /// All there are.
-pub const TARGETS: [Target; 11] = [
+pub const TARGETS: [Target; 13] = [
     ("framing", crate::framing, framing),
     ("tracking", crate::tracking, tracking),
     ("greeting", crate::greeting, greeting),
@@ -24,6 +24,8 @@ pub const TARGETS: [Target; 11] = [
     ("config", crate::config, config),
     ("statement", crate::statement, statement),
     ("routing", crate::routing, routing),
+    ("tokens", crate::tokens, tokens),
+    ("packets", crate::packets, packets),
 ];
 
 /// Writes a target's seeds into its corpus, before libFuzzer reads that.
@@ -286,4 +288,37 @@ fn routing() -> Vec<Vec<u8>> {
         seeds.push(seed);
     }
     seeds
+}
+
+/// Every statement of the tables, without the byte of settings.
+fn tokens() -> Vec<Vec<u8>> {
+    let statements = statement().into_iter();
+    statements.map(|seed| seed[1..].to_vec()).collect()
+}
+
+/// Payloads of logins and dialogues, each for the decoder that its first byte suggests.
+fn packets() -> Vec<Vec<u8>> {
+    let dialogues = dialogues().into_iter().flat_map(|vector| vector.packets);
+    let payloads = dialogues.chain(logins());
+    let mut seeds = BTreeSet::new();
+    for (of_client, packet) in payloads.filter(|(_, packet)| packet.len() > 4) {
+        let payload = &packet[4..];
+        let decoders: &[u8] = match (of_client, payload[0]) {
+            (false, 0xff) => &[0],
+            (false, 0) => &[1, 6],
+            (false, 0xfe) => &[2],
+            (false, 10) => &[3],
+            (true, 0x16) => &[5],
+            (true, 0x19) => &[7],
+            (true, 0x17) => &[9, 10],
+            (true, _) => &[8],
+            _ => &[],
+        };
+        for decoder in decoders {
+            seeds.insert([&[*decoder, 1, 0], payload].concat());
+        }
+    }
+    let file = b"15\nbin.000002\n106\ndb1\nrepl\n123\n3306\n60\n0\n\n\n\n\n\n1\n";
+    seeds.insert([&[4, 0, 0], &file[..]].concat());
+    seeds.into_iter().collect()
 }

@@ -1,7 +1,8 @@
 //! Statements: whatever the bytes are, they are read to the end, and what is told lies in them.
 
 use sql::{
-    Analysis, Answers, Charset, Facts, Flags, Lexer, Schema, Server, Span, unquote, user_variable_name,
+    Analysis, Answers, Charset, Facts, Flags, Lexer, Schema, Server, Span, unquote,
+    user_variable_name,
 };
 
 use crate::input::Input;

@@ -1,8 +1,8 @@
 //! `mysql.password`: what is behind mysql_native_password, over raw bytes. A length that cannot be gives
 //! an empty string or false, no error.
 
-use aws_lc_rs::digest::{Context, SHA1_FOR_LEGACY_USE_ONLY};
 use mlua::{Lua, Table};
+use sha1::{Digest as _, Sha1};
 
 use super::{Surroundings, describe};
 use crate::arguments::{Arguments, function};
@@ -98,13 +98,31 @@ fn xor(mut left: Hash, right: Hash) -> Hash {
 }
 
 fn sha1(parts: &[&[u8]]) -> Hash {
-    let mut context = Context::new(&SHA1_FOR_LEGACY_USE_ONLY);
+    let mut digest = Sha1::new();
     for part in parts {
-        context.update(part);
+        digest.update(part);
     }
-    let digest = context.finish();
-    digest
-        .as_ref()
-        .try_into()
-        .expect("SHA-1 has 20 bytes everywhere")
+    digest.finalize().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use auth::{Challenge, Credential, Password, Privacy};
+    use wire::auth::MYSQL_NATIVE_PASSWORD;
+
+    use super::*;
+
+    #[test]
+    fn it_is_what_logins_are_made_of() {
+        let challenge = b"abcdefghijklmnopqrst";
+        for password in [&b"x"[..], b"secret", &[0xff; 300]] {
+            let credential = Credential::Password(Password::new(password.to_vec()));
+            let asked = Challenge::switched(MYSQL_NATIVE_PASSWORD, challenge);
+            let answer = asked.answer(&credential, Privacy::Open);
+            let hashed = sha1(&[password]);
+            let scrambled = scramble(challenge, &hashed).unwrap();
+            assert_eq!(answer.as_slice(), scrambled);
+            assert!(check(challenge, &answer, &sha1(&[&hashed])));
+        }
+    }
 }
