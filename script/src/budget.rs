@@ -222,8 +222,15 @@ impl Budget {
     fn fault(&self, error: &Error) -> Fault {
         let message = message(error);
         if let Some(limit) = self.passed() {
-            let limit = Some(limit);
-            return Fault { message, limit };
+            let text = self.text(limit);
+            return Fault {
+                message: if message.contains(&text) {
+                    message
+                } else {
+                    text
+                },
+                limit: Some(limit),
+            };
         }
         if is_of_memory(error) {
             return Fault {

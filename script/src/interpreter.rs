@@ -57,8 +57,8 @@ impl Interpreter {
         let lua = Lua::new_with(StdLib::ALL_SAFE, LuaOptions::default())?;
         let budget = Arc::new(Budget::new(setup.limits));
         budget.watch(&lua, lua.globals().get("collectgarbage")?)?;
-        debug_library::open(&lua)?;
         let newproxy = prelude::run(&lua, &budget)?;
+        debug_library::open(&lua)?;
         let path = loader::path(setup.lua_path, setup.basedir.as_deref());
         let surroundings = Surroundings {
             log: setup.log,

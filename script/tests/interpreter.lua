@@ -22,6 +22,26 @@ local f = setfenv(function() x = 1; return y end, { y = 2 })
 eq(f(), 2)
 eq(getfenv(f).x, 1)
 eq(x, nil)
+local function own()
+  setfenv(1, { eq = eq })
+  inside = 5
+  eq(inside, 5)
+  return 1
+end
+eq(own(), 1)
+eq(inside, nil)
+local function callers() setfenv(2, setmetatable({}, { __index = getfenv(0) })) end
+local function changed()
+  callers()
+  inside = 6
+  return inside
+end
+eq(changed(), 6)
+eq(inside, nil)
+eq(setfenv(own, _G), own)
+fails("cannot be replaced", setfenv, 0, {})
+fails("cannot be replaced", debug.setfenv, "0", {})
+fails("invalid level", setfenv, 100, {})
 
 -- The process is not a script's to end.
 fails("os.exit: a script cannot end the process", os.exit)
@@ -84,17 +104,30 @@ eq((""):rep(1e9), "")
 eq(string.rep(5, "2"), "55")
 fails("string expected", string.rep)
 
+-- Patterns that would exhaust the stack.
+for _, name in ipairs{ "find", "match", "gmatch", "gsub" } do
+  fails("interpreter.lua:%d+: pattern too long", function()
+    local found = string[name]("aaa", ("a?"):rep(1e5), "")
+    return found
+  end)
+end
+eq(("x"):rep(9000):find(("x"):rep(8999)), 1)
+eq(("."):rep(9000):find(("."):rep(8999), 2, true), 2)
+eq(("aaa"):find(("a?"):rep(2000)), 1)
+eq(("abc"):gsub("%w", "%0%0", 2), "aabbc")
+eq(("abc"):match("()c"), 3)
+
 -- debug.
 local function g() return debug.getinfo(1, "nSl") end
 local info = g()
-eq(info.currentline, 88)
+eq(info.currentline, 121)
 eq(info.short_src, "interpreter.lua")
 eq(info.what, "Lua")
 eq(info.name, "g")
 eq(info.namewhat, "local")
 local info = debug.getinfo(g)
-eq(info.linedefined, 88)
-eq(info.lastlinedefined, 88)
+eq(info.linedefined, 121)
+eq(info.lastlinedefined, 121)
 eq(info.func, g)
 eq(info.source, "=interpreter.lua")
 eq(debug.getinfo(100), nil)

@@ -89,6 +89,15 @@ function dofile(name)
   return chunk()
 end
 
+-- Level 0 is the environment of all. Levels count from the caller on, one behind this function.
+local raw_setfenv = setfenv
+function setfenv(of, environment)
+  local level = type(of) ~= "function" and tonumber(of)
+  if level == 0 then error("setfenv: the globals of all scripts cannot be replaced", 2) end
+  local found = raw_setfenv(level and level + 1 or of, environment)
+  return found
+end
+
 function os.exit()
   error("os.exit: a script cannot end the process", 2)
 end
@@ -116,6 +125,38 @@ function newproxy(metatable)
 end
 local file = getmetatable(io.stdout)
 file.__metatable = { __index = file.__index }
+
+-- Matching calls itself for each item of a pattern: a longer one could exhaust the stack of the thread.
+local PATTERN_BYTES_MAX = 4096
+local raw_find, raw_match, raw_gmatch, raw_gsub = string.find, string.match, string.gmatch, string.gsub
+
+local function check_pattern(pattern)
+  if type(pattern) == "string" and #pattern > PATTERN_BYTES_MAX then error("pattern too long", 3) end
+end
+
+function string.find(text, pattern, init, is_plain)
+  if type(pattern) == "string" and #pattern > PATTERN_BYTES_MAX and not is_plain then
+    is_plain = not raw_find(pattern, "[%^%$%*%+%?%.%(%[%%%-]")
+    if not is_plain then error("pattern too long", 2) end
+  end
+  return raw_find(text, pattern, init, is_plain)
+end
+
+function string.match(text, pattern, init)
+  check_pattern(pattern)
+  return raw_match(text, pattern, init)
+end
+
+function string.gmatch(text, pattern)
+  check_pattern(pattern)
+  return raw_gmatch(text, pattern)
+end
+string.gfind = string.gmatch
+
+function string.gsub(text, pattern, replacement, count)
+  check_pattern(pattern)
+  return raw_gsub(text, pattern, replacement, count)
+end
 
 local raw_rep = string.rep
 function string.rep(text, count)

@@ -5,9 +5,7 @@ mod kind;
 pub(crate) mod scan;
 mod words;
 
-use std::sync::Arc;
-
-use mlua::{Lua, LuaString, MetaMethod, Table, Value};
+use mlua::{Function, Lua, LuaString, MetaMethod, Table, Value};
 use mlua::{UserData, UserDataMethods};
 
 use self::kind::Kind;
@@ -27,27 +25,38 @@ pub(super) fn open(lua: &Lua, _: &Surroundings) -> mlua::Result<Table> {
     describe(&module, "MySQL's tokens")?;
     lua.globals().set("tokenizer", &module)?;
     let names = Kind::all().map(|kind| lua.create_string(kind.name()));
-    lua.set_app_data(Names(names.collect::<mlua::Result<_>>()?));
+    lua.set_app_data(Maker {
+        names: names.collect::<mlua::Result<_>>()?,
+        make: lua.load(MAKE).set_name("=mysql.tokenizer").eval()?,
+    });
     Ok(module)
+}
+
+/// A token is a table, so that reading it costs no call of ours.
+const MAKE: &str = r#"
+    local setmetatable, error, tostring = setmetatable, error, tostring
+    local meta = { __index = function(_, key)
+        error("tokens[...] has no " .. tostring(key) .. " field", 2)
+    end }
+    return function(text, id, name)
+        return setmetatable({ text = text, token_id = id, token_name = name }, meta)
+    end"#;
+
+/// What tokens are made with.
+struct Maker {
+    /// Every kind's name, by its number.
+    names: Vec<LuaString>,
+    make: Function,
 }
 
 /// What `tokenize` gives: `#tokens`, `tokens[i]`, `tokens[i] = nil`.
 struct Tokens {
-    all: Arc<All>,
+    /// The texts of all, one behind the other.
+    texts: Vec<u8>,
+    /// Of every token its kind, and where its text ends.
+    ends: Vec<(Kind, usize)>,
     /// Those that were set to nil; empty as long as none was.
     freed: Vec<bool>,
-}
-
-/// Every token: its kind, and where in `texts` its text ends.
-struct All {
-    texts: Vec<u8>,
-    ends: Vec<(Kind, usize)>,
-}
-
-/// One of them.
-struct Token {
-    all: Arc<All>,
-    at: usize,
 }
 
 impl Tokens {
@@ -60,7 +69,8 @@ impl Tokens {
             ends.push((token.kind, texts.len()));
         }
         Self {
-            all: Arc::new(All { texts, ends }),
+            texts,
+            ends,
             freed: Vec::new(),
         }
     }
@@ -71,21 +81,34 @@ impl Tokens {
             .ok_or_else(|| raise(lua, "tokens[...] has to be indexed by a number"))?;
         let at = (index as i64).checked_sub(1);
         let at = at.and_then(|at| usize::try_from(at).ok());
-        Ok(at.filter(|at| *at < self.all.ends.len()))
+        Ok(at.filter(|at| *at < self.ends.len()))
+    }
+
+    /// The token at a place that there is.
+    fn token(&self, lua: &Lua, at: usize) -> mlua::Result<Table> {
+        let (kind, end) = self.ends[at];
+        let start = match at {
+            0 => 0,
+            at => self.ends[at - 1].1,
+        };
+        let (make, name) = {
+            let maker = lua.app_data_ref::<Maker>();
+            let maker = maker.ok_or_else(|| raise(lua, "the tokenizer is not loaded"))?;
+            let name = maker.names.get(usize::from(kind.id())).cloned();
+            (maker.make.clone(), name)
+        };
+        let text = lua.create_string(&self.texts[start..end])?;
+        make.call((text, kind.id(), name))
     }
 }
 
 impl UserData for Tokens {
     fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
-        methods.add_meta_method(MetaMethod::Len, |_, this, ()| Ok(this.all.ends.len()));
+        methods.add_meta_method(MetaMethod::Len, |_, this, ()| Ok(this.ends.len()));
         methods.add_meta_method(MetaMethod::Index, |lua, this, index: Value| {
             let at = this.place(lua, index)?;
             let at = at.filter(|at| !this.freed.get(*at).is_some_and(|freed| *freed));
-            let all = &this.all;
-            Ok(at.map(|at| Token {
-                all: Arc::clone(all),
-                at,
-            }))
+            at.map(|at| this.token(lua, at)).transpose()
         });
         methods.add_meta_method_mut(
             MetaMethod::NewIndex,
@@ -94,55 +117,11 @@ impl UserData for Tokens {
                     return Err(raise(lua, "tokens[...] can only be set to nil"));
                 }
                 if let Some(at) = this.place(lua, index)? {
-                    this.freed.resize(this.all.ends.len(), false);
+                    this.freed.resize(this.ends.len(), false);
                     this.freed[at] = true;
                 }
                 Ok(())
             },
         );
-    }
-}
-
-/// Every kind's name as a string of Lua, made once.
-struct Names(Vec<LuaString>);
-
-fn name(lua: &Lua, kind: Kind) -> mlua::Result<LuaString> {
-    let names = lua.app_data_ref::<Names>();
-    match names
-        .as_deref()
-        .and_then(|Names(all)| all.get(usize::from(kind.id())))
-    {
-        Some(name) => Ok(name.clone()),
-        None => lua.create_string(kind.name()),
-    }
-}
-
-impl Token {
-    fn kind(&self) -> Kind {
-        self.all.ends[self.at].0
-    }
-
-    fn text(&self) -> &[u8] {
-        let start = match self.at {
-            0 => 0,
-            at => self.all.ends[at - 1].1,
-        };
-        &self.all.texts[start..self.all.ends[self.at].1]
-    }
-}
-
-impl UserData for Token {
-    fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
-        methods.add_meta_method(MetaMethod::Index, |lua, this, key: LuaString| {
-            match &*key.as_bytes() {
-                b"text" => lua.create_string(this.text()).map(Value::String),
-                b"token_id" => Ok(Value::Integer(this.kind().id().into())),
-                b"token_name" => name(lua, this.kind()).map(Value::String),
-                other => {
-                    let key = String::from_utf8_lossy(other);
-                    Err(raise(lua, &format!("tokens[...] has no {key} field")))
-                }
-            }
-        });
     }
 }
