@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use mlua::{Lua, LuaOptions, StdLib};
+use mlua::{Function, Lua, LuaOptions, StdLib};
 
 use crate::budget::{Budget, Limits};
 use crate::chunk::{Chunk, Chunks, LoadFault};
@@ -45,6 +45,7 @@ impl Setup {
 pub struct Interpreter {
     lua: Lua,
     budget: Arc<Budget>,
+    newproxy: Function,
     chunks: Mutex<Chunks>,
 }
 
@@ -65,12 +66,13 @@ impl Interpreter {
             shutdown: setup.shutdown,
             basedir: setup.basedir,
             budget: Arc::clone(&budget),
-            newproxy,
+            newproxy: newproxy.clone(),
         };
         loader::install(&lua, &path, surroundings)?;
         Ok(Self {
             lua,
             budget,
+            newproxy,
             chunks: Mutex::default(),
         })
     }
@@ -78,6 +80,11 @@ impl Interpreter {
     /// The state itself. What is done with it outside of [`Interpreter::call`] has no limits.
     pub fn lua(&self) -> &Lua {
         &self.lua
+    }
+
+    /// Lua's own `newproxy`, which scripts have no more: it makes the objects of `proxy`.
+    pub(crate) fn newproxy(&self) -> &Function {
+        &self.newproxy
     }
 
     /// Runs what calls into scripts, under the limits. Calls within it share its limits.

@@ -21,22 +21,34 @@
     allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)
 )]
 
+mod answer;
 mod arguments;
 mod budget;
 mod chunk;
 pub mod constants;
 mod debug_library;
+pub mod facts;
 mod fault;
 mod interpreter;
 mod loader;
 mod log;
 mod modules;
+mod payloads;
 mod prelude;
+mod response;
+mod scripts;
+mod session;
 
+pub use answer::Answer;
 pub use budget::{Limit, Limits};
 pub use chunk::{Chunk, LoadFault};
+pub use facts::{AddressFacts, BackendFacts, SocketFacts};
 pub use fault::{Fault, message, raise};
 pub use interpreter::{Interpreter, Setup};
 pub use log::{Level, Log};
+pub use payloads::Payloads;
+pub use response::{FAILED, err_payload};
+pub use scripts::Scripts;
+pub use session::{Decision, Hook, Injection, Move, ReplyFacts, Session, SessionFault};
 // Whoever builds on the state names its types by this version of the crate.
 pub use mlua;

@@ -2,6 +2,7 @@
 
 use crate::capability::Capabilities;
 use crate::read::{Malformed, Reader};
+use crate::write::{put_lenenc_bytes, put_nul_terminated};
 
 /// What a client says of itself anew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,6 +62,35 @@ impl<'a> ChangeUser<'a> {
             attributes,
         })
     }
+
+    /// Appends what follows the command's byte. An authentication response that is too long for its
+    /// length's byte is left out: the server asks for it then.
+    pub fn encode(&self, capabilities: Capabilities, out: &mut Vec<u8>) {
+        put_nul_terminated(out, self.user);
+        let auth_response = match self.auth_response.len() {
+            0..=255 => self.auth_response,
+            _ => &[],
+        };
+        match capabilities.contains(Capabilities::SECURE_CONNECTION) {
+            true => {
+                // Checked above.
+                out.push(auth_response.len() as u8);
+                out.extend_from_slice(auth_response);
+            }
+            false => put_nul_terminated(out, auth_response),
+        }
+        put_nul_terminated(out, self.schema.unwrap_or_default());
+        let Some(collation) = self.collation else {
+            return;
+        };
+        out.extend_from_slice(&collation.to_le_bytes());
+        if capabilities.contains(Capabilities::PLUGIN_AUTH) {
+            put_nul_terminated(out, self.plugin.unwrap_or_default());
+        }
+        if capabilities.contains(Capabilities::CONNECT_ATTRS) {
+            put_lenenc_bytes(out, self.attributes.unwrap_or_default());
+        }
+    }
 }
 
 #[cfg(test)]
@@ -88,6 +118,15 @@ mod tests {
                 attributes: Some(b"\x01a\x01b"),
             })
         );
+    }
+
+    #[test]
+    fn what_is_written_is_what_was_read() {
+        let mut written = Vec::new();
+        if let Ok(decoded) = ChangeUser::decode(WHOLE, NEW) {
+            decoded.encode(NEW, &mut written);
+        }
+        assert_eq!(written, WHOLE);
     }
 
     #[test]

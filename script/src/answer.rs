@@ -1,0 +1,126 @@
+//! A backend's reply to an injected command, kept for `read_query_result`: its fields, its rows, its
+//! first packet.
+//!
+//! Hostile like every peer's bytes: what cannot be decoded ends the rows with an error.
+
+use mlua::{Lua, Table, UserData, Value};
+use wire::column::ColumnDefinition;
+use wire::reply::{EOF, EOF_BYTES_LIMIT, ERR, LOCAL_INFILE, OK};
+use wire::{Capabilities, HEADER_BYTES, Reader};
+
+use crate::payloads::Payloads;
+
+/// What stands for NULL in a row.
+const NULL: u8 = 0xfb;
+
+/// The payloads of one reply, in order.
+#[derive(Debug, Clone, Default)]
+pub struct Answer {
+    payloads: Payloads,
+    columns: usize,
+}
+
+impl UserData for Answer {}
+
+impl Answer {
+    /// A whole reply, as it came but for the headers.
+    pub fn new(payloads: Payloads) -> Self {
+        let columns = payloads.at(0).map(columns_of).unwrap_or_default();
+        // As many as there are definitions, whatever the count says.
+        let columns = columns.min(payloads.len().saturating_sub(1));
+        Self { payloads, columns }
+    }
+
+    /// The reply's payloads.
+    pub fn payloads(&self) -> &Payloads {
+        &self.payloads
+    }
+
+    /// Where the rows begin; none where there are none by nature.
+    pub(crate) fn first_row(&self) -> Option<usize> {
+        // The count, the definitions, the EOF.
+        (self.columns > 0).then_some(self.columns + 2)
+    }
+
+    /// How many rows it has, and how many bytes their packets, headers among them.
+    pub fn rows_and_bytes(&self) -> (u64, u64) {
+        let Some(first) = self.first_row() else {
+            return (0, 0);
+        };
+        let rows = (first..).map_while(|at| self.payloads.at(at));
+        let rows = rows.take_while(|payload| !is_end(payload));
+        rows.fold((0, 0), |(rows, bytes), payload| {
+            (rows + 1, bytes + payload.len() as u64 + HEADER_BYTES as u64)
+        })
+    }
+
+    pub(crate) fn raw(&self) -> &[u8] {
+        self.payloads.at(0).unwrap_or_default()
+    }
+
+    /// The columns, each with its names and its type.
+    pub(crate) fn fields(&self, lua: &Lua) -> mlua::Result<Table> {
+        let fields = lua.create_table_with_capacity(self.columns, 0)?;
+        for at in 1..=self.columns {
+            let payload = self.payloads.at(at).unwrap_or_default();
+            let column = ColumnDefinition::decode(payload, Capabilities::default())
+                .map_err(|error| mlua::Error::runtime(format!("field {at}: {error}")))?;
+            let field = lua.create_table_with_capacity(0, 5)?;
+            field.raw_set("name", lua.create_string(column.name)?)?;
+            field.raw_set("org_name", lua.create_string(column.name_original)?)?;
+            field.raw_set("table", lua.create_string(column.table)?)?;
+            field.raw_set("org_table", lua.create_string(column.table_original)?)?;
+            field.raw_set("type", column.kind.0)?;
+            fields.raw_push(field)?;
+        }
+        Ok(fields)
+    }
+
+    /// The row at a position, and where the next one is; `nil` behind the last.
+    pub(crate) fn row(&self, lua: &Lua, at: usize) -> mlua::Result<(Option<usize>, Value)> {
+        let Some(payload) = self.payloads.at(at) else {
+            return Ok((None, Value::Nil));
+        };
+        if is_end(payload) {
+            return Ok((None, Value::Nil));
+        }
+        let row = lua.create_table_with_capacity(self.columns, 0)?;
+        let mut reader = Reader::new(payload);
+        for column in 1..=self.columns {
+            if reader.rest().first() == Some(&NULL) {
+                let _ = reader.u8("NULL");
+                continue;
+            }
+            let value = reader
+                .lenenc_bytes("value")
+                .map_err(|_| mlua::Error::runtime("row-data is invalid"))?;
+            row.raw_set(column, lua.create_string(value)?)?;
+        }
+        Ok((Some(at + 1), Value::Table(row)))
+    }
+}
+
+/// How many columns follow a reply's first payload.
+fn columns_of(first: &[u8]) -> usize {
+    match first.first() {
+        None | Some(&(OK | ERR | LOCAL_INFILE)) => 0,
+        // The text of COM_STATISTICS is no count.
+        _ => {
+            let mut reader = Reader::new(first);
+            let columns = reader.lenenc("column count").unwrap_or_default();
+            match reader.is_empty() {
+                true => usize::try_from(columns).unwrap_or_default(),
+                false => 0,
+            }
+        }
+    }
+}
+
+fn is_end(payload: &[u8]) -> bool {
+    match payload.first() {
+        None => true,
+        Some(&ERR) => true,
+        Some(&EOF) => payload.len() < EOF_BYTES_LIMIT,
+        _ => false,
+    }
+}

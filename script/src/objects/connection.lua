@@ -1,0 +1,138 @@
+-- `proxy.connection`: the session's two sides, and the backend it is at.
+--
+-- What a script decides here is noted as moves, which the session carries out behind the hook: a
+-- connection that goes to a pool (`park`), one that comes from there (`take`), one too many (`close`).
+local M, host = ...
+
+local UNUSED = 0
+
+local function socket_of(facts, is_client)
+	if facts then
+		facts.object = facts.object or M.socket(facts, is_client)
+		return facts.object
+	end
+end
+
+local function note(session, what, id)
+	session.moves[#session.moves + 1] = { what = what, id = id }
+end
+
+local function user_of(session)
+	return session.client and session.client.username or ""
+end
+
+-- The session's connection goes to its backend's pool.
+local function leave(session)
+	if not session.server then
+		return
+	end
+	local backend = M.backends[session.server.backend]
+	if backend then
+		local parked = { id = session.server.id, worker = M.worker, socket = session.server }
+		local spare = M.park(backend, user_of(session), parked)
+		note(session, "park", session.server.id)
+		if spare then
+			note(session, "close", spare.id)
+		end
+	end
+	M.set_server(session, nil)
+end
+
+M.leave = leave
+
+-- An idle connection there becomes the session's, if there is one.
+local function enter(session, backend)
+	local parked = M.take(backend, user_of(session))
+	if parked then
+		leave(session)
+		parked.socket.backend = backend.index
+		M.set_server(session, parked.socket)
+		note(session, "take", parked.id)
+	end
+end
+
+local function count(server, change)
+	local backend = M.backends[server.backend]
+	if backend then
+		backend.connected_clients = backend.connected_clients + change
+	end
+end
+
+-- The session's connection, which its backend counts.
+function M.set_server(session, server)
+	local before = session.server
+	local is_other = not (before and server and before.id == server.id)
+	if before and is_other then
+		count(before, -1)
+	end
+	if server and is_other then
+		count(server, 1)
+	end
+	session.server = server
+end
+
+local function choose(session, value)
+	local index = tonumber(value)
+	if not index or index ~= math.floor(index) then
+		error("proxy.connection.backend_ndx has to be an integer, is " .. tostring(value), 3)
+	end
+	local backend = M.backends[index]
+	if index == UNUSED then
+		leave(session)
+	elseif backend then
+		enter(session, backend)
+	end
+	session.backend_ndx = index
+end
+
+local old = {
+	default_db = "proxy.connection.client.default_db or proxy.connection.server.default_db",
+	thread_id = "proxy.connection.server.thread_id",
+	mysqld_version = "proxy.connection.server.mysqld_version",
+}
+
+-- What scripts of 0.5 asked the connection itself.
+local function old_name(session, key)
+	host.warn_once("proxy.connection." .. key .. " is an old name; use " .. old[key])
+	local side = key == "default_db" and session.client or session.server
+	return side and side[key]
+end
+
+local function read(session, key)
+	if key == "client" then
+		return socket_of(session.client, true)
+	elseif key == "server" then
+		return socket_of(session.server, false)
+	elseif key == "backend_ndx" then
+		return session.backend_ndx
+	elseif old[key] then
+		return old_name(session, key)
+	elseif key == "server_version" then
+		return session.server and session.server.mysqld_version
+	end
+end
+
+local function write(session, key, value)
+	if key == "backend_ndx" then
+		choose(session, value)
+	elseif key == "connection_close" then
+		if type(value) ~= "boolean" then
+			error("proxy.connection.connection_close has to be a boolean", 3)
+		end
+		session.wants_close = value
+	else
+		error("proxy.connection." .. tostring(key) .. " is not writable", 3)
+	end
+end
+
+function M.connection(session)
+	local object = host.newproxy(true)
+	local meta = getmetatable(object)
+	meta.__index = function(_, key)
+		return read(session, key)
+	end
+	meta.__newindex = function(_, key, value)
+		write(session, key, value)
+	end
+	return object
+end

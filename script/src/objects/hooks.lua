@@ -1,0 +1,163 @@
+-- Sessions and their hooks. Every function here is called by the proxy, which holds the interpreter's
+-- lock meanwhile: one hook runs at a time.
+local M, host = ...
+
+-- What a hook's coroutine gives when it has ended; what it asks the proxy for is a table of `pilotfish`.
+local ENDED = {}
+
+-- What a script prints is seen at once.
+io.stdout:setvbuf("line")
+
+local current
+
+-- `proxy.X` is the session's own X, unless it is a constant or `global`.
+local proxy_meta = {}
+setmetatable(proxy, proxy_meta)
+
+local function switch_to(session)
+	if current ~= session then
+		current = session
+		proxy_meta.__index, proxy_meta.__newindex = session.locals, session.locals
+	end
+end
+
+-- A table that is there as soon as somebody looks.
+local locals_meta = {
+	__index = function(locals, key)
+		if key == "response" then
+			local response = {}
+			rawset(locals, key, response)
+			return response
+		end
+	end,
+}
+
+-- A client has come. The script's body runs once for it, in an environment of its own.
+function M.begin(id, client)
+	local session = { id = id, client = client, backend_ndx = 0, queue = {}, moves = {} }
+	session.locals = setmetatable({ queries = M.queries(session), connection = M.connection(session) }, locals_meta)
+	return session
+end
+
+-- The script's globals. A hook that is defined later is noticed: the proxy calls those only that are there.
+function M.environment_of(session)
+	switch_to(session)
+	session.environment = setmetatable({ __proxy = session.locals }, {
+		__index = _G,
+		__newindex = function(environment, key, value)
+			rawset(environment, key, value)
+			session.has_changed = session.has_changed or host.hooks[key]
+		end,
+	})
+	return session.environment
+end
+
+local function hook_of(session, name)
+	local hook = session.environment[name]
+	if type(hook) == "function" then
+		return hook
+	elseif hook ~= nil then
+		host.log("message", name .. " is a " .. type(hook) .. " and no function: ignored")
+	end
+end
+
+-- Which hooks there are now.
+function M.look(session)
+	session.has_changed = false
+	local found = {}
+	for name in pairs(host.hooks) do
+		found[name] = hook_of(session, name) ~= nil
+	end
+	return found
+end
+
+local function body(hook, ...)
+	return body(coroutine.yield(ENDED, hook(...)))
+end
+
+-- How a hook went: its decision, or the error that ended it, or what it waits for.
+local function settle(session, has_run, mark, value)
+	if not has_run then
+		session.thread = nil
+		return "failed", mark
+	elseif mark == ENDED then
+		return "ended", value
+	elseif M.is_request and M.is_request(mark) then
+		return "asks", mark
+	end
+	session.thread = nil
+	return "failed", "a hook cannot yield"
+end
+
+local function resume(session, ...)
+	switch_to(session)
+	-- A limit that was passed has ended it, and nobody was told.
+	if not session.thread or coroutine.status(session.thread) == "dead" then
+		session.thread = coroutine.create(body)
+	end
+	return settle(session, coroutine.resume(session.thread, ...))
+end
+
+-- Numbers and numeric strings are decisions, all else is none.
+local function decision_of(outcome, value)
+	if outcome ~= "ended" then
+		return outcome, value
+	end
+	local kind = type(value)
+	local number = (kind == "number" or kind == "string") and tonumber(value)
+	if not number or number ~= number then
+		return outcome, 0
+	end
+	return outcome, number < 0 and math.ceil(number) or math.floor(number)
+end
+
+local function none() end
+
+function M.call(session, name, ...)
+	return decision_of(resume(session, hook_of(session, name) or none, ...))
+end
+
+-- What a hook asked for has come.
+function M.go_on(session, ...)
+	return decision_of(resume(session, ...))
+end
+
+-- A command has come: whatever the last one left is forgotten.
+function M.read_query(session, name, packet)
+	if #session.queue > 0 then
+		session.queue = {}
+	end
+	session.locals.response = nil
+	return M.call(session, name, packet)
+end
+
+-- The next of the queue; it is what the next reply answers.
+function M.next_query(session)
+	local entry = table.remove(session.queue, 1)
+	session.sent = entry
+	if entry then
+		return entry.packet, entry.is_needed
+	end
+end
+
+function M.read_query_result(session, name, reply)
+	local outcome, value = M.call(session, name, M.injection(session.sent, reply))
+	reply.is_over = outcome ~= "asks"
+	return outcome, value
+end
+
+function M.take_moves(session)
+	local moves = session.moves
+	if #moves > 0 then
+		session.moves = {}
+		return moves
+	end
+end
+
+function M.forget(session)
+	if current == session then
+		current, proxy_meta.__index, proxy_meta.__newindex = nil, nil, nil
+	end
+	M.set_server(session, nil)
+	session.thread, session.environment = nil, nil
+end

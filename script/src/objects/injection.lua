@@ -1,0 +1,128 @@
+-- The argument of read_query_result: what was sent, and what came back.
+--
+-- Made of the queue's entry and of what the proxy noted of the reply. A reply that was kept is read by
+-- the proxy's own functions (`host.answer_…`), as long as the hook runs.
+local M, host = ...
+
+local IN_TRANS, AUTOCOMMIT, NO_GOOD_INDEX, NO_INDEX = 0x1, 0x2, 0x10, 0x20
+
+local function has(status, bit)
+	return math.floor(status / bit) % 2 == 1
+end
+
+local function flags_of(status)
+	return {
+		in_trans = has(status, IN_TRANS),
+		auto_commit = has(status, AUTOCOMMIT),
+		no_good_index_used = has(status, NO_GOOD_INDEX),
+		no_index_used = has(status, NO_INDEX),
+	}
+end
+
+local field_keys = { name = true, org_name = true, table = true, org_table = true, type = true }
+
+local function field_object(field)
+	local object = host.newproxy(true)
+	getmetatable(object).__index = function(_, key)
+		if field_keys[key] then
+			return field[key]
+		end
+	end
+	return object
+end
+
+local function fields_object(fields)
+	local object = host.newproxy(true)
+	local meta = getmetatable(object)
+	meta.__len = function()
+		return #fields
+	end
+	meta.__index = function(_, key)
+		local field = fields[tonumber(key)]
+		return field and field_object(field)
+	end
+	return object
+end
+
+-- The kept reply; an error where the script has not asked for it, or asks too late.
+local function kept(reply, key)
+	if reply.is_over then
+		error(".resultset." .. key .. " is gone: a result lives as long as its read_query_result", 4)
+	end
+	if not reply.answer then
+		error(".resultset." .. key .. " isn't available if 'resultset_is_needed ~= true'", 4)
+	end
+	return reply.answer
+end
+
+local function rows_of(reply)
+	local answer = kept(reply, "rows")
+	if reply.is_binary then
+		error(".resultset.rows isn't available for prepared statements", 4)
+	end
+	local position = host.answer_first(answer)
+	if not position then
+		return nil
+	end
+	return function()
+		if not position then
+			return
+		end
+		if reply.is_over then
+			error(".resultset.rows is gone: a result lives as long as its read_query_result", 2)
+		end
+		local row
+		position, row = host.answer_row(answer, position)
+		return row
+	end
+end
+
+local plain = {
+	query_status = true,
+	affected_rows = true,
+	insert_id = true,
+	warning_count = true,
+	row_count = true,
+	bytes = true,
+}
+
+local function read(reply, key)
+	if plain[key] then
+		return reply[key]
+	elseif key == "flags" then
+		return flags_of(reply.server_status or 0)
+	elseif key == "rows" then
+		return rows_of(reply)
+	elseif key == "raw" then
+		return host.answer_raw(kept(reply, "raw"))
+	elseif key == "fields" then
+		return fields_object(host.answer_fields(kept(reply, "fields")))
+	end
+end
+
+local function resultset_object(reply)
+	local object = host.newproxy(true)
+	getmetatable(object).__index = function(_, key)
+		return read(reply, key)
+	end
+	return object
+end
+
+function M.injection(entry, reply)
+	local object = host.newproxy(true)
+	getmetatable(object).__index = function(_, key)
+		if key == "id" or key == "type" then
+			return entry.id
+		elseif key == "query" then
+			return entry.packet
+		elseif key == "query_time" then
+			return reply.first_at - entry.at
+		elseif key == "response_time" then
+			return reply.last_at - entry.at
+		elseif key == "resultset" then
+			return resultset_object(reply)
+		end
+		host.log("message", "inj[" .. tostring(key) .. "] is not known")
+	end
+	return object
+end

@@ -1,0 +1,73 @@
+-- `proxy.queries`: what the script wants to be sent, in order.
+local M, host = ...
+
+-- The errors of luaL_check*, at the script's line.
+local function bad(level, at, method, expected, value)
+	local found = value == nil and "no value" or type(value)
+	error(("bad argument #%d to '%s' (%s expected, got %s)"):format(at, method, expected, found), level + 1)
+end
+
+local function text_of(value)
+	if type(value) == "number" then
+		return tostring(value)
+	end
+	return type(value) == "string" and value or nil
+end
+
+-- An entry of the queue. Times are counted from here on.
+local function entry(method, id, packet, options)
+	local number = tonumber(id)
+	if not number or type(id) == "table" then
+		bad(3, 1, method, "number", id)
+	end
+	local text = text_of(packet)
+	if not text then
+		bad(3, 2, method, "string", packet)
+	end
+	if options ~= nil and type(options) ~= "table" then
+		bad(3, 3, method, "table", options)
+	end
+	local wanted = options and options.resultset_is_needed
+	if wanted ~= nil and type(wanted) ~= "boolean" then
+		error(
+			("bad argument #3 to '%s' (resultset_is_needed is a boolean, is %s)"):format(method, type(wanted)),
+			3
+		)
+	end
+	if wanted == nil then
+		wanted = M.buffers_always
+	end
+	local whole = number < 0 and math.ceil(number) or math.floor(number)
+	return { id = whole, packet = text, is_needed = wanted, at = host.now() }
+end
+
+function M.queries(session)
+	local object = host.newproxy(true)
+	local meta = getmetatable(object)
+	local methods = {}
+
+	function methods.append(_, id, packet, options)
+		local queue = session.queue
+		queue[#queue + 1] = entry("append", id, packet, options)
+	end
+
+	function methods.prepend(_, id, packet, options)
+		table.insert(session.queue, 1, entry("prepend", id, packet, options))
+	end
+
+	function methods.reset()
+		session.queue = {}
+	end
+
+	function methods.len()
+		return #session.queue
+	end
+
+	methods.__len = methods.len
+	meta.__index = methods
+	meta.__len = methods.len
+	meta.__newindex = function(_, key)
+		error("proxy.queries." .. tostring(key) .. " is not writable", 2)
+	end
+	return object
+end

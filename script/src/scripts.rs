@@ -1,0 +1,339 @@
+//! A script and the interpreter that runs it for many clients.
+//!
+//! An interpreter is one worker's own, or shared by all of them behind its lock; either way one hook runs
+//! at a time, and whatever it does to `proxy` is its session's.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use mlua::{FromLuaMulti, Function, IntoLuaMulti, Lua, LuaString, Table, Value};
+
+use crate::answer::Answer;
+use crate::chunk::Chunk;
+use crate::constants;
+use crate::facts::{BACKEND_STATE_DOWN, BackendFacts, SocketFacts};
+use crate::fault::{Fault, message};
+use crate::interpreter::{Interpreter, Setup};
+use crate::log::{Level, Log};
+use crate::session::{Hook, Session, SessionFault};
+
+/// What hooks are made of, in the order in which they build on one another.
+const OBJECTS: [(&str, &str); 7] = [
+    ("address", include_str!("objects/address.lua")),
+    ("socket", include_str!("objects/socket.lua")),
+    ("queries", include_str!("objects/queries.lua")),
+    ("backends", include_str!("objects/backends.lua")),
+    ("connection", include_str!("objects/connection.lua")),
+    ("injection", include_str!("objects/injection.lua")),
+    ("hooks", include_str!("objects/hooks.lua")),
+];
+
+/// One script, ready for clients. Cheap to clone.
+#[derive(Clone)]
+pub struct Scripts {
+    inner: Arc<Inner>,
+    /// The worker whose sessions these are.
+    worker: usize,
+}
+
+struct Inner {
+    interpreter: Interpreter,
+    /// Held by whoever runs something in it.
+    turn: Mutex<()>,
+    log: Arc<dyn Log>,
+    path: PathBuf,
+    module: Table,
+    functions: Functions,
+    began: Instant,
+}
+
+/// The objects' functions that the proxy calls.
+pub(crate) struct Functions {
+    pub begin: Function,
+    pub environment: Function,
+    pub look: Function,
+    pub call: Function,
+    pub read_query: Function,
+    pub read_query_result: Function,
+    pub next_query: Function,
+    pub take_moves: Function,
+    pub leave: Function,
+    pub set_server: Function,
+    pub forget: Function,
+}
+
+impl Scripts {
+    /// A script in an interpreter of its own. It is read when a client comes. `keeps_all`: results are
+    /// kept for the script unless it says otherwise.
+    ///
+    /// # Errors
+    /// The interpreter has no memory for the objects of `proxy`.
+    pub fn new(setup: Setup, path: PathBuf, keeps_all: bool) -> mlua::Result<Self> {
+        let log = Arc::clone(&setup.log);
+        let interpreter = Interpreter::new(setup)?;
+        let began = Instant::now();
+        let lua = interpreter.lua();
+        let module = lua.create_table()?;
+        let host = host(lua, &log, began)?;
+        host.raw_set("newproxy", interpreter.newproxy())?;
+        module.raw_set("buffers_always", keeps_all)?;
+        let proxy = lua.create_table()?;
+        constants::put(&proxy)?;
+        lua.globals().set("proxy", &proxy)?;
+        for (name, text) in OBJECTS {
+            let chunk = lua.load(text).set_name(format!("=proxy.{name}"));
+            chunk.call::<()>((&module, &host))?;
+        }
+        share(lua, &proxy, &module)?;
+        let inner = Inner {
+            turn: Mutex::default(),
+            functions: Functions::of(&module)?,
+            interpreter,
+            log,
+            path,
+            module,
+            began,
+        };
+        Ok(Self {
+            inner: Arc::new(inner),
+            worker: 0,
+        })
+    }
+
+    /// The same for the sessions of another worker.
+    pub fn of_worker(&self, worker: usize) -> Self {
+        Self {
+            inner: Arc::clone(&self.inner),
+            worker,
+        }
+    }
+
+    /// A client has come: the script's body runs for it.
+    ///
+    /// # Errors
+    /// The script cannot be read, does not parse, or raises an error.
+    pub fn begin(&self, id: u64, client: &SocketFacts) -> Result<Session, SessionFault> {
+        Session::begin(self, id, client)
+    }
+
+    /// The backends as they are now, in their order.
+    pub fn take_up(&self, backends: &[BackendFacts]) {
+        self.tell(|lua, module| {
+            let list = lua.create_table()?;
+            for backend in backends {
+                list.raw_push(backend.table(lua)?)?;
+            }
+            module.raw_get::<Function>("take_up")?.call(list)
+        });
+    }
+
+    /// A backend has been found up or down.
+    pub fn set_state(&self, index: usize, state: i64) {
+        self.tell_of(index, "set_state", state);
+    }
+
+    /// Whether a backend is taken for down, or not there at all.
+    pub fn is_down(&self, index: usize) -> bool {
+        let _turn = self.turn();
+        let backend = self.backend(index);
+        let state = backend.and_then(|it| it.raw_get::<i64>("state").ok());
+        state.is_none_or(|state| state == BACKEND_STATE_DOWN)
+    }
+
+    /// Backends that were down for a while may be tried again.
+    pub fn look_again(&self) {
+        self.tell(|_, module| module.raw_get::<Function>("look_again")?.call(()));
+    }
+
+    /// The backend of a session whose script has chosen none; 0 where there is none.
+    pub fn default_backend(&self) -> usize {
+        let function = self.inner.module.raw_get::<Function>("default_backend");
+        let found = function.ok().and_then(|it| self.run(&it, ()).ok());
+        found.unwrap_or_default()
+    }
+
+    /// An idle connection has ended.
+    pub fn unpark(&self, id: u64) {
+        self.tell(|_, module| module.raw_get::<Function>("unpark")?.call(id));
+    }
+
+    /// Microseconds since the interpreter began.
+    pub fn now(&self) -> f64 {
+        self.inner.began.elapsed().as_micros() as f64
+    }
+
+    /// Logs a line of the script's.
+    pub fn log(&self, level: Level, line: &str) {
+        self.inner.log.log(level, line);
+    }
+
+    pub(crate) fn lua(&self) -> &Lua {
+        self.inner.interpreter.lua()
+    }
+
+    pub(crate) fn functions(&self) -> &Functions {
+        &self.inner.functions
+    }
+
+    /// The script as it is now.
+    pub(crate) fn chunk(&self) -> Result<Chunk, SessionFault> {
+        let _turn = self.turn();
+        let loaded = self.inner.interpreter.load(&self.inner.path);
+        loaded.map_err(|fault| SessionFault::Unreadable(fault.to_string()))
+    }
+
+    /// What a script's body has raised.
+    pub(crate) fn raised(&self, cause: &str) -> SessionFault {
+        let path = self.inner.path.display();
+        SessionFault::Raised(format!("(lua-error) [{path}] {cause}"))
+    }
+
+    /// Does something with the state, within the limits of a call.
+    pub(crate) fn within<R>(&self, run: impl FnOnce(&Lua) -> mlua::Result<R>) -> Result<R, Fault> {
+        let _turn = self.turn();
+        self.inner.interpreter.call(|lua| {
+            self.inner.module.raw_set("worker", self.worker)?;
+            run(lua)
+        })
+    }
+
+    /// Calls one of the objects' functions.
+    pub(crate) fn run<R: FromLuaMulti>(
+        &self,
+        function: &Function,
+        arguments: impl IntoLuaMulti,
+    ) -> Result<R, Fault> {
+        self.within(|_| function.call(arguments))
+    }
+
+    /// Calls a hook: the number it has decided on, or what went wrong.
+    pub(crate) fn run_hook<A: IntoLuaMulti>(
+        &self,
+        function: &Function,
+        session: &Table,
+        hook: Hook,
+        arguments: impl FnOnce(&Lua) -> mlua::Result<A>,
+    ) -> Result<f64, String> {
+        let outcome = self.within(|lua| {
+            let mut all = arguments(lua)?.into_lua_multi(lua)?;
+            all.push_front(Value::String(lua.create_string(hook.name())?));
+            all.push_front(Value::Table(session.clone()));
+            function.call::<(LuaString, Value)>(all)
+        });
+        let (outcome, value) = outcome.map_err(|fault| fault.message)?;
+        match (&*outcome.as_bytes(), value) {
+            (b"ended", Value::Number(number)) => Ok(number),
+            (b"ended", Value::Integer(number)) => Ok(number as f64),
+            (_, Value::String(text)) => Err(text.to_string_lossy()),
+            (_, Value::Error(error)) => Err(message(&error)),
+            (_, other) => Err(format!("(error object is a {} value)", other.type_name())),
+        }
+    }
+
+    fn turn(&self) -> MutexGuard<'_, ()> {
+        // Nothing is guarded but the order.
+        self.inner
+            .turn
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn backend(&self, index: usize) -> Option<Table> {
+        let backends = self.inner.module.raw_get::<Table>("backends").ok()?;
+        backends.raw_get::<Option<Table>>(index).ok()?
+    }
+
+    fn tell_of(&self, index: usize, function: &str, value: i64) {
+        self.tell(|_, module| match self.backend(index) {
+            Some(backend) => module.raw_get::<Function>(function)?.call((backend, value)),
+            None => Ok(()),
+        });
+    }
+
+    /// Tells the objects something; that it cannot be told is for the log.
+    fn tell(&self, run: impl FnOnce(&Lua, &Table) -> mlua::Result<()>) {
+        if let Err(fault) = self.within(|lua| run(lua, &self.inner.module)) {
+            self.log(Level::Critical, &fault.message);
+        }
+    }
+}
+
+impl Functions {
+    fn of(module: &Table) -> mlua::Result<Self> {
+        Ok(Self {
+            begin: module.raw_get("begin")?,
+            environment: module.raw_get("environment_of")?,
+            look: module.raw_get("look")?,
+            call: module.raw_get("call")?,
+            read_query: module.raw_get("read_query")?,
+            read_query_result: module.raw_get("read_query_result")?,
+            next_query: module.raw_get("next_query")?,
+            take_moves: module.raw_get("take_moves")?,
+            leave: module.raw_get("leave")?,
+            set_server: module.raw_get("set_server")?,
+            forget: module.raw_get("forget")?,
+        })
+    }
+}
+
+/// `proxy.global`, and what older scripts call it.
+fn share(lua: &Lua, proxy: &Table, module: &Table) -> mlua::Result<()> {
+    let backends = module
+        .raw_get::<Function>("backends_object")?
+        .call::<Value>(())?;
+    let global = lua.create_table()?;
+    global.raw_set("config", lua.create_table()?)?;
+    global.raw_set("backends", &backends)?;
+    proxy.raw_set("global", global)?;
+    proxy.raw_set("backends", &backends)?;
+    proxy.raw_set("servers", backends)
+}
+
+/// The functions that the objects are given.
+fn host(lua: &Lua, log: &Arc<dyn Log>, began: Instant) -> mlua::Result<Table> {
+    let host = lua.create_table()?;
+    let names = lua.create_table()?;
+    for hook in Hook::ALL {
+        names.raw_set(hook.name(), true)?;
+    }
+    host.raw_set("hooks", names)?;
+    let now = move |_: &Lua, ()| Ok(began.elapsed().as_micros() as f64);
+    host.raw_set("now", lua.create_function(now)?)?;
+    tell_log(lua, &host, log)?;
+    show_answers(lua, &host)?;
+    Ok(host)
+}
+
+fn tell_log(lua: &Lua, host: &Table, log: &Arc<dyn Log>) -> mlua::Result<()> {
+    let to = Arc::clone(log);
+    let tell = move |_: &Lua, (level, text): (LuaString, LuaString)| {
+        let name = level.to_string_lossy();
+        let level = Level::ALL.into_iter().find(|level| level.name() == name);
+        to.log(level.unwrap_or(Level::Message), &text.to_string_lossy());
+        Ok(())
+    };
+    host.raw_set("log", lua.create_function(tell)?)?;
+    let to = Arc::clone(log);
+    let warned = lua.create_table()?;
+    let warn_once = move |_: &Lua, text: LuaString| {
+        if !warned.raw_get::<bool>(&text)? {
+            to.log(Level::Warning, &text.to_string_lossy());
+            warned.raw_set(text, true)?;
+        }
+        Ok(())
+    };
+    host.raw_set("warn_once", lua.create_function(warn_once)?)
+}
+
+fn show_answers(lua: &Lua, host: &Table) -> mlua::Result<()> {
+    type Kept = mlua::UserDataRef<Answer>;
+    let first = |_: &Lua, answer: Kept| Ok(answer.first_row());
+    host.raw_set("answer_first", lua.create_function(first)?)?;
+    let row = |lua: &Lua, (answer, at): (Kept, usize)| answer.row(lua, at);
+    host.raw_set("answer_row", lua.create_function(row)?)?;
+    let raw = |lua: &Lua, answer: Kept| lua.create_string(answer.raw());
+    host.raw_set("answer_raw", lua.create_function(raw)?)?;
+    let fields = |lua: &Lua, answer: Kept| answer.fields(lua);
+    host.raw_set("answer_fields", lua.create_function(fields)?)
+}

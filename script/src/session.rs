@@ -1,0 +1,467 @@
+//! One client's script: its environment, its hooks, what they decide.
+//!
+//! ```text
+//!  begin ─► connect_server ─► read_handshake ─► read_auth ─► read_auth_result …
+//!           ┌───────────────────────────────────────────────────────────────┘
+//!           └► read_query ─► [next query ─► read_query_result] … ─► disconnect_client
+//! ```
+
+use std::fmt;
+
+use mlua::{Function, IntoLuaMulti, Lua, LuaString, Table, Value};
+
+use crate::answer::Answer;
+use crate::facts::SocketFacts;
+use crate::fault::Fault;
+use crate::log::Level;
+use crate::payloads::Payloads;
+use crate::response;
+use crate::scripts::Scripts;
+
+/// What a hook is called for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hook {
+    /// A backend is to be chosen.
+    ConnectServer,
+    /// The backend has greeted.
+    ReadHandshake,
+    /// The client has answered the greeting.
+    ReadAuth,
+    /// The backend has answered that.
+    ReadAuthResult,
+    /// The client has sent a command.
+    ReadQuery,
+    /// What the script had sent is answered.
+    ReadQueryResult,
+    /// The session ends.
+    DisconnectClient,
+}
+
+impl Hook {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::ConnectServer,
+        Self::ReadHandshake,
+        Self::ReadAuth,
+        Self::ReadAuthResult,
+        Self::ReadQuery,
+        Self::ReadQueryResult,
+        Self::DisconnectClient,
+    ];
+
+    /// The global that a script defines.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ConnectServer => "connect_server",
+            Self::ReadHandshake => "read_handshake",
+            Self::ReadAuth => "read_auth",
+            Self::ReadAuthResult => "read_auth_result",
+            Self::ReadQuery => "read_query",
+            Self::ReadQueryResult => "read_query_result",
+            Self::DisconnectClient => "disconnect_client",
+        }
+    }
+}
+
+/// What a hook wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Decision {
+    /// Nothing of its own: what the proxy does without it.
+    #[default]
+    Nothing,
+    /// `PROXY_SEND_QUERY`.
+    SendQuery,
+    /// `PROXY_SEND_RESULT`.
+    SendResult,
+    /// `PROXY_IGNORE_RESULT`.
+    IgnoreResult,
+    /// A number that means nothing.
+    Unknown(i64),
+}
+
+impl Decision {
+    fn of(number: f64) -> Self {
+        match number as i64 {
+            0 => Self::Nothing,
+            1 => Self::SendQuery,
+            2 => Self::SendResult,
+            4 => Self::IgnoreResult,
+            other => Self::Unknown(other),
+        }
+    }
+}
+
+/// What a script has done with the session's backend connection, to be carried out in this order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Move {
+    /// The connection goes to its pool.
+    Park(u64),
+    /// An idle one becomes the session's.
+    Take(u64),
+    /// An idle one is one too many.
+    Close(u64),
+}
+
+/// A command that the script wants to be sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Injection {
+    /// The command's payload.
+    pub payload: Vec<u8>,
+    /// Whether the script wants to see the reply: it is kept until then.
+    pub is_kept: bool,
+}
+
+/// What was noted of the reply to an injected command.
+#[derive(Debug, Clone, Default)]
+pub struct ReplyFacts {
+    /// 0 for OK and results, 255 for ERR; `None` while it cannot be known.
+    pub query_status: Option<u8>,
+    /// Of an OK, and what it says of the last insert.
+    pub affected_rows: Option<u64>,
+    /// See above.
+    pub insert_id: Option<u64>,
+    /// Warnings of the last OK or EOF.
+    pub warnings: u16,
+    /// Rows of all results.
+    pub rows: u64,
+    /// Bytes of the rows' packets, headers among them.
+    pub bytes: u64,
+    /// Status flags of the last OK or EOF.
+    pub status: u16,
+    /// Whether rows are in the binary protocol.
+    pub is_binary: bool,
+    /// When its first packet came and its last, as [`Scripts::now`] counts, in microseconds.
+    pub first_at: f64,
+    /// See above.
+    pub last_at: f64,
+}
+
+/// One client's script.
+pub struct Session {
+    scripts: Scripts,
+    table: Table,
+    /// Which hooks there are, as of the last one that ran.
+    has: [bool; Hook::ALL.len()],
+}
+
+/// Why a session has no script to run, as the log says it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SessionFault {
+    /// The script cannot be read, or does not parse.
+    Unreadable(String),
+    /// Its body has raised an error.
+    Raised(String),
+}
+
+impl SessionFault {
+    /// What the client is told.
+    pub fn told(&self) -> &'static str {
+        match self {
+            Self::Unreadable(_) => "MySQL Proxy Lua script failed to load. Check the error log.",
+            Self::Raised(_) => "MySQL Proxy Lua script failed to execute. Check the error log.",
+        }
+    }
+}
+
+impl fmt::Display for SessionFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Self::Unreadable(text) | Self::Raised(text)) = self;
+        f.write_str(text)
+    }
+}
+
+impl std::error::Error for SessionFault {}
+
+impl Session {
+    pub(crate) fn begin(
+        scripts: &Scripts,
+        id: u64,
+        client: &SocketFacts,
+    ) -> Result<Self, SessionFault> {
+        let chunk = scripts.chunk()?;
+        let functions = scripts.functions();
+        let begun = scripts.within(|lua| {
+            let client = client.table(lua)?;
+            let table = functions.begin.call::<Table>((id, client))?;
+            let environment = functions.environment.call::<Table>(&table)?;
+            chunk.instance(&environment)?.call::<()>(())?;
+            Ok(table)
+        });
+        let table = begun.map_err(|fault| scripts.raised(&fault.message))?;
+        let mut session = Self {
+            scripts: scripts.clone(),
+            table,
+            has: [false; Hook::ALL.len()],
+        };
+        session.look();
+        Ok(session)
+    }
+
+    /// Whether the script has this hook.
+    pub fn has(&self, hook: Hook) -> bool {
+        self.has[hook as usize]
+    }
+
+    /// Runs a hook that takes no argument.
+    pub fn call(&mut self, hook: Hook) -> Decision {
+        self.run(hook, ())
+    }
+
+    /// `read_auth_result`, for a packet of the backend's.
+    pub fn read_auth_result(&mut self, packet: &[u8]) -> Decision {
+        let function = self.scripts.functions().call.clone();
+        let argument = |lua: &Lua| {
+            let table = lua.create_table()?;
+            table.raw_set("packet", lua.create_string(packet)?)?;
+            Ok(table)
+        };
+        self.run_with(Hook::ReadAuthResult, &function, argument)
+            .decision()
+    }
+
+    /// `read_query`, for a command's whole payload.
+    pub fn read_query(&mut self, payload: &[u8]) -> Decision {
+        let function = self.scripts.functions().read_query.clone();
+        let packet = |lua: &Lua| lua.create_string(payload);
+        let ran = self.run_with(Hook::ReadQuery, &function, packet);
+        if matches!(ran, Ran::Failed) {
+            // What was queued before the error is not sent.
+            self.clear_queue();
+        }
+        ran.decision()
+    }
+
+    /// `read_query_result`, for the reply to what was sent last.
+    pub fn read_query_result(&mut self, facts: &ReplyFacts, answer: Option<Answer>) -> Decision {
+        let function = self.scripts.functions().read_query_result.clone();
+        let reply = |lua: &Lua| facts.table(lua, answer);
+        self.run_with(Hook::ReadQueryResult, &function, reply)
+            .decision()
+    }
+
+    /// The next command that is to be sent.
+    pub fn next_query(&mut self) -> Option<Injection> {
+        let next = &self.scripts.functions().next_query;
+        let (packet, is_kept) = self
+            .scripts
+            .run::<(Option<LuaString>, Option<bool>)>(next, &self.table)
+            .ok()?;
+        Some(Injection {
+            payload: packet?.as_bytes().to_vec(),
+            is_kept: is_kept.unwrap_or_default(),
+        })
+    }
+
+    /// How many commands are to be sent.
+    pub fn queue_len(&self) -> usize {
+        let queue = self.table.raw_get::<Table>("queue");
+        queue.map(|queue| queue.raw_len()).unwrap_or_default()
+    }
+
+    /// Forgets what was to be sent.
+    pub fn clear_queue(&mut self) {
+        if let Ok(queue) = self.lua().create_table() {
+            let _ = self.table.raw_set("queue", queue);
+        }
+    }
+
+    /// `proxy.response` as payloads, or why it is none; the log has been told.
+    pub fn response(&self) -> Option<Payloads> {
+        let encoded = self.scripts.within(|lua| {
+            let locals = self.table.raw_get::<Table>("locals")?;
+            let response = locals.raw_get("response").unwrap_or(Value::Nil);
+            Ok(response::encode(lua, &response))
+        });
+        match encoded.unwrap_or_else(|fault| Err(fault.message)) {
+            Ok((payloads, warnings)) => {
+                for warning in warnings {
+                    self.scripts.log(Level::Warning, &warning);
+                }
+                Some(payloads)
+            }
+            Err(cause) => {
+                self.scripts.log(Level::Message, &cause);
+                None
+            }
+        }
+    }
+
+    /// The session's connection goes back to its pool, as if the script had said so.
+    pub fn leave(&mut self) {
+        let leave = &self.scripts.functions().leave;
+        self.tell_of(self.scripts.run::<()>(leave, &self.table));
+    }
+
+    /// What the script has done with connections since it was asked last.
+    pub fn take_moves(&mut self) -> Vec<Move> {
+        let take = &self.scripts.functions().take_moves;
+        let Ok(Some(moves)) = self.scripts.run::<Option<Table>>(take, &self.table) else {
+            return Vec::new();
+        };
+        let moves = moves.sequence_values::<Table>();
+        moves.filter_map(|entry| Move::read(&entry.ok()?)).collect()
+    }
+
+    /// `proxy.connection.backend_ndx`: which backend, from 1; 0 for none.
+    pub fn backend_index(&self) -> usize {
+        let index = self.table.raw_get::<i64>("backend_ndx");
+        usize::try_from(index.unwrap_or_default()).unwrap_or_default()
+    }
+
+    /// The proxy has chosen a backend itself, or given it up.
+    pub fn settle(&mut self, index: usize) {
+        let _ = self.table.raw_set("backend_ndx", index);
+    }
+
+    /// The id of the connection that the script takes for the session's.
+    pub fn server_id(&self) -> Option<u64> {
+        let server = self.table.raw_get::<Option<Table>>("server").ok()??;
+        server.raw_get("id").ok()
+    }
+
+    /// Whether the script wants the session to end behind this command.
+    pub fn wants_close(&self) -> bool {
+        self.table.raw_get("wants_close").unwrap_or_default()
+    }
+
+    /// What is known of the client now.
+    pub fn set_client(&mut self, facts: &SocketFacts) {
+        let set = self
+            .scripts
+            .within(|lua| self.table.raw_set("client", facts.table(lua)?));
+        self.tell_of(set);
+    }
+
+    /// What is known of the session's backend connection; `None`: it has none.
+    pub fn set_server(&mut self, facts: Option<&SocketFacts>) {
+        let set_server = &self.scripts.functions().set_server;
+        let set = self.scripts.within(|lua| {
+            let server = facts.map(|facts| facts.table(lua)).transpose()?;
+            set_server.call::<()>((&self.table, server))
+        });
+        self.tell_of(set);
+    }
+
+    /// Both sides are at another schema.
+    pub fn set_schema(&mut self, schema: &[u8]) {
+        let Ok(schema) = self.lua().create_string(schema) else {
+            return;
+        };
+        for side in ["client", "server"] {
+            if let Ok(Some(side)) = self.table.raw_get::<Option<Table>>(side) {
+                let _ = side.raw_set("default_db", &schema);
+            }
+        }
+    }
+
+    /// What fails here fails for want of memory, and is for the log.
+    fn tell_of(&self, outcome: Result<(), Fault>) {
+        if let Err(fault) = outcome {
+            self.scripts.log(Level::Critical, &fault.message);
+        }
+    }
+
+    fn run(&mut self, hook: Hook, arguments: impl IntoLuaMulti) -> Decision {
+        let function = self.scripts.functions().call.clone();
+        self.run_with(hook, &function, |_| Ok(arguments)).decision()
+    }
+
+    /// Runs a hook, if there is one.
+    fn run_with<A: IntoLuaMulti>(
+        &mut self,
+        hook: Hook,
+        function: &Function,
+        arguments: impl FnOnce(&Lua) -> mlua::Result<A>,
+    ) -> Ran {
+        if !self.has(hook) {
+            return Ran::Ended(Decision::Nothing);
+        }
+        let outcome = self
+            .scripts
+            .run_hook(function, &self.table, hook, arguments);
+        if self.table.raw_get("has_changed").unwrap_or_default() {
+            self.look();
+        }
+        match outcome {
+            Ok(number) => Ran::Ended(Decision::of(number)),
+            Err(cause) => {
+                let line = format!("({}) {cause}", hook.name());
+                self.scripts.log(Level::Critical, &line);
+                Ran::Failed
+            }
+        }
+    }
+
+    /// Notes which hooks there are.
+    fn look(&mut self) {
+        let look = &self.scripts.functions().look;
+        let Ok(found) = self.scripts.run::<Table>(look, &self.table) else {
+            return;
+        };
+        for hook in Hook::ALL {
+            self.has[hook as usize] = found.raw_get(hook.name()).unwrap_or_default();
+        }
+    }
+
+    fn lua(&self) -> &Lua {
+        self.scripts.lua()
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        let forget = &self.scripts.functions().forget;
+        let _ = self.scripts.run::<()>(forget, &self.table);
+    }
+}
+
+/// How a hook went.
+enum Ran {
+    Ended(Decision),
+    Failed,
+}
+
+impl Ran {
+    fn decision(self) -> Decision {
+        match self {
+            Self::Ended(decision) => decision,
+            Self::Failed => Decision::Nothing,
+        }
+    }
+}
+
+impl Move {
+    fn read(entry: &Table) -> Option<Self> {
+        let id = entry.raw_get("id").ok()?;
+        let what = entry.raw_get::<LuaString>("what").ok()?;
+        match &*what.as_bytes() {
+            b"park" => Some(Self::Park(id)),
+            b"take" => Some(Self::Take(id)),
+            b"close" => Some(Self::Close(id)),
+            _ => None,
+        }
+    }
+}
+
+impl ReplyFacts {
+    fn table(&self, lua: &Lua, answer: Option<Answer>) -> mlua::Result<Table> {
+        let table = lua.create_table()?;
+        table.raw_set("query_status", self.query_status)?;
+        table.raw_set(
+            "affected_rows",
+            self.affected_rows.map(|count| count as f64),
+        )?;
+        table.raw_set("insert_id", self.insert_id.map(|id| id as f64))?;
+        table.raw_set("warning_count", self.warnings)?;
+        table.raw_set("row_count", self.rows as f64)?;
+        table.raw_set("bytes", self.bytes as f64)?;
+        table.raw_set("server_status", self.status)?;
+        table.raw_set("is_binary", self.is_binary)?;
+        table.raw_set("first_at", self.first_at)?;
+        table.raw_set("last_at", self.last_at)?;
+        if let Some(answer) = answer {
+            table.raw_set("answer", lua.create_userdata(answer)?)?;
+        }
+        Ok(table)
+    }
+}
