@@ -7,6 +7,7 @@ mod accounts;
 mod balance;
 mod pool;
 mod rule;
+mod script;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -17,6 +18,7 @@ pub use balance::*;
 pub use ipnet::IpNet;
 pub use pool::*;
 pub use rule::*;
+pub use script::*;
 
 use crate::address::{BACKEND_PORT, LISTEN_PORT};
 use crate::define::{choices, settings};
@@ -84,6 +86,8 @@ settings! {
         proxy_protocol: ProxyProtocolConfig,
         /// What is logged, how and where.
         log: LogConfig,
+        /// A script that sessions run.
+        script: ScriptConfig,
         /// What was seen of late, for `pilotfish plan`.
         digests: DigestsConfig,
     }

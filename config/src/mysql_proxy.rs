@@ -66,9 +66,8 @@ const fn short(letter: char, option: Legacy) -> Legacy {
 
 const NO_ADMIN: &str =
     "this version has no admin port; it comes in a later release, leave the option out";
-const NO_SCRIPT: &str =
-    "this version runs no Lua scripts; they come in a later release, leave the option out";
-const NO_SCRIPT_PATH: &str = "has no effect: this version runs no Lua scripts";
+const NO_C_MODULES: &str =
+    "has no effect: modules in C cannot be loaded; those of MySQL Proxy are built in";
 const NO_REPLICANT: &str = "there is no replicant plugin; mysqlbinlog reads binary logs";
 
 /// Every option of MySQL Proxy but those for help, version and the defaults file.
@@ -141,9 +140,12 @@ pub const OPTIONS: &[Legacy] = &[
         "plugin-dir",
         Meaning::Unneeded("nothing is loaded from a plugin folder"),
     ),
-    value("lua-path", Meaning::Unneeded(NO_SCRIPT_PATH)),
-    value("lua-cpath", Meaning::Unneeded(NO_SCRIPT_PATH)),
-    short('s', value("proxy-lua-script", Meaning::Refused(NO_SCRIPT))),
+    value("lua-path", Meaning::Setting("script.lua_path")),
+    value("lua-cpath", Meaning::Unneeded(NO_C_MODULES)),
+    short(
+        's',
+        value("proxy-lua-script", Meaning::Setting("script.file")),
+    ),
     flag(
         "proxy-skip-profiling",
         Meaning::Unneeded("there is no profiling to skip"),
@@ -230,6 +232,12 @@ impl Translation {
         };
         if folder.is_absolute() {
             self.base_folder = Some(folder);
+            self.overrides.push(Override {
+                setting: "script.base_folder",
+                name,
+                place,
+                words,
+            });
         } else {
             self.faults
                 .push(Fault::new(place, name, "must be an absolute path"));

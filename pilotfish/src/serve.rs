@@ -11,9 +11,9 @@ use config::{Config, SessionMode};
 use control::Control;
 use net::service::{State, notify};
 use net::worker::WorkerEnd;
-use proxy::{DataPlane, Settings, Surroundings};
+use proxy::{AllScripts, DataPlane, Settings, Surroundings};
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{Notify, oneshot, watch};
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::arguments::ServeArguments;
@@ -111,7 +111,10 @@ async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(),
     let settings = snapshot(Arc::clone(&config), None)?;
     let (publish, settings) = watch::channel(Arc::new(settings));
     let control = Control::start(&config, started).map_err(|error| format!("control: {error}"))?;
+    let end = Arc::new(Notify::new());
+    let scripts = scripts(&config, &end)?;
     let surroundings = Surroundings {
+        scripts: Arc::new(scripts),
         settings,
         topology: control.topology(),
         accounts: control.accounts(),
@@ -147,7 +150,7 @@ async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(),
         &mut plane,
         &mut signals,
         &mut serving,
-        (&reloading, &mut notes),
+        (&reloading, &mut notes, &end),
     )
     .await;
 
@@ -173,7 +176,7 @@ async fn wait(
     plane: &mut DataPlane,
     signals: &mut Signals,
     serving: &mut Serving<'_>,
-    (reloading, notes): (&Reloading<'_>, &mut Notes),
+    (reloading, notes, end): (&Reloading<'_>, &mut Notes, &Notify),
 ) -> Result<(), String> {
     let mut look = interval(CERTIFICATES_INTERVAL);
     look.set_missed_tick_behavior(MissedTickBehavior::Skip);
@@ -185,6 +188,10 @@ async fn wait(
                 Wish::Reload => reloading.reload(serving.arguments),
             },
             () = stopped(&mut serving.stop) => return Ok(()),
+            () = end.notified() => {
+                tracing::info!("a script wants the proxy to end");
+                return Ok(());
+            }
             _ = look.tick() => {
                 let settings = Arc::clone(&reloading.publish.borrow());
                 reload_certificates(&settings);
@@ -196,6 +203,14 @@ async fn wait(
             }),
         }
     }
+}
+
+/// What runs sessions' scripts; one that says so ends the proxy.
+fn scripts(config: &Config, end: &Arc<Notify>) -> Result<AllScripts, String> {
+    let end = Arc::clone(end);
+    let shutdown: Arc<dyn Fn() + Send + Sync> = Arc::new(move || end.notify_one());
+    AllScripts::new(&config.script, config.workers, &shutdown)
+        .map_err(|error| format!("scripts cannot be run: {error}"))
 }
 
 async fn stopped(stop: &mut Option<oneshot::Receiver<()>>) {

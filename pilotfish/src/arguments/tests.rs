@@ -141,13 +141,8 @@ fn both_names_of_a_list_add_up_and_the_last_of_a_value_wins() {
 
 #[test]
 fn refused_options_are_faults_beside_all_others() {
-    let found = faults("--daemon -s x.lua --admin-address :4041 --workers many --backend a");
-    let starts = [
-        "--daemon: ",
-        "--proxy-lua-script: ",
-        "--admin-address: ",
-        "--workers: ",
-    ];
+    let found = faults("--daemon --admin-address :4041 --workers many --backend a");
+    let starts = ["--daemon: ", "--admin-address: ", "--workers: "];
     for start in starts {
         assert!(
             found.iter().any(|fault| fault.starts_with(start)),
@@ -155,8 +150,16 @@ fn refused_options_are_faults_beside_all_others() {
         );
     }
     assert_eq!(found.len(), starts.len());
-    let loaded = serve("--backend a --lua-path x").load().unwrap();
+    let loaded = serve("--backend a --lua-cpath x").load().unwrap();
     assert_eq!(loaded.warnings.len(), 1);
+}
+
+#[test]
+fn scripts_are_named_as_they_were() {
+    let config = load("--basedir /opt/mp -s x.lua --lua-path y --backend a").script;
+    assert_eq!(config.file.unwrap(), Path::new("/opt/mp/x.lua"));
+    assert_eq!(config.base_folder.unwrap(), Path::new("/opt/mp"));
+    assert_eq!(config.lua_path.unwrap(), "y");
 }
 
 #[test]

@@ -1,0 +1,70 @@
+//! Settings of scripts.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::{Config, DAY, MS};
+use crate::Traits;
+use crate::define::{choices, settings};
+
+settings! {
+    /// A Lua script in the way of MySQL Proxy, whose hooks see and change what sessions say. See
+    /// [Scripts](scripts.md).
+    pub struct ScriptConfig in Config [script], "Scripts" {
+        /// The script that every session runs. It is read again for new sessions when the file has
+        /// changed. Logins pass through to the backends in such sessions, so that it cannot be used
+        /// together with accounts.
+        file: Option<PathBuf> = None, Traits::RESTART;
+
+        /// What sessions of different workers have in common.
+        isolation: Isolation = Isolation::Shared, Traits::RESTART;
+
+        /// Which results scripts get to see.
+        results: ScriptResults = ScriptResults::Asked, Traits::RESTART;
+
+        /// Where `require` looks for modules before the built-in ones, in Lua's notation
+        /// (`"/usr/share/lua/?.lua;..."`).
+        lua_path: Option<String> = None, Traits::RESTART.default_text("what `LUA_PATH` says");
+
+        /// The folder in whose `lib/mysql-proxy/lua` modules are looked for where neither `lua_path` nor
+        /// `LUA_PATH` says where; `--basedir`.
+        base_folder: Option<PathBuf> = None, Traits::RESTART;
+
+        /// The most that a hook may do, in instructions of the Lua machine.
+        instructions_max: u64 = 100_000_000,
+            Traits::RESTART.within(1000, 1 << 50).nothing("no limit");
+
+        /// The longest that a hook may run.
+        time_max: Duration = Duration::from_secs(1),
+            Traits::RESTART.within(MS, DAY).nothing("no limit");
+
+        /// The most memory that a hook may take, in bytes, beside what scripts have.
+        memory_bytes_max: u64 = 256 << 20,
+            Traits::RESTART.within(1 << 20, 1 << 40).nothing("no limit");
+
+        /// The longest result of an injected query that is kept for a script, in bytes.
+        result_bytes_max: u64 = 64 << 20, Traits::RELOAD.within(1 << 10, 1 << 40);
+    }
+}
+
+choices! {
+    /// What sessions of different workers have in common.
+    pub enum Isolation {
+        /// One interpreter, and `proxy.global` in it: one hook runs at a time in the whole process, as
+        /// scripts of MySQL Proxy expect.
+        Shared = "shared",
+        /// An interpreter for each worker: hooks run side by side, and `proxy.global` is the worker's.
+        Worker = "worker",
+    }
+}
+
+choices! {
+    /// Which results scripts get to see.
+    pub enum ScriptResults {
+        /// Those that were asked for by `resultset_is_needed = true`.
+        Asked = "asked",
+        /// All of injected queries, unless the script says `resultset_is_needed = false`: for scripts
+        /// of MySQL Proxy 0.6 and older.
+        Always = "always",
+    }
+}
