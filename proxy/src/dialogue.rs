@@ -70,6 +70,12 @@ pub(crate) enum Exchange {
     KeyDue { password: Answer },
 }
 
+/// Whoever listens to what the backend says in a login.
+pub(crate) trait Ear {
+    /// What the client gets instead of a packet of the backend's; `None`: the packet.
+    fn hears(&mut self, payload: &[u8]) -> Option<Vec<Vec<u8>>>;
+}
+
 /// One login dialogue.
 pub(crate) struct Dialogue<'a, T> {
     pub client: &'a mut PacketStream<T>,
@@ -81,6 +87,7 @@ pub(crate) struct Dialogue<'a, T> {
     /// The last scramble it was given.
     pub scramble: Vec<u8>,
     pub exchange: Exchange,
+    pub ear: Option<&'a mut dyn Ear>,
 }
 
 impl<T: AsyncRead + AsyncWrite + Unpin> Dialogue<'_, T> {
@@ -145,10 +152,11 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Dialogue<'_, T> {
             AuthPacket::Err => Some(AuthEnd::Err),
             _ => None,
         };
-        self.client
-            .write(&payload)
-            .await
-            .map_err(|error| client_broke(error.into()))?;
+        let heard = self.ear.as_mut().and_then(|ear| ear.hears(&payload));
+        for said in heard.as_deref().unwrap_or(std::slice::from_ref(&payload)) {
+            let sent = self.client.write(said).await;
+            sent.map_err(|error| client_broke(error.into()))?;
+        }
         Ok(end.map(|end| end(payload)))
     }
 

@@ -87,6 +87,12 @@ pub(crate) enum Kind {
     ReadsChanged,
     /// The session was killed by another one.
     Killed,
+    /// The session's script cannot be run.
+    ScriptFailed,
+    /// What a script has decided cannot be done.
+    ScriptRefused,
+    /// A script has ended the session; its client has been told whatever it is to be told.
+    ScriptEnded,
     /// The proxy stops, and the session is at rest: no failure, but its end.
     Drained,
 }
@@ -217,6 +223,9 @@ impl Kind {
                 Level::INFO,
                 "reads_changed",
             ),
+            Self::ScriptFailed => row(Proxy, Some(Code::UNKNOWN), Level::ERROR, "script_failed"),
+            Self::ScriptRefused => row(Proxy, Some(Code::UNKNOWN), Level::WARN, "script_refused"),
+            Self::ScriptEnded => row(Proxy, None, Level::INFO, "script_ended"),
             Self::Drained => row(Proxy, None, Level::DEBUG, "drained"),
             Self::Killed => row(Client, Some(Code::QUERY_INTERRUPTED), Level::INFO, "killed"),
         }
@@ -338,6 +347,9 @@ mod tests {
         (Kind::HeldAtReplica, Side::Client, Some(1290), Level::INFO),
         (Kind::ReadsChanged, Side::Proxy, Some(1213), Level::INFO),
         (Kind::Killed, Side::Client, Some(1317), Level::INFO),
+        (Kind::ScriptFailed, Side::Proxy, Some(1105), Level::ERROR),
+        (Kind::ScriptRefused, Side::Proxy, Some(1105), Level::WARN),
+        (Kind::ScriptEnded, Side::Proxy, None, Level::INFO),
         (Kind::Drained, Side::Proxy, None, Level::DEBUG),
     ];
 

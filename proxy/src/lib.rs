@@ -7,6 +7,8 @@
 //!                                         relay      command after command, followed by a tracker
 //!                                       or
 //!                                         pooled     logins answered here, connections lent
+//!                                       or
+//!                                         scripted   a script of MySQL Proxy's kind sees each packet
 //! ```
 //!
 //! What comes from outside are snapshots ([`Settings`], [`route::Topology`]); what goes out are
@@ -24,6 +26,7 @@ mod packets;
 mod plane;
 mod pooled;
 mod relay;
+mod scripted;
 mod seen;
 mod serve;
 mod surroundings;
@@ -32,5 +35,6 @@ mod watch;
 mod worker;
 
 pub use plane::DataPlane;
+pub use scripted::all::AllScripts;
 pub use seen::SeenDigest;
 pub use surroundings::{Settings, Surroundings};

@@ -22,7 +22,7 @@ use wire::reply::OkPacket;
 use wire::{Capabilities, ErrPacket, Greeting, HandshakeResponse, StatusFlags};
 
 use crate::connect::Greeted;
-use crate::dialogue::{AuthEnd, Dialogue, Exchange, Legs, client_broke};
+use crate::dialogue::{AuthEnd, Dialogue, Ear, Exchange, Legs, client_broke};
 use crate::failure::{Failure, Kind};
 use crate::packets::PacketStream;
 use crate::pooled::people::Person;
@@ -68,6 +68,7 @@ pub(crate) struct Login<'a> {
     pub client: &'a mut PacketStream,
     pub backend: &'a mut Greeted,
     pub who: &'a mut Who,
+    pub ear: Option<&'a mut dyn Ear>,
 }
 
 impl Login<'_> {
@@ -117,7 +118,10 @@ impl Login<'_> {
     }
 
     /// From the client's answer to the backend's greeting to the backend's OK.
-    async fn complete(self, response: HandshakeResponse<'_>) -> Result<Agreement, Failure> {
+    pub(crate) async fn complete(
+        self,
+        response: HandshakeResponse<'_>,
+    ) -> Result<Agreement, Failure> {
         let agreed = response.head.capabilities & self.backend.greeting.capabilities;
         let client_compression = client_compression(self.settings, &response);
         let backend_compression =
@@ -151,6 +155,7 @@ impl Login<'_> {
             backend: stream,
             own_key: self.own_key,
             exchange: Exchange::None,
+            ear: self.ear,
         };
         let first_answer = dialogue.first_answer(response.auth_response).await?;
         let forwarded = HandshakeResponse {
@@ -185,24 +190,26 @@ impl Login<'_> {
 
     /// Sends the greeting, with the proxy's own offer for the client's leg.
     async fn offer(&mut self) -> Result<(), Failure> {
-        let algorithms = &self.settings.config.compression.client;
-        let offered = self
-            .backend
-            .greeting
-            .capabilities
-            .with(Capabilities::SSL, self.settings.client_tls.is_some())
-            .with(
-                Capabilities::COMPRESS,
-                algorithms.contains(&CompressionAlgorithm::Zlib),
-            )
-            .with(
-                Capabilities::ZSTD_COMPRESSION_ALGORITHM,
-                algorithms.contains(&CompressionAlgorithm::Zstd),
-            );
+        let offered = own_offer(self.settings, self.backend.greeting.capabilities);
         patch_capabilities(&mut self.backend.payload, offered);
         let sent = self.client.write(&self.backend.payload).await;
         sent.map_err(|error| client_broke(error.into()))
     }
+}
+
+/// What a backend offers, with what the proxy itself offers for the client's leg.
+pub(crate) fn own_offer(settings: &Settings, offered: Capabilities) -> Capabilities {
+    let algorithms = &settings.config.compression.client;
+    offered
+        .with(Capabilities::SSL, settings.client_tls.is_some())
+        .with(
+            Capabilities::COMPRESS,
+            algorithms.contains(&CompressionAlgorithm::Zlib),
+        )
+        .with(
+            Capabilities::ZSTD_COMPRESSION_ALGORITHM,
+            algorithms.contains(&CompressionAlgorithm::Zstd),
+        )
 }
 
 impl Who {

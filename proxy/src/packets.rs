@@ -165,6 +165,11 @@ impl PacketStream {
         self.sequence == 1
     }
 
+    /// Where it is connected here; `None` when it has been moved elsewhere.
+    pub(crate) fn local_address(&self) -> Option<net::Endpoint> {
+        self.transport.as_ref()?.socket()?.local_address().ok()
+    }
+
     /// Who could listen in.
     pub(crate) fn privacy(&self) -> Privacy {
         match &self.transport {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use config::{ListenerConfig, OverLimit, SessionMode};
 use net::{Endpoint, Socket, proxy_protocol};
 use route::{Backend, KillReason, Report};
+use script::SocketFacts;
 use session::{Pipelining, Sequences, Tracker};
 use tokio::time::timeout;
 use tracing::Level;
@@ -26,6 +27,9 @@ use crate::pooled::enter::{Enter, Entered};
 use crate::pooled::people::Person;
 use crate::pooled::session::{After, Pooled, Relayed};
 use crate::relay::{End, Relay, Turn};
+use crate::scripted::begin::{Begin as BeginScripted, script_for};
+use crate::scripted::host::Host;
+use crate::scripted::session::Scripted;
 use crate::surroundings::{Place, Settings};
 use crate::transport::Transport;
 use crate::watch::Watch;
@@ -43,6 +47,7 @@ pub(crate) async fn serve(worker: Rc<Worker>, registered: Registered, arrival: A
     let ended = match begun {
         Ok(Begun::Relayed(session)) => Box::pin(relay(&worker, *session, &mut facts)).await,
         Ok(Begun::Pooled(session)) => pooled(&worker, session, &mut facts).await,
+        Ok(Begun::Scripted(session)) => scripted(*session).await,
         Err(failure) => Err(failure),
     };
     match ended {
@@ -99,10 +104,25 @@ async fn pooled(
     }
 }
 
+/// A session whose packets a script sees.
+async fn scripted(mut session: Scripted) -> Result<End, Failure> {
+    match session.run().await {
+        Ok(end) => Ok(end),
+        Err(cut) => {
+            Box::pin(session.break_off(&cut)).await;
+            match cut.failure.kind {
+                Kind::Drained => Ok(End::Drained),
+                _ => Err(cut.failure),
+            }
+        }
+    }
+}
+
 /// A session after its login.
 enum Begun {
     Relayed(Box<Session>),
     Pooled(Box<Pooled>),
+    Scripted(Box<Scripted>),
 }
 
 /// A session in its command phase. Fields are dropped in this order: the place among all is given
@@ -136,6 +156,10 @@ async fn begin(
     })?;
     let header = proxy_header(&settings, &mut socket, facts).await?;
     let mut client = PacketStream::new(Transport::from(socket), 0);
+    if let Some(host) = worker.script_host() {
+        let given = (worker, registered, &settings);
+        return begin_scripted(given, host, client, &header, facts).await;
+    }
     let begun = tokio::select! {
         begun = log_in(worker, &settings, &mut client, &header, &listener, facts) => begun,
         () = registered.watch.asked() => {
@@ -172,6 +196,53 @@ async fn begin(
     };
     tell(&mut client, &failed, facts.who.has_answered).await;
     Err(failed)
+}
+
+/// The same for a session that runs a script.
+async fn begin_scripted(
+    (worker, registered, settings): (&Rc<Worker>, &Registered, &Arc<Settings>),
+    host: Rc<Host>,
+    mut client: PacketStream,
+    header: &proxy_protocol::Header,
+    facts: &mut Facts,
+) -> Result<Begun, Failure> {
+    let limit = settings.config.limits.timeout_login;
+    let begun = async {
+        let place = enter(worker, settings).await?;
+        let id = host.next_id();
+        let (script, known) = script_for(&host, id, &facts.client, client.local_address())?;
+        let begin = BeginScripted {
+            worker,
+            settings,
+            host: Rc::clone(&host),
+            header,
+            client: &mut client,
+            who: &mut facts.who,
+            script,
+            id,
+            facts: known,
+            server_facts: SocketFacts::default(),
+        };
+        let begun = timeout(limit, begin.run()).await.map_err(|_| late(limit))?;
+        Ok((begun?, place))
+    };
+    let begun = tokio::select! {
+        begun = begun => begun,
+        () = registered.watch.asked() => {
+            Err(Failure::new(Kind::Stopped, "The proxy is shutting down"))
+        }
+    };
+    match begun {
+        Ok((begun, place)) => {
+            let given = (worker, &registered.watch, settings);
+            let session = begun.join(client, host, given, place)?;
+            Ok(Begun::Scripted(Box::new(session)))
+        }
+        Err(failure) => {
+            tell(&mut client, &failure, facts.who.has_answered).await;
+            Err(failure)
+        }
+    }
 }
 
 /// The PROXY header, where one is due; it replaces the client's address.
@@ -221,14 +292,6 @@ async fn log_in(
 ) -> Result<(Entered, Place), Failure> {
     let place = enter(worker, settings).await?;
     let limit = settings.config.limits.timeout_login;
-    let late = || {
-        Failure::new(
-            Kind::LoginTimeout,
-            format!(
-                "Got timeout reading communication packets: no login within {limit:?} (limits.timeout_login)"
-            ),
-        )
-    };
     let is_answered = worker.surroundings.accounts.borrow().answers_logins();
     if is_answered && listener.session != Some(SessionMode::Transparent) {
         let remote = facts.client.clone();
@@ -241,7 +304,9 @@ async fn log_in(
             listener,
             who: &mut facts.who,
         };
-        let entered = timeout(limit, enter.run()).await.map_err(|_| late())??;
+        let entered = timeout(limit, enter.run())
+            .await
+            .map_err(|_| late(limit))??;
         if let Entered::Passed(passed) = &entered {
             facts.backend = Some(passed.0.backend.name.clone());
             facts.thread_id = passed.0.greeting.thread_id;
@@ -258,10 +323,11 @@ async fn log_in(
         client,
         backend: &mut greeted,
         who: &mut facts.who,
+        ear: None,
     };
     let outcome = match timeout(limit, login.run()).await {
         Ok(outcome) => outcome,
-        Err(_) => Err(late()),
+        Err(_) => Err(late(limit)),
     };
     match outcome {
         Ok(agreement) => Ok((Entered::Passed(Box::new((greeted, agreement))), place)),
@@ -272,6 +338,13 @@ async fn log_in(
             Err(failure)
         }
     }
+}
+
+fn late(limit: Duration) -> Failure {
+    let text = format!(
+        "Got timeout reading communication packets: no login within {limit:?} (limits.timeout_login)"
+    );
+    Failure::new(Kind::LoginTimeout, text)
 }
 
 /// Waits for a place among all sessions, as configured.
@@ -328,7 +401,7 @@ fn begin_relay(
     })
 }
 
-fn lost_at_login() -> Failure {
+pub(crate) fn lost_at_login() -> Failure {
     Failure::new(
         Kind::LoginAbandoned,
         "the connection was lost at the end of the login",
@@ -452,6 +525,7 @@ impl Session {
             plugin: wire::auth::CACHING_SHA2_PASSWORD.to_vec(),
             scramble: self.scramble.clone(),
             exchange: Exchange::None,
+            ear: None,
         };
         let status = match dialogue.run().await? {
             AuthEnd::Ok(payload) => OkPacket::decode(&payload).ok().map(|ok| ok.status),

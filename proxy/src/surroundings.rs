@@ -18,6 +18,7 @@ use crate::pooled::lane_counts::AllLaneCounts;
 use crate::pooled::limits::Limits;
 use crate::pooled::people::People;
 use crate::pooled::times::AllTimes;
+use crate::scripted::all::AllScripts;
 
 /// A snapshot of everything configured that sessions look at, made anew at each reload.
 /// A session keeps the one it began with.
@@ -44,6 +45,8 @@ pub struct Surroundings {
     pub accounts: watch::Receiver<Arc<Accounts>>,
     /// What the control plane should know.
     pub reports: mpsc::UnboundedSender<Report>,
+    /// What runs sessions' scripts, if they run one.
+    pub scripts: Arc<AllScripts>,
     /// When the process began; every [`Moment`] counts from here.
     pub started: Instant,
 }

@@ -21,6 +21,7 @@ use crate::pooled::lanes::Lanes;
 use crate::pooled::people::Kill;
 use crate::pooled::store::Store;
 use crate::pooled::times::Times;
+use crate::scripted::host::Host;
 use crate::seen::{Seen, SeenDigest};
 use crate::surroundings::{Settings, Shared, Surroundings};
 use crate::watch::{Ask, Watch};
@@ -107,6 +108,8 @@ pub(crate) struct Worker {
     pub store: Store,
     /// How long their statements have waited, and backends have taken.
     pub times: Times,
+    /// The script that sessions run, if they run one.
+    pub script: Option<Rc<Host>>,
     /// Sessions by the ids that clients see.
     pub people: RefCell<HashMap<u32, Rc<Watch>>>,
     watches: RefCell<Slab<Rc<Watch>>>,
@@ -158,6 +161,10 @@ impl Worker {
             lanes: Lanes::new(shared.lane_counts.enter()),
             store: Store::default(),
             times: Times::default(),
+            script: surroundings
+                .scripts
+                .of_worker(context.index)
+                .map(|scripts| Rc::new(Host::new(scripts))),
             people: RefCell::default(),
             surroundings,
             shared,
@@ -178,6 +185,9 @@ impl Worker {
                         is_draining = true;
                         worker.ask_all(Ask::Drain);
                         worker.desk.shut_idle(&worker);
+                        if let Some(host) = &worker.script {
+                            host.parked.close_all();
+                        }
                     }
                     Some(Message::Stop) => worker.ask_all(Ask::Stop),
                     // Who asked may have gone.
@@ -189,6 +199,11 @@ impl Worker {
                 Ok(()) = settings.changed() => worker.take_rules(&settings.borrow_and_update()),
             }
         }
+    }
+
+    /// The script that sessions run, if they run one.
+    pub(crate) fn script_host(&self) -> Option<Rc<Host>> {
+        self.script.clone()
     }
 
     /// The rules of the moment, to be looked at for one command.

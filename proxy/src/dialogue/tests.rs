@@ -35,6 +35,7 @@ fn play(legs: Legs, plugin: &[u8], lines: &[Line<'_>]) -> Result<bool, Failure> 
         plugin: plugin.to_vec(),
         scramble: SCRAMBLE.to_vec(),
         exchange: Exchange::None,
+        ear: None,
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .build()
@@ -151,6 +152,7 @@ fn a_password_in_clear_is_encrypted_for_an_open_backend() {
             plugin: Vec::new(),
             scramble: Vec::new(),
             exchange: Exchange::None,
+            ear: None,
         };
         let script = async {
             far_backend.write(&switch).await.unwrap();

@@ -51,6 +51,7 @@ impl PassOn<'_> {
             client: self.client,
             backend: &mut greeted,
             who: self.who,
+            ear: None,
         };
         let head = HandshakeHead {
             capabilities: promised | (response.head.capabilities & LOGIN),

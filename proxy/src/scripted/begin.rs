@@ -1,0 +1,515 @@
+//! The login of a scripted session: from `connect_server` to the backend's OK, every step with its hook.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use net::{Endpoint, proxy_protocol};
+use script::{Decision, FAILED, Hook, Payloads, SocketFacts};
+use wire::compression::{Algorithm, Remote};
+use wire::handshake::HandshakeHead;
+use wire::reply::{ERR, OK};
+use wire::{Capabilities, ErrPacket, Greeting, HandshakeResponse, StatusFlags};
+
+use super::auth_ear::AuthEar;
+use super::facts::{address_facts, backend_address, note_greeting};
+use super::host::Host;
+use super::meet::{Met, refused};
+use super::server::Server;
+use super::session::Scripted;
+use crate::connect::Greeted;
+use crate::decline::decline;
+use crate::dialogue::{AuthEnd, Dialogue, Exchange, Legs, client_broke};
+use crate::failure::{Failure, Kind};
+use crate::leg::Leg;
+use crate::login::{
+    Agreement, Login, Who, client_compression, malformed, own_offer, read_response,
+};
+use crate::packets::PacketStream;
+use crate::pooled::incoming::Inbox;
+use crate::serve::{compress, lost_at_login};
+use crate::surroundings::{Place, Settings};
+use crate::watch::Watch;
+use crate::worker::Worker;
+
+/// What scripts cannot read is not agreed on.
+const NEVER: Capabilities = Capabilities(
+    Capabilities::DEPRECATE_EOF.0
+        | Capabilities::QUERY_ATTRIBUTES.0
+        | Capabilities::OPTIONAL_RESULTSET_METADATA.0
+        // All of MariaDB's extended ones.
+        | 0xffff_ffff << 32,
+);
+
+/// A login on its way.
+pub(crate) struct Begin<'a> {
+    pub worker: &'a Rc<Worker>,
+    pub settings: &'a Arc<Settings>,
+    pub host: Rc<Host>,
+    pub header: &'a proxy_protocol::Header,
+    pub client: &'a mut PacketStream,
+    pub who: &'a mut Who,
+    pub script: script::Session,
+    /// By which the session's connections know it.
+    pub id: u64,
+    /// What the script knows of the client.
+    pub facts: SocketFacts,
+    /// The same of the backend.
+    pub server_facts: SocketFacts,
+}
+
+/// A login that has ended well; the client's stream is with whoever has lent it.
+pub(crate) struct Begun {
+    script: script::Session,
+    id: u64,
+    server: Option<Server>,
+    status: StatusFlags,
+    compression: Option<(Algorithm, u8)>,
+    collation: u8,
+}
+
+/// A script for a client that has just come.
+pub(crate) fn script_for(
+    host: &Host,
+    id: u64,
+    remote: &Endpoint,
+    local: Option<Endpoint>,
+) -> Result<(script::Session, SocketFacts), Failure> {
+    let facts = SocketFacts {
+        source: address_facts(remote),
+        destination: local.as_ref().map(address_facts).unwrap_or_default(),
+        ..SocketFacts::default()
+    };
+    match host.scripts.begin(id, &facts) {
+        Ok(script) => Ok((script, facts)),
+        Err(fault) => Err(Failure::relaying(
+            Kind::ScriptFailed,
+            fault.to_string(),
+            script::err_payload(fault.told()),
+        )),
+    }
+}
+
+impl Begin<'_> {
+    /// Sees it through. A failure has not been told to the client, unless it says so.
+    pub(crate) async fn run(mut self) -> Result<Begun, Failure> {
+        let met = self.meet().await?;
+        let greeting = match &met {
+            Met::Greeted(greeted, index) => {
+                self.server_facts = server_facts(&self.host, greeted, *index);
+                self.script.set_server(Some(&self.server_facts));
+                greeted.greeting.clone()
+            }
+            Met::Pooled(server) => server.greeting.clone(),
+            Met::Alone(payloads) => self.greet_alone(payloads).await?,
+        };
+        let greeted = !matches!(met, Met::Alone(_));
+        if greeted && let Err(failure) = self.show(&greeting).await {
+            self.abandon(met);
+            return Err(failure);
+        }
+        let read = read_response(self.settings, self.client, self.who).await;
+        let (request, answer) = match read {
+            Ok(read) => read,
+            Err(failure) => {
+                self.abandon(met);
+                return Err(failure);
+            }
+        };
+        self.answered(met, &greeting, request, answer).await
+    }
+
+    /// The script's own greeting; whatever else it says is the end.
+    async fn greet_alone(&mut self, payloads: &Payloads) -> Result<Greeting, Failure> {
+        self.say(payloads).await?;
+        let first = payloads.at(0).unwrap_or_default();
+        match Greeting::decode(first) {
+            Ok(greeting) => {
+                note_greeting(&mut self.facts, &greeting);
+                self.script.set_client(&self.facts);
+                Ok(greeting)
+            }
+            Err(_) => Err(ended("connect_server has answered the client")),
+        }
+    }
+
+    /// The backend's greeting, as the client gets it.
+    async fn show(&mut self, greeting: &Greeting) -> Result<(), Failure> {
+        match self.script.call(Hook::ReadHandshake) {
+            Decision::SendResult | Decision::SendQuery => {
+                return Err(self.answer_and_end("read_handshake").await);
+            }
+            _ => {}
+        }
+        let offered = own_offer(self.settings, greeting.capabilities).with(NEVER, false);
+        let mut payload = Vec::new();
+        Greeting {
+            capabilities: offered,
+            ..greeting.clone()
+        }
+        .encode(&mut payload);
+        let sent = self.client.write(&payload).await;
+        sent.map_err(|error| client_broke(error.into()))?;
+        note_greeting(&mut self.facts, greeting);
+        self.script.set_client(&self.facts);
+        Ok(())
+    }
+
+    /// The client has answered: `read_auth`, and what follows from it.
+    async fn answered(
+        mut self,
+        met: Met,
+        greeting: &Greeting,
+        request: Option<HandshakeHead>,
+        answer: Vec<u8>,
+    ) -> Result<Begun, Failure> {
+        let decoded = decode(request.as_ref(), &answer).map_err(malformed);
+        let response = match decoded {
+            Ok(response) => response,
+            Err(failure) => {
+                self.abandon(met);
+                return Err(failure);
+            }
+        };
+        self.who.introduce(&response);
+        self.note_response(&response);
+        let decision = self.script.call(Hook::ReadAuth);
+        let replaced = match decision {
+            Decision::SendResult => return self.answer_login(met, &response).await,
+            Decision::SendQuery => self.script.next_query(),
+            _ => None,
+        };
+        self.script.clear_queue();
+        let Some(injection) = replaced else {
+            return self.log_in(met, greeting, response).await;
+        };
+        match HandshakeResponse::decode(&injection.payload) {
+            Ok(replacing) => {
+                let replacing = HandshakeResponse {
+                    head: HandshakeHead {
+                        capabilities: replacing.head.capabilities,
+                        ..response.head
+                    },
+                    ..replacing
+                };
+                self.log_in(met, greeting, replacing).await
+            }
+            Err(error) => {
+                self.abandon(met);
+                let cause = format!("read_auth has queued what is no login: {error}");
+                Err(refused(&cause, FAILED))
+            }
+        }
+    }
+
+    fn note_response(&mut self, response: &HandshakeResponse<'_>) {
+        self.facts.user = Some(response.user.to_vec());
+        self.facts.schema = response.schema.unwrap_or_default().to_vec();
+        self.facts.scrambled_password = Some(response.auth_response.to_vec());
+        if let Some(plugin) = response.plugin {
+            self.facts.plugin = Some(plugin.to_vec());
+        }
+        self.script.set_client(&self.facts);
+    }
+
+    /// The script answers the login; with an ERR that is the end, as its author meant it.
+    async fn answer_login(
+        mut self,
+        met: Met,
+        response: &HandshakeResponse<'_>,
+    ) -> Result<Begun, Failure> {
+        self.abandon(met);
+        let Some(payloads) = self.script.response() else {
+            return Err(refused("proxy.response cannot be sent", FAILED));
+        };
+        self.say(&payloads).await?;
+        match payloads.at(0).and_then(<[u8]>::first) {
+            Some(&OK) => Ok(self.begun_alone(response)),
+            _ => Err(ended("read_auth has answered the client")),
+        }
+    }
+
+    /// The login goes to the backend, if there is one.
+    async fn log_in(
+        self,
+        met: Met,
+        greeting: &Greeting,
+        response: HandshakeResponse<'_>,
+    ) -> Result<Begun, Failure> {
+        let head = HandshakeHead {
+            capabilities: response.head.capabilities.with(NEVER, false),
+            ..response.head
+        };
+        let response = HandshakeResponse { head, ..response };
+        match met {
+            Met::Greeted(greeted, index) => self.pass(*greeted, index, response).await,
+            Met::Pooled(server) => self.change_user(*server, response).await,
+            Met::Alone(_) => {
+                let mut ok = vec![OK, 0, 0];
+                ok.extend_from_slice(&StatusFlags::AUTOCOMMIT.0.to_le_bytes());
+                ok.extend_from_slice(&[0, 0]);
+                let sent = self.client.write(&ok).await;
+                sent.map_err(|error| client_broke(error.into()))?;
+                let _ = greeting;
+                Ok(self.begun_alone(&response))
+            }
+        }
+    }
+
+    /// The usual case: it passes through, and every packet of the backend's is heard.
+    async fn pass(
+        mut self,
+        mut greeted: Greeted,
+        index: usize,
+        response: HandshakeResponse<'_>,
+    ) -> Result<Begun, Failure> {
+        let mut facts = std::mem::take(&mut self.server_facts);
+        if self.script.server_id() != facts.id {
+            self.abandon(Met::Greeted(Box::new(greeted), index));
+            let text = "(lua) read-auth-old-password failed as backend_ndx got reset.";
+            return Err(refused(text, text));
+        }
+        self.introduce(&mut facts);
+        self.script.set_server(Some(&facts));
+        let collation = response.head.collation;
+        let mut ear = AuthEar::new(&mut self.script);
+        let login = Login {
+            settings: self.settings,
+            own_key: &self.worker.shared.own_key,
+            client: self.client,
+            backend: &mut greeted,
+            who: self.who,
+            ear: Some(&mut ear),
+        };
+        let agreement = login.complete(response).await?;
+        if ear.has_refused {
+            return Err(ended("read_auth_result has answered the client"));
+        }
+        let compression = agreement.client_compression;
+        let status = agreement.status;
+        let server = server_of(greeted, facts, agreement, self.id)?;
+        Ok(Begun {
+            script: self.script,
+            id: self.id,
+            server: Some(server),
+            status,
+            compression,
+            collation,
+        })
+    }
+
+    /// A connection that is logged in already becomes this client's: COM_CHANGE_USER.
+    async fn change_user(
+        mut self,
+        mut server: Server,
+        response: HandshakeResponse<'_>,
+    ) -> Result<Begun, Failure> {
+        let mut facts = server.facts.clone();
+        self.introduce(&mut facts);
+        self.script.set_server(Some(&facts));
+        server.facts = facts;
+        let command = wire::change_user::ChangeUser {
+            user: response.user,
+            auth_response: response.auth_response,
+            schema: response.schema,
+            collation: Some(u16::from(response.head.collation)),
+            plugin: response.plugin,
+            attributes: response.attributes,
+        };
+        let mut payload = vec![wire::Command::CHANGE_USER.0];
+        command.encode(server.capabilities, &mut payload);
+        let mut packets = Vec::new();
+        wire::write::put_packets(&mut packets, 0, &payload);
+        server.send(&packets).await;
+        let legs = Legs {
+            client: self.client.privacy(),
+            backend: server.privacy(),
+        };
+        let ahead = std::mem::take(&mut server.inbox);
+        let mut backend =
+            PacketStream::new(std::mem::replace(&mut server.leg, Leg::gone()).transport, 1)
+                .with_ahead(ahead);
+        let mut ear = AuthEar::new(&mut self.script);
+        let mut dialogue = Dialogue {
+            client: self.client,
+            backend: &mut backend,
+            legs,
+            own_key: &self.worker.shared.own_key,
+            plugin: response.plugin.unwrap_or_default().to_vec(),
+            scramble: server.greeting.scramble.clone(),
+            exchange: Exchange::None,
+            ear: Some(&mut ear),
+        };
+        let end = dialogue.run().await?;
+        server.scramble = std::mem::take(&mut dialogue.scramble);
+        if ear.has_refused {
+            return Err(ended("read_auth_result has answered the client"));
+        }
+        if let AuthEnd::Err(err) = end {
+            return Err(login_refused(&err));
+        }
+        let (transport, ahead) = backend.into_parts().ok_or_else(lost_at_login)?;
+        (server.leg, server.inbox) = (Leg::new(transport), ahead);
+        server.user_id = self.id;
+        let compression = client_compression(self.settings, &response);
+        Ok(Begun {
+            script: self.script,
+            id: self.id,
+            status: StatusFlags::AUTOCOMMIT,
+            server: Some(server),
+            compression,
+            collation: response.head.collation,
+        })
+    }
+
+    fn begun_alone(self, response: &HandshakeResponse<'_>) -> Begun {
+        Begun {
+            compression: client_compression(self.settings, response),
+            script: self.script,
+            id: self.id,
+            server: None,
+            status: StatusFlags::AUTOCOMMIT,
+            collation: response.head.collation,
+        }
+    }
+
+    /// Who logs in is known of the backend's side, too.
+    fn introduce(&self, facts: &mut SocketFacts) {
+        facts.user.clone_from(&self.facts.user);
+        facts.schema.clone_from(&self.facts.schema);
+        facts
+            .scrambled_password
+            .clone_from(&self.facts.scrambled_password);
+    }
+
+    /// Leaves a backend that nobody logs in to.
+    fn abandon(&mut self, met: Met) {
+        self.script.set_server(None);
+        match met {
+            Met::Greeted(greeted, _) => {
+                if greeted.stream.awaits_first_answer() {
+                    decline(greeted.stream);
+                }
+            }
+            Met::Pooled(server) => super::parked::Parked::park(&self.host, *server),
+            Met::Alone(_) => {}
+        }
+    }
+
+    /// Says what the script wants said; then the session is over.
+    async fn answer_and_end(&mut self, hook: &str) -> Failure {
+        match self.script.response() {
+            Some(payloads) => match self.say(&payloads).await {
+                Ok(()) => ended(&format!("{hook} has answered the client")),
+                Err(failure) => failure,
+            },
+            None => refused("proxy.response cannot be sent", FAILED),
+        }
+    }
+
+    async fn say(&mut self, payloads: &Payloads) -> Result<(), Failure> {
+        for payload in payloads.iter() {
+            let sent = self.client.write(payload).await;
+            sent.map_err(|error| client_broke(error.into()))?;
+        }
+        Ok(())
+    }
+}
+
+impl Begun {
+    /// The session, with its client's stream.
+    pub(crate) fn join(
+        self,
+        client: PacketStream,
+        host: Rc<Host>,
+        (worker, watch, settings): (&Rc<Worker>, &Rc<Watch>, &Arc<Settings>),
+        place: Place,
+    ) -> Result<Scripted, Failure> {
+        let (client, ahead) = client.into_parts().ok_or_else(lost_at_login)?;
+        let (client, ahead) = compress(client, ahead, self.compression, Remote::Client);
+        if let Some(server) = &self.server {
+            watch.settle(server.backend.id);
+        }
+        Ok(Scripted {
+            client: Leg::new(client),
+            inbox: Inbox::new(ahead),
+            server: self.server,
+            script: self.script,
+            host,
+            id: self.id,
+            status: self.status,
+            collation: self.collation,
+            worker: Rc::clone(worker),
+            watch: Rc::clone(watch),
+            settings: Arc::clone(settings),
+            _place: place,
+        })
+    }
+}
+
+fn decode<'a>(
+    request: Option<&HandshakeHead>,
+    answer: &'a [u8],
+) -> Result<HandshakeResponse<'a>, wire::Malformed> {
+    match request {
+        Some(request) => HandshakeResponse::decode_behind(request, answer),
+        None => HandshakeResponse::decode(answer),
+    }
+}
+
+fn server_facts(host: &Host, greeted: &Greeted, index: usize) -> SocketFacts {
+    let local = greeted.stream.local_address();
+    let mut facts = SocketFacts {
+        id: Some(host.next_id()),
+        backend: Some(index),
+        source: local.as_ref().map(address_facts).unwrap_or_default(),
+        destination: backend_address(&greeted.backend),
+        ..SocketFacts::default()
+    };
+    note_greeting(&mut facts, &greeted.greeting);
+    facts
+}
+
+fn server_of(
+    greeted: Greeted,
+    facts: SocketFacts,
+    agreement: Agreement,
+    user_id: u64,
+) -> Result<Server, Failure> {
+    let (transport, ahead) = greeted.stream.into_parts().ok_or_else(lost_at_login)?;
+    let (transport, inbox) = compress(
+        transport,
+        ahead,
+        agreement.backend_compression,
+        Remote::Backend,
+    );
+    Ok(Server {
+        id: facts.id.unwrap_or_default(),
+        backend: greeted.backend,
+        leg: Leg::new(transport),
+        inbox,
+        greeting: greeted.greeting,
+        capabilities: agreement.capabilities,
+        scramble: agreement.scramble,
+        facts,
+        user_id,
+        _slot: greeted.slot,
+    })
+}
+
+/// The session is over, and its client has been told.
+pub(crate) fn ended(cause: &str) -> Failure {
+    Failure::new(Kind::ScriptEnded, cause)
+}
+
+fn login_refused(err: &[u8]) -> Failure {
+    let cause = match ErrPacket::decode(err) {
+        Ok(err) => format!(
+            "error {}: {}",
+            err.number,
+            String::from_utf8_lossy(err.text)
+        ),
+        Err(error) => error.to_string(),
+    };
+    debug_assert_eq!(err.first(), Some(&ERR));
+    Failure::new(Kind::LoginRefused, cause)
+}

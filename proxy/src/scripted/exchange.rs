@@ -1,0 +1,450 @@
+//! One command of a scripted session on its backend connection, and the reply: to the client as it
+//! comes, or kept for the script.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use session::{Outcome, Piece, Progress, Reply, Sequences, Tally};
+use tokio::io::{AsyncRead, ReadBuf};
+use wire::Command;
+use wire::reply::OkPacket;
+
+use super::server::Server;
+use super::session::Scripted;
+use crate::dialogue::{AuthEnd, Dialogue, Exchange, Legs};
+use crate::failure::{Failure, Kind};
+use crate::leg::Leg;
+use crate::packets::PacketStream;
+use crate::pooled::conn::own_command;
+use crate::pooled::incoming::{EndOf, Passage};
+use crate::pooled::session::CutOff;
+use crate::watch::Ask;
+
+/// A client that speaks before it is answered is read ahead up to so many bytes.
+const AHEAD_BYTES_MAX: usize = 64 * 1024;
+
+/// A command as it is sent.
+pub(crate) struct Sent<'a> {
+    pub command: Command,
+    /// With their headers.
+    pub packets: &'a [u8],
+}
+
+/// Where a reply goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Towards {
+    /// To the client, its first packet with this sequence id.
+    Client { sequence: u8 },
+    /// Kept up to so many bytes, with sequence ids as if it were sent; what is beyond is thrown away.
+    Script { sequence: u8, bytes_max: usize },
+    /// Nobody wants it.
+    Nobody,
+}
+
+impl Towards {
+    fn sequence(self) -> u8 {
+        match self {
+            Self::Client { sequence } | Self::Script { sequence, .. } => sequence,
+            Self::Nobody => 1,
+        }
+    }
+}
+
+/// A reply that has ended.
+#[derive(Debug)]
+pub(crate) struct Heard {
+    pub outcome: Outcome,
+    pub tally: Tally,
+    /// What was kept, packets with headers.
+    pub kept: Vec<u8>,
+    /// It was longer than what may be kept.
+    pub is_cut: bool,
+    /// Whether there is a reply to such a command at all.
+    pub is_reply: bool,
+    /// When the first packet came and the last, in microseconds of the script's clock.
+    pub first_at: f64,
+    pub last_at: f64,
+}
+
+/// A reply on its way.
+struct Passing {
+    reply: Reply,
+    towards: Towards,
+    heard: Heard,
+}
+
+impl Scripted {
+    /// Sends a command and sees its reply through. There must be a server.
+    pub(crate) async fn exchange(
+        &mut self,
+        sent: &Sent<'_>,
+        towards: Towards,
+    ) -> Result<Heard, CutOff> {
+        let Some(mut server) = self.server.take() else {
+            return Err(self.lacks_server(towards.sequence()));
+        };
+        server.send(sent.packets).await;
+        let heard = match sent.command {
+            Command::CHANGE_USER => self.change_user(&mut server).await,
+            command => self.hear(&mut server, command, towards).await,
+        };
+        self.server = Some(server);
+        if let Err(cut) = &heard {
+            self.report(&cut.failure);
+        }
+        heard
+    }
+
+    async fn hear(
+        &mut self,
+        server: &mut Server,
+        command: Command,
+        towards: Towards,
+    ) -> Result<Heard, CutOff> {
+        let heard = Heard::nothing();
+        let sequences = Sequences::Renumbered;
+        let Some(reply) = Reply::to(command, server.capabilities, sequences, towards.sequence())
+        else {
+            return Ok(heard);
+        };
+        let mut passing = Passing {
+            reply,
+            towards,
+            heard: Heard {
+                is_reply: true,
+                ..heard
+            },
+        };
+        loop {
+            match passing.reply.progress() {
+                Progress::More => {
+                    let step = poll_fn(|context| self.poll_step(server, &mut passing, context));
+                    step.await.map_err(|failure| passing.cut(failure))?;
+                }
+                Progress::File { sequence } => {
+                    let next = self.pass_file(server, &mut passing, sequence).await?;
+                    passing.reply.file_ended(next);
+                }
+                Progress::Over(outcome) => return Ok(self.conclude(passing, outcome)),
+            }
+        }
+    }
+
+    fn conclude(&mut self, passing: Passing, outcome: Outcome) -> Heard {
+        let tally = *passing.reply.tally();
+        if let Some(status) = tally.status {
+            self.status = status;
+        }
+        Heard {
+            outcome,
+            tally,
+            last_at: self.host.scripts.now(),
+            ..passing.heard
+        }
+    }
+
+    /// One piece of a reply, as it comes.
+    fn poll_step(
+        &mut self,
+        server: &mut Server,
+        passing: &mut Passing,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(), Failure>> {
+        if let Err(error) = ready!(self.client.poll_drain(context)) {
+            let text = format!("the client left within a reply: {error}");
+            return Poll::Ready(Err(Failure::new(Kind::ClientLeft, text)));
+        }
+        let _ = server.leg.poll_drain_or_break(context);
+        match self.poll_feed(server, passing, context) {
+            Poll::Ready(fed) => Poll::Ready(fed),
+            Poll::Pending => {
+                self.watch.note(self.worker.clock.now(), false);
+                self.poll_meanwhile(server, context)
+            }
+        }
+    }
+
+    /// Takes what has come of a reply.
+    fn poll_feed(
+        &mut self,
+        server: &mut Server,
+        passing: &mut Passing,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(), Failure>> {
+        let worker = std::rc::Rc::clone(&self.worker);
+        if !server.inbox.is_empty() {
+            let mut bytes = std::mem::take(&mut server.inbox);
+            let taken = self.feed(server, passing, &mut bytes, context)?;
+            server.inbox = bytes.split_off(taken);
+            return Poll::Ready(Ok(()));
+        }
+        let mut scratch = worker.scratch.borrow_mut();
+        let mut buffer = ReadBuf::new(&mut scratch);
+        let read = ready!(Pin::new(&mut server.leg.transport).poll_read(context, &mut buffer));
+        let lost = |how: &str| {
+            let name = &server.backend.name;
+            let text = format!(
+                "Lost connection to backend {name}: {how}; what it was asked may have been executed"
+            );
+            Failure::new(Kind::BackendLost, text)
+        };
+        if let Err(error) = read {
+            return Poll::Ready(Err(lost(&error.to_string())));
+        }
+        if buffer.filled().is_empty() {
+            return Poll::Ready(Err(lost("it closed the connection")));
+        }
+        let bytes = buffer.filled_mut();
+        let taken = self.feed(server, passing, bytes, context)?;
+        server.inbox.extend_from_slice(&bytes[taken..]);
+        Poll::Ready(Ok(()))
+    }
+
+    fn feed(
+        &mut self,
+        server: &Server,
+        passing: &mut Passing,
+        bytes: &mut [u8],
+        context: &mut Context<'_>,
+    ) -> Result<usize, Failure> {
+        let Passing {
+            reply,
+            towards,
+            heard,
+        } = passing;
+        if heard.first_at == 0.0 {
+            heard.first_at = self.host.scripts.now();
+        }
+        if let (Towards::Client { .. }, Some(sequence)) =
+            (*towards, self.client.transport.frame_sequence())
+        {
+            reply.align(sequence);
+        }
+        let client = &mut self.client;
+        let mut sent = Ok(());
+        let fed = reply.feed(bytes, |piece| {
+            let (Piece::Pass(bytes) | Piece::Changes(bytes, _)) = piece;
+            let pushed = heard.take(*towards, bytes, client, context);
+            if sent.is_ok() {
+                sent = pushed;
+            }
+        });
+        sent.map_err(|error| {
+            let text = format!("the client left within a reply: {error}");
+            Failure::new(Kind::ClientLeft, text)
+        })?;
+        fed.map_err(|violation| {
+            let name = &server.backend.name;
+            let text = format!("Backend {name} broke the protocol: {violation}");
+            Failure::new(Kind::BackendProtocol, text)
+        })
+    }
+
+    /// What may happen while a reply is awaited: the client leaves, or the worker wants something.
+    fn poll_meanwhile(
+        &mut self,
+        server: &Server,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(), Failure>> {
+        while self.inbox.len() < AHEAD_BYTES_MAX {
+            match self.poll_client(context) {
+                Poll::Pending => break,
+                Poll::Ready(Ok(count)) if count > 0 => {}
+                Poll::Ready(_) => {
+                    let text = "the client left while its command was executed";
+                    return Poll::Ready(Err(Failure::new(Kind::ClientLeft, text)));
+                }
+            }
+        }
+        let asked = self.watch.poll_asked(context);
+        if asked.contains(Ask::Stop) {
+            let text = "The proxy is shutting down, and the statement did not end in time";
+            return Poll::Ready(Err(Failure::new(Kind::Stopped, text)));
+        }
+        if asked.contains(Ask::BackendDown) {
+            let name = &server.backend.name;
+            let text = format!(
+                "Lost connection to backend {name}: it is down and has not answered \
+                 (health.timeout_down); what it was asked may have been executed"
+            );
+            return Poll::Ready(Err(Failure::new(Kind::BackendLost, text)));
+        }
+        Poll::Pending
+    }
+
+    /// The client's file, up to an empty packet. The request for it has to reach the client first.
+    async fn pass_file(
+        &mut self,
+        server: &mut Server,
+        passing: &mut Passing,
+        sequence: u8,
+    ) -> Result<u8, CutOff> {
+        let kept = std::mem::take(&mut passing.heard.kept);
+        self.client.append(&kept);
+        if !matches!(passing.towards, Towards::Nobody) {
+            passing.towards = Towards::Client { sequence };
+        }
+        let mut passage = Passage::of(EndOf::File, sequence);
+        let passed = poll_fn(|context| self.poll_file(server, &mut passage, context));
+        passed.await.map_err(|failure| passing.cut(failure))?;
+        Ok(passage.sequence)
+    }
+
+    fn poll_file(
+        &mut self,
+        server: &mut Server,
+        passage: &mut Passage,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(), Failure>> {
+        let left = |how: &str| Failure::new(Kind::ClientLeft, format!("within its file: {how}"));
+        loop {
+            ready!(server.leg.poll_drain_or_break(context));
+            if let Err(error) = ready!(self.client.poll_drain(context)) {
+                return Poll::Ready(Err(left(&error.to_string())));
+            }
+            if passage.is_over {
+                return Poll::Ready(Ok(()));
+            }
+            if !self.inbox.is_empty() {
+                let mut bytes = self.inbox.take_all();
+                let taken = passage.pass(&bytes);
+                let rest = bytes.split_off(taken);
+                self.inbox.put(&rest);
+                server.leg.send_or_break(&bytes, context);
+                continue;
+            }
+            match ready!(self.poll_client(context)) {
+                Ok(0) => return Poll::Ready(Err(left("it closed the connection"))),
+                Ok(_) => {}
+                Err(error) => return Poll::Ready(Err(left(&error.to_string()))),
+            }
+        }
+    }
+
+    /// The dialogue behind COM_CHANGE_USER.
+    async fn change_user(&mut self, server: &mut Server) -> Result<Heard, CutOff> {
+        let lost = |error: std::io::Error| {
+            CutOff::new(Failure::new(Kind::ClientLost, error.to_string()), None)
+        };
+        self.client.drained().await.map_err(lost)?;
+        server.leg.drained().await.map_err(lost)?;
+        let legs = Legs {
+            client: self.client.transport.privacy(),
+            backend: server.privacy(),
+        };
+        let mut client = PacketStream::new(&mut self.client.transport, 1)
+            .with_sequences(Sequences::Renumbered)
+            .with_ahead(self.inbox.take_all());
+        let mut backend = PacketStream::new(&mut server.leg.transport, 1)
+            .with_sequences(Sequences::Renumbered)
+            .with_ahead(std::mem::take(&mut server.inbox));
+        let mut dialogue = Dialogue {
+            client: &mut client,
+            backend: &mut backend,
+            legs,
+            own_key: &self.worker.shared.own_key,
+            plugin: wire::auth::CACHING_SHA2_PASSWORD.to_vec(),
+            scramble: server.scramble.clone(),
+            exchange: Exchange::None,
+            ear: None,
+        };
+        let end = dialogue.run().await;
+        server.scramble = std::mem::take(&mut dialogue.scramble);
+        let ahead = |stream: PacketStream<_>| {
+            let parts = stream.into_parts();
+            parts.map(|(_, ahead)| ahead).unwrap_or_default()
+        };
+        let (from_client, from_backend) = (ahead(client), ahead(backend));
+        self.inbox.put(&from_client);
+        server.inbox = from_backend;
+        let mut heard = Heard::nothing();
+        heard.is_reply = true;
+        match end.map_err(|failure| CutOff::new(failure, None))? {
+            AuthEnd::Ok(payload) => {
+                if let Ok(ok) = OkPacket::decode(&payload) {
+                    self.status = ok.status;
+                }
+            }
+            AuthEnd::Err(payload) => {
+                let number = wire::ErrPacket::decode(&payload).map_or(0, |err| err.number);
+                heard.outcome = Outcome::Err(number);
+            }
+        }
+        Ok(heard)
+    }
+
+    /// Makes a connection forget the session that used it before, and gives it this one's character
+    /// set; false: it cannot be used.
+    pub(crate) async fn reset(&mut self, server: &mut Server) -> bool {
+        let id = self.collation;
+        let column = |name| {
+            format!("(SELECT {name} FROM information_schema.COLLATIONS WHERE ID = {id} LIMIT 1)")
+        };
+        let (charset, collation) = (column("CHARACTER_SET_NAME"), column("COLLATION_NAME"));
+        let text = format!(
+            "SET character_set_client = {charset}, character_set_results = {charset}, \
+             collation_connection = {collation}"
+        );
+        let commands = [
+            (Command::RESET_CONNECTION, &[][..]),
+            (Command::QUERY, text.as_bytes()),
+        ];
+        for (command, argument) in commands {
+            server.send(&own_command(command, argument)).await;
+            let heard = self.hear(server, command, Towards::Nobody).await;
+            if !matches!(heard, Ok(heard) if heard.outcome == Outcome::Ok) {
+                return false;
+            }
+        }
+        true
+    }
+}
+
+impl Passing {
+    /// Cut off here: an ERR fits where the client is between two packets.
+    fn cut(&self, failure: Failure) -> CutOff {
+        let sequence = match self.towards {
+            Towards::Client { .. } => self.reply.next_sequence(),
+            Towards::Script { sequence, .. } => Some(sequence),
+            Towards::Nobody => Some(1),
+        };
+        CutOff::new(failure, sequence)
+    }
+}
+
+impl Heard {
+    fn nothing() -> Self {
+        Self {
+            outcome: Outcome::Ok,
+            tally: Tally::default(),
+            kept: Vec::new(),
+            is_cut: false,
+            is_reply: false,
+            first_at: 0.0,
+            last_at: 0.0,
+        }
+    }
+
+    /// A piece of the reply goes where it should.
+    fn take(
+        &mut self,
+        towards: Towards,
+        bytes: &[u8],
+        client: &mut Leg,
+        context: &mut Context<'_>,
+    ) -> std::io::Result<()> {
+        match towards {
+            Towards::Client { .. } => client.push(bytes, context),
+            Towards::Script { bytes_max, .. } => {
+                self.is_cut |= self.kept.len() + bytes.len() > bytes_max;
+                match self.is_cut {
+                    true => self.kept = Vec::new(),
+                    false => self.kept.extend_from_slice(bytes),
+                }
+                Ok(())
+            }
+            Towards::Nobody => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! What a script wants to be sent instead of the client's command: one after the other, each reply shown
+//! to `read_query_result`. One result at most reaches the client.
+
+use script::{Answer, Decision, FAILED, Hook, Injection, Payloads, ReplyFacts, err_payload};
+use session::Outcome;
+use wire::reply::OK;
+use wire::write::put_packets;
+use wire::{Command, HEADER_BYTES, Header};
+
+use super::exchange::{Heard, Sent, Towards};
+use super::session::{Next, Scripted};
+use crate::failure::{Failure, Kind};
+use crate::pooled::session::CutOff;
+use crate::relay::End;
+
+/// `query_status` of an ERR.
+const STATUS_ERR: u8 = 255;
+
+/// How far the client's command has come to its one result.
+struct Told {
+    /// The id that its reply begins with.
+    sequence: u8,
+    is_told: bool,
+    /// Some command of the queue has a reply.
+    is_owed: bool,
+}
+
+impl Scripted {
+    /// Sends the queue. Hooks may lengthen it meanwhile.
+    pub(crate) async fn send_queue(&mut self, sequence: u8) -> Result<Next, CutOff> {
+        let mut told = Told {
+            sequence,
+            is_told: false,
+            is_owed: false,
+        };
+        let mut is_first = true;
+        while let Some(injection) = self.script.next_query() {
+            if self.server.is_none() && is_first {
+                return Err(self.lacks_server(sequence));
+            }
+            is_first = false;
+            if self.server.is_none() {
+                self.script.clear_queue();
+                break;
+            }
+            if let Some(end) = self.send_injection(&injection, &mut told).await? {
+                return Ok(Next::Ended(end));
+            }
+        }
+        if told.is_owed && !told.is_told {
+            // Whoever has asked waits for an answer.
+            let [low, high] = self.status.0.to_le_bytes();
+            self.say(sequence, &[OK, 0, 0, low, high, 0, 0]);
+        }
+        Ok(Next::Command)
+    }
+
+    /// Sends one command of the script's and does with its reply what the script wants.
+    async fn send_injection(
+        &mut self,
+        injection: &Injection,
+        told: &mut Told,
+    ) -> Result<Option<End>, CutOff> {
+        let command = injection
+            .payload
+            .first()
+            .map_or(Command::SLEEP, |byte| Command(*byte));
+        let mut packets = Vec::with_capacity(injection.payload.len() + HEADER_BYTES);
+        put_packets(&mut packets, 0, &injection.payload);
+        let sent = Sent {
+            command,
+            packets: &packets,
+        };
+        let sequence = told.sequence;
+        let bytes_max = self.settings.config.script.result_bytes_max;
+        let bytes_max = usize::try_from(bytes_max).unwrap_or(usize::MAX);
+        // What never ends cannot be kept.
+        let is_stream = matches!(
+            command,
+            Command::BINLOG_DUMP | Command::BINLOG_DUMP_GTID | Command::TABLE_DUMP
+        );
+        let is_kept = injection.is_kept && !is_stream;
+        if !is_kept && told.is_told {
+            // The first is to arrive.
+            let _ = self.client.drained().await;
+            return Err(second_result());
+        }
+        let towards = match is_kept {
+            true => Towards::Script {
+                sequence,
+                bytes_max,
+            },
+            false => Towards::Client { sequence },
+        };
+        let heard = self.exchange(&sent, towards).await?;
+        if command == Command::QUIT {
+            return Ok(Some(End::Quit));
+        }
+        let argument = injection.payload.get(1..).unwrap_or_default();
+        self.note(command, argument, heard.outcome);
+        if heard.is_reply {
+            told.is_owed = true;
+            match is_kept {
+                true => self.judge(command, heard, told).await,
+                false => {
+                    told.is_told = true;
+                    self.show(command, &heard).await;
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// A reply that was kept: the script decides.
+    async fn judge(&mut self, command: Command, mut heard: Heard, told: &mut Told) {
+        if heard.is_cut {
+            let text =
+                "(lua) the result of an injected query is longer than script.result_bytes_max";
+            tracing::error!("{text}");
+            self.script.clear_queue();
+            return self.tell(told, |session, sequence| {
+                session.say(sequence, &err_payload(text));
+            });
+        }
+        let kept = std::mem::take(&mut heard.kept);
+        let mut decision = Decision::Nothing;
+        if self.script.has(Hook::ReadQueryResult) {
+            let answer = Answer::new(payloads_of(&kept));
+            let facts = reply_facts(command, &heard, Some(&answer));
+            decision = self.script.read_query_result(&facts, Some(answer));
+            self.follow_moves().await;
+        }
+        match decision {
+            Decision::IgnoreResult => {}
+            Decision::SendResult => match self.script.response() {
+                Some(payloads) => self.tell(told, |session, sequence| {
+                    session.say_all(sequence, &payloads);
+                }),
+                None => self.tell(told, |session, sequence| {
+                    session.say(sequence, &err_payload(FAILED));
+                }),
+            },
+            Decision::Nothing => self.tell(told, |session, _| session.client.append(&kept)),
+            Decision::SendQuery | Decision::Unknown(_) => {
+                tracing::error!(
+                    "(read_query_result) {decision:?} is no decision: the result is sent"
+                );
+                self.tell(told, |session, _| session.client.append(&kept));
+            }
+        }
+    }
+
+    /// The client gets a result, if it has had none.
+    fn tell(&mut self, told: &mut Told, say: impl FnOnce(&mut Self, u8)) {
+        match told.is_told {
+            true => tracing::error!("a second result for one command: it is not sent"),
+            false => say(self, told.sequence),
+        }
+        told.is_told = true;
+    }
+
+    /// A reply that the client has had already: the script may look at its figures.
+    async fn show(&mut self, command: Command, heard: &Heard) {
+        if !self.script.has(Hook::ReadQueryResult) {
+            return;
+        }
+        let facts = reply_facts(command, heard, None);
+        let decision = self.script.read_query_result(&facts, None);
+        self.follow_moves().await;
+        if decision != Decision::Nothing {
+            tracing::error!(
+                "(read_query_result) {decision:?}: the result is sent already; \
+                 it is kept with resultset_is_needed = true"
+            );
+        }
+    }
+}
+
+fn second_result() -> CutOff {
+    let text =
+        "a second result for one command, with resultset_is_needed = false: closing connection";
+    tracing::error!("{text}");
+    CutOff::new(Failure::new(Kind::ScriptEnded, text), None)
+}
+
+/// What the script is told of a reply. Of commands other than COM_QUERY and COM_STMT_EXECUTE it is told
+/// nothing but that they were answered.
+fn reply_facts(command: Command, heard: &Heard, answer: Option<&Answer>) -> ReplyFacts {
+    let is_told = matches!(command, Command::QUERY | Command::STMT_EXECUTE);
+    let tally = &heard.tally;
+    let is_result = tally.had_rows || tally.rows > 0;
+    let (rows, bytes) = match answer {
+        Some(answer) => answer.rows_and_bytes(),
+        None => (tally.rows, tally.bytes),
+    };
+    let times = ReplyFacts {
+        first_at: heard.first_at,
+        last_at: heard.last_at,
+        is_binary: command == Command::STMT_EXECUTE,
+        ..ReplyFacts::default()
+    };
+    if !is_told {
+        return ReplyFacts {
+            query_status: Some(0),
+            affected_rows: Some(0),
+            insert_id: Some(0),
+            ..times
+        };
+    }
+    let counts = |value| (!is_result).then_some(value);
+    ReplyFacts {
+        query_status: Some(match heard.outcome {
+            Outcome::Ok => 0,
+            Outcome::Err(_) => STATUS_ERR,
+        }),
+        affected_rows: counts(tally.ok.affected_rows),
+        insert_id: counts(tally.ok.last_insert_id),
+        warnings: tally.warnings,
+        rows,
+        bytes,
+        status: tally.status.unwrap_or_default().0,
+        ..times
+    }
+}
+
+/// A reply's payloads, without headers; those of several packets joined.
+fn payloads_of(mut bytes: &[u8]) -> Payloads {
+    let mut payloads = Payloads::default();
+    while !bytes.is_empty() {
+        payloads.put(|out| {
+            while let Some((header, rest)) = bytes.split_first_chunk::<HEADER_BYTES>() {
+                let header = Header::decode(*header);
+                let (payload, rest) = rest.split_at(header.length.min(rest.len()));
+                out.extend_from_slice(payload);
+                bytes = rest;
+                if !header.is_continued() {
+                    return;
+                }
+            }
+            // What is not whole is nobody's.
+            bytes = &[];
+        });
+    }
+    payloads
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn payloads_lose_their_headers() {
+        let mut bytes = Vec::new();
+        let next = put_packets(&mut bytes, 1, b"one");
+        put_packets(&mut bytes, next, b"");
+        let payloads = payloads_of(&bytes);
+        assert_eq!(payloads.len(), 2);
+        assert_eq!(payloads.at(0).unwrap(), b"one");
+        assert_eq!(payloads.at(1).unwrap(), b"");
+    }
+
+    #[test]
+    fn what_is_not_whole_ends_there() {
+        assert_eq!(payloads_of(&[9, 0, 0, 1, 1, 2]).len(), 1);
+        assert_eq!(payloads_of(&[9, 0]).len(), 1);
+    }
+}

@@ -1,0 +1,163 @@
+//! Finding a backend for a scripted session: `connect_server`, and what follows from it.
+
+use script::facts::{BACKEND_STATE_DOWN, BACKEND_STATE_UP};
+use script::{Decision, FAILED, Hook, Move, Payloads, err_payload};
+
+use route::{Health, Report};
+
+use super::begin::Begin;
+use super::parked::Parked;
+use super::server::Server;
+use crate::connect::{Greeted, Refusal, greet};
+use crate::failure::{Failure, Kind};
+
+/// What the script has found for its client.
+pub(crate) enum Met {
+    /// A backend that has greeted; and its number.
+    Greeted(Box<Greeted>, usize),
+    /// A connection from a pool, which is logged in.
+    Pooled(Box<Server>),
+    /// No backend: the script greets the client itself.
+    Alone(Payloads),
+}
+
+impl Begin<'_> {
+    /// Asks the script until a backend greets. A backend that does not is down for a while, so that
+    /// there is an end to it.
+    pub(crate) async fn meet(&mut self) -> Result<Met, Failure> {
+        loop {
+            self.host.follow(&self.worker.topology.borrow());
+            self.host.scripts.look_again();
+            self.script.settle(0);
+            let decision = self.script.call(Hook::ConnectServer);
+            let taken = self.follow_moves().await;
+            if decision == Decision::SendResult {
+                return match self.script.response() {
+                    Some(payloads) => Ok(Met::Alone(payloads)),
+                    None => Err(refused("proxy.response cannot be sent", FAILED)),
+                };
+            }
+            match taken {
+                Some(server) if decision == Decision::IgnoreResult => {
+                    return Ok(Met::Pooled(Box::new(server)));
+                }
+                Some(server) => self.put_back(server),
+                None => {}
+            }
+            if let Some(met) = self.call_on().await? {
+                return Ok(met);
+            }
+        }
+    }
+
+    /// Connects to the backend of the script's choice, or to the least used one. `None`: it could not
+    /// be reached.
+    async fn call_on(&mut self) -> Result<Option<Met>, Failure> {
+        let scripts = self.host.scripts.clone();
+        let mut index = self.script.backend_index();
+        let is_known = index == 0 || self.host.backend(index).is_some();
+        if is_known && index > 0 && scripts.is_down(index) {
+            index = 0;
+        }
+        if index == 0 {
+            index = scripts.default_backend();
+        }
+        let Some(backend) = self.host.backend(index).filter(|_| is_known) else {
+            return Err(Failure::relaying(
+                Kind::NoBackend,
+                "(proxy) all backends are down",
+                before_login("(proxy) all backends are down"),
+            ));
+        };
+        let Some(slot) = backend.begin() else {
+            let text = format!("Too many connections: backend {} is full", backend.name);
+            return Err(Failure::new(Kind::BackendsFull, text));
+        };
+        match greet(&self.settings.config, self.header, &backend).await {
+            Ok((stream, greeting, payload)) => {
+                scripts.set_state(index, BACKEND_STATE_UP);
+                if !matches!(backend.health, Health::Up { .. }) {
+                    let backend = backend.id;
+                    self.worker
+                        .surroundings
+                        .report(Report::Connected { backend });
+                }
+                self.script.settle(index);
+                let greeted = Greeted {
+                    backend,
+                    slot,
+                    stream,
+                    greeting,
+                    payload,
+                };
+                Ok(Some(Met::Greeted(Box::new(greeted), index)))
+            }
+            Err(Refusal::Err { cause, payload }) => {
+                Err(Failure::relaying(Kind::NoBackend, cause, payload))
+            }
+            Err(Refusal::Unusable(cause)) => {
+                scripts.set_state(index, BACKEND_STATE_DOWN);
+                tracing::warn!(
+                    side = "backend",
+                    backend = backend.name,
+                    cause,
+                    "backend did not take a session"
+                );
+                let backend = backend.id;
+                let report = Report::ConnectFailed { backend, cause };
+                self.worker.surroundings.report(report);
+                Ok(None)
+            }
+        }
+    }
+
+    /// Does with connections what the script has decided; returns the one that it has now, if any.
+    async fn follow_moves(&mut self) -> Option<Server> {
+        let mut taken: Option<Server> = None;
+        for step in self.script.take_moves() {
+            match step {
+                Move::Take(id) => {
+                    taken = self.host.parked.take(id).await;
+                    if taken.is_none() {
+                        self.script.set_server(None);
+                    }
+                }
+                Move::Park(_) => {
+                    if let Some(server) = taken.take() {
+                        Parked::park(&self.host, server);
+                    }
+                }
+                Move::Close(id) => self.host.parked.close(id),
+            }
+        }
+        taken
+    }
+
+    /// A connection that the script took and does not want after all.
+    fn put_back(&mut self, server: Server) {
+        self.script.leave();
+        for step in self.script.take_moves() {
+            if let Move::Close(id) = step {
+                self.host.parked.close(id);
+            }
+        }
+        Parked::park(&self.host, server);
+    }
+}
+
+/// A client that is told an error of MySQL Proxy's kind, and goes.
+pub(crate) fn refused(cause: &str, told: &str) -> Failure {
+    Failure::relaying(Kind::ScriptRefused, cause, err_payload(told))
+}
+
+/// An ERR for a client that has not named its capabilities: without SQLSTATE.
+fn before_login(text: &str) -> Vec<u8> {
+    let mut payload = Vec::new();
+    wire::ErrPacket {
+        number: 1105,
+        sqlstate: None,
+        text: text.as_bytes(),
+    }
+    .encode(&mut payload);
+    payload
+}

@@ -1,0 +1,64 @@
+//! Connections in the pools of scripts: idle, logged in, each watched until somebody takes it or the
+//! backend closes it. Which pool they are in is the script's matter; here they have an id.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use tokio::sync::oneshot;
+
+use super::host::Host;
+use super::server::Server;
+
+/// Whoever wants a connection sends where it is to be brought.
+type Wanted = oneshot::Sender<oneshot::Sender<Server>>;
+
+/// One worker's parked connections.
+#[derive(Default)]
+pub(crate) struct Parked {
+    connections: RefCell<HashMap<u64, Wanted>>,
+}
+
+impl Parked {
+    /// Takes a connection; the script's pools know it by its id.
+    pub(crate) fn park(host: &Rc<Host>, mut server: Server) {
+        let (want, wanted) = oneshot::channel::<oneshot::Sender<Server>>();
+        let id = server.id;
+        host.parked.connections.borrow_mut().insert(id, want);
+        let host = Rc::clone(host);
+        tokio::task::spawn_local(async move {
+            let wanted = tokio::select! {
+                () = server.ended() => None,
+                wanted = wanted => Some(wanted),
+            };
+            match wanted {
+                // Whoever wanted it may have gone.
+                Some(Ok(bring)) => drop(bring.send(server)),
+                // It is one too many, or the worker ends.
+                Some(Err(_)) => server.quit().await,
+                None => {
+                    host.parked.connections.borrow_mut().remove(&id);
+                    host.scripts.unpark(id);
+                }
+            }
+        });
+    }
+
+    /// Brings a connection back; `None` if it has ended meanwhile.
+    pub(crate) async fn take(&self, id: u64) -> Option<Server> {
+        let want = self.connections.borrow_mut().remove(&id)?;
+        let (bring, brought) = oneshot::channel();
+        want.send(bring).ok()?;
+        brought.await.ok()
+    }
+
+    /// Closes a connection.
+    pub(crate) fn close(&self, id: u64) {
+        self.connections.borrow_mut().remove(&id);
+    }
+
+    /// Closes all of them: the worker drains.
+    pub(crate) fn close_all(&self) {
+        self.connections.borrow_mut().clear();
+    }
+}

@@ -1,0 +1,75 @@
+//! A scripted session's backend connection.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use auth::Privacy;
+use route::{Backend, SessionSlot};
+use script::SocketFacts;
+use tokio::io::{AsyncRead, ReadBuf};
+use wire::{Capabilities, Command, Greeting};
+
+use crate::leg::Leg;
+
+/// One backend connection that a client's login has opened.
+pub(crate) struct Server {
+    /// By which scripts move it.
+    pub id: u64,
+    pub backend: Arc<Backend>,
+    pub leg: Leg,
+    /// Bytes of the backend that nobody has taken.
+    pub inbox: Vec<u8>,
+    pub greeting: Greeting,
+    /// What client and backend agreed on.
+    pub capabilities: Capabilities,
+    /// The last scramble of its login.
+    pub scramble: Vec<u8>,
+    /// What scripts know of it.
+    pub facts: SocketFacts,
+    /// The session that used it last.
+    pub user_id: u64,
+    /// Its place on the backend; given back when it is dropped.
+    pub _slot: SessionSlot,
+}
+
+impl Server {
+    /// Ready when the backend has closed, or says what nobody has asked for.
+    pub(crate) fn poll_ended(&mut self, context: &mut Context<'_>) -> Poll<Vec<u8>> {
+        let mut scratch = [0; 512];
+        let mut buffer = ReadBuf::new(&mut scratch);
+        let read = ready!(Pin::new(&mut self.leg.transport).poll_read(context, &mut buffer));
+        Poll::Ready(match read {
+            Ok(()) => buffer.filled().to_vec(),
+            Err(_) => Vec::new(),
+        })
+    }
+
+    /// Waits for its end.
+    pub(crate) async fn ended(&mut self) {
+        poll_fn(|context| self.poll_ended(context)).await;
+    }
+
+    /// Sends packets; should it take none, its end is noticed by reading.
+    pub(crate) async fn send(&mut self, packets: &[u8]) {
+        poll_fn(|context| {
+            self.leg.transport.begin_command();
+            match self.leg.is_drained() {
+                true => self.leg.send_or_break(packets, context),
+                false => self.leg.append(packets),
+            }
+            Poll::Ready(())
+        })
+        .await;
+    }
+
+    /// Says COM_QUIT and closes.
+    pub(crate) async fn quit(mut self) {
+        self.send(&[1, 0, 0, 0, Command::QUIT.0]).await;
+    }
+
+    pub(crate) fn privacy(&self) -> Privacy {
+        self.leg.transport.privacy()
+    }
+}

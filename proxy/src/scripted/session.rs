@@ -1,0 +1,382 @@
+//! The command phase of a scripted session: wait for a command, ask the script, do what it wants.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use route::{KillReason, Report};
+use script::{Decision, FAILED, Hook, Move, Payloads, err_payload};
+use session::Outcome;
+use tokio::io::{AsyncRead, ReadBuf};
+use wire::write::put_packets;
+use wire::{Command, ErrPacket, StatusFlags};
+
+use super::exchange::{Sent, Towards};
+use super::host::Host;
+use super::parked::Parked;
+use super::server::Server;
+use crate::failure::{Failure, Kind};
+use crate::leg::Leg;
+use crate::pooled::incoming::{Inbox, Incoming};
+use crate::pooled::session::CutOff;
+use crate::relay::{End, client_violation};
+use crate::surroundings::{Place, Settings};
+use crate::watch::{Ask, Watch};
+use crate::worker::Worker;
+
+/// One session. Fields are dropped in this order: the connection goes before the session's place.
+pub(crate) struct Scripted {
+    pub client: Leg,
+    pub inbox: Inbox,
+    pub server: Option<Server>,
+    pub script: script::Session,
+    pub host: Rc<Host>,
+    pub id: u64,
+    /// The flags that the client saw last.
+    pub status: StatusFlags,
+    /// The client's character set, as its login said.
+    pub collation: u8,
+    pub worker: Rc<Worker>,
+    pub watch: Rc<Watch>,
+    pub settings: Arc<Settings>,
+    pub _place: Place,
+}
+
+/// What becomes of a session behind a command.
+pub(crate) enum Next {
+    Command,
+    Ended(End),
+}
+
+/// What has come of a client.
+enum Came {
+    Command(Incoming),
+    End(End),
+}
+
+/// What ends the wait for a command.
+enum Idle {
+    Bytes,
+    Closed,
+    BackendClosed,
+}
+
+impl Scripted {
+    /// Command after command, until the end; then `disconnect_client`.
+    pub(crate) async fn run(&mut self) -> Result<End, CutOff> {
+        let ran = self.commands().await;
+        if ran.is_err() {
+            // What is under way on it is nobody's any more.
+            self.break_server();
+        }
+        self.script.call(Hook::DisconnectClient);
+        self.follow_moves().await;
+        if let Some(server) = self.server.take() {
+            server.quit().await;
+        }
+        ran
+    }
+
+    async fn commands(&mut self) -> Result<End, CutOff> {
+        // What the script has decided on when the login ended.
+        self.follow_moves().await;
+        loop {
+            let incoming = match self.next_command().await? {
+                Came::Command(incoming) => incoming,
+                Came::End(end) => return Ok(end),
+            };
+            match self.command(incoming).await? {
+                Next::Command if self.script.wants_close() => {
+                    let _ = self.client.drained().await;
+                    return Ok(End::Quit);
+                }
+                Next::Command => {}
+                Next::Ended(end) => return Ok(end),
+            }
+        }
+    }
+
+    /// Asks the script what is to be done.
+    async fn command(&mut self, incoming: Incoming) -> Result<Next, CutOff> {
+        if !self.script.has(Hook::ReadQuery) {
+            return self.forward(incoming).await;
+        }
+        let mut payload = vec![incoming.command.0];
+        payload.extend_from_slice(&incoming.argument());
+        let decision = self.script.read_query(&payload);
+        self.follow_moves().await;
+        let queued = self.script.queue_len();
+        match decision {
+            Decision::SendResult => {
+                if queued > 0 {
+                    tracing::error!(
+                        "(read_query) PROXY_SEND_RESULT with {queued} queries queued: they are not sent"
+                    );
+                    self.script.clear_queue();
+                }
+                if incoming.command == Command::QUIT {
+                    // Nobody waits for an answer; the connection may stay in a pool.
+                    return Ok(Next::Ended(End::Quit));
+                }
+                self.answer(incoming.sequence);
+                return Ok(Next::Command);
+            }
+            Decision::SendQuery if queued > 0 => {
+                return self.send_queue(incoming.sequence).await;
+            }
+            Decision::SendQuery => {
+                tracing::error!("(read_query) PROXY_SEND_QUERY with nothing queued")
+            }
+            Decision::Nothing if queued > 0 => {
+                tracing::error!("(read_query) {queued} queries queued without PROXY_SEND_QUERY");
+            }
+            Decision::Nothing => {}
+            Decision::IgnoreResult => {
+                tracing::error!("(read_query) PROXY_IGNORE_RESULT means nothing here")
+            }
+            Decision::Unknown(number) => tracing::error!("(read_query) {number} is no decision"),
+        }
+        self.script.clear_queue();
+        self.forward(incoming).await
+    }
+
+    /// The command as it came, and its reply as it comes.
+    async fn forward(&mut self, incoming: Incoming) -> Result<Next, CutOff> {
+        let command = incoming.command;
+        let sent = Sent {
+            command,
+            packets: &incoming.packets,
+        };
+        let sequence = incoming.sequence;
+        if self.server.is_none() {
+            return match command {
+                Command::QUIT => Ok(Next::Ended(End::Quit)),
+                _ => Err(self.lacks_server(sequence)),
+            };
+        }
+        let heard = self.exchange(&sent, Towards::Client { sequence }).await?;
+        if command == Command::QUIT {
+            return Ok(Next::Ended(End::Quit));
+        }
+        self.note(command, &incoming.argument(), heard.outcome);
+        Ok(Next::Command)
+    }
+
+    /// Nobody is there to ask, and the script has not answered.
+    pub(crate) fn lacks_server(&self, sequence: u8) -> CutOff {
+        let text = "I have no server backend, closing connection";
+        tracing::error!("{text}");
+        let failure = Failure::relaying(Kind::ScriptRefused, text, err_payload(text));
+        CutOff::new(failure, Some(sequence))
+    }
+
+    /// What the script has put into `proxy.response`.
+    pub(crate) fn answer(&mut self, sequence: u8) {
+        match self.script.response() {
+            Some(payloads) => self.say_all(sequence, &payloads),
+            None => self.say(sequence, &err_payload(FAILED)),
+        }
+    }
+
+    pub(crate) fn say(&mut self, sequence: u8, payload: &[u8]) {
+        let mut payloads = Payloads::default();
+        payloads.put(|out| out.extend_from_slice(payload));
+        self.say_all(sequence, &payloads);
+    }
+
+    pub(crate) fn say_all(&mut self, sequence: u8, payloads: &Payloads) {
+        let mut packets = Vec::with_capacity(payloads.bytes() + 4 * payloads.len());
+        let mut next = self.client.transport.frame_sequence().unwrap_or(sequence);
+        for payload in payloads.iter() {
+            next = put_packets(&mut packets, next, payload);
+        }
+        self.client.append(&packets);
+    }
+
+    /// What a command has changed of what scripts are told.
+    pub(crate) fn note(&mut self, command: Command, argument: &[u8], outcome: Outcome) {
+        if command == Command::INIT_DB && outcome == Outcome::Ok {
+            self.script.set_schema(argument);
+            if let Some(server) = &mut self.server {
+                server.facts.schema = argument.to_vec();
+            }
+        }
+    }
+
+    /// Does with connections what the script has decided.
+    pub(crate) async fn follow_moves(&mut self) {
+        for step in self.script.take_moves() {
+            match step {
+                Move::Park(_) => {
+                    if let Some(server) = self.server.take() {
+                        self.watch.unsettle();
+                        Parked::park(&self.host, server);
+                    }
+                }
+                Move::Take(id) => self.take(id).await,
+                Move::Close(id) => self.host.parked.close(id),
+            }
+        }
+    }
+
+    /// A connection from a pool becomes this session's: as another's it is reset first.
+    async fn take(&mut self, id: u64) {
+        let Some(mut server) = self.host.parked.take(id).await else {
+            return self.script.set_server(None);
+        };
+        if server.user_id != self.id && !self.reset(&mut server).await {
+            return self.script.set_server(None);
+        }
+        server.user_id = self.id;
+        self.watch.settle(server.backend.id);
+        self.server = Some(server);
+    }
+
+    /// The connection is closed in the middle of something.
+    fn break_server(&mut self) {
+        if let Some(server) = self.server.take() {
+            server.leg.transport.abort();
+        }
+        self.script.set_server(None);
+    }
+
+    /// Waits for the client's next command, whole.
+    async fn next_command(&mut self) -> Result<Came, CutOff> {
+        let limit = self.settings.config.limits.packet_bytes_max;
+        loop {
+            match self.inbox.command(usize::MAX, limit) {
+                Ok(Some(incoming)) => return Ok(Came::Command(incoming)),
+                Ok(None) => {}
+                Err(violation) => {
+                    return Err(CutOff::new(client_violation(violation), Some(1)));
+                }
+            }
+            match poll_fn(|context| self.poll_idle(context)).await? {
+                Idle::Bytes => {}
+                Idle::BackendClosed => return Ok(Came::End(End::BackendClosed)),
+                Idle::Closed if self.inbox.is_empty() => return Ok(Came::End(End::ClientClosed)),
+                Idle::Closed => {
+                    let text = "the client left within a command";
+                    return Err(CutOff::new(Failure::new(Kind::ClientLeft, text), None));
+                }
+            }
+        }
+    }
+
+    /// Between two commands: the client, its unsent bytes, the connection it has, the worker.
+    fn poll_idle(&mut self, context: &mut Context<'_>) -> Poll<Result<Idle, CutOff>> {
+        if let Poll::Ready(Err(error)) = self.client.poll_drain(context) {
+            let failure = Failure::new(Kind::ClientLost, format!("the client is gone: {error}"));
+            return Poll::Ready(Err(CutOff::new(failure, None)));
+        }
+        if self.client.is_drained() {
+            match self.poll_client(context) {
+                Poll::Ready(Ok(0)) => return Poll::Ready(Ok(Idle::Closed)),
+                Poll::Ready(Ok(_)) => {
+                    self.watch.has_spoken();
+                    return Poll::Ready(Ok(Idle::Bytes));
+                }
+                // A reset is an end like any other here.
+                Poll::Ready(Err(_)) => return Poll::Ready(Ok(Idle::Closed)),
+                Poll::Pending => {}
+            }
+        }
+        self.watch
+            .note(self.worker.clock.now(), self.inbox.is_empty());
+        if let Some(cut) = self.heed(context) {
+            return Poll::Ready(Err(cut));
+        }
+        self.poll_server(context)
+    }
+
+    pub(crate) fn poll_client(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<std::io::Result<usize>> {
+        let mut scratch = self.worker.scratch.borrow_mut();
+        let mut buffer = ReadBuf::new(&mut scratch);
+        ready!(Pin::new(&mut self.client.transport).poll_read(context, &mut buffer))?;
+        self.inbox.put(buffer.filled());
+        Poll::Ready(Ok(buffer.filled().len()))
+    }
+
+    /// A backend that closes between two commands takes the session along; what it says goes first.
+    fn poll_server(&mut self, context: &mut Context<'_>) -> Poll<Result<Idle, CutOff>> {
+        let Some(server) = &mut self.server else {
+            return Poll::Pending;
+        };
+        let words = ready!(server.poll_ended(context));
+        let words = words.get(4..).filter(|it| ErrPacket::decode(it).is_ok());
+        let Some(words) = words else {
+            return Poll::Ready(Ok(Idle::BackendClosed));
+        };
+        let name = &server.backend.name;
+        let text = format!("Lost connection to backend {name} between two commands");
+        let failure = Failure::relaying(Kind::HeldBackendLost, text, words.to_vec());
+        Poll::Ready(Err(CutOff::new(failure, Some(0))))
+    }
+
+    /// What the worker asks of a session that is between two commands.
+    fn heed(&mut self, context: &Context<'_>) -> Option<CutOff> {
+        let asked = self.watch.poll_asked(context);
+        if asked.is_nothing() {
+            return None;
+        }
+        self.watch.withdraw(Ask::BackendDown);
+        let told = |kind, text: &str| Some(CutOff::new(Failure::new(kind, text), Some(0)));
+        let is_at_rest = self.inbox.is_empty() && self.client.is_drained();
+        let is_free = !self.status.contains(StatusFlags::IN_TRANS);
+        if is_at_rest && is_free && (asked.contains(Ask::Stop) || asked.contains(Ask::Drain)) {
+            return told(Kind::Drained, "The proxy is shutting down");
+        }
+        if asked.contains(Ask::Stop) {
+            return told(
+                Kind::Stopped,
+                "The proxy is shutting down, and the transaction did not end in time",
+            );
+        }
+        if asked.contains(Ask::IdleTimeout) && is_at_rest {
+            return told(
+                Kind::IdleTimeout,
+                "The client was disconnected by the proxy because of inactivity (limits.timeout_idle)",
+            );
+        }
+        self.watch.withdraw(Ask::IdleTimeout);
+        None
+    }
+
+    /// Ends a session that cannot go on: tells the client what it can still be told, and sees to it
+    /// that no statement runs on for nobody.
+    pub(crate) async fn break_off(&mut self, cut: &CutOff) {
+        if let (Some(sequence), Some(payload)) = (cut.sequence, cut.failure.err_payload(true)) {
+            let told = self.client.finish_with(sequence, &payload);
+            let _ = tokio::time::timeout(crate::serve::TIMEOUT_TELL, told).await;
+        }
+    }
+
+    /// Tells the control plane of a command that was cut.
+    pub(crate) fn report(&self, failure: &Failure) {
+        let Some(server) = &self.server else {
+            return;
+        };
+        let backend = server.backend.id;
+        let report = match failure.kind {
+            Kind::BackendLost | Kind::BackendProtocol => Report::SessionBroken {
+                backend,
+                cause: failure.cause.clone(),
+            },
+            Kind::ClientLeft | Kind::Stopped => Report::KillStatement {
+                backend,
+                thread_id: server.greeting.thread_id,
+                why: match failure.kind {
+                    Kind::Stopped => KillReason::Stopping,
+                    _ => KillReason::ClientGone,
+                },
+            },
+            _ => return,
+        };
+        self.worker.surroundings.report(report);
+    }
+}
