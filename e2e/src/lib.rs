@@ -42,4 +42,4 @@ pub use proxy::{Proxy, Settings, program};
 pub use relay::{Cut, Relay};
 pub use scripted::Scripted;
 pub use server::{Server, free_port, has_ipv6};
-pub use site::{Pooled, Site, Way, everywhere, shared};
+pub use site::{Except, Site, Way, everywhere, shared};

@@ -8,7 +8,7 @@ use crate::intruder::Intruder;
 use crate::pooled::{Turn, expected, pooled};
 use crate::product::Product;
 use crate::proxy::{Proxy, Settings};
-use crate::raw::{Address, Login, RawConn, Transcript};
+use crate::raw::{Address, Login, RawConn, Transcript, capability};
 use crate::server::Server;
 
 /// How clients are connected to the server.
@@ -20,15 +20,31 @@ pub enum Way {
     Transparent,
     /// Fewer backend connections than clients.
     Pooled,
+    /// A script sees each packet, and sends half of them itself.
+    Scripted,
 }
 
-/// Whether a scenario can be the same through a pooled proxy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pooled {
-    /// It must be.
-    Too,
-    /// By nature it cannot: why.
-    Not(&'static str),
+/// Where a scenario cannot be the same, by nature, and why.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Except {
+    /// Through a pooled proxy.
+    pub pooled: Option<&'static str>,
+    /// Through a script.
+    pub scripted: Option<&'static str>,
+}
+
+impl Except {
+    /// Not through a pooled proxy.
+    pub fn pooled(self, why: &'static str) -> Self {
+        let pooled = Some(why);
+        Self { pooled, ..self }
+    }
+
+    /// Not through a script.
+    pub fn scripted(self, why: &'static str) -> Self {
+        let scripted = Some(why);
+        Self { scripted, ..self }
+    }
 }
 
 /// A place to connect to.
@@ -44,6 +60,8 @@ pub struct Site {
     pub address: Address,
     /// Whether clients use TLS.
     pub tls: bool,
+    /// Whether clients do without what sessions with a script cannot have.
+    plain: bool,
     /// A schema for this scenario alone, empty at its start.
     pub schema: String,
     /// Somebody who runs a statement before each of this scenario's commands.
@@ -125,6 +143,11 @@ impl Site {
 
     fn dress(&self, login: Login) -> Login {
         let login = login.collation(self.product().collation());
+        let login = if self.plain {
+            login.without(NOT_SCRIPTED)
+        } else {
+            login
+        };
         if self.tls { login.over_tls() } else { login }
     }
 
@@ -134,6 +157,12 @@ impl Site {
         root.run(&format!("CREATE DATABASE {}", self.schema));
     }
 }
+
+/// What sessions with a script do not agree on.
+const NOT_SCRIPTED: u64 = capability::DEPRECATE_EOF
+    | capability::QUERY_ATTRIBUTES
+    | capability::OPTIONAL_RESULTSET_METADATA
+    | 0xffff_ffff << 32;
 
 /// An intruder that has panicked tells why itself.
 fn lock(intruder: &Mutex<Intruder>) -> MutexGuard<'_, Intruder> {
@@ -151,6 +180,15 @@ impl<F: Fn(&Site) -> Transcript> Tour<'_, F> {
     /// Plays it in an empty schema.
     fn play(&self, way: Way, proxy: Option<&'static Proxy>, tls: Tls) -> Transcript {
         (self.scenario)(&self.site(way, proxy, tls))
+    }
+
+    /// Plays it with clients that do without what sessions with a script cannot have.
+    fn play_plain(&self, way: Way, proxy: Option<&'static Proxy>) -> Transcript {
+        let site = Site {
+            plain: true,
+            ..self.site(way, proxy, Tls::Off)
+        };
+        (self.scenario)(&site)
     }
 
     /// Plays it with an intruder beside it.
@@ -174,6 +212,7 @@ impl<F: Fn(&Site) -> Transcript> Tour<'_, F> {
             way,
             address: proxy.map_or_else(|| server.tcp().into(), Proxy::address),
             tls: tls == Tls::On,
+            plain: false,
             schema: self.schema.clone(),
             intruder: None,
         };
@@ -209,7 +248,7 @@ fn only_directly() -> bool {
 pub fn everywhere(
     product: Product,
     name: &str,
-    with_pool: Pooled,
+    except: Except,
     scenario: impl Fn(&Site) -> Transcript,
 ) {
     let tour = Tour {
@@ -231,11 +270,23 @@ pub fn everywhere(
         }
         proxy.assert_sound();
     }
-    match with_pool {
-        Pooled::Too => with_few_connections(&tour, &direct),
-        Pooled::Not(reason) => println!("not pooled: {reason}"),
+    match except.scripted {
+        None => through_a_script(&tour),
+        Some(reason) => println!("not through a script: {reason}"),
+    }
+    match except.pooled {
+        None => with_few_connections(&tour, &direct),
+        Some(reason) => println!("not pooled: {reason}"),
     }
     tour.clean();
+}
+
+fn through_a_script(tour: &Tour<'_, impl Fn(&Site) -> Transcript>) {
+    let plain = tour.play_plain(Way::Direct, None);
+    let proxy = scripted(tour.product);
+    let proxied = tour.play_plain(Way::Scripted, Some(proxy));
+    plain.assert_same(&proxied, "through a script");
+    proxy.assert_sound();
 }
 
 fn with_few_connections(tour: &Tour<'_, impl Fn(&Site) -> Transcript>, direct: &Transcript) {
@@ -290,5 +341,15 @@ fn transparent(product: Product, backend_tls: Tls) -> &'static Proxy {
         };
         let settings = Settings::in_front_of([Server::shared(product)]);
         Proxy::start(&settings.set("backend_tls.mode", mode))
+    })
+}
+
+/// The proxies with a script that all scenarios of this process share.
+fn scripted(product: Product) -> &'static Proxy {
+    static PROXIES: [OnceLock<Proxy>; 3] = [const { OnceLock::new() }; 3];
+    PROXIES[product.row()].get_or_init(|| {
+        let settings = Settings::in_front_of([Server::shared(product)]);
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/every_other.lua");
+        Proxy::start(&settings.set("script.file", script))
     })
 }

@@ -8,7 +8,7 @@ use e2e::raw::{
 
 use crate::data;
 
-scenario!(results_end_as_the_client_wants on mariadb, mysql);
+scenario!(results_end_as_the_client_wants on mariadb, mysql except scripted: "results of sessions with a script end with EOF");
 fn results_end_as_the_client_wants(site: &Site) -> Transcript {
     let mut transcript = Transcript::default();
     for without in [0, capability::DEPRECATE_EOF] {
@@ -29,7 +29,7 @@ fn results_end_as_the_client_wants(site: &Site) -> Transcript {
     transcript
 }
 
-scenario!(metadata_may_be_left_out on mysql);
+scenario!(metadata_may_be_left_out on mysql except scripted: "scripts read columns as they were");
 fn metadata_may_be_left_out(site: &Site) -> Transcript {
     let mut transcript = Transcript::default();
     for without in [0, capability::DEPRECATE_EOF] {
@@ -54,7 +54,7 @@ fn metadata_may_be_left_out(site: &Site) -> Transcript {
     transcript
 }
 
-scenario!(metadata_may_be_cached on mariadb, mariadb_next except pooled: "a server leaves out what its client has seen, and here clients take turns");
+scenario!(metadata_may_be_cached on mariadb, mariadb_next except pooled: "a server leaves out what its client has seen, and here clients take turns", scripted: "scripts read columns as they were");
 fn metadata_may_be_cached(site: &Site) -> Transcript {
     let mut transcript = Transcript::default();
     for without in [0, capability::DEPRECATE_EOF] {
@@ -77,7 +77,7 @@ fn metadata_may_be_cached(site: &Site) -> Transcript {
     transcript
 }
 
-scenario!(columns_may_tell_more_of_their_types on mariadb, mariadb_next);
+scenario!(columns_may_tell_more_of_their_types on mariadb, mariadb_next except scripted: "scripts read columns as they were");
 fn columns_may_tell_more_of_their_types(site: &Site) -> Transcript {
     let mut conn = site.connect_as(&site.login().and(capability::EXTENDED_METADATA));
     assert!(conn.can(capability::EXTENDED_METADATA));
@@ -109,7 +109,7 @@ fn load_slowly(site: &Site, conn: &mut RawConn) -> Reply {
     })
 }
 
-scenario!(progress_is_reported on mariadb, mariadb_next);
+scenario!(progress_is_reported on mariadb, mariadb_next except scripted: "no script knows such packets");
 fn progress_is_reported(site: &Site) -> Transcript {
     let mut conn = site.connect_as(&site.login().and(capability::PROGRESS));
     assert!(conn.can(capability::PROGRESS));
@@ -168,7 +168,7 @@ fn trackers_stay_silent_unasked(site: &Site) -> Transcript {
     conn.transcript()
 }
 
-scenario!(query_attributes_arrive on mysql);
+scenario!(query_attributes_arrive on mysql except scripted: "scripts find the text where it was");
 fn query_attributes_arrive(site: &Site) -> Transcript {
     let mut conn = site.connect_as(&site.login().and(capability::QUERY_ATTRIBUTES));
     assert!(conn.can(capability::QUERY_ATTRIBUTES));

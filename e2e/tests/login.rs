@@ -247,7 +247,7 @@ fn an_expired_password_may_only_be_changed(site: &Site) -> Transcript {
     conn.transcript()
 }
 
-scenario!(the_greeting_is_the_servers on mariadb, mariadb_next, mysql except pooled: "the capability of cached metadata is not offered where clients take turns");
+scenario!(the_greeting_is_the_servers on mariadb, mariadb_next, mysql except pooled: "the capability of cached metadata is not offered where clients take turns", scripted: "what no script can read is not offered");
 fn the_greeting_is_the_servers(site: &Site) -> Transcript {
     // Whatever the server offers but TLS and compression, which the proxy negotiates itself.
     let own = capability::SSL | capability::COMPRESS | capability::ZSTD;

@@ -19,32 +19,33 @@ macro_rules! both {
 }
 
 /// Makes tests of a scenario, one for each product named. One that by nature cannot be the same
-/// through a pooled proxy says why: `scenario!(name on mariadb, mysql except pooled: "why")`.
+/// through a pooled proxy, or through a script, says why:
+/// `scenario!(name on mariadb, mysql except pooled: "why", scripted: "why")`.
 macro_rules! scenario {
     ($name:ident on $($product:ident),+) => {
-        scenario!(@tests $name, e2e::Pooled::Too, $($product),+);
+        scenario!(@tests $name, e2e::Except::default(), $($product),+);
     };
-    ($name:ident on $($product:ident),+ except pooled: $why:literal) => {
-        scenario!(@tests $name, e2e::Pooled::Not($why), $($product),+);
+    ($name:ident on $($product:ident),+ except $($way:ident: $why:literal),+) => {
+        scenario!(@tests $name, e2e::Except::default()$(.$way($why))+, $($product),+);
     };
-    (@tests $name:ident, $pooled:expr, $($product:ident),+) => {
+    (@tests $name:ident, $except:expr, $($product:ident),+) => {
         mod $name {
-            $( scenario!(@test $name, $pooled, $product); )+
+            $( scenario!(@test $name, $except, $product); )+
         }
     };
-    (@test $name:ident, $pooled:expr, mariadb) => {
-        scenario!(@test $name, $pooled, mariadb, MariaDb);
+    (@test $name:ident, $except:expr, mariadb) => {
+        scenario!(@test $name, $except, mariadb, MariaDb);
     };
-    (@test $name:ident, $pooled:expr, mariadb_next) => {
-        scenario!(@test $name, $pooled, mariadb_next, MariaDbNext);
+    (@test $name:ident, $except:expr, mariadb_next) => {
+        scenario!(@test $name, $except, mariadb_next, MariaDbNext);
     };
-    (@test $name:ident, $pooled:expr, mysql) => {
-        scenario!(@test $name, $pooled, mysql, MySql);
+    (@test $name:ident, $except:expr, mysql) => {
+        scenario!(@test $name, $except, mysql, MySql);
     };
-    (@test $name:ident, $pooled:expr, $test:ident, $product:ident) => {
+    (@test $name:ident, $except:expr, $test:ident, $product:ident) => {
         #[test]
         fn $test() {
-            e2e::everywhere(e2e::Product::$product, stringify!($name), $pooled, super::$name);
+            e2e::everywhere(e2e::Product::$product, stringify!($name), $except, super::$name);
         }
     };
 }
@@ -78,6 +79,7 @@ mod proxy_protocol;
 mod random;
 mod replication;
 mod rules;
+mod scripts;
 mod sockets;
 mod splitting;
 mod suite;

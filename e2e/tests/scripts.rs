@@ -1,0 +1,99 @@
+//! Scripts of MySQL Proxy's kind: what hooks see, what they decide, and what becomes of their mistakes.
+
+use std::fs;
+use std::path::PathBuf;
+
+use e2e::raw::{Login, RawConn, Reply, Shape, capability, command};
+use e2e::{Product, Proxy, Server, Settings};
+
+mod decisions;
+mod injections;
+mod logins;
+mod mistakes;
+mod mocks;
+mod pools;
+
+/// A proxy that runs a script, and the folder that holds it.
+struct Scripted {
+    proxy: Proxy,
+    script: PathBuf,
+    _folder: tempfile::TempDir,
+}
+
+impl Scripted {
+    fn start(product: Product, script: &str) -> Self {
+        Self::with(Settings::in_front_of([Server::shared(product)]), script)
+    }
+
+    fn with(settings: Settings, script: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("script.lua");
+        fs::write(&path, script).unwrap();
+        let file = path.display().to_string();
+        Self {
+            // One worker: what scripts share is one pool, too.
+            proxy: Proxy::start(&settings.set("workers", 1).set("script.file", file.as_str())),
+            script: path,
+            _folder: folder,
+        }
+    }
+
+    #[track_caller]
+    fn connect(&self) -> RawConn {
+        self.connect_as(&Login::app())
+    }
+
+    #[track_caller]
+    fn connect_as(&self, login: &Login) -> RawConn {
+        self.proxy.connect_as(&plain(login.clone()))
+    }
+
+    /// The error that a client gets instead of a session.
+    #[track_caller]
+    fn refusal(&self) -> (u16, String) {
+        let refused = RawConn::connect(&self.proxy.address(), &plain(Login::app()));
+        let error = refused.unwrap_err().refusal();
+        (error.code, error.text)
+    }
+}
+
+/// Without what sessions with a script do not agree on.
+fn plain(login: Login) -> Login {
+    login.without(capability::DEPRECATE_EOF | capability::QUERY_ATTRIBUTES)
+}
+
+/// The rows of a reply, in words.
+fn rows(reply: &Reply) -> Vec<String> {
+    let texts = reply.texts().into_iter();
+    texts.map(|row| row.join("|")).collect()
+}
+
+/// What a script's `SELECT seen` gives: lines that its hooks have kept in `proxy.global`.
+const SEES: &str = r##"
+proxy.global.seen = proxy.global.seen or {}
+local function see(...)
+	local words = {}
+	for at = 1, select("#", ...) do words[at] = tostring((select(at, ...))) end
+	table.insert(proxy.global.seen, table.concat(words, " "))
+end
+local function seen()
+	local rows = {}
+	for at, line in ipairs(proxy.global.seen) do rows[at] = { line } end
+	proxy.global.seen = {}
+	proxy.response = {
+		type = proxy.MYSQLD_PACKET_OK,
+		resultset = { fields = { { name = "seen", type = proxy.MYSQL_TYPE_STRING } }, rows = rows },
+	}
+	return proxy.PROXY_SEND_RESULT
+end
+local function is_asked(packet) return packet:sub(2) == "SELECT seen" end
+"##;
+
+/// A script that can tell what its hooks have seen.
+fn seeing(script: &str) -> String {
+    format!("{SEES}\n{script}")
+}
+
+fn seen(conn: &mut RawConn) -> Vec<String> {
+    rows(&conn.run("SELECT seen"))
+}

@@ -1,0 +1,95 @@
+//! Connections that scripts park and take.
+
+use super::*;
+
+/// Parks a connection behind each command, and takes one for each.
+const KEEPER: &str = r#"
+    local function idle() return proxy.global.backends[1].pool.users[proxy.connection.client.username].cur_idle_connections end
+    function connect_server()
+        if proxy.global.backends[1].pool.users[""].cur_idle_connections > 0 then
+            proxy.connection.backend_ndx = 1
+            return proxy.PROXY_IGNORE_RESULT
+        end
+    end
+    function read_auth_result(auth)
+        if auth.packet:byte() == proxy.MYSQLD_PACKET_OK then proxy.connection.backend_ndx = 0 end
+    end
+    function read_query(packet)
+        if is_asked(packet) then return seen() end
+        if packet:byte() == proxy.COM_QUIT then
+            proxy.response = { type = proxy.MYSQLD_PACKET_OK }
+            return proxy.PROXY_SEND_RESULT
+        end
+        if packet:sub(2) == "DO idle" then
+            see(idle(), proxy.global.backends[1].connected_clients)
+            return seen()
+        end
+        proxy.connection.backend_ndx = 1
+        proxy.queries:append(1, packet, { resultset_is_needed = true })
+        return proxy.PROXY_SEND_QUERY
+    end
+    function read_query_result() proxy.connection.backend_ndx = 0 end
+    function disconnect_client() proxy.connection.backend_ndx = 0 end
+"#;
+
+both! { connections_are_parked_and_taken a_taken_connection_is_as_new a_parked_connection_that_ends_is_gone }
+
+fn connections_are_parked_and_taken(product: Product) {
+    let scripted = Scripted::start(product, &seeing(KEEPER));
+    let mut first = scripted.connect();
+    let id = first.value("SELECT CONNECTION_ID()");
+    assert_eq!(rows(&first.run("DO idle")), ["1 0"]);
+    // The second client logs in over the first one's connection.
+    let mut second = scripted.connect();
+    assert_eq!(second.value("SELECT CONNECTION_ID()"), id);
+    assert_eq!(first.value("SELECT CONNECTION_ID()"), id);
+    assert_eq!(rows(&second.run("DO idle")), ["1 0"]);
+    first.quit();
+    assert_eq!(second.value("SELECT CONNECTION_ID()"), id);
+}
+
+fn a_taken_connection_is_as_new(product: Product) {
+    let scripted = Scripted::start(product, &seeing(KEEPER));
+    let mut first = scripted.connect();
+    let mut second = scripted.connect();
+    first.run("SET @mine = 'secret'");
+    assert_eq!(second.run("SELECT @mine").text(0, 0), None);
+    // Its own state is gone as well: nobody has taken it along.
+    assert_eq!(first.run("SELECT @mine").text(0, 0), None);
+}
+
+fn a_parked_connection_that_ends_is_gone(product: Product) {
+    let scripted = Scripted::start(product, &seeing(KEEPER));
+    let mut conn = scripted.connect();
+    let id = conn.value("SELECT CONNECTION_ID()");
+    Server::shared(product).root().run(&format!("KILL {id}"));
+    e2e::wait::until("the pool is empty", e2e::wait::SOON, || {
+        rows(&conn.run("DO idle")) == ["0 0"]
+    });
+}
+
+#[test]
+fn another_accounts_connection_is_never_taken() {
+    let product = Product::MariaDb;
+    let mut root = Server::shared(product).root();
+    root.run("CREATE OR REPLACE USER scripted_other IDENTIFIED BY 'pw'");
+    let scripted = Scripted::start(
+        product,
+        r#"
+        function read_auth_result(auth)
+            local is_app = proxy.connection.client.username == "app"
+            if is_app and auth.packet:byte() == proxy.MYSQLD_PACKET_OK then proxy.connection.backend_ndx = 0 end
+        end
+        function read_query(packet)
+            proxy.connection.backend_ndx = 1
+            if proxy.connection.client.username == "app" then return end
+            proxy.queries:append(1, packet)
+            return proxy.PROXY_SEND_QUERY
+        end
+        "#,
+    );
+    let _app = scripted.connect();
+    let mut other = scripted.connect_as(&Login::with("scripted_other", "pw"));
+    let user = other.value("SELECT SUBSTRING_INDEX(CURRENT_USER(), '@', 1)");
+    assert_eq!(user, "scripted_other");
+}
