@@ -121,3 +121,35 @@ fn set_shutdown_tells_who_runs_this() {
     run.unwrap();
     assert_eq!(*told.lock().unwrap(), 1);
 }
+
+/// A worker's thread has 2 MiB, of which the proxy takes its part.
+#[test]
+fn no_recursion_exhausts_the_stack() {
+    let recursions = [
+        "local function f() return (('x'):gsub('x', f)) end f()",
+        "local t = setmetatable({}, {__index = function(t) return (('x'):gsub('x', t)) end})
+         local _ = t.x",
+        "local function f() pcall(f) end f()",
+        "local function f() xpcall(f, f) end f()",
+        "local function f() coroutine.wrap(f)() end f()",
+        "local function f() table.sort({1, 2}, f) end f()",
+        "local function f() load(f) end f()",
+        "local function f() f() end f()",
+        "local p = setmetatable({}, {}) getmetatable(p).__tostring = function() print(p) end
+         require('chassis') print(p)",
+        "local lpeg = require('lpeg')
+         local p p = lpeg.P(function(s, i) return p:match(s) end) p:match('x')",
+        "return loadstring('return ' .. ('('):rep(1e5))()",
+        "return ('a'):rep(1e5):find(('a?'):rep(2048))",
+    ];
+    let run = move || {
+        let interpreter = Interpreter::new(Setup::new(Arc::new(Lines::default()))).unwrap();
+        for script in recursions {
+            let _ = interpreter.call(|lua| lua.load(script).exec());
+            let next = interpreter.call(|lua| lua.load("return 1").eval::<i64>());
+            assert_eq!(next, Ok(1), "behind {script}");
+        }
+    };
+    let thread = std::thread::Builder::new().stack_size(3 << 19);
+    thread.spawn(run).unwrap().join().unwrap();
+}

@@ -153,9 +153,24 @@ function string.gmatch(text, pattern)
 end
 string.gfind = string.gmatch
 
+-- It keeps 8 KiB on the stack of the thread while it calls: not many may be within one another.
+local GSUB_DEPTH_MAX = 40
+local gsub_depth = 0
+
+local function settle_gsub(ok, ...)
+  gsub_depth = gsub_depth - 1
+  if ok then return ... end
+  error((...), 0)
+end
+
 function string.gsub(text, pattern, replacement, count)
   check_pattern(pattern)
-  return raw_gsub(text, pattern, replacement, count)
+  if type(replacement) ~= "function" and type(replacement) ~= "table" then
+    return raw_gsub(text, pattern, replacement, count)
+  end
+  if gsub_depth >= GSUB_DEPTH_MAX then error("C stack overflow", 2) end
+  gsub_depth = gsub_depth + 1
+  return settle_gsub(raw_pcall(raw_gsub, text, pattern, replacement, count))
 end
 
 local raw_rep = string.rep
