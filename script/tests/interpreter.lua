@@ -60,6 +60,9 @@ local thrown = {}
 local ok, message = pcall(error, thrown)
 eq(message, thrown)
 eq(select("#", pcall(function() return nil, nil end)), 3)
+local many = {}
+for i = 1, 200 do many[i] = i end
+eq(select("#", pcall(unpack, many)), 201)
 eq(select(2, xpcall(function() error("in", 0) end, function(m) return m .. "side" end)), "inside")
 local co = coroutine.create(function() error("in it", 0) end)
 eq(select(2, coroutine.resume(co)), "in it")
@@ -129,14 +132,14 @@ eq(f(30), "y")
 -- debug.
 local function g() return debug.getinfo(1, "nSl") end
 local info = g()
-eq(info.currentline, 130)
+eq(info.currentline, 133)
 eq(info.short_src, "interpreter.lua")
 eq(info.what, "Lua")
 eq(info.name, "g")
 eq(info.namewhat, "local")
 local info = debug.getinfo(g)
-eq(info.linedefined, 130)
-eq(info.lastlinedefined, 130)
+eq(info.linedefined, 133)
+eq(info.lastlinedefined, 133)
 eq(info.func, g)
 eq(info.source, "=interpreter.lua")
 eq(debug.getinfo(100), nil)
