@@ -41,6 +41,7 @@ mod lane;
 mod limits;
 mod pace;
 mod places;
+mod plain;
 mod pool;
 mod statements;
 mod tick;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use slab::Slab;
 
 use crate::places::Shelf;
+use crate::plain::PlainState;
 use crate::tokens::{Address, Desk, Kind, Lost};
 use crate::{
     CloseReason, Closing, Figures, Holding, Lease, Limits, OpeningPermit, Pace, Ticket, Waiting,
@@ -16,7 +17,7 @@ use crate::{
 /// All backend connections of one worker, by key.
 ///
 /// A key `K` is what makes connections interchangeable: cluster, backend and account; cheap to hash
-/// and to clone. `C` is a connection, which the pool owns while it lies idle. `W` wakes somebody
+/// and to clone, and chosen by nobody else. `C` is a connection, which the pool owns while it lies idle. `W` wakes somebody
 /// who waits; it is made when needed, and comes back exactly once, in a [`Wake`] or a
 /// [`Refuse`](crate::Action::Refuse), unless its ticket was cancelled first.
 ///
@@ -49,7 +50,7 @@ use crate::{
 #[derive(Debug)]
 pub struct Pool<K, C, W> {
     pub(crate) shelves: Slab<Shelf<K, C, W>>,
-    pub(crate) by_key: HashMap<K, usize>,
+    pub(crate) by_key: HashMap<K, usize, PlainState>,
     pub(crate) lost: Rc<Lost>,
     pub(crate) ticked_at: Option<Duration>,
     waiters_ever: u64,
@@ -151,7 +152,7 @@ impl<K: Clone + Eq + Hash, C, W> Pool<K, C, W> {
     pub fn new(seed: u64) -> Self {
         Pool {
             shelves: Slab::new(),
-            by_key: HashMap::new(),
+            by_key: HashMap::default(),
             lost: Rc::default(),
             ticked_at: None,
             waiters_ever: 0,

@@ -5,9 +5,10 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use tokio::io::AsyncWrite;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use wire::write::put_packets;
 
+use crate::bell::Listening;
 use crate::transport::Transport;
 
 /// A client's or a backend's side.
@@ -23,6 +24,8 @@ pub(crate) struct Leg {
     unsent: Vec<u8>,
     /// How many of them it has taken.
     sent: usize,
+    /// Of a plain one that is read by [`Leg::poll_read`].
+    listening: Option<Box<Listening>>,
 }
 
 impl Leg {
@@ -35,6 +38,7 @@ impl Leg {
             needs_flush: false,
             unsent,
             sent: 0,
+            listening: None,
         }
     }
 
@@ -50,6 +54,20 @@ impl Leg {
     #[inline]
     pub(crate) fn is_gone(&self) -> bool {
         matches!(self.transport, Transport::Gone)
+    }
+
+    /// Reads from this side. Whoever reads so alone reads from it: asking again and again is cheap.
+    pub(crate) fn poll_read(
+        &mut self,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if !matches!(self.transport, Transport::Plain(_)) {
+            return Pin::new(&mut self.transport).poll_read(context, buffer);
+        }
+        let listening =
+            (self.listening).get_or_insert_with(|| Box::new(Listening::new(context.waker())));
+        listening.poll_read(&mut self.transport, context, buffer)
     }
 
     /// Sends `bytes` behind what is left over, as far as this side takes them.

@@ -12,9 +12,11 @@ mod text;
 use twox_hash::XxHash3_64;
 
 use crate::eight::{eight_at, upper_case};
+use crate::facts::Facts;
+use crate::flags::Flags;
 use crate::functions::Function;
 use crate::lexer::{Token, TokenKind};
-use crate::scan::Watcher;
+use crate::scan::{Scan, Watcher};
 use crate::span::Span;
 use crate::words::{Word, look_up};
 use rows::Rows;
@@ -98,6 +100,15 @@ impl Digest {
     /// XXH3 of the text.
     pub const fn hash(&self) -> u64 {
         self.hash
+    }
+
+    /// Reads a command's text, and its facts in the same pass; what was known of the last one is
+    /// forgotten.
+    pub fn read(&mut self, facts: &mut Facts, text: &[u8], flags: Flags) {
+        facts.clear();
+        self.clear();
+        Scan::new(text, flags, facts, self).command();
+        self.finish();
     }
 
     pub(crate) fn clear(&mut self) {

@@ -71,10 +71,7 @@ pub struct Analysis {
 impl Analysis {
     /// Reads a command's text; what was known of the last one is forgotten.
     pub fn read(&mut self, text: &[u8], flags: Flags) {
-        self.facts.clear();
-        self.digest.clear();
-        scan::Scan::new(text, flags, &mut self.facts, &mut self.digest).command();
-        self.digest.finish();
+        self.digest.read(&mut self.facts, text, flags);
     }
 }
 

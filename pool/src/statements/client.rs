@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use super::long_data::{AllLongData, LongData, LongDataFault};
 use super::types::TypesSeen;
+use crate::plain::PlainState;
 
 /// A statement's id as its client knows it. Never on the wire to a backend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -30,7 +31,7 @@ impl ClientStatementId {
 /// What one client has prepared. `S` is what it is prepared as on backends.
 #[derive(Debug)]
 pub struct ClientStatements<S> {
-    known: HashMap<ClientStatementId, ClientStatement<S>>,
+    known: HashMap<ClientStatementId, ClientStatement<S>, PlainState>,
     last: ClientStatementId,
     count_max: usize,
     long_data: AllLongData,
@@ -70,7 +71,7 @@ impl<S> ClientStatements<S> {
     /// of long data.
     pub fn new(count_max: usize, long_data_bytes_max: usize) -> Self {
         ClientStatements {
-            known: HashMap::new(),
+            known: HashMap::default(),
             last: ClientStatementId(0),
             count_max,
             long_data: AllLongData::new(long_data_bytes_max),

@@ -5,6 +5,7 @@ use std::hash::Hash;
 use std::rc::Rc;
 
 use super::types::TypesSeen;
+use crate::plain::PlainState;
 
 /// A statement's id on one backend connection, as the server gave it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -13,14 +14,15 @@ pub struct BackendStatementId(pub u32);
 /// The statements prepared on one backend connection, whoever asked for them.
 ///
 /// `S` is what makes two statements the same: a [`Text`](crate::Text), with whatever else its
-/// preparation depends on (schema, character set, SQL mode).
+/// preparation depends on (schema, character set, SQL mode). It hashes itself to what nobody can choose, as
+/// texts do.
 ///
 /// A statement is *in use* from [`begin`](Self::begin) or [`learn`](Self::learn) to
 /// [`finish`](Self::finish), or *at rest*; only what is at rest is ever closed to make room. The
 /// bound is exceeded when more are in use.
 #[derive(Debug)]
 pub struct Prepared<S> {
-    known: HashMap<S, Entry>,
+    known: HashMap<S, Entry, PlainState>,
     /// Those at rest, by the number of their last use.
     at_rest: BTreeMap<u64, S>,
     uses: u64,
@@ -71,7 +73,7 @@ impl<S: Clone + Eq + Hash> Prepared<S> {
     /// A connection fresh from its login, on which `count_max` statements may be kept (at least 1).
     pub fn new(count_max: usize) -> Self {
         Prepared {
-            known: HashMap::new(),
+            known: HashMap::default(),
             at_rest: BTreeMap::new(),
             uses: 0,
             count_max: count_max.max(1),

@@ -164,6 +164,20 @@ impl Pooled {
         }
     }
 
+    /// Reads the facts of a statement's text, and its digest along with them where that will be wanted:
+    /// where it may ride, by how it begins.
+    pub(crate) fn read_facts(&self, facts: &mut Facts, text: &[u8]) -> Option<u64> {
+        let flags = self.state.flags();
+        let first = text.trim_ascii_start().first();
+        match self.course.lanes != LaneUse::Off && matches!(first, Some(b's' | b'S')) {
+            true => Some(self.worker.lanes.read(facts, text, flags)),
+            false => {
+                facts.read(text, flags);
+                None
+            }
+        }
+    }
+
     /// Which of its statements may ride: as a rule says, or else account, listener, or the pool.
     fn lanes(&self) -> LaneUse {
         let ordered = self.order.as_ref().and_then(|order| order.lanes);
@@ -185,8 +199,10 @@ impl Pooled {
             return Err(Stays::Waits);
         }
         let worker = Rc::clone(&self.worker);
-        let text = candidate.text(self.capabilities);
-        let digest = worker.lanes.digest(&text, self.state.flags());
+        let digest = candidate.digest.unwrap_or_else(|| {
+            let text = candidate.text(self.capabilities);
+            worker.lanes.digest(&text, self.state.flags())
+        });
         let habit = worker.lanes.habit(backend.id, digest);
         if let Err(stays) = habit.is_short() {
             self.riding.probe = Some(Probe {

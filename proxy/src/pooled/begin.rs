@@ -128,6 +128,7 @@ pub(crate) async fn begin(
         listener,
         home: None,
         shelf: None,
+        waiting_place: None,
         person,
         place,
     };

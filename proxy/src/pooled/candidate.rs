@@ -21,6 +21,8 @@ pub(crate) struct Candidate<'a> {
     pub incoming: &'a Incoming,
     pub facts: &'a Facts,
     pub part: Part,
+    /// The hash of its digest, where that is known.
+    pub digest: Option<u64>,
     /// None: it is a text.
     pub execution: Option<&'a Executing<'a>>,
 }

@@ -149,8 +149,8 @@ impl Pooled {
             && matches!(conn.state.server(), Server::MySql(_))
             && conn.backend.role == Some(route::Role::Primary)
             && !self.status.contains(StatusFlags::IN_TRANS)
-            && self.pins().is_empty()
             && self.has_company(conn)
+            && self.pins().is_empty()
     }
 
     /// Whether a backend has others in its cluster that could be read.

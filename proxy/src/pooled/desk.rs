@@ -12,12 +12,12 @@ use pool::{
     Supply, Ticket, Verdict, Wake, Wish,
 };
 use route::{Backend, BackendId};
-use tokio::sync::oneshot;
 use wire::Command;
 
 use super::conn::BackendConn;
 use super::open::open;
 use super::shelf::{BackendLogin, Kind, KnownShelf, Shelf, ShelfId};
+use super::turn::{Granting, Waiter, WaitingPlace};
 use crate::failure::{Failure, Kind as FailureKind};
 use crate::worker::Worker;
 
@@ -25,7 +25,6 @@ use crate::worker::Worker;
 const EMPTY_SHELVES_MAX: usize = 256;
 
 type Connection = Box<BackendConn>;
-type Waiter = oneshot::Sender<Granted>;
 
 /// What a waiter is woken with.
 pub(crate) enum Granted {
@@ -39,9 +38,6 @@ impl Default for Granted {
         Self::Refused(Refusal::Shut)
     }
 }
-
-/// The wait for one.
-pub(crate) type Granting = oneshot::Receiver<Granted>;
 
 /// A place in a queue, and what comes of it.
 pub(crate) struct Wait {
@@ -243,6 +239,7 @@ impl Desk {
         worker: &Rc<Worker>,
         shelf: ShelfId,
         patience: Duration,
+        place: &mut Option<Rc<WaitingPlace>>,
         mut distance: impl FnMut(&BackendConn) -> u32,
     ) -> Begun {
         // In the usual case the clock is not read.
@@ -255,7 +252,7 @@ impl Desk {
             let wish = Wish {
                 distance: |conn: &Connection| distance(conn),
                 waiter: || {
-                    let (tell, granting) = oneshot::channel();
+                    let (tell, granting) = place.get_or_insert_default().begin();
                     told = Some(granting);
                     tell
                 },
@@ -401,7 +398,7 @@ impl Desk {
         match next {
             Next::Rest => {}
             Next::Linger => self.stir.notify_one(),
-            Next::Wake(wake) => self.wake_all(worker, vec![wake]),
+            Next::Wake(wake) => self.wake(worker, wake),
             Next::Close(conn, _, closing) => self.close(worker, conn, closing),
         }
     }
@@ -425,10 +422,14 @@ impl Desk {
     }
 
     fn wake_all(&self, worker: &Rc<Worker>, wakes: Vec<Wake<Connection, Waiter>>) {
-        for Wake { waiter, grant } in wakes {
-            if let Err(Granted::Grant(grant)) = waiter.send(Granted::Grant(grant)) {
-                self.take_back(worker, grant);
-            }
+        for wake in wakes {
+            self.wake(worker, wake);
+        }
+    }
+
+    fn wake(&self, worker: &Rc<Worker>, Wake { waiter, grant }: Wake<Connection, Waiter>) {
+        if let Err(Granted::Grant(grant)) = waiter.send(Granted::Grant(grant)) {
+            self.take_back(worker, grant);
         }
     }
 
@@ -518,7 +519,7 @@ impl Desk {
     fn act(&self, worker: &Rc<Worker>, actions: Vec<Action<ShelfId, Connection, Waiter>>) {
         for action in actions {
             match action {
-                Action::Wake(wake) => self.wake_all(worker, vec![wake]),
+                Action::Wake(wake) => self.wake(worker, wake),
                 Action::Refuse(waiter, refusal) => {
                     let _ = waiter.send(Granted::Refused(refusal));
                 }

@@ -25,7 +25,13 @@ use super::statement::StatementKey;
 impl Pooled {
     /// COM_STMT_EXECUTE.
     pub(crate) async fn execute(&mut self, incoming: Incoming) -> Result<After, CutOff> {
-        let argument = incoming.argument().into_owned();
+        let after = self.execute_whole(&incoming).await;
+        self.worker.store.return_bytes(incoming.packets);
+        after
+    }
+
+    async fn execute_whole(&mut self, incoming: &Incoming) -> Result<After, CutOff> {
+        let argument = incoming.argument();
         let Ok(number) = statement_id(&argument) else {
             return self.malformed(incoming.sequence);
         };
@@ -51,7 +57,9 @@ impl Pooled {
         }
         if let Some(statement) = self.statements.statement_mut(id) {
             statement.former_types.clone_from(&statement.types);
-            if let Some(types) = execute.types {
+            if let Some(types) = execute.types
+                && statement.types.as_deref() != Some(types)
+            {
                 let types = Rc::from(types);
                 statement.types_seen.see(&types);
                 statement.types = Some(types);
@@ -94,7 +102,7 @@ impl Pooled {
             parameter_count: count,
             is_special: !long_data.is_empty(),
         };
-        self.execute_ruled(executing, &long_data, &incoming).await
+        self.execute_ruled(executing, &long_data, incoming).await
     }
 
     /// What is decided, seen to and known: where it goes, and that it goes there.
@@ -170,6 +178,7 @@ impl Pooled {
             incoming,
             facts: &key.facts,
             part: Part::Whole,
+            digest: Some(key.digest),
             execution: Some(executing),
         };
         let mut repeat = self.repeat_of(effect_of(&key.facts), aim);
@@ -283,7 +292,7 @@ impl Pooled {
             },
             None => None,
         };
-        let mut packets = Vec::new();
+        let mut packets = self.worker.store.take_bytes();
         for parameter in long_data.parameters() {
             let data = long_data.of(parameter).unwrap_or_default();
             let mut payload = Vec::new();
@@ -295,7 +304,7 @@ impl Pooled {
             .encode(&mut payload);
             wire::write::put_packets(&mut packets, 0, &payload);
         }
-        let mut payload = Vec::new();
+        let mut payload = self.worker.store.take_bytes();
         Execute {
             statement_id: backend_id.0,
             types: types.as_deref(),
@@ -303,6 +312,7 @@ impl Pooled {
         }
         .encode(self.capabilities, &mut payload);
         let next = wire::write::put_packets(&mut packets, 0, &payload);
+        self.worker.store.return_bytes(payload);
         debug_assert!(next >= 1);
         let job = Job {
             command: Command::STMT_EXECUTE,
@@ -314,7 +324,9 @@ impl Pooled {
             part: Part::Whole,
             warnings: None,
         };
-        self.exchange(&job).await.map(Ok)
+        let outcome = self.exchange(&job).await;
+        self.worker.store.return_bytes(packets);
+        outcome.map(Ok)
     }
 
     /// What MySQL makes of parameters, and of long data above all, depends on the types that they had before:

@@ -85,9 +85,10 @@ impl Pooled {
         let shelf = self.shelf(backend);
         let patience = self.settings.config.pool.timeout_wait;
         let (state, aftermath) = (&self.state, &self.aftermath);
+        let place = &mut self.waiting_place;
         self.worker
             .desk
-            .begin(&self.worker, shelf, patience, |conn| {
+            .begin(&self.worker, shelf, patience, place, |conn| {
                 nearness(conn, state, aftermath)
             })
     }
@@ -100,7 +101,6 @@ impl Pooled {
         match self.outwait(wait.granting).await {
             Ok(granted) => {
                 wait.ticket.spend();
-                let granted = granted.unwrap_or_default();
                 let patience = self.settings.config.pool.timeout_wait;
                 let desk = &self.worker.desk;
                 desk.granted(&self.worker, wait.shelf, granted, patience)
@@ -256,15 +256,21 @@ impl Pooled {
         }
     }
 
-    /// The session's own backend, where there is no other: a read that is for a replica falls back to
-    /// it without a choice.
+    /// The only backend that there is, where it is the session's own or a primary: a read that is for a
+    /// replica falls back to it without a choice.
     fn only_backend(&self, tried: &[BackendId]) -> Option<Arc<Backend>> {
         let topology = self.worker.topology.borrow();
         let [only] = &topology.backends[..] else {
             return None;
         };
-        let home = self.home.as_ref()?;
-        let is_home = home.backend.id == only.id && only.role != Some(Role::Replica);
+        let is_home = match &self.home {
+            Some(home) => home.backend.id == only.id && only.role != Some(Role::Replica),
+            None => {
+                only.role == Some(Role::Primary)
+                    && only.cluster == self.course.cluster
+                    && only.sessions_max.is_none()
+            }
+        };
         let falls_back = self.settings.config.balance.fallback == Fallback::Primary;
         let is_free = self.order.is_none() && tried.is_empty();
         (is_home && falls_back && is_free && only.is_usable()).then(|| Arc::clone(only))

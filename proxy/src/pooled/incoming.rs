@@ -20,6 +20,12 @@ pub(crate) struct Incoming {
 }
 
 impl Incoming {
+    /// Takes it out of its place.
+    pub(crate) fn take(&mut self) -> Self {
+        let packets = std::mem::take(&mut self.packets);
+        Self { packets, ..*self }
+    }
+
     /// Puts another text into a COM_QUERY; its attributes stay.
     pub(crate) fn replace_text(&mut self, text: &[u8], capabilities: Capabilities) {
         let mut payload = Vec::new();
@@ -77,6 +83,14 @@ impl Inbox {
 
     pub(crate) fn put(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
+    }
+
+    /// The same, in memory of the caller's where there is none yet.
+    pub(crate) fn put_into(&mut self, bytes: &[u8], memory: impl FnOnce() -> Vec<u8>) {
+        if self.bytes.capacity() == 0 {
+            self.bytes = memory();
+        }
+        self.put(bytes);
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -1,7 +1,7 @@
 //! A shared lane: one backend connection, the statements of many sessions in flight on it. All that
 //! became ready in one turn leaves in one write; replies go from here to each client's socket.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, RefCell, RefMut};
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -15,7 +15,7 @@ use tokio::io::{AsyncRead, ReadBuf};
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use wire::execute::Execute;
 use wire::write::put_packets;
-use wire::{Capabilities, Command, HEADER_BYTES};
+use wire::{Capabilities, Command};
 
 use super::conn::{BackendConn, Broken, farewell};
 use super::desk::Lent;
@@ -40,6 +40,8 @@ pub(crate) struct SharedLane {
     pub(super) queue: RefCell<Lane<Rc<Ride>, Following>>,
     /// Statements that leave in the next write.
     pub(super) ready: RefCell<Vec<u8>>,
+    /// Memory for an execution.
+    payload: RefCell<Vec<u8>>,
     /// Statements that are being prepared.
     pub(super) preparing: RefCell<Vec<StatementKey>>,
     /// When the last replies came, or the first statement left.
@@ -86,6 +88,7 @@ impl SharedLane {
             lent: RefCell::new(Some(lent)),
             queue: RefCell::default(),
             ready: RefCell::default(),
+            payload: RefCell::default(),
             preparing: RefCell::default(),
             heard_at: Cell::default(),
             is_spoiled: Cell::default(),
@@ -152,28 +155,32 @@ impl SharedLane {
         if let Some(types) = &types {
             let (Binding::Seen | Binding::Send) = conn.prepared.bind(key, types);
         }
-        let mut payload = Vec::new();
+        let mut payload = self.payload.borrow_mut();
+        payload.clear();
         Execute {
             statement_id: id.0,
             types: types.as_deref(),
             ..*execute
         }
         .encode(capabilities, &mut payload);
-        let mut packets = Vec::with_capacity(payload.len() + HEADER_BYTES);
-        put_packets(&mut packets, 0, &payload);
-        self.leave_soon(&packets);
+        put_packets(&mut self.about_to_leave(), 0, &payload);
         Some(Errand::Execute(key.clone()))
     }
 
     /// Packets leave with all others that are ready by then.
     pub(super) fn leave_soon(&self, packets: &[u8]) {
-        let mut ready = self.ready.borrow_mut();
+        self.about_to_leave().extend_from_slice(packets);
+    }
+
+    /// Where they are put.
+    fn about_to_leave(&self) -> RefMut<'_, Vec<u8>> {
+        let ready = self.ready.borrow_mut();
         if ready.is_empty()
             && let Some(waker) = &*self.waker.borrow()
         {
             waker.wake_by_ref();
         }
-        ready.extend_from_slice(packets);
+        ready
     }
 
     /// A rider goes, and whatever still comes of its reply is thrown away. True where the server is at

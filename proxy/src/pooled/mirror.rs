@@ -215,6 +215,7 @@ impl Pooled {
             origin: self.origin.clone(),
             home: None,
             shelf: None,
+            waiting_place: None,
             person: worker.shared.people.register(worker.index),
             place,
         };

@@ -77,4 +77,5 @@ pub(crate) mod store;
 mod texts;
 pub(crate) mod times;
 mod timing;
+mod turn;
 mod unknown;

@@ -5,12 +5,12 @@
 
 use std::future::poll_fn;
 use std::io;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
 use session::{Piece, Progress, Reply};
-use tokio::io::{AsyncRead, ReadBuf};
+use tokio::io::ReadBuf;
 
 use super::conn::{BackendConn, Broken, note_changes};
 use super::incoming::Passage;
@@ -198,8 +198,9 @@ impl Pooled {
     pub(crate) fn poll_client(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
         let mut scratch = self.worker.scratch.borrow_mut();
         let mut buffer = ReadBuf::new(&mut scratch);
-        ready!(Pin::new(&mut self.client.transport).poll_read(context, &mut buffer))?;
-        self.inbox.put(buffer.filled());
+        ready!(self.client.poll_read(context, &mut buffer))?;
+        let store = &self.worker.store;
+        self.inbox.put_into(buffer.filled(), || store.take_bytes());
         Poll::Ready(Ok(buffer.filled().len()))
     }
 

@@ -22,22 +22,26 @@ use session::Outcome;
 use session::state::Needs;
 
 impl Pooled {
-    pub(crate) async fn query(&mut self, incoming: Incoming) -> Result<After, CutOff> {
+    pub(crate) async fn query(&mut self, mut incoming: Incoming) -> Result<After, CutOff> {
         let mut facts = self.worker.store.take_facts();
-        let told = self.say_to_backend(incoming, &mut facts, Part::Whole).await;
+        let told = self
+            .say_to_backend(&mut incoming, &mut facts, Part::Whole)
+            .await;
         self.worker.store.return_facts(facts);
+        self.worker.store.return_bytes(incoming.packets);
         Ok(told?.after)
     }
 
     /// A command, or one of its statements.
     async fn say_to_backend(
         &mut self,
-        mut incoming: Incoming,
+        incoming: &mut Incoming,
         facts: &mut Box<Facts>,
         part: Part,
     ) -> Result<Ending, CutOff> {
         let flags = self.state.flags();
         let carries;
+        let mut digest;
         {
             let argument = incoming.argument();
             let Ok(query) = Query::decode(&argument, self.capabilities) else {
@@ -47,7 +51,7 @@ impl Pooled {
                 true => Carries::Attributes,
                 false => Carries::Nothing,
             };
-            facts.read(query.text, flags);
+            digest = self.read_facts(facts, query.text);
             self.trust(facts, query.text);
             if self.may_ask()
                 && let Some(inquiry) = inquiry(query.text, flags)
@@ -64,24 +68,27 @@ impl Pooled {
             }
         }
         if part == Part::Whole && self.is_ruled(facts, carries) {
-            match Box::pin(self.rule_query(incoming, facts)).await? {
+            match Box::pin(self.rule_query(incoming.take(), facts)).await? {
                 Answered::Whole(after) => return Ok(Ending::last(after)),
-                Answered::Left(left) => incoming = left,
+                Answered::Left(left) => *incoming = left,
             }
+            // It may have another text now.
+            digest = None;
         }
         if matches!(facts.kind, Kind::Kill(_)) {
-            match Box::pin(self.kill_statement(incoming, facts)).await? {
+            match Box::pin(self.kill_statement(incoming.take(), facts)).await? {
                 Answered::Whole(after) => return Ok(Ending::last(after)),
-                Answered::Left(left) => incoming = left,
+                Answered::Left(left) => *incoming = left,
             }
         }
         let mut standing = None;
         if asks(facts) {
-            match Box::pin(self.ask_past(incoming, facts, part)).await? {
+            digest = None;
+            match Box::pin(self.ask_past(incoming.take(), facts, part)).await? {
                 Asked::Told(told) => return Ok(told),
-                Asked::Left(left) => incoming = left,
+                Asked::Left(left) => *incoming = left,
                 Asked::Standing(left, stands) => {
-                    incoming = left;
+                    *incoming = left;
                     standing = Some(stands);
                 }
                 Asked::InParts(first, texts) => {
@@ -91,7 +98,7 @@ impl Pooled {
         }
         // What MariaDB's routines leave of the list that somebody else has left.
         self.wants_clear = facts.effects.has(Effects::ANYTHING) && !self.is_mysql();
-        let told = self.say_over(&incoming, facts, part).await?;
+        let told = self.say_over(incoming, facts, part, digest).await?;
         if let Some(standing) = standing {
             Box::pin(self.stood_in(standing, told.outcome)).await;
         }
@@ -133,7 +140,7 @@ impl Pooled {
             Query { text, ..query }.encode(self.capabilities, &mut payload);
             let mut packets = Vec::new();
             wire::write::put_packets(&mut packets, 0, &payload);
-            let incoming = Incoming {
+            let mut incoming = Incoming {
                 command: Command::QUERY,
                 packets,
                 sequence,
@@ -142,7 +149,7 @@ impl Pooled {
             if at > 0 {
                 self.timing.goes_on();
             }
-            told = self.say_to_backend(incoming, facts, part).await?;
+            told = self.say_to_backend(&mut incoming, facts, part).await?;
         }
         Ok(told)
     }
@@ -153,6 +160,7 @@ impl Pooled {
         incoming: &Incoming,
         facts: &mut Box<Facts>,
         part: Part,
+        digest: Option<u64>,
     ) -> Result<Ending, CutOff> {
         let mut sight = None;
         if self.must_leave(facts) {
@@ -175,6 +183,7 @@ impl Pooled {
             incoming,
             facts,
             part,
+            digest,
             execution: None,
         };
         match self.say_aboard(&candidate(facts), aim).await? {
@@ -239,14 +248,13 @@ impl Pooled {
             ..Job::of(incoming, Needs::of(facts, text), haste_of(facts))
         };
         let own_schema = self.visit_text(facts, text).await;
-        let outcome = match self.make_texts_for(facts, &job.needs).await {
-            Ok(None) => {
-                let _alarm = self.alarm();
-                self.exchange(&job).await.map(Ok)
-            }
-            Ok(Some(refused)) => Ok(Err(refused)),
-            Err(cut) => Err(cut),
-        };
+        if let Some(refused) = self.make_texts_for(facts, &job.needs).await.transpose() {
+            self.return_to(own_schema);
+            return refused.map(Err);
+        }
+        let alarm = self.alarm();
+        let outcome = self.exchange(&job).await.map(Ok);
+        drop(alarm);
         if let Ok(Ok(done)) = &outcome {
             self.observe(Command::QUERY, facts, text, done);
         }

@@ -38,6 +38,7 @@ use super::shelf::{BackendLogin, Kind, KnownShelf};
 use super::sight::Sight;
 use super::statement::StatementKey;
 use super::timing::Timing;
+use super::turn::WaitingPlace;
 use crate::dialogue::Legs;
 use crate::failure::{Failure, Kind as FailureKind};
 use crate::leg::Leg;
@@ -58,6 +59,8 @@ pub(crate) struct Pooled {
     pub login: Rc<BackendLogin>,
     pub kind: Rc<Kind>,
     pub shelf: Option<KnownShelf>,
+    /// Where it waits for a connection, since it has waited for the first time.
+    pub waiting_place: Option<Rc<WaitingPlace>>,
     pub mode: SessionMode,
     /// What the client's packets look like.
     pub capabilities: Capabilities,
@@ -183,6 +186,9 @@ impl Pooled {
                 _ if self.optimism.is_some() => Box::pin(self.optimistic(incoming)).await?,
                 // An idle session needs no memory for a statement.
                 Command::QUERY if !incoming.is_cut => Box::pin(self.query(incoming)).await?,
+                Command::STMT_EXECUTE if !incoming.is_cut => {
+                    Box::pin(self.execute(incoming)).await?
+                }
                 _ => Box::pin(self.perform(incoming)).await?,
             };
             if self.order.is_some() {
@@ -232,7 +238,7 @@ impl Pooled {
 
     /// Waits for the client's next command; `None` when it has closed.
     async fn next_command(&mut self) -> Result<Option<Incoming>, CutOff> {
-        let config = Arc::clone(&self.settings.config);
+        let config = &self.settings.config;
         let held = usize::try_from(config.pool.statement_bytes_max).unwrap_or(usize::MAX);
         let limit = config.limits.packet_bytes_max;
         let long = held.max(usize::try_from(config.pool.long_data_bytes_max).unwrap_or(usize::MAX));

@@ -24,6 +24,8 @@ pub(crate) struct StatementKey {
     pub cluster: ClusterId,
     /// What the text says; the same for equal keys.
     pub facts: Rc<Facts>,
+    /// The hash of its digest.
+    pub digest: u64,
     /// What the client has prepared, where a rule has put another text in its place. Of no account to
     /// what makes keys equal.
     pub asked: Option<Rc<Original>>,

@@ -12,7 +12,7 @@ use lru::LruCache;
 use pool::Texts;
 use route::ClusterId;
 use session::state::{Baseline, Values, ValuesTable};
-use sql::{Facts, Flags, TrustedFunctions};
+use sql::{Analysis, Facts, Flags, TrustedFunctions};
 
 use super::prepared::Definitions;
 use super::shelf::{BackendLogin, Kind};
@@ -33,6 +33,7 @@ pub(crate) struct Store {
     pub texts: RefCell<Texts>,
     #[allow(clippy::vec_box)] // large, and handed about
     facts: RefCell<Vec<Box<Facts>>>,
+    bytes: RefCell<Vec<Vec<u8>>>,
     proofs: RefCell<HashSet<u64>>,
     baselines: RefCell<Vec<Rc<Baseline>>>,
     definitions: RefCell<LruCache<StatementKey, Rc<Definitions>>>,
@@ -48,6 +49,7 @@ impl Default for Store {
             values: ValuesTable::default(),
             texts: RefCell::default(),
             facts: RefCell::default(),
+            bytes: RefCell::default(),
             proofs: RefCell::default(),
             baselines: RefCell::default(),
             definitions: RefCell::new(LruCache::new(DEFINITIONS_MAX)),
@@ -69,6 +71,21 @@ impl Store {
         let mut spare = self.facts.borrow_mut();
         if spare.len() < SPARE_MAX {
             spare.push(facts);
+        }
+    }
+
+    /// Memory for a statement's bytes; to be given back.
+    pub(crate) fn take_bytes(&self) -> Vec<u8> {
+        self.bytes.borrow_mut().pop().unwrap_or_default()
+    }
+
+    pub(crate) fn return_bytes(&self, mut bytes: Vec<u8>) {
+        const SPARE_MAX: usize = 64;
+        const BYTES_MAX: usize = 16 << 10;
+        let mut spare = self.bytes.borrow_mut();
+        if (1..=BYTES_MAX).contains(&bytes.capacity()) && spare.len() < SPARE_MAX {
+            bytes.clear();
+            spare.push(bytes);
         }
     }
 
@@ -136,13 +153,20 @@ impl Store {
             cursor: None,
             cluster,
             facts: Rc::default(),
+            digest: 0,
             asked: None,
         };
         let mut definitions = self.definitions.borrow_mut();
         match definitions.get_key_value_mut(&key) {
-            Some((known, _)) => key.facts = Rc::clone(&known.facts),
+            Some((known, _)) => {
+                key.facts = Rc::clone(&known.facts);
+                key.digest = known.digest;
+            }
             None => {
-                let mut facts = sql::facts(key.text.bytes(), flags);
+                let mut analysis = Analysis::default();
+                analysis.read(key.text.bytes(), flags);
+                key.digest = analysis.digest.hash();
+                let mut facts = analysis.facts;
                 facts.trust(key.text.bytes(), functions);
                 key.facts = Rc::new(facts);
             }

@@ -117,8 +117,9 @@ impl SessionState {
     /// now, where it is another, for [`Self::return_to`].
     pub fn visit(&mut self, table: &ValuesTable, schema: Option<&[u8]>) -> Option<Rc<[u8]>> {
         // From no schema there is no way back: the server may go and come.
-        let own: Rc<[u8]> = Rc::from(self.values.schema()?);
-        let schema = schema.filter(|schema| *schema != &*own)?;
+        let own = self.values.schema()?;
+        let schema = schema.filter(|schema| *schema != own)?;
+        let own = Rc::from(own);
         self.change_schema(table, schema);
         Some(own)
     }
