@@ -43,7 +43,11 @@ proxy=127.0.0.1:$port
     printf 'listen = ["%s"]\nworkers = 1\n[[backend]]\naddress = "%s"\n' "$proxy" "$backend"
     case $way in
     transparent) ;;
-    pool) printf '[pool]\nsession = "statement"\nopens_per_second = 1000\n[[account]]\nuser = "bench"\n' ;;
+    pool)
+        # Fewer than clients, as under load: most statements wait for one.
+        printf '[pool]\nsession = "statement"\nopens_per_second = 1000\nbackend_connections_max = 2\n'
+        printf '[[account]]\nuser = "bench"\n'
+        ;;
     lanes)
         printf '[pool]\nsession = "statement"\nopens_per_second = 1000\nlanes = "reads"\n'
         printf '[[account]]\nuser = "bench"\n'

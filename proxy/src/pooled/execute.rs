@@ -233,7 +233,7 @@ impl Pooled {
         executing: &Executing<'_>,
         long_data: &LongData,
         sequence: u8,
-    ) -> Result<Result<Done, OwnReply>, CutReply> {
+    ) -> Result<Result<Done, Box<OwnReply>>, CutReply> {
         let key = executing.key;
         let own_schema = self.visit(key).await;
         let outcome = self.execute_there(executing, long_data, sequence).await;
@@ -266,7 +266,7 @@ impl Pooled {
         executing: &Executing<'_>,
         long_data: &LongData,
         sequence: u8,
-    ) -> Result<Result<Done, OwnReply>, CutReply> {
+    ) -> Result<Result<Done, Box<OwnReply>>, CutReply> {
         let (id, key, execute) = (executing.id, executing.key, executing.execute);
         let needs = Needs::of(&key.facts, key.text.bytes());
         // A procedure may run them.
@@ -276,7 +276,7 @@ impl Pooled {
         }
         let backend_id = match self.backend_statement(key, &needs).await? {
             Ok(id) => id,
-            Err(own) => return Ok(Err(own)),
+            Err(own) => return Ok(Err(Box::new(own))),
         };
         let Some(lent) = &mut self.lent else {
             return Err(CutReply::unsent(Broken::Unexpected("no connection").into()));

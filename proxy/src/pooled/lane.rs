@@ -82,13 +82,14 @@ pub(crate) struct Boarding<'a> {
 }
 
 impl SharedLane {
-    pub(crate) fn new(shelf: ShelfId, lent: Lent) -> Self {
+    /// One over a connection, with memory for what is sent and for executions.
+    pub(crate) fn new(shelf: ShelfId, lent: Lent, [ready, payload]: [Vec<u8>; 2]) -> Self {
         Self {
             shelf,
             lent: RefCell::new(Some(lent)),
             queue: RefCell::default(),
-            ready: RefCell::default(),
-            payload: RefCell::default(),
+            ready: RefCell::new(ready),
+            payload: RefCell::new(payload),
             preparing: RefCell::default(),
             heard_at: Cell::default(),
             is_spoiled: Cell::default(),
@@ -222,6 +223,8 @@ impl SharedLane {
         })
         .await;
         worker.lanes.close(&self);
+        worker.store.return_bytes(self.ready.take());
+        worker.store.return_bytes(self.payload.take());
         let Some(lent) = self.lent.take() else {
             return;
         };

@@ -129,7 +129,8 @@ impl Lanes {
 
     /// Makes a connection a lane, whoever has it.
     pub(crate) fn open(&self, worker: &Rc<Worker>, shelf: ShelfId, lent: Lent) -> Rc<SharedLane> {
-        let lane = Rc::new(SharedLane::new(shelf, lent));
+        let memory = [(); 2].map(|()| worker.store.take_bytes());
+        let lane = Rc::new(SharedLane::new(shelf, lent, memory));
         self.open.borrow_mut().push(Rc::clone(&lane));
         tokio::task::spawn_local(Rc::clone(&lane).run(Rc::clone(worker)));
         lane

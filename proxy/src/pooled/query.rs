@@ -232,7 +232,7 @@ impl Pooled {
         facts: &Facts,
         part: Part,
         sight: &mut Option<Rc<Sight>>,
-    ) -> Result<Result<Done, OwnReply>, CutReply> {
+    ) -> Result<Result<Done, Box<OwnReply>>, CutReply> {
         if let Some(inquiry) = self.state.inquiry_before(facts) {
             Box::pin(self.inquire_before(&inquiry)).await;
         }
@@ -250,7 +250,7 @@ impl Pooled {
         let own_schema = self.visit_text(facts, text).await;
         if let Some(refused) = self.make_texts_for(facts, &job.needs).await.transpose() {
             self.return_to(own_schema);
-            return refused.map(Err);
+            return refused.map(|own| Err(Box::new(own)));
         }
         let alarm = self.alarm();
         let outcome = self.exchange(&job).await.map(Ok);
