@@ -4,7 +4,7 @@ CARGO ?= cargo
 SANDBOX ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test check bench manual fuzz clean
+.PHONY: help build run test check nightly bench manual fuzz clean
 
 help: ## this list
 	@awk -F ' ## ' '/^[a-z]+:.* ## / { sub(/:.*/, "", $$1); printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -17,6 +17,11 @@ run: ## a primary, two replicas and the proxy in front, until Ctrl-C (SANDBOX="-
 
 test: ## every test there is: installs what the tests need, then unit, end-to-end, fuzzing, client libraries
 	@.ci/test
+
+nightly: ## random sessions compared with direct ones, 100,000 statements (STATEMENTS=n), another seed each day (SEED=n)
+	$(CARGO) build --locked -p pilotfish
+	PILOTFISH_STATEMENTS=$(or $(STATEMENTS),100000) PILOTFISH_SEED=$(or $(SEED),$(shell date -u +%Y%m%d)) \
+		$(CARGO) test --locked -p pilotfish-e2e --test e2e -- --nocapture --test-threads=1 random::
 
 check: ## format, lints, floors, and that the manual's settings page is current
 	$(CARGO) fmt --all --check
