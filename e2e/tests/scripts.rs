@@ -12,6 +12,7 @@ mod logins;
 mod mistakes;
 mod mocks;
 mod pools;
+mod shipped;
 
 /// A proxy that runs a script, and the folder that holds it.
 struct Scripted {

@@ -1,0 +1,168 @@
+//! The scripts that come along, each doing what it is for.
+
+use std::fs;
+
+use super::*;
+
+both! { who_comes_and_what_they_send_is_audited statements_are_counted_by_their_form running_statements_are_shown a_deadlocks_transactions_are_shown warnings_are_printed a_shells_commands_are_rewritten schemas_are_united a_crosstab_is_made }
+
+/// A proxy with one of the scripts, and a schema of the test's own.
+fn shipped(product: Product, name: &str) -> (Scripted, Login) {
+    let path = format!("{}/../scripts/{name}.lua", env!("CARGO_MANIFEST_DIR"));
+    let schema = schema_of(name);
+    let mut root = Server::shared(product).root();
+    root.run(&format!("DROP DATABASE IF EXISTS {schema}"));
+    root.run(&format!("CREATE DATABASE {schema}"));
+    let scripted = Scripted::start(product, &fs::read_to_string(path).unwrap());
+    (scripted, Login::app().schema(&schema))
+}
+
+fn who_comes_and_what_they_send_is_audited(product: Product) {
+    let (scripted, login) = shipped(product, "auditing");
+    scripted.proxy.wait_logged(&["pilotfish is ready"]);
+    let mut conn = scripted.connect_as(&login);
+    conn.run("SELECT 'audited'");
+    conn.quit();
+    for words in [
+        ["app@127.0.0.1", "logged in"],
+        ["app@127.0.0.1", "[COM_QUERY] SELECT 'audited'"],
+        ["app@127.0.0.1", "left"],
+    ] {
+        scripted.proxy.wait_logged(&words);
+    }
+    let wrong = plain(login.with_password("wrong"));
+    RawConn::connect(&scripted.proxy.address(), &wrong).unwrap_err();
+    scripted.proxy.wait_logged(&["app@", "was refused"]);
+}
+
+fn statements_are_counted_by_their_form(product: Product) {
+    let (scripted, login) = shipped(product, "histogram");
+    let mut conn = scripted.connect_as(&login);
+    conn.run("CREATE TABLE t (a INT)");
+    for number in 0..3 {
+        conn.run(&format!("INSERT INTO t VALUES ({number})"));
+    }
+    conn.run("SELECT a FROM t WHERE a = 1");
+    let counted = conn.run("SELECT * FROM histogram.queries").texts();
+    let count_of = |form: &str| {
+        let row = counted.iter().find(|row| row[0] == form);
+        row.unwrap_or_else(|| panic!("{form} in {counted:?}"))[1].clone()
+    };
+    assert_eq!(count_of("INSERT INTO `t` VALUES ( ? ) "), "3");
+    assert_eq!(count_of("SELECT `a` FROM `t` WHERE `a` = ? "), "1");
+    let tables = rows(&conn.run("select * from histogram.tables"));
+    let schema = schema_of("histogram");
+    assert_eq!(tables, [format!("{schema}.t|1|4")]);
+    conn.run("DELETE FROM histogram.queries");
+    assert!(
+        conn.run("SELECT * FROM histogram.queries")
+            .texts()
+            .is_empty()
+    );
+    conn.run("PROXY SET GLOBAL histogram.collect_queries = FALSE");
+    conn.run("SELECT 1");
+    assert!(
+        conn.run("SELECT * FROM histogram.queries")
+            .texts()
+            .is_empty()
+    );
+}
+
+fn schema_of(name: &str) -> String {
+    format!("t_shipped_{}", name.replace('-', "_"))
+}
+
+fn running_statements_are_shown(product: Product) {
+    let (scripted, login) = shipped(product, "active-queries");
+    let mut conn = scripted.connect_as(&login);
+    conn.run("SELECT 'seen running'");
+    scripted
+        .proxy
+        .wait_logged(&["1 running: [", "app", "SELECT 'seen running'"]);
+    conn.quit();
+    scripted.proxy.wait_logged(&["0 running: "]);
+}
+
+fn a_deadlocks_transactions_are_shown(product: Product) {
+    let (scripted, login) = shipped(product, "active-transactions");
+    let mut one = scripted.connect_as(&login);
+    let mut two = scripted.connect_as(&login);
+    one.run("CREATE TABLE t (a INT PRIMARY KEY) ENGINE=InnoDB");
+    one.run("INSERT INTO t VALUES (1)");
+    one.run("BEGIN");
+    one.run("UPDATE t SET a = 1 WHERE a = 1");
+    two.run("SET innodb_lock_wait_timeout = 1");
+    two.run("BEGIN");
+    assert_eq!(two.query("DELETE FROM t").error().unwrap().code, 1205);
+    scripted
+        .proxy
+        .wait_logged(&["error 1205; transactions that are open:"]);
+    scripted
+        .proxy
+        .wait_logged(&["UPDATE t SET a = 1 WHERE a = 1"]);
+    scripted.proxy.wait_logged(&["DELETE FROM t"]);
+    one.run("COMMIT");
+}
+
+fn warnings_are_printed(product: Product) {
+    let (scripted, login) = shipped(product, "warnings");
+    let mut conn = scripted.connect_as(&login);
+    let reply = conn.run("SELECT CAST('12x' AS SIGNED)");
+    assert_eq!(reply.text(0, 0).unwrap(), "12");
+    scripted
+        .proxy
+        .wait_logged(&["Warning 1292: Truncated incorrect"]);
+    assert_eq!(conn.value("SELECT 1"), "1");
+}
+
+fn a_shells_commands_are_rewritten(product: Product) {
+    let (scripted, login) = shipped(product, "rewrite");
+    let mut conn = scripted.connect_as(&login);
+    conn.run("CREATE TABLE here (a INT)");
+    assert_eq!(rows(&conn.run("ls")), ["here"]);
+    assert!(!conn.run("who").texts().is_empty());
+    conn.run("cd mysql");
+    assert_eq!(conn.value("SELECT DATABASE()"), "mysql");
+    let schema = schema_of("rewrite");
+    assert_eq!(rows(&conn.run(&format!("ls {schema}"))), ["here"]);
+}
+
+fn schemas_are_united(product: Product) {
+    let (scripted, login) = shipped(product, "union");
+    let mut conn = scripted.connect_as(&login);
+    let schema = schema_of("union");
+    conn.run("CREATE TABLE t AS SELECT 1 AS a");
+    let text = format!("/* union: {schema}, mysql */ SELECT DATABASE() AS s");
+    assert_eq!(rows(&conn.run(&text)), [schema.as_str(), "mysql"]);
+    assert_eq!(conn.value("SELECT DATABASE()"), schema);
+    let wrong = format!("/* union: {schema}, no_such_schema */ SELECT 1");
+    assert_eq!(conn.query(&wrong).error().unwrap().code, 1049);
+    let no_rows = format!("/* union: {schema} */ DO 1");
+    assert_eq!(conn.query(&no_rows).error().unwrap().code, 1105);
+    assert_eq!(conn.value("SELECT DATABASE()"), schema);
+}
+
+fn a_crosstab_is_made(product: Product) {
+    let (scripted, login) = shipped(product, "xtab");
+    let mut conn = scripted.connect_as(&login);
+    conn.run("CREATE TABLE sales (country VARCHAR(9), year INT, amount INT)");
+    conn.run("INSERT INTO sales VALUES ('de', 1, 5), ('de', 2, 6), ('fr', 1, 7), ('fr', 1, 1)");
+    let reply = conn.run("XTAB sales country year SUM amount");
+    assert_eq!(rows(&reply), ["de|5|6", "fr|8|NULL"]);
+    let reply = conn.run("xtab sales country year sum amount summary;");
+    assert_eq!(rows(&reply), ["de|5|6|11", "fr|8|NULL|8", "NULL|13|6|19"]);
+    conn.run("XTAB QUERY");
+    assert!(
+        conn.value("XTAB sales country year MAX amount")
+            .starts_with("SELECT `country`, MAX(")
+    );
+    assert_eq!(
+        conn.query("XTAB sales country year").error().unwrap().code,
+        1105
+    );
+    assert_eq!(
+        conn.query("XTAB no_table a b SUM c").error().unwrap().code,
+        1146
+    );
+    assert_eq!(conn.value("SELECT 1"), "1");
+}
