@@ -13,7 +13,7 @@ use crate::answer::Answer;
 use crate::chunk::Chunk;
 use crate::constants;
 use crate::facts::{BACKEND_STATE_DOWN, BackendFacts, SocketFacts};
-use crate::fault::{Fault, message};
+use crate::fault::Fault;
 use crate::interpreter::{Interpreter, Setup};
 use crate::log::{Level, Log};
 use crate::session::{Hook, Session, SessionFault};
@@ -48,8 +48,21 @@ struct Inner {
     began: Instant,
 }
 
+/// How a hook has ended, and what is to be looked at.
+pub(crate) struct Outcome {
+    /// The number that it has returned, or 0.
+    pub decision: f64,
+    /// How many commands are to be sent.
+    pub queued: usize,
+    pub has_moved: bool,
+    pub has_changed: bool,
+    pub wants_close: bool,
+}
+
 /// The objects' functions that the proxy calls.
 pub(crate) struct Functions {
+    /// Of the hooks, in their order.
+    pub names: Vec<LuaString>,
     pub begin: Function,
     pub environment: Function,
     pub look: Function,
@@ -88,7 +101,7 @@ impl Scripts {
         share(lua, &proxy, &module)?;
         let inner = Inner {
             turn: Mutex::default(),
-            functions: Functions::of(&module)?,
+            functions: Functions::of(lua, &module)?,
             interpreter,
             log,
             path,
@@ -207,28 +220,29 @@ impl Scripts {
         self.within(|_| function.call(arguments))
     }
 
-    /// Calls a hook: the number it has decided on, or what went wrong.
+    /// Calls a hook: what it has decided, or what went wrong.
     pub(crate) fn run_hook<A: IntoLuaMulti>(
         &self,
         function: &Function,
         session: &Table,
         hook: Hook,
         arguments: impl FnOnce(&Lua) -> mlua::Result<A>,
-    ) -> Result<f64, String> {
+    ) -> Result<Outcome, String> {
         let outcome = self.within(|lua| {
+            let name = &self.inner.functions.names[hook as usize];
             let mut all = arguments(lua)?.into_lua_multi(lua)?;
-            all.push_front(Value::String(lua.create_string(hook.name())?));
+            all.push_front(Value::String(name.clone()));
             all.push_front(Value::Table(session.clone()));
-            function.call::<(LuaString, Value)>(all)
+            function.call::<(f64, usize, u8)>(all)
         });
-        let (outcome, value) = outcome.map_err(|fault| fault.message)?;
-        match (&*outcome.as_bytes(), value) {
-            (b"ended", Value::Number(number)) => Ok(number),
-            (b"ended", Value::Integer(number)) => Ok(number as f64),
-            (_, Value::String(text)) => Err(text.to_string_lossy()),
-            (_, Value::Error(error)) => Err(message(&error)),
-            (_, other) => Err(format!("(error object is a {} value)", other.type_name())),
-        }
+        let (decision, queued, flags) = outcome.map_err(|fault| fault.message)?;
+        Ok(Outcome {
+            decision,
+            queued,
+            has_moved: flags & 1 != 0,
+            has_changed: flags & 2 != 0,
+            wants_close: flags & 4 != 0,
+        })
     }
 
     fn turn(&self) -> MutexGuard<'_, ()> {
@@ -260,8 +274,11 @@ impl Scripts {
 }
 
 impl Functions {
-    fn of(module: &Table) -> mlua::Result<Self> {
+    fn of(lua: &Lua, module: &Table) -> mlua::Result<Self> {
+        let names = Hook::ALL.into_iter();
+        let names = names.map(|hook| lua.create_string(hook.name()));
         Ok(Self {
+            names: names.collect::<mlua::Result<_>>()?,
             begin: module.raw_get("begin")?,
             environment: module.raw_get("environment_of")?,
             look: module.raw_get("look")?,

@@ -142,6 +142,11 @@ pub struct Session {
     table: Table,
     /// Which hooks there are, as of the last one that ran.
     has: [bool; Hook::ALL.len()],
+    /// How many commands were to be sent when the last one ended.
+    queued: usize,
+    /// Connections are to be moved.
+    has_moved: bool,
+    wants_close: bool,
 }
 
 /// Why a session has no script to run, as the log says it.
@@ -192,6 +197,9 @@ impl Session {
             scripts: scripts.clone(),
             table,
             has: [false; Hook::ALL.len()],
+            queued: 0,
+            has_moved: true,
+            wants_close: false,
         };
         session.look();
         Ok(session)
@@ -252,14 +260,16 @@ impl Session {
         })
     }
 
-    /// How many commands are to be sent.
+    /// How many commands were to be sent when the last hook ended.
     pub fn queue_len(&self) -> usize {
-        let queue = self.table.raw_get::<Table>("queue");
-        queue.map(|queue| queue.raw_len()).unwrap_or_default()
+        self.queued
     }
 
     /// Forgets what was to be sent.
     pub fn clear_queue(&mut self) {
+        if std::mem::take(&mut self.queued) == 0 {
+            return;
+        }
         if let Ok(queue) = self.lua().create_table() {
             let _ = self.table.raw_set("queue", queue);
         }
@@ -290,10 +300,14 @@ impl Session {
     pub fn leave(&mut self) {
         let leave = &self.scripts.functions().leave;
         self.tell_of(self.scripts.run::<()>(leave, &self.table));
+        self.has_moved = true;
     }
 
     /// What the script has done with connections since it was asked last.
     pub fn take_moves(&mut self) -> Vec<Move> {
+        if !std::mem::take(&mut self.has_moved) {
+            return Vec::new();
+        }
         let take = &self.scripts.functions().take_moves;
         let Ok(Some(moves)) = self.scripts.run::<Option<Table>>(take, &self.table) else {
             return Vec::new();
@@ -321,7 +335,7 @@ impl Session {
 
     /// Whether the script wants the session to end behind this command.
     pub fn wants_close(&self) -> bool {
-        self.table.raw_get("wants_close").unwrap_or_default()
+        self.wants_close
     }
 
     /// What is known of the client now.
@@ -376,17 +390,26 @@ impl Session {
         if !self.has(hook) {
             return Ran::Ended(Decision::Nothing);
         }
-        let outcome = self
+        let ran = self
             .scripts
             .run_hook(function, &self.table, hook, arguments);
-        if self.table.raw_get("has_changed").unwrap_or_default() {
-            self.look();
-        }
-        match outcome {
-            Ok(number) => Ran::Ended(Decision::of(number)),
+        match ran {
+            Ok(outcome) => {
+                self.queued = outcome.queued;
+                self.has_moved |= outcome.has_moved;
+                self.wants_close = outcome.wants_close;
+                if outcome.has_changed {
+                    self.look();
+                }
+                Ran::Ended(Decision::of(outcome.decision))
+            }
             Err(cause) => {
                 let line = format!("({}) {cause}", hook.name());
                 self.scripts.log(Level::Critical, &line);
+                // Who knows how far it has come.
+                self.queued = usize::MAX;
+                self.has_moved = true;
+                self.look();
                 Ran::Failed
             }
         }

@@ -271,6 +271,10 @@ impl Scripted {
             let failure = Failure::new(Kind::ClientLost, format!("the client is gone: {error}"));
             return Poll::Ready(Err(CutOff::new(failure, None)));
         }
+        // A backend that has gone is not asked any more.
+        if let Poll::Ready(ended) = self.poll_server(context) {
+            return Poll::Ready(ended);
+        }
         if self.client.is_drained() {
             match self.poll_client(context) {
                 Poll::Ready(Ok(0)) => return Poll::Ready(Ok(Idle::Closed)),
@@ -285,10 +289,10 @@ impl Scripted {
         }
         self.watch
             .note(self.worker.clock.now(), self.inbox.is_empty());
-        if let Some(cut) = self.heed(context) {
-            return Poll::Ready(Err(cut));
+        match self.heed(context) {
+            Some(cut) => Poll::Ready(Err(cut)),
+            None => Poll::Pending,
         }
-        self.poll_server(context)
     }
 
     pub(crate) fn poll_client(

@@ -2,9 +2,6 @@
 -- lock meanwhile: one hook runs at a time.
 local M, host = ...
 
--- What a hook's coroutine gives when it has ended; what it asks the proxy for is a table of `pilotfish`.
-local ENDED = {}
-
 -- What a script prints is seen at once.
 io.stdout:setvbuf("line")
 
@@ -71,55 +68,37 @@ function M.look(session)
 	return found
 end
 
-local function body(hook, ...)
-	return body(coroutine.yield(ENDED, hook(...)))
-end
-
--- How a hook went: its decision, or the error that ended it, or what it waits for.
-local function settle(session, has_run, mark, value)
-	if not has_run then
-		session.thread = nil
-		return "failed", mark
-	elseif mark == ENDED then
-		return "ended", value
-	elseif M.is_request and M.is_request(mark) then
-		return "asks", mark
-	end
-	session.thread = nil
-	return "failed", "a hook cannot yield"
-end
-
-local function resume(session, ...)
-	switch_to(session)
-	-- A limit that was passed has ended it, and nobody was told.
-	if not session.thread or coroutine.status(session.thread) == "dead" then
-		session.thread = coroutine.create(body)
-	end
-	return settle(session, coroutine.resume(session.thread, ...))
-end
-
 -- Numbers and numeric strings are decisions, all else is none.
-local function decision_of(outcome, value)
-	if outcome ~= "ended" then
-		return outcome, value
-	end
+local function decision_of(value)
 	local kind = type(value)
 	local number = (kind == "number" or kind == "string") and tonumber(value)
 	if not number or number ~= number then
-		return outcome, 0
+		return 0
 	end
-	return outcome, number < 0 and math.ceil(number) or math.floor(number)
+	return number < 0 and math.ceil(number) or math.floor(number)
 end
 
-local function none() end
+-- What a hook has decided, how much is queued, and what else the proxy has to look at.
+local HAS_MOVED, HAS_CHANGED, WANTS_CLOSE = 1, 2, 4
+
+local function outcome_of(session, value)
+	local flags = 0
+	if #session.moves > 0 then
+		flags = flags + HAS_MOVED
+	end
+	if session.has_changed then
+		flags = flags + HAS_CHANGED
+	end
+	if session.wants_close then
+		flags = flags + WANTS_CLOSE
+	end
+	return decision_of(value), #session.queue, flags
+end
 
 function M.call(session, name, ...)
-	return decision_of(resume(session, hook_of(session, name) or none, ...))
-end
-
--- What a hook asked for has come.
-function M.go_on(session, ...)
-	return decision_of(resume(session, ...))
+	switch_to(session)
+	local hook = hook_of(session, name)
+	return outcome_of(session, hook and hook(...))
 end
 
 -- A command has come: whatever the last one left is forgotten.
@@ -141,9 +120,9 @@ function M.next_query(session)
 end
 
 function M.read_query_result(session, name, reply)
-	local outcome, value = M.call(session, name, M.injection(session.sent, reply))
-	reply.is_over = outcome ~= "asks"
-	return outcome, value
+	local decision, queued, flags = M.call(session, name, M.injection(session.sent, reply))
+	reply.is_over = true
+	return decision, queued, flags
 end
 
 function M.take_moves(session)
@@ -159,5 +138,5 @@ function M.forget(session)
 		current, proxy_meta.__index, proxy_meta.__newindex = nil, nil, nil
 	end
 	M.set_server(session, nil)
-	session.thread, session.environment = nil, nil
+	session.environment = nil
 end
