@@ -45,7 +45,7 @@ proxy=127.0.0.1:$port
     transparent) ;;
     pool)
         # Fewer than clients, as under load: most statements wait for one.
-        printf '[pool]\nsession = "statement"\nopens_per_second = 1000\nbackend_connections_max = 2\n'
+        printf '[pool]\nsession = "statement"\nopens_per_second = 1000\nbackend_connections_max = 2\nlanes = "off"\n'
         printf '[[account]]\nuser = "bench"\n'
         ;;
     lanes)

@@ -17,7 +17,7 @@ settings! {
 
         /// Which statements may share a connection with others at the same time (a lane), unless
         /// an account, a listener or a rule says otherwise.
-        lanes: LaneUse = LaneUse::Off, Traits::RELOAD;
+        lanes: LaneUse = LaneUse::Reads, Traits::RELOAD;
 
         /// Pooled connections to one backend, over all workers and accounts. Who finds none free
         /// waits for one.

@@ -30,7 +30,7 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("balance.slow_start", "\"10s\""),
     ("balance.timeout_backend_wait", "\"0s\""),
     ("pool.session", "\"statement\""),
-    ("pool.lanes", "\"off\""),
+    ("pool.lanes", "\"reads\""),
     ("pool.backend_connections_max", "100"),
     ("pool.account_connections_max", "0"),
     ("pool.connections_min", "0"),

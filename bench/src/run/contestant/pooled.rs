@@ -68,7 +68,8 @@ impl Contestant for Pooled {
     }
 
     fn command(&self, place: &Place<'_>) -> io::Result<Command> {
-        let pool = format!("backend_connections_max = {}", self.backend_connections);
+        let connections = self.backend_connections;
+        let pool = format!("backend_connections_max = {connections}\nlanes = \"off\"");
         pilotfish::pooled(&self.program, place, 1, &pool, &rules(self.rules))
     }
 }
