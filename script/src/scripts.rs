@@ -4,6 +4,7 @@
 //! at a time, and whatever it does to `proxy` is its session's.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -41,6 +42,8 @@ struct Inner {
     interpreter: Interpreter,
     /// Held by whoever runs something in it.
     turn: Mutex<()>,
+    /// Whose turn it was last; changed by whoever has it.
+    worker: AtomicUsize,
     log: Arc<dyn Log>,
     path: PathBuf,
     module: Table,
@@ -101,6 +104,7 @@ impl Scripts {
         share(lua, &proxy, &module)?;
         let inner = Inner {
             turn: Mutex::default(),
+            worker: AtomicUsize::new(usize::MAX),
             functions: Functions::of(lua, &module)?,
             interpreter,
             log,
@@ -206,7 +210,9 @@ impl Scripts {
     pub(crate) fn within<R>(&self, run: impl FnOnce(&Lua) -> mlua::Result<R>) -> Result<R, Fault> {
         let _turn = self.turn();
         self.inner.interpreter.call(|lua| {
-            self.inner.module.raw_set("worker", self.worker)?;
+            if self.inner.worker.swap(self.worker, Ordering::Relaxed) != self.worker {
+                self.inner.module.raw_set("worker", self.worker)?;
+            }
             run(lua)
         })
     }
@@ -228,12 +234,10 @@ impl Scripts {
         hook: Hook,
         arguments: impl FnOnce(&Lua) -> mlua::Result<A>,
     ) -> Result<Outcome, String> {
+        let name = &self.inner.functions.names[hook as usize];
         let outcome = self.within(|lua| {
-            let name = &self.inner.functions.names[hook as usize];
-            let mut all = arguments(lua)?.into_lua_multi(lua)?;
-            all.push_front(Value::String(name.clone()));
-            all.push_front(Value::Table(session.clone()));
-            function.call::<(f64, usize, u8)>(all)
+            let arguments = arguments(lua)?;
+            function.call::<(f64, usize, u8)>((session, name, arguments))
         });
         let (decision, queued, flags) = outcome.map_err(|fault| fault.message)?;
         Ok(Outcome {

@@ -217,21 +217,21 @@ impl Session {
 
     /// `read_auth_result`, for a packet of the backend's.
     pub fn read_auth_result(&mut self, packet: &[u8]) -> Decision {
-        let function = self.scripts.functions().call.clone();
+        let scripts = self.scripts.clone();
         let argument = |lua: &Lua| {
             let table = lua.create_table()?;
             table.raw_set("packet", lua.create_string(packet)?)?;
             Ok(table)
         };
-        self.run_with(Hook::ReadAuthResult, &function, argument)
+        self.run_with(Hook::ReadAuthResult, &scripts.functions().call, argument)
             .decision()
     }
 
     /// `read_query`, for a command's whole payload.
     pub fn read_query(&mut self, payload: &[u8]) -> Decision {
-        let function = self.scripts.functions().read_query.clone();
+        let scripts = self.scripts.clone();
         let packet = |lua: &Lua| lua.create_string(payload);
-        let ran = self.run_with(Hook::ReadQuery, &function, packet);
+        let ran = self.run_with(Hook::ReadQuery, &scripts.functions().read_query, packet);
         if matches!(ran, Ran::Failed) {
             // What was queued before the error is not sent.
             self.clear_queue();
@@ -241,9 +241,10 @@ impl Session {
 
     /// `read_query_result`, for the reply to what was sent last.
     pub fn read_query_result(&mut self, facts: &ReplyFacts, answer: Option<Answer>) -> Decision {
-        let function = self.scripts.functions().read_query_result.clone();
-        let reply = |lua: &Lua| facts.table(lua, answer);
-        self.run_with(Hook::ReadQueryResult, &function, reply)
+        let scripts = self.scripts.clone();
+        let function = &scripts.functions().read_query_result;
+        let reply = |lua: &Lua| facts.arguments(lua, answer);
+        self.run_with(Hook::ReadQueryResult, function, reply)
             .decision()
     }
 
@@ -376,8 +377,9 @@ impl Session {
     }
 
     fn run(&mut self, hook: Hook, arguments: impl IntoLuaMulti) -> Decision {
-        let function = self.scripts.functions().call.clone();
-        self.run_with(hook, &function, |_| Ok(arguments)).decision()
+        let scripts = self.scripts.clone();
+        let function = &scripts.functions().call;
+        self.run_with(hook, function, |_| Ok(arguments)).decision()
     }
 
     /// Runs a hook, if there is one.
@@ -467,24 +469,25 @@ impl Move {
 }
 
 impl ReplyFacts {
-    fn table(&self, lua: &Lua, answer: Option<Answer>) -> mlua::Result<Table> {
-        let table = lua.create_table()?;
-        table.raw_set("query_status", self.query_status)?;
-        table.raw_set(
-            "affected_rows",
+    /// As `M.injection` takes them.
+    fn arguments(
+        &self,
+        lua: &Lua,
+        answer: Option<Answer>,
+    ) -> mlua::Result<impl IntoLuaMulti + use<>> {
+        let answer = answer.map(|answer| lua.create_userdata(answer));
+        Ok((
+            self.query_status,
             self.affected_rows.map(|count| count as f64),
-        )?;
-        table.raw_set("insert_id", self.insert_id.map(|id| id as f64))?;
-        table.raw_set("warning_count", self.warnings)?;
-        table.raw_set("row_count", self.rows as f64)?;
-        table.raw_set("bytes", self.bytes as f64)?;
-        table.raw_set("server_status", self.status)?;
-        table.raw_set("is_binary", self.is_binary)?;
-        table.raw_set("first_at", self.first_at)?;
-        table.raw_set("last_at", self.last_at)?;
-        if let Some(answer) = answer {
-            table.raw_set("answer", lua.create_userdata(answer)?)?;
-        }
-        Ok(table)
+            self.insert_id.map(|id| id as f64),
+            self.warnings,
+            self.rows as f64,
+            self.bytes as f64,
+            self.status,
+            self.is_binary,
+            self.first_at,
+            self.last_at,
+            answer.transpose()?,
+        ))
     }
 }

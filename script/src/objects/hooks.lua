@@ -119,9 +119,9 @@ function M.next_query(session)
 	end
 end
 
-function M.read_query_result(session, name, reply)
-	local decision, queued, flags = M.call(session, name, M.injection(session.sent, reply))
-	reply.is_over = true
+function M.read_query_result(session, name, ...)
+	local decision, queued, flags = M.call(session, name, M.injection(session, ...))
+	session.reply.is_over, session.reply.answer = true, nil
 	return decision, queued, flags
 end
 

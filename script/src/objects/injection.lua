@@ -1,7 +1,8 @@
 -- The argument of read_query_result: what was sent, and what came back.
 --
--- Made of the queue's entry and of what the proxy noted of the reply. A reply that was kept is read by
--- the proxy's own functions (`host.answer_…`), as long as the hook runs.
+-- One object for all injections of a session: it shows the one of the moment, `session.sent` and
+-- `session.reply`. A reply that was kept is read by the proxy's own functions (`host.answer_…`), as long as
+-- the hook runs.
 local M, host = ...
 
 local IN_TRANS, AUTOCOMMIT, NO_GOOD_INDEX, NO_INDEX = 0x1, 0x2, 0x10, 0x20
@@ -68,7 +69,7 @@ local function rows_of(reply)
 		if not position then
 			return
 		end
-		if reply.is_over then
+		if reply.answer ~= answer then
 			error(".resultset.rows is gone: a result lives as long as its read_query_result", 2)
 		end
 		local row
@@ -86,11 +87,11 @@ local plain = {
 	bytes = true,
 }
 
-local function read(reply, key)
+local function read_resultset(reply, key)
 	if plain[key] then
 		return reply[key]
 	elseif key == "flags" then
-		return flags_of(reply.server_status or 0)
+		return flags_of(reply.server_status)
 	elseif key == "rows" then
 		return rows_of(reply)
 	elseif key == "raw" then
@@ -103,26 +104,47 @@ end
 local function resultset_object(reply)
 	local object = host.newproxy(true)
 	getmetatable(object).__index = function(_, key)
-		return read(reply, key)
+		return read_resultset(reply, key)
 	end
 	return object
 end
 
-function M.injection(entry, reply)
+local function read(session, resultset, key)
+	local entry, reply = session.sent, session.reply
+	if key == "resultset" then
+		return resultset
+	elseif key == "id" or key == "type" then
+		return entry.id
+	elseif key == "query" then
+		return entry.packet
+	elseif key == "query_time" then
+		return reply.first_at - entry.at
+	elseif key == "response_time" then
+		return reply.last_at - entry.at
+	end
+	host.log("message", "inj[" .. tostring(key) .. "] is not known")
+end
+
+-- Of a session that injects for the first time.
+local function injection(session)
+	session.reply = { is_over = true }
+	local resultset = resultset_object(session.reply)
 	local object = host.newproxy(true)
 	getmetatable(object).__index = function(_, key)
-		if key == "id" or key == "type" then
-			return entry.id
-		elseif key == "query" then
-			return entry.packet
-		elseif key == "query_time" then
-			return reply.first_at - entry.at
-		elseif key == "response_time" then
-			return reply.last_at - entry.at
-		elseif key == "resultset" then
-			return resultset_object(reply)
-		end
-		host.log("message", "inj[" .. tostring(key) .. "] is not known")
+		return read(session, resultset, key)
 	end
+	return object
+end
+
+-- The reply to what was sent last, for the script.
+function M.injection(session, status, affected, insert_id, warnings, rows, bytes, flags, is_binary, first, last, answer)
+	local object = session.injection or injection(session)
+	session.injection = object
+	local reply = session.reply
+	reply.query_status, reply.affected_rows, reply.insert_id = status, affected, insert_id
+	reply.warning_count, reply.row_count, reply.bytes = warnings, rows, bytes
+	reply.server_status, reply.is_binary = flags, is_binary
+	reply.first_at, reply.last_at = first, last
+	reply.answer, reply.is_over = answer, false
 	return object
 end
