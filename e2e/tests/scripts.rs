@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use e2e::raw::{Login, RawConn, Reply, Shape, capability, command};
 use e2e::{Product, Proxy, Server, Settings};
 
+mod backends;
 mod decisions;
 mod injections;
 mod logins;
@@ -26,14 +27,19 @@ impl Scripted {
         Self::with(Settings::in_front_of([Server::shared(product)]), script)
     }
 
+    /// One worker: what scripts share is one pool, too.
     fn with(settings: Settings, script: &str) -> Self {
+        Self::with_workers(settings, 1, script)
+    }
+
+    fn with_workers(settings: Settings, workers: i32, script: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("script.lua");
         fs::write(&path, script).unwrap();
         let file = path.display().to_string();
+        let settings = settings.set("workers", workers);
         Self {
-            // One worker: what scripts share is one pool, too.
-            proxy: Proxy::start(&settings.set("workers", 1).set("script.file", file.as_str())),
+            proxy: Proxy::start(&settings.set("script.file", file.as_str())),
             script: path,
             _folder: folder,
         }

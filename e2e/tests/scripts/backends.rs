@@ -1,0 +1,152 @@
+//! Which backend a script gets, and what it is told of them.
+
+use e2e::free_port;
+
+use super::*;
+
+/// Two primaries, of which the first is not there, and a replica that is.
+fn three(product: Product) -> Settings {
+    let server = Server::shared(product).tcp();
+    Settings::default()
+        .backend(format!("127.0.0.1:{}", free_port()))
+        .backend(server)
+        .backend_with(
+            server.to_string().replace("127.0.0.1", "localhost"),
+            &[("role", "\"replica\"")],
+        )
+}
+
+const TELLS: &str = r#"
+    function connect_server() see("connect_server") if CHOICE then proxy.connection.backend_ndx = CHOICE end end
+    function read_query(packet)
+        if is_asked(packet) then return seen() end
+        for at = 1, #proxy.global.backends do
+            local backend = proxy.global.backends[at]
+            see(at, backend.type, backend.connected_clients, proxy.connection.backend_ndx == at)
+        end
+    end
+"#;
+
+fn with_choice(choice: &str) -> String {
+    seeing(&format!("CHOICE = {choice}\n{TELLS}"))
+}
+
+both! { a_backend_that_is_down_is_left_for_the_next a_script_chooses_a_replica }
+
+fn a_backend_that_is_down_is_left_for_the_next(product: Product) {
+    let scripted = Scripted::with(three(product), &with_choice("nil"));
+    scripted.proxy.wait_logged(&["backend is up"]);
+    let mut conn = scripted.connect();
+    conn.run("SELECT 1");
+    let lines = seen(&mut conn);
+    let told = &lines[lines.len() - 3..];
+    assert_eq!(told, ["1 1 0 false", "2 1 1 true", "3 2 0 false"]);
+}
+
+fn a_script_chooses_a_replica(product: Product) {
+    let scripted = Scripted::with(three(product), &with_choice("3"));
+    let mut conn = scripted.connect();
+    conn.run("SELECT 1");
+    let lines = seen(&mut conn);
+    assert_eq!(lines.last().unwrap(), "3 2 1 true");
+}
+
+#[test]
+fn a_backend_that_is_not_there_is_none() {
+    let scripted = Scripted::with(three(Product::MariaDb), &with_choice("9"));
+    let told = (1105, "(proxy) all backends are down".to_owned());
+    assert_eq!(scripted.refusal(), told);
+}
+
+#[test]
+fn what_a_script_notes_of_a_backend_stays() {
+    let scripted = Scripted::start(
+        Product::MariaDb,
+        &seeing(
+            r#"
+            function read_query(packet)
+                if is_asked(packet) then return seen() end
+                local backend = proxy.global.backends[1]
+                see(backend.uuid, backend.state, backend.pool.max_idle_connections)
+                backend.uuid, backend.state = "mine", proxy.BACKEND_STATE_DOWN
+                backend.pool.max_idle_connections = 7
+            end
+            "#,
+        ),
+    );
+    let mut one = scripted.connect();
+    one.run("SELECT 1");
+    let mut two = one;
+    two.run("SELECT 2");
+    assert_eq!(seen(&mut two), ["nil 1 0", "mine 2 7"]);
+}
+
+#[test]
+fn workers_may_have_an_interpreter_each() {
+    let settings =
+        Settings::in_front_of([Server::shared(Product::MariaDb)]).set("script.isolation", "worker");
+    let scripted = Scripted::with_workers(
+        settings,
+        2,
+        r#"
+        proxy.global.clients = (proxy.global.clients or 0) + 1
+        function read_query(packet)
+            if packet:sub(2) ~= "SELECT clients" then return end
+            proxy.response = {
+                type = proxy.MYSQLD_PACKET_OK,
+                resultset = { fields = { { name = "n", type = 3 } }, rows = { { proxy.global.clients } } },
+            }
+            return proxy.PROXY_SEND_RESULT
+        end
+        "#,
+    );
+    // A client goes to the worker that has the fewest.
+    let mut clients: Vec<_> = (0..4).map(|_| scripted.connect()).collect();
+    for client in &mut clients {
+        assert_eq!(client.value("SELECT clients"), "2");
+    }
+}
+
+#[test]
+fn a_session_with_a_script_may_be_over_tls_and_compressed() {
+    for product in [Product::MariaDb, Product::MySql] {
+        let scripted = Scripted::start(
+            product,
+            r#"
+            function read_query(packet)
+                proxy.queries:append(1, packet, { resultset_is_needed = true })
+                return proxy.PROXY_SEND_QUERY
+            end
+            "#,
+        );
+        for login in [
+            Login::app().over_tls(),
+            Login::app().compressed(false),
+            Login::app().over_tls().compressed(false),
+        ] {
+            let mut conn = scripted.connect_as(&login);
+            assert_eq!(conn.value("SELECT REPEAT('x', 100000) = 1"), "0");
+            assert_eq!(conn.value("SELECT LENGTH(REPEAT('x', 100000))"), "100000");
+        }
+    }
+}
+
+#[test]
+fn the_proxy_ends_where_a_script_wants_it() {
+    let mut scripted = Scripted::start(
+        Product::MariaDb,
+        r#"
+        function read_query(packet)
+            if packet:sub(2) == "DO end" then require("chassis").set_shutdown() end
+        end
+        "#,
+    );
+    let mut conn = scripted.connect();
+    conn.query("DO end");
+    scripted
+        .proxy
+        .wait_logged(&["a script wants the proxy to end"]);
+    assert!(conn.is_closed_by_server());
+    let ended = scripted.proxy.process().wait_ended(e2e::wait::SOON);
+    assert!(ended.success());
+}
