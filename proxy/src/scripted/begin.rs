@@ -115,7 +115,7 @@ impl Begin<'_> {
                 return Err(failure);
             }
         };
-        self.answered(met, &greeting, request, answer).await
+        self.answered(met, request, answer).await
     }
 
     /// The script's own greeting; whatever else it says is the end.
@@ -158,7 +158,6 @@ impl Begin<'_> {
     async fn answered(
         mut self,
         met: Met,
-        greeting: &Greeting,
         request: Option<HandshakeHead>,
         answer: Vec<u8>,
     ) -> Result<Begun, Failure> {
@@ -180,7 +179,7 @@ impl Begin<'_> {
         };
         self.script.clear_queue();
         let Some(injection) = replaced else {
-            return self.log_in(met, greeting, response).await;
+            return self.log_in(met, response).await;
         };
         match HandshakeResponse::decode(&injection.payload) {
             Ok(replacing) => {
@@ -191,7 +190,7 @@ impl Begin<'_> {
                     },
                     ..replacing
                 };
-                self.log_in(met, greeting, replacing).await
+                self.log_in(met, replacing).await
             }
             Err(error) => {
                 self.abandon(met);
@@ -229,12 +228,7 @@ impl Begin<'_> {
     }
 
     /// The login goes to the backend, if there is one.
-    async fn log_in(
-        self,
-        met: Met,
-        greeting: &Greeting,
-        response: HandshakeResponse<'_>,
-    ) -> Result<Begun, Failure> {
+    async fn log_in(self, met: Met, response: HandshakeResponse<'_>) -> Result<Begun, Failure> {
         let head = HandshakeHead {
             capabilities: response.head.capabilities.with(NEVER, false),
             ..response.head
@@ -249,7 +243,6 @@ impl Begin<'_> {
                 ok.extend_from_slice(&[0, 0]);
                 let sent = self.client.write(&ok).await;
                 sent.map_err(|error| client_broke(error.into()))?;
-                let _ = greeting;
                 Ok(self.begun_alone(&response))
             }
         }
