@@ -61,6 +61,7 @@ both! {
     what_ends_a_transaction_that_reads_is_done_at_the_primary
     who_is_held_at_a_replica_hears_why_nothing_is_written
     where_an_error_is_wanted_nobody_waits_for_a_replica
+    a_read_that_may_not_fall_back_learns_what_it_waits_for
     prepared_statements_are_routed_when_they_are_executed
     a_write_is_seen_by_whoever_is_given_its_gtid
     a_client_that_leaves_while_its_read_waits_for_a_replica_is_noticed
@@ -251,6 +252,22 @@ fn where_an_error_is_wanted_nobody_waits_for_a_replica(product: Product) {
     }
     client.run("INSERT INTO t (name) VALUES ('a')");
     assert_eq!(client.value(&format!("{WHO} FOR UPDATE")), "primary");
+}
+
+/// An ERR does not tell where in the stream that stands which was written before it.
+fn a_read_that_may_not_fall_back_learns_what_it_waits_for(product: Product) {
+    let site = Site::start(product, |settings| {
+        settings.set("balance.fallback", "error")
+    });
+    let mut client = site.client();
+    client.run("CREATE TABLE kept (n INT PRIMARY KEY) ENGINE=MyISAM");
+    for n in 0..4 {
+        let reply = client.query(&format!("INSERT INTO kept VALUES ({n}), ({n})"));
+        assert_eq!(reply.error().unwrap().code, 1062);
+        assert_ne!(client.value(WHO), "primary");
+        let kept = client.value("SELECT COUNT(*) FROM kept");
+        assert_eq!(kept, (n + 1).to_string());
+    }
 }
 
 fn plans_of_writes_are_made_where_writes_are(product: Product) {

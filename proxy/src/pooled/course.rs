@@ -8,9 +8,9 @@ use route::{Backend, BackendId, ClusterId, Family, Position, Roles, Written, Wri
 use session::Outcome;
 use session::state::Gtids;
 use sql::{Facts, Marks, Object, Server};
-use wire::{Capabilities, StatusFlags};
+use wire::{Capabilities, Command, StatusFlags};
 
-use super::conn::BackendConn;
+use super::conn::{BackendConn, OwnReply};
 use super::exchange::Done;
 use super::session::Pooled;
 use super::sight::Told;
@@ -178,7 +178,7 @@ impl Pooled {
     }
 
     /// In which cluster its command of the moment sees what.
-    fn level(&self) -> (ClusterId, Consistency) {
+    pub(crate) fn level(&self) -> (ClusterId, Consistency) {
         let order = self.order.as_deref();
         let cluster = order.and_then(|it| it.cluster);
         let level = order.and_then(|it| it.consistency);
@@ -287,20 +287,34 @@ impl Pooled {
         let is_wanted = std::mem::take(&mut self.course.wants_position);
         let is_there = conn.backend.role == Some(route::Role::Primary)
             && conn.backend.cluster == self.level().0;
-        if !is_wanted || !is_there {
-            return None;
-        }
-        let question = match conn.state.server() {
-            Server::MariaDb(_) => {
-                "SELECT CONCAT_WS(',', @@global.gtid_binlog_pos, @@global.gtid_current_pos)"
-            }
-            Server::MySql(_) | Server::Unknown => "SELECT @@global.gtid_executed",
+        (is_wanted && is_there).then(|| (self.must_see(), question_of_position(conn)))
+    }
+
+    /// Asks a connection to the primary how far that is, for a read that is not done there.
+    pub(crate) async fn ask_position(&mut self, conn: &mut BackendConn) {
+        let before = self.must_see();
+        let question = super::open::text(conn, question_of_position(conn));
+        let Ok(own) = conn.ask(&self.worker, Command::QUERY, &question).await else {
+            return;
         };
-        Some((self.must_see(), question))
+        self.heard_position(conn, &before, &own);
+    }
+
+    /// The primary's reply to that question. One that makes no sense leaves things as they are.
+    pub(crate) fn heard_position(
+        &mut self,
+        conn: &BackendConn,
+        before: &Arc<Written>,
+        own: &OwnReply,
+    ) {
+        let row = super::open::table(own, conn.capabilities).map(|table| table.row);
+        if let Some(Some(told)) = row.as_ref().ok().and_then(|row| row.first()) {
+            self.note_position(conn, before, told);
+        }
     }
 
     /// The primary has told how far it is. `before` is what had to be seen when it was asked.
-    pub(crate) fn note_position(&mut self, conn: &BackendConn, before: &Arc<Written>, told: &[u8]) {
+    fn note_position(&mut self, conn: &BackendConn, before: &Arc<Written>, told: &[u8]) {
         let Ok(position) = Position::parse(family_of(conn), told) else {
             return;
         };
@@ -315,6 +329,15 @@ impl Pooled {
                 }
             }
         }
+    }
+}
+
+fn question_of_position(conn: &BackendConn) -> &'static str {
+    match conn.state.server() {
+        Server::MariaDb(_) => {
+            "SELECT CONCAT_WS(',', @@global.gtid_binlog_pos, @@global.gtid_current_pos)"
+        }
+        Server::MySql(_) | Server::Unknown => "SELECT @@global.gtid_executed",
     }
 }
 

@@ -138,6 +138,10 @@ impl Pooled {
                     Err(failure) => return Err(failure),
                 },
                 Err(none) => {
+                    if let Some(known) = self.backend_once_known(aim, &tried).await {
+                        found = Ok(known);
+                        continue;
+                    }
                     let now = Instant::now();
                     let patience = patience(&self.settings.config.balance, aim);
                     let deadline = *deadline.get_or_insert(now + patience);
@@ -153,6 +157,38 @@ impl Pooled {
             }
             found = self.backend(aim, &tried);
         }
+    }
+
+    /// A read that may not fall back to the primary, where nobody knows what it has to wait for: the
+    /// primary is asked for that, and it goes where that leads.
+    async fn backend_once_known(&mut self, aim: Aim, tried: &[BackendId]) -> Option<Arc<Backend>> {
+        let is_placed = matches!(aim, Aim::Replica | Aim::Ordered(_));
+        if !is_placed || *self.must_see() != Written::Unknown {
+            return None;
+        }
+        let primary = self.primary()?;
+        let mut lent = self.check_out(&primary, None).await.ok()?;
+        let nobody = Rc::default();
+        super::aftermath::settle(&self.worker, &mut lent.conn, &nobody).await;
+        self.ask_position(&mut lent.conn).await;
+        self.worker.desk.give_back(&self.worker, lent);
+        self.take_up_saved();
+        self.backend(aim, tried).ok()
+    }
+
+    /// The primary of the cluster where the command of the moment reads.
+    fn primary(&self) -> Option<Arc<Backend>> {
+        let worker = &self.worker;
+        let topology = Arc::clone(&worker.topology.borrow());
+        let seat = self.home.as_ref().map(|home| home.backend.id);
+        let wish = Wish {
+            seats: seat.as_slice(),
+            ..Wish::to(self.level().0, Roles::Primary)
+        };
+        let now = worker.surroundings.now();
+        let dice = &mut worker.dice.borrow_mut();
+        let placed = route::place(&topology, &wish, &worker.loads, now, dice, &mut ());
+        placed.ok().map(|placed| Arc::clone(placed.backend))
     }
 
     async fn check_out_of(

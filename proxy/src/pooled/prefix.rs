@@ -233,12 +233,7 @@ impl Pooled {
             match ask.what {
                 What::Save(question) => question.answered(&own, conn.capabilities),
                 What::Clear => conn.tells_gtids &= own.outcome == Outcome::Ok,
-                What::Position(before) => {
-                    let row = super::open::table(&own, conn.capabilities).map(|table| table.row);
-                    if let Some(Some(told)) = row.as_ref().ok().and_then(|row| row.first()) {
-                        self.note_position(conn, &before, told);
-                    }
-                }
+                What::Position(before) => self.heard_position(conn, &before, &own),
                 What::Await => {
                     is_behind = !has_come(&own, conn);
                     if !is_behind {
