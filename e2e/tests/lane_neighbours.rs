@@ -21,6 +21,8 @@ both! {
     who_does_not_listen_keeps_nobody
     whose_client_leaves_is_killed
     who_is_killed_behind_a_head_is_killed_alone
+    what_others_have_asked_is_not_forgotten_aboard
+    what_riders_leave_is_shown_to_nobody_else
 }
 
 /// Statements that the flood has under way without waiting for a reply.
@@ -188,5 +190,57 @@ fn who_is_killed_behind_a_head_is_killed_alone(product: Product) {
             }
         }
     }
+    site.proxy.assert_sound();
+}
+
+/// A site of two connections. On one of them somebody waits, so that whatever may ride does, on the other.
+fn narrow(product: Product, teach: impl FnOnce(&mut RawConn)) -> (Site, RawConn, RawConn) {
+    let site = Site::at(Server::start(product, &[]), 2, |settings| settings);
+    site.teach();
+    teach(&mut site.client());
+    let holder = hold(&site);
+    let [first] = waiting(&site);
+    (site, holder, first)
+}
+
+/// Another session has taken a connection and asked there for the last insert id of the one before, which
+/// rides next.
+fn what_others_have_asked_is_not_forgotten_aboard(product: Product) {
+    let (site, mut holder, mut first) = narrow(product, |_| {});
+    let [mut client, mut second, mut third] = [(); 3].map(|()| site.client());
+    client.run("DO LAST_INSERT_ID(9)");
+    second.run("DO LAST_INSERT_ID(5)");
+    // It leaves nothing that a lane would have to wait for.
+    third.run("SELECT 1");
+    let rode = site.count("rode");
+    read(&mut client, "t", 7);
+    assert_eq!(site.count("rode"), rode + 1, "{:?}", site.counts());
+    assert_eq!(client.value("SELECT LAST_INSERT_ID()"), "9");
+    assert_eq!(second.value("SELECT LAST_INSERT_ID()"), "5");
+    holder.run("UNLOCK TABLES");
+    answered(&mut first, 0);
+    site.proxy.assert_sound();
+}
+
+/// A rider's warnings are on the connection that another session has used without one.
+fn what_riders_leave_is_shown_to_nobody_else(product: Product) {
+    let warns = |value: &str| format!("SELECT CAST('{value}' AS SIGNED) FROM t WHERE id < 3");
+    let (site, mut holder, mut first) = narrow(product, |client| {
+        wait::until("its like are known to be short", wait::SOON, || {
+            client.run(&warns("7"));
+            lane_of(client, &warns("7")).starts_with("rides")
+        });
+    });
+    let [mut client, mut rider] = [(); 2].map(|()| site.client());
+    // Only who has been on a connection rides.
+    rider.run("SELECT 1");
+    client.run("SELECT 'mine'");
+    let rode = site.count("rode");
+    rider.run(&warns("x"));
+    assert_eq!(site.count("rode"), rode + 1, "{:?}", site.counts());
+    assert_eq!(client.run("SHOW WARNINGS").texts().len(), 0);
+    assert_eq!(rider.run("SHOW WARNINGS").texts().len(), 3);
+    holder.run("UNLOCK TABLES");
+    answered(&mut first, 0);
     site.proxy.assert_sound();
 }

@@ -79,6 +79,7 @@ impl Pooled {
     ) -> Result<Aboard, CutOff> {
         self.riding.probe = None;
         self.riding.wish = None;
+        self.take_up_saved();
         match self.fare(candidate, aim) {
             Ok(fare) => self.travel(candidate, aim, fare).await,
             Err(stays) => {

@@ -128,7 +128,14 @@ impl Lanes {
     }
 
     /// Makes a connection a lane, whoever has it.
-    pub(crate) fn open(&self, worker: &Rc<Worker>, shelf: ShelfId, lent: Lent) -> Rc<SharedLane> {
+    pub(crate) fn open(
+        &self,
+        worker: &Rc<Worker>,
+        shelf: ShelfId,
+        mut lent: Lent,
+    ) -> Rc<SharedLane> {
+        // What its last session knows to be there others' statements change.
+        lent.conn.owner = None;
         let memory = [(); 2].map(|()| worker.store.take_bytes());
         let lane = Rc::new(SharedLane::new(shelf, lent, memory));
         self.open.borrow_mut().push(Rc::clone(&lane));
