@@ -493,7 +493,8 @@ fn answer(server: sql::Server, kept: &mut Kept, text: &str) -> (Said, Vec<(u8, O
         return (said, Vec::new());
     }
     let mut cells = Vec::new();
-    for asked in text["SELECT ".len()..].split(',') {
+    let asked = text.strip_suffix(" LIMIT 1").expect("it asks for one row");
+    for asked in asked["SELECT ".len()..].split(',') {
         if let Some(name) = asked.strip_prefix("@@session.") {
             let value = kept.variables.get(name).cloned().unwrap_or_default();
             let value = match &*value {

@@ -70,9 +70,10 @@ impl Debt {
     pub(crate) fn question(self) -> &'static str {
         match self {
             Self::Warnings => "SHOW WARNINGS",
-            Self::FoundRows => "SELECT FOUND_ROWS()",
-            Self::Counts => "SELECT @@warning_count,@@error_count",
-            Self::InsertId => "SELECT LAST_INSERT_ID()",
+            // The session may have set `sql_select_limit` to 0.
+            Self::FoundRows => "SELECT FOUND_ROWS() LIMIT 1",
+            Self::Counts => "SELECT @@warning_count,@@error_count LIMIT 1",
+            Self::InsertId => "SELECT LAST_INSERT_ID() LIMIT 1",
         }
     }
 }

@@ -23,6 +23,9 @@ use super::variables;
 /// Columns of one question.
 const ASKED_MAX: usize = 200;
 
+/// The session may have set `sql_select_limit` to 0.
+const ONE_ROW: &[u8] = b" LIMIT 1";
+
 /// A statement that the proxy sends on its own on the session's connection, and what it is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inquiry {
@@ -142,6 +145,7 @@ impl Inquiry {
 
     fn ask(&mut self, what: Asked) {
         if !self.asked.is_empty() {
+            self.text.truncate(self.text.len() - ONE_ROW.len());
             self.text.push(b',');
         }
         match &what {
@@ -172,6 +176,7 @@ impl Inquiry {
             // A statement of its own.
             Asked::Definition(_) => {}
         }
+        self.text.extend_from_slice(ONE_ROW);
         self.asked.push(what);
     }
 }

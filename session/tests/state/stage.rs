@@ -240,7 +240,12 @@ impl Stage {
     pub fn asks(&self) -> String {
         let inquiry = self.session.inquiry(&self.connection);
         inquiry.map_or_else(String::new, |inquiry| {
-            String::from_utf8(inquiry.text().to_vec()).expect("ASCII")
+            let text = String::from_utf8(inquiry.text().to_vec()).expect("ASCII");
+            // Each question says so.
+            match text.strip_suffix(" LIMIT 1") {
+                Some(question) => question.to_owned(),
+                None => text,
+            }
         })
     }
 
