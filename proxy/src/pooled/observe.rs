@@ -171,6 +171,20 @@ impl Pooled {
         }
     }
 
+    /// Asks how the transaction stands, before the proxy tells that by itself: an error may have been the
+    /// first of a transaction, and does not say.
+    pub(crate) async fn learn_status(&mut self) {
+        if self.lent.is_none() || self.state.inquiry_of_status().is_none() {
+            return;
+        }
+        // Whatever is asked about the past, the replies tell.
+        if Box::pin(self.keep_past()).await
+            && let Some(inquiry) = self.state.inquiry_of_status()
+        {
+            Box::pin(self.inquire_before(&inquiry)).await;
+        }
+    }
+
     /// Asks for variables that nobody knows, before the connection is set to something else for a while.
     pub(crate) async fn settle_doubts(&mut self) {
         while let Some(inquiry) = self.state.inquiry_of_variables() {

@@ -56,6 +56,7 @@ impl Pooled {
             self.say_error(incoming.sequence, ErrorCode::MAX_PREPARED_STMT_COUNT, &text);
             return Ok(After::Next);
         }
+        self.learn_status().await;
         let mut key = self.statement_key(&incoming.argument());
         if self.is_ruled(&key.facts, Carries::Nothing) {
             match Box::pin(self.rule_prepare(key, incoming.sequence)).await? {
@@ -287,6 +288,7 @@ impl Pooled {
         };
         self.statements.reset(id);
         self.end_cursor_of(id);
+        self.learn_status().await;
         let [low, high] = self.status.0.to_le_bytes();
         self.say(incoming.sequence, &[OK, 0, 0, low, high, 0, 0]);
         self.state.answered(Answered::Reset);

@@ -208,6 +208,7 @@ impl Pooled {
             _ if incoming.is_cut => return self.large(incoming).await,
             Command::PING => {
                 self.learn_count().await;
+                self.learn_status().await;
                 self.say_ok(incoming.sequence);
                 self.state.answered(session::state::Answered::Ok);
             }

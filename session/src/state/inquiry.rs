@@ -237,6 +237,12 @@ impl SessionState {
         (is_open && is_mixed).then(Inquiry::flush_within)
     }
 
+    /// What to ask before the proxy tells by itself how the session's transaction stands, where an error
+    /// has left that open.
+    pub fn inquiry_of_status(&self) -> Option<Inquiry> {
+        self.is_status_unknown.then(Inquiry::status)
+    }
+
     /// What to ask before the connection is set to something else for a while, whatever pins the session:
     /// back it goes to what is known. To be repeated until there is nothing left.
     pub fn inquiry_of_variables(&self) -> Option<Inquiry> {
