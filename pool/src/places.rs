@@ -175,6 +175,18 @@ impl<K, C, W> Shelf<K, C, W> {
         Some((connection, self.lend(seat, Purpose::Session)))
     }
 
+    /// Idle → Lent: that one.
+    pub(crate) fn take_idle_that(
+        &mut self,
+        mut is_it: impl FnMut(&C) -> bool,
+    ) -> Option<(C, Lease)> {
+        let mut idle = self.idle.iter();
+        let index = idle.rposition(|idle| is_it(&idle.connection))?;
+        let Idle { connection, seat } = self.idle.remove(index)?;
+        self.counts.reused += 1;
+        Some((connection, self.lend(seat, Purpose::Session)))
+    }
+
     /// The idle connection at the least distance, the most recently used among equals; the search
     /// ends at the first exact one.
     fn nearest(&self, distance: &mut impl FnMut(&C) -> u32) -> Option<(usize, u32)> {

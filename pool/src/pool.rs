@@ -200,6 +200,13 @@ impl<K: Clone + Eq + Hash, C, W> Pool<K, C, W> {
         self.at(index, |shelf| shelf.take_idle(distance))
     }
 
+    /// The idle connection that is this one, however many lie idle.
+    pub fn take_idle_that(&mut self, key: &K, is_it: impl FnMut(&C) -> bool) -> Option<(C, Lease)> {
+        self.collect_lost();
+        let index = self.by_key.get(key).copied()?;
+        self.at(index, |shelf| shelf.take_idle_that(is_it))
+    }
+
     /// The connection is open and lent to whoever opened it. One that was opened ahead of need is
     /// then given back.
     pub fn opened(&mut self, permit: OpeningPermit, now: Duration) -> Lease {

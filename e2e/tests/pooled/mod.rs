@@ -19,6 +19,7 @@ macro_rules! shared {
     };
 }
 
+mod answers;
 mod breaks;
 mod cuts;
 mod effects;

@@ -7,7 +7,7 @@
 //!
 //! As long as nobody else uses the connection the answers stay there. Who comes next asks for them
 //! first, in the same write as its own statement, and puts them down here. If the connection breaks
-//! before, nobody knows them any more, as after any reconnect.
+//! before, nobody knows them any more, and who asks is told so.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -17,7 +17,7 @@ use session::{Outcome, Tally};
 use tokio::sync::Notify;
 use wire::{Capabilities, Command};
 
-use super::conn::{BackendConn, OwnReply};
+use super::conn::{BackendConn, Broken, OwnReply};
 use super::diagnostics::Diagnostics;
 use super::open::table;
 use crate::worker::Worker;
@@ -43,7 +43,8 @@ pub(crate) struct Aftermath {
     is_disturbed: Cell<bool>,
     /// What was owed was lost with the connection.
     is_lost: Cell<bool>,
-    pub saved: Notify,
+    /// An answer has come, or none will, or the connection is idle again.
+    pub news: Notify,
 }
 
 /// One answer that only the connection knows.
@@ -96,6 +97,11 @@ impl Owner {
     fn is_current(&self) -> bool {
         self.of.turn.get() == self.turn
     }
+
+    /// That one, if it may.
+    pub(crate) fn owed(&self) -> Option<Rc<Aftermath>> {
+        self.is_owed().then(|| Rc::clone(&self.of))
+    }
 }
 
 impl Drop for Owner {
@@ -110,6 +116,8 @@ impl Drop for Owner {
 #[derive(Debug)]
 pub(crate) struct Question {
     owner: Rc<Aftermath>,
+    /// Of its connection: the answer is of no use to a session that has been on another one since.
+    turn: u64,
     pub debt: Debt,
     is_answered: bool,
 }
@@ -125,6 +133,9 @@ impl Question {
                 .ok()
         };
         let owner = &self.owner;
+        if !self.is_current() {
+            return;
+        }
         if own.outcome == Outcome::Ok {
             match self.debt {
                 Debt::Warnings => {
@@ -147,13 +158,18 @@ impl Question {
                 Debt::FoundRows => owner.found_rows.set(number(0)),
             }
         }
-        self.is_answered = true;
+        // A kill that was meant for the taker's statement may have hit this one.
+        self.is_answered = self.debt != Debt::InsertId || owner.insert_id.get().is_some();
+    }
+
+    fn is_current(&self) -> bool {
+        self.owner.turn.get() == self.turn
     }
 }
 
 impl Drop for Question {
     fn drop(&mut self) {
-        if !self.is_answered {
+        if !self.is_answered && self.is_current() {
             self.owner.lose();
         }
         self.owner.has_asked();
@@ -211,6 +227,7 @@ fn questions(conn: &mut BackendConn, wanted: Wanted) -> Vec<Question> {
     of.saving.set(of.saving.get() + debts.len() as u32);
     let question = |debt| Question {
         owner: Rc::clone(of),
+        turn: owner.turn,
         debt,
         is_answered: false,
     };
@@ -247,6 +264,11 @@ impl Aftermath {
         self.owed.get().insert_id
     }
 
+    /// Whether its FOUND_ROWS() is known to its connection only.
+    pub(crate) fn owes_found_rows(&self) -> bool {
+        self.owed.get().found_rows
+    }
+
     /// The session goes to another backend: what nobody has asked for by now is not to be had.
     pub(crate) fn is_left(&self) {
         self.owed.set(Debts::default());
@@ -281,6 +303,12 @@ impl Aftermath {
             .is_some_and(|owner| Rc::ptr_eq(&owner.of, self) && owner.is_current())
     }
 
+    /// Whether answers are not at hand while the session is on this connection: others are asking, or
+    /// another connection knows.
+    pub(crate) fn is_apart_from(self: &Rc<Self>, conn: &BackendConn) -> bool {
+        self.is_saving() || self.is_owed() && !self.is_at(conn)
+    }
+
     /// Whether this connection would still say of the session's last statement what it said then.
     pub(crate) fn is_told_by(self: &Rc<Self>, conn: &BackendConn) -> bool {
         self.is_at(conn) && !self.is_disturbed.get()
@@ -309,14 +337,14 @@ impl Aftermath {
     /// One question is no longer under way.
     fn has_asked(&self) {
         self.saving.set(self.saving.get().saturating_sub(1));
-        self.saved.notify_waiters();
+        self.news.notify_waiters();
     }
 
     /// Nobody will answer any more: the connection broke.
-    fn lose(&self) {
+    pub(crate) fn lose(&self) {
         self.owed.set(Debts::default());
         self.is_lost.set(true);
-        self.saved.notify_waiters();
+        self.news.notify_waiters();
     }
 
     /// The list of warnings and errors, if it was put down.
@@ -394,19 +422,27 @@ pub(crate) struct Saved {
     pub is_lost: bool,
 }
 
-/// Asks a connection that is about to be reset for `taker` what its last session may still ask.
-pub(crate) async fn settle(worker: &Worker, conn: &mut BackendConn, taker: &Rc<Aftermath>) {
+/// Asks a connection what its last session may still ask, unless that is `taker`. After an error the
+/// connection is of no use: its reply may still come.
+pub(crate) async fn settle(
+    worker: &Worker,
+    conn: &mut BackendConn,
+    taker: &Rc<Aftermath>,
+) -> Result<(), Broken> {
     let questions = claim(conn, taker);
-    ask(worker, conn, questions).await;
+    ask(worker, conn, questions).await
 }
 
 /// Asks what was claimed.
-pub(crate) async fn ask(worker: &Worker, conn: &mut BackendConn, questions: Vec<Question>) {
+pub(crate) async fn ask(
+    worker: &Worker,
+    conn: &mut BackendConn,
+    questions: Vec<Question>,
+) -> Result<(), Broken> {
     for question in questions {
         let text = super::open::text(conn, question.debt.question());
-        match conn.ask(worker, Command::QUERY, &text).await {
-            Ok(own) => question.answered(&own, conn.capabilities),
-            Err(_) => return,
-        }
+        let own = conn.ask(worker, Command::QUERY, &text).await?;
+        question.answered(&own, conn.capabilities);
     }
+    Ok(())
 }

@@ -4,7 +4,9 @@
 use std::rc::Rc;
 
 use session::Outcome;
-use session::state::{Aftermath as Left, Answered as Own, Needs, Restoration, restoration};
+use session::state::{
+    Aftermath as Left, Answered as Own, LastInsertId, Needs, Restoration, restoration,
+};
 use sql::{Answers, DiagnosticsItem, Facts, GetDiagnostics, Kind, Show, TrustedFunctions, Uses};
 use wire::query::Query;
 use wire::{Capabilities, Command, ErrorCode, StatusFlags};
@@ -80,6 +82,9 @@ const GONE: ErrorCode = ErrorCode {
 
 const GONE_TEXT: &str = "This is not known of the last statement any more: its connection has moved \
                          on (an account with pin = [\"warnings\"] keeps it)";
+
+const LOST_TEXT: &str = "LAST_INSERT_ID() is not known any more: the only connection that knew it was \
+                         lost. The next row that is inserted makes it known again";
 
 /// No list has a condition with this number.
 const NUMBER_BEYOND: &[u8] = b"1000000";
@@ -211,6 +216,20 @@ impl Pooled {
             outwait(self).await;
         }
         Ok(())
+    }
+
+    /// Whether it reads LAST_INSERT_ID(), which nobody knows any more. Of several statements one may set
+    /// it for another.
+    pub(crate) fn asks_for_lost(&self, facts: &Facts) -> bool {
+        let reads = !matches!(facts.kind, Kind::Create(_) | Kind::Multi);
+        reads
+            && facts.uses.has(Uses::LAST_INSERT_ID)
+            && self.state.aftermath().last_insert_id == LastInsertId::Lost
+    }
+
+    /// Tells so.
+    pub(crate) fn say_lost(&mut self, sequence: u8) {
+        self.say_error(sequence, GONE, LOST_TEXT);
     }
 
     /// Where the list is when a command with these needs runs: what restores the session's state

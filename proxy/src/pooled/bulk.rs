@@ -39,6 +39,10 @@ impl Pooled {
             if let Err(failure) = self.hold(repeat.aim).await {
                 return self.refuse(&failure, incoming.sequence);
             }
+            if self.asks_for_lost(&key.facts) {
+                self.say_lost(incoming.sequence);
+                return Ok(After::Next);
+            }
             let _alarm = self.alarm();
             let needs = Needs::of(&key.facts, key.text.bytes());
             let backend_id = match self.backend_statement(&key, &needs).await {

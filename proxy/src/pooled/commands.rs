@@ -229,6 +229,10 @@ impl Pooled {
             });
             return self.plain(incoming).await;
         }
+        self.learn_count().await;
+        if let Err(failure) = self.leave_kind().await {
+            return self.refuse(&failure, incoming.sequence);
+        }
         let capabilities = self
             .capabilities
             .with(Capabilities::MULTI_STATEMENTS, is_on);
@@ -240,7 +244,6 @@ impl Pooled {
                 .with(Capabilities::MULTI_STATEMENTS, is_on),
             ..(*self.kind).clone()
         });
-        self.learn_count().await;
         self.say_eof(incoming.sequence);
         self.state.answered(Answered::Eof);
         Ok(After::Next)

@@ -10,7 +10,7 @@ use session::state::Gtids;
 use sql::{Facts, Marks, Object, Server};
 use wire::{Capabilities, Command, StatusFlags};
 
-use super::conn::{BackendConn, OwnReply};
+use super::conn::{BackendConn, Broken, OwnReply};
 use super::exchange::Done;
 use super::session::Pooled;
 use super::sight::Told;
@@ -291,13 +291,12 @@ impl Pooled {
     }
 
     /// Asks a connection to the primary how far that is, for a read that is not done there.
-    pub(crate) async fn ask_position(&mut self, conn: &mut BackendConn) {
+    pub(crate) async fn ask_position(&mut self, conn: &mut BackendConn) -> Result<(), Broken> {
         let before = self.must_see();
         let question = super::open::text(conn, question_of_position(conn));
-        let Ok(own) = conn.ask(&self.worker, Command::QUERY, &question).await else {
-            return;
-        };
+        let own = conn.ask(&self.worker, Command::QUERY, &question).await?;
         self.heard_position(conn, &before, &own);
+        Ok(())
     }
 
     /// The primary's reply to that question. One that makes no sense leaves things as they are.

@@ -14,6 +14,7 @@ use pool::{
 use route::{Backend, BackendId};
 use wire::Command;
 
+use super::aftermath::Owner;
 use super::conn::BackendConn;
 use super::open::open;
 use super::shelf::{BackendLogin, Kind, KnownShelf, Shelf, ShelfId};
@@ -233,6 +234,26 @@ impl Desk {
         }
     }
 
+    /// The same for one connection and no other, however many lie idle.
+    pub(crate) fn take_idle_that(
+        &self,
+        worker: &Rc<Worker>,
+        shelf: ShelfId,
+        mut is_it: impl FnMut(&BackendConn) -> bool,
+    ) -> Option<Lent> {
+        let taken = self
+            .pool
+            .borrow_mut()
+            .take_idle_that(&shelf, |conn: &Connection| is_it(conn));
+        let (conn, lease) = taken?;
+        if conn.is_alive() {
+            return Some(Lent::new(conn, lease));
+        }
+        drop(conn);
+        self.forget_lease(worker, lease, CloseReason::Broken);
+        None
+    }
+
     /// Begins to get a connection of a shelf.
     pub(crate) fn begin(
         &self,
@@ -394,12 +415,17 @@ impl Desk {
     }
 
     fn put_back(&self, worker: &Rc<Worker>, conn: Connection, lease: Lease, now: Duration) {
+        let owner = conn.owner.as_ref().and_then(Owner::owed);
         let next = self.pool.borrow_mut().give_back(lease, conn, now);
         match next {
             Next::Rest => {}
             Next::Linger => self.stir.notify_one(),
             Next::Wake(wake) => self.wake(worker, wake),
             Next::Close(conn, _, closing) => self.close(worker, conn, closing),
+        }
+        if let Some(owner) = owner {
+            // Its session may wait for it, and whoever had it may not have asked.
+            owner.news.notify_waiters();
         }
     }
 
@@ -454,7 +480,8 @@ impl Desk {
         let questions = super::aftermath::claim(&mut conn, &Rc::default());
         tokio::task::spawn_local(async move {
             if conn.is_alive() {
-                super::aftermath::ask(&worker, &mut conn, questions).await;
+                // It is closed anyway.
+                let _ = super::aftermath::ask(&worker, &mut conn, questions).await;
             } else {
                 drop(questions);
             }

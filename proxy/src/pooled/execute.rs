@@ -190,6 +190,10 @@ impl Pooled {
             if let Err(failure) = self.hold(repeat.aim).await {
                 return self.refuse(&failure, incoming.sequence).map(Executed::Told);
             }
+            if self.asks_for_lost(&key.facts) {
+                self.say_lost(incoming.sequence);
+                return Ok(Executed::Told(After::Next));
+            }
             match self.say_on_new_lane(&candidate, repeat.aim).await? {
                 Aboard::Told(told) => return Ok(Executed::Told(told.after)),
                 Aboard::Ashore { has_ridden: true } => {

@@ -8,6 +8,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use config::{BalanceConfig, Fallback, ReadPolicy};
+use pool::CloseReason;
 use route::{Arrival, Backend, BackendId, NoBackend, Role, Roles, Whole, Wish, Written};
 use session::state::distance;
 use tokio::time::{Instant, timeout_at};
@@ -22,9 +23,6 @@ use crate::failure::{Failure, Kind};
 
 /// When no backend can be used, and none is heard of, all are tried again after so long.
 const PAUSE_RETRY: Duration = Duration::from_millis(250);
-
-/// How long whoever was given a connection has to ask what its last session may still want to know.
-const PATIENCE_TAKER: Duration = Duration::from_secs(2);
 
 impl Pooled {
     /// Sees to it that the session has a connection for a command with this aim. One that it cannot
@@ -49,40 +47,28 @@ impl Pooled {
             Some(Begun::Lent(lent)) => lent,
             begun => Box::pin(self.hold_slowly(aim, backend, begun)).await?,
         };
-        let is_owed = self.aftermath.is_owed() && !self.aftermath.is_at(&lent.conn);
-        let is_at_same_backend = self.course.last == Some(lent.conn.backend.id);
+        let is_apart = self.aftermath.is_apart_from(&lent.conn);
         self.lent = Some(lent);
-        if let Some(ridden) = self.riding.ridden.take()
-            && is_owed
-        {
-            Box::pin(self.relive(ridden)).await;
-            return Ok(());
-        }
-        match (is_owed, is_at_same_backend) {
-            (true, true) => Box::pin(self.outwait_taker()).await,
-            // Nobody takes the connection that it leaves there, and so nobody asks.
-            (true, false) => self.aftermath.is_left(),
-            (false, _) => {}
-        }
-        Ok(())
-    }
-
-    /// Somebody has just been given the connection that alone knows what this session may ask: before
-    /// it says anything there, it puts that down.
-    async fn outwait_taker(&mut self) {
-        let aftermath = Rc::clone(&self.aftermath);
-        let until = Instant::now() + PATIENCE_TAKER;
-        while aftermath.is_owed() || aftermath.is_saving() {
-            if timeout_at(until, aftermath.saved.notified()).await.is_err() {
-                break;
+        if is_apart {
+            Box::pin(self.recall()).await?;
+            if self.lent.is_none() {
+                return Box::pin(self.hold(aim)).await;
             }
         }
+        self.riding.ridden = None;
+        // Others may have asked while it waited for a connection.
         self.take_up_saved();
+        Ok(())
     }
 
     /// Asks for a connection to a backend; in the usual case one lies idle.
     fn begin(&mut self, backend: &Arc<Backend>) -> Begun {
         let shelf = self.shelf(backend);
+        if self.aftermath.is_owed()
+            && let Some(own) = self.take_own(shelf)
+        {
+            return Begun::Lent(own);
+        }
         let patience = self.settings.config.pool.timeout_wait;
         let (state, aftermath) = (&self.state, &self.aftermath);
         let place = &mut self.waiting_place;
@@ -168,11 +154,20 @@ impl Pooled {
         }
         let primary = self.primary()?;
         let mut lent = self.check_out(&primary, None).await.ok()?;
+        let worker = Rc::clone(&self.worker);
         let nobody = Rc::default();
-        super::aftermath::settle(&self.worker, &mut lent.conn, &nobody).await;
-        self.ask_position(&mut lent.conn).await;
-        self.worker.desk.give_back(&self.worker, lent);
+        let asked = match super::aftermath::settle(&worker, &mut lent.conn, &nobody).await {
+            Ok(()) => self.ask_position(&mut lent.conn).await,
+            broken => broken,
+        };
         self.take_up_saved();
+        match asked {
+            Ok(()) => worker.desk.give_back(&worker, lent),
+            Err(_) => {
+                worker.desk.forget(&worker, lent, CloseReason::Broken);
+                return None;
+            }
+        }
         self.backend(aim, tried).ok()
     }
 
@@ -202,29 +197,7 @@ impl Pooled {
         self.check_out(backend, begun).await
     }
 
-    /// Whether the last command's backend, which is another one, has answers that the session may
-    /// ask for later.
-    fn leaves_answers(&self, backend: &Backend) -> bool {
-        self.course.last.is_some_and(|last| last != backend.id) && self.aftermath.owes_insert_id()
-    }
-
-    /// Asks where the last command ran what it has left there, before the session goes elsewhere.
-    /// Where the connection has passed to another session, that one has asked.
-    async fn take_answers_along(&mut self) -> Result<(), Failure> {
-        if let Some(last) = self.last_backend(&[]) {
-            let mut lent = self.check_out(&last, None).await?;
-            if self.aftermath.is_at(&lent.conn) {
-                let nobody = Rc::default();
-                super::aftermath::settle(&self.worker, &mut lent.conn, &nobody).await;
-            }
-            self.worker.desk.give_back(&self.worker, lent);
-        }
-        self.aftermath.is_left();
-        self.take_up_saved();
-        Ok(())
-    }
-
-    async fn check_out(
+    pub(super) async fn check_out(
         &mut self,
         backend: &Arc<Backend>,
         mut begun: Option<Begun>,

@@ -18,7 +18,7 @@ use wire::{Command, ErrorCode};
 
 use super::aim::Aim;
 use super::broken::{Effect, Repeat};
-use super::conn::BackendConn;
+use super::conn::{BackendConn, Broken, OwnReply};
 use super::exchange::{Haste, Job, TIMEOUT_KILL};
 use super::incoming::Incoming;
 use super::open::{open, text};
@@ -259,9 +259,10 @@ async fn kill(
     scope: KillScope,
 ) -> Option<Vec<u8>> {
     let statement = statement(scope, thread_id);
-    if let Some(mut lent) = worker.desk.take_idle(worker, shelf.id, |_| 0) {
-        let argument = text(&lent.conn, &statement);
-        return match lent.conn.ask(worker, Command::QUERY, &argument).await {
+    let nearness = BackendConn::answers_owed;
+    if let Some(mut lent) = worker.desk.take_idle(worker, shelf.id, nearness) {
+        let said = kill_over(worker, &mut lent.conn, &statement).await;
+        return match said {
             Ok(own) => {
                 let said = own.error().map(|_| own.first_payload().to_vec());
                 worker.desk.give_back(worker, lent);
@@ -280,6 +281,17 @@ async fn kill(
     let said = own.error().map(|_| own.first_payload().to_vec());
     conn.say_goodbye().await;
     said
+}
+
+/// Over a connection on which another session has left what it may ask.
+async fn kill_over(
+    worker: &Worker,
+    conn: &mut BackendConn,
+    statement: &str,
+) -> Result<OwnReply, Broken> {
+    super::aftermath::settle(worker, conn, &Rc::default()).await?;
+    let argument = text(conn, statement);
+    conn.ask(worker, Command::QUERY, &argument).await
 }
 
 fn statement(scope: KillScope, thread_id: u32) -> String {

@@ -61,6 +61,7 @@ mod prefix;
 mod prepared;
 mod pump;
 mod query;
+mod recall;
 mod record;
 mod relive;
 mod replay;

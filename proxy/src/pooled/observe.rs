@@ -287,21 +287,21 @@ impl Pooled {
     pub(crate) async fn outwait_saving(&mut self) {
         let aftermath = std::rc::Rc::clone(&self.aftermath);
         while aftermath.is_saving() {
-            aftermath.saved.notified().await;
+            aftermath.news.notified().await;
         }
     }
 
     /// Takes up what others have asked in this session's place.
     pub(crate) fn take_up_saved(&mut self) {
         let saved = self.aftermath.take_saved();
-        if saved.is_lost {
-            self.state.connection_lost();
-        }
         if let Some(id) = saved.insert_id {
             self.state.last_insert_id_is(id);
         }
         if let Some(rows) = saved.found_rows {
             self.state.found_rows_are(rows);
+        }
+        if saved.is_lost {
+            self.state.connection_lost();
         }
     }
 

@@ -162,12 +162,14 @@ impl Pooled {
     /// Resets a connection of which nothing is known or too much: or logs in again, where only that
     /// leaves no schema.
     async fn reset_backend(&self, conn: &mut BackendConn, needs: &Needs) -> Result<(), CutReply> {
-        aftermath::settle(&self.worker, conn, &self.aftermath).await;
+        let unsent = |broken: Broken| CutReply::unsent(broken.into());
+        let settled = aftermath::settle(&self.worker, conn, &self.aftermath).await;
+        settled.map_err(unsent)?;
         let outcome = match restoration(&self.state, &conn.state, needs) {
             Restoration::Unfit => super::open::log_in_again(&self.worker, conn).await,
             _ => conn.reset(&self.worker).await,
         };
-        outcome.map_err(|broken| CutReply::unsent(broken.into()))
+        outcome.map_err(unsent)
     }
 
     /// What must be said before the client's command on a connection that is reset first.

@@ -194,6 +194,10 @@ impl Pooled {
             if let Err(failure) = self.hold(repeat.aim).await {
                 return self.refuse(&failure, incoming.sequence).map(Ending::last);
             }
+            if self.asks_for_lost(facts) {
+                self.say_lost(incoming.sequence);
+                return Ok(Ending::last(After::Next));
+            }
             match self.say_on_new_lane(&candidate(facts), repeat.aim).await? {
                 Aboard::Told(told) => return Ok(told),
                 Aboard::Ashore { has_ridden: true } => {

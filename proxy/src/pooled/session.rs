@@ -478,7 +478,8 @@ impl Pooled {
         };
         if self.aftermath.is_at(&lent.conn) {
             let nobody = Rc::default();
-            super::aftermath::settle(&self.worker, &mut lent.conn, &nobody).await;
+            // It is closed anyway.
+            let _ = super::aftermath::settle(&self.worker, &mut lent.conn, &nobody).await;
             self.aftermath.is_left();
             self.take_up_saved();
         }

@@ -8,6 +8,7 @@ use session::{Outcome, Tally};
 use sql::Facts;
 use wire::{Command, ErrPacket, ErrorCode};
 
+use super::aftermath::settle;
 use super::aim::Aim;
 use super::conn::{OwnReply, own_command};
 use super::diagnostics::Diagnostics;
@@ -114,6 +115,10 @@ impl Pooled {
         let Some(lent) = &mut self.lent else {
             return;
         };
+        let settled = settle(&self.worker, &mut lent.conn, &self.aftermath).await;
+        if settled.is_err() {
+            return self.drop_lent(pool::CloseReason::Broken);
+        }
         let question = super::open::text(&lent.conn, "SHOW WARNINGS LIMIT 0");
         let Ok(own) = lent.conn.ask(&self.worker, Command::QUERY, &question).await else {
             return self.drop_lent(pool::CloseReason::Broken);

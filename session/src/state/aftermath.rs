@@ -9,6 +9,19 @@ pub enum LastInsertId {
     /// Only the connection that ran the last statement knows: an OK packet with an insert id may
     /// tell an explicit value, which LAST_INSERT_ID() does not return.
     OnConnection,
+    /// Nobody knows: that connection is gone. What runs sees 0, as after login; who asks is told.
+    Lost,
+}
+
+impl LastInsertId {
+    /// What a connection is set to for it; none where it is the connection that knows.
+    pub(super) fn seen(self) -> Option<u64> {
+        match self {
+            Self::Known(id) => Some(id),
+            Self::OnConnection => None,
+            Self::Lost => Some(0),
+        }
+    }
 }
 
 impl Default for LastInsertId {

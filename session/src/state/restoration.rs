@@ -148,9 +148,9 @@ pub fn restored(
         settle_user_variable(session, connection, &name);
     }
     if needs.is_last_insert_id_needed
-        && session.aftermath.last_insert_id != LastInsertId::OnConnection
+        && let Some(id) = session.aftermath.last_insert_id.seen()
     {
-        connection.last_insert_id = session.aftermath.last_insert_id;
+        connection.last_insert_id = LastInsertId::Known(id);
     }
     Ok(())
 }
@@ -417,7 +417,7 @@ impl Assignments {
     }
 
     fn last_insert_id(&mut self, session: &SessionState, connection: &ConnectionState) {
-        let LastInsertId::Known(id) = session.aftermath.last_insert_id else {
+        let Some(id) = session.aftermath.last_insert_id.seen() else {
             return;
         };
         if connection.last_insert_id != LastInsertId::Known(id) {

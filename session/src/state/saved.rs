@@ -138,7 +138,7 @@ impl SessionState {
     /// The connection is gone on which the last statement ran: nobody knows any more what it left.
     pub fn connection_lost(&mut self) {
         if self.aftermath.last_insert_id == LastInsertId::OnConnection {
-            self.aftermath.last_insert_id = LastInsertId::Known(0);
+            self.aftermath.last_insert_id = LastInsertId::Lost;
         }
         self.aftermath.list = List::Empty;
         self.aftermath.warnings = 0;

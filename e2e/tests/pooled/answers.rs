@@ -1,0 +1,238 @@
+//! LAST_INSERT_ID() and its like where only a connection knows them, and the session goes on over
+//! another one: others were faster, more lie idle than are looked at, the session is another kind's by
+//! now, or the connection is gone.
+
+use e2e::raw::{Execute, Login, RawConn, Shape, Transcript, command};
+use e2e::{Product, Proxy, Server, Settings, wait};
+
+both! {
+    what_others_ask_is_waited_for
+    one_of_many_idle_connections_is_found
+    a_session_of_another_kind_knows_it
+    a_limit_of_no_rows_hides_nothing
+    what_is_lost_is_said_to_be
+    how_a_transaction_stands_is_told_after_an_error
+}
+
+/// Makes LAST_INSERT_ID() what no OK packet tells.
+const SET: &str = "DO LAST_INSERT_ID(9)";
+
+const ASK: &str = "SELECT LAST_INSERT_ID()";
+
+/// A server with tables that can be locked, behind a proxy.
+struct Site {
+    server: Server,
+    proxy: Proxy,
+}
+
+impl Site {
+    fn start(product: Product, connections: i32) -> Self {
+        let server = Server::start(product, &[]);
+        let mut root = server.root();
+        root.run("CREATE DATABASE d");
+        for table in ["one", "two", "three"] {
+            root.run(&format!("CREATE TABLE d.{table} (n INT PRIMARY KEY)"));
+            root.run(&format!("INSERT INTO d.{table} VALUES (1)"));
+        }
+        let settings = Settings::pooled(&server, connections).set("pool.timeout_wait", "60s");
+        let proxy = Proxy::start(&settings);
+        Self { server, proxy }
+    }
+
+    fn client(&self) -> RawConn {
+        self.proxy.connect_as(&Login::app().schema("d"))
+    }
+
+    /// Whoever reads this table waits for as long as there is this connection.
+    fn locked(&self, table: &str) -> RawConn {
+        let mut root = self.server.root();
+        root.run(&format!("LOCK TABLES d.{table} WRITE"));
+        root
+    }
+
+    /// So many wait for this table.
+    fn wait_for(&self, count: usize, table: &str) {
+        let mut root = self.server.root();
+        let waits = |row: &&Vec<String>| {
+            row[6].contains("lock") && row[7].ends_with(&format!("FROM {table}"))
+        };
+        wait::until(&format!("{count} wait for {table}"), wait::SOON, || {
+            let all = root.run("SHOW FULL PROCESSLIST").texts();
+            all.iter().filter(waits).count() == count
+        });
+    }
+}
+
+/// A statement that waits for a table.
+fn read(table: &str) -> String {
+    format!("SELECT n FROM {table}")
+}
+
+#[track_caller]
+fn answered(client: &mut RawConn) {
+    let reply = client.reply(Shape::Results);
+    assert!(reply.error().is_none(), "{:?}", reply.error());
+}
+
+/// A session's connection goes to somebody who waits, and the session waits for another one: by the time
+/// that it gets that, its answer has been asked for.
+fn what_others_ask_is_waited_for(product: Product) {
+    let site = Site::start(product, 2);
+    let (mut client, mut before, mut behind) = (site.client(), site.client(), site.client());
+    let [one, two, three] = ["one", "two", "three"].map(|table| site.locked(table));
+    before.send_query(&read("one")).unwrap();
+    site.wait_for(1, "one");
+    // The next command is there already.
+    client
+        .send_query("SELECT LAST_INSERT_ID(9) FROM two")
+        .unwrap();
+    client.send_query(ASK).unwrap();
+    site.wait_for(1, "two");
+    behind.send_query(&read("three")).unwrap();
+    let mut beside = site.client();
+    for _ in 0..3 {
+        beside.command(command::PING, b"");
+    }
+    drop(two);
+    answered(&mut client);
+    site.wait_for(1, "three");
+    drop(one);
+    answered(&mut before);
+    assert_eq!(client.reply(Shape::Results).texts(), [["9"]]);
+    drop(three);
+    answered(&mut behind);
+    assert_eq!(client.value(ASK), "9");
+    site.proxy.assert_sound();
+}
+
+/// Among more idle connections than are compared.
+fn one_of_many_idle_connections_is_found(product: Product) {
+    const OTHERS: usize = 24;
+    let site = Site::start(product, OTHERS as i32 + 1);
+    let mut client = site.client();
+    let mut others: Vec<_> = (0..OTHERS).map(|_| site.client()).collect();
+    let mut at_once = |count: usize, meanwhile: &mut dyn FnMut()| {
+        let lock = site.locked("one");
+        for other in &mut others[..count] {
+            other.send_query(&read("one")).unwrap();
+        }
+        site.wait_for(count, "one");
+        meanwhile();
+        drop(lock);
+        for other in &mut others[..count] {
+            answered(other);
+        }
+    };
+    at_once(OTHERS, &mut || {
+        client.run(SET);
+    });
+    // None of them takes the client's, and all are used later.
+    client.run(SET);
+    at_once(OTHERS, &mut || {});
+    assert_eq!(client.value(ASK), "9");
+    site.proxy.assert_sound();
+}
+
+/// COM_SET_OPTION makes other connections those that are alike.
+fn a_session_of_another_kind_knows_it(product: Product) {
+    let site = Site::start(product, 4);
+    let mut client = site.client();
+    for option in [1u16, 0] {
+        client.run(SET);
+        client.command(command::SET_OPTION, &option.to_le_bytes());
+        assert_eq!(client.value(ASK), "9");
+    }
+    site.proxy.assert_sound();
+}
+
+/// What the proxy asks in a session's name has a row, whatever the session has set.
+fn a_limit_of_no_rows_hides_nothing(product: Product) {
+    let site = Site::start(product, 1);
+    let (mut client, mut other) = (site.client(), site.client());
+    // MySQL's DO would do nothing.
+    client.run(SET);
+    client.run("SET sql_select_limit = 0");
+    other.run("SELECT 1");
+    client.run("SET @id = LAST_INSERT_ID(), @text = REPEAT('x', 1 + 1)");
+    other.run("SELECT 1");
+    client.run("SET sql_select_limit = DEFAULT");
+    other.run("SELECT 1");
+    assert_eq!(client.run("SELECT @id, @text").texts(), [["9", "xx"]]);
+    site.proxy.assert_sound();
+}
+
+/// The connection is killed while it lies idle: who asks hears that nobody knows.
+fn what_is_lost_is_said_to_be(product: Product) {
+    let site = Site::start(product, 1);
+    let mut root = site.server.root();
+    let mut client = site.client();
+    let prepared = client.prepare(ASK).statement();
+    client.run("CREATE TABLE counted (id INT PRIMARY KEY AUTO_INCREMENT, n INT)");
+    let mut lose = |client: &mut RawConn| {
+        client.run(SET);
+        let all = root.run("SHOW FULL PROCESSLIST").texts();
+        for row in all.iter().filter(|row| row[1] == "app") {
+            root.run(&format!("KILL {}", row[0]));
+        }
+        wait::until("its connection is gone", wait::SOON, || {
+            let all = root.run("SHOW FULL PROCESSLIST").texts();
+            all.iter().all(|row| row[1] != "app")
+        });
+    };
+    lose(&mut client);
+    for ask in [ASK, "INSERT INTO counted (n) VALUES (@@last_insert_id)"] {
+        let reply = client.query(ask);
+        assert_eq!(reply.error().expect(ask).code, 1105, "{ask}");
+    }
+    let reply = client.execute(&Execute::new(prepared, &[]));
+    assert_eq!(reply.error().expect(ASK).code, 1105);
+    assert_eq!(client.value("SELECT COUNT(*) FROM counted"), "0");
+    // It can be made anew.
+    client.run("INSERT INTO counted (n) VALUES (7)");
+    assert_eq!(client.value(ASK), "1");
+    lose(&mut client);
+    client.run(SET);
+    assert_eq!(client.value(ASK), "9");
+    site.proxy.assert_sound();
+}
+
+/// A statement that fails may have begun a transaction, and does not say so.
+fn how_a_transaction_stands_is_told_after_an_error(product: Product) {
+    let site = Site::start(product, 2);
+    let login = Login::app()
+        .schema("d")
+        .without(e2e::raw::capability::DEPRECATE_EOF);
+    let ask = "SELECT n FROM one";
+    let play = |mut conn: RawConn| {
+        let mut all = Transcript::default();
+        for fail in [
+            "INSERT INTO one VALUES (1)",
+            "INSERT INTO one (nothing) VALUES (1)",
+            "INSERT INTO nowhere VALUES (1)",
+            "INSERT INTO one VALUES (1, 2)",
+            "INSERT INTO one VALUES (NULL)",
+            "INSERT INTO one (n) SELECT m FROM two",
+            "SELECT n FROM one UNION SELECT 1, 2",
+        ] {
+            // What holds the session keeps the proxy from asking by itself.
+            conn.run("CREATE TEMPORARY TABLE mine (n INT)");
+            conn.prepare(ask);
+            conn.run("SET autocommit = 0");
+            for _ in 0..2 {
+                assert!(conn.query(fail).error().is_some());
+                conn.prepare(ask);
+                conn.command(command::PING, b"");
+            }
+            conn.run("SET autocommit = 1");
+            conn.run("DROP TEMPORARY TABLE mine");
+            all.note(fail);
+            all.extend(conn.transcript());
+        }
+        all
+    };
+    let address = site.server.tcp().into();
+    let direct = play(RawConn::connect(&address, &login).unwrap());
+    let proxied = play(site.proxy.connect_as(&login));
+    direct.assert_same(&proxied, "pooled");
+    site.proxy.assert_sound();
+}
