@@ -25,7 +25,6 @@ pub(crate) fn faults(config: &Config, written: &Written) -> Vec<Fault> {
     backend_tls(config, written, &mut faults);
     health(config, written, &mut faults);
     pool(config, written, &mut faults);
-    script(config, written, &mut faults);
     accounts::faults(config, written, &mut faults);
     rules::faults(config, written, &mut faults);
     faults.extend(faults_of_files(config, written));
@@ -242,16 +241,6 @@ fn pool(config: &Config, written: &Written, faults: &mut Vec<Fault>) {
             pool.connections_min, config.workers, pool.backend_connections_max
         );
         faults.push(written.fault("pool.connections_min", text));
-    }
-}
-
-/// Scripts see logins on their way to a backend, accounts' are answered here.
-fn script(config: &Config, written: &Written, faults: &mut Vec<Fault>) {
-    let has_accounts = !config.configured_accounts.is_empty() || config.accounts.learn;
-    if config.script.file.is_some() && has_accounts {
-        let text = "cannot be used together with accounts: logins pass through to the backends in \
-                    sessions that run a script; leave out one of them, or run two proxies";
-        faults.push(written.fault("script.file", text));
     }
 }
 

@@ -9,6 +9,10 @@ use crate::proxy::{Proxy, Settings};
 use crate::relay::Relay;
 use crate::server::Server;
 
+/// A script that lets every other command pass, and sends the others itself.
+pub(crate) const EVERY_OTHER: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/every_other.lua");
+
 impl Settings {
     /// The pooled proxy of most tests: one worker, this many connections to the backend, and the
     /// accounts of the prepared servers whose logins can be answered.
@@ -88,6 +92,8 @@ pub enum Turn {
     TwoOverTls,
     /// One backend connection.
     One,
+    /// Two backend connections, and a script that sends half of the commands itself.
+    TwoScripted,
 }
 
 /// A shared pooled proxy, held alone: another test's pins would take its connections away.
@@ -105,13 +111,14 @@ struct Shared {
 
 /// Waits for one of the shared pooled proxies in front of the shared server of `product`.
 pub fn pooled(product: Product, which: Turn) -> Held {
-    static PROXIES: [OnceLock<Shared>; 9] = [const { OnceLock::new() }; 9];
-    let shared = PROXIES[product.row() * 3 + which as usize].get_or_init(|| {
+    static PROXIES: [OnceLock<Shared>; 12] = [const { OnceLock::new() }; 12];
+    let shared = PROXIES[product.row() * 4 + which as usize].get_or_init(|| {
         let server = Server::shared(product);
         let settings = match which {
             Turn::One => Settings::pooled(server, 1),
             Turn::Two => Settings::pooled(server, 2),
             Turn::TwoOverTls => Settings::pooled_over_tls(server, 2),
+            Turn::TwoScripted => Settings::pooled(server, 2).set("script.file", EVERY_OTHER),
         };
         Shared {
             proxy: Proxy::start(&settings),

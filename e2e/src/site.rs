@@ -5,7 +5,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::intruder::Intruder;
-use crate::pooled::{Turn, expected, pooled};
+use crate::pooled::{EVERY_OTHER, Turn, expected, pooled};
 use crate::product::Product;
 use crate::proxy::{Proxy, Settings};
 use crate::raw::{Address, Login, RawConn, Transcript, capability};
@@ -270,9 +270,16 @@ pub fn everywhere(
         }
         proxy.assert_sound();
     }
-    match except.scripted {
-        None => through_a_script(&tour),
-        Some(reason) => println!("not through a script: {reason}"),
+    match (except.scripted, except.pooled) {
+        (Some(reason), _) => println!("not through a script: {reason}"),
+        (None, Some(_)) => drop(through_a_script(&tour)),
+        (None, None) => {
+            let plain = through_a_script(&tour);
+            let held = pooled(product, Turn::TwoScripted);
+            let proxied = tour.play_plain(Way::Pooled, Some(held.proxy));
+            plain.assert_same(&proxied, "pooled, through a script");
+            held.proxy.assert_sound();
+        }
     }
     match except.pooled {
         None => with_few_connections(&tour, &direct),
@@ -281,12 +288,14 @@ pub fn everywhere(
     tour.clean();
 }
 
-fn through_a_script(tour: &Tour<'_, impl Fn(&Site) -> Transcript>) {
+/// Returns what clients see directly that do without what sessions with a script cannot have.
+fn through_a_script(tour: &Tour<'_, impl Fn(&Site) -> Transcript>) -> Transcript {
     let plain = tour.play_plain(Way::Direct, None);
     let proxy = scripted(tour.product);
     let proxied = tour.play_plain(Way::Scripted, Some(proxy));
     plain.assert_same(&proxied, "through a script");
     proxy.assert_sound();
+    plain
 }
 
 fn with_few_connections(tour: &Tour<'_, impl Fn(&Site) -> Transcript>, direct: &Transcript) {
@@ -349,7 +358,6 @@ fn scripted(product: Product) -> &'static Proxy {
     static PROXIES: [OnceLock<Proxy>; 3] = [const { OnceLock::new() }; 3];
     PROXIES[product.row()].get_or_init(|| {
         let settings = Settings::in_front_of([Server::shared(product)]);
-        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/every_other.lua");
-        Proxy::start(&settings.set("script.file", script))
+        Proxy::start(&settings.set("script.file", EVERY_OTHER))
     })
 }

@@ -1,10 +1,41 @@
 //! Scripts of MySQL Proxy's kind: what hooks see, what they decide, and what becomes of their mistakes.
 
+use std::cell::Cell;
 use std::fs;
 use std::path::PathBuf;
 
 use e2e::raw::{Login, RawConn, Reply, Shape, capability, command};
 use e2e::{Product, Proxy, Server, Settings};
+
+/// Runs a test on both families, in sessions that log in to a backend themselves and in sessions that
+/// take turns on connections.
+macro_rules! in_both_ways {
+    ($($name:ident)+) => { $(
+        mod $name {
+            #[test]
+            fn mariadb() {
+                super::$name(e2e::Product::MariaDb);
+            }
+
+            #[test]
+            fn mysql() {
+                super::$name(e2e::Product::MySql);
+            }
+
+            #[test]
+            fn mariadb_pooled() {
+                super::super::take_turns();
+                super::$name(e2e::Product::MariaDb);
+            }
+
+            #[test]
+            fn mysql_pooled() {
+                super::super::take_turns();
+                super::$name(e2e::Product::MySql);
+            }
+        }
+    )+ };
+}
 
 mod backends;
 mod decisions;
@@ -13,6 +44,7 @@ mod logins;
 mod mistakes;
 mod mocks;
 mod pools;
+mod sharing;
 mod shipped;
 
 /// A proxy that runs a script, and the folder that holds it.
@@ -22,9 +54,27 @@ struct Scripted {
     _folder: tempfile::TempDir,
 }
 
+thread_local! {
+    static TAKES_TURNS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Sessions of this test take turns on connections.
+fn take_turns() {
+    TAKES_TURNS.set(true);
+}
+
+/// The usual proxy in front of the shared server.
+fn usual(product: Product) -> Settings {
+    let server = Server::shared(product);
+    match TAKES_TURNS.get() {
+        true => Settings::pooled(server, 4),
+        false => Settings::in_front_of([server]),
+    }
+}
+
 impl Scripted {
     fn start(product: Product, script: &str) -> Self {
-        Self::with(Settings::in_front_of([Server::shared(product)]), script)
+        Self::with(usual(product), script)
     }
 
     /// One worker: what scripts share is one pool, too.

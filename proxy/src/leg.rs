@@ -9,6 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use wire::write::put_packets;
 
 use crate::bell::Listening;
+use crate::scripted::heard::Ear;
 use crate::transport::Transport;
 
 /// A client's or a backend's side.
@@ -26,6 +27,8 @@ pub(crate) struct Leg {
     sent: usize,
     /// Of a plain one that is read by [`Leg::poll_read`].
     listening: Option<Box<Listening>>,
+    /// A script's, that hears what is said to this side.
+    pub ear: Option<Box<Ear>>,
 }
 
 impl Leg {
@@ -39,6 +42,7 @@ impl Leg {
             unsent,
             sent: 0,
             listening: None,
+            ear: None,
         }
     }
 
@@ -73,19 +77,41 @@ impl Leg {
     /// Sends `bytes` behind what is left over, as far as this side takes them.
     #[inline]
     pub(crate) fn push(&mut self, bytes: &[u8], context: &mut Context<'_>) -> io::Result<()> {
-        match self.is_drained() {
-            true => self.send(bytes, context),
-            false => {
-                self.append(bytes);
-                Ok(())
-            }
+        let was_drained = self.is_drained();
+        if was_drained && self.ear.is_none() {
+            return self.send(bytes, context);
+        }
+        self.append(bytes);
+        match was_drained {
+            true => self.drain_now(context),
+            false => Ok(()),
         }
     }
 
     /// Puts `bytes` behind what is left over; they leave when it is polled.
     pub(crate) fn append(&mut self, bytes: &[u8]) {
+        let next = self.transport.frame_sequence();
+        match &mut self.ear {
+            None => self.put(bytes),
+            Some(ear) => {
+                if let Some(passed) = ear.hears(bytes, next) {
+                    self.put(&passed);
+                }
+            }
+        }
+    }
+
+    fn put(&mut self, bytes: &[u8]) {
         if !self.is_broken {
             self.unsent.extend_from_slice(bytes);
+        }
+    }
+
+    /// What was kept for a script goes to this side after all, and all that follows of the reply.
+    pub(crate) fn let_go(&mut self) {
+        if let Some(ear) = &mut self.ear {
+            let kept = ear.let_go();
+            self.put(&kept);
         }
     }
 
@@ -155,6 +181,11 @@ impl Leg {
         };
         self.needs_flush = !matches!(self.transport, Transport::Plain(_));
         self.unsent.extend_from_slice(&bytes[written..]);
+        self.drain_now(context)
+    }
+
+    /// Sends what this side takes now.
+    fn drain_now(&mut self, context: &mut Context<'_>) -> io::Result<()> {
         match self.poll_drain(context) {
             Poll::Ready(outcome) => outcome,
             Poll::Pending => Ok(()),

@@ -44,6 +44,8 @@ pub(crate) struct Who {
     pub schema: String,
     /// Whether the client has named its capabilities, SQLSTATEs among them.
     pub has_answered: bool,
+    /// The client's character set.
+    pub collation: u8,
 }
 
 /// What client and backend agreed on.
@@ -216,6 +218,7 @@ impl Who {
     pub(crate) fn introduce(&mut self, response: &HandshakeResponse<'_>) {
         self.user = String::from_utf8_lossy(response.user).into_owned();
         self.schema = String::from_utf8_lossy(response.schema.unwrap_or_default()).into_owned();
+        self.collation = response.head.collation;
     }
 }
 

@@ -7,7 +7,6 @@ use std::time::Duration;
 use config::{ListenerConfig, OverLimit, SessionMode};
 use net::{Endpoint, Socket, proxy_protocol};
 use route::{Backend, KillReason, Report};
-use script::SocketFacts;
 use session::{Pipelining, Sequences, Tracker};
 use tokio::time::timeout;
 use tracing::Level;
@@ -25,10 +24,12 @@ use crate::pooled::begin::begin as begin_pooled;
 use crate::pooled::course::Course;
 use crate::pooled::enter::{Enter, Entered};
 use crate::pooled::people::Person;
-use crate::pooled::session::{After, Pooled, Relayed};
+use crate::pooled::session::{After, Places, Pooled, Relayed};
 use crate::relay::{End, Relay, Turn};
-use crate::scripted::begin::{Begin as BeginScripted, script_for};
+use crate::scripted::begin::{Answering, Begin as BeginScripted, Entry};
 use crate::scripted::host::Host;
+use crate::scripted::login_hooks::LoginHooks;
+use crate::scripted::scripting::Scripting;
 use crate::scripted::session::Scripted;
 use crate::surroundings::{Place, Settings};
 use crate::transport::Transport;
@@ -47,7 +48,7 @@ pub(crate) async fn serve(worker: Rc<Worker>, registered: Registered, arrival: A
     let ended = match begun {
         Ok(Begun::Relayed(session)) => Box::pin(relay(&worker, *session, &mut facts)).await,
         Ok(Begun::Pooled(session)) => pooled(&worker, session, &mut facts).await,
-        Ok(Begun::Scripted(session)) => scripted(*session).await,
+        Ok(Begun::Scripted(session)) => Box::pin(scripted(*session)).await,
         Err(failure) => Err(failure),
     };
     match ended {
@@ -134,6 +135,8 @@ struct Session {
     thread_id: u32,
     _person: Option<Person>,
     _slot: Option<route::SessionSlot>,
+    /// It hears of the end.
+    _scripting: Option<Box<Scripting>>,
     _place: Place,
 }
 
@@ -157,7 +160,7 @@ async fn begin(
     let header = proxy_header(&settings, &mut socket, facts).await?;
     let mut client = PacketStream::new(Transport::from(socket), 0);
     if let Some(host) = worker.script_host() {
-        let given = (worker, registered, &settings);
+        let given = (worker, registered, &settings, &listener);
         return begin_scripted(given, host, client, &header, facts).await;
     }
     let begun = tokio::select! {
@@ -174,6 +177,8 @@ async fn begin(
             )?;
             return Ok(Begun::Relayed(Box::new(session)));
         }
+        // Nobody but a script does that.
+        Ok((Entered::LetIn(_), _)) => Failure::new(Kind::ScriptEnded, "there is no script"),
         Ok((Entered::Examined(admission), place)) => {
             let begun = begin_pooled(
                 worker,
@@ -182,6 +187,7 @@ async fn begin(
                 &mut client,
                 *admission,
                 place,
+                None,
             );
             match begun.await {
                 Ok(begun) => {
@@ -200,17 +206,24 @@ async fn begin(
 
 /// The same for a session that runs a script.
 async fn begin_scripted(
-    (worker, registered, settings): (&Rc<Worker>, &Registered, &Arc<Settings>),
+    (worker, registered, settings, listener): (
+        &Rc<Worker>,
+        &Registered,
+        &Arc<Settings>,
+        &Arc<ListenerConfig>,
+    ),
     host: Rc<Host>,
     mut client: PacketStream,
     header: &proxy_protocol::Header,
     facts: &mut Facts,
 ) -> Result<Begun, Failure> {
     let limit = settings.config.limits.timeout_login;
+    let remote = facts.client.clone();
+    let is_answered = answers_logins(worker, listener);
     let begun = async {
         let place = enter(worker, settings).await?;
         let id = host.next_id();
-        let (script, known) = script_for(&host, id, &facts.client, client.local_address())?;
+        let hooks = LoginHooks::of(&host, id, &remote, client.local_address(), is_answered)?;
         let begin = BeginScripted {
             worker,
             settings,
@@ -218,10 +231,12 @@ async fn begin_scripted(
             header,
             client: &mut client,
             who: &mut facts.who,
-            script,
+            hooks,
             id,
-            facts: known,
-            server_facts: SocketFacts::default(),
+            answering: is_answered.then_some(Answering {
+                remote: &remote,
+                listener,
+            }),
         };
         let begun = timeout(limit, begin.run()).await.map_err(|_| late(limit))?;
         Ok((begun?, place))
@@ -232,17 +247,41 @@ async fn begin_scripted(
             Err(Failure::new(Kind::Stopped, "The proxy is shutting down"))
         }
     };
-    match begun {
-        Ok((begun, place)) => {
+    let failed = match begun {
+        Ok((Entry::Scripted(begun), place)) => {
             let given = (worker, &registered.watch, settings);
             let session = begun.join(client, host, given, place)?;
-            Ok(Begun::Scripted(Box::new(session)))
+            return Ok(Begun::Scripted(Box::new(session)));
         }
-        Err(failure) => {
-            tell(&mut client, &failure, facts.who.has_answered).await;
-            Err(failure)
+        Ok((Entry::Examined(admission, hooks), place)) => {
+            let begun = begin_pooled(
+                worker,
+                &registered.watch,
+                settings,
+                &mut client,
+                *admission,
+                place,
+                Some((*hooks, host)),
+            );
+            match begun.await {
+                Ok(begun) => {
+                    return begun
+                        .join(client)
+                        .map(|session| Begun::Pooled(Box::new(session)));
+                }
+                Err(failure) => failure,
+            }
         }
-    }
+        Err(failure) => failure,
+    };
+    tell(&mut client, &failed, facts.who.has_answered).await;
+    Err(failed)
+}
+
+/// Whether the proxy itself answers the logins of a listener's clients.
+fn answers_logins(worker: &Worker, listener: &ListenerConfig) -> bool {
+    let answers = worker.surroundings.accounts.borrow().answers_logins();
+    answers && listener.session != Some(SessionMode::Transparent)
 }
 
 /// The PROXY header, where one is due; it replaces the client's address.
@@ -292,8 +331,7 @@ async fn log_in(
 ) -> Result<(Entered, Place), Failure> {
     let place = enter(worker, settings).await?;
     let limit = settings.config.limits.timeout_login;
-    let is_answered = worker.surroundings.accounts.borrow().answers_logins();
-    if is_answered && listener.session != Some(SessionMode::Transparent) {
+    if answers_logins(worker, listener) {
         let remote = facts.client.clone();
         let enter = Enter {
             worker,
@@ -303,6 +341,7 @@ async fn log_in(
             remote: &remote,
             listener,
             who: &mut facts.who,
+            hooks: None,
         };
         let entered = timeout(limit, enter.run())
             .await
@@ -397,6 +436,7 @@ fn begin_relay(
         thread_id: greeted.greeting.thread_id,
         _person: agreement.person,
         _slot: Some(greeted.slot),
+        _scripting: None,
         _place: place,
     })
 }
@@ -479,7 +519,12 @@ async fn tell(client: &mut PacketStream, failure: &Failure, with_sqlstate: bool)
 impl Session {
     /// A pooled session that goes on over one connection.
     fn of_pooled(session: Pooled, relayed: Relayed) -> Self {
-        let (person, place, home) = session.into_places();
+        let Places {
+            scripting,
+            home,
+            person,
+            place,
+        } = session.into_places();
         Self {
             relay: relayed.relay,
             legs: relayed.legs,
@@ -487,6 +532,7 @@ impl Session {
             thread_id: relayed.thread_id,
             _person: Some(person),
             _slot: relayed.slot.or_else(|| home.map(|home| home.slot)),
+            _scripting: scripting,
             _place: place,
         }
     }

@@ -58,12 +58,16 @@ pub struct SocketFacts {
 /// One backend, as scripts see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BackendFacts {
+    /// By which it is known when it is told of again.
+    pub name: String,
     /// Its configured address.
     pub address: AddressFacts,
     /// `BACKEND_STATE_*`.
     pub state: i64,
     /// `BACKEND_TYPE_*`.
     pub role: i64,
+    /// How many connections to it sessions that take turns may have.
+    pub connections_max: u32,
 }
 
 impl AddressFacts {
@@ -102,9 +106,11 @@ impl SocketFacts {
 impl BackendFacts {
     pub(crate) fn table(&self, lua: &Lua) -> mlua::Result<Table> {
         let table = lua.create_table()?;
+        table.raw_set("name", self.name.as_str())?;
         table.raw_set("dst", self.address.table(lua)?)?;
         table.raw_set("state", self.state)?;
         table.raw_set("type", self.role)?;
+        table.raw_set("connections_max", self.connections_max)?;
         Ok(table)
     }
 }

@@ -38,6 +38,7 @@ mod prelude;
 mod response;
 mod scripts;
 mod session;
+mod statement;
 
 pub use answer::Answer;
 pub use budget::{Limit, Limits};

@@ -18,9 +18,10 @@ use crate::fault::Fault;
 use crate::interpreter::{Interpreter, Setup};
 use crate::log::{Level, Log};
 use crate::session::{Hook, Session, SessionFault};
+use crate::statement;
 
 /// What hooks are made of, in the order in which they build on one another.
-const OBJECTS: [(&str, &str); 7] = [
+const OBJECTS: [(&str, &str); 8] = [
     ("address", include_str!("objects/address.lua")),
     ("socket", include_str!("objects/socket.lua")),
     ("queries", include_str!("objects/queries.lua")),
@@ -28,6 +29,7 @@ const OBJECTS: [(&str, &str); 7] = [
     ("connection", include_str!("objects/connection.lua")),
     ("injection", include_str!("objects/injection.lua")),
     ("hooks", include_str!("objects/hooks.lua")),
+    ("pilotfish", include_str!("objects/pilotfish.lua")),
 ];
 
 /// One script, ready for clients. Cheap to clone.
@@ -76,6 +78,7 @@ pub(crate) struct Functions {
     pub take_moves: Function,
     pub leave: Function,
     pub set_server: Function,
+    pub know_server: Function,
     pub forget: Function,
 }
 
@@ -126,12 +129,18 @@ impl Scripts {
         }
     }
 
-    /// A client has come: the script's body runs for it.
+    /// A client has come: the script's body runs for it. `takes_turns`: its session has no connection of
+    /// its own, but gets one for each command.
     ///
     /// # Errors
     /// The script cannot be read, does not parse, or raises an error.
-    pub fn begin(&self, id: u64, client: &SocketFacts) -> Result<Session, SessionFault> {
-        Session::begin(self, id, client)
+    pub fn begin(
+        &self,
+        id: u64,
+        client: &SocketFacts,
+        takes_turns: bool,
+    ) -> Result<Session, SessionFault> {
+        Session::begin(self, id, client, takes_turns)
     }
 
     /// The backends as they are now, in their order.
@@ -293,6 +302,7 @@ impl Functions {
             take_moves: module.raw_get("take_moves")?,
             leave: module.raw_get("leave")?,
             set_server: module.raw_get("set_server")?,
+            know_server: module.raw_get("know_server")?,
             forget: module.raw_get("forget")?,
         })
     }
@@ -323,6 +333,7 @@ fn host(lua: &Lua, log: &Arc<dyn Log>, began: Instant) -> mlua::Result<Table> {
     host.raw_set("now", lua.create_function(now)?)?;
     tell_log(lua, &host, log)?;
     show_answers(lua, &host)?;
+    statement::share(lua, &host)?;
     Ok(host)
 }
 

@@ -100,6 +100,8 @@ pub enum Move {
     Take(u64),
     /// An idle one is one too many.
     Close(u64),
+    /// From here on a session that takes turns gets connections to this backend, from 1; 0: to any.
+    Choose(usize),
 }
 
 /// A command that the script wants to be sent.
@@ -182,12 +184,13 @@ impl Session {
         scripts: &Scripts,
         id: u64,
         client: &SocketFacts,
+        takes_turns: bool,
     ) -> Result<Self, SessionFault> {
         let chunk = scripts.chunk()?;
         let functions = scripts.functions();
         let begun = scripts.within(|lua| {
             let client = client.table(lua)?;
-            let table = functions.begin.call::<Table>((id, client))?;
+            let table = functions.begin.call::<Table>((id, client, takes_turns))?;
             let environment = functions.environment.call::<Table>(&table)?;
             chunk.instance(&environment)?.call::<()>(())?;
             Ok(table)
@@ -357,14 +360,33 @@ impl Session {
         self.tell_of(set);
     }
 
+    /// What any connection is like that a session gets which takes turns on them.
+    pub fn know_server(&mut self, facts: &SocketFacts) {
+        let know_server = &self.scripts.functions().know_server;
+        let known = self.scripts.within(|lua| {
+            let server = facts.table(lua)?;
+            know_server.call::<()>((&self.table, server))
+        });
+        self.tell_of(known);
+    }
+
+    /// Both sides are another user's.
+    pub fn set_user(&mut self, user: &[u8]) {
+        self.set_both("username", user);
+    }
+
     /// Both sides are at another schema.
     pub fn set_schema(&mut self, schema: &[u8]) {
-        let Ok(schema) = self.lua().create_string(schema) else {
+        self.set_both("default_db", schema);
+    }
+
+    fn set_both(&self, key: &str, value: &[u8]) {
+        let Ok(value) = self.lua().create_string(value) else {
             return;
         };
-        for side in ["client", "server"] {
+        for side in ["client", "server", "any_server"] {
             if let Ok(Some(side)) = self.table.raw_get::<Option<Table>>(side) {
-                let _ = side.raw_set("default_db", &schema);
+                let _ = side.raw_set(key, &value);
             }
         }
     }
@@ -463,6 +485,7 @@ impl Move {
             b"park" => Some(Self::Park(id)),
             b"take" => Some(Self::Take(id)),
             b"close" => Some(Self::Close(id)),
+            b"choose" => Some(Self::Choose(usize::try_from(id).ok()?)),
             _ => None,
         }
     }

@@ -59,6 +59,18 @@ pub struct Amendment {
     pub has_more: bool,
     /// So many warnings.
     pub warnings: Option<u16>,
+    /// No EOF flags changes, of which it could not tell anyway: they are what the proxy wants to hear of.
+    pub hides_changes: bool,
+}
+
+impl Amendment {
+    /// What a client is told otherwise whose replies look like this, on a connection of the proxy's.
+    pub fn of_shared(capabilities: Capabilities) -> Self {
+        Self {
+            hides_changes: !capabilities.contains(Capabilities::DEPRECATE_EOF),
+            ..Self::default()
+        }
+    }
 }
 
 /// What comes next.
@@ -401,10 +413,18 @@ impl Reply {
             }
             _ => return,
         };
+        let is_short = payload.first() == Some(&EOF) && payload.len() < MIN_OK_BYTES;
+        let hides = is_short && self.amendment.hides_changes;
+        let status = match hides {
+            true => StatusFlags(status.0 & !StatusFlags::SESSION_STATE_CHANGED.0),
+            false => status,
+        };
+        if hides && let Some(flags) = payload.get_mut(3..5) {
+            flags.copy_from_slice(&status.0.to_le_bytes());
+        }
         if status.contains(StatusFlags::MORE_RESULTS_EXISTS) {
             return;
         }
-        let is_short = payload.first() == Some(&EOF) && payload.len() < MIN_OK_BYTES;
         let (flags_at, warnings_at) = match is_short {
             true => (3, 1),
             false => match wire::reply::ok_flags_at(payload) {

@@ -12,8 +12,7 @@ settings! {
     /// [Scripts](scripts.md).
     pub struct ScriptConfig in Config [script], "Scripts" {
         /// The script that every session runs. It is read again for new sessions when the file has
-        /// changed. Logins pass through to the backends in such sessions, so that it cannot be used
-        /// together with accounts.
+        /// changed. Sessions of accounts take turns on connections as they do without a script.
         file: Option<PathBuf> = None, Traits::RESTART;
 
         /// What sessions of different workers have in common.

@@ -2,7 +2,18 @@
 
 use super::*;
 
-both! { results_are_shown_to_the_script an_injected_statement_is_hidden a_result_is_replaced queries_may_be_added_on_the_way figures_are_told_without_the_result what_is_ignored_is_answered_all_the_same a_second_result_is_not_sent prepared_statements_pass a_file_passes_through_an_injection long_statements_are_seen_whole }
+in_both_ways! {
+    results_are_shown_to_the_script
+    an_injected_statement_is_hidden
+    a_result_is_replaced
+    queries_may_be_added_on_the_way
+    figures_are_told_without_the_result
+    what_is_ignored_is_answered_all_the_same
+    a_second_result_is_not_sent
+    prepared_statements_pass
+    a_file_passes_through_an_injection
+    long_statements_are_seen_whole
+}
 
 fn results_are_shown_to_the_script(product: Product) {
     let scripted = Scripted::start(

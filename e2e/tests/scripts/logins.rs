@@ -2,7 +2,16 @@
 
 use super::*;
 
-both! { a_greeting_may_be_refused a_login_may_be_refused_before_the_server_hears_of_it the_servers_answer_may_be_replaced credentials_may_be_replaced a_refused_login_is_seen addresses_are_told another_account_may_log_in_later }
+in_both_ways! {
+    a_greeting_may_be_refused
+    a_login_may_be_refused_before_the_server_hears_of_it
+    the_servers_answer_may_be_replaced
+    a_refused_login_is_seen
+    addresses_are_told
+    another_account_may_log_in_later
+}
+
+both! { credentials_may_be_replaced }
 
 fn a_greeting_may_be_refused(product: Product) {
     let scripted = Scripted::start(

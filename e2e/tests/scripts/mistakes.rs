@@ -238,21 +238,3 @@ fn a_changed_script_is_for_those_who_come() {
     assert_eq!(new.value("SELECT which"), "newer");
     assert_eq!(old.value("SELECT which"), "old");
 }
-
-#[test]
-fn a_script_and_accounts_do_not_go_together() {
-    let (status, text) = Proxy::run_to_the_end(&[
-        "--backend",
-        "127.0.0.1:1",
-        "-s",
-        "/x.lua",
-        "--accounts-learn",
-        "true",
-        "--check",
-    ]);
-    assert!(!status.success());
-    assert!(
-        text.contains("cannot be used together with accounts"),
-        "{text}"
-    );
-}

@@ -4,7 +4,16 @@ use std::fs;
 
 use super::*;
 
-both! { who_comes_and_what_they_send_is_audited statements_are_counted_by_their_form running_statements_are_shown a_deadlocks_transactions_are_shown warnings_are_printed a_shells_commands_are_rewritten schemas_are_united a_crosstab_is_made }
+in_both_ways! {
+    who_comes_and_what_they_send_is_audited
+    statements_are_counted_by_their_form
+    running_statements_are_shown
+    a_deadlocks_transactions_are_shown
+    warnings_are_printed
+    a_shells_commands_are_rewritten
+    schemas_are_united
+    a_crosstab_is_made
+}
 
 /// A proxy with one of the scripts, and a schema of the test's own.
 fn shipped(product: Product, name: &str) -> (Scripted, Login) {
@@ -69,7 +78,8 @@ fn statements_are_counted_by_their_form(product: Product) {
 }
 
 fn schema_of(name: &str) -> String {
-    format!("t_shipped_{}", name.replace('-', "_"))
+    let way = if TAKES_TURNS.get() { "_pooled" } else { "" };
+    format!("t_shipped_{}{way}", name.replace('-', "_"))
 }
 
 fn running_statements_are_shown(product: Product) {

@@ -25,6 +25,9 @@ use crate::dialogue::client_broke;
 use crate::failure::{Failure, Kind as FailureKind};
 use crate::leg::Leg;
 use crate::packets::PacketStream;
+use crate::scripted::host::Host;
+use crate::scripted::login_hooks::LoginHooks;
+use crate::scripted::scripting::Scripting;
 use crate::serve::compress;
 use crate::surroundings::{Place, Settings};
 use crate::watch::Watch;
@@ -42,6 +45,7 @@ pub(crate) async fn begin(
     client: &mut PacketStream,
     admission: Admission,
     place: Place,
+    hooks: Option<(LoginHooks, Rc<Host>)>,
 ) -> Result<Begun, Failure> {
     let Admission {
         account,
@@ -114,6 +118,7 @@ pub(crate) async fn begin(
         trace: None,
         reflection: Reflection::None,
         riding: Riding::default(),
+        scripting: None,
         kill: None,
         account,
         login,
@@ -133,7 +138,15 @@ pub(crate) async fn begin(
         place,
     };
     session.try_schema().await?;
-    welcome(client, payload, session.status).await?;
+    match hooks {
+        None => welcome(client, payload, session.status).await?,
+        Some((mut hooks, host)) => {
+            let ok = ok(session.status);
+            say_first(client, payload).await?;
+            hooks.let_in(client, &ok).await?;
+            session.scripting = Some(Box::new(Scripting::of(hooks, host)));
+        }
+    }
     Ok(Begun {
         session,
         compression,
@@ -170,15 +183,26 @@ pub(crate) async fn welcome<T>(
 where
     T: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
 {
+    say_first(client, payload).await?;
+    let said = client.write(&ok(status)).await;
+    said.map_err(|error| client_broke(error.into()))
+}
+
+fn ok(status: StatusFlags) -> [u8; 7] {
     let [low, high] = status.0.to_le_bytes();
-    let ok = [wire::reply::OK, 0, 0, low, high, 0, 0];
-    let said = async {
-        if let Some(payload) = payload {
-            client.write(&payload).await?;
-        }
-        client.write(&ok).await
+    [wire::reply::OK, 0, 0, low, high, 0, 0]
+}
+
+/// What the exam leaves to be said.
+async fn say_first<T>(client: &mut PacketStream<T>, payload: Option<Vec<u8>>) -> Result<(), Failure>
+where
+    T: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
+{
+    let Some(payload) = payload else {
+        return Ok(());
     };
-    said.await.map_err(|error| client_broke(error.into()))
+    let said = client.write(&payload).await;
+    said.map_err(|error| client_broke(error.into()))
 }
 
 impl Pooled {

@@ -60,6 +60,7 @@ impl Pooled {
             client: stream,
             who: &mut Who::default(),
             greeting: &self.greeting,
+            ear: None,
         };
         pass_on.run(response).await
     }

@@ -39,6 +39,8 @@ pub(crate) struct Course {
     pub last: Option<BackendId>,
     /// Where its last read went that was for a replica.
     pub replica: Option<BackendId>,
+    /// Where its script has it read and write.
+    pub chosen: Option<(BackendId, ClusterId)>,
     /// Its next command is a read that went to the primary since nobody knows where in the stream its
     /// writes are.
     pub wants_position: bool,
@@ -81,6 +83,7 @@ impl Course {
             has_unsaid_writes: false,
             last: None,
             replica: None,
+            chosen: None,
             wants_position: false,
             awaited: None,
         }
@@ -101,6 +104,7 @@ impl Course {
             has_unsaid_writes: false,
             last: None,
             replica: None,
+            chosen: None,
             wants_position: false,
             awaited: None,
         }
@@ -125,7 +129,8 @@ impl Pooled {
     /// Whether its reads have to see certain writes.
     pub(crate) fn is_consistent(&self) -> bool {
         let book = self.worker.book.borrow();
-        let may_differ = self.is_split() || (book.directs && self.mode != SessionMode::Transparent);
+        let is_directed = book.directs || self.scripting.is_some();
+        let may_differ = self.is_split() || (is_directed && self.mode != SessionMode::Transparent);
         let sees = self.course.consistency != Consistency::None || book.raises_consistency;
         (may_differ && sees) || book.some_see_all
     }

@@ -10,6 +10,7 @@ use auth::{
 };
 use config::{ListenerConfig, SessionMode};
 use net::{Endpoint, proxy_protocol};
+use wire::auth::MYSQL_NATIVE_PASSWORD;
 use wire::compression::Algorithm;
 use wire::{Capabilities, Greeting, HandshakeResponse, StatusFlags};
 
@@ -25,6 +26,9 @@ use crate::dialogue::client_broke;
 use crate::failure::{Failure, Kind};
 use crate::login::{Agreement, Who, client_compression, malformed, read_response};
 use crate::packets::PacketStream;
+use crate::scripted::auth_ear::AuthEar;
+use crate::scripted::begin::NEVER;
+use crate::scripted::login_hooks::{Auth, LoginHooks, ended, replaced};
 use crate::surroundings::Settings;
 use crate::worker::Worker;
 
@@ -56,6 +60,8 @@ pub(crate) enum Entered {
     Examined(Box<Admission>),
     /// A backend has, and the client knows.
     Passed(Box<(Greeted, Agreement)>),
+    /// Its script has; with what is agreed on of compression.
+    LetIn(Option<(Algorithm, u8)>),
 }
 
 /// What an examined client begins with.
@@ -90,6 +96,7 @@ pub(crate) struct Enter<'a> {
     pub remote: &'a Endpoint,
     pub listener: &'a Arc<ListenerConfig>,
     pub who: &'a mut Who,
+    pub hooks: Option<&'a mut LoginHooks>,
 }
 
 impl Enter<'_> {
@@ -98,17 +105,36 @@ impl Enter<'_> {
         let scramble = Scramble::of_random(random());
         let person = self.worker.shared.people.register(self.worker.index);
         let greeting = self.greeting(person.id(), &scramble).await?;
-        let mut payload = Vec::new();
-        greeting.encode(&mut payload);
-        let sent = self.client.write(&payload).await;
-        sent.map_err(|error| client_broke(error.into()))?;
+        let greeting = self.greet(greeting).await?;
         let (request, answer) = read_response(self.settings, self.client, self.who).await?;
         let response = match &request {
             Some(request) => HandshakeResponse::decode_behind(request, &answer),
             None => HandshakeResponse::decode(&answer),
         };
-        let response = response.map_err(malformed)?;
+        let mut response = response.map_err(malformed)?;
         self.who.introduce(&response);
+        let replacing;
+        if let Some(hooks) = &mut self.hooks {
+            match hooks.read_auth(self.client, &response).await? {
+                Auth::Goes => {}
+                Auth::LetIn => {
+                    let compression = client_compression(self.settings, &response);
+                    return Ok(Entered::LetIn(compression));
+                }
+                Auth::Replaced(payload) => {
+                    replacing = payload;
+                    let other = replaced(&replacing, response.head)?;
+                    // What the client can, it can as anybody. Scripts know one plugin.
+                    let plugin = other.plugin.unwrap_or(MYSQL_NATIVE_PASSWORD);
+                    response = HandshakeResponse {
+                        head: response.head,
+                        plugin: Some(plugin),
+                        ..other
+                    };
+                    self.who.introduce(&response);
+                }
+            }
+        }
         let origin = origin_of(self.remote);
         match self.known(response.user, &origin).await {
             Known::PassThrough => self.pass_on(&greeting, response, None, person).await,
@@ -157,6 +183,21 @@ impl Enter<'_> {
                 .await
             }
         }
+    }
+
+    /// Greets the client; where a script listens, without what that could not read.
+    async fn greet(&mut self, mut greeting: Greeting) -> Result<Greeting, Failure> {
+        if let Some(hooks) = &mut self.hooks {
+            greeting.capabilities = greeting.capabilities.with(NEVER, false);
+            hooks.meet(&greeting);
+            hooks.read_handshake(self.client).await?;
+            hooks.note_greeting(&greeting);
+        }
+        let mut payload = Vec::new();
+        greeting.encode(&mut payload);
+        let sent = self.client.write(&payload).await;
+        sent.map_err(|error| client_broke(error.into()))?;
+        Ok(greeting)
     }
 
     /// The greeting; the first client of a worker waits until a backend has said how to greet.
@@ -332,6 +373,7 @@ impl Enter<'_> {
         mut person: Person,
     ) -> Result<Entered, Failure> {
         let course = self.course(account);
+        let mut ear = self.hooks.map(|hooks| AuthEar::new(&mut hooks.script));
         let pass_on = PassOn {
             worker: self.worker,
             settings: self.settings,
@@ -340,8 +382,12 @@ impl Enter<'_> {
             client: self.client,
             who: self.who,
             greeting,
+            ear: ear.as_mut(),
         };
         let (greeted, mut agreement) = pass_on.run(response).await?;
+        if ear.is_some_and(|ear| ear.has_refused) {
+            return Err(ended("read_auth_result has answered the client"));
+        }
         person.pass_on(greeted.backend.id, greeted.greeting.thread_id);
         agreement.person = Some(person);
         Ok(Entered::Passed(Box::new((greeted, agreement))))

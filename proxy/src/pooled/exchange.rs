@@ -260,6 +260,7 @@ impl Pooled {
         let mut reply = reply.amended(Amendment {
             has_more: job.part.has_more(),
             warnings: job.warnings,
+            ..Amendment::of_shared(conn.capabilities)
         });
         if self.optimism.is_some() {
             reply = reply.fingerprinted(&self.worker.store.print_keys);
@@ -294,6 +295,7 @@ impl Pooled {
                     });
                 }
                 Progress::File { sequence } => {
+                    self.client.let_go();
                     let passed =
                         Box::pin(self.pass(conn, Passage::of(EndOf::File, sequence))).await;
                     let next = passed.map_err(|cut| CutReply {
@@ -302,6 +304,9 @@ impl Pooled {
                         sequence: None,
                     })?;
                     reply.file_ended(next);
+                    if let Some(ear) = &mut self.client.ear {
+                        ear.file_ended(next);
+                    }
                 }
             }
         }

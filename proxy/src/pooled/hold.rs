@@ -281,7 +281,7 @@ impl Pooled {
             }
         };
         let falls_back = self.settings.config.balance.fallback == Fallback::Primary;
-        let is_free = self.order.is_none() && tried.is_empty();
+        let is_free = self.order.is_none() && self.course.chosen.is_none() && tried.is_empty();
         (is_home && falls_back && is_free && only.is_usable()).then(|| Arc::clone(only))
     }
 

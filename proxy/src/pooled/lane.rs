@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use pool::{Binding, CloseReason, Ended, Lane, Lookup, Seat};
 use session::state::{Needs, Restoration, SessionState, restoration};
-use session::{Piece, Progress, Reply};
+use session::{Amendment, Piece, Progress, Reply};
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use wire::execute::Execute;
@@ -129,7 +129,8 @@ impl SharedLane {
             Load::Execute { .. } => Command::STMT_EXECUTE,
         };
         let (capabilities, sequences) = (conn.capabilities, conn.sequences());
-        let reply = Reply::to(command, capabilities, sequences, boarding.sequence)?;
+        let reply = Reply::to(command, capabilities, sequences, boarding.sequence)?
+            .amended(Amendment::of_shared(capabilities));
         let errand = self.take_on(conn, boarding.load)?;
         let follower = Following { reply, errand };
         let seat = queue.board(boarding.ride, follower, boarding.habit);

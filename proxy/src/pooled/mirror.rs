@@ -205,6 +205,7 @@ impl Pooled {
             trace: None,
             reflection: Reflection::Itself,
             riding: Riding::default(),
+            scripting: None,
             kill: None,
             scramble: self.scramble,
             greeting: Rc::clone(&self.greeting),

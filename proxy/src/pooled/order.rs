@@ -185,7 +185,9 @@ impl Pooled {
 
     /// Where the order of the moment sends a statement; none where it leaves that open.
     pub(crate) fn ordered_aim(&self, facts: &Facts) -> Option<Aim> {
-        let order = self.order.as_ref().filter(|it| it.directs())?;
+        let Some(order) = self.order.as_ref().filter(|it| it.directs()) else {
+            return self.course.chosen.map(|_| Aim::Ordered(Roles::Any));
+        };
         if order.backend.is_some() {
             return Some(Aim::Ordered(Roles::Any));
         }
@@ -216,11 +218,15 @@ impl Pooled {
         written: &'a Written,
     ) -> Wish<'a> {
         let order = self.order.as_deref();
+        // A rule's word, and a hint's, go before the script's.
+        let is_ordered = order.is_some_and(Order::directs);
+        let chosen = self.course.chosen.filter(|_| !is_ordered).unzip();
         Wish {
             cluster: order
                 .and_then(|it| it.cluster)
+                .or(chosen.1)
                 .unwrap_or(self.course.cluster),
-            backend: order.and_then(|it| it.backend),
+            backend: order.and_then(|it| it.backend).or(chosen.0),
             lag_max: order.and_then(|it| it.lag_max),
             written,
             ..self.wish(roles, tried, seats)
@@ -235,7 +241,10 @@ impl Pooled {
             order.backend = None;
             return Aim::Ordered(Roles::Primary);
         }
-        Aim::Ordered(roles)
+        match self.course.chosen.take() {
+            Some(_) => Aim::Ordered(Roles::Primary),
+            None => Aim::Ordered(roles),
+        }
     }
 
     /// Bounds what is sent now, where a rule or hint says so.

@@ -9,14 +9,16 @@ use super::course::Course;
 use super::enter::LOGIN;
 use crate::connect::{Greeted, connect};
 use crate::decline::decline;
+use crate::dialogue::Ear;
 use crate::failure::{Failure, Kind};
 use crate::login::{Agreement, Login, Who};
 use crate::packets::PacketStream;
+use crate::scripted::auth_ear::AuthEar;
 use crate::surroundings::Settings;
 use crate::worker::Worker;
 
 /// Whom it is about.
-pub(crate) struct PassOn<'a> {
+pub(crate) struct PassOn<'a, 'b> {
     pub worker: &'a Worker,
     pub settings: &'a Settings,
     pub header: &'a proxy_protocol::Header,
@@ -25,9 +27,11 @@ pub(crate) struct PassOn<'a> {
     pub who: &'a mut Who,
     /// What the client was greeted with.
     pub greeting: &'a Greeting,
+    /// Who else hears what the backend says.
+    pub ear: Option<&'a mut AuthEar<'b>>,
 }
 
-impl PassOn<'_> {
+impl PassOn<'_, '_> {
     /// Finds a backend and sees the dialogue through. After an error the client has been told nothing,
     /// unless by the backend.
     pub(crate) async fn run(
@@ -51,7 +55,7 @@ impl PassOn<'_> {
             client: self.client,
             backend: &mut greeted,
             who: self.who,
-            ear: None,
+            ear: self.ear.map(|ear| ear as &mut dyn Ear),
         };
         let head = HandshakeHead {
             capabilities: promised | (response.head.capabilities & LOGIN),

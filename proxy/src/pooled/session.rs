@@ -43,6 +43,7 @@ use crate::dialogue::Legs;
 use crate::failure::{Failure, Kind as FailureKind};
 use crate::leg::Leg;
 use crate::relay::{End, Relay};
+use crate::scripted::scripting::Scripting;
 use crate::surroundings::{Place, Settings};
 use crate::watch::{Ask, Watch};
 use crate::worker::Worker;
@@ -104,6 +105,8 @@ pub(crate) struct Pooled {
     /// Its statements that go to another cluster as well.
     pub reflection: Reflection,
     pub riding: Riding,
+    /// The script that sees its commands.
+    pub scripting: Option<Box<Scripting>>,
     /// A kill that is on its way to this session's own statement.
     pub kill: Option<JoinHandle<()>>,
     pub scramble: Scramble,
@@ -114,6 +117,15 @@ pub(crate) struct Pooled {
     /// Where it is connected, for backends that are to be told.
     pub header: proxy_protocol::Header,
     pub listener: Arc<ListenerConfig>,
+    pub home: Option<Home>,
+    pub person: Person,
+    pub place: Place,
+}
+
+/// What of a session outlives it when it is relayed.
+pub(crate) struct Places {
+    /// Its script, which sees no more commands, but its end.
+    pub scripting: Option<Box<Scripting>>,
     pub home: Option<Home>,
     pub person: Person,
     pub place: Place,
@@ -181,24 +193,31 @@ impl Pooled {
             let Some(incoming) = self.next_command().await? else {
                 return Ok(After::Ended(End::ClientClosed));
             };
-            let after = match incoming.command {
-                _ if self.cut_transaction.is_some() => Box::pin(self.after_cut(incoming)).await?,
-                _ if self.optimism.is_some() => Box::pin(self.optimistic(incoming)).await?,
-                // An idle session needs no memory for a statement.
-                Command::QUERY if !incoming.is_cut => Box::pin(self.query(incoming)).await?,
-                Command::STMT_EXECUTE if !incoming.is_cut => {
-                    Box::pin(self.execute(incoming)).await?
-                }
-                _ => Box::pin(self.perform(incoming)).await?,
+            let after = match self.scripting {
+                None => self.act(incoming).await?,
+                Some(_) => Box::pin(self.act_by_script(incoming)).await?,
             };
-            if self.order.is_some() {
-                self.close_order();
-            }
             match after {
                 After::Next => self.rest().await?,
                 ended => return Ok(ended),
             }
         }
+    }
+
+    /// One command, up to the end of its reply.
+    pub(crate) async fn act(&mut self, incoming: Incoming) -> Result<After, CutOff> {
+        let after = match incoming.command {
+            _ if self.cut_transaction.is_some() => Box::pin(self.after_cut(incoming)).await,
+            _ if self.optimism.is_some() => Box::pin(self.optimistic(incoming)).await,
+            // An idle session needs no memory for a statement.
+            Command::QUERY if !incoming.is_cut => Box::pin(self.query(incoming)).await,
+            Command::STMT_EXECUTE if !incoming.is_cut => Box::pin(self.execute(incoming)).await,
+            _ => Box::pin(self.perform(incoming)).await,
+        };
+        if self.order.is_some() && after.is_ok() {
+            self.close_order();
+        }
+        after
     }
 
     pub(crate) async fn perform(&mut self, incoming: Incoming) -> Result<After, CutOff> {
@@ -240,9 +259,14 @@ impl Pooled {
     /// Waits for the client's next command; `None` when it has closed.
     async fn next_command(&mut self) -> Result<Option<Incoming>, CutOff> {
         let config = &self.settings.config;
-        let held = usize::try_from(config.pool.statement_bytes_max).unwrap_or(usize::MAX);
+        let bytes = |bytes| usize::try_from(bytes).unwrap_or(usize::MAX);
+        // Scripts see commands whole.
+        let held = match self.scripting {
+            None => bytes(config.pool.statement_bytes_max),
+            Some(_) => usize::MAX,
+        };
         let limit = config.limits.packet_bytes_max;
-        let long = held.max(usize::try_from(config.pool.long_data_bytes_max).unwrap_or(usize::MAX));
+        let long = held.max(bytes(config.pool.long_data_bytes_max));
         loop {
             // What names a statement must be held to be changed.
             let held = match self.inbox.peek() {
@@ -561,7 +585,8 @@ impl Pooled {
         };
         let limit = self.settings.config.limits.packet_bytes_max;
         let tracker = Tracker::new(conn.capabilities, self.status, sequences, pipelining, limit);
-        let client = std::mem::replace(&mut self.client, Leg::gone());
+        let mut client = std::mem::replace(&mut self.client, Leg::gone());
+        client.ear = None;
         let backend = Arc::clone(&conn.backend);
         let legs = Legs {
             client: self.client_privacy,
@@ -622,8 +647,13 @@ impl Pooled {
     }
 
     /// What outlives it when it is relayed.
-    pub(crate) fn into_places(self) -> (Person, Place, Option<Home>) {
-        (self.person, self.place, self.home)
+    pub(crate) fn into_places(self) -> Places {
+        Places {
+            scripting: self.scripting,
+            home: self.home,
+            person: self.person,
+            place: self.place,
+        }
     }
 
     /// Packets that were heard elsewhere, with ids that follow `sequence`.

@@ -3,8 +3,9 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
+use config::ListenerConfig;
 use net::{Endpoint, proxy_protocol};
-use script::{Decision, FAILED, Hook, Payloads, SocketFacts};
+use script::{FAILED, Payloads, SocketFacts};
 use wire::compression::{Algorithm, Remote};
 use wire::handshake::HandshakeHead;
 use wire::reply::{ERR, OK};
@@ -13,6 +14,7 @@ use wire::{Capabilities, ErrPacket, Greeting, HandshakeResponse, StatusFlags};
 use super::auth_ear::AuthEar;
 use super::facts::{address_facts, backend_address, note_greeting};
 use super::host::Host;
+use super::login_hooks::{Auth, LoginHooks, ended, replaced, say};
 use super::meet::{Met, refused};
 use super::server::Server;
 use super::session::Scripted;
@@ -25,6 +27,7 @@ use crate::login::{
     Agreement, Login, Who, client_compression, malformed, own_offer, read_response,
 };
 use crate::packets::PacketStream;
+use crate::pooled::enter::{Admission, Enter, Entered};
 use crate::pooled::incoming::Inbox;
 use crate::serve::{compress, lost_at_login};
 use crate::surroundings::{Place, Settings};
@@ -32,7 +35,7 @@ use crate::watch::Watch;
 use crate::worker::Worker;
 
 /// What scripts cannot read is not agreed on.
-const NEVER: Capabilities = Capabilities(
+pub(crate) const NEVER: Capabilities = Capabilities(
     Capabilities::DEPRECATE_EOF.0
         | Capabilities::QUERY_ATTRIBUTES.0
         | Capabilities::OPTIONAL_RESULTSET_METADATA.0
@@ -48,13 +51,25 @@ pub(crate) struct Begin<'a> {
     pub header: &'a proxy_protocol::Header,
     pub client: &'a mut PacketStream,
     pub who: &'a mut Who,
-    pub script: script::Session,
+    pub hooks: LoginHooks,
     /// By which the session's connections know it.
     pub id: u64,
-    /// What the script knows of the client.
-    pub facts: SocketFacts,
-    /// The same of the backend.
-    pub server_facts: SocketFacts,
+    /// Where logins are answered here: what that takes.
+    pub answering: Option<Answering<'a>>,
+}
+
+/// What the proxy needs to answer a login itself.
+pub(crate) struct Answering<'a> {
+    pub remote: &'a Endpoint,
+    pub listener: &'a Arc<ListenerConfig>,
+}
+
+/// How a login has gone on.
+pub(crate) enum Entry {
+    /// To the session's end with one connection at a time, or none.
+    Scripted(Box<Begun>),
+    /// The proxy has examined the client; the connection is whichever the session gets.
+    Examined(Box<Admission>, Box<LoginHooks>),
 }
 
 /// A login that has ended well; the client's stream is with whoever has lent it.
@@ -67,40 +82,19 @@ pub(crate) struct Begun {
     collation: u8,
 }
 
-/// A script for a client that has just come.
-pub(crate) fn script_for(
-    host: &Host,
-    id: u64,
-    remote: &Endpoint,
-    local: Option<Endpoint>,
-) -> Result<(script::Session, SocketFacts), Failure> {
-    let facts = SocketFacts {
-        source: address_facts(remote),
-        destination: local.as_ref().map(address_facts).unwrap_or_default(),
-        ..SocketFacts::default()
-    };
-    match host.scripts.begin(id, &facts) {
-        Ok(script) => Ok((script, facts)),
-        Err(fault) => Err(Failure::relaying(
-            Kind::ScriptFailed,
-            fault.to_string(),
-            script::err_payload(fault.told()),
-        )),
-    }
-}
-
 impl Begin<'_> {
     /// Sees it through. A failure has not been told to the client, unless it says so.
-    pub(crate) async fn run(mut self) -> Result<Begun, Failure> {
+    pub(crate) async fn run(mut self) -> Result<Entry, Failure> {
         let met = self.meet().await?;
         let greeting = match &met {
             Met::Greeted(greeted, index) => {
-                self.server_facts = server_facts(&self.host, greeted, *index);
-                self.script.set_server(Some(&self.server_facts));
+                self.hooks.server = server_facts(&self.host, greeted, *index);
+                self.hooks.meet(&greeted.greeting);
                 greeted.greeting.clone()
             }
             Met::Pooled(server) => server.greeting.clone(),
             Met::Alone(payloads) => self.greet_alone(payloads).await?,
+            Met::Here => return self.enter().await,
         };
         let greeted = !matches!(met, Met::Alone(_));
         if greeted && let Err(failure) = self.show(&greeting).await {
@@ -115,17 +109,17 @@ impl Begin<'_> {
                 return Err(failure);
             }
         };
-        self.answered(met, request, answer).await
+        let begun = self.answered(met, request, answer).await?;
+        Ok(Entry::Scripted(Box::new(begun)))
     }
 
     /// The script's own greeting; whatever else it says is the end.
     async fn greet_alone(&mut self, payloads: &Payloads) -> Result<Greeting, Failure> {
-        self.say(payloads).await?;
+        say(self.client, payloads).await?;
         let first = payloads.at(0).unwrap_or_default();
         match Greeting::decode(first) {
             Ok(greeting) => {
-                note_greeting(&mut self.facts, &greeting);
-                self.script.set_client(&self.facts);
+                self.hooks.note_greeting(&greeting);
                 Ok(greeting)
             }
             Err(_) => Err(ended("connect_server has answered the client")),
@@ -134,12 +128,7 @@ impl Begin<'_> {
 
     /// The backend's greeting, as the client gets it.
     async fn show(&mut self, greeting: &Greeting) -> Result<(), Failure> {
-        match self.script.call(Hook::ReadHandshake) {
-            Decision::SendResult | Decision::SendQuery => {
-                return Err(self.answer_and_end("read_handshake").await);
-            }
-            _ => {}
-        }
+        self.hooks.read_handshake(self.client).await?;
         let offered = own_offer(self.settings, greeting.capabilities).with(NEVER, false);
         let mut payload = Vec::new();
         Greeting {
@@ -149,8 +138,7 @@ impl Begin<'_> {
         .encode(&mut payload);
         let sent = self.client.write(&payload).await;
         sent.map_err(|error| client_broke(error.into()))?;
-        note_greeting(&mut self.facts, greeting);
-        self.script.set_client(&self.facts);
+        self.hooks.note_greeting(greeting);
         Ok(())
     }
 
@@ -161,69 +149,36 @@ impl Begin<'_> {
         request: Option<HandshakeHead>,
         answer: Vec<u8>,
     ) -> Result<Begun, Failure> {
-        let decoded = decode(request.as_ref(), &answer).map_err(malformed);
-        let response = match decoded {
-            Ok(response) => response,
+        let heard = async {
+            let response = decode(request.as_ref(), &answer).map_err(malformed)?;
+            self.who.introduce(&response);
+            let auth = self.hooks.read_auth(self.client, &response).await?;
+            Ok((response, auth))
+        };
+        let (response, auth) = match heard.await {
+            Ok(heard) => heard,
             Err(failure) => {
                 self.abandon(met);
                 return Err(failure);
             }
         };
-        self.who.introduce(&response);
-        self.note_response(&response);
-        let decision = self.script.call(Hook::ReadAuth);
-        let replaced = match decision {
-            Decision::SendResult => return self.answer_login(met, &response).await,
-            Decision::SendQuery => self.script.next_query(),
-            _ => None,
-        };
-        self.script.clear_queue();
-        let Some(injection) = replaced else {
-            return self.log_in(met, response).await;
-        };
-        match HandshakeResponse::decode(&injection.payload) {
-            Ok(replacing) => {
-                let replacing = HandshakeResponse {
-                    head: HandshakeHead {
-                        capabilities: replacing.head.capabilities,
-                        ..response.head
-                    },
-                    ..replacing
+        match auth {
+            Auth::Goes => self.log_in(met, response).await,
+            Auth::LetIn => {
+                self.abandon(met);
+                let compression = client_compression(self.settings, &response);
+                Ok(self.begun_alone(compression))
+            }
+            Auth::Replaced(replacing) => {
+                let replacing = match replaced(&replacing, response.head) {
+                    Ok(replacing) => replacing,
+                    Err(failure) => {
+                        self.abandon(met);
+                        return Err(failure);
+                    }
                 };
                 self.log_in(met, replacing).await
             }
-            Err(error) => {
-                self.abandon(met);
-                let cause = format!("read_auth has queued what is no login: {error}");
-                Err(refused(&cause, FAILED))
-            }
-        }
-    }
-
-    fn note_response(&mut self, response: &HandshakeResponse<'_>) {
-        self.facts.user = Some(response.user.to_vec());
-        self.facts.schema = response.schema.unwrap_or_default().to_vec();
-        self.facts.scrambled_password = Some(response.auth_response.to_vec());
-        if let Some(plugin) = response.plugin {
-            self.facts.plugin = Some(plugin.to_vec());
-        }
-        self.script.set_client(&self.facts);
-    }
-
-    /// The script answers the login; with an ERR that is the end, as its author meant it.
-    async fn answer_login(
-        mut self,
-        met: Met,
-        response: &HandshakeResponse<'_>,
-    ) -> Result<Begun, Failure> {
-        self.abandon(met);
-        let Some(payloads) = self.script.response() else {
-            return Err(refused("proxy.response cannot be sent", FAILED));
-        };
-        self.say(&payloads).await?;
-        match payloads.at(0).and_then(<[u8]>::first) {
-            Some(&OK) => Ok(self.begun_alone(response)),
-            _ => Err(ended("read_auth has answered the client")),
         }
     }
 
@@ -237,13 +192,15 @@ impl Begin<'_> {
         match met {
             Met::Greeted(greeted, index) => self.pass(*greeted, index, response).await,
             Met::Pooled(server) => self.change_user(*server, response).await,
+            Met::Here => Err(refused("nobody has examined the client", FAILED)),
             Met::Alone(_) => {
                 let mut ok = vec![OK, 0, 0];
                 ok.extend_from_slice(&StatusFlags::AUTOCOMMIT.0.to_le_bytes());
                 ok.extend_from_slice(&[0, 0]);
                 let sent = self.client.write(&ok).await;
                 sent.map_err(|error| client_broke(error.into()))?;
-                Ok(self.begun_alone(&response))
+                let compression = client_compression(self.settings, &response);
+                Ok(self.begun_alone(compression))
             }
         }
     }
@@ -255,16 +212,16 @@ impl Begin<'_> {
         index: usize,
         response: HandshakeResponse<'_>,
     ) -> Result<Begun, Failure> {
-        let mut facts = std::mem::take(&mut self.server_facts);
-        if self.script.server_id() != facts.id {
+        let mut facts = std::mem::take(&mut self.hooks.server);
+        if self.hooks.script.server_id() != facts.id {
             self.abandon(Met::Greeted(Box::new(greeted), index));
             let text = "(lua) read-auth-old-password failed as backend_ndx got reset.";
             return Err(refused(text, text));
         }
-        self.introduce(&mut facts);
-        self.script.set_server(Some(&facts));
+        self.hooks.introduce(&mut facts);
+        self.hooks.script.set_server(Some(&facts));
         let collation = response.head.collation;
-        let mut ear = AuthEar::new(&mut self.script);
+        let mut ear = AuthEar::new(&mut self.hooks.script);
         let login = Login {
             settings: self.settings,
             own_key: &self.worker.shared.own_key,
@@ -281,7 +238,7 @@ impl Begin<'_> {
         let status = agreement.status;
         let server = server_of(greeted, facts, agreement, self.id)?;
         Ok(Begun {
-            script: self.script,
+            script: self.hooks.script,
             id: self.id,
             server: Some(server),
             status,
@@ -297,8 +254,8 @@ impl Begin<'_> {
         response: HandshakeResponse<'_>,
     ) -> Result<Begun, Failure> {
         let mut facts = server.facts.clone();
-        self.introduce(&mut facts);
-        self.script.set_server(Some(&facts));
+        self.hooks.introduce(&mut facts);
+        self.hooks.script.set_server(Some(&facts));
         server.facts = facts;
         let command = wire::change_user::ChangeUser {
             user: response.user,
@@ -321,7 +278,7 @@ impl Begin<'_> {
         let mut backend =
             PacketStream::new(std::mem::replace(&mut server.leg, Leg::gone()).transport, 1)
                 .with_ahead(ahead);
-        let mut ear = AuthEar::new(&mut self.script);
+        let mut ear = AuthEar::new(&mut self.hooks.script);
         let mut dialogue = Dialogue {
             client: self.client,
             backend: &mut backend,
@@ -345,7 +302,7 @@ impl Begin<'_> {
         server.user_id = self.id;
         let compression = client_compression(self.settings, &response);
         Ok(Begun {
-            script: self.script,
+            script: self.hooks.script,
             id: self.id,
             status: StatusFlags::AUTOCOMMIT,
             server: Some(server),
@@ -354,29 +311,20 @@ impl Begin<'_> {
         })
     }
 
-    fn begun_alone(self, response: &HandshakeResponse<'_>) -> Begun {
+    fn begun_alone(self, compression: Option<(Algorithm, u8)>) -> Begun {
         Begun {
-            compression: client_compression(self.settings, response),
-            script: self.script,
+            compression,
+            script: self.hooks.script,
             id: self.id,
             server: None,
             status: StatusFlags::AUTOCOMMIT,
-            collation: response.head.collation,
+            collation: self.who.collation,
         }
-    }
-
-    /// Who logs in is known of the backend's side, too.
-    fn introduce(&self, facts: &mut SocketFacts) {
-        facts.user.clone_from(&self.facts.user);
-        facts.schema.clone_from(&self.facts.schema);
-        facts
-            .scrambled_password
-            .clone_from(&self.facts.scrambled_password);
     }
 
     /// Leaves a backend that nobody logs in to.
     fn abandon(&mut self, met: Met) {
-        self.script.set_server(None);
+        self.hooks.script.set_server(None);
         match met {
             Met::Greeted(greeted, _) => {
                 if greeted.stream.awaits_first_answer() {
@@ -384,27 +332,79 @@ impl Begin<'_> {
                 }
             }
             Met::Pooled(server) => super::parked::Parked::park(&self.host, *server),
-            Met::Alone(_) => {}
+            Met::Alone(_) | Met::Here => {}
         }
     }
 
-    /// Says what the script wants said; then the session is over.
-    async fn answer_and_end(&mut self, hook: &str) -> Failure {
-        match self.script.response() {
-            Some(payloads) => match self.say(&payloads).await {
-                Ok(()) => ended(&format!("{hook} has answered the client")),
-                Err(failure) => failure,
-            },
-            None => refused("proxy.response cannot be sent", FAILED),
+    /// The proxy answers the login itself, and the script sees it.
+    async fn enter(mut self) -> Result<Entry, Failure> {
+        let Some(answering) = self.answering.take() else {
+            return Err(ended("nobody answers the login"));
+        };
+        self.hooks.server = self.facts_of_default();
+        let enter = Enter {
+            worker: self.worker,
+            settings: self.settings,
+            header: self.header,
+            client: self.client,
+            remote: answering.remote,
+            listener: answering.listener,
+            who: self.who,
+            hooks: Some(&mut self.hooks),
+        };
+        match enter.run().await {
+            Ok(Entered::Examined(admission)) => {
+                Ok(Entry::Examined(admission, Box::new(self.hooks)))
+            }
+            Ok(Entered::Passed(passed)) => {
+                let (greeted, agreement) = *passed;
+                self.passed(greeted, agreement)
+            }
+            Ok(Entered::LetIn(compression)) => {
+                let begun = self.begun_alone(compression);
+                Ok(Entry::Scripted(Box::new(begun)))
+            }
+            Err(failure) => Err(self.hooks.refused(self.client, failure).await),
         }
     }
 
-    async fn say(&mut self, payloads: &Payloads) -> Result<(), Failure> {
-        for payload in payloads.iter() {
-            let sent = self.client.write(payload).await;
-            sent.map_err(|error| client_broke(error.into()))?;
+    /// A backend has let the client in whom the proxy had greeted: that connection is the session's.
+    fn passed(mut self, greeted: Greeted, agreement: Agreement) -> Result<Entry, Failure> {
+        let index = self.host.index_of(greeted.backend.id).unwrap_or_default();
+        let mut facts = server_facts(&self.host, &greeted, index);
+        self.hooks.introduce(&mut facts);
+        self.hooks.script.settle(index);
+        self.hooks.script.set_server(Some(&facts));
+        let (compression, status) = (agreement.client_compression, agreement.status);
+        let server = server_of(greeted, facts, agreement, self.id)?;
+        Ok(Entry::Scripted(Box::new(Begun {
+            script: self.hooks.script,
+            id: self.id,
+            server: Some(server),
+            status,
+            compression,
+            collation: self.who.collation,
+        })))
+    }
+
+    /// Of a session that has no connection of its own: the backend that it would get, as if it had one.
+    fn facts_of_default(&mut self) -> SocketFacts {
+        let chosen = self.hooks.script.backend_index();
+        let index = match chosen {
+            0 => self.host.scripts.default_backend(),
+            chosen => chosen,
+        };
+        if chosen == 0 {
+            self.hooks.script.settle(index);
         }
-        Ok(())
+        let backend = self.host.backend(index);
+        SocketFacts {
+            id: Some(self.host.next_id()),
+            backend: Some(index),
+            source: self.hooks.facts.destination.clone(),
+            destination: backend.map(|it| backend_address(&it)).unwrap_or_default(),
+            ..SocketFacts::default()
+        }
     }
 }
 
@@ -487,11 +487,6 @@ fn server_of(
         user_id,
         _slot: greeted.slot,
     })
-}
-
-/// The session is over, and its client has been told.
-pub(crate) fn ended(cause: &str) -> Failure {
-    Failure::new(Kind::ScriptEnded, cause)
 }
 
 fn login_refused(err: &[u8]) -> Failure {

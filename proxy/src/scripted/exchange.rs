@@ -5,67 +5,25 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use session::{Outcome, Piece, Progress, Reply, Sequences, Tally};
+use session::{Outcome, Piece, Progress, Reply, Sequences};
 use tokio::io::{AsyncRead, ReadBuf};
 use wire::Command;
 use wire::reply::OkPacket;
 
+use super::heard::{Heard, Towards};
 use super::server::Server;
 use super::session::Scripted;
+use super::stage::lacks_server;
 use crate::dialogue::{AuthEnd, Dialogue, Exchange, Legs};
 use crate::failure::{Failure, Kind};
-use crate::leg::Leg;
 use crate::packets::PacketStream;
 use crate::pooled::conn::own_command;
-use crate::pooled::incoming::{EndOf, Passage};
+use crate::pooled::incoming::{EndOf, Incoming, Passage};
 use crate::pooled::session::CutOff;
 use crate::watch::Ask;
 
 /// A client that speaks before it is answered is read ahead up to so many bytes.
 const AHEAD_BYTES_MAX: usize = 64 * 1024;
-
-/// A command as it is sent.
-pub(crate) struct Sent<'a> {
-    pub command: Command,
-    /// With their headers.
-    pub packets: &'a [u8],
-}
-
-/// Where a reply goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Towards {
-    /// To the client, its first packet with this sequence id.
-    Client { sequence: u8 },
-    /// Kept up to so many bytes, with sequence ids as if it were sent; what is beyond is thrown away.
-    Script { sequence: u8, bytes_max: usize },
-    /// Nobody wants it.
-    Nobody,
-}
-
-impl Towards {
-    fn sequence(self) -> u8 {
-        match self {
-            Self::Client { sequence } | Self::Script { sequence, .. } => sequence,
-            Self::Nobody => 1,
-        }
-    }
-}
-
-/// A reply that has ended.
-#[derive(Debug)]
-pub(crate) struct Heard {
-    pub outcome: Outcome,
-    pub tally: Tally,
-    /// What was kept, packets with headers.
-    pub kept: Vec<u8>,
-    /// It was longer than what may be kept.
-    pub is_cut: bool,
-    /// Whether there is a reply to such a command at all.
-    pub is_reply: bool,
-    /// When the first packet came and the last, in microseconds of the script's clock.
-    pub first_at: f64,
-    pub last_at: f64,
-}
 
 /// A reply on its way.
 struct Passing {
@@ -78,14 +36,14 @@ impl Scripted {
     /// Sends a command and sees its reply through. There must be a server.
     pub(crate) async fn exchange(
         &mut self,
-        sent: &Sent<'_>,
+        incoming: &Incoming,
         towards: Towards,
     ) -> Result<Heard, CutOff> {
         let Some(mut server) = self.server.take() else {
-            return Err(self.lacks_server(towards.sequence()));
+            return Err(lacks_server(towards.sequence()));
         };
-        server.send(sent.packets).await;
-        let heard = match sent.command {
+        server.send(&incoming.packets).await;
+        let heard = match incoming.command {
             Command::CHANGE_USER => self.change_user(&mut server).await,
             command => self.hear(&mut server, command, towards).await,
         };
@@ -225,7 +183,14 @@ impl Scripted {
         let mut sent = Ok(());
         let fed = reply.feed(bytes, |piece| {
             let (Piece::Pass(bytes) | Piece::Changes(bytes, _)) = piece;
-            let pushed = heard.take(*towards, bytes, client, context);
+            let pushed = match *towards {
+                Towards::Client { .. } => client.push(bytes, context),
+                Towards::Script { bytes_max, .. } => {
+                    heard.keep(bytes, bytes_max);
+                    Ok(())
+                }
+                Towards::Nobody => Ok(()),
+            };
             if sent.is_ok() {
                 sent = pushed;
             }
@@ -410,41 +375,5 @@ impl Passing {
             Towards::Nobody => Some(1),
         };
         CutOff::new(failure, sequence)
-    }
-}
-
-impl Heard {
-    fn nothing() -> Self {
-        Self {
-            outcome: Outcome::Ok,
-            tally: Tally::default(),
-            kept: Vec::new(),
-            is_cut: false,
-            is_reply: false,
-            first_at: 0.0,
-            last_at: 0.0,
-        }
-    }
-
-    /// A piece of the reply goes where it should.
-    fn take(
-        &mut self,
-        towards: Towards,
-        bytes: &[u8],
-        client: &mut Leg,
-        context: &mut Context<'_>,
-    ) -> std::io::Result<()> {
-        match towards {
-            Towards::Client { .. } => client.push(bytes, context),
-            Towards::Script { bytes_max, .. } => {
-                self.is_cut |= self.kept.len() + bytes.len() > bytes_max;
-                match self.is_cut {
-                    true => self.kept = Vec::new(),
-                    false => self.kept.extend_from_slice(bytes),
-                }
-                Ok(())
-            }
-            Towards::Nobody => Ok(()),
-        }
     }
 }

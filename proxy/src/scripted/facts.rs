@@ -34,8 +34,9 @@ pub(crate) fn address_facts(endpoint: &Endpoint) -> AddressFacts {
 }
 
 /// A backend, by the first address that it has.
-pub(crate) fn backend_facts(backend: &Backend) -> BackendFacts {
+pub(crate) fn backend_facts(backend: &Backend, connections_max: u32) -> BackendFacts {
     BackendFacts {
+        name: backend.name.clone(),
         address: backend_address(backend),
         state: match backend.health {
             Health::Up { .. } => BACKEND_STATE_UP,
@@ -47,6 +48,7 @@ pub(crate) fn backend_facts(backend: &Backend) -> BackendFacts {
             Some(Role::Replica) => BACKEND_TYPE_RO,
             None => BACKEND_TYPE_UNKNOWN,
         },
+        connections_max,
     }
 }
 

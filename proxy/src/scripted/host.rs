@@ -4,11 +4,12 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-use route::{Backend, Topology};
+use route::{Backend, BackendId, Topology};
 use script::Scripts;
 
 use super::facts::backend_facts;
 use super::parked::Parked;
+use crate::surroundings::Settings;
 
 /// What the scripted sessions of one worker share.
 pub(crate) struct Host {
@@ -16,8 +17,8 @@ pub(crate) struct Host {
     pub parked: Parked,
     /// The backends in the order of `proxy.global.backends`.
     backends: RefCell<Vec<Arc<Backend>>>,
-    /// The snapshot they are of.
-    generation: Cell<Option<u64>>,
+    /// The snapshot they are of, and how many connections each may have.
+    known: Cell<Option<(u64, u32)>>,
     /// The last id of a session or of a connection.
     last_id: Cell<u64>,
 }
@@ -28,7 +29,7 @@ impl Host {
             scripts,
             parked: Parked::default(),
             backends: RefCell::default(),
-            generation: Cell::new(None),
+            known: Cell::new(None),
             last_id: Cell::new(0),
         }
     }
@@ -40,20 +41,31 @@ impl Host {
     }
 
     /// Sees to it that scripts know the backends of the moment.
-    pub(crate) fn follow(&self, topology: &Topology) {
-        if self.generation.get() == Some(topology.generation) {
+    pub(crate) fn follow(&self, topology: &Topology, settings: &Settings) {
+        let connections_max = settings.config.pool.backend_connections_max;
+        let now = Some((topology.generation, connections_max));
+        if self.known.replace(now) == now {
             return;
         }
-        self.generation.set(Some(topology.generation));
         let cluster = topology.first_cluster();
         let backends = topology.backends.iter();
         let backends: Vec<_> = backends
             .filter(|backend| backend.cluster == cluster)
             .cloned()
             .collect();
-        let facts: Vec<_> = backends.iter().map(|it| backend_facts(it)).collect();
+        let facts: Vec<_> = backends
+            .iter()
+            .map(|it| backend_facts(it, connections_max))
+            .collect();
         self.scripts.take_up(&facts);
         *self.backends.borrow_mut() = backends;
+    }
+
+    /// The number by which scripts call a backend.
+    pub(crate) fn index_of(&self, id: BackendId) -> Option<usize> {
+        let backends = self.backends.borrow();
+        let at = backends.iter().position(|backend| backend.id == id)?;
+        Some(at + 1)
     }
 
     /// The backend that scripts call by this number, from 1.

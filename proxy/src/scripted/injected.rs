@@ -7,17 +7,18 @@ use wire::reply::OK;
 use wire::write::put_packets;
 use wire::{Command, HEADER_BYTES, Header};
 
-use super::exchange::{Heard, Sent, Towards};
-use super::session::{Next, Scripted};
+use super::heard::{Heard, Towards};
+use super::stage::{Stage, lacks_server, say, say_all};
 use crate::failure::{Failure, Kind};
-use crate::pooled::session::CutOff;
-use crate::relay::End;
+use crate::pooled::incoming::Incoming;
+use crate::pooled::session::{After, CutOff};
 
 /// `query_status` of an ERR.
 const STATUS_ERR: u8 = 255;
 
-/// How far the client's command has come to its one result.
-struct Told {
+/// What is sent for one command of a client's, and how far that has come to its one result.
+pub(crate) struct Queue<'a, S> {
+    stage: &'a mut S,
     /// The id that its reply begins with.
     sequence: u8,
     is_told: bool,
@@ -25,154 +26,151 @@ struct Told {
     is_owed: bool,
 }
 
-impl Scripted {
-    /// Sends the queue. Hooks may lengthen it meanwhile.
-    pub(crate) async fn send_queue(&mut self, sequence: u8) -> Result<Next, CutOff> {
-        let mut told = Told {
+impl<'a, S: Stage> Queue<'a, S> {
+    /// What the script has queued for a command whose reply begins with this id.
+    pub(crate) fn of(stage: &'a mut S, sequence: u8) -> Self {
+        Self {
+            stage,
             sequence,
             is_told: false,
             is_owed: false,
-        };
+        }
+    }
+
+    /// Sends it. Hooks may lengthen it meanwhile.
+    pub(crate) async fn send(mut self) -> Result<After, CutOff> {
         let mut is_first = true;
-        while let Some(injection) = self.script.next_query() {
-            if self.server.is_none() && is_first {
-                return Err(self.lacks_server(sequence));
+        while let Some(injection) = self.stage.script().next_query() {
+            if !self.stage.has_server() && is_first {
+                return Err(lacks_server(self.sequence));
             }
             is_first = false;
-            if self.server.is_none() {
-                self.script.clear_queue();
+            if !self.stage.has_server() {
+                self.stage.script().clear_queue();
                 break;
             }
-            if let Some(end) = self.send_injection(&injection, &mut told).await? {
-                return Ok(Next::Ended(end));
+            match self.send_one(injection).await? {
+                After::Next => {}
+                after => return Ok(after),
             }
         }
-        if told.is_owed && !told.is_told {
+        if self.is_owed && !self.is_told {
             // Whoever has asked waits for an answer.
-            let [low, high] = self.status.0.to_le_bytes();
-            self.say(sequence, &[OK, 0, 0, low, high, 0, 0]);
+            let [low, high] = self.stage.status().0.to_le_bytes();
+            say(self.stage, self.sequence, &[OK, 0, 0, low, high, 0, 0]);
         }
-        Ok(Next::Command)
+        Ok(After::Next)
     }
 
     /// Sends one command of the script's and does with its reply what the script wants.
-    async fn send_injection(
-        &mut self,
-        injection: &Injection,
-        told: &mut Told,
-    ) -> Result<Option<End>, CutOff> {
-        let command = injection
-            .payload
-            .first()
-            .map_or(Command::SLEEP, |byte| Command(*byte));
-        let mut packets = Vec::with_capacity(injection.payload.len() + HEADER_BYTES);
-        put_packets(&mut packets, 0, &injection.payload);
-        let sent = Sent {
-            command,
-            packets: &packets,
-        };
-        let sequence = told.sequence;
-        let bytes_max = self.settings.config.script.result_bytes_max;
-        let bytes_max = usize::try_from(bytes_max).unwrap_or(usize::MAX);
+    async fn send_one(&mut self, injection: Injection) -> Result<After, CutOff> {
+        let first = injection.payload.first();
+        let command = first.map_or(Command::SLEEP, |byte| Command(*byte));
         // What never ends cannot be kept.
         let is_stream = matches!(
             command,
             Command::BINLOG_DUMP | Command::BINLOG_DUMP_GTID | Command::TABLE_DUMP
         );
         let is_kept = injection.is_kept && !is_stream;
-        if !is_kept && told.is_told {
+        if !is_kept && self.is_told {
             // The first is to arrive.
-            let _ = self.client.drained().await;
+            let _ = self.stage.client().drained().await;
             return Err(second_result());
         }
+        let sequence = self.sequence;
         let towards = match is_kept {
             true => Towards::Script {
                 sequence,
-                bytes_max,
+                bytes_max: self.stage.result_bytes_max(),
             },
             false => Towards::Client { sequence },
         };
-        let heard = self.exchange(&sent, towards).await?;
-        if command == Command::QUIT {
-            return Ok(Some(End::Quit));
-        }
-        let argument = injection.payload.get(1..).unwrap_or_default();
-        self.note(command, argument, heard.outcome);
-        if heard.is_reply {
-            told.is_owed = true;
+        let incoming = incoming_of(command, &injection.payload);
+        let (heard, after) = self.stage.ask(incoming, towards).await?;
+        if let After::Next = after
+            && heard.is_reply
+        {
+            self.is_owed = true;
             match is_kept {
-                true => self.judge(command, heard, told).await,
+                true => self.judge(command, heard).await,
                 false => {
-                    told.is_told = true;
+                    self.is_told = true;
                     self.show(command, &heard).await;
                 }
             }
         }
-        Ok(None)
+        Ok(after)
     }
 
     /// A reply that was kept: the script decides.
-    async fn judge(&mut self, command: Command, mut heard: Heard, told: &mut Told) {
+    async fn judge(&mut self, command: Command, mut heard: Heard) {
         if heard.is_cut {
             let text =
                 "(lua) the result of an injected query is longer than script.result_bytes_max";
             tracing::error!("{text}");
-            self.script.clear_queue();
-            return self.tell(told, |session, sequence| {
-                session.say(sequence, &err_payload(text));
-            });
+            self.stage.script().clear_queue();
+            return self.tell(|stage, sequence| say(stage, sequence, &err_payload(text)));
         }
         let kept = std::mem::take(&mut heard.kept);
         let mut decision = Decision::Nothing;
-        if self.script.has(Hook::ReadQueryResult) {
+        if self.stage.script().has(Hook::ReadQueryResult) {
             let answer = Answer::new(payloads_of(&kept));
             let facts = reply_facts(command, &heard, Some(&answer));
-            decision = self.script.read_query_result(&facts, Some(answer));
-            self.follow_moves().await;
+            let script = self.stage.script();
+            decision = script.read_query_result(&facts, Some(answer));
+            self.stage.follow_moves().await;
         }
         match decision {
             Decision::IgnoreResult => {}
-            Decision::SendResult => match self.script.response() {
-                Some(payloads) => self.tell(told, |session, sequence| {
-                    session.say_all(sequence, &payloads);
-                }),
-                None => self.tell(told, |session, sequence| {
-                    session.say(sequence, &err_payload(FAILED));
-                }),
+            Decision::SendResult => match self.stage.script().response() {
+                Some(payloads) => self.tell(|stage, sequence| say_all(stage, sequence, &payloads)),
+                None => self.tell(|stage, sequence| say(stage, sequence, &err_payload(FAILED))),
             },
-            Decision::Nothing => self.tell(told, |session, _| session.client.append(&kept)),
+            Decision::Nothing => self.tell(|stage, _| stage.client().append(&kept)),
             Decision::SendQuery | Decision::Unknown(_) => {
                 tracing::error!(
                     "(read_query_result) {decision:?} is no decision: the result is sent"
                 );
-                self.tell(told, |session, _| session.client.append(&kept));
+                self.tell(|stage, _| stage.client().append(&kept));
             }
         }
     }
 
     /// The client gets a result, if it has had none.
-    fn tell(&mut self, told: &mut Told, say: impl FnOnce(&mut Self, u8)) {
-        match told.is_told {
+    fn tell(&mut self, say: impl FnOnce(&mut S, u8)) {
+        match self.is_told {
             true => tracing::error!("a second result for one command: it is not sent"),
-            false => say(self, told.sequence),
+            false => say(self.stage, self.sequence),
         }
-        told.is_told = true;
+        self.is_told = true;
     }
 
     /// A reply that the client has had already: the script may look at its figures.
     async fn show(&mut self, command: Command, heard: &Heard) {
-        if !self.script.has(Hook::ReadQueryResult) {
+        if !self.stage.script().has(Hook::ReadQueryResult) {
             return;
         }
         let facts = reply_facts(command, heard, None);
-        let decision = self.script.read_query_result(&facts, None);
-        self.follow_moves().await;
+        let decision = self.stage.script().read_query_result(&facts, None);
+        self.stage.follow_moves().await;
         if decision != Decision::Nothing {
             tracing::error!(
                 "(read_query_result) {decision:?}: the result is sent already; \
                  it is kept with resultset_is_needed = true"
             );
         }
+    }
+}
+
+/// A command of a script's, as if a client had sent it.
+fn incoming_of(command: Command, payload: &[u8]) -> Incoming {
+    let mut packets = Vec::with_capacity(payload.len() + HEADER_BYTES);
+    let sequence = put_packets(&mut packets, 0, payload);
+    Incoming {
+        command,
+        packets,
+        sequence,
+        is_cut: false,
     }
 }
 

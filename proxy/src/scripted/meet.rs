@@ -19,6 +19,8 @@ pub(crate) enum Met {
     Pooled(Box<Server>),
     /// No backend: the script greets the client itself.
     Alone(Payloads),
+    /// The proxy: it answers logins itself, and gives the session whichever connection it needs.
+    Here,
 }
 
 impl Begin<'_> {
@@ -26,16 +28,20 @@ impl Begin<'_> {
     /// there is an end to it.
     pub(crate) async fn meet(&mut self) -> Result<Met, Failure> {
         loop {
-            self.host.follow(&self.worker.topology.borrow());
+            self.host
+                .follow(&self.worker.topology.borrow(), self.settings);
             self.host.scripts.look_again();
-            self.script.settle(0);
-            let decision = self.script.call(Hook::ConnectServer);
+            self.hooks.script.settle(0);
+            let decision = self.hooks.script.call(Hook::ConnectServer);
             let taken = self.follow_moves().await;
             if decision == Decision::SendResult {
-                return match self.script.response() {
+                return match self.hooks.script.response() {
                     Some(payloads) => Ok(Met::Alone(payloads)),
                     None => Err(refused("proxy.response cannot be sent", FAILED)),
                 };
+            }
+            if self.answering.is_some() {
+                return Ok(Met::Here);
             }
             match taken {
                 Some(server) if decision == Decision::IgnoreResult => {
@@ -54,7 +60,7 @@ impl Begin<'_> {
     /// be reached.
     async fn call_on(&mut self) -> Result<Option<Met>, Failure> {
         let scripts = self.host.scripts.clone();
-        let mut index = self.script.backend_index();
+        let mut index = self.hooks.script.backend_index();
         let is_known = index == 0 || self.host.backend(index).is_some();
         if is_known && index > 0 && scripts.is_down(index) {
             index = 0;
@@ -82,7 +88,7 @@ impl Begin<'_> {
                         .surroundings
                         .report(Report::Connected { backend });
                 }
-                self.script.settle(index);
+                self.hooks.script.settle(index);
                 let greeted = Greeted {
                     backend,
                     slot,
@@ -114,12 +120,12 @@ impl Begin<'_> {
     /// Does with connections what the script has decided; returns the one that it has now, if any.
     async fn follow_moves(&mut self) -> Option<Server> {
         let mut taken: Option<Server> = None;
-        for step in self.script.take_moves() {
+        for step in self.hooks.script.take_moves() {
             match step {
                 Move::Take(id) => {
                     taken = self.host.parked.take(id).await;
                     if taken.is_none() {
-                        self.script.set_server(None);
+                        self.hooks.script.set_server(None);
                     }
                 }
                 Move::Park(_) => {
@@ -128,6 +134,8 @@ impl Begin<'_> {
                     }
                 }
                 Move::Close(id) => self.host.parked.close(id),
+                // Where the session begins, it is asked again.
+                Move::Choose(_) => {}
             }
         }
         taken
@@ -135,8 +143,8 @@ impl Begin<'_> {
 
     /// A connection that the script took and does not want after all.
     fn put_back(&mut self, server: Server) {
-        self.script.leave();
-        for step in self.script.take_moves() {
+        self.hooks.script.leave();
+        for step in self.hooks.script.take_moves() {
             if let Move::Close(id) = step {
                 self.host.parked.close(id);
             }

@@ -2,11 +2,17 @@
 //!
 //! ```text
 //!  all       the interpreters: one for all workers, or one for each
-//!  begin     connect_server, read_handshake, read_auth, read_auth_result; the login passes through
-//!  session   one command at a time: read_query decides
+//!  begin     connect_server, and the login, which passes through or is answered here
+//!  login_hooks  read_handshake, read_auth, read_auth_result
+//!  stage     one command at a time: read_query decides
 //!  injected  what the script wants to be sent, reply by reply: read_query_result decides
-//!  exchange  a command to the backend, its reply to the client or kept
+//!  heard     a reply, as it goes to the client or is kept
+//!
+//!  session   sessions whose login has passed through: one backend connection
+//!  exchange  a command to that, and its reply
 //!  parked    connections that wait in the script's pools
+//!
+//!  scripting sessions whose login the proxy has answered: the connection is whichever they get
 //! ```
 //!
 //! Sessions without a script never come here. What a script could not read is not agreed on: no
@@ -17,9 +23,13 @@ pub(crate) mod auth_ear;
 pub(crate) mod begin;
 pub(crate) mod exchange;
 pub(crate) mod facts;
+pub(crate) mod heard;
 pub(crate) mod host;
 pub(crate) mod injected;
+pub(crate) mod login_hooks;
 pub(crate) mod meet;
 pub(crate) mod parked;
+pub(crate) mod scripting;
 pub(crate) mod server;
 pub(crate) mod session;
+pub(crate) mod stage;

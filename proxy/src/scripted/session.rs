@@ -7,20 +7,20 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use route::{KillReason, Report};
-use script::{Decision, FAILED, Hook, Move, Payloads, err_payload};
+use script::{Hook, Move};
 use session::Outcome;
 use tokio::io::{AsyncRead, ReadBuf};
-use wire::write::put_packets;
 use wire::{Command, ErrPacket, StatusFlags};
 
-use super::exchange::{Sent, Towards};
+use super::heard::{Heard, Towards};
 use super::host::Host;
 use super::parked::Parked;
 use super::server::Server;
+use super::stage::{Stage, act, lacks_server};
 use crate::failure::{Failure, Kind};
 use crate::leg::Leg;
 use crate::pooled::incoming::{Inbox, Incoming};
-use crate::pooled::session::CutOff;
+use crate::pooled::session::{After, CutOff};
 use crate::relay::{End, client_violation};
 use crate::surroundings::{Place, Settings};
 use crate::watch::{Ask, Watch};
@@ -42,12 +42,6 @@ pub(crate) struct Scripted {
     pub watch: Rc<Watch>,
     pub settings: Arc<Settings>,
     pub _place: Place,
-}
-
-/// What becomes of a session behind a command.
-pub(crate) enum Next {
-    Command,
-    Ended(End),
 }
 
 /// What has come of a client.
@@ -87,112 +81,17 @@ impl Scripted {
                 Came::Command(incoming) => incoming,
                 Came::End(end) => return Ok(end),
             };
-            match self.command(incoming).await? {
-                Next::Command if self.script.wants_close() => {
+            let topology = &self.worker.topology;
+            self.host.follow(&topology.borrow(), &self.settings);
+            match act(self, incoming).await? {
+                After::Next if self.script.wants_close() => {
                     let _ = self.client.drained().await;
                     return Ok(End::Quit);
                 }
-                Next::Command => {}
-                Next::Ended(end) => return Ok(end),
+                After::Ended(end) => return Ok(end),
+                After::Next | After::Relayed(_) => {}
             }
         }
-    }
-
-    /// Asks the script what is to be done.
-    async fn command(&mut self, incoming: Incoming) -> Result<Next, CutOff> {
-        if !self.script.has(Hook::ReadQuery) {
-            return self.forward(incoming).await;
-        }
-        let mut payload = vec![incoming.command.0];
-        payload.extend_from_slice(&incoming.argument());
-        let decision = self.script.read_query(&payload);
-        self.follow_moves().await;
-        let queued = self.script.queue_len();
-        match decision {
-            Decision::SendResult => {
-                if queued > 0 {
-                    tracing::error!(
-                        "(read_query) PROXY_SEND_RESULT with {queued} queries queued: they are not sent"
-                    );
-                    self.script.clear_queue();
-                }
-                if incoming.command == Command::QUIT {
-                    // Nobody waits for an answer; the connection may stay in a pool.
-                    return Ok(Next::Ended(End::Quit));
-                }
-                self.answer(incoming.sequence);
-                return Ok(Next::Command);
-            }
-            Decision::SendQuery if queued > 0 => {
-                return self.send_queue(incoming.sequence).await;
-            }
-            Decision::SendQuery => {
-                tracing::error!("(read_query) PROXY_SEND_QUERY with nothing queued")
-            }
-            Decision::Nothing if queued > 0 => {
-                tracing::error!("(read_query) {queued} queries queued without PROXY_SEND_QUERY");
-            }
-            Decision::Nothing => {}
-            Decision::IgnoreResult => {
-                tracing::error!("(read_query) PROXY_IGNORE_RESULT means nothing here")
-            }
-            Decision::Unknown(number) => tracing::error!("(read_query) {number} is no decision"),
-        }
-        self.script.clear_queue();
-        self.forward(incoming).await
-    }
-
-    /// The command as it came, and its reply as it comes.
-    async fn forward(&mut self, incoming: Incoming) -> Result<Next, CutOff> {
-        let command = incoming.command;
-        let sent = Sent {
-            command,
-            packets: &incoming.packets,
-        };
-        let sequence = incoming.sequence;
-        if self.server.is_none() {
-            return match command {
-                Command::QUIT => Ok(Next::Ended(End::Quit)),
-                _ => Err(self.lacks_server(sequence)),
-            };
-        }
-        let heard = self.exchange(&sent, Towards::Client { sequence }).await?;
-        if command == Command::QUIT {
-            return Ok(Next::Ended(End::Quit));
-        }
-        self.note(command, &incoming.argument(), heard.outcome);
-        Ok(Next::Command)
-    }
-
-    /// Nobody is there to ask, and the script has not answered.
-    pub(crate) fn lacks_server(&self, sequence: u8) -> CutOff {
-        let text = "I have no server backend, closing connection";
-        tracing::error!("{text}");
-        let failure = Failure::relaying(Kind::ScriptRefused, text, err_payload(text));
-        CutOff::new(failure, Some(sequence))
-    }
-
-    /// What the script has put into `proxy.response`.
-    pub(crate) fn answer(&mut self, sequence: u8) {
-        match self.script.response() {
-            Some(payloads) => self.say_all(sequence, &payloads),
-            None => self.say(sequence, &err_payload(FAILED)),
-        }
-    }
-
-    pub(crate) fn say(&mut self, sequence: u8, payload: &[u8]) {
-        let mut payloads = Payloads::default();
-        payloads.put(|out| out.extend_from_slice(payload));
-        self.say_all(sequence, &payloads);
-    }
-
-    pub(crate) fn say_all(&mut self, sequence: u8, payloads: &Payloads) {
-        let mut packets = Vec::with_capacity(payloads.bytes() + 4 * payloads.len());
-        let mut next = self.client.transport.frame_sequence().unwrap_or(sequence);
-        for payload in payloads.iter() {
-            next = put_packets(&mut packets, next, payload);
-        }
-        self.client.append(&packets);
     }
 
     /// What a command has changed of what scripts are told.
@@ -201,22 +100,6 @@ impl Scripted {
             self.script.set_schema(argument);
             if let Some(server) = &mut self.server {
                 server.facts.schema = argument.to_vec();
-            }
-        }
-    }
-
-    /// Does with connections what the script has decided.
-    pub(crate) async fn follow_moves(&mut self) {
-        for step in self.script.take_moves() {
-            match step {
-                Move::Park(_) => {
-                    if let Some(server) = self.server.take() {
-                        self.watch.unsettle();
-                        Parked::park(&self.host, server);
-                    }
-                }
-                Move::Take(id) => self.take(id).await,
-                Move::Close(id) => self.host.parked.close(id),
             }
         }
     }
@@ -382,5 +265,70 @@ impl Scripted {
             _ => return,
         };
         self.worker.surroundings.report(report);
+    }
+}
+
+impl Stage for Scripted {
+    fn script(&mut self) -> &mut script::Session {
+        &mut self.script
+    }
+
+    fn client(&mut self) -> &mut Leg {
+        &mut self.client
+    }
+
+    fn status(&self) -> StatusFlags {
+        self.status
+    }
+
+    fn result_bytes_max(&self) -> usize {
+        let bytes_max = self.settings.config.script.result_bytes_max;
+        usize::try_from(bytes_max).unwrap_or(usize::MAX)
+    }
+
+    fn has_server(&self) -> bool {
+        self.server.is_some()
+    }
+
+    async fn follow_moves(&mut self) {
+        for step in self.script.take_moves() {
+            match step {
+                Move::Park(_) => {
+                    if let Some(server) = self.server.take() {
+                        self.watch.unsettle();
+                        Parked::park(&self.host, server);
+                    }
+                }
+                Move::Take(id) => self.take(id).await,
+                Move::Close(id) => self.host.parked.close(id),
+                // Of sessions that take turns on connections.
+                Move::Choose(_) => {}
+            }
+        }
+    }
+
+    async fn forward(&mut self, incoming: Incoming) -> Result<After, CutOff> {
+        if self.server.is_none() {
+            return match incoming.command {
+                Command::QUIT => Ok(After::Ended(End::Quit)),
+                _ => Err(lacks_server(incoming.sequence)),
+            };
+        }
+        let sequence = incoming.sequence;
+        let asked = self.ask(incoming, Towards::Client { sequence }).await;
+        asked.map(|(_, after)| after)
+    }
+
+    async fn ask(
+        &mut self,
+        incoming: Incoming,
+        towards: Towards,
+    ) -> Result<(Heard, After), CutOff> {
+        let heard = self.exchange(&incoming, towards).await?;
+        if incoming.command == Command::QUIT {
+            return Ok((heard, After::Ended(End::Quit)));
+        }
+        self.note(incoming.command, &incoming.argument(), heard.outcome);
+        Ok((heard, After::Next))
     }
 }

@@ -22,7 +22,11 @@ local function queue_of(users, name, min)
 	end
 end
 
+-- To a session that takes turns on connections, each that the proxy may have is one that it can get.
 local function idle(backend, name)
+	if M.current and M.current.takes_turns then
+		return backend.connections_max
+	end
 	local queue = queue_of(backend.users, name, backend.min_idle_connections)
 	local count = 0
 	for _, parked in ipairs(queue or {}) do
@@ -171,16 +175,16 @@ function M.set_state(backend, state)
 	backend.since = host.now()
 end
 
--- What the proxy knows of its backends now: { name, address, port, type, is_up, role } each, in their
+-- What the proxy knows of its backends now: { name, dst, type, state, connections_max } each, in their
 -- order. What scripts have set stays with a backend as long as it is there.
 function M.take_up(list)
 	local known = {}
 	for _, backend in ipairs(M.backends) do
-		known[backend.dst.name] = backend
+		known[backend.name] = backend
 	end
 	local backends = {}
 	for index, facts in ipairs(list) do
-		local backend = known[facts.dst.name]
+		local backend = known[facts.name]
 			or {
 				connected_clients = 0,
 				max_idle_connections = 0,
@@ -190,6 +194,8 @@ function M.take_up(list)
 				users = {},
 			}
 		backend.index, backend.dst, backend.type = index, facts.dst, facts.type
+		backend.dst_object = nil
+		backend.name, backend.connections_max = facts.name, facts.connections_max
 		if facts.state ~= backend.seen then
 			backend.seen = facts.state
 			M.set_state(backend, facts.state)

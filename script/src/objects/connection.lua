@@ -1,7 +1,8 @@
 -- `proxy.connection`: the session's two sides, and the backend it is at.
 --
 -- What a script decides here is noted as moves, which the session carries out behind the hook: a
--- connection that goes to a pool (`park`), one that comes from there (`take`), one too many (`close`).
+-- connection that goes to a pool (`park`), one that comes from there (`take`), one too many (`close`), the
+-- backend at which a session gets its connections (`choose`).
 local M, host = ...
 
 local UNUSED = 0
@@ -13,6 +14,7 @@ local function socket_of(facts, is_client)
 	end
 end
 
+-- `id`: of a connection; of a choice, the backend's number.
 local function note(session, what, id)
 	session.moves[#session.moves + 1] = { what = what, id = id }
 end
@@ -71,13 +73,43 @@ function M.set_server(session, server)
 	session.server = server
 end
 
+-- A session that takes turns on connections: which one it gets is the proxy's matter, at a backend of the
+-- script's choice or anywhere. What it is told of that is what any of them would be.
+local function turn_to(session, index, backend)
+	note(session, "choose", index)
+	if index == UNUSED then
+		M.set_server(session, nil)
+	elseif backend then
+		local server = {}
+		for key, value in pairs(session.any_server or {}) do
+			server[key] = value
+		end
+		server.object, server.dst_object = nil, nil
+		server.backend, server.dst = index, backend.dst
+		server.src = server.src or session.client.dst
+		server.default_db = session.client.default_db
+		M.set_server(session, server)
+	end
+end
+
+-- What any connection of the session's is like.
+function M.know_server(session, server)
+	session.any_server = server
+	if session.server then
+		server.backend, server.dst = session.server.backend, session.server.dst
+		M.set_server(session, server)
+	end
+end
+
 local function choose(session, value)
 	local index = tonumber(value)
 	if not index or index ~= math.floor(index) then
 		error("proxy.connection.backend_ndx has to be an integer, is " .. tostring(value), 3)
 	end
 	local backend = M.backends[index]
-	if index == UNUSED then
+	if session.takes_turns then
+		turn_to(session, index, backend)
+	elseif index == UNUSED then
 		leave(session)
 	elseif backend then
 		enter(session, backend)

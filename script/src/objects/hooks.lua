@@ -5,15 +5,13 @@ local M, host = ...
 -- What a script prints is seen at once.
 io.stdout:setvbuf("line")
 
-local current
-
 -- `proxy.X` is the session's own X, unless it is a constant or `global`.
 local proxy_meta = {}
 setmetatable(proxy, proxy_meta)
 
 local function switch_to(session)
-	if current ~= session then
-		current = session
+	if M.current ~= session then
+		M.current = session
 		proxy_meta.__index, proxy_meta.__newindex = session.locals, session.locals
 	end
 end
@@ -30,8 +28,9 @@ local locals_meta = {
 }
 
 -- A client has come. The script's body runs once for it, in an environment of its own.
-function M.begin(id, client)
-	local session = { id = id, client = client, backend_ndx = 0, queue = {}, moves = {} }
+function M.begin(id, client, takes_turns)
+	local session =
+		{ id = id, client = client, takes_turns = takes_turns, backend_ndx = 0, queue = {}, moves = {} }
 	session.locals = setmetatable({ queries = M.queries(session), connection = M.connection(session) }, locals_meta)
 	return session
 end
@@ -134,8 +133,8 @@ function M.take_moves(session)
 end
 
 function M.forget(session)
-	if current == session then
-		current, proxy_meta.__index, proxy_meta.__newindex = nil, nil, nil
+	if M.current == session then
+		M.current, proxy_meta.__index, proxy_meta.__newindex = nil, nil, nil
 	end
 	M.set_server(session, nil)
 	session.environment = nil

@@ -1,0 +1,209 @@
+//! Scripts in sessions that take turns on connections: the script says where, the proxy sees to it that
+//! the session is the same there.
+
+use e2e::{Cluster, PASSWORD, wait};
+
+use super::*;
+
+both! {
+    a_script_chooses_where_each_statement_goes
+    what_a_session_has_set_follows_it
+    a_transaction_stays_where_it_is
+    what_was_written_is_seen_where_a_script_reads
+    many_sessions_need_few_connections
+    a_script_sees_a_denied_login
+    credentials_may_be_replaced
+    reads_and_writes_are_split_by_a_script
+    reads_and_writes_are_split_over_pools_of_a_script
+}
+
+const WHO: &str = "SELECT name FROM d.whoami";
+
+/// A primary and two replicas that can be told apart.
+fn cluster(product: Product) -> Cluster {
+    let cluster = Cluster::start(product, 2);
+    cluster.tell_apart(&["CREATE TABLE d.t (n INT PRIMARY KEY AUTO_INCREMENT, name VARCHAR(20))"]);
+    cluster
+}
+
+fn pooled(cluster: &Cluster) -> Settings {
+    Settings::of_cluster(cluster)
+        .account("app", PASSWORD)
+        .set("health.replication_interval", "50ms")
+        .set("balance.timeout_consistency", "20s")
+}
+
+/// `/* N */` in front of a statement sends it to backend N.
+const CHOOSES: &str = r#"
+    function read_query(packet)
+        local index = packet:match("^\003/%* (%d) %*/")
+        if index then proxy.connection.backend_ndx = tonumber(index) end
+    end
+"#;
+
+fn chooser(product: Product) -> (Scripted, RawConn, Cluster) {
+    let cluster = cluster(product);
+    let scripted = Scripted::with(pooled(&cluster), CHOOSES);
+    scripted.proxy.wait_logged(&["backend is up", "replica1"]);
+    scripted.proxy.wait_logged(&["backend is up", "replica2"]);
+    let conn = scripted.connect_as(&Login::app().schema("d"));
+    (scripted, conn, cluster)
+}
+
+fn on(index: usize, sql: &str) -> String {
+    format!("/* {index} */ {sql}")
+}
+
+fn a_script_chooses_where_each_statement_goes(product: Product) {
+    let (_scripted, mut conn, _cluster) = chooser(product);
+    // The proxy's own choice.
+    assert_ne!(conn.value(WHO), "primary");
+    for _ in 0..3 {
+        assert_eq!(conn.value(&on(2, WHO)), "replica1");
+        // The choice holds until there is another.
+        assert_eq!(conn.value(WHO), "replica1");
+        assert_eq!(conn.value(&on(3, WHO)), "replica2");
+        assert_eq!(conn.value(&on(1, WHO)), "primary");
+    }
+    assert_ne!(conn.value(&on(0, WHO)), "primary");
+}
+
+fn what_a_session_has_set_follows_it(product: Product) {
+    let (_scripted, mut conn, _cluster) = chooser(product);
+    conn.run("SET @mine = 'kept', time_zone = '+03:00'");
+    for index in [2, 3, 1, 2] {
+        let reply = conn.run(&on(index, "SELECT @mine, @@time_zone, DATABASE()"));
+        assert_eq!(rows(&reply), ["kept|+03:00|d"]);
+    }
+}
+
+fn a_transaction_stays_where_it_is(product: Product) {
+    let (_scripted, mut conn, _cluster) = chooser(product);
+    conn.run(&on(1, "BEGIN"));
+    conn.run("INSERT INTO t (name) VALUES ('mine')");
+    assert_eq!(conn.value(&on(2, "SELECT COUNT(*) FROM t")), "1");
+    assert_eq!(conn.value(WHO), "primary");
+    conn.run("ROLLBACK");
+    assert_eq!(conn.value(WHO), "replica1");
+    assert_eq!(conn.value("SELECT COUNT(*) FROM t"), "0");
+}
+
+fn what_was_written_is_seen_where_a_script_reads(product: Product) {
+    let (_scripted, mut conn, _cluster) = chooser(product);
+    for number in 1..=5 {
+        conn.run(&on(1, "INSERT INTO t (name) VALUES ('x')"));
+        for index in [2, 3] {
+            let count = conn.value(&on(index, "SELECT COUNT(*) FROM t"));
+            assert_eq!(count, number.to_string());
+        }
+    }
+}
+
+fn many_sessions_need_few_connections(product: Product) {
+    let script = r#"
+        function read_query(packet)
+            proxy.queries:append(1, packet, { resultset_is_needed = true })
+            return proxy.PROXY_SEND_QUERY
+        end
+        function read_query_result(inj) end
+    "#;
+    let settings = Settings::pooled(Server::shared(product), 2);
+    let scripted = Scripted::with(settings, script);
+    let mut clients: Vec<RawConn> = (0..12).map(|_| scripted.connect()).collect();
+    for (client, number) in clients.iter_mut().zip(0..) {
+        client.run(&format!("SET @mine = {number}"));
+    }
+    for (client, number) in clients.iter_mut().zip(0..) {
+        assert_eq!(client.value("SELECT @mine"), number.to_string());
+    }
+    let ids = clients
+        .iter_mut()
+        .map(|it| it.value("SELECT @@pseudo_thread_id"));
+    assert_eq!(ids.count(), 12);
+}
+
+fn a_script_sees_a_denied_login(product: Product) {
+    let script = r#"
+        function read_auth_result(auth)
+            if auth.packet:byte() == proxy.MYSQLD_PACKET_ERR then
+                proxy.response = { type = proxy.MYSQLD_PACKET_ERR, errmsg = "in other words", errcode = 1045 }
+                return proxy.PROXY_SEND_RESULT
+            end
+        end
+    "#;
+    let scripted = Scripted::with(Settings::pooled(Server::shared(product), 2), script);
+    let wrong = plain(Login::with("app", "wrong"));
+    let refused = RawConn::connect(&scripted.proxy.address(), &wrong);
+    let error = refused.unwrap_err().refusal();
+    assert_eq!((error.code, &*error.text), (1045, "in other words"));
+    scripted.connect().run("SELECT 1");
+}
+
+fn credentials_may_be_replaced(product: Product) {
+    let script = r#"
+        local proto = require("mysql.proto")
+        local password = require("mysql.password")
+        function read_auth()
+            local c, s = proxy.connection.client, proxy.connection.server
+            local packet = proto.to_response_packet({
+                username = "app",
+                response = password.scramble(s.scramble_buffer:sub(1, 20), password.hash(PASSWORD)),
+                database = c.default_db,
+            })
+            proxy.queries:append(1, packet)
+            return proxy.PROXY_SEND_QUERY
+        end
+    "#;
+    let script = format!("local PASSWORD = {PASSWORD:?}\n{script}");
+    let scripted = Scripted::with(Settings::pooled(Server::shared(product), 2), &script);
+    let mut conn = scripted.connect_as(&Login::with("nobody", "knows"));
+    assert!(conn.value("SELECT USER()").starts_with("app@"));
+}
+
+fn rw_splitting() -> String {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../scripts/rw-splitting.lua");
+    fs::read_to_string(path).unwrap()
+}
+
+fn split(scripted: &Scripted) {
+    let mut conn = scripted.connect_as(&Login::app().schema("d"));
+    wait::until("replicas are read", wait::SOON, || {
+        conn.value(WHO) != "primary"
+    });
+    conn.run("INSERT INTO t (name) VALUES ('a')");
+    assert_eq!(conn.value("SELECT LAST_INSERT_ID()"), "1");
+    assert_ne!(conn.value(WHO), "primary");
+    assert_eq!(conn.value(&format!("{WHO} FOR UPDATE")), "primary");
+    conn.run("BEGIN");
+    assert_eq!(conn.value(WHO), "primary");
+    conn.run("COMMIT");
+    assert_ne!(conn.value(WHO), "primary");
+}
+
+fn reads_and_writes_are_split_by_a_script(product: Product) {
+    let cluster = cluster(product);
+    let scripted = Scripted::with(pooled(&cluster), &rw_splitting());
+    split(&scripted);
+    // What it sets is no reason to stay.
+    let mut conn = scripted.connect_as(&Login::app().schema("d"));
+    conn.run("SET @mine = 1");
+    assert_ne!(conn.value(WHO), "primary");
+    assert_eq!(conn.value("SELECT @mine"), "1");
+}
+
+/// The first clients open the connections; from then on they are shared.
+fn reads_and_writes_are_split_over_pools_of_a_script(product: Product) {
+    let cluster = cluster(product);
+    let scripted = Scripted::with(Settings::of_cluster(&cluster), &rw_splitting());
+    let login = Login::app().schema("d");
+    let mut first: Vec<RawConn> = (0..12).map(|_| scripted.connect_as(&login)).collect();
+    for conn in &mut first {
+        assert_eq!(conn.value("SELECT DATABASE()"), "d");
+    }
+    split(&scripted);
+    let conn = &mut first[0];
+    conn.run("SET @mine = 1");
+    // Its connection knows what it has set.
+    assert_eq!(conn.value(WHO), "primary");
+    assert_eq!(conn.value("SELECT @mine"), "1");
+}

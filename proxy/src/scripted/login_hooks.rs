@@ -1,0 +1,229 @@
+//! The hooks of a login: what they see, and what they may say to the client.
+
+use net::Endpoint;
+use script::{Decision, FAILED, Hook, Payloads, SocketFacts};
+use wire::handshake::HandshakeHead;
+use wire::reply::OK;
+use wire::{Greeting, HandshakeResponse};
+
+use super::facts::{address_facts, note_greeting};
+use super::host::Host;
+use super::meet::refused;
+use crate::dialogue::client_broke;
+use crate::failure::{Failure, Kind};
+use crate::packets::PacketStream;
+
+/// One client's script, while it logs in.
+pub(crate) struct LoginHooks {
+    pub script: script::Session,
+    /// What the script knows of the client.
+    pub facts: SocketFacts,
+    /// The same of the backend, or of whoever the session gets.
+    pub server: SocketFacts,
+}
+
+/// What `read_auth` wants.
+pub(crate) enum Auth {
+    /// The login goes on.
+    Goes,
+    /// With another answer of the client's.
+    Replaced(Vec<u8>),
+    /// The script has let the client in itself.
+    LetIn,
+}
+
+impl LoginHooks {
+    /// For a client that has just come.
+    pub(crate) fn of(
+        host: &Host,
+        id: u64,
+        remote: &Endpoint,
+        local: Option<Endpoint>,
+        takes_turns: bool,
+    ) -> Result<Self, Failure> {
+        let facts = SocketFacts {
+            source: address_facts(remote),
+            destination: local.as_ref().map(address_facts).unwrap_or_default(),
+            ..SocketFacts::default()
+        };
+        match host.scripts.begin(id, &facts, takes_turns) {
+            Ok(script) => Ok(Self {
+                script,
+                facts,
+                server: SocketFacts::default(),
+            }),
+            Err(fault) => Err(Failure::relaying(
+                Kind::ScriptFailed,
+                fault.to_string(),
+                script::err_payload(fault.told()),
+            )),
+        }
+    }
+
+    /// Before the client is greeted.
+    pub(crate) async fn read_handshake(
+        &mut self,
+        client: &mut PacketStream,
+    ) -> Result<(), Failure> {
+        match self.script.call(Hook::ReadHandshake) {
+            Decision::SendResult | Decision::SendQuery => {
+                Err(self.answer_and_end(client, "read_handshake").await)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The client has been greeted.
+    pub(crate) fn note_greeting(&mut self, greeting: &Greeting) {
+        note_greeting(&mut self.facts, greeting);
+        self.script.set_client(&self.facts);
+    }
+
+    /// The client has answered. With an ERR of the script's that is the end, as its author meant it.
+    pub(crate) async fn read_auth(
+        &mut self,
+        client: &mut PacketStream,
+        response: &HandshakeResponse<'_>,
+    ) -> Result<Auth, Failure> {
+        self.note_response(response);
+        let decision = self.script.call(Hook::ReadAuth);
+        let replaced = match decision {
+            Decision::SendResult => {
+                let Some(payloads) = self.script.response() else {
+                    return Err(refused("proxy.response cannot be sent", FAILED));
+                };
+                say(client, &payloads).await?;
+                return match payloads.at(0).and_then(<[u8]>::first) {
+                    Some(&OK) => Ok(Auth::LetIn),
+                    _ => Err(ended("read_auth has answered the client")),
+                };
+            }
+            Decision::SendQuery => self.script.next_query(),
+            _ => None,
+        };
+        self.script.clear_queue();
+        Ok(match replaced {
+            Some(injection) => Auth::Replaced(injection.payload),
+            None => Auth::Goes,
+        })
+    }
+
+    fn note_response(&mut self, response: &HandshakeResponse<'_>) {
+        self.facts.user = Some(response.user.to_vec());
+        self.facts.schema = response.schema.unwrap_or_default().to_vec();
+        self.facts.scrambled_password = Some(response.auth_response.to_vec());
+        if let Some(plugin) = response.plugin {
+            self.facts.plugin = Some(plugin.to_vec());
+        }
+        self.script.set_client(&self.facts);
+    }
+
+    /// A server is known by its greeting.
+    pub(crate) fn meet(&mut self, greeting: &Greeting) {
+        note_greeting(&mut self.server, greeting);
+        self.script.set_server(Some(&self.server));
+    }
+
+    /// Who logs in is known of the backend's side, too.
+    pub(crate) fn introduce(&self, facts: &mut SocketFacts) {
+        facts.user.clone_from(&self.facts.user);
+        facts.schema.clone_from(&self.facts.schema);
+        facts
+            .scrambled_password
+            .clone_from(&self.facts.scrambled_password);
+    }
+
+    /// The proxy has examined the client: whatever connection it gets is this user's.
+    fn know_server(&mut self) {
+        let mut server = std::mem::take(&mut self.server);
+        self.introduce(&mut server);
+        self.script.know_server(&server);
+        self.server = server;
+    }
+
+    /// The proxy lets the client in, with this packet. What the script says instead is the end, unless
+    /// it lets the client in as well.
+    pub(crate) async fn let_in(
+        &mut self,
+        client: &mut PacketStream,
+        ok: &[u8],
+    ) -> Result<(), Failure> {
+        self.know_server();
+        let decision = match self.script.has(Hook::ReadAuthResult) {
+            true => self.script.read_auth_result(ok),
+            false => Decision::Nothing,
+        };
+        if decision != Decision::SendResult {
+            let sent = client.write(ok).await;
+            return sent.map_err(|error| client_broke(error.into()));
+        }
+        let Some(payloads) = self.script.response() else {
+            return Err(refused("proxy.response cannot be sent", FAILED));
+        };
+        say(client, &payloads).await?;
+        match payloads.at(0).and_then(<[u8]>::first) {
+            Some(&OK) => Ok(()),
+            _ => Err(ended("read_auth_result has answered the client")),
+        }
+    }
+
+    /// The proxy does not let the client in; the script may word it otherwise.
+    pub(crate) async fn refused(&mut self, client: &mut PacketStream, failure: Failure) -> Failure {
+        let Some(payload) = failure.err_payload(true) else {
+            return failure;
+        };
+        if failure.kind != Kind::LoginDenied || !self.script.has(Hook::ReadAuthResult) {
+            return failure;
+        }
+        self.know_server();
+        if self.script.read_auth_result(&payload) != Decision::SendResult {
+            return failure;
+        }
+        self.answer_and_end(client, "read_auth_result").await
+    }
+
+    /// Says what the script wants said; then the session is over.
+    async fn answer_and_end(&mut self, client: &mut PacketStream, hook: &str) -> Failure {
+        match self.script.response() {
+            Some(payloads) => match say(client, &payloads).await {
+                Ok(()) => ended(&format!("{hook} has answered the client")),
+                Err(failure) => failure,
+            },
+            None => refused("proxy.response cannot be sent", FAILED),
+        }
+    }
+}
+
+/// The client's answer as the script wants it, with what the client can.
+pub(crate) fn replaced<'a>(
+    payload: &'a [u8],
+    head: HandshakeHead,
+) -> Result<HandshakeResponse<'a>, Failure> {
+    match HandshakeResponse::decode(payload) {
+        Ok(replacing) => Ok(HandshakeResponse {
+            head: HandshakeHead {
+                capabilities: replacing.head.capabilities,
+                ..head
+            },
+            ..replacing
+        }),
+        Err(error) => {
+            let cause = format!("read_auth has queued what is no login: {error}");
+            Err(refused(&cause, FAILED))
+        }
+    }
+}
+
+/// Says what the script wants said.
+pub(crate) async fn say(client: &mut PacketStream, payloads: &Payloads) -> Result<(), Failure> {
+    for payload in payloads.iter() {
+        let sent = client.write(payload).await;
+        sent.map_err(|error| client_broke(error.into()))?;
+    }
+    Ok(())
+}
+
+/// The session is over, and its client has been told.
+pub(crate) fn ended(cause: &str) -> Failure {
+    Failure::new(Kind::ScriptEnded, cause)
+}

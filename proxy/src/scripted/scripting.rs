@@ -1,0 +1,200 @@
+//! A script in a session that takes turns on backend connections: each command gets whichever it needs,
+//! or one to the backend of the script's choice.
+
+use std::rc::Rc;
+
+use script::{Hook, Move};
+use wire::{Command, StatusFlags};
+
+use super::heard::{Ear, Heard, Towards};
+use super::host::Host;
+use super::login_hooks::LoginHooks;
+use super::stage::{Stage, act};
+use crate::leg::Leg;
+use crate::pooled::incoming::Incoming;
+use crate::pooled::session::{After, CutOff, Pooled};
+use crate::relay::End;
+
+/// One session's.
+pub(crate) struct Scripting {
+    script: script::Session,
+    host: Rc<Host>,
+    /// The schema that the script knows of.
+    schema: Vec<u8>,
+    user: Vec<u8>,
+}
+
+impl Scripting {
+    /// The login has ended well.
+    pub(crate) fn of(hooks: LoginHooks, host: Rc<Host>) -> Self {
+        let LoginHooks { script, facts, .. } = hooks;
+        Self {
+            script,
+            host,
+            schema: facts.schema,
+            user: facts.user.unwrap_or_default(),
+        }
+    }
+}
+
+impl Drop for Scripting {
+    /// The session has ended, however it did.
+    fn drop(&mut self) {
+        self.script.call(Hook::DisconnectClient);
+    }
+}
+
+impl Pooled {
+    /// A command, as its script wants it.
+    pub(crate) async fn act_by_script(&mut self, incoming: Incoming) -> Result<After, CutOff> {
+        let Some(mut scripting) = self.scripting.take() else {
+            return self.act(incoming).await;
+        };
+        scripting
+            .host
+            .follow(&self.worker.topology.borrow(), &self.settings);
+        let mut staged = Staged {
+            session: self,
+            scripting: &mut scripting,
+            asked: 0,
+        };
+        staged.follow_moves().await;
+        let acted = act(&mut staged, incoming).await;
+        let wants_close = scripting.script.wants_close();
+        self.scripting = Some(scripting);
+        match acted? {
+            After::Next if wants_close => {
+                let _ = self.client.drained().await;
+                Ok(After::Ended(End::Quit))
+            }
+            after => Ok(after),
+        }
+    }
+}
+
+/// A session and its script, for the time of one command.
+struct Staged<'a> {
+    session: &'a mut Pooled,
+    scripting: &'a mut Scripting,
+    /// How many commands have been sent for it.
+    asked: usize,
+}
+
+impl Staged<'_> {
+    async fn perform(&mut self, incoming: Incoming) -> Result<After, CutOff> {
+        let command = incoming.command;
+        if self.asked > 0 {
+            self.session.timing.goes_on();
+        }
+        if self.is_elsewhere() {
+            self.session.rest().await?;
+        }
+        self.asked += 1;
+        let acted = Box::pin(self.session.act(incoming)).await?;
+        self.tell_changes(command);
+        Ok(acted)
+    }
+
+    /// The script is told where the session is now, and whose it is.
+    fn tell_changes(&mut self, command: Command) {
+        let schema = self.session.state.values().schema().unwrap_or_default();
+        if schema != self.scripting.schema {
+            self.scripting.schema = schema.to_vec();
+            self.scripting.script.set_schema(schema);
+        }
+        let user = self.session.account.id().user();
+        if command == Command::CHANGE_USER && user.as_bytes() != self.scripting.user {
+            self.scripting.user = user.as_bytes().to_vec();
+            self.scripting.script.set_user(user.as_bytes());
+        }
+    }
+
+    /// The backend of the script's choice, from here on.
+    fn choose(&mut self, index: usize) {
+        let backend = self.scripting.host.backend(index);
+        let chosen = backend.map(|backend| (backend.id, backend.cluster));
+        self.session.course.chosen = chosen;
+    }
+
+    /// Whether the connection that it has is to another backend than the script has chosen.
+    fn is_elsewhere(&self) -> bool {
+        let (lent, chosen) = (&self.session.lent, self.session.course.chosen);
+        let (Some(lent), Some((chosen, _))) = (lent, chosen) else {
+            return false;
+        };
+        lent.conn.backend.id != chosen
+    }
+}
+
+impl Stage for Staged<'_> {
+    fn script(&mut self) -> &mut script::Session {
+        &mut self.scripting.script
+    }
+
+    fn client(&mut self) -> &mut Leg {
+        &mut self.session.client
+    }
+
+    fn status(&self) -> StatusFlags {
+        self.session.status
+    }
+
+    fn result_bytes_max(&self) -> usize {
+        let bytes_max = self.session.settings.config.script.result_bytes_max;
+        usize::try_from(bytes_max).unwrap_or(usize::MAX)
+    }
+
+    /// It gets a connection when it needs one.
+    fn has_server(&self) -> bool {
+        true
+    }
+
+    async fn follow_moves(&mut self) {
+        for step in self.scripting.script.take_moves() {
+            if let Move::Choose(index) = step {
+                self.choose(index);
+            }
+        }
+    }
+
+    async fn forward(&mut self, incoming: Incoming) -> Result<After, CutOff> {
+        self.perform(incoming).await
+    }
+
+    /// Commands of one queue share a connection as long as the script stays at its backend.
+    async fn ask(
+        &mut self,
+        incoming: Incoming,
+        towards: Towards,
+    ) -> Result<(Heard, After), CutOff> {
+        let command = incoming.command;
+        let session = &mut self.session;
+        // A dialogue is no reply.
+        session.client.ear = match command {
+            Command::CHANGE_USER => None,
+            _ => {
+                let scripts = &self.scripting.host.scripts;
+                Ear::to(command, session.capabilities, towards, scripts).map(Box::new)
+            }
+        };
+        let acted = self.perform(incoming).await;
+        let ear = self.session.client.ear.take();
+        let is_kept = ear.as_ref().is_some_and(|ear| !ear.has_passed());
+        let heard = match ear {
+            Some(ear) => ear.ended(),
+            None => Heard {
+                is_reply: command == Command::CHANGE_USER,
+                ..Heard::nothing()
+            },
+        };
+        match acted {
+            Ok(after) => Ok((heard, after)),
+            Err(mut cut) => {
+                if is_kept {
+                    cut.sequence = Some(towards.sequence());
+                }
+                Err(cut)
+            }
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! What a script decides about a client's command, in sessions of either kind.
+
+use script::{Decision, FAILED, Hook, Payloads, err_payload};
+use wire::write::put_packets;
+use wire::{Command, StatusFlags};
+
+use super::heard::{Heard, Towards};
+use super::injected::Queue;
+use crate::failure::{Failure, Kind};
+use crate::leg::Leg;
+use crate::pooled::incoming::Incoming;
+use crate::pooled::session::{After, CutOff};
+use crate::relay::End;
+
+/// A session with its script.
+pub(crate) trait Stage {
+    fn script(&mut self) -> &mut script::Session;
+
+    fn client(&mut self) -> &mut Leg;
+
+    /// The flags that the client saw last.
+    fn status(&self) -> StatusFlags;
+
+    /// How much of a reply may be kept for the script.
+    fn result_bytes_max(&self) -> usize;
+
+    /// Whether there is somebody to ask.
+    fn has_server(&self) -> bool;
+
+    /// Does with connections what the script has decided.
+    async fn follow_moves(&mut self);
+
+    /// The client's command as it came, and its reply as it comes.
+    async fn forward(&mut self, incoming: Incoming) -> Result<After, CutOff>;
+
+    /// Another command, and what came of it.
+    async fn ask(&mut self, incoming: Incoming, towards: Towards)
+    -> Result<(Heard, After), CutOff>;
+}
+
+/// Asks the script what is to be done with a command, and does it.
+pub(crate) async fn act(stage: &mut impl Stage, incoming: Incoming) -> Result<After, CutOff> {
+    if !stage.script().has(Hook::ReadQuery) {
+        return stage.forward(incoming).await;
+    }
+    let mut payload = vec![incoming.command.0];
+    payload.extend_from_slice(&incoming.argument());
+    let decision = stage.script().read_query(&payload);
+    stage.follow_moves().await;
+    let queued = stage.script().queue_len();
+    match decision {
+        Decision::SendResult => {
+            if queued > 0 {
+                tracing::error!(
+                    "(read_query) PROXY_SEND_RESULT with {queued} queries queued: they are not sent"
+                );
+                stage.script().clear_queue();
+            }
+            if incoming.command == Command::QUIT {
+                // Nobody waits for an answer; the connection may stay in a pool.
+                return Ok(After::Ended(End::Quit));
+            }
+            answer(stage, incoming.sequence);
+            return Ok(After::Next);
+        }
+        Decision::SendQuery if queued > 0 => {
+            return Queue::of(stage, incoming.sequence).send().await;
+        }
+        Decision::SendQuery => {
+            tracing::error!("(read_query) PROXY_SEND_QUERY with nothing queued")
+        }
+        Decision::Nothing if queued > 0 => {
+            tracing::error!("(read_query) {queued} queries queued without PROXY_SEND_QUERY");
+        }
+        Decision::Nothing => {}
+        Decision::IgnoreResult => {
+            tracing::error!("(read_query) PROXY_IGNORE_RESULT means nothing here")
+        }
+        Decision::Unknown(number) => tracing::error!("(read_query) {number} is no decision"),
+    }
+    stage.script().clear_queue();
+    stage.forward(incoming).await
+}
+
+/// What the script has put into `proxy.response`.
+pub(crate) fn answer(stage: &mut impl Stage, sequence: u8) {
+    match stage.script().response() {
+        Some(payloads) => say_all(stage, sequence, &payloads),
+        None => say(stage, sequence, &err_payload(FAILED)),
+    }
+}
+
+pub(crate) fn say(stage: &mut impl Stage, sequence: u8, payload: &[u8]) {
+    let mut payloads = Payloads::default();
+    payloads.put(|out| out.extend_from_slice(payload));
+    say_all(stage, sequence, &payloads);
+}
+
+pub(crate) fn say_all(stage: &mut impl Stage, sequence: u8, payloads: &Payloads) {
+    let client = stage.client();
+    let mut packets = Vec::with_capacity(payloads.bytes() + 4 * payloads.len());
+    let mut next = client.transport.frame_sequence().unwrap_or(sequence);
+    for payload in payloads.iter() {
+        next = put_packets(&mut packets, next, payload);
+    }
+    client.append(&packets);
+}
+
+/// Nobody is there to ask, and the script has not answered.
+pub(crate) fn lacks_server(sequence: u8) -> CutOff {
+    let text = "I have no server backend, closing connection";
+    tracing::error!("{text}");
+    let failure = Failure::relaying(Kind::ScriptRefused, text, err_payload(text));
+    CutOff::new(failure, Some(sequence))
+}

@@ -1,0 +1,52 @@
+-- `pilotfish`: what MySQL Proxy's API has no words for.
+local M, host = ...
+
+local TEXTS = { [0x03] = true, [0x16] = true }
+
+-- What the proxy knows of a statement: its text, or a command that carries one (COM_QUERY,
+-- COM_STMT_PREPARE); nil for other commands.
+local function statement(packet)
+	if type(packet) ~= "string" then
+		error(("bad argument #1 to 'statement' (string expected, got %s)"):format(type(packet)), 2)
+	end
+	local byte = packet:byte()
+	if byte and byte < 0x20 and not packet:match("^%s") then
+		return TEXTS[byte] and host.statement(packet:sub(2)) or nil
+	end
+	return host.statement(packet)
+end
+
+local levels = { error = true, warning = true, message = true, info = true, debug = true }
+
+local function log(level, text)
+	if not levels[level] then
+		error(("bad argument #1 to 'log' (error, warning, message, info or debug, is %s)"):format(tostring(level)), 2)
+	end
+	host.log(level, tostring(text))
+end
+
+-- Of the session whose hook runs.
+local session_meta = {
+	__index = function(_, key)
+		local session = M.current
+		if not session then
+			return nil
+		elseif key == "id" then
+			return session.id
+		elseif key == "takes_turns" then
+			return session.takes_turns
+		elseif key == "data" then
+			session.data = session.data or {}
+			return session.data
+		end
+	end,
+	__newindex = function(_, key)
+		error("pilotfish.session." .. tostring(key) .. " is not writable; pilotfish.session.data takes anything", 2)
+	end,
+}
+
+pilotfish = {
+	statement = statement,
+	log = log,
+	session = setmetatable({}, session_meta),
+}
