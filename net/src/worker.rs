@@ -12,7 +12,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 
 use tokio::runtime::{Builder, LocalOptions};
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::mpsc::{
+    UnboundedReceiver, UnboundedSender, WeakUnboundedSender, unbounded_channel,
+};
 
 /// What a worker's main future is given. It stays on the worker's thread.
 pub struct WorkerContext<M> {
@@ -70,6 +72,33 @@ pub struct Workers<M> {
     next: AtomicUsize,
 }
 
+/// Where workers can be written to, for those who do not keep them running.
+pub struct Mailboxes<M> {
+    workers: Vec<WeakUnboundedSender<M>>,
+}
+
+impl<M> Clone for Mailboxes<M> {
+    fn clone(&self) -> Self {
+        let workers = self.workers.clone();
+        Self { workers }
+    }
+}
+
+impl<M> Mailboxes<M> {
+    /// How many workers there were.
+    pub fn count(&self) -> usize {
+        self.workers.len()
+    }
+
+    /// Sends a message made by `message` to each worker that has not ended.
+    pub fn send_all(&self, mut message: impl FnMut() -> M) {
+        for worker in self.workers.iter().filter_map(WeakUnboundedSender::upgrade) {
+            // One that has ended has nothing to say.
+            let _ = worker.send(message());
+        }
+    }
+}
+
 impl<M: Send + 'static> Workers<M> {
     /// Starts `count` threads named `{name}-{index}`; each drives the future `main` makes for it,
     /// and with it every task that is spawned there (`tokio::task::spawn_local`).
@@ -113,6 +142,14 @@ impl<M: Send + 'static> Workers<M> {
     /// How many there are.
     pub fn count(&self) -> usize {
         self.workers.len()
+    }
+
+    /// A way to write to all of them that does not keep them running.
+    pub fn mailboxes(&self) -> Mailboxes<M> {
+        let workers = self.workers.iter();
+        Mailboxes {
+            workers: workers.map(|worker| worker.messages.downgrade()).collect(),
+        }
     }
 
     /// Sessions on one worker.

@@ -17,6 +17,7 @@
 
 mod bell;
 mod book;
+mod card;
 mod connect;
 mod decline;
 mod dialogue;
@@ -26,16 +27,22 @@ mod login;
 mod packets;
 mod plane;
 mod pooled;
+mod reception;
 mod relay;
 mod scripted;
 mod seen;
 mod serve;
 mod surroundings;
 pub mod transport;
+mod view;
 mod watch;
+mod window;
 mod worker;
 
 pub use plane::DataPlane;
+pub use reception::{Guest, GuestError, House, Reception};
 pub use scripted::all::AllScripts;
 pub use seen::SeenDigest;
 pub use surroundings::{Settings, Surroundings};
+pub use view::{LoadView, PoolView, SessionState, SessionView, SpreadView, TimesView, WorkerView};
+pub use window::{Killed, Window};

@@ -43,8 +43,8 @@ pub(crate) enum PacketError {
     /// Not a packet: somebody speaks for another.
     #[error("a PROXY header came from a network that is not in proxy_protocol.trusted_networks")]
     ProxyHeader,
-    /// A login packet of absurd length.
-    #[error("login packet of {0} bytes is longer than {LOGIN_PAYLOAD_BYTES_MAX}")]
+    /// A packet of absurd length, for a login.
+    #[error("packet of {0} bytes is longer than {LOGIN_PAYLOAD_BYTES_MAX}")]
     TooLong(usize),
     /// The kernel's or TLS's word.
     #[error(transparent)]
@@ -126,6 +126,18 @@ impl<T: AsyncRead + AsyncWrite + Unpin> PacketStream<T> {
         self.buffer.drain(..HEADER_BYTES + length);
         self.sequence = sequence.wrapping_add(1);
         Ok(Some(payload))
+    }
+
+    /// The next packet in either direction has this sequence id: 0 begins a command.
+    pub(crate) fn begin_at(&mut self, sequence: u8) {
+        self.sequence = sequence;
+    }
+
+    /// Sends packets that have their headers, and waits until they have left.
+    pub(crate) async fn write_packets(&mut self, packets: &[u8]) -> io::Result<()> {
+        let transport = self.transport.as_mut().ok_or(io::ErrorKind::NotConnected)?;
+        transport.write_all(packets).await?;
+        transport.flush().await
     }
 
     /// Sends a payload and waits until it has left.

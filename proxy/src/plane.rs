@@ -10,6 +10,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::seen::SeenDigest;
 use crate::surroundings::{Shared, Surroundings};
+use crate::window::Window;
 use crate::worker::{Arrival, Message, Worker};
 
 /// How long sessions have to say goodbye once they are told to end now.
@@ -21,6 +22,7 @@ const TIMEOUT_TELL: Duration = Duration::from_secs(1);
 /// All workers and their sessions.
 pub struct DataPlane {
     workers: Workers<Message>,
+    window: Window,
 }
 
 impl DataPlane {
@@ -30,12 +32,13 @@ impl DataPlane {
     /// The kernel's, when a thread or its reactor cannot be had.
     pub fn start(count: usize, surroundings: &Surroundings) -> std::io::Result<DataPlane> {
         let shared = Arc::new(Shared::default());
-        let given = (surroundings.clone(), shared);
+        let given = (surroundings.clone(), Arc::clone(&shared));
         let workers = Workers::start(count, "worker", move |context| {
             let (surroundings, shared) = given.clone();
             Worker::run(context, surroundings, shared)
         })?;
-        Ok(DataPlane { workers })
+        let window = Window::new(workers.mailboxes(), shared, surroundings.clone());
+        Ok(DataPlane { workers, window })
     }
 
     /// Gives a client to the least loaded worker. Should that worker be gone, the connection closes.
@@ -58,6 +61,11 @@ impl DataPlane {
         {
             tracing::error!(worker, "a client was turned away: its worker is gone");
         }
+    }
+
+    /// What others may see of it.
+    pub fn window(&self) -> &Window {
+        &self.window
     }
 
     /// Sessions in all, those in login included.

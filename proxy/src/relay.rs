@@ -131,6 +131,7 @@ impl Relay {
         }
         self.watch
             .note(self.worker.clock.now(), self.tracker.is_idle());
+        self.watch.stand(self.tracker.status());
         match self.heed(context)? {
             Some(end) => Poll::Ready(Ok(Turn::Ended(end))),
             None => Poll::Pending,
@@ -154,6 +155,8 @@ impl Relay {
                 Kind::Stopped,
                 "The proxy is shutting down, and the statement or transaction did not end in time",
             ))
+        } else if asked.contains(Ask::KillSession) {
+            Err(Failure::new(Kind::Killed, "Connection was killed"))
         } else if asked.contains(Ask::BackendDown) && !is_idle {
             Err(Failure::new(
                 Kind::BackendLost,

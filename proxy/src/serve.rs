@@ -13,6 +13,7 @@ use tracing::Level;
 use wire::compression::{Codec, Remote};
 use wire::reply::OkPacket;
 
+use crate::card::{Card, Way};
 use crate::connect::{Greeted, connect};
 use crate::decline::decline;
 use crate::dialogue::{AuthEnd, Dialogue, Exchange, Legs, backend_broke};
@@ -43,6 +44,16 @@ pub(crate) const TIMEOUT_TELL: Duration = Duration::from_secs(1);
 pub(crate) async fn serve(worker: Rc<Worker>, registered: Registered, arrival: Arrival) {
     let (newcomer, _seat) = arrival.sit_down();
     let mut facts = Facts::of(&newcomer);
+    registered.watch.introduce(Card {
+        id: worker.shared.next_number(),
+        client: newcomer.remote.clone(),
+        listener: Arc::clone(&newcomer.listener),
+        began: worker.surroundings.now(),
+        user: Box::default(),
+        schema: Box::default(),
+        way: Way::Login,
+        thread_id: 0,
+    });
     // Login needs far more memory than what follows; it is gone before the relay begins.
     let begun = Box::pin(begin(&worker, &registered, newcomer, &mut facts)).await;
     let ended = match begun {
@@ -79,6 +90,7 @@ async fn pooled(
 ) -> Result<End, Failure> {
     let id = session.person.id();
     let watch = Rc::clone(&session.watch);
+    facts.tell(&watch, Way::Pooled(session.mode), Some(id));
     worker.people.borrow_mut().insert(id, watch);
     let ran = session.run().await;
     worker.people.borrow_mut().remove(&id);
@@ -158,6 +170,8 @@ async fn begin(
         )
     })?;
     let header = proxy_header(&settings, &mut socket, facts).await?;
+    let watch = &registered.watch;
+    watch.note_of(|card| card.client = facts.client.clone());
     let mut client = PacketStream::new(Transport::from(socket), 0);
     if let Some(host) = worker.script_host() {
         let given = (worker, registered, &settings, &listener);
@@ -172,6 +186,8 @@ async fn begin(
     let failed = match begun {
         Ok((Entered::Passed(passed), place)) => {
             let (greeted, agreement) = *passed;
+            let id = agreement.person.as_ref().map(Person::id);
+            facts.tell(watch, Way::Relayed, id);
             let session = begin_relay(
                 worker, registered, &settings, client, greeted, agreement, place,
             )?;
@@ -251,6 +267,7 @@ async fn begin_scripted(
         Ok((Entry::Scripted(begun), place)) => {
             let given = (worker, &registered.watch, settings);
             let session = begun.join(client, host, given, place)?;
+            facts.tell(&registered.watch, Way::Scripted, None);
             return Ok(Begun::Scripted(Box::new(session)));
         }
         Ok((Entry::Examined(admission, hooks), place)) => {
@@ -379,7 +396,7 @@ async fn log_in(
     }
 }
 
-fn late(limit: Duration) -> Failure {
+pub(crate) fn late(limit: Duration) -> Failure {
     let text = format!(
         "Got timeout reading communication packets: no login within {limit:?} (limits.timeout_login)"
     );
@@ -510,7 +527,7 @@ pub(crate) fn compress(
 }
 
 /// Tells the client what ended its login, if it listens.
-async fn tell(client: &mut PacketStream, failure: &Failure, with_sqlstate: bool) {
+pub(crate) async fn tell(client: &mut PacketStream, failure: &Failure, with_sqlstate: bool) {
     if let Some(payload) = failure.err_payload(with_sqlstate) {
         let _ = timeout(TIMEOUT_TELL, client.finish_with(&payload)).await;
     }
@@ -605,7 +622,9 @@ impl Session {
                     .surroundings
                     .report(Report::SessionBroken { backend, cause });
             }
-            Kind::ClientLeft | Kind::Stopped if relay.tracker.command().is_some() => {
+            Kind::ClientLeft | Kind::Stopped | Kind::Killed
+                if relay.tracker.command().is_some() =>
+            {
                 let why = match failure.kind {
                     Kind::Stopped => KillReason::Stopping,
                     _ => KillReason::ClientGone,
@@ -641,6 +660,17 @@ impl Facts {
             backend: None,
             thread_id: 0,
         }
+    }
+
+    /// Tells whoever looks that the session has logged in, and its id where that is the proxy's own.
+    fn tell(&self, watch: &Watch, way: Way, id: Option<u32>) {
+        watch.note_of(|card| {
+            card.id = id.unwrap_or(card.id);
+            card.user = self.who.user.as_str().into();
+            card.schema = self.who.schema.as_str().into();
+            card.thread_id = self.thread_id;
+            card.way = way;
+        });
     }
 
     /// One line for a session that ended badly.

@@ -2,7 +2,7 @@
 //! count that spans workers.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
 
 use auth::{Accounts, OwnKey, SharedKeyring, SharedThrottle};
@@ -66,6 +66,7 @@ impl Surroundings {
 #[derive(Default)]
 pub(crate) struct Shared {
     sessions: AtomicUsize,
+    numbers: AtomicU32,
     /// Somebody may have left: a place may be free.
     pub left: Notify,
     pub own_key: OwnKey,
@@ -89,6 +90,12 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
+    /// What the proxy calls a session whose client sees no id of the proxy's own.
+    pub(crate) fn next_number(&self) -> u32 {
+        const NUMBERS: u32 = crate::pooled::people::FIRST_ID - 1;
+        1 + self.numbers.fetch_add(1, Ordering::Relaxed) % NUMBERS
+    }
+
     /// How often definitions of tables have changed, as far as was seen.
     pub(crate) fn definitions_epoch(&self) -> u64 {
         self.definitions.load(Ordering::Relaxed)

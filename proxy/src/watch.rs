@@ -5,10 +5,15 @@
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
+use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use route::BackendId;
+use session::state::{Pins, Values};
+use wire::StatusFlags;
+
+use crate::card::Card;
 
 /// Why a worker asks a session to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +48,15 @@ impl Asked {
     }
 }
 
+/// What a session does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Activity {
+    /// Waits for a command.
+    Idle,
+    /// Executes one.
+    Running,
+}
+
 /// One session's cells.
 #[derive(Default)]
 pub(crate) struct Watch {
@@ -56,6 +70,13 @@ pub(crate) struct Watch {
     wait_timeout: Cell<u32>,
     asked: Cell<Asked>,
     waker: RefCell<Option<Waker>>,
+    /// The flags of its last reply.
+    status: Cell<StatusFlags>,
+    /// What keeps a pooled one on a connection, while it keeps one.
+    pins: Cell<Option<Pins>>,
+    /// The schema and variables of a pooled one.
+    values: RefCell<Option<Rc<Values>>>,
+    card: RefCell<Option<Box<Card>>>,
 }
 
 impl Watch {
@@ -63,6 +84,75 @@ impl Watch {
     pub(crate) fn note(&self, second: u32, idle: bool) {
         self.active.set(second);
         self.idle.set(idle);
+    }
+
+    /// The flags that its client was told last.
+    pub(crate) fn stand(&self, status: StatusFlags) {
+        self.status.set(status);
+    }
+
+    /// The schema and variables of a pooled session; seldom other ones.
+    pub(crate) fn note_values(&self, values: &Rc<Values>) {
+        let mut known = self.values.borrow_mut();
+        if !known
+            .as_ref()
+            .is_some_and(|known| Rc::ptr_eq(known, values))
+        {
+            *known = Some(Rc::clone(values));
+        }
+    }
+
+    /// A pooled session keeps its connection between commands, because of these, or keeps none.
+    pub(crate) fn hold(&self, pins: Option<Pins>) {
+        self.pins.set(pins);
+    }
+
+    /// Who it is.
+    pub(crate) fn introduce(&self, card: Card) {
+        *self.card.borrow_mut() = Some(Box::new(card));
+    }
+
+    /// Changes what is known of who it is.
+    pub(crate) fn note_of(&self, change: impl FnOnce(&mut Card)) {
+        if let Some(card) = self.card.borrow_mut().as_mut() {
+            change(card);
+        }
+    }
+
+    /// Who it is; none before its client's address is known.
+    pub(crate) fn card(&self) -> Option<Card> {
+        self.card.borrow().as_deref().cloned()
+    }
+
+    /// What it does at `second`, and for how many seconds it has done so.
+    pub(crate) fn activity(&self, second: u32) -> (Activity, u32) {
+        let activity = match self.idle.get() {
+            true => Activity::Idle,
+            false => Activity::Running,
+        };
+        (activity, second.saturating_sub(self.active.get()))
+    }
+
+    /// The flags of its last reply.
+    pub(crate) fn status(&self) -> StatusFlags {
+        self.status.get()
+    }
+
+    /// What keeps it on a connection; none: nothing does.
+    pub(crate) fn pins(&self) -> Option<Pins> {
+        self.pins.get()
+    }
+
+    /// The default schema of a pooled one.
+    pub(crate) fn schema(&self) -> Option<String> {
+        let values = self.values.borrow();
+        let schema = values.as_ref()?.schema()?;
+        Some(String::from_utf8_lossy(schema).into_owned())
+    }
+
+    /// The backend that its commands go to.
+    pub(crate) fn backend(&self) -> Option<BackendId> {
+        self.backend.get()
     }
 
     /// The session's commands go to this backend from now on.

@@ -9,12 +9,14 @@ use std::time::Duration;
 use net::clock::Clock;
 use net::worker::{Seat, WorkerContext};
 use net::{Endpoint, RawSocket};
-use route::{Backend, Dice, Health, KillScope, Loads, Topology};
+use route::{Backend, Dice, Health, KillReason, KillScope, Loads, Report, Topology};
 use slab::Slab;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{MissedTickBehavior, interval};
+use wire::StatusFlags;
 
 use crate::book::Book;
+use crate::card::Way;
 use crate::pooled::desk::Desk;
 use crate::pooled::greeting::OwnGreeting;
 use crate::pooled::lanes::Lanes;
@@ -24,7 +26,9 @@ use crate::pooled::times::Times;
 use crate::scripted::host::Host;
 use crate::seen::{Seen, SeenDigest};
 use crate::surroundings::{Settings, Shared, Surroundings};
-use crate::watch::{Ask, Watch};
+use crate::view::{LoadView, SessionState, SessionView, WorkerView};
+use crate::watch::{Activity, Ask, Watch};
+use crate::window::Killed;
 
 /// Bytes read at once, from either side, into the worker's one buffer. Of results of 10,000 rows pieces
 /// of 64 KiB cost half as much again in the kernel: they fall out of the cache between being read and
@@ -41,6 +45,11 @@ pub(crate) enum Message {
     Stop,
     /// What was seen of late is to be told.
     Tell(mpsc::UnboundedSender<Vec<SeenDigest>>),
+    /// The worker is to tell of itself.
+    Look(mpsc::UnboundedSender<WorkerView>),
+    /// A session, or its statement, is to be killed, by the number that the proxy calls it; whoever has it
+    /// says so.
+    Kill(Kill, mpsc::UnboundedSender<Killed>),
 }
 
 /// A client that has connected and nothing more.
@@ -193,6 +202,12 @@ impl Worker {
                     Some(Message::Stop) => worker.ask_all(Ask::Stop),
                     // Who asked may have gone.
                     Some(Message::Tell(to)) => drop(to.send(worker.seen.all())),
+                    Some(Message::Look(to)) => drop(to.send(worker.view())),
+                    Some(Message::Kill(kill, to)) => {
+                        if let Some(killed) = worker.kill_by_card(kill) {
+                            let _ = to.send(killed);
+                        }
+                    }
                     None => return,
                 },
                 () = worker.emptied.notified() => {}
@@ -243,6 +258,97 @@ impl Worker {
                 KillScope::Connection => Ask::KillSession,
             });
         }
+    }
+
+    /// The same for somebody who looks at all sessions, those among them that nobody else can kill. None:
+    /// it is not here.
+    fn kill_by_card(&self, kill: Kill) -> Option<Killed> {
+        let watches = self.watches.borrow();
+        let mut found = watches.iter().filter_map(|(_, watch)| {
+            let card = watch.card().filter(|card| card.id == kill.id)?;
+            Some((watch, card))
+        });
+        let (watch, card) = found.next()?;
+        match (kill.scope, card.way, watch.backend()) {
+            (KillScope::Statement, Way::Relayed, Some(backend)) => {
+                let settings = self.surroundings.settings.borrow();
+                if settings.config.health.monitor_user.is_none() {
+                    let why = "A session that is not pooled needs health.monitor_user for that; KILL \
+                               without QUERY ends it whole";
+                    return Some(Killed::Impossible(why));
+                }
+                self.surroundings.report(Report::KillStatement {
+                    backend,
+                    thread_id: card.thread_id,
+                    why: KillReason::Asked,
+                });
+            }
+            (KillScope::Statement, Way::Scripted, _) => {
+                let why = "Of a session that runs a script no statement can be ended alone; KILL \
+                           without QUERY ends it whole";
+                return Some(Killed::Impossible(why));
+            }
+            (KillScope::Statement, _, _) => watch.ask(Ask::KillStatement),
+            (KillScope::Connection, _, _) => watch.ask(Ask::KillSession),
+        }
+        Some(Killed::Told)
+    }
+
+    /// What it tells of itself.
+    fn view(&self) -> WorkerView {
+        let watches = self.watches.borrow();
+        let sessions = watches.iter();
+        let topology = Arc::clone(&self.topology.borrow());
+        WorkerView {
+            worker: self.index,
+            sessions: sessions
+                .filter_map(|(_, watch)| self.view_of(watch))
+                .collect(),
+            pools: self.desk.views(self),
+            loads: topology
+                .backends
+                .iter()
+                .map(|backend| LoadView {
+                    backend: backend.id,
+                    in_flight: self.loads.in_flight(backend.id),
+                    latency: self.loads.latency(backend.id),
+                })
+                .collect(),
+        }
+    }
+
+    fn view_of(&self, watch: &Watch) -> Option<SessionView> {
+        let card = watch.card()?;
+        let (activity, state_seconds) = watch.activity(self.clock.now());
+        let age = self.surroundings.now().since(card.began);
+        let (state, state_seconds) = match (card.way, activity) {
+            (Way::Login, _) => (SessionState::Login, u32::try_from(age.as_secs()).ok()?),
+            (_, Activity::Idle) => (SessionState::Idle, state_seconds),
+            (_, Activity::Running) => (SessionState::Running, state_seconds),
+        };
+        let is_pooled = matches!(card.way, Way::Pooled(_));
+        let pins = watch.pins().filter(|_| is_pooled);
+        let uses = !is_pooled || pins.is_some() || state == SessionState::Running;
+        let named = (!card.schema.is_empty()).then(|| card.schema.to_string());
+        Some(SessionView {
+            id: card.id,
+            worker: self.index,
+            user: card.user.into(),
+            client: card.client,
+            listener: card.listener.address.to_string(),
+            schema: match is_pooled {
+                true => watch.schema(),
+                false => named,
+            },
+            state,
+            state_seconds,
+            age,
+            mode: card.way.name(),
+            backend: watch.backend().filter(|_| uses),
+            thread_id: Some(card.thread_id).filter(|id| *id > 0),
+            is_in_transaction: watch.status().contains(StatusFlags::IN_TRANS),
+            pins,
+        })
     }
 
     fn ask_all(&self, ask: Ask) {

@@ -66,6 +66,8 @@ pub enum KillReason {
     OverTime,
     /// The proxy stops, and the statement did not end in the time left for it.
     Stopping,
+    /// Somebody with the right to do so wants it ended; the session goes on.
+    Asked,
 }
 
 impl KillReason {
@@ -73,7 +75,7 @@ impl KillReason {
     pub fn scope(self) -> KillScope {
         match self {
             KillReason::ClientGone | KillReason::Stopping => KillScope::Connection,
-            KillReason::OverTime => KillScope::Statement,
+            KillReason::OverTime | KillReason::Asked => KillScope::Statement,
         }
     }
 }
@@ -84,6 +86,7 @@ impl fmt::Display for KillReason {
             KillReason::ClientGone => "client gone",
             KillReason::OverTime => "over its time limit",
             KillReason::Stopping => "proxy stopping",
+            KillReason::Asked => "asked for",
         })
     }
 }

@@ -69,6 +69,6 @@ where
         (Treatment::Examine(was), Treatment::Examine(is)) if was != is => is,
         _ => return Ok(None),
     };
-    let judged = examine(worker, client, shown.judge(&verifiers)).await?;
+    let judged = examine(&worker.shared, client, shown.judge(&verifiers)).await?;
     Ok(judged.ok().map(|passed| (Arc::clone(account), passed)))
 }

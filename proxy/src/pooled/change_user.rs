@@ -21,6 +21,7 @@ use super::incoming::{Inbox, Incoming};
 use super::pace;
 use super::session::{After, CutOff, Pooled};
 use super::shelf::{BackendLogin, Kind};
+use crate::card::Way;
 use crate::connect::Greeted;
 use crate::failure::{Failure, Kind as FailureKind};
 use crate::leg::Leg;
@@ -166,7 +167,7 @@ impl Pooled {
             candidate,
             random(),
         );
-        let denial = match (examine(worker, stream, verdict).await?, account) {
+        let denial = match (examine(&worker.shared, stream, verdict).await?, account) {
             (Ok(passed), Some(account)) => return Ok((account, passed)),
             (Ok(passed), None) => Denial::Access {
                 password_used: passed.password_used,
@@ -223,6 +224,10 @@ impl Pooled {
         self.mode = mode;
         self.state = SessionState::new(rules(&account, mode), values, self.state.flags());
         self.note_wait_timeout();
+        self.watch.note_of(|card| {
+            card.user = account.id().user().into();
+            card.way = Way::Pooled(mode);
+        });
         self.account = account;
         if mode == SessionMode::Transparent {
             tracing::debug!(user = %self.account.id(), "a changed user is pooled until its connection is its own");

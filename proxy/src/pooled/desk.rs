@@ -20,6 +20,7 @@ use super::open::open;
 use super::shelf::{BackendLogin, Kind, KnownShelf, Shelf, ShelfId};
 use super::turn::{Granting, Waiter, WaitingPlace};
 use crate::failure::{Failure, Kind as FailureKind};
+use crate::view::PoolView;
 use crate::worker::Worker;
 
 /// How many kinds of connections a worker remembers without having any of them.
@@ -642,6 +643,33 @@ impl Desk {
         self.numbers
             .borrow_mut()
             .retain(|_, id| !empty.contains(id));
+    }
+
+    /// Its connections, by backend and account.
+    pub(crate) fn views(&self, worker: &Worker) -> Vec<PoolView> {
+        let now = self.now(worker);
+        let pool = self.pool.borrow();
+        let shelves = self.shelves.borrow();
+        let mut views: Vec<PoolView> = Vec::new();
+        for (id, figures) in pool.all_figures(now) {
+            let Some(shelf) = shelves.get(id) else {
+                continue;
+            };
+            let account = shelf.kind.account.to_string();
+            let is_it =
+                |view: &PoolView| view.backend == shelf.backend.id && view.account == account;
+            match views.iter_mut().find(|view| is_it(view)) {
+                Some(view) => view.figures += &figures,
+                None => views.push(PoolView {
+                    backend: shelf.backend.id,
+                    name: shelf.backend.name.clone(),
+                    account,
+                    user: String::from_utf8_lossy(&shelf.login.user).into_owned(),
+                    figures,
+                }),
+            }
+        }
+        views
     }
 
     /// Ends all that lies idle: the worker drains.

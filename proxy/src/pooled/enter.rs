@@ -29,7 +29,7 @@ use crate::packets::PacketStream;
 use crate::scripted::auth_ear::AuthEar;
 use crate::scripted::begin::NEVER;
 use crate::scripted::login_hooks::{Auth, LoginHooks, ended, replaced};
-use crate::surroundings::Settings;
+use crate::surroundings::{Settings, Shared};
 use crate::worker::Worker;
 
 /// Flags that say how a login went and nothing of the session behind it.
@@ -271,7 +271,7 @@ impl Enter<'_> {
         };
         let plugin = plugin_of(greeting);
         let verdict = LoginExam::begin(plugin, scramble, verifiers, held, candidate, random());
-        examine(self.worker, self.client, verdict).await
+        examine(&self.worker.shared, self.client, verdict).await
     }
 
     async fn deny(
@@ -427,7 +427,7 @@ impl Known {
 
 /// Carries an exam on from its first verdict to its last.
 pub(crate) async fn examine<T>(
-    worker: &Worker,
+    shared: &Arc<Shared>,
     client: &mut PacketStream<T>,
     mut verdict: Verdict,
 ) -> Result<Result<Passed, Failed>, Failure>
@@ -444,7 +444,7 @@ where
                 exam.hear(&client.read().await.map_err(client_broke)?)
             }
             Verdict::Work(work) => {
-                let shared = Arc::clone(&worker.shared);
+                let shared = Arc::clone(shared);
                 let worked = tokio::task::spawn_blocking(move || work.run(&shared.own_key)).await;
                 worked.map_err(|error| {
                     Failure::new(Kind::KeyExchange, format!("the exam broke off: {error}"))
@@ -470,7 +470,7 @@ pub(crate) fn random<const N: usize>() -> [u8; N] {
     bytes
 }
 
-fn origin_of(remote: &Endpoint) -> Origin {
+pub(crate) fn origin_of(remote: &Endpoint) -> Origin {
     match remote {
         Endpoint::Tcp(address) => Origin::tcp(address.ip(), None),
         Endpoint::Unix(_) => Origin::unix(),

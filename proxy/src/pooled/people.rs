@@ -12,7 +12,7 @@ use crate::failure::{Failure, Kind};
 
 /// The first id that clients see. Servers count their own connections from 1, so that the two are not
 /// mistaken for one another for the first thousand million connections of a server.
-const FIRST_ID: u32 = 0x4000_0000;
+pub(crate) const FIRST_ID: u32 = 0x4000_0000;
 const LAST_ID: u32 = 0x7fff_ffff;
 
 /// Everybody, over all workers. Locked at a session's start and end, and for KILL.

@@ -39,6 +39,7 @@ use super::sight::Sight;
 use super::statement::StatementKey;
 use super::timing::Timing;
 use super::turn::WaitingPlace;
+use crate::card::Way;
 use crate::dialogue::Legs;
 use crate::failure::{Failure, Kind as FailureKind};
 use crate::leg::Leg;
@@ -324,6 +325,8 @@ impl Pooled {
         }
         let is_whole = self.inbox.is_empty();
         self.watch.note(self.worker.clock.now(), is_whole);
+        self.watch.stand(self.status);
+        self.watch.note_values(self.state.values());
         if let Some(cut) = self.heed(context) {
             return Poll::Ready(Err(cut));
         }
@@ -490,6 +493,7 @@ impl Pooled {
     fn keep_lent(&mut self) {
         let pins = self.pins();
         tracing::debug!(user = %self.account.id(), id = self.person.id(), %pins, "session is pinned");
+        self.watch.hold(Some(pins));
         if let Some(lent) = &mut self.lent {
             self.worker.desk.hold(&self.worker, lent);
         }
@@ -514,6 +518,7 @@ impl Pooled {
         let Some(lent) = self.lent.take() else {
             return;
         };
+        self.watch.hold(None);
         if lent.conn.is_spoiled {
             return self
                 .worker
@@ -547,6 +552,7 @@ impl Pooled {
     /// Gives up the connection: it broke, or nobody can use it any more.
     pub(crate) fn drop_lent(&mut self, reason: CloseReason) {
         if let Some(lent) = self.lent.take() {
+            self.watch.hold(None);
             self.worker.desk.forget(&self.worker, lent, reason);
         }
     }
@@ -606,6 +612,10 @@ impl Pooled {
             .put_ahead(ahead, Vec::new())
             .map_err(|failure| CutOff::new(failure, None))?;
         self.watch.settle(backend.id);
+        self.watch.note_of(|card| {
+            card.way = Way::Relayed;
+            card.thread_id = thread_id;
+        });
         // From here on the server sees to that.
         self.watch.may_wait(None);
         self.person.pass_on(backend.id, thread_id);

@@ -8,6 +8,7 @@ use std::time::Duration;
 use route::BackendId;
 
 use super::spread::{Spread, Spreads};
+use crate::view::{SpreadView, TimesView};
 use crate::worker::Worker;
 
 /// How a statement gets to its backend.
@@ -117,6 +118,26 @@ impl AllTimes {
     fn enter(&self, times: Arc<BackendTimes>) {
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         all.push(times);
+    }
+
+    /// The same for those who look from outside.
+    pub(crate) fn views(&self) -> Vec<TimesView> {
+        let view = |spreads: &Spreads| SpreadView {
+            average: spreads.average(),
+            p50: spreads.percentile(50),
+            p99: spreads.percentile(99),
+            max: spreads.max(),
+        };
+        let sums = self.sums().into_iter();
+        sums.map(|sum| TimesView {
+            statements: sum.waited.count(),
+            waited: view(&sum.waited),
+            taken: view(&sum.taken),
+            cluster: sum.cluster,
+            backend: sum.backend,
+            way: sum.way.name(),
+        })
+        .collect()
     }
 
     /// Everything so far, backend by backend; ways that nobody has gone are left out.

@@ -227,6 +227,10 @@ impl Scripted {
             let text = "The proxy is shutting down, and the statement did not end in time";
             return Poll::Ready(Err(Failure::new(Kind::Stopped, text)));
         }
+        if asked.contains(Ask::KillSession) {
+            let text = "Connection was killed";
+            return Poll::Ready(Err(Failure::new(Kind::Killed, text)));
+        }
         if asked.contains(Ask::BackendDown) {
             let name = &server.backend.name;
             let text = format!(

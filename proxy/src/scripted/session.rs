@@ -213,6 +213,9 @@ impl Scripted {
         }
         self.watch.withdraw(Ask::BackendDown);
         let told = |kind, text: &str| Some(CutOff::new(Failure::new(kind, text), Some(0)));
+        if asked.contains(Ask::KillSession) {
+            return told(Kind::Killed, "Connection was killed");
+        }
         let is_at_rest = self.inbox.is_empty() && self.client.is_drained();
         let is_free = !self.status.contains(StatusFlags::IN_TRANS);
         if is_at_rest && is_free && (asked.contains(Ask::Stop) || asked.contains(Ask::Drain)) {

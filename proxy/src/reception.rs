@@ -1,0 +1,310 @@
+//! A login that the proxy answers for itself, by accounts of its own: no backend is asked and no session
+//! begins. What the guest says then is another's affair, a command at a time.
+
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use auth::{
+    Candidate, Circumstances, Denial, Dialect, Directory, LoginExam, Names, Origin, Scramble,
+    SharedThrottle,
+};
+use net::listen::Accepted;
+use net::{Endpoint, Socket};
+use tokio::time::timeout;
+use wire::{Capabilities, ErrPacket, ErrorCode, Greeting, HandshakeResponse, StatusFlags};
+
+use crate::dialogue::client_broke;
+use crate::failure::{Failure, Kind};
+use crate::login::{Who, malformed, read_response};
+use crate::packets::{PacketError, PacketStream};
+use crate::pooled::begin::welcome;
+use crate::pooled::enter::{examine, origin_of, random, tls_session};
+use crate::pooled::greeting::plugin_of;
+use crate::surroundings::{Settings, Shared};
+use crate::transport::Transport;
+
+/// Where guests log in.
+pub struct Reception {
+    shared: Arc<Shared>,
+    throttle: SharedThrottle,
+    started: Instant,
+}
+
+/// Somebody who has logged in.
+pub struct Guest {
+    /// The name of the account.
+    pub user: String,
+    /// The schema that the login named.
+    pub schema: Option<String>,
+    /// What the packets look like.
+    pub capabilities: Capabilities,
+    /// Where from.
+    pub remote: Endpoint,
+    stream: PacketStream,
+}
+
+/// Why a guest is one no more, or never was.
+#[derive(Debug, thiserror::Error)]
+pub enum GuestError {
+    /// The login failed. The guest has been told what can be told.
+    #[error("{0}")]
+    Login(String),
+    /// A command that is longer than any may be, or broken packets: what is to be told then.
+    #[error("{1}")]
+    Broken(ErrorCode, String),
+    /// The connection is gone, or takes nothing any more.
+    #[error("the connection is gone: {0}")]
+    Gone(io::Error),
+}
+
+/// What a guest finds.
+pub struct House<'a> {
+    /// Who may come in.
+    pub accounts: &'a Directory,
+    /// What the settings say of TLS and of failures.
+    pub settings: &'a Settings,
+    /// How it calls itself.
+    pub version: &'a str,
+    /// What it calls the connection.
+    pub id: u32,
+    /// Whether there is such a schema.
+    pub has_schema: fn(&str) -> bool,
+}
+
+/// What is offered; TLS besides, where there is any.
+const OFFERED: Capabilities = Capabilities(
+    Capabilities::LONG_PASSWORD.0
+        | Capabilities::FOUND_ROWS.0
+        | Capabilities::LONG_FLAG.0
+        | Capabilities::CONNECT_WITH_DB.0
+        | Capabilities::ODBC.0
+        | Capabilities::IGNORE_SPACE.0
+        | Capabilities::PROTOCOL_41.0
+        | Capabilities::INTERACTIVE.0
+        | Capabilities::IGNORE_SIGPIPE.0
+        | Capabilities::TRANSACTIONS.0
+        | Capabilities::RESERVED.0
+        | Capabilities::SECURE_CONNECTION.0
+        | Capabilities::MULTI_STATEMENTS.0
+        | Capabilities::MULTI_RESULTS.0
+        | Capabilities::PLUGIN_AUTH.0
+        | Capabilities::CONNECT_ATTRS.0
+        | Capabilities::PLUGIN_AUTH_LENENC_CLIENT_DATA.0
+        | Capabilities::DEPRECATE_EOF.0,
+);
+
+/// `utf8mb4_general_ci`, which every client knows.
+const COLLATION: u8 = 45;
+
+/// How long a guest may take to accept what it is told.
+const TIMEOUT_SAY: Duration = Duration::from_secs(60);
+
+impl Reception {
+    pub(crate) fn new(shared: Arc<Shared>, started: Instant) -> Self {
+        Self {
+            shared,
+            throttle: SharedThrottle::default(),
+            started,
+        }
+    }
+
+    /// Sees a login through.
+    ///
+    /// # Errors
+    /// [`GuestError::Login`]
+    pub async fn receive(
+        &self,
+        accepted: Accepted,
+        house: &House<'_>,
+    ) -> Result<Guest, GuestError> {
+        let Accepted { socket, remote } = accepted;
+        let socket = Socket::from_raw(socket).map_err(GuestError::Gone)?;
+        let mut client = PacketStream::new(Transport::from(socket), 0);
+        let mut who = Who::default();
+        let limit = house.settings.config.limits.timeout_login;
+        let entered = timeout(limit, self.enter(&mut client, &mut who, &remote, house)).await;
+        let entered = entered.unwrap_or_else(|_| Err(crate::serve::late(limit)));
+        match entered {
+            Ok(capabilities) => Ok(Guest {
+                schema: Some(who.schema).filter(|schema| !schema.is_empty()),
+                user: who.user,
+                capabilities,
+                remote,
+                stream: client,
+            }),
+            Err(failure) => {
+                crate::serve::tell(&mut client, &failure, who.has_answered).await;
+                Err(GuestError::Login(failure.cause))
+            }
+        }
+    }
+
+    /// From the greeting to the OK; what was agreed on.
+    async fn enter(
+        &self,
+        client: &mut PacketStream,
+        who: &mut Who,
+        remote: &Endpoint,
+        house: &House<'_>,
+    ) -> Result<Capabilities, Failure> {
+        let scramble = Scramble::of_random(random());
+        let greeting = Greeting {
+            version: house.version.as_bytes().to_vec(),
+            thread_id: house.id,
+            scramble: scramble.as_bytes().to_vec(),
+            capabilities: OFFERED.with(Capabilities::SSL, house.settings.client_tls.is_some()),
+            collation: COLLATION,
+            status: StatusFlags::AUTOCOMMIT,
+            plugin: wire::auth::CACHING_SHA2_PASSWORD.to_vec(),
+        };
+        let mut payload = Vec::new();
+        greeting.encode(&mut payload);
+        let sent = client.write(&payload).await;
+        sent.map_err(|error| client_broke(error.into()))?;
+        let (request, answer) = read_response(house.settings, client, who).await?;
+        let response = match &request {
+            Some(request) => HandshakeResponse::decode_behind(request, &answer),
+            None => HandshakeResponse::decode(&answer),
+        };
+        let response = response.map_err(malformed)?;
+        who.introduce(&response);
+        let origin = origin_of(remote);
+        self.hold_back(house.settings, &origin, response.user).await;
+        let examined = self.examine(client, house, &origin, &greeting, &scramble, &response);
+        let payload = match examined.await? {
+            Ok(payload) => payload,
+            Err(denial) => {
+                self.failed(house.settings, &origin, response.user).await;
+                return Err(denied(denial, response.user, &origin));
+            }
+        };
+        if !who.schema.is_empty() && !(house.has_schema)(&who.schema) {
+            return Err(no_schema(&who.schema));
+        }
+        if let Some(address) = origin.address() {
+            self.throttle.succeeded(address, response.user);
+        }
+        welcome(client, payload, StatusFlags::AUTOCOMMIT).await?;
+        Ok(response.head.capabilities & greeting.capabilities)
+    }
+
+    /// The exam of an account, or of nobody's; what goes before the OK.
+    async fn examine(
+        &self,
+        client: &mut PacketStream,
+        house: &House<'_>,
+        origin: &Origin,
+        greeting: &Greeting,
+        scramble: &Scramble,
+        response: &HandshakeResponse<'_>,
+    ) -> Result<Result<Option<Vec<u8>>, Denial>, Failure> {
+        let account = house.accounts.find(response.user, origin);
+        let verifiers = match account.map(|account| &account.way) {
+            Some(auth::Way::Examined(verifiers)) => Arc::clone(verifiers),
+            Some(auth::Way::PassedThrough(_)) | None => house.accounts.decoy(response.user),
+        };
+        let candidate = Candidate {
+            plugin: response.plugin,
+            answer: response.auth_response,
+            privacy: client.privacy(),
+        };
+        let plugin = plugin_of(greeting);
+        let verdict = LoginExam::begin(plugin, scramble, verifiers, None, candidate, random());
+        let passed = match examine(&self.shared, client, verdict).await? {
+            Ok(passed) => passed,
+            Err(failed) => return Ok(Err(failed.denial)),
+        };
+        let facts = client.tls();
+        let circumstances = Circumstances {
+            origin,
+            tls: facts.as_ref().map(tls_session),
+            password_used: passed.password_used,
+        };
+        let password_used = passed.password_used;
+        Ok(match account {
+            Some(account) => account.admit(&circumstances).map(|()| passed.payload),
+            None => Err(Denial::Access { password_used }),
+        })
+    }
+
+    /// Whoever failed often waits before he hears anything, right or wrong.
+    async fn hold_back(&self, settings: &Settings, origin: &Origin, user: &[u8]) {
+        if let (true, Some(address)) = (settings.config.accounts.delay_failures, origin.address()) {
+            let delay = self.throttle.delay(address, user, self.started.elapsed());
+            tokio::time::sleep(delay).await;
+        }
+    }
+
+    async fn failed(&self, settings: &Settings, origin: &Origin, user: &[u8]) {
+        if let (true, Some(address)) = (settings.config.accounts.delay_failures, origin.address()) {
+            let delay = self.throttle.failed(address, user, self.started.elapsed());
+            tokio::time::sleep(delay).await;
+        }
+    }
+}
+
+fn denied(denial: Denial, user: &[u8], origin: &Origin) -> Failure {
+    let shown = origin.shown(Names::Skipped);
+    let payload = denial.payload(Dialect::MySql, user, &shown);
+    let user = String::from_utf8_lossy(user);
+    let cause = format!("{denial:?} for user {user:?} from {shown}");
+    Failure::relaying(Kind::LoginDenied, cause, payload)
+}
+
+fn no_schema(name: &str) -> Failure {
+    let text = format!("Unknown database '{name}'");
+    let mut payload = Vec::new();
+    ErrPacket {
+        // ER_BAD_DB_ERROR
+        number: 1049,
+        sqlstate: Some(*b"42000"),
+        text: text.as_bytes(),
+    }
+    .encode(&mut payload);
+    Failure::relaying(Kind::LoginDenied, text, payload)
+}
+
+impl Guest {
+    /// Waits for the next command, its number and what follows; none when the guest has closed.
+    ///
+    /// # Errors
+    /// All but [`GuestError::Login`].
+    pub async fn command(&mut self) -> Result<Option<Vec<u8>>, GuestError> {
+        self.stream.begin_at(0);
+        match self.stream.read().await {
+            Ok(payload) => Ok(Some(payload)),
+            Err(PacketError::Closed) => Ok(None),
+            Err(PacketError::Io(error)) => Err(GuestError::Gone(error)),
+            Err(error @ PacketError::Truncated) => {
+                Err(GuestError::Gone(io::Error::other(error.to_string())))
+            }
+            Err(error @ PacketError::TooLong(_)) => Err(GuestError::Broken(
+                ErrorCode::PACKET_TOO_LARGE,
+                error.to_string(),
+            )),
+            Err(error) => Err(GuestError::Broken(
+                ErrorCode::PACKETS_OUT_OF_ORDER,
+                error.to_string(),
+            )),
+        }
+    }
+
+    /// Sends packets with their headers, in the order of their ids from 1 on.
+    ///
+    /// # Errors
+    /// [`GuestError::Gone`]
+    pub async fn say(&mut self, packets: &[u8]) -> Result<(), GuestError> {
+        let said = timeout(TIMEOUT_SAY, self.stream.write_packets(packets)).await;
+        let late = || Err(io::ErrorKind::TimedOut.into());
+        said.unwrap_or_else(|_| late()).map_err(GuestError::Gone)
+    }
+
+    /// Sends a last payload and closes.
+    pub async fn dismiss(mut self, payload: &[u8]) {
+        self.stream.begin_at(1);
+        let told = self.stream.finish_with(payload);
+        // It hears it, or it does not.
+        let _ = timeout(crate::serve::TIMEOUT_TELL, told).await;
+    }
+}

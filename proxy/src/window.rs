@@ -1,0 +1,127 @@
+//! What others may see of the data plane, and the little that they may ask of it: a handle that keeps
+//! nothing running.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use auth::Accounts;
+use net::worker::Mailboxes;
+use route::rules::Tally;
+use route::{KillScope, Moment, Topology};
+use tokio::sync::mpsc;
+use tokio::time::timeout_at;
+
+use crate::pooled::people::Kill;
+use crate::reception::Reception;
+use crate::surroundings::{Settings, Shared, Surroundings};
+use crate::view::{TimesView, WorkerView};
+use crate::worker::Message;
+
+/// How long workers have to tell of themselves: one that a script keeps busy is left out.
+const TIMEOUT_LOOK: Duration = Duration::from_secs(2);
+
+/// What has come of a kill.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Killed {
+    /// The session has been told to end, or to have its statement ended.
+    Told,
+    /// There is no such session.
+    Nobody,
+    /// It cannot be done, for this reason.
+    Impossible(&'static str),
+}
+
+/// See the module.
+#[derive(Clone)]
+pub struct Window {
+    workers: Mailboxes<Message>,
+    shared: Arc<Shared>,
+    surroundings: Surroundings,
+}
+
+impl Window {
+    pub(crate) fn new(
+        workers: Mailboxes<Message>,
+        shared: Arc<Shared>,
+        surroundings: Surroundings,
+    ) -> Self {
+        Self {
+            workers,
+            shared,
+            surroundings,
+        }
+    }
+
+    /// How many workers there are.
+    pub fn workers(&self) -> usize {
+        self.workers.count()
+    }
+
+    /// What workers tell of themselves, in their order; one that does not answer in time is left out.
+    pub async fn look(&self) -> Vec<WorkerView> {
+        let (to, mut told) = mpsc::unbounded_channel();
+        self.workers.send_all(|| Message::Look(to.clone()));
+        drop(to);
+        let mut views = Vec::new();
+        let deadline = tokio::time::Instant::now() + TIMEOUT_LOOK;
+        while let Ok(Some(view)) = timeout_at(deadline, told.recv()).await {
+            views.push(view);
+        }
+        views.sort_by_key(|view| view.worker);
+        views
+    }
+
+    /// Ends a session, or its statement.
+    pub async fn kill(&self, id: u32, scope: KillScope) -> Killed {
+        let (to, mut told) = mpsc::unbounded_channel();
+        let kill = Kill { id, scope };
+        self.workers.send_all(|| Message::Kill(kill, to.clone()));
+        drop(to);
+        let deadline = tokio::time::Instant::now() + TIMEOUT_LOOK;
+        match timeout_at(deadline, told.recv()).await {
+            Ok(Some(killed)) => killed,
+            Ok(None) => Killed::Nobody,
+            Err(_) => Killed::Impossible("A worker is too busy to answer"),
+        }
+    }
+
+    /// Where those log in who look.
+    pub fn reception(&self) -> Reception {
+        Reception::new(Arc::clone(&self.shared), self.surroundings.started)
+    }
+
+    /// The configuration of the moment.
+    pub fn settings(&self) -> Arc<Settings> {
+        Arc::clone(&self.surroundings.settings.borrow())
+    }
+
+    /// The backends of the moment.
+    pub fn topology(&self) -> Arc<Topology> {
+        Arc::clone(&self.surroundings.topology.borrow())
+    }
+
+    /// The accounts of the moment.
+    pub fn accounts(&self) -> Arc<Accounts> {
+        Arc::clone(&self.surroundings.accounts.borrow())
+    }
+
+    /// How long the process has run.
+    pub fn now(&self) -> Moment {
+        Moment::of(Instant::now(), self.surroundings.started)
+    }
+
+    /// What rules have matched since the start, by all workers.
+    pub fn rules(&self) -> Vec<Tally> {
+        self.shared.tallies.sum()
+    }
+
+    /// What has become of statements that might ride shared lanes: what, why, how many.
+    pub fn lanes(&self) -> Vec<(&'static str, String, u64)> {
+        self.shared.lane_counts.sums()
+    }
+
+    /// How long statements have waited and backends have taken.
+    pub fn times(&self) -> Vec<TimesView> {
+        self.shared.times.views()
+    }
+}
