@@ -2,6 +2,7 @@
 //! read. One function for each rule.
 
 mod accounts;
+mod admin;
 mod clusters;
 mod rules;
 
@@ -25,6 +26,7 @@ pub(crate) fn faults(config: &Config, written: &Written) -> Vec<Fault> {
     backend_tls(config, written, &mut faults);
     health(config, written, &mut faults);
     pool(config, written, &mut faults);
+    admin::faults(config, written, &mut faults);
     accounts::faults(config, written, &mut faults);
     rules::faults(config, written, &mut faults);
     faults.extend(faults_of_files(config, written));

@@ -5,7 +5,7 @@ use std::fmt;
 
 use crate::listed::Listed;
 use crate::setting::{Applies, settings};
-use crate::{AccountConfig, BackendConfig, Config, ListenerConfig, RuleConfig};
+use crate::{AccountConfig, AdminAccountConfig, BackendConfig, Config, ListenerConfig, RuleConfig};
 
 /// A setting that differs between two configurations.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,6 +53,7 @@ pub fn diff(old: &Config, new: &Config) -> Vec<Change> {
     changes.extend(diff_list::<AccountConfig>(old, new));
     changes.extend(diff_list::<RuleConfig>(old, new));
     changes.extend(diff_order::<RuleConfig>(old, new));
+    changes.extend(diff_list::<AdminAccountConfig>(old, new));
     changes
 }
 

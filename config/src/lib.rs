@@ -38,8 +38,8 @@ pub use load::{Loaded, Override, PRIMARIES, REPLICAS, Written};
 pub use model::*;
 pub use secret::Secret;
 pub use setting::{
-    ACCOUNT, Applies, BACKEND, Choice, Kind, LISTENER, RULE, RULE_TEST, Section, Setting, Traits,
-    setting, settings,
+    ACCOUNT, ADMIN_ACCOUNT, Applies, BACKEND, Choice, Kind, LISTENER, RULE, RULE_TEST, Section,
+    Setting, Traits, setting, settings,
 };
 pub use sql_text::{Cell, SqlText};
 pub use time::{TimeOfDay, TimeSpan, Within};

@@ -1,8 +1,11 @@
-//! The tables that a file may have several of, `[[backend]]`, `[[listener]]`, `[[account]]` and
-//! `[[rule]]`: what loading, comparing and writing need to know of each.
+//! The tables that a file may have several of, `[[backend]]`, `[[listener]]`, `[[account]]`, `[[rule]]`
+//! and `[[admin_account]]`: what loading, comparing and writing need to know of each.
 
-use crate::setting::{ACCOUNT, BACKEND, LISTENER, RULE, RULE_TEST, Section};
-use crate::{AccountConfig, BackendConfig, Config, ListenerConfig, RuleConfig, RuleTestConfig};
+use crate::setting::{ACCOUNT, ADMIN_ACCOUNT, BACKEND, LISTENER, RULE, RULE_TEST, Section};
+use crate::{
+    AccountConfig, AdminAccountConfig, BackendConfig, Config, ListenerConfig, RuleConfig,
+    RuleTestConfig,
+};
 
 /// One such table, wherever it stands.
 pub(crate) trait Item: Default + Sized + 'static {
@@ -37,7 +40,13 @@ pub(crate) trait Listed: Item {
 }
 
 /// The names of all such tables.
-pub(crate) const LISTS: [&str; 4] = [LISTENER.name, BACKEND.name, ACCOUNT.name, RULE.name];
+pub(crate) const LISTS: [&str; 5] = [
+    LISTENER.name,
+    BACKEND.name,
+    ACCOUNT.name,
+    RULE.name,
+    ADMIN_ACCOUNT.name,
+];
 
 impl Item for BackendConfig {
     const TABLE: Section<Self> = BACKEND;
@@ -117,6 +126,21 @@ impl Listed for RuleConfig {
 
     fn title(&self) -> String {
         self.name.clone()
+    }
+}
+
+impl Item for AdminAccountConfig {
+    const TABLE: Section<Self> = ADMIN_ACCOUNT;
+    const EXAMPLE: &'static str = "user = \"NAME\"";
+}
+
+impl Listed for AdminAccountConfig {
+    fn list(config: &Config) -> &[Self] {
+        &config.admin_accounts
+    }
+
+    fn title(&self) -> String {
+        self.user.clone()
     }
 }
 

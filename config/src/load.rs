@@ -10,7 +10,9 @@ use zeroize::Zeroizing;
 
 use crate::listed::{Item, LISTS};
 use crate::nearest::nearest;
-use crate::setting::{BACKEND, Kind, LISTENER, RULE, Section, Setting, Traits, setting};
+use crate::setting::{
+    ADMIN_ACCOUNT, BACKEND, Kind, LISTENER, RULE, Section, Setting, Traits, setting,
+};
 use crate::value::{Given, Raw, Value, did_you_mean};
 use crate::{BackendAddress, BackendConfig, Config, Fault, Place, Role, SECTIONS, check, model};
 
@@ -223,6 +225,8 @@ impl Reading {
         } else if name == RULE.name {
             self.config.rules = self.read_tables(source, place, 0, value);
             self.read_rule_tests(source, value);
+        } else if name == ADMIN_ACCOUNT.name {
+            self.config.admin_accounts = self.read_tables(source, place, 0, value);
         } else {
             self.config.configured_accounts = self.read_tables(source, place, 0, value);
         }

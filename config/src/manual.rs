@@ -7,8 +7,8 @@ use crate::listed::{Item, Listed};
 use crate::mysql_proxy::{self, Legacy, Meaning};
 use crate::setting::{Section, Setting};
 use crate::{
-    AccountConfig, AccountsConfig, BackendConfig, Config, HintsConfig, ListenerConfig, PRIMARIES,
-    REPLICAS, RuleConfig, RuleTestConfig, SECTIONS,
+    AccountConfig, AccountsConfig, AdminAccountConfig, AdminConfig, BackendConfig, Config,
+    HintsConfig, ListenerConfig, PRIMARIES, REPLICAS, RuleConfig, RuleTestConfig, SECTIONS,
 };
 
 /// An option of the command line that is no setting of its own.
@@ -156,6 +156,7 @@ fn write_toml(config: &Config, detail: Detail) -> String {
         let test = |test| table_of(test, &RuleTestConfig::default(), Detail::Differences);
         tables.extend(tests.map(test));
     }
+    tables.extend(list_of::<AdminAccountConfig>(config, detail));
     tables.join("\n")
 }
 
@@ -198,6 +199,9 @@ pub fn settings_page() -> String {
         section_page(&mut page, section, &Config::default());
         if section.name == AccountsConfig::SECTION.name {
             list_page::<AccountConfig>(&mut page);
+        }
+        if section.name == AdminConfig::SECTION.name {
+            list_page::<AdminAccountConfig>(&mut page);
         }
         if section.name == HintsConfig::SECTION.name {
             list_page::<RuleConfig>(&mut page);
@@ -351,7 +355,7 @@ fn here(option: &Legacy) -> String {
         Meaning::Setting(name) => format!("`{name}`"),
         Meaning::Listen => "`listen`; without a port 3306 is meant".to_owned(),
         Meaning::BaseFolder => "relative paths of options start from it".to_owned(),
-        Meaning::Plugins => "`proxy` is accepted, others are refused".to_owned(),
+        Meaning::Plugins => "`proxy` and `admin` are accepted, others are refused".to_owned(),
         Meaning::Unneeded(text) => format!("accepted with a warning: {text}"),
         Meaning::Refused(text) => format!("refused: {text}"),
     }

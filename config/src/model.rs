@@ -4,6 +4,7 @@
 //! in files of its own beside this one.
 
 mod accounts;
+mod admin;
 mod balance;
 mod pool;
 mod rule;
@@ -14,6 +15,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub use accounts::*;
+pub use admin::*;
 pub use balance::*;
 pub use ipnet::IpNet;
 pub use pool::*;
@@ -90,6 +92,8 @@ settings! {
         script: ScriptConfig,
         /// What was seen of late, for `pilotfish plan`.
         digests: DigestsConfig,
+        /// The port on which the proxy is looked at.
+        admin: AdminConfig,
     }
     lists {
         /// Where clients connect besides `listen`; addresses unique, together with those of `listen`.
@@ -100,6 +104,8 @@ settings! {
         configured_accounts: Vec<AccountConfig>,
         /// What is done about which statements, in order; names unique.
         rules: Vec<RuleConfig>,
+        /// Users of the admin port besides `admin.username`; names unique.
+        admin_accounts: Vec<AdminAccountConfig>,
     }
 }
 

@@ -31,7 +31,8 @@ pub enum Meaning {
     Listen,
     /// The folder that relative paths of options start from.
     BaseFolder,
-    /// Plugins; that of the proxy itself is always there, no other is.
+    /// Plugins; that of the proxy itself is always there, that of the admin port where somebody may use
+    /// it, no other is.
     Plugins,
     /// Accepted with a warning that says why nothing needs to be done.
     Unneeded(&'static str),
@@ -64,8 +65,8 @@ const fn short(letter: char, option: Legacy) -> Legacy {
     }
 }
 
-const NO_ADMIN: &str =
-    "this version has no admin port; it comes in a later release, leave the option out";
+const NO_ADMIN_SCRIPT: &str =
+    "is not run: the tables of the admin port are built in, `help` and `backends` among them";
 const NO_C_MODULES: &str =
     "has no effect: modules in C cannot be loaded; those of MySQL Proxy are built in";
 const NO_REPLICANT: &str = "there is no replicant plugin; mysqlbinlog reads binary logs";
@@ -162,10 +163,10 @@ pub const OPTIONS: &[Legacy] = &[
         "no-proxy",
         Meaning::Refused("without its listener Pilotfish has nothing to do"),
     ),
-    value("admin-address", Meaning::Refused(NO_ADMIN)),
-    value("admin-username", Meaning::Refused(NO_ADMIN)),
-    value("admin-password", Meaning::Refused(NO_ADMIN)),
-    value("admin-lua-script", Meaning::Refused(NO_ADMIN)),
+    value("admin-address", Meaning::Setting("admin.address")),
+    value("admin-username", Meaning::Setting("admin.username")),
+    value("admin-password", Meaning::Setting("admin.password")),
+    value("admin-lua-script", Meaning::Unneeded(NO_ADMIN_SCRIPT)),
     value("replicant-master-address", Meaning::Refused(NO_REPLICANT)),
     value("replicant-username", Meaning::Refused(NO_REPLICANT)),
     value("replicant-password", Meaning::Refused(NO_REPLICANT)),
@@ -246,11 +247,8 @@ impl Translation {
 
     fn refuse_plugins(&mut self, name: &str, place: &Place, words: &[String]) {
         let plugins = words.iter().flat_map(|word| word.split(',')).map(str::trim);
-        for plugin in plugins.filter(|plugin| !matches!(*plugin, "proxy" | "")) {
-            let text = match plugin {
-                "admin" => NO_ADMIN.to_owned(),
-                _ => format!("there is no plugin \"{plugin}\""),
-            };
+        for plugin in plugins.filter(|plugin| !matches!(*plugin, "proxy" | "admin" | "")) {
+            let text = format!("there is no plugin \"{plugin}\"");
             self.faults.push(Fault::new(place.clone(), name, text));
         }
     }

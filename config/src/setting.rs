@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use crate::value::{Given, spell_duration, spell_size};
 use crate::{
-    AccountConfig, BackendConfig, Config, Fault, ListenerConfig, RuleConfig, RuleTestConfig,
+    AccountConfig, AdminAccountConfig, BackendConfig, Config, Fault, ListenerConfig, RuleConfig,
+    RuleTestConfig,
 };
 
 /// One setting of `Owner` ([`Config`], or [`BackendConfig`] for those of a `[[backend]]`, and so on).
@@ -299,6 +300,8 @@ pub const BACKEND: Section<BackendConfig> = BackendConfig::SECTION;
 pub const LISTENER: Section<ListenerConfig> = ListenerConfig::SECTION;
 /// The settings of an `[[account]]`.
 pub const ACCOUNT: Section<AccountConfig> = AccountConfig::SECTION;
+/// The settings of an `[[admin_account]]`.
+pub const ADMIN_ACCOUNT: Section<AdminAccountConfig> = AdminAccountConfig::SECTION;
 
 /// The settings of a `[[rule]]`.
 pub const RULE: Section<RuleConfig> = RuleConfig::SECTION;

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod accounts;
+mod admin;
 mod clusters;
 mod faults;
 mod legacy;

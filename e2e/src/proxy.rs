@@ -74,6 +74,21 @@ impl Settings {
         self.table("account", "user", user, more)
     }
 
+    /// Opens the admin port there, for `root` with the password `all` and `look` with the password `some`.
+    pub fn admin_on(self, port: u16) -> Self {
+        let address = format!("127.0.0.1:{port}");
+        self.set("admin.address", [address.as_str()])
+            .set("admin.username", "root")
+            .set("admin.password", "all")
+            .admin_account("look", "some")
+    }
+
+    /// Adds a user of the admin port who may look.
+    pub fn admin_account(self, user: &str, password: &str) -> Self {
+        let password = format!("{password:?}");
+        self.table("admin_account", "user", user, &[("password", &password)])
+    }
+
     /// Adds a listener with more settings, values in TOML.
     pub fn listener_with(self, address: impl ToString, more: &[(&str, &str)]) -> Self {
         self.table("listener", "address", &address.to_string(), more)

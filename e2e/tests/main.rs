@@ -50,6 +50,7 @@ macro_rules! scenario {
     };
 }
 
+mod admin;
 mod balance;
 mod bank;
 mod capabilities;

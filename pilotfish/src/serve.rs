@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use admin::AdminPort;
 use config::{Config, SessionMode};
 use control::Control;
 use net::service::{State, notify};
@@ -102,6 +103,7 @@ async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(),
     let mut signals = Signals::listen().map_err(|error| format!("signals: {error}"))?;
     raise_open_files(&config);
     let listeners = listening::bind(&config)?;
+    let mut admin = AdminPort::bind(&config).map_err(|error| format!("the admin port: {error}"))?;
     let pid_file = config.pid_file.as_deref().map(PidFile::write).transpose();
     let _pid_file = pid_file.map_err(|error| format!("the pid file cannot be written: {error}"))?;
     if let Some(user) = &config.user {
@@ -133,6 +135,7 @@ async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(),
         backends = config.backends.len(),
         "pilotfish is ready"
     );
+    admin.open(plane.window());
     tell_manager(&[State::Ready, State::Status("serving")]);
     if let Some(ready) = serving.ready.take() {
         ready();
@@ -150,7 +153,7 @@ async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(),
         &mut plane,
         &mut signals,
         &mut serving,
-        (&reloading, &mut notes, &end),
+        (&reloading, &mut notes, &mut admin, &end),
     )
     .await;
 
@@ -166,6 +169,7 @@ async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(),
     );
     let cut = plane.drain(limit, signals.stop()).await;
     control.stop();
+    admin.close();
     tracing::info!(cut, "pilotfish has ended");
     outcome
 }
@@ -176,7 +180,7 @@ async fn wait(
     plane: &mut DataPlane,
     signals: &mut Signals,
     serving: &mut Serving<'_>,
-    (reloading, notes, end): (&Reloading<'_>, &mut Notes, &Notify),
+    (reloading, notes, admin, end): (&Reloading<'_>, &mut Notes, &mut AdminPort, &Notify),
 ) -> Result<(), String> {
     let mut look = interval(CERTIFICATES_INTERVAL);
     look.set_missed_tick_behavior(MissedTickBehavior::Skip);
@@ -185,7 +189,10 @@ async fn wait(
             client = listening.next() => plane.take(client.accepted, client.listener),
             wish = signals.next() => match wish {
                 Wish::Stop => return Ok(()),
-                Wish::Reload => reloading.reload(serving.arguments),
+                Wish::Reload => {
+                    reloading.reload(serving.arguments);
+                    admin.follow(plane.window());
+                }
             },
             () = stopped(&mut serving.stop) => return Ok(()),
             () = end.notified() => {

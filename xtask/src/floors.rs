@@ -19,6 +19,7 @@ const FLOORS: &[(&str, Floor)] = &[
     ("script", Floor::At(2)),
     ("proxy", Floor::At(3)),
     ("control", Floor::At(3)),
+    ("admin", Floor::At(4)),
     ("pilotfish", Floor::At(5)),
     ("e2e", Floor::Outside),
     ("bench", Floor::Outside),

@@ -134,12 +134,14 @@ fn no_option_is_ignored_in_silence() {
 }
 
 #[test]
-fn only_the_proxy_plugin_is_there() {
-    assert_eq!(translate(&[("plugins", "proxy")]).faults, []);
-    let faults = translate(&[("plugins", "proxy,admin"), ("plugins", "debug")]).faults;
+fn the_plugins_that_are_built_in_are_there() {
+    assert_eq!(translate(&[("plugins", "proxy,admin")]).faults, []);
+    let faults = translate(&[("plugins", "proxy,replicant"), ("plugins", "debug")]).faults;
     let faults: Vec<_> = faults.iter().map(Fault::to_string).collect();
     assert_eq!(faults.len(), 2);
-    assert!(faults[0].contains("no admin port") && faults[1].contains("no plugin \"debug\""));
+    assert!(
+        faults[0].contains("no plugin \"replicant\"") && faults[1].contains("no plugin \"debug\"")
+    );
 }
 
 #[test]
@@ -206,7 +208,7 @@ fn a_defaults_file_is_read() {
 fn faults_of_a_defaults_file_have_their_lines() {
     let found = read(
         "[mysql-proxy]\nproxy-adress = :1\nkeepalive = true\ndaemon = maybe\nnonsense\n\
-         admin-address = :4041\nevent-threads = many\nproxy-backend-addresses = a\n",
+         replicant-username = x\nevent-threads = many\nproxy-backend-addresses = a\n",
     );
     assert_eq!(
         shown(&found.warnings),
@@ -219,7 +221,7 @@ fn faults_of_a_defaults_file_have_their_lines() {
         "mysql-proxy.cnf:3:1: keepalive: a supervisor",
         "mysql-proxy.cnf:4:1: daemon: must be true or false",
         "mysql-proxy.cnf:5:1: is neither",
-        "mysql-proxy.cnf:6:1: admin-address: this version has no admin port",
+        "mysql-proxy.cnf:6:1: replicant-username: there is no replicant plugin",
     ];
     assert_eq!(faults.len(), starts.len());
     for (fault, start) in faults.iter().zip(starts) {

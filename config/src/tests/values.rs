@@ -98,6 +98,12 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("digests.file", "\"\""),
     ("digests.count_max", "1000"),
     ("digests.interval", "\"1m\""),
+    ("admin.address", "[\"127.0.0.1:4041\"]"),
+    ("admin.username", "\"\""),
+    ("admin.password", "\"\""),
+    ("admin.connections_max", "100"),
+    ("admin.timeout_statement", "\"10s\""),
+    ("admin.rows_max", "100000"),
 ];
 
 fn shown_default(setting: &Setting<Config>) -> String {
@@ -538,7 +544,7 @@ fn another_value(setting: &Setting<Config>) -> BoxedStrategy<String> {
         (name, _) if name.contains("tls") || name.starts_with("health.probe") => {
             Just(String::new()).boxed()
         }
-        ("accounts.learn" | "balance.lag_max" | "pool.connections_min", _) => {
+        ("accounts.learn" | "balance.lag_max" | "pool.connections_min" | "admin.username", _) => {
             Just(String::new()).boxed()
         }
         (_, Kind::Truth) => prop_oneof![Just("off".to_owned()), Just("true".to_owned())].boxed(),

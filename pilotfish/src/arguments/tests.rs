@@ -141,8 +141,8 @@ fn both_names_of_a_list_add_up_and_the_last_of_a_value_wins() {
 
 #[test]
 fn refused_options_are_faults_beside_all_others() {
-    let found = faults("--daemon --admin-address :4041 --workers many --backend a");
-    let starts = ["--daemon: ", "--admin-address: ", "--workers: "];
+    let found = faults("--daemon --replicant-username x --workers many --backend a");
+    let starts = ["--daemon: ", "--replicant-username: ", "--workers: "];
     for start in starts {
         assert!(
             found.iter().any(|fault| fault.starts_with(start)),

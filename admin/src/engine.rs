@@ -1,0 +1,309 @@
+//! Statements run in SQLite: in a database in memory that one statement has to itself. The tables that it
+//! reads are found while it is prepared, filled from one moment of the proxy, and gone behind it.
+//!
+//! ```text
+//!   text ─► prepare ─► which tables? ─► (the caller gathers them) ─► run ─► Rows
+//! ```
+//!
+//! Nothing but reading is authorised, and time, memory, rows and bytes have limits.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
+use rusqlite::limits::Limit;
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::{Connection, ToSql, params_from_iter};
+
+use crate::fault::Fault;
+use crate::functions::{self, Asker};
+use crate::material::Material;
+use crate::registry::{TABLES, table};
+use crate::sheet::{Cell, Kind, Schema, Table};
+
+/// What SQLite takes for all statements at once, in bytes.
+const HEAP_BYTES_MAX: u64 = 256 << 20;
+
+/// The longest value, in bytes.
+const VALUE_BYTES_MAX: i32 = 4 << 20;
+
+/// The most that a result may have, in bytes.
+const RESULT_BYTES_MAX: usize = 64 << 20;
+
+/// Instructions of SQLite's machine between two looks at the clock: some 100 µs.
+const PACE: i32 = 10_000;
+
+/// A statement that has been understood.
+pub struct Prepared {
+    database: Connection,
+    text: String,
+    tables: BTreeSet<usize>,
+}
+
+/// How much a statement may take.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Until when it has to be over.
+    pub deadline: Instant,
+    /// Rows of its result.
+    pub rows_max: usize,
+}
+
+/// A result.
+#[derive(Debug, Default)]
+pub struct Rows {
+    /// Its columns.
+    pub columns: Vec<(String, Kind)>,
+    /// Its rows, each with a value for each column.
+    pub rows: Vec<Vec<Option<Vec<u8>>>>,
+}
+
+/// Understands a statement: says which tables it reads.
+///
+/// # Errors
+/// What SQLite does not understand, or what is not to be done here.
+pub fn prepare(text: String, asker: &Asker) -> Result<Prepared, Fault> {
+    let mut database = open(asker)?;
+    let read: Arc<Mutex<BTreeSet<usize>>> = Arc::default();
+    let noted = Arc::clone(&read);
+    database.authorizer(Some(move |context: AuthContext<'_>| {
+        authorize(&context, |table| {
+            noted
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .insert(table);
+        })
+    }))?;
+    let is_query = {
+        let statement = database.prepare(&text)?;
+        statement.readonly() && statement.column_count() > 0
+    };
+    if !is_query {
+        return Err(Fault::read_only());
+    }
+    let tables = std::mem::take(&mut *read.lock().unwrap_or_else(PoisonError::into_inner));
+    Ok(Prepared {
+        database,
+        text,
+        tables,
+    })
+}
+
+impl Prepared {
+    /// The tables that it reads.
+    pub fn tables(&self) -> Vec<&'static dyn Table> {
+        let tables = self.tables.iter();
+        tables
+            .filter_map(|index| TABLES.get(*index).copied())
+            .collect()
+    }
+
+    /// Runs it over this moment of the proxy.
+    ///
+    /// # Errors
+    /// What goes wrong while it runs, a limit that is exceeded among it.
+    pub fn run(mut self, material: &Material, limits: Limits) -> Result<Rows, Fault> {
+        self.fill(material)?;
+        self.database
+            .authorizer(Some(|context: AuthContext<'_>| authorize(&context, |_| {})))?;
+        let deadline = limits.deadline;
+        self.database
+            .progress_handler(PACE, Some(move || Instant::now() >= deadline))?;
+        let mut statement = self.database.prepare(&self.text)?;
+        let names: Vec<String> = (statement.column_names()).map(str::to_owned).collect();
+        let mut result = Reading::new(names.len());
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            if result.rows.len() >= limits.rows_max {
+                return Err(Fault::too_large(format!(
+                    "The result has more than {} rows (admin.rows_max); use LIMIT",
+                    limits.rows_max
+                )));
+            }
+            result.take(row)?;
+        }
+        Ok(result.finish(names))
+    }
+
+    fn fill(&mut self, material: &Material) -> Result<(), Fault> {
+        let tables = self.tables();
+        self.database
+            .authorizer(None::<fn(AuthContext<'_>) -> Authorization>)?;
+        let filling = self.database.unchecked_transaction()?;
+        for table in tables {
+            let columns = table.columns().len();
+            let marks = vec!["?"; columns].join(", ");
+            let mut insert = filling.prepare(&format!(
+                "INSERT INTO \"{}\".\"{}\" VALUES ({marks})",
+                table.schema().name(),
+                table.name()
+            ))?;
+            for row in table.rows(material) {
+                insert.execute(params_from_iter(row))?;
+            }
+        }
+        filling.commit()?;
+        Ok(())
+    }
+}
+
+/// A result that is being read.
+struct Reading {
+    rows: Vec<Vec<Option<Vec<u8>>>>,
+    /// Whether each column has had nothing but whole numbers, and at least one.
+    numbers: Vec<Option<bool>>,
+    bytes: usize,
+}
+
+impl Reading {
+    fn new(columns: usize) -> Self {
+        Self {
+            rows: Vec::new(),
+            numbers: vec![None; columns],
+            bytes: 0,
+        }
+    }
+
+    fn take(&mut self, row: &rusqlite::Row<'_>) -> Result<(), Fault> {
+        let mut values = Vec::with_capacity(self.numbers.len());
+        for (index, number) in self.numbers.iter_mut().enumerate() {
+            let value = match row.get_ref(index)? {
+                ValueRef::Null => None,
+                ValueRef::Integer(value) => {
+                    *number = Some(number.unwrap_or(true));
+                    Some(value.to_string().into_bytes())
+                }
+                ValueRef::Real(value) => {
+                    *number = Some(false);
+                    Some(value.to_string().into_bytes())
+                }
+                ValueRef::Text(value) | ValueRef::Blob(value) => {
+                    *number = Some(false);
+                    Some(value.to_vec())
+                }
+            };
+            self.bytes += value.as_ref().map_or(1, |value| value.len() + 9);
+            values.push(value);
+        }
+        self.rows.push(values);
+        match self.bytes > RESULT_BYTES_MAX {
+            true => Err(Fault::too_large("The result is too large; use LIMIT")),
+            false => Ok(()),
+        }
+    }
+
+    fn finish(self, names: Vec<String>) -> Rows {
+        let columns = names.into_iter().zip(&self.numbers);
+        let columns = columns.map(|(name, number)| {
+            let kind = match number {
+                Some(true) => Kind::Integer,
+                Some(false) | None => Kind::Text,
+            };
+            (crate::spelling::column_name(&name), kind)
+        });
+        Rows {
+            columns: columns.collect(),
+            rows: self.rows,
+        }
+    }
+}
+
+/// A database with all tables in it, and nothing in them.
+fn open(asker: &Asker) -> Result<Connection, Fault> {
+    let database = Connection::open_in_memory()?;
+    database.execute_batch(&format!(
+        "PRAGMA temp_store = MEMORY; PRAGMA hard_heap_limit = {HEAP_BYTES_MAX};"
+    ))?;
+    let mut definitions = String::new();
+    for schema in Schema::ALL {
+        if schema != Schema::Main {
+            definitions.push_str(&format!("ATTACH ':memory:' AS \"{}\";\n", schema.name()));
+        }
+    }
+    for table in TABLES {
+        let columns = table.columns();
+        let columns: Vec<_> = columns
+            .iter()
+            .map(|column| format!("\"{}\" {}", column.name, column.kind.sqlite()))
+            .collect();
+        definitions.push_str(&format!(
+            "CREATE TABLE \"{}\".\"{}\" ({});\n",
+            table.schema().name(),
+            table.name(),
+            columns.join(", ")
+        ));
+    }
+    database.execute_batch(&definitions)?;
+    functions::define(&database, asker)?;
+    for (limit, value) in [
+        (Limit::SQLITE_LIMIT_LENGTH, VALUE_BYTES_MAX),
+        (Limit::SQLITE_LIMIT_SQL_LENGTH, 2 << 20),
+        (Limit::SQLITE_LIMIT_COLUMN, 500),
+        (Limit::SQLITE_LIMIT_EXPR_DEPTH, 200),
+        (Limit::SQLITE_LIMIT_COMPOUND_SELECT, 50),
+        (Limit::SQLITE_LIMIT_VDBE_OP, 250_000),
+        (Limit::SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 1000),
+        (Limit::SQLITE_LIMIT_TRIGGER_DEPTH, 1),
+        (Limit::SQLITE_LIMIT_WORKER_THREADS, 0),
+    ] {
+        database.set_limit(limit, value)?;
+    }
+    Ok(database)
+}
+
+/// Functions that reach out of the database.
+const FORBIDDEN: [&str; 2] = ["load_extension", "fts3_tokenizer"];
+
+/// Tables that SQLite makes of arguments.
+const MADE: [&str; 2] = ["json_each", "json_tree"];
+
+/// Whether SQLite may do something for a statement; tables of ours that are read are told.
+fn authorize(context: &AuthContext<'_>, mut reads: impl FnMut(usize)) -> Authorization {
+    match context.action {
+        AuthAction::Select | AuthAction::Recursive => Authorization::Allow,
+        AuthAction::Function { function_name } => {
+            match FORBIDDEN
+                .iter()
+                .any(|it| function_name.eq_ignore_ascii_case(it))
+            {
+                true => Authorization::Deny,
+                false => Authorization::Allow,
+            }
+        }
+        AuthAction::Read {
+            table_name,
+            column_name,
+        } => {
+            // Of a table from which no column is read the schema may be left open.
+            let schema = context.database_name.and_then(Schema::named);
+            let found = place(schema, table_name);
+            if let Some(index) = found {
+                reads(index);
+            }
+            // A name of the statement's own (`WITH`) is told only where no column of it is read.
+            let is_own = column_name.is_empty();
+            match found.is_some() || is_own || MADE.contains(&table_name) {
+                true => Authorization::Allow,
+                false => Authorization::Deny,
+            }
+        }
+        _ => Authorization::Deny,
+    }
+}
+
+fn place(schema: Option<Schema>, name: &str) -> Option<usize> {
+    let found = table(schema, name)?;
+    let is_it = |it: &&dyn Table| (it.schema(), it.name()) == (found.schema(), found.name());
+    TABLES.iter().position(is_it)
+}
+
+impl ToSql for Cell {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(match self {
+            Self::Null => ValueRef::Null,
+            Self::Integer(value) => ValueRef::Integer(*value),
+            Self::Text(value) => ValueRef::Text(value.as_bytes()),
+        }))
+    }
+}

@@ -1,0 +1,164 @@
+//! Why a statement was not answered, as its client is told.
+
+use wire::{ErrPacket, ErrorCode};
+
+/// A number, an SQLSTATE and a text.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{text}")]
+pub struct Fault {
+    /// The servers' number for it.
+    pub code: ErrorCode,
+    /// For people.
+    pub text: String,
+}
+
+const fn code(number: u16, sqlstate: &[u8; 5]) -> ErrorCode {
+    ErrorCode {
+        number,
+        sqlstate: *sqlstate,
+    }
+}
+
+impl Fault {
+    /// With the servers' number for it.
+    pub fn new(code: ErrorCode, text: impl Into<String>) -> Self {
+        let text = text.into();
+        Self { code, text }
+    }
+
+    /// ER_PARSE_ERROR.
+    pub fn syntax(text: impl Into<String>) -> Self {
+        Self::new(code(1064, b"42000"), text)
+    }
+
+    /// ER_EMPTY_QUERY.
+    pub fn empty() -> Self {
+        Self::new(code(1065, b"42000"), "Query was empty")
+    }
+
+    /// ER_BAD_DB_ERROR.
+    pub fn no_schema(name: &str) -> Self {
+        Self::new(code(1049, b"42000"), format!("Unknown database '{name}'"))
+    }
+
+    /// ER_NO_SUCH_TABLE.
+    pub fn no_table(name: &str) -> Self {
+        let text = format!("Table '{name}' doesn't exist; SHOW TABLES lists those there are");
+        Self::new(code(1146, b"42S02"), text)
+    }
+
+    /// ER_BAD_FIELD_ERROR.
+    pub fn no_column(text: impl Into<String>) -> Self {
+        Self::new(code(1054, b"42S22"), text)
+    }
+
+    /// ER_SP_DOES_NOT_EXIST.
+    pub fn no_function(text: impl Into<String>) -> Self {
+        Self::new(code(1305, b"42000"), text)
+    }
+
+    /// ER_UNKNOWN_SYSTEM_VARIABLE.
+    pub fn no_variable(text: impl Into<String>) -> Self {
+        Self::new(code(1193, b"HY000"), text)
+    }
+
+    /// ER_TABLEACCESS_DENIED_ERROR.
+    pub fn read_only() -> Self {
+        let text = "The tables of the admin port can be read, and nothing else can be done here";
+        Self::new(code(1142, b"42000"), text)
+    }
+
+    /// ER_SPECIFIC_ACCESS_DENIED_ERROR.
+    pub fn not_allowed(what: &str) -> Self {
+        let text = format!("Access denied; {what} is for users with the role admin");
+        Self::new(code(1227, b"42000"), text)
+    }
+
+    /// ER_NO_SUCH_THREAD.
+    pub fn no_session(id: u32) -> Self {
+        let text =
+            format!("Unknown thread id: {id}; SELECT id FROM sessions lists those there are");
+        Self::new(ErrorCode::NO_SUCH_THREAD, text)
+    }
+
+    /// ER_UNSUPPORTED_PS.
+    pub fn no_prepared_statements() -> Self {
+        let text = "Statements cannot be prepared on the admin port; let the client library send them as text";
+        Self::new(code(1295, b"HY000"), text)
+    }
+
+    /// ER_QUERY_TIMEOUT.
+    pub fn timeout() -> Self {
+        let text = "Query execution was interrupted, maximum statement execution time exceeded \
+                    (admin.timeout_statement)";
+        Self::new(code(3024, b"HY000"), text)
+    }
+
+    /// ER_OUTOFMEMORY.
+    pub fn too_large(text: impl Into<String>) -> Self {
+        Self::new(code(1037, b"HY001"), text)
+    }
+
+    /// ER_INVALID_CHARACTER_STRING.
+    pub fn no_text() -> Self {
+        let text = "Statements of the admin port are UTF-8 without NULs";
+        Self::new(code(1300, b"HY000"), text)
+    }
+
+    /// ER_UNKNOWN_ERROR.
+    pub fn other(text: impl Into<String>) -> Self {
+        Self::new(ErrorCode::UNKNOWN, text)
+    }
+
+    /// The payload of an ERR packet.
+    pub fn payload(&self) -> Vec<u8> {
+        let mut payload = Vec::new();
+        ErrPacket {
+            number: self.code.number,
+            sqlstate: Some(self.code.sqlstate),
+            text: self.text.as_bytes(),
+        }
+        .encode(&mut payload);
+        payload
+    }
+}
+
+impl From<rusqlite::Error> for Fault {
+    /// What SQLite says, with the number that a server would say it with.
+    fn from(error: rusqlite::Error) -> Self {
+        use rusqlite::ErrorCode as Code;
+        let (code, text) = match &error {
+            rusqlite::Error::SqlInputError { error, msg, .. } => (Some(error.code), msg.clone()),
+            rusqlite::Error::SqliteFailure(error, Some(text)) => (Some(error.code), text.clone()),
+            rusqlite::Error::SqliteFailure(error, None) => (Some(error.code), error.to_string()),
+            other => (None, other.to_string()),
+        };
+        match code {
+            Some(Code::OperationInterrupted) => return Self::timeout(),
+            Some(Code::AuthorizationForStatementDenied) => return Self::read_only(),
+            Some(Code::OutOfMemory) => {
+                return Self::too_large("The statement needs too much memory");
+            }
+            Some(Code::TooBig) => {
+                return Self::too_large("A value, or the statement, is too large");
+            }
+            _ => {}
+        }
+        let is_syntax = ["syntax error", "unrecognized token", "incomplete input"];
+        if let Some(name) = text.strip_prefix("no such table: ") {
+            Self::no_table(name)
+        } else if text.starts_with("no such column") || text.starts_with("ambiguous column") {
+            Self::no_column(text)
+        } else if text.starts_with("no such function") {
+            Self::no_function(text)
+        } else if text.starts_with("Unknown system variable") {
+            Self::no_variable(text)
+        } else if text.contains("not authorized") || text.contains("prohibited") {
+            Self::read_only()
+        } else if is_syntax.iter().any(|it| text.contains(it)) {
+            Self::syntax(text)
+        } else {
+            Self::other(text)
+        }
+    }
+}

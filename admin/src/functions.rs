@@ -1,0 +1,115 @@
+//! Functions and system variables that clients of servers ask for.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use rusqlite::Connection;
+use rusqlite::functions::FunctionFlags;
+
+use crate::fault::Fault;
+use crate::sheet::Schema;
+use crate::spelling::SYSTEM_VARIABLE;
+
+/// What the admin port says it is: a version that every client knows, and a name.
+pub const VERSION: &str = concat!("8.0.40-pilotfish-", env!("CARGO_PKG_VERSION"));
+
+/// Who asks.
+#[derive(Debug, Clone)]
+pub struct Asker {
+    /// `user@host`
+    pub user: String,
+    /// The connection's id.
+    pub id: u32,
+    /// The default schema.
+    pub schema: Schema,
+}
+
+/// What client libraries ask for when they connect, and what it is here: name and value.
+pub const VARIABLES: &[(&str, &str)] = &[
+    ("auto_increment_increment", "1"),
+    ("autocommit", "1"),
+    ("character_set_client", "utf8mb4"),
+    ("character_set_connection", "utf8mb4"),
+    ("character_set_database", "utf8mb4"),
+    ("character_set_results", "utf8mb4"),
+    ("character_set_server", "utf8mb4"),
+    ("character_set_system", "utf8mb4"),
+    ("collation_connection", "utf8mb4_general_ci"),
+    ("collation_database", "utf8mb4_general_ci"),
+    ("collation_server", "utf8mb4_general_ci"),
+    ("default_storage_engine", ""),
+    ("have_ssl", "YES"),
+    ("hostname", "pilotfish"),
+    ("init_connect", ""),
+    ("interactive_timeout", "28800"),
+    ("license", "Apache-2.0"),
+    ("lower_case_table_names", "1"),
+    ("max_allowed_packet", "1048576"),
+    ("net_buffer_length", "16384"),
+    ("net_read_timeout", "30"),
+    ("net_write_timeout", "60"),
+    ("performance_schema", "0"),
+    ("protocol_version", "10"),
+    ("query_cache_size", "0"),
+    ("query_cache_type", "OFF"),
+    ("read_only", "1"),
+    ("session_track_schema", "0"),
+    ("sql_auto_is_null", "0"),
+    ("sql_mode", ""),
+    ("sql_safe_updates", "0"),
+    ("sql_select_limit", "18446744073709551615"),
+    ("system_time_zone", "UTC"),
+    ("time_zone", "SYSTEM"),
+    ("transaction_isolation", "REPEATABLE-READ"),
+    ("transaction_read_only", "1"),
+    ("tx_isolation", "REPEATABLE-READ"),
+    ("tx_read_only", "1"),
+    ("version", VERSION),
+    ("version_comment", "Pilotfish, the admin port"),
+    ("version_compile_machine", std::env::consts::ARCH),
+    ("version_compile_os", std::env::consts::OS),
+    ("wait_timeout", "28800"),
+];
+
+/// Makes SQLite know them.
+///
+/// # Errors
+/// SQLite's.
+pub fn define(database: &Connection, asker: &Asker) -> Result<(), Fault> {
+    let flags = FunctionFlags::SQLITE_UTF8;
+    for name in ["user", "current_user", "session_user", "system_user"] {
+        let user = asker.user.clone();
+        database.create_scalar_function(name, 0, flags, move |_| Ok(user.clone()))?;
+    }
+    let schema = asker.schema.name();
+    for name in ["database", "schema"] {
+        database.create_scalar_function(name, 0, flags, move |_| Ok(schema))?;
+    }
+    let id = asker.id;
+    database.create_scalar_function("connection_id", 0, flags, move |_| Ok(i64::from(id)))?;
+    database.create_scalar_function("version", 0, flags, |_| Ok(VERSION))?;
+    database.create_scalar_function("unix_timestamp", 0, flags, |_| Ok(since_1970()))?;
+    database.create_scalar_function(SYSTEM_VARIABLE, 1, flags, |context| {
+        let name: String = context.get(0)?;
+        system_variable(&name).map_err(|text| rusqlite::Error::UserFunctionError(text.into()))
+    })?;
+    Ok(())
+}
+
+fn since_1970() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    i64::try_from(since.unwrap_or_default().as_secs()).unwrap_or(i64::MAX)
+}
+
+/// The value of `@@name`, a number where it is one.
+fn system_variable(name: &str) -> Result<rusqlite::types::Value, String> {
+    let plain = name.to_ascii_lowercase();
+    let scopes = ["session.", "global.", "local."];
+    let scope = scopes.iter().find_map(|scope| plain.strip_prefix(scope));
+    let wanted = scope.unwrap_or(&plain);
+    let found = VARIABLES.iter().find(|(name, _)| *name == wanted);
+    let (_, value) = found.ok_or_else(|| format!("Unknown system variable '{wanted}'"))?;
+    Ok(match value.parse::<i64>() {
+        Ok(number) => number.into(),
+        Err(_) => (*value).to_owned().into(),
+    })
+}

@@ -1,0 +1,32 @@
+//! The window into the proxy: its state as tables, which any MySQL client can select from.
+//!
+//! ```text
+//!   sheet      what a table is: a name, columns, and how their values are had
+//!   tables/    each table, once               registry    all of them
+//!
+//!   port ──► conversation ──► statement ──► engine: SQLite ──► reply
+//!   who        a command        which?        prepare: which tables?
+//!   may        at a time        (spelling,    material: gathered from workers and snapshots
+//!   come in                      show)        run: filled, read, gone
+//! ```
+//!
+//! Workers are asked by message and tell what they know of themselves; one that does not answer in time is
+//! left out, and the client is warned. Nothing is gathered while nobody asks.
+
+#![forbid(unsafe_code)]
+
+mod conversation;
+mod engine;
+mod fault;
+mod functions;
+mod material;
+mod port;
+mod registry;
+mod reply;
+mod sheet;
+mod show;
+mod spelling;
+mod statement;
+mod tables;
+
+pub use port::AdminPort;

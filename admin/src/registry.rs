@@ -1,0 +1,77 @@
+//! All tables there are.
+
+use crate::sheet::{Schema, Table};
+use crate::tables::*;
+
+/// Every table, in the order in which they are listed.
+pub static TABLES: &[&dyn Table] = &[
+    &sessions::TABLE,
+    &proxy_connections::TABLE,
+    &backends::TABLE,
+    &pools::TABLE,
+    &lanes::TABLE,
+    &times::TABLE,
+    &rules::TABLE,
+    &accounts::TABLE,
+    &listeners::TABLE,
+    &workers::TABLE,
+    &settings::TABLE,
+    &settings::PROXY_CONFIG,
+    &variables::TABLE,
+    &status::TABLE,
+    &help::TABLE,
+    &columns::TABLE,
+    &mysql_servers::TABLE,
+    &stats_connection_pool::TABLE,
+    &stats_processlist::TABLE,
+    &information::SCHEMATA,
+    &information::TABLES,
+    &information::COLUMNS,
+];
+
+/// The table of a name, in whatever case; of a schema, if one is said.
+pub fn table(schema: Option<Schema>, name: &str) -> Option<&'static dyn Table> {
+    let mut tables = TABLES.iter().copied();
+    tables.find(|table| {
+        table.name().eq_ignore_ascii_case(name) && schema.is_none_or(|it| it == table.schema())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn a_name_is_one_table_and_each_of_its_columns_one_column() {
+        let mut names = HashSet::new();
+        for table in TABLES {
+            // Unqualified names must be clear; those of the information schema are qualified.
+            let schema = Some(table.schema()).filter(|it| *it == Schema::Information);
+            assert!(names.insert((schema, table.name())), "{}", table.name());
+            let columns = table.columns();
+            let unique: HashSet<_> = columns.iter().map(|it| it.name.to_lowercase()).collect();
+            assert_eq!(unique.len(), columns.len(), "{}", table.name());
+        }
+    }
+
+    #[test]
+    fn everything_is_said_in_sentences() {
+        for table in TABLES {
+            let columns = table.columns();
+            let texts = columns.iter().map(|column| column.about);
+            for about in texts.chain([table.about()]) {
+                let is_sentence = about.ends_with('.') && about.len() > 5;
+                assert!(is_sentence, "{}: {about:?}", table.name());
+            }
+        }
+    }
+
+    #[test]
+    fn a_table_is_found_in_whatever_case() {
+        let found = table(None, "Sessions").map(|it| it.name());
+        assert_eq!(found, Some("sessions"));
+        assert!(table(Some(Schema::Stats), "sessions").is_none());
+    }
+}

@@ -1,0 +1,264 @@
+//! A table, defined once: its name, its columns, and how each value is had of an item. Whatever shows
+//! tables walks over these definitions.
+
+use std::time::Duration;
+
+use crate::material::Material;
+
+/// A value of a row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Cell {
+    /// It is not known, or there is none.
+    Null,
+    /// A whole number; truth is 0 or 1.
+    Integer(i64),
+    /// A text.
+    Text(String),
+}
+
+/// What a column's values are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Whole numbers.
+    Integer,
+    /// Texts.
+    Text,
+}
+
+/// In which of the schemas that clients see a table stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Schema {
+    /// Pilotfish's own tables.
+    Pilotfish,
+    /// Tables of ProxySQL's admin schema, by their names.
+    Main,
+    /// Tables of ProxySQL's statistics, by their names.
+    Stats,
+    /// What clients ask of tables themselves.
+    Information,
+}
+
+/// One column of a table whose rows are made of `T`.
+pub struct Column<T> {
+    facts: ColumnFacts,
+    of: fn(&T) -> Cell,
+}
+
+/// What is to be known of a column besides its values.
+#[derive(Debug, Clone, Copy)]
+pub struct ColumnFacts {
+    /// Its name.
+    pub name: &'static str,
+    /// What its values are.
+    pub kind: Kind,
+    /// What numbers count, if that is no mere number: `s`, `us`.
+    pub unit: Option<&'static str>,
+    /// A sentence about it.
+    pub about: &'static str,
+}
+
+/// A table whose rows are made of `T`.
+pub struct Sheet<T: 'static> {
+    /// Where it stands.
+    pub schema: Schema,
+    /// Its name.
+    pub name: &'static str,
+    /// A sentence about it.
+    pub about: &'static str,
+    /// Whether workers have to be asked.
+    pub asks_workers: bool,
+    /// Its columns.
+    pub columns: &'static [Column<T>],
+    /// What its rows are made of, in their order.
+    pub items: fn(&Material) -> Vec<T>,
+}
+
+/// A table, whatever its rows are made of.
+pub trait Table: Sync {
+    /// Where it stands.
+    fn schema(&self) -> Schema;
+    /// Its name.
+    fn name(&self) -> &'static str;
+    /// A sentence about it.
+    fn about(&self) -> &'static str;
+    /// Whether workers have to be asked.
+    fn asks_workers(&self) -> bool;
+    /// Its columns.
+    fn columns(&self) -> Vec<ColumnFacts>;
+    /// Its rows, each with a value for each column.
+    fn rows(&self, material: &Material) -> Vec<Vec<Cell>>;
+}
+
+/// A column of whole numbers.
+pub const fn integer<T>(name: &'static str, about: &'static str, of: fn(&T) -> Cell) -> Column<T> {
+    column(name, Kind::Integer, None, about, of)
+}
+
+/// A column of numbers that count something.
+pub const fn measure<T>(
+    name: &'static str,
+    unit: &'static str,
+    about: &'static str,
+    of: fn(&T) -> Cell,
+) -> Column<T> {
+    column(name, Kind::Integer, Some(unit), about, of)
+}
+
+/// A column of texts.
+pub const fn text<T>(name: &'static str, about: &'static str, of: fn(&T) -> Cell) -> Column<T> {
+    column(name, Kind::Text, None, about, of)
+}
+
+const fn column<T>(
+    name: &'static str,
+    kind: Kind,
+    unit: Option<&'static str>,
+    about: &'static str,
+    of: fn(&T) -> Cell,
+) -> Column<T> {
+    Column {
+        facts: ColumnFacts {
+            name,
+            kind,
+            unit,
+            about,
+        },
+        of,
+    }
+}
+
+impl Schema {
+    /// Every one.
+    pub const ALL: [Self; 4] = [Self::Pilotfish, Self::Main, Self::Stats, Self::Information];
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Pilotfish => "pilotfish",
+            Self::Main => "main",
+            Self::Stats => "stats",
+            Self::Information => "information_schema",
+        }
+    }
+
+    /// The schema of this name, in whatever case.
+    pub fn named(name: &str) -> Option<Self> {
+        let mut all = Self::ALL.into_iter();
+        all.find(|schema| schema.name().eq_ignore_ascii_case(name))
+    }
+}
+
+impl Kind {
+    /// As SQLite declares it.
+    pub const fn sqlite(self) -> &'static str {
+        match self {
+            Self::Integer => "INTEGER",
+            Self::Text => "TEXT",
+        }
+    }
+
+    /// As a MySQL client is told it.
+    pub const fn mysql(self) -> &'static str {
+        match self {
+            Self::Integer => "bigint",
+            Self::Text => "text",
+        }
+    }
+}
+
+impl<T> Table for Sheet<T> {
+    fn schema(&self) -> Schema {
+        self.schema
+    }
+
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn about(&self) -> &'static str {
+        self.about
+    }
+
+    fn asks_workers(&self) -> bool {
+        self.asks_workers
+    }
+
+    fn columns(&self) -> Vec<ColumnFacts> {
+        self.columns.iter().map(|column| column.facts).collect()
+    }
+
+    fn rows(&self, material: &Material) -> Vec<Vec<Cell>> {
+        let items = (self.items)(material);
+        let row = |item: &T| {
+            self.columns
+                .iter()
+                .map(|column| (column.of)(item))
+                .collect()
+        };
+        items.iter().map(row).collect()
+    }
+}
+
+impl<T: Into<Cell>> From<Option<T>> for Cell {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Null, Into::into)
+    }
+}
+
+impl From<&str> for Cell {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl From<String> for Cell {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<&String> for Cell {
+    fn from(text: &String) -> Self {
+        Self::Text(text.clone())
+    }
+}
+
+impl From<bool> for Cell {
+    fn from(is_so: bool) -> Self {
+        Self::Integer(is_so.into())
+    }
+}
+
+impl From<u16> for Cell {
+    fn from(number: u16) -> Self {
+        Self::Integer(number.into())
+    }
+}
+
+impl From<u32> for Cell {
+    fn from(number: u32) -> Self {
+        Self::Integer(number.into())
+    }
+}
+
+impl From<u64> for Cell {
+    fn from(number: u64) -> Self {
+        Self::Integer(i64::try_from(number).unwrap_or(i64::MAX))
+    }
+}
+
+impl From<usize> for Cell {
+    fn from(number: usize) -> Self {
+        Self::Integer(i64::try_from(number).unwrap_or(i64::MAX))
+    }
+}
+
+/// Whole seconds.
+pub fn seconds(time: Duration) -> Cell {
+    time.as_secs().into()
+}
+
+/// Whole microseconds.
+pub fn microseconds(time: Duration) -> Cell {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX).into()
+}

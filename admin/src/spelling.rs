@@ -1,0 +1,309 @@
+//! From MySQL's spelling to SQLite's: strings in double quotes and with backslashes, system variables,
+//! executable comments, DUAL. Everything else is left as it stands.
+
+use sql::{Flags, Lexer, Server, Token, TokenKind};
+
+use crate::fault::Fault;
+
+/// As whom the admin port reads statements; of MySQL's versions one that every client knows.
+pub const FLAGS: Flags = Flags {
+    no_backslash_escapes: false,
+    ansi_quotes: false,
+    charset: sql::Charset::Plain,
+    schema: sql::Schema::Plain,
+    server: Server::MySql(80_040),
+};
+
+/// The function that stands for `@@` in SQLite.
+pub const SYSTEM_VARIABLE: &str = "system_variable";
+
+/// A statement's text and the tokens of it that mean something.
+#[derive(Debug, Clone, Copy)]
+pub struct Text<'a> {
+    text: &'a str,
+    tokens: &'a [Token],
+}
+
+/// The tokens that mean something, up to the semicolon that ends the statement.
+///
+/// # Errors
+/// What is no text, or more than one statement.
+pub fn tokens(text: &str) -> Result<Vec<Token>, Fault> {
+    if text.contains('\0') {
+        return Err(Fault::no_text());
+    }
+    let mut lexer = Lexer::new(text.as_bytes(), FLAGS);
+    let means = |token: &Token| !matches!(token.kind, TokenKind::Comment | TokenKind::Hint);
+    let mut tokens: Vec<Token> = lexer.by_ref().filter(means).collect();
+    if lexer.is_lost() {
+        return Err(Fault::syntax(
+            "A string, a quoted name or a comment does not end",
+        ));
+    }
+    while tokens
+        .last()
+        .is_some_and(|token| token.kind == TokenKind::Semicolon)
+    {
+        tokens.pop();
+    }
+    match tokens
+        .iter()
+        .any(|token| token.kind == TokenKind::Semicolon)
+    {
+        true => Err(Fault::syntax("One statement at a time, please")),
+        false => Ok(tokens),
+    }
+}
+
+impl<'a> Text<'a> {
+    /// Joins a text and its tokens.
+    pub fn new(text: &'a str, tokens: &'a [Token]) -> Self {
+        Self { text, tokens }
+    }
+
+    /// Whether nothing is left.
+    pub fn is_empty(self) -> bool {
+        self.tokens.is_empty()
+    }
+
+    /// The first token, as it is written; empty where nothing is left.
+    pub fn first(self) -> &'a str {
+        self.tokens.first().map_or("", |token| self.written(token))
+    }
+
+    /// Whether the first token is this word, in whatever case.
+    pub fn begins_with(self, word: &str) -> bool {
+        self.first().eq_ignore_ascii_case(word)
+    }
+
+    /// What is behind the first token, if that is this word.
+    pub fn behind(self, word: &str) -> Option<Self> {
+        self.begins_with(word).then(|| self.rest())
+    }
+
+    /// The same, if it is one of these.
+    pub fn behind_any(self, words: &[&str]) -> Option<Self> {
+        words.iter().find_map(|word| self.behind(word))
+    }
+
+    /// The same, or all of it.
+    pub fn without(self, words: &[&str]) -> Self {
+        self.behind_any(words).unwrap_or(self)
+    }
+
+    /// Everything behind the first token.
+    pub fn rest(self) -> Self {
+        Self {
+            tokens: self.tokens.get(1..).unwrap_or_default(),
+            ..self
+        }
+    }
+
+    /// A name, quoted or not, and what is behind it.
+    pub fn name(self) -> Option<(String, Self)> {
+        let token = self.tokens.first()?;
+        if !matches!(token.kind, TokenKind::Word | TokenKind::Quoted) {
+            return None;
+        }
+        let name = token.span.name(self.text.as_bytes());
+        Some((String::from_utf8_lossy(&name).into_owned(), self.rest()))
+    }
+
+    /// A string's value, and what is behind it.
+    pub fn string(self) -> Option<(String, Self)> {
+        let token = self.tokens.first()?;
+        let value = string(token, self.text)?;
+        Some((value, self.rest()))
+    }
+
+    /// A whole number, and what is behind it.
+    pub fn number(self) -> Option<(u64, Self)> {
+        let number = self.first().parse().ok()?;
+        Some((number, self.rest()))
+    }
+
+    fn written(self, token: &Token) -> &'a str {
+        let (start, end) = (token.span.start as usize, token.span.end as usize);
+        self.text.get(start..end).unwrap_or_default()
+    }
+
+    /// As SQLite reads it.
+    ///
+    /// # Errors
+    /// What has no meaning here: placeholders, user variables.
+    pub fn in_sqlite(self) -> Result<String, Fault> {
+        let mut spelled = String::with_capacity(self.text.len());
+        let mut end: Option<usize> = None;
+        let mut at = 0;
+        while let Some(token) = self.tokens.get(at) {
+            if let Some(end) = end {
+                spelled.push_str(self.gap(end, token.span.start as usize));
+            }
+            let (piece, count) = self.piece(at)?;
+            spelled.push_str(&piece);
+            at += count;
+            let last = self.tokens.get(at - 1);
+            end = last.map(|token| token.span.end as usize);
+        }
+        Ok(spelled)
+    }
+
+    /// What stands between two tokens: space, where there is anything at all.
+    fn gap(self, from: usize, to: usize) -> &'a str {
+        let gap = self.text.get(from..to).unwrap_or_default();
+        match gap.trim().is_empty() {
+            true => gap,
+            false => " ",
+        }
+    }
+
+    /// The token at a place as SQLite reads it, and how many tokens that were.
+    fn piece(self, at: usize) -> Result<(String, usize), Fault> {
+        let written = |index: usize| self.tokens.get(index).map_or("", |it| self.written(it));
+        let is = |index: usize, word: &str| written(index).eq_ignore_ascii_case(word);
+        let Some(token) = self.tokens.get(at) else {
+            return Ok((String::new(), 1));
+        };
+        let text = self.written(token);
+        let one = |piece: &str| Ok((piece.to_owned(), 1));
+        match token.kind {
+            TokenKind::String => match string(token, self.text) {
+                Some(value) => Ok((quoted(&value), 1)),
+                None => Err(Fault::syntax(format!("No string: {text}"))),
+            },
+            TokenKind::SystemVariable => self.system_variable(at),
+            TokenKind::UserVariable => {
+                let text = format!("There are no user variables on the admin port: {text}");
+                Err(Fault::no_column(text))
+            }
+            TokenKind::Placeholder => Err(Fault::no_prepared_statements()),
+            TokenKind::BackslashNull => one("NULL"),
+            TokenKind::Introducer => one(""),
+            TokenKind::Word if is(at, "FROM") && is(at + 1, "DUAL") => Ok((String::new(), 2)),
+            TokenKind::Word if is(at, "CURRENT_USER") && written(at + 1) != "(" => {
+                one("CURRENT_USER()")
+            }
+            _ => one(text),
+        }
+    }
+
+    /// `@@name`, `@@session.name` and their like.
+    fn system_variable(self, at: usize) -> Result<(String, usize), Fault> {
+        let mut name = self.text_of(at).trim_start_matches('@').to_owned();
+        let mut count = 1;
+        while self.text_of(at + count) == "." {
+            name = format!("{name}.{}", self.text_of(at + count + 1));
+            count += 2;
+        }
+        let is_plain = |it: char| it.is_ascii_alphanumeric() || matches!(it, '_' | '.');
+        match name.chars().all(is_plain) {
+            true => Ok((format!("{SYSTEM_VARIABLE}('{name}')"), count)),
+            false => Err(Fault::no_variable(format!(
+                "Unknown system variable '{name}'"
+            ))),
+        }
+    }
+
+    fn text_of(self, at: usize) -> &'a str {
+        self.tokens.get(at).map_or("", |token| self.written(token))
+    }
+}
+
+fn string(token: &Token, text: &str) -> Option<String> {
+    if token.kind != TokenKind::String {
+        return None;
+    }
+    let value = sql::unquote(token.span.of(text.as_bytes()), FLAGS)?;
+    let value = String::from_utf8(value.into_owned()).ok()?;
+    (!value.contains('\0')).then_some(value)
+}
+
+/// A text as a string of SQLite's.
+pub fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
+/// A result's column as the client has named it.
+pub fn column_name(name: &str) -> String {
+    let mut rest = name;
+    let mut shown = String::with_capacity(name.len());
+    let call = format!("{SYSTEM_VARIABLE}('");
+    while let Some((before, behind)) = rest.split_once(&call) {
+        let Some((variable, behind)) = behind.split_once("')") else {
+            break;
+        };
+        shown.push_str(before);
+        shown.push_str("@@");
+        shown.push_str(variable);
+        rest = behind;
+    }
+    shown.push_str(rest);
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn spelled(text: &str) -> Result<String, Fault> {
+        let tokens = tokens(text)?;
+        Text::new(text, &tokens).in_sqlite()
+    }
+
+    #[test]
+    fn what_sqlite_spells_otherwise_is_spelled_so() {
+        for (text, expected) in [
+            (
+                "select @@version_comment limit 1",
+                "select system_variable('version_comment') limit 1",
+            ),
+            (
+                "SELECT  @@session.auto_increment_increment AS a, @@GLOBAL.x",
+                "SELECT  system_variable('session.auto_increment_increment') AS a, system_variable('GLOBAL.x')",
+            ),
+            ("/* mysql-connector-j */SELECT 1", "SELECT 1"),
+            ("SELECT/**/1 -- one", "SELECT 1"),
+            ("SELECT /*!40001 SQL */ 1;", "SELECT SQL 1"),
+            (
+                r#"SELECT "a'b", 'it\'s', 'a''b'"#,
+                "SELECT 'a''b', 'it''s', 'a''b'",
+            ),
+            ("SELECT 1 FROM dual LIMIT 1", "SELECT 1  LIMIT 1"),
+            (
+                "SELECT CURRENT_USER, current_user()",
+                "SELECT CURRENT_USER(), current_user()",
+            ),
+            (
+                "SELECT `user` FROM sessions # who",
+                "SELECT `user` FROM sessions",
+            ),
+            ("SELECT _utf8mb4'x', \\N", "SELECT 'x', NULL"),
+        ] {
+            assert_eq!(spelled(text).as_deref(), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_has_no_meaning_here_is_refused() {
+        for (text, number) in [
+            ("SELECT 1; SELECT 2", 1064),
+            ("SELECT 'x", 1064),
+            ("SELECT @x", 1054),
+            ("SELECT ?", 1295),
+            ("SELECT @@`a'b`", 1193),
+            ("SELECT 'a\\0b'", 1064),
+            ("SELECT 1\0", 1300),
+        ] {
+            assert_eq!(spelled(text).unwrap_err().code.number, number, "{text}");
+        }
+    }
+
+    #[test]
+    fn columns_are_named_as_they_were_written() {
+        let name = "system_variable('session.x') + system_variable('y')";
+        assert_eq!(column_name(name), "@@session.x + @@y");
+        assert_eq!(column_name("count(*)"), "count(*)");
+        assert_eq!(column_name("system_variable('x"), "system_variable('x");
+    }
+}

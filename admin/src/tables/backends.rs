@@ -1,0 +1,210 @@
+//! The servers behind the proxy.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use route::{Backend, Duty, Health, Lag, Moment, Role, Writes};
+
+use crate::material::Material;
+use crate::sheet::{Cell, Schema, Sheet, integer, measure, microseconds, seconds, text};
+
+/// See the module.
+pub static TABLE: Sheet<Item> = Sheet {
+    schema: Schema::Pilotfish,
+    name: "backends",
+    about: "The servers behind the proxy, as last seen. The first six columns are MySQL Proxy's.",
+    asks_workers: true,
+    columns: &[
+        integer(
+            "backend_ndx",
+            "Its place in the configuration, from 1.",
+            |it| it.place.into(),
+        ),
+        text("address", "Where it is.", |it| it.address().into()),
+        text("state", "up, down or unknown.", |it| it.state().into()),
+        text(
+            "type",
+            "rw: a primary; ro: a replica; unknown: that is yet to be found out.",
+            |it| match it.backend.role {
+                Some(Role::Primary) => "rw".into(),
+                Some(Role::Replica) => "ro".into(),
+                None => "unknown".into(),
+            },
+        ),
+        text(
+            "uuid",
+            "Nothing here: servers are told apart by their names.",
+            |_| Cell::Null,
+        ),
+        integer("connected_clients", "Sessions that use it now.", |it| {
+            it.sessions.into()
+        }),
+        text("name", "What logs and errors call it.", |it| {
+            it.backend.name.clone().into()
+        }),
+        text("cluster", "The cluster that it belongs to.", |it| {
+            it.cluster.clone().into()
+        }),
+        text(
+            "role",
+            "primary or replica; NULL: that is yet to be found out.",
+            |it| it.backend.role.map(|role| role.to_string()).into(),
+        ),
+        measure(
+            "state_seconds",
+            "s",
+            "For how long it has been up, or down.",
+            |it| {
+                it.since()
+                    .map(|since| it.now.since(since))
+                    .map_or(Cell::Null, seconds)
+            },
+        ),
+        text("cause", "Why it is down.", |it| match &it.backend.health {
+            Health::Down { cause, .. } => cause.into(),
+            Health::Up { .. } | Health::Unknown => Cell::Null,
+        }),
+        integer("draining", "Whether it gets nothing new.", |it| {
+            (it.backend.duty == Duty::Draining).into()
+        }),
+        integer("weight", "Its share relative to the others'.", |it| {
+            it.backend.weight.into()
+        }),
+        text("zone", "The zone that it is in.", |it| {
+            it.backend.zone.clone().into()
+        }),
+        measure(
+            "lag_seconds",
+            "s",
+            "How far it is behind its primary; NULL: that is not known.",
+            |it| match it.backend.standing.lag() {
+                Lag::Behind(lag) => seconds(lag),
+                Lag::Unknown | Lag::Stopped => Cell::Null,
+            },
+        ),
+        text(
+            "replication",
+            "running, stopped or unknown.",
+            |it| match it.backend.standing.lag() {
+                Lag::Behind(_) => "running".into(),
+                Lag::Stopped => "stopped".into(),
+                Lag::Unknown => "unknown".into(),
+            },
+        ),
+        text(
+            "position",
+            "The transactions that it is known to have.",
+            |it| {
+                let position = it.backend.standing.position();
+                position.map(|position| position.to_string()).into()
+            },
+        ),
+        integer(
+            "writes",
+            "Whether it takes writes; NULL: nobody has asked.",
+            |it| match it.backend.writes {
+                Writes::Unknown => Cell::Null,
+                Writes::Taken => true.into(),
+                Writes::Refused => false.into(),
+            },
+        ),
+        measure(
+            "latency_us",
+            "us",
+            "How long it last took to answer the proxy's own question.",
+            |it| {
+                it.backend
+                    .standing
+                    .latency()
+                    .map_or(Cell::Null, microseconds)
+            },
+        ),
+        measure(
+            "read_latency_us",
+            "us",
+            "How fast it has answered statements of late, by the slowest worker; NULL: nobody measures.",
+            |it| it.read_latency.map_or(Cell::Null, microseconds),
+        ),
+        integer("in_flight", "Pooled statements under way there.", |it| {
+            it.in_flight.into()
+        }),
+        integer(
+            "assigned_sessions",
+            "Sessions whose place is there, those that do not use it now included.",
+            |it| it.backend.load.sessions().into(),
+        ),
+        integer(
+            "sessions_max",
+            "Sessions that it takes at most; NULL: no limit.",
+            |it| it.backend.sessions_max.into(),
+        ),
+        text("version", "What it says it is.", |it| {
+            let server = it.backend.server.as_ref();
+            server.map(|server| server.version.clone()).into()
+        }),
+        text(
+            "complaint",
+            "What could not be found out about it, and what would help.",
+            |it| it.backend.complaint.clone().into(),
+        ),
+    ],
+    items,
+};
+
+/// One backend.
+pub struct Item {
+    place: usize,
+    backend: Arc<Backend>,
+    cluster: String,
+    now: Moment,
+    sessions: usize,
+    in_flight: u32,
+    read_latency: Option<Duration>,
+}
+
+impl Item {
+    fn state(&self) -> &'static str {
+        match self.backend.health {
+            Health::Up { .. } => "up",
+            Health::Down { .. } => "down",
+            Health::Unknown => "unknown",
+        }
+    }
+
+    fn since(&self) -> Option<Moment> {
+        match self.backend.health {
+            Health::Up { since } | Health::Down { since, .. } => Some(since),
+            Health::Unknown => None,
+        }
+    }
+
+    fn address(&self) -> String {
+        address(&self.backend)
+    }
+}
+
+/// Where a backend is: as it was last resolved, or by its name.
+pub fn address(backend: &Backend) -> String {
+    let first = backend.endpoints.first();
+    first.map_or_else(|| backend.name.clone(), ToString::to_string)
+}
+
+fn items(material: &Material) -> Vec<Item> {
+    let backends = material.topology.backends.iter().enumerate();
+    backends
+        .map(|(index, backend)| {
+            let loads = material.workers.iter().flat_map(|worker| &worker.loads);
+            let loads = loads.filter(|load| load.backend == backend.id);
+            let sessions = material.sessions();
+            Item {
+                place: index + 1,
+                cluster: material.cluster_of(backend),
+                now: material.now,
+                sessions: sessions.filter(|it| it.backend == Some(backend.id)).count(),
+                in_flight: loads.clone().map(|load| load.in_flight).sum(),
+                read_latency: loads.filter_map(|load| load.latency).max(),
+                backend: Arc::clone(backend),
+            }
+        })
+        .collect()
+}

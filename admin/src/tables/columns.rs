@@ -1,0 +1,46 @@
+//! What each column of each table means.
+
+use crate::material::Material;
+use crate::registry::TABLES;
+use crate::sheet::{ColumnFacts, Schema, Sheet, text};
+
+/// See the module.
+pub static TABLE: Sheet<Item> = Sheet {
+    schema: Schema::Pilotfish,
+    name: "columns",
+    about: "What each column of each table means.",
+    asks_workers: false,
+    columns: &[
+        text("table_name", "The table.", |it| it.table.into()),
+        text("column_name", "The column.", |it| it.column.name.into()),
+        text("type", "integer or text.", |it| {
+            it.column.kind.mysql().into()
+        }),
+        text(
+            "unit",
+            "What a number counts: s (seconds), us (microseconds).",
+            |it| it.column.unit.into(),
+        ),
+        text("about", "What it says.", |it| it.column.about.into()),
+    ],
+    items,
+};
+
+/// One column.
+pub struct Item {
+    table: &'static str,
+    column: ColumnFacts,
+}
+
+fn items(_: &Material) -> Vec<Item> {
+    let own = |schema| schema != Schema::Information;
+    let tables = TABLES.iter().filter(|table| own(table.schema()));
+    let columns = tables.flat_map(|table| {
+        let columns = table.columns().into_iter();
+        columns.map(|column| Item {
+            table: table.name(),
+            column,
+        })
+    });
+    columns.collect()
+}

@@ -1,0 +1,54 @@
+//! What can be asked here.
+
+use crate::material::Material;
+use crate::registry::TABLES;
+use crate::sheet::{Schema, Sheet, text};
+
+/// See the module.
+pub static TABLE: Sheet<Item> = Sheet {
+    schema: Schema::Pilotfish,
+    name: "help",
+    about: "What can be asked here.",
+    asks_workers: false,
+    columns: &[
+        text("command", "What to say.", |it| it.0.clone().into()),
+        text("description", "What comes of it.", |it| it.1.into()),
+    ],
+    items,
+};
+
+type Item = (String, &'static str);
+
+/// What can be said besides SELECT.
+const COMMANDS: &[(&str, &str)] = &[
+    (
+        "SHOW TABLES [FROM schema] [LIKE 'pattern']",
+        "The tables of a schema.",
+    ),
+    ("DESCRIBE table", "A table's columns, and what they mean."),
+    ("SHOW CREATE TABLE table", "The same as a statement."),
+    ("SHOW PROCESSLIST", "Sessions, as servers show them."),
+    (
+        "SHOW STATUS [LIKE 'pattern']",
+        "Figures of the whole proxy.",
+    ),
+    (
+        "SHOW VARIABLES [LIKE 'pattern']",
+        "Settings, and what clients ask for.",
+    ),
+    ("SHOW WARNINGS", "What was missing in the last result."),
+    ("KILL id", "Ends a session; for the role admin."),
+    (
+        "KILL QUERY id",
+        "Ends a session's statement; for the role admin.",
+    ),
+];
+
+fn items(_: &Material) -> Vec<Item> {
+    let own = |schema| matches!(schema, Schema::Pilotfish | Schema::Main | Schema::Stats);
+    let tables = TABLES.iter().filter(|table| own(table.schema()));
+    let tables = tables.map(|table| (format!("SELECT * FROM {}", table.name()), table.about()));
+    let commands = COMMANDS.iter();
+    let commands = commands.map(|(command, about)| ((*command).to_owned(), *about));
+    tables.chain(commands).collect()
+}

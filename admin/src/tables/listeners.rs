@@ -1,0 +1,77 @@
+//! Where the proxy listens.
+
+use crate::material::Material;
+use crate::sheet::{Schema, Sheet, integer, text};
+
+/// See the module.
+pub static TABLE: Sheet<Item> = Sheet {
+    schema: Schema::Pilotfish,
+    name: "listeners",
+    about: "Where the proxy listens, by its configuration.",
+    asks_workers: true,
+    columns: &[
+        text("address", "The address.", |it| it.address.clone().into()),
+        text("purpose", "clients or admin.", |it| it.purpose.into()),
+        text(
+            "mode",
+            "For how long its sessions keep a connection, if it says so.",
+            |it| it.mode.into(),
+        ),
+        text(
+            "cluster",
+            "The cluster that its sessions go to, if it says so.",
+            |it| it.cluster.clone().into(),
+        ),
+        integer(
+            "sessions",
+            "Clients that have come by it and are here now.",
+            |it| it.sessions.into(),
+        ),
+    ],
+    items,
+};
+
+/// One address.
+pub struct Item {
+    address: String,
+    purpose: &'static str,
+    mode: Option<&'static str>,
+    cluster: Option<String>,
+    sessions: usize,
+}
+
+fn items(material: &Material) -> Vec<Item> {
+    let config = &material.settings.config;
+    let came_by = |address: &str| {
+        let sessions = material.sessions();
+        sessions.filter(|it| it.listener == address).count()
+    };
+    let plain = config.listen.iter().map(|address| {
+        let address = address.to_string();
+        Item {
+            sessions: came_by(&address),
+            address,
+            purpose: "clients",
+            mode: None,
+            cluster: None,
+        }
+    });
+    let others = config.listeners.iter().map(|listener| {
+        let address = listener.address.to_string();
+        Item {
+            sessions: came_by(&address),
+            address,
+            purpose: "clients",
+            mode: listener.session.map(|mode| mode.name()),
+            cluster: listener.cluster.clone(),
+        }
+    });
+    let admin = material.port.addresses.iter().map(|address| Item {
+        address: address.clone(),
+        purpose: "admin",
+        mode: None,
+        cluster: None,
+        sessions: material.port.guests,
+    });
+    plain.chain(others).chain(admin).collect()
+}

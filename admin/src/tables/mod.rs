@@ -1,0 +1,21 @@
+//! The tables, a file for each.
+
+pub mod accounts;
+pub mod backends;
+pub mod columns;
+pub mod help;
+pub mod information;
+pub mod lanes;
+pub mod listeners;
+pub mod mysql_servers;
+pub mod pools;
+pub mod proxy_connections;
+pub mod rules;
+pub mod sessions;
+pub mod settings;
+pub mod stats_connection_pool;
+pub mod stats_processlist;
+pub mod status;
+pub mod times;
+pub mod variables;
+pub mod workers;

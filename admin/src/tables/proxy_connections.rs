@@ -1,0 +1,57 @@
+//! Connections as MySQL Proxy's first admin port showed them.
+
+use proxy::SessionState;
+
+use crate::material::Material;
+use crate::sheet::{Schema, Sheet, integer, text};
+
+/// See the module.
+pub static TABLE: Sheet<Item> = Sheet {
+    schema: Schema::Pilotfish,
+    name: "proxy_connections",
+    about: "Clients' connections, and the backend connections that sessions use or keep, as MySQL Proxy 0.5 \
+            showed them.",
+    asks_workers: true,
+    columns: &[
+        integer("id", "The session, as in sessions.", |it| it.id.into()),
+        text(
+            "type",
+            "proxy: a client's connection; server: a backend's.",
+            |it| it.kind.into(),
+        ),
+        text("state", "login, idle or running.", |it| {
+            it.state.name().into()
+        }),
+        text("db", "The session's default schema.", |it| {
+            it.db.clone().into()
+        }),
+    ],
+    items,
+};
+
+/// One connection.
+pub struct Item {
+    id: u32,
+    kind: &'static str,
+    state: SessionState,
+    db: Option<String>,
+}
+
+fn items(material: &Material) -> Vec<Item> {
+    let mut items = Vec::new();
+    for session in material.sessions() {
+        let mut item = |kind, db: &Option<String>| {
+            items.push(Item {
+                id: session.id,
+                kind,
+                state: session.state,
+                db: db.clone(),
+            });
+        };
+        item("proxy", &session.schema);
+        if session.backend.is_some() {
+            item("server", &None);
+        }
+    }
+    items
+}

@@ -1,0 +1,101 @@
+//! Who is connected, and what they are doing.
+
+use proxy::SessionView;
+
+use crate::material::Material;
+use crate::sheet::{Schema, Sheet, integer, measure, seconds, text};
+
+/// See the module.
+pub static TABLE: Sheet<Item> = Sheet {
+    schema: Schema::Pilotfish,
+    name: "sessions",
+    about: "Clients' sessions, those in login included.",
+    asks_workers: true,
+    columns: &[
+        integer(
+            "id",
+            "What KILL takes here. It is the connection id that the client sees, if the proxy has answered \
+             its login; otherwise a number of the proxy's own.",
+            |it| it.session.id.into(),
+        ),
+        text(
+            "user",
+            "Whom it has logged in as; NULL before that.",
+            |it| {
+                let user = Some(it.session.user.clone());
+                user.filter(|user| !user.is_empty()).into()
+            },
+        ),
+        text("client", "The client's address.", |it| {
+            it.session.client.to_string().into()
+        }),
+        text("listener", "The address that it has connected to.", |it| {
+            it.session.listener.clone().into()
+        }),
+        integer("worker", "The worker that it lives on.", |it| {
+            it.session.worker.into()
+        }),
+        text(
+            "db",
+            "Its default schema. Of a session that is not pooled it is what the login named.",
+            |it| it.session.schema.clone().into(),
+        ),
+        text("state", "login, idle or running.", |it| {
+            it.session.state.name().into()
+        }),
+        measure(
+            "state_seconds",
+            "s",
+            "For how long nothing has moved in it, in whole seconds.",
+            |it| it.session.state_seconds.into(),
+        ),
+        text(
+            "mode",
+            "For how long it keeps a backend connection: statement, transaction or transparent; script, if it \
+             runs one; login before that is known.",
+            |it| it.session.mode.into(),
+        ),
+        text(
+            "backend",
+            "The backend that it uses now, or whose connection it keeps.",
+            |it| it.backend.clone().into(),
+        ),
+        integer(
+            "thread_id",
+            "The id of its connection at the backend, where it has one for good.",
+            |it| it.session.thread_id.into(),
+        ),
+        integer(
+            "in_transaction",
+            "Whether a transaction is open, as of the last reply that the client has had.",
+            |it| it.session.is_in_transaction.into(),
+        ),
+        text(
+            "pins",
+            "What keeps a pooled session on its connection, by name, with commas between; NULL: it keeps \
+             none.",
+            |it| it.session.pins.map(|pins| pins.to_string()).into(),
+        ),
+        measure("age_seconds", "s", "How long ago it began.", |it| {
+            seconds(it.session.age)
+        }),
+    ],
+    items,
+};
+
+/// One session.
+pub struct Item {
+    session: SessionView,
+    backend: Option<String>,
+}
+
+fn items(material: &Material) -> Vec<Item> {
+    let sessions = material.sessions().map(|session| Item {
+        backend: session
+            .backend
+            .and_then(|id| material.backend(id))
+            .map(|backend| backend.name.clone()),
+        session: session.clone(),
+    });
+    sessions.collect()
+}

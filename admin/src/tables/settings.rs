@@ -1,0 +1,119 @@
+//! Every setting, with what it is and what it would be by default.
+
+use config::{
+    ACCOUNT, ADMIN_ACCOUNT, AccountConfig, AdminAccountConfig, BACKEND, BackendConfig, Config,
+    LISTENER, ListenerConfig, RULE, RuleConfig, Section,
+};
+
+use crate::material::Material;
+use crate::sheet::{Schema, Sheet, integer, text};
+
+/// See the module.
+pub static TABLE: Sheet<Item> = Sheet {
+    schema: Schema::Pilotfish,
+    name: "settings",
+    about: "Every setting, as it holds now. Values are written as in the file; secrets are hidden.",
+    asks_workers: false,
+    columns: &[
+        text(
+            "name",
+            "Its name, as in the manual; of lists with the item's name.",
+            |it| it.name.clone().into(),
+        ),
+        text("value", "What it is.", |it| it.value.clone().into()),
+        text(
+            "default_value",
+            "What it is unless something is said.",
+            |it| it.default.clone().into(),
+        ),
+        integer("is_default", "Whether the two are the same.", |it| {
+            (it.value == it.default).into()
+        }),
+        text("applies", "When a change takes effect.", |it| {
+            it.applies.into()
+        }),
+        text("about", "What it is for.", |it| it.about.clone().into()),
+    ],
+    items,
+};
+
+/// The same as MySQL Proxy's first admin port showed it.
+pub static PROXY_CONFIG: Sheet<Item> = Sheet {
+    schema: Schema::Pilotfish,
+    name: "proxy_config",
+    about: "Every setting and its value, as MySQL Proxy 0.5 showed them.",
+    asks_workers: false,
+    columns: &[
+        text("option", "Its name.", |it| it.name.clone().into()),
+        text("value", "What it is.", |it| it.value.clone().into()),
+    ],
+    items,
+};
+
+/// One setting.
+pub struct Item {
+    pub name: String,
+    pub value: String,
+    default: String,
+    applies: &'static str,
+    about: String,
+}
+
+/// All of them, those of lists as far as they are not at their default.
+pub fn items(material: &Material) -> Vec<Item> {
+    let config: &Config = &material.settings.config;
+    let default = Config::default();
+    let mut items = Vec::new();
+    for setting in config::settings() {
+        items.push(Item {
+            name: setting.name.to_owned(),
+            value: plain((setting.show)(config)),
+            default: plain((setting.show)(&default)),
+            applies: setting.traits.applies.describe(),
+            about: setting.about(),
+        });
+    }
+    for it in &config.backends {
+        let bare = BackendConfig::new(it.address.clone(), it.role);
+        of_list(&BACKEND, &it.name, it, &bare, &mut items);
+    }
+    for it in &config.listeners {
+        let bare = ListenerConfig::default();
+        of_list(&LISTENER, &it.address.to_string(), it, &bare, &mut items);
+    }
+    for it in &config.configured_accounts {
+        let bare = AccountConfig::default();
+        of_list(&ACCOUNT, &it.title(), it, &bare, &mut items);
+    }
+    for it in &config.rules {
+        of_list(&RULE, &it.name, it, &RuleConfig::default(), &mut items);
+    }
+    for it in &config.admin_accounts {
+        let bare = AdminAccountConfig::default();
+        of_list(&ADMIN_ACCOUNT, &it.user, it, &bare, &mut items);
+    }
+    items
+}
+
+/// The settings of one item of a list: those that are not at their default.
+fn of_list<T>(section: &Section<T>, title: &str, item: &T, bare: &T, items: &mut Vec<Item>) {
+    let differs = |it: &&config::Setting<T>| it.traits.required || !(it.same)(item, bare);
+    for setting in section.settings.iter().filter(differs) {
+        items.push(Item {
+            name: format!("{}[{title}].{}", section.name, setting.key),
+            value: plain((setting.show)(item)),
+            default: plain((setting.show)(bare)),
+            applies: setting.traits.applies.describe(),
+            about: setting.about(),
+        });
+    }
+}
+
+/// A text without its quotes, as one types it.
+fn plain(shown: String) -> String {
+    let inner = shown.strip_prefix('"').and_then(|it| it.strip_suffix('"'));
+    match inner {
+        Some(inner) if !inner.contains(['"', '\\']) => inner.to_owned(),
+        _ => shown,
+    }
+}

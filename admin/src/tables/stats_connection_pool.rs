@@ -1,0 +1,90 @@
+//! Pooled connections as ProxySQL's statistics show them.
+
+use crate::material::Material;
+use crate::sheet::{Cell, Schema, Sheet, integer, measure, microseconds, text};
+
+use super::mysql_servers::Server;
+
+/// See the module.
+pub static TABLE: Sheet<Item> = Sheet {
+    schema: Schema::Stats,
+    name: "stats_mysql_connection_pool",
+    about: "Pooled connections by backend, by the names of ProxySQL; a hostgroup is a cluster.",
+    asks_workers: true,
+    columns: &[
+        integer("hostgroup", "The cluster's number.", |it| {
+            it.server.hostgroup().into()
+        }),
+        text("srv_host", "The host, or the path of a socket.", |it| {
+            it.server.host().into()
+        }),
+        integer("srv_port", "The port; 0 for a socket.", |it| {
+            it.server.port().into()
+        }),
+        text(
+            "status",
+            "ONLINE, SHUNNED (down) or OFFLINE_SOFT (draining).",
+            |it| it.server.status().into(),
+        ),
+        integer("ConnUsed", "Connections that a session has.", |it| {
+            it.used.into()
+        }),
+        integer("ConnFree", "Connections that nobody uses.", |it| {
+            it.free.into()
+        }),
+        integer("ConnOK", "Connections opened so far.", |it| {
+            it.opened.into()
+        }),
+        integer("ConnERR", "Connections that could not be opened.", |it| {
+            it.failures.into()
+        }),
+        integer(
+            "Queries",
+            "Pooled statements that have had their reply.",
+            |it| it.statements.into(),
+        ),
+        integer("Bytes_data_sent", "Not counted: NULL.", |_| Cell::Null),
+        integer("Bytes_data_recv", "Not counted: NULL.", |_| Cell::Null),
+        measure(
+            "Latency_us",
+            "us",
+            "How long the backend last took to answer the proxy's own question.",
+            |it| {
+                let latency = it.server.backend.standing.latency();
+                latency.map_or(Cell::Null, microseconds)
+            },
+        ),
+    ],
+    items,
+};
+
+/// One backend.
+pub struct Item {
+    server: Server,
+    used: usize,
+    free: usize,
+    opened: u64,
+    failures: u64,
+    statements: u64,
+}
+
+fn items(material: &Material) -> Vec<Item> {
+    let pools = super::pools::items(material);
+    let times = material.window.times();
+    let backends = material.topology.backends.iter();
+    backends
+        .map(|backend| {
+            let pools = pools.iter().filter(|pool| pool.backend == backend.id);
+            let figures = || pools.clone().map(|pool| &pool.figures);
+            let times = times.iter().filter(|it| it.backend == backend.name);
+            Item {
+                used: figures().map(|it| it.lent).sum(),
+                free: figures().map(|it| it.idle).sum(),
+                opened: figures().map(|it| it.counts.opened).sum(),
+                failures: figures().map(|it| it.counts.open_failures).sum(),
+                statements: times.map(|it| it.statements).sum(),
+                server: Server::of(backend),
+            }
+        })
+        .collect()
+}

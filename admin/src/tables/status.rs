@@ -1,0 +1,48 @@
+//! Figures of the whole proxy: what SHOW STATUS shows.
+
+use proxy::SessionState;
+
+use crate::material::Material;
+use crate::sheet::{Schema, Sheet, text};
+
+/// See the module.
+pub static TABLE: Sheet<Item> = Sheet {
+    schema: Schema::Pilotfish,
+    name: "status",
+    about: "Figures of the whole proxy, by the names that servers have for them where they have one.",
+    asks_workers: true,
+    columns: &[
+        text("name", "What is counted.", |it| it.0.into()),
+        text("value", "How many.", |it| it.1.to_string().into()),
+    ],
+    items,
+};
+
+type Item = (&'static str, u64);
+
+/// The figures.
+pub fn items(material: &Material) -> Vec<Item> {
+    let of = |state| material.sessions().filter(|it| it.state == state).count();
+    let pools = super::pools::items(material);
+    let pooled: usize = pools.iter().map(|it| it.figures.connections()).sum();
+    let waiting: usize = pools.iter().map(|it| it.figures.waiting).sum();
+    let statements: u64 = material.window.times().iter().map(|it| it.statements).sum();
+    let pinned = material.sessions().filter(|it| it.pins.is_some()).count();
+    let backends = &material.topology.backends;
+    let usable = backends.iter().filter(|it| it.is_usable()).count();
+    vec![
+        ("Uptime", material.now.0.as_secs()),
+        ("Threads_connected", material.sessions().count() as u64),
+        ("Threads_running", of(SessionState::Running) as u64),
+        ("Questions", statements),
+        ("Sessions_in_login", of(SessionState::Login) as u64),
+        ("Sessions_idle", of(SessionState::Idle) as u64),
+        ("Sessions_pinned", pinned as u64),
+        ("Sessions_waiting", waiting as u64),
+        ("Backends", backends.len() as u64),
+        ("Backends_usable", usable as u64),
+        ("Backend_connections_pooled", pooled as u64),
+        ("Workers", material.window.workers() as u64),
+        ("Admin_connections", material.port.guests as u64),
+    ]
+}

@@ -1,0 +1,60 @@
+//! Where the time goes.
+
+use proxy::TimesView;
+
+use crate::material::Material;
+use crate::sheet::{Schema, Sheet, integer, measure, microseconds, text};
+
+/// See the module.
+pub static TABLE: Sheet<TimesView> = Sheet {
+    schema: Schema::Pilotfish,
+    name: "times",
+    about: "How long pooled statements have waited in the proxy and backends have taken for them, since the \
+            start.",
+    asks_workers: false,
+    columns: &[
+        text("cluster", "The backend's cluster.", |it| {
+            it.cluster.clone().into()
+        }),
+        text("backend", "The backend.", |it| it.backend.clone().into()),
+        text("way", "own connection or lane.", |it| it.way.into()),
+        integer("statements", "How many have gone that way.", |it| {
+            it.statements.into()
+        }),
+        measure(
+            "waited_avg_us",
+            "us",
+            "In the proxy: on the average.",
+            |it| microseconds(it.waited.average),
+        ),
+        measure("waited_p50_us", "us", "Half of them no longer.", |it| {
+            microseconds(it.waited.p50)
+        }),
+        measure("waited_p99_us", "us", "99 of a hundred no longer.", |it| {
+            microseconds(it.waited.p99)
+        }),
+        measure("waited_max_us", "us", "The longest of them.", |it| {
+            microseconds(it.waited.max)
+        }),
+        measure(
+            "backend_avg_us",
+            "us",
+            "At the backend: on the average.",
+            |it| microseconds(it.taken.average),
+        ),
+        measure("backend_p50_us", "us", "Half of them no longer.", |it| {
+            microseconds(it.taken.p50)
+        }),
+        measure("backend_p99_us", "us", "99 of a hundred no longer.", |it| {
+            microseconds(it.taken.p99)
+        }),
+        measure("backend_max_us", "us", "The longest of them.", |it| {
+            microseconds(it.taken.max)
+        }),
+    ],
+    items,
+};
+
+fn items(material: &Material) -> Vec<TimesView> {
+    material.window.times()
+}

@@ -1,0 +1,29 @@
+//! What SHOW VARIABLES shows: settings, and what client libraries ask for.
+
+use crate::functions::VARIABLES;
+use crate::material::Material;
+use crate::sheet::{Schema, Sheet, text};
+
+/// See the module.
+pub static TABLE: Sheet<Item> = Sheet {
+    schema: Schema::Pilotfish,
+    name: "variables",
+    about: "Settings by name, and what client libraries ask servers for.",
+    asks_workers: false,
+    columns: &[
+        text("name", "Its name.", |it| it.0.clone().into()),
+        text("value", "What it is.", |it| it.1.clone().into()),
+    ],
+    items,
+};
+
+type Item = (String, String);
+
+fn items(material: &Material) -> Vec<Item> {
+    let known = VARIABLES.iter();
+    let known = known.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    let settings = super::settings::items(material).into_iter();
+    known
+        .chain(settings.map(|it| (it.name, it.value)))
+        .collect()
+}

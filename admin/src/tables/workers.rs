@@ -1,0 +1,70 @@
+//! The threads that sessions live on.
+
+use proxy::{SessionState, WorkerView};
+
+use crate::material::Material;
+use crate::sheet::{Cell, Schema, Sheet, integer};
+
+/// See the module.
+pub static TABLE: Sheet<Item> = Sheet {
+    schema: Schema::Pilotfish,
+    name: "workers",
+    about: "The threads that sessions live on.",
+    asks_workers: true,
+    columns: &[
+        integer("worker", "Its number, from 0.", |it| it.worker.into()),
+        integer(
+            "answers",
+            "Whether it has answered in time; where it has not, what it has is missing in all tables.",
+            |it| it.view.is_some().into(),
+        ),
+        integer("sessions", "Sessions that live on it.", |it| {
+            it.count(|view| view.sessions.len())
+        }),
+        integer(
+            "running",
+            "Of these, sessions that execute something.",
+            |it| {
+                it.count(|view| {
+                    let sessions = view.sessions.iter();
+                    sessions
+                        .filter(|it| it.state == SessionState::Running)
+                        .count()
+                })
+            },
+        ),
+        integer(
+            "pinned",
+            "Of these, pooled sessions that keep a connection.",
+            |it| it.count(|view| view.sessions.iter().filter(|it| it.pins.is_some()).count()),
+        ),
+        integer(
+            "backend_connections",
+            "Pooled connections that it has.",
+            |it| it.count(|view| view.pools.iter().map(|it| it.figures.connections()).sum()),
+        ),
+    ],
+    items,
+};
+
+/// One worker.
+pub struct Item {
+    worker: usize,
+    view: Option<WorkerView>,
+}
+
+impl Item {
+    fn count(&self, of: fn(&WorkerView) -> usize) -> Cell {
+        self.view.as_ref().map(of).into()
+    }
+}
+
+fn items(material: &Material) -> Vec<Item> {
+    (0..material.window.workers())
+        .map(|worker| {
+            let mut views = material.workers.iter();
+            let view = views.find(|view| view.worker == worker).cloned();
+            Item { worker, view }
+        })
+        .collect()
+}

@@ -1,0 +1,83 @@
+//! The command-line clients, as people use them.
+
+use std::process::{Command, Output};
+
+use e2e::Product;
+
+use super::Watched;
+
+/// A client's command with where to connect and as whom.
+fn to(mut command: Command, watched: &Watched) -> Command {
+    let port = watched.port.to_string();
+    command.args(["-h127.0.0.1", "-ulook", "-psome", "-P", &port]);
+    command
+}
+
+fn output(mut command: Command) -> String {
+    let Output {
+        stdout,
+        stderr,
+        status,
+    } = command.output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert!(status.success(), "{}{}", text(&stdout), text(&stderr));
+    text(&stdout)
+}
+
+both!(the_command_line_client_asks_what_it_likes);
+fn the_command_line_client_asks_what_it_likes(product: Product) {
+    let watched = Watched::alone();
+    let ask = |database: &str, sql: &str| {
+        let mut client = to(product.client(), &watched);
+        // With its completion, that asks for schemas, tables and columns.
+        client.args(["--batch", "--auto-rehash", "-D", database, "-e", sql]);
+        output(client)
+    };
+    let told = ask(
+        "pilotfish",
+        "SELECT name, state FROM backends; SELECT @@version_comment LIMIT 1",
+    );
+    assert!(told.contains("name\tstate\n127.0.0.1:"), "{told}");
+    assert!(told.contains("Pilotfish, the admin port"), "{told}");
+    let told = ask(
+        "stats",
+        "SHOW TABLES; USE pilotfish; SHOW TABLES LIKE 'sess%'",
+    );
+    assert!(told.contains("stats_mysql_processlist\n"), "{told}");
+    assert!(told.ends_with("sessions\n"), "{told}");
+    let told = ask(
+        "pilotfish",
+        "SHOW DATABASES; SHOW VARIABLES LIKE 'version'; SHOW WARNINGS",
+    );
+    assert!(
+        told.contains("information_schema\n") && told.contains("version\t8."),
+        "{told}"
+    );
+    let told = ask(
+        "pilotfish",
+        "SELECT * FROM help WHERE command LIKE \"%proc%\"",
+    );
+    assert!(told.contains("SHOW PROCESSLIST\t"), "{told}");
+}
+
+both!(the_administrators_client_is_answered);
+fn the_administrators_client_is_answered(product: Product) {
+    let watched = Watched::alone();
+    let program = match product {
+        Product::MySql => "mysqladmin",
+        Product::MariaDb | Product::MariaDbNext => "mariadb-admin",
+    };
+    let admin = |words: &[&str]| {
+        let mut command = product.command(program);
+        command.arg("--no-defaults");
+        let mut command = to(command, &watched);
+        command.args(words);
+        output(command)
+    };
+    assert!(admin(&["ping"]).contains("is alive"));
+    assert!(admin(&["status"]).contains("Threads_connected: 0"));
+    assert!(admin(&["version"]).contains("pilotfish"));
+    assert!(admin(&["processlist"]).contains("Command"));
+    assert!(admin(&["variables"]).contains("limits.sessions_max"));
+    assert!(admin(&["extended-status"]).contains("Backends_usable"));
+}

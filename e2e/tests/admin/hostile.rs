@@ -1,0 +1,166 @@
+//! Whoever means ill gets an error, and nobody else notices.
+
+use std::io::Write;
+use std::net::TcpStream;
+
+use e2e::raw::{RawConn, command};
+use e2e::{Dice, Settings, free_port};
+
+use super::{Watched, refused};
+
+#[test]
+fn nothing_but_reading_is_done() {
+    let watched = Watched::alone();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("made");
+    let path = file.display();
+    for mut conn in [watched.root(), watched.look()] {
+        for (sql, code) in [
+            (format!("ATTACH '{path}' AS other"), 1142),
+            (format!("VACUUM INTO '{path}'"), 1142),
+            ("PRAGMA database_list".to_owned(), 1142),
+            ("SELECT * FROM pragma_database_list".to_owned(), 1142),
+            ("SELECT count(*) FROM pragma_database_list".to_owned(), 1142),
+            ("SELECT load_extension('libc.so.6')".to_owned(), 1142),
+            ("SELECT fts3_tokenizer('simple')".to_owned(), 1142),
+            ("SELECT readfile('/etc/passwd')".to_owned(), 1305),
+            (format!("SELECT writefile('{path}', 'x')"), 1305),
+            ("SELECT load_file('/etc/passwd')".to_owned(), 1305),
+            (format!("SELECT 1 INTO OUTFILE '{path}'"), 1064),
+            (
+                "LOAD DATA LOCAL INFILE '/etc/passwd' INTO TABLE sessions".to_owned(),
+                1142,
+            ),
+            ("SELECT * FROM sqlite_master".to_owned(), 1142),
+            ("SELECT * FROM sqlite_dbpage".to_owned(), 1146),
+            ("SELECT * FROM dbstat".to_owned(), 1142),
+            ("DELETE FROM sessions".to_owned(), 1142),
+            ("UPDATE settings SET value = 1".to_owned(), 1142),
+            ("INSERT INTO help VALUES (1, 2)".to_owned(), 1142),
+            ("DROP TABLE sessions".to_owned(), 1142),
+            ("CREATE TABLE t (n INT)".to_owned(), 1142),
+            (
+                "CREATE TRIGGER t AFTER INSERT ON help BEGIN SELECT 1; END".to_owned(),
+                1064,
+            ),
+            ("WITH x AS (SELECT 1) DELETE FROM help".to_owned(), 1142),
+            ("EXPLAIN DELETE FROM help".to_owned(), 1146),
+            ("SET GLOBAL read_only = 0".to_owned(), 1142),
+            ("SELECT 1; SELECT 2".to_owned(), 1064),
+            ("SELECT * FROM nowhere".to_owned(), 1146),
+            ("SELECT anything FROM help".to_owned(), 1054),
+            ("SELECT @@nothing".to_owned(), 1193),
+            ("SELEKT 1".to_owned(), 1142),
+            ("SELECT FROM".to_owned(), 1064),
+            ("SHUTDOWN".to_owned(), 1142),
+            ("SHOW NOTHING".to_owned(), 1064),
+        ] {
+            assert_eq!(refused(&mut conn, &sql), code, "{sql}");
+        }
+        assert_eq!(conn.value("SELECT COUNT(*) > 5 FROM help"), "1");
+        for (byte, code) in [
+            (command::STMT_PREPARE, 1295),
+            (0x08, 1047),
+            (0x11, 1047),
+            (0x12, 1047),
+            (0x77, 1047),
+        ] {
+            let reply = conn.command(byte, b"SELECT 1");
+            assert_eq!(reply.error().unwrap().code, code, "{byte:#x}");
+        }
+    }
+    assert!(!file.exists());
+}
+
+#[test]
+fn what_takes_too_much_is_given_up() {
+    let port = free_port();
+    let settings = Settings::default()
+        .backend(format!("127.0.0.1:{}", free_port()))
+        .set("admin.timeout_statement", "300ms")
+        .set("admin.rows_max", 1000)
+        .admin_on(port);
+    let proxy = e2e::Proxy::start(&settings);
+    let watched = Watched { proxy, port };
+    let mut look = watched.look();
+    let endless = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c)";
+    assert_eq!(
+        refused(&mut look, &format!("{endless} SELECT COUNT(*) FROM c")),
+        3024
+    );
+    assert_eq!(
+        refused(&mut look, &format!("{endless} SELECT x FROM c")),
+        1037
+    );
+    assert_eq!(
+        look.run(&format!("{endless} SELECT x FROM c LIMIT 1000"))
+            .texts()
+            .len(),
+        1000
+    );
+    let large = "SELECT zeroblob(1000000000)";
+    assert_eq!(refused(&mut look, large), 1037);
+    let deep = format!("SELECT {}1{}", "(".repeat(5000), ")".repeat(5000));
+    assert!(look.query(&deep).error().is_some());
+    assert_eq!(look.value("SELECT 1"), "1");
+    // Ten at once do not keep the eleventh from being answered in the end.
+    let mut greedy: Vec<RawConn> = (0..10).map(|_| watched.look()).collect();
+    for conn in &mut greedy {
+        conn.send_query(&format!("{endless} SELECT COUNT(*) FROM c"))
+            .unwrap();
+    }
+    e2e::wait::until("it is answered", e2e::wait::SOON, || {
+        look.query("SELECT 1").error().is_none()
+    });
+}
+
+#[test]
+fn a_statement_that_is_too_long_is_told_so() {
+    let watched = Watched::alone();
+    let mut look = watched.look();
+    let long = format!("SELECT '{}'", "x".repeat((1 << 20) - 100));
+    assert_eq!(look.value(&format!("{long} IS NULL")), "0");
+    let longer = format!("SELECT '{}'", "x".repeat(1 << 20));
+    look.send_query(&longer).unwrap();
+    let told = look.try_reply(e2e::raw::Shape::Results);
+    assert_eq!(told.unwrap().error().unwrap().code, 1153);
+    assert!(look.is_closed_by_server());
+    assert_eq!(watched.look().value("SELECT 1"), "1");
+}
+
+/// Garbage instead of a login, in the middle of one, and instead of commands.
+#[test]
+fn garbage_ends_its_own_connection_and_nothing_else() {
+    let watched = Watched::alone();
+    let mut dice = Dice::new(41);
+    for round in 0..200 {
+        let length = 1 + dice.roll(200);
+        let mut garbage: Vec<u8> = (0..length).map(|_| dice.roll(256) as u8).collect();
+        if round % 2 == 0 {
+            // A packet by its header at least.
+            let body = garbage.len();
+            let mut packet = vec![body as u8, 0, 0, (round % 3) as u8];
+            packet.append(&mut garbage);
+            garbage = packet;
+        }
+        let mut stream = TcpStream::connect(("127.0.0.1", watched.port)).unwrap();
+        // It may have closed by then.
+        let _ = stream.write_all(&garbage);
+    }
+    for _ in 0..100 {
+        let mut conn = watched.look();
+        let length = 1 + dice.roll(60);
+        let mut payload: Vec<u8> = (0..length).map(|_| dice.roll(256) as u8).collect();
+        // Commands without a reply leave nothing to be read.
+        if matches!(payload[0], 1 | 0x18 | 0x19) {
+            payload[0] = 3;
+        }
+        let _ = conn.try_send(&payload);
+        let mut answer = conn.packet();
+        if let Ok(packet) = &mut answer {
+            assert!(!packet.is_empty());
+        }
+    }
+    assert_eq!(watched.look().value("SELECT 1"), "1");
+    watched.proxy.assert_sound();
+}

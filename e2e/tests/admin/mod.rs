@@ -1,0 +1,91 @@
+//! The admin port: who gets in, what can be asked, and that it is so.
+
+use std::collections::BTreeMap;
+
+use e2e::raw::{Address, Login, RawConn};
+use e2e::{Product, Proxy, Server, Settings, free_port};
+
+mod clients;
+mod hostile;
+mod logins;
+mod manual;
+mod tables;
+
+/// A proxy with its admin port.
+struct Watched {
+    proxy: Proxy,
+    port: u16,
+}
+
+impl Watched {
+    fn start(settings: Settings) -> Self {
+        let port = free_port();
+        let proxy = Proxy::start(&settings.admin_on(port));
+        Self { proxy, port }
+    }
+
+    /// In front of the shared server, two workers, sessions pooled.
+    fn pooled(product: Product) -> Self {
+        let settings = Settings::pooled(Server::shared(product), 4);
+        Self::start(settings.set("workers", 2))
+    }
+
+    /// In front of nothing that answers.
+    fn alone() -> Self {
+        Self::start(Settings::default().backend(format!("127.0.0.1:{}", free_port())))
+    }
+
+    fn address(&self) -> Address {
+        Address::from(std::net::SocketAddr::from(([127, 0, 0, 1], self.port)))
+    }
+
+    #[track_caller]
+    fn connect(&self, login: &Login) -> RawConn {
+        match RawConn::connect(&self.address(), login) {
+            Ok(conn) => conn,
+            Err(error) => panic!("no login: {error}\n{}", self.proxy.log_tail()),
+        }
+    }
+
+    fn root(&self) -> RawConn {
+        self.connect(&Login::with("root", "all"))
+    }
+
+    fn look(&self) -> RawConn {
+        self.connect(&Login::with("look", "some"))
+    }
+}
+
+/// The names of a result's columns.
+fn columns(conn: &mut RawConn, sql: &str) -> Vec<String> {
+    let reply = conn.run(sql);
+    let result = reply.results().next().expect("it has rows");
+    let columns = result.columns.iter();
+    columns.map(|definition| name_in(definition)).collect()
+}
+
+/// The name in a column's definition: behind catalog, schema, table and original table.
+fn name_in(definition: &[u8]) -> String {
+    let mut rest = definition;
+    for _ in 0..4 {
+        rest = &rest[1 + usize::from(rest[0])..];
+    }
+    String::from_utf8_lossy(&rest[1..=usize::from(rest[0])]).into_owned()
+}
+
+/// The rows of a query by the names of its columns.
+#[track_caller]
+fn rows(conn: &mut RawConn, sql: &str) -> Vec<BTreeMap<String, String>> {
+    let names = columns(conn, sql);
+    let texts = conn.run(sql).texts().into_iter();
+    let row = |row: Vec<String>| names.iter().cloned().zip(row).collect();
+    texts.map(row).collect()
+}
+
+/// The number of the error that a statement ends with.
+#[track_caller]
+fn refused(conn: &mut RawConn, sql: &str) -> u16 {
+    let reply = conn.query(sql);
+    let error = reply.error().unwrap_or_else(|| panic!("{sql} is answered"));
+    error.code
+}
