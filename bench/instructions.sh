@@ -6,7 +6,7 @@
 #
 # Starts the minimal backend and the release build of Pilotfish (or PILOTFISH_BIN), counts while statements
 # pass, and prints the figures and the functions that cost most. With FILE in PILOTFISH_COUNTED the counts
-# stay there, for callgrind_annotate.
+# stay there, for callgrind_annotate. With FILE in PILOTFISH_SCRIPT sessions run that script.
 set -eu
 
 way=${1:-pool}
@@ -54,6 +54,7 @@ proxy=127.0.0.1:$port
         ;;
     *) echo "what is $way?" >&2; exit 1 ;;
     esac
+    [ -z "${PILOTFISH_SCRIPT:-}" ] || printf '[script]\nfile = "%s"\n' "$PILOTFISH_SCRIPT"
 } >"$scratch/pilotfish.toml"
 
 valgrind --tool=callgrind --instr-atstart=no --callgrind-out-file="$counted" \

@@ -240,22 +240,26 @@ impl Scripts {
         &self,
         function: &Function,
         session: &Table,
-        hook: Hook,
         arguments: impl FnOnce(&Lua) -> mlua::Result<A>,
     ) -> Result<Outcome, String> {
-        let name = &self.inner.functions.names[hook as usize];
         let outcome = self.within(|lua| {
             let arguments = arguments(lua)?;
-            function.call::<(f64, usize, u8)>((session, name, arguments))
+            function.call::<(Option<f64>, Option<usize>, Option<u8>)>((session, arguments))
         });
         let (decision, queued, flags) = outcome.map_err(|fault| fault.message)?;
+        let flags = flags.unwrap_or_default();
         Ok(Outcome {
-            decision,
-            queued,
+            decision: decision.unwrap_or_default(),
+            queued: queued.unwrap_or_default(),
             has_moved: flags & 1 != 0,
             has_changed: flags & 2 != 0,
             wants_close: flags & 4 != 0,
         })
+    }
+
+    /// A hook's name, for the objects.
+    pub(crate) fn name_of(&self, hook: Hook) -> LuaString {
+        self.inner.functions.names[hook as usize].clone()
     }
 
     fn turn(&self) -> MutexGuard<'_, ()> {

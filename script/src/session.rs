@@ -224,7 +224,7 @@ impl Session {
         let argument = |lua: &Lua| {
             let table = lua.create_table()?;
             table.raw_set("packet", lua.create_string(packet)?)?;
-            Ok(table)
+            Ok((scripts.name_of(Hook::ReadAuthResult), table))
         };
         self.run_with(Hook::ReadAuthResult, &scripts.functions().call, argument)
             .decision()
@@ -246,7 +246,8 @@ impl Session {
     pub fn read_query_result(&mut self, facts: &ReplyFacts, answer: Option<Answer>) -> Decision {
         let scripts = self.scripts.clone();
         let function = &scripts.functions().read_query_result;
-        let reply = |lua: &Lua| facts.arguments(lua, answer);
+        let name = scripts.name_of(Hook::ReadQueryResult);
+        let reply = |lua: &Lua| Ok((name, facts.arguments(lua, answer)?));
         self.run_with(Hook::ReadQueryResult, function, reply)
             .decision()
     }
@@ -401,7 +402,9 @@ impl Session {
     fn run(&mut self, hook: Hook, arguments: impl IntoLuaMulti) -> Decision {
         let scripts = self.scripts.clone();
         let function = &scripts.functions().call;
-        self.run_with(hook, function, |_| Ok(arguments)).decision()
+        let name = scripts.name_of(hook);
+        self.run_with(hook, function, |_| Ok((name, arguments)))
+            .decision()
     }
 
     /// Runs a hook, if there is one.
@@ -414,9 +417,7 @@ impl Session {
         if !self.has(hook) {
             return Ran::Ended(Decision::Nothing);
         }
-        let ran = self
-            .scripts
-            .run_hook(function, &self.table, hook, arguments);
+        let ran = self.scripts.run_hook(function, &self.table, arguments);
         match ran {
             Ok(outcome) => {
                 self.queued = outcome.queued;

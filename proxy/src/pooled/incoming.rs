@@ -42,6 +42,19 @@ impl Incoming {
         put_packets(&mut self.packets, 0, &payload);
     }
 
+    /// The whole payload. Copied only where it fills more than one packet.
+    pub(crate) fn payload(&self) -> Cow<'_, [u8]> {
+        let (_, first) = split(&self.packets);
+        match self.packets.len() == HEADER_BYTES + first.len() {
+            true => Cow::Borrowed(first),
+            false => {
+                let mut payload = vec![self.command.0];
+                payload.extend_from_slice(&self.argument());
+                Cow::Owned(payload)
+            }
+        }
+    }
+
     /// What stands behind the command's byte. Copied only where it fills more than one packet.
     pub(crate) fn argument(&self) -> Cow<'_, [u8]> {
         let (_, first) = split(&self.packets);

@@ -43,9 +43,7 @@ pub(crate) async fn act(stage: &mut impl Stage, incoming: Incoming) -> Result<Af
     if !stage.script().has(Hook::ReadQuery) {
         return stage.forward(incoming).await;
     }
-    let mut payload = vec![incoming.command.0];
-    payload.extend_from_slice(&incoming.argument());
-    let decision = stage.script().read_query(&payload);
+    let decision = stage.script().read_query(&incoming.payload());
     stage.follow_moves().await;
     let queued = stage.script().queue_len();
     match decision {

@@ -9,9 +9,11 @@ io.stdout:setvbuf("line")
 local proxy_meta = {}
 setmetatable(proxy, proxy_meta)
 
+local current
+
 local function switch_to(session)
-	if M.current ~= session then
-		M.current = session
+	if current ~= session then
+		current, M.current = session, session
 		proxy_meta.__index, proxy_meta.__newindex = session.locals, session.locals
 	end
 end
@@ -42,7 +44,9 @@ function M.environment_of(session)
 		__index = _G,
 		__newindex = function(environment, key, value)
 			rawset(environment, key, value)
-			session.has_changed = session.has_changed or host.hooks[key]
+			if host.hooks[key] then
+				session.has_changed, session.has_news = true, true
+			end
 		end,
 	})
 	return session.environment
@@ -82,6 +86,8 @@ local HAS_MOVED, HAS_CHANGED, WANTS_CLOSE = 1, 2, 4
 
 local function outcome_of(session, value)
 	local flags = 0
+	-- Who wants to go still does behind the next command.
+	session.has_news = session.wants_close
 	if #session.moves > 0 then
 		flags = flags + HAS_MOVED
 	end
@@ -100,13 +106,29 @@ function M.call(session, name, ...)
 	return outcome_of(session, hook and hook(...))
 end
 
--- A command has come: whatever the last one left is forgotten.
-function M.read_query(session, name, packet)
-	if #session.queue > 0 then
-		session.queue = {}
+-- A command has come: whatever the last one left is forgotten. Returns nothing where nothing is wanted.
+-- Each statement comes through here: what is not needed to know that is not done.
+function M.read_query(session, packet)
+	if current ~= session then
+		switch_to(session)
+	end
+	if session.is_queued then
+		session.queue, session.is_queued = {}, false
 	end
 	session.locals.response = nil
-	return M.call(session, name, packet)
+	local hook = session.environment.read_query
+	if not hook or hook ~= session.known_hook then
+		hook = hook_of(session, "read_query")
+		session.known_hook = hook
+		if not hook then
+			return
+		end
+	end
+	local value = hook(packet)
+	if value == nil and not (session.is_queued or session.has_news) then
+		return
+	end
+	return outcome_of(session, value)
 end
 
 -- The next of the queue; it is what the next reply answers.
@@ -133,8 +155,8 @@ function M.take_moves(session)
 end
 
 function M.forget(session)
-	if M.current == session then
-		M.current, proxy_meta.__index, proxy_meta.__newindex = nil, nil, nil
+	if current == session then
+		current, M.current, proxy_meta.__index, proxy_meta.__newindex = nil, nil, nil, nil
 	end
 	M.set_server(session, nil)
 	session.environment = nil

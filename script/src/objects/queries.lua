@@ -49,10 +49,12 @@ function M.queries(session)
 	function methods.append(_, id, packet, options)
 		local queue = session.queue
 		queue[#queue + 1] = entry("append", id, packet, options)
+		session.is_queued = true
 	end
 
 	function methods.prepend(_, id, packet, options)
 		table.insert(session.queue, 1, entry("prepend", id, packet, options))
+		session.is_queued = true
 	end
 
 	function methods.reset()
