@@ -162,19 +162,17 @@ impl Script {
         let is_mistake = !sql.contains('?');
         let is_string =
             self.product.is_mariadb() || matches!(self.kind_of_value(sql, 0), 1 | 2 | 4);
+        // A procedure that is given a parameter in this way sees what lies about in MariaDB's memory: an
+        // address where it was a number before, and in an OUT parameter where no byte was sent.
+        let is_at_random = self.product.is_mariadb() && runs_others(sql);
         if self.warns_by_turn(sql, 0)
+            || is_at_random
             || is_mistake && self.language == Language::Other
             || !is_string
         {
             return;
         }
-        // Of a procedure that is given no byte in this way MariaDB's OUT parameter is what lies about in
-        // the server's memory.
-        let empty = match self.product.is_mariadb() && runs_others(sql) {
-            true => 1,
-            false => 0,
-        };
-        let length = [empty, 10, 5000, 100_000][self.dice.index(4)];
+        let length = [0, 10, 5000, 100_000][self.dice.index(4)];
         let piece = vec![b'l'; length];
         self.steps.push(Step::LongData(number, 0, piece.clone()));
         if self.dice.once_in(2) {
