@@ -484,3 +484,24 @@ fn broken_executes_do_no_harm(site: &Site) -> Transcript {
     transcript.extend(other.transcript());
     transcript
 }
+
+shared!(a_statement_is_made_in_the_state_of_now on mariadb, mysql);
+/// What is executed in its place is prepared when the session has other values than when it was prepared.
+fn a_statement_is_made_in_the_state_of_now(site: &Site) -> Transcript {
+    let mut conn = site.connect();
+    conn.run("CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, n INT)");
+    conn.run("SET insert_id = 500, time_zone = '+05:00'");
+    let statement = conn
+        .prepare("SELECT LAST_INSERT_ID(), ROW_COUNT(), @@time_zone")
+        .statement();
+    conn.run("INSERT INTO t (n) VALUES (1)");
+    conn.run("SET time_zone = '+03:00'");
+    conn.execute(&Execute::new(statement, &[]));
+    conn.run("CREATE TEMPORARY TABLE mine (n INT)");
+    conn.run("UPDATE t SET n = 2");
+    conn.execute(&Execute::new(statement, &[]));
+    conn.run("INSERT INTO t (n) VALUES (3)");
+    conn.execute(&Execute::new(statement, &[]));
+    conn.run("SELECT @@time_zone, LAST_INSERT_ID()");
+    conn.transcript()
+}

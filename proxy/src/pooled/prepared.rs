@@ -240,11 +240,8 @@ impl Pooled {
                 Outcome::Err(number) => Some(number),
             },
         };
-        // It ran in the state that it belongs to.
-        let now = self.state.swap_values(Rc::clone(&key.values));
         let values = &self.worker.store.values;
         self.state.observe(&mut conn.state, values, &seen);
-        self.state.swap_values(now);
         if own.outcome != Outcome::Ok {
             return Ok(Err(own));
         }
