@@ -419,8 +419,10 @@ impl Reply {
             true => StatusFlags(status.0 & !StatusFlags::SESSION_STATE_CHANGED.0),
             false => status,
         };
-        if hides && let Some(flags) = payload.get_mut(3..5) {
-            flags.copy_from_slice(&status.0.to_le_bytes());
+        // Its own flags: behind OUT parameters more follows, and MySQL does not say so.
+        if hides && let (Ok(own), Some(flags)) = (eof_status(payload), payload.get_mut(3..5)) {
+            let own = own.0 & !StatusFlags::SESSION_STATE_CHANGED.0;
+            flags.copy_from_slice(&own.to_le_bytes());
         }
         if status.contains(StatusFlags::MORE_RESULTS_EXISTS) {
             return;

@@ -139,3 +139,33 @@ fn a_fingerprint_is_of_what_is_said_and_not_of_how_it_comes() {
     let an_error = [0xff, 0x25, 5, b'#', b'7', b'0', b'1', b'0', b'0', b'!'];
     assert_ne!(print(&keys, &rows, &an_error, 100), whole);
 }
+
+#[test]
+fn flags_of_an_eof_are_its_own_but_for_changes() {
+    let old = Capabilities::PROTOCOL_41;
+    let changed = StatusFlags::SESSION_STATE_CHANGED.0;
+    let out = 2 | StatusFlags::PS_OUT_PARAMS.0 | StatusFlags::MORE_RESULTS_EXISTS.0;
+    let eof = |sequence, status: u16| {
+        let [low, high] = status.to_le_bytes();
+        packet(sequence, &[0xfe, 0, 0, low, high])
+    };
+    // OUT parameters, behind which MySQL says nothing of the OK that follows.
+    let told = |changed| {
+        let mut bytes = packet(1, &[1]);
+        bytes.extend(packet(2, &[b'd'; 30]));
+        bytes.extend(eof(3, out));
+        bytes.extend(packet(4, &[0, 0, 7]));
+        bytes.extend(eof(5, 2 | changed));
+        bytes.extend(packet(6, &[0, 0, 0, 2, 0, 0, 0]));
+        bytes
+    };
+    let reply = Reply::to(Command::STMT_EXECUTE, old, Sequences::Checked, 1).unwrap();
+    let mut reply = reply.amended(Amendment::of_shared(old));
+    let mut passed = Vec::new();
+    let fed = reply.feed(&mut told(changed), |piece| match piece {
+        Piece::Pass(bytes) | Piece::Changes(bytes, _) => passed.extend_from_slice(bytes),
+    });
+    assert_eq!(fed, Ok(told(0).len()));
+    assert_eq!(passed, told(0));
+    assert_eq!(reply.progress(), Progress::Over(Outcome::Ok));
+}
