@@ -294,3 +294,21 @@ fn a_killed_transaction_is_rolled_back() {
         assert!(next.map_or(true, |reply| reply.error().is_some()));
     }
 }
+
+/// The proxy asks for grants where another session has left its warnings.
+#[test]
+fn who_asks_to_kill_others_takes_nobodys_warnings() {
+    for product in PRODUCTS {
+        let server = Server::start(product, &[]);
+        let proxy = Proxy::start(&Settings::pooled(&server, 1));
+        let mut other = proxy.connect_as(&Login::with("other", "another password"));
+        let mut warned = proxy.connect();
+        let mut killer = proxy.connect();
+        warned.run("SELECT CAST('x' AS SIGNED)");
+        killer.query(&format!("KILL QUERY {}", other.id));
+        let warnings = warned.run("SHOW WARNINGS").texts();
+        assert_eq!(warnings.len(), 1, "{product:?}: {warnings:?}");
+        other.run("SELECT 1");
+        proxy.assert_sound();
+    }
+}

@@ -179,11 +179,12 @@ impl Pooled {
         let Some(lent) = &mut self.lent else {
             return false;
         };
-        let question = text(&lent.conn, "SHOW GRANTS");
-        let Ok(own) = lent.conn.ask(&self.worker, Command::QUERY, &question).await else {
+        // What it asks is not its client's, and may make the server forget what sessions may ask.
+        let Ok(own) = ask_beside(&self.worker, &mut lent.conn, "SHOW GRANTS").await else {
             self.drop_lent(CloseReason::Broken);
             return false;
         };
+        self.take_up_saved();
         let grants = String::from_utf8_lossy(&own.bytes).to_uppercase();
         [
             "ALL PRIVILEGES ON *.*",
@@ -261,7 +262,7 @@ async fn kill(
     let statement = statement(scope, thread_id);
     let nearness = BackendConn::answers_owed;
     if let Some(mut lent) = worker.desk.take_idle(worker, shelf.id, nearness) {
-        let said = kill_over(worker, &mut lent.conn, &statement).await;
+        let said = ask_beside(worker, &mut lent.conn, &statement).await;
         return match said {
             Ok(own) => {
                 let said = own.error().map(|_| own.first_payload().to_vec());
@@ -283,8 +284,8 @@ async fn kill(
     said
 }
 
-/// Over a connection on which another session has left what it may ask.
-async fn kill_over(
+/// Asks over a connection on which a session has left what it may ask.
+async fn ask_beside(
     worker: &Worker,
     conn: &mut BackendConn,
     statement: &str,
