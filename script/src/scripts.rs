@@ -21,12 +21,13 @@ use crate::session::{Hook, Session, SessionFault};
 use crate::statement;
 
 /// What hooks are made of, in the order in which they build on one another.
-const OBJECTS: [(&str, &str); 8] = [
+const OBJECTS: [(&str, &str); 9] = [
     ("address", include_str!("objects/address.lua")),
     ("socket", include_str!("objects/socket.lua")),
     ("queries", include_str!("objects/queries.lua")),
     ("backends", include_str!("objects/backends.lua")),
     ("connection", include_str!("objects/connection.lua")),
+    ("older", include_str!("objects/older.lua")),
     ("injection", include_str!("objects/injection.lua")),
     ("hooks", include_str!("objects/hooks.lua")),
     ("pilotfish", include_str!("objects/pilotfish.lua")),

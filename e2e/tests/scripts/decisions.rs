@@ -12,6 +12,7 @@ in_both_ways! {
     what_is_answered_ends_nothing
     the_schema_is_known
     constants_are_those_of_the_original
+    older_names_are_known
     the_session_ends_where_a_script_says
 }
 
@@ -217,6 +218,38 @@ fn the_schema_is_known(product: Product) {
     let lines = seen(&mut conn);
     assert_eq!(lines[0].trim(), "");
     assert_eq!(lines[3], "mysql mysql");
+}
+
+fn older_names_are_known(product: Product) {
+    let scripted = Scripted::start(
+        product,
+        &seeing(
+            r#"
+            function read_handshake(t)
+                local server = proxy.connection.server
+                see(t.scramble == server.scramble_buffer, t.thread_id == server.thread_id, t.server_addr == server.dst.name)
+                see(t.client_addr == proxy.connection.client.src.name, t.mysqld_version == server.mysqld_version)
+            end
+            function read_auth(t) see(t.username, #t.password == #proxy.connection.client.scrambled_password, t.default_db) end
+            function read_query(packet)
+                if is_asked(packet) then return seen() end
+                for _, token in ipairs(proxy.tokenize(packet:sub(2))) do see(token.token_name, token.text, token.token_id) end
+            end
+            "#,
+        ),
+    );
+    let mut conn = scripted.connect();
+    conn.run("SELECT 1");
+    assert_eq!(
+        seen(&mut conn),
+        [
+            "true true true",
+            "true true",
+            "app true ",
+            "TK_SQL_SELECT SELECT 204",
+            "TK_INTEGER 1 11"
+        ]
+    );
 }
 
 fn constants_are_those_of_the_original(product: Product) {

@@ -103,6 +103,10 @@ end
 function M.call(session, name, ...)
 	switch_to(session)
 	local hook = hook_of(session, name)
+	local arguments = M.arguments[name]
+	if hook and arguments then
+		return outcome_of(session, hook(arguments(session)))
+	end
 	return outcome_of(session, hook and hook(...))
 end
 
