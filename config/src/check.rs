@@ -100,7 +100,7 @@ fn folder_fault(path: &Path) -> Option<String> {
 
 fn backends(config: &Config, written: &Written, faults: &mut Vec<Fault>) {
     // A script can answer everything.
-    if config.backends.is_empty() && config.script.file.is_none() {
+    if config.backends.is_empty() && !config.runs_scripts() {
         let fault = written.general("there is no backend");
         faults.push(fault.hint("give --backend HOST:PORT, or [[backend]] in the file"));
     }

@@ -134,6 +134,10 @@ settings! {
         /// their account says.
         lanes: Option<LaneUse> = None, Traits::RESTART.default_text("what `pool.lanes` says");
 
+        /// The scripts that its sessions run; `[]`: none.
+        script: Option<Vec<PathBuf>> = None,
+            Traits::RESTART.default_text("what `script.file` says");
+
         /// What its sessions' reads see of earlier writes, unless their account says.
         consistency: Option<Consistency> = None,
             Traits::RESTART.default_text("what `balance.consistency` says");

@@ -268,7 +268,8 @@ impl Translation {
             return;
         };
         for given in &mut self.overrides {
-            if setting(given.setting).is_some_and(|setting| setting.kind == Kind::Path) {
+            let kind = setting(given.setting).map(|setting| setting.kind);
+            if matches!(kind, Some(Kind::Path | Kind::List(Kind::Path))) {
                 for word in given.words.iter_mut().filter(|word| !word.is_empty()) {
                     *word = folder.join(&*word).display().to_string();
                 }

@@ -44,6 +44,7 @@ mod logins;
 mod mistakes;
 mod mocks;
 mod pools;
+mod several;
 mod sharing;
 mod shipped;
 

@@ -216,8 +216,7 @@ async fn wait(
 fn scripts(config: &Config, end: &Arc<Notify>) -> Result<AllScripts, String> {
     let end = Arc::clone(end);
     let shutdown: Arc<dyn Fn() + Send + Sync> = Arc::new(move || end.notify_one());
-    AllScripts::new(&config.script, config.workers, &shutdown)
-        .map_err(|error| format!("scripts cannot be run: {error}"))
+    AllScripts::new(config, &shutdown).map_err(|error| format!("scripts cannot be run: {error}"))
 }
 
 async fn stopped(stop: &mut Option<oneshot::Receiver<()>>) {

@@ -173,7 +173,8 @@ async fn begin(
     let watch = &registered.watch;
     watch.note_of(|card| card.client = facts.client.clone());
     let mut client = PacketStream::new(Transport::from(socket), 0);
-    if let Some(host) = worker.script_host() {
+    let runs_script = !settings.config.scripts_of(&listener).is_empty();
+    if let Some(host) = worker.script_host().filter(|_| runs_script) {
         let given = (worker, registered, &settings, &listener);
         return begin_scripted(given, host, client, &header, facts).await;
     }
@@ -239,7 +240,8 @@ async fn begin_scripted(
     let begun = async {
         let place = enter(worker, settings).await?;
         let id = host.next_id();
-        let hooks = LoginHooks::of(&host, id, &remote, client.local_address(), is_answered)?;
+        let (files, local) = (settings.config.scripts_of(listener), client.local_address());
+        let hooks = LoginHooks::of(&host, files, id, &remote, local, is_answered)?;
         let begin = BeginScripted {
             worker,
             settings,

@@ -3,7 +3,7 @@
 //! An interpreter is one worker's own, or shared by all of them behind its lock; either way one hook runs
 //! at a time, and whatever it does to `proxy` is its session's.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -21,7 +21,7 @@ use crate::session::{Hook, Session, SessionFault};
 use crate::statement;
 
 /// What hooks are made of, in the order in which they build on one another.
-const OBJECTS: [(&str, &str); 9] = [
+const OBJECTS: [(&str, &str); 10] = [
     ("address", include_str!("objects/address.lua")),
     ("socket", include_str!("objects/socket.lua")),
     ("queries", include_str!("objects/queries.lua")),
@@ -29,6 +29,7 @@ const OBJECTS: [(&str, &str); 9] = [
     ("connection", include_str!("objects/connection.lua")),
     ("older", include_str!("objects/older.lua")),
     ("injection", include_str!("objects/injection.lua")),
+    ("chain", include_str!("objects/chain.lua")),
     ("hooks", include_str!("objects/hooks.lua")),
     ("pilotfish", include_str!("objects/pilotfish.lua")),
 ];
@@ -48,7 +49,6 @@ struct Inner {
     /// Whose turn it was last; changed by whoever has it.
     worker: AtomicUsize,
     log: Arc<dyn Log>,
-    path: PathBuf,
     module: Table,
     functions: Functions,
     began: Instant,
@@ -89,7 +89,7 @@ impl Scripts {
     ///
     /// # Errors
     /// The interpreter has no memory for the objects of `proxy`.
-    pub fn new(setup: Setup, path: PathBuf, keeps_all: bool) -> mlua::Result<Self> {
+    pub fn new(setup: Setup, keeps_all: bool) -> mlua::Result<Self> {
         let log = Arc::clone(&setup.log);
         let interpreter = Interpreter::new(setup)?;
         let began = Instant::now();
@@ -112,7 +112,6 @@ impl Scripts {
             functions: Functions::of(lua, &module)?,
             interpreter,
             log,
-            path,
             module,
             began,
         };
@@ -130,18 +129,19 @@ impl Scripts {
         }
     }
 
-    /// A client has come: the script's body runs for it. `takes_turns`: its session has no connection of
-    /// its own, but gets one for each command.
+    /// A client has come: the scripts' bodies run for it, in this order. `takes_turns`: its session has no
+    /// connection of its own, but gets one for each command.
     ///
     /// # Errors
-    /// The script cannot be read, does not parse, or raises an error.
+    /// A script cannot be read, does not parse, or raises an error.
     pub fn begin(
         &self,
+        files: &[PathBuf],
         id: u64,
         client: &SocketFacts,
         takes_turns: bool,
     ) -> Result<Session, SessionFault> {
-        Session::begin(self, id, client, takes_turns)
+        Session::begin(self, files, id, client, takes_turns)
     }
 
     /// The backends as they are now, in their order.
@@ -203,17 +203,11 @@ impl Scripts {
         &self.inner.functions
     }
 
-    /// The script as it is now.
-    pub(crate) fn chunk(&self) -> Result<Chunk, SessionFault> {
+    /// A script as it is now.
+    pub(crate) fn chunk(&self, file: &Path) -> Result<Chunk, SessionFault> {
         let _turn = self.turn();
-        let loaded = self.inner.interpreter.load(&self.inner.path);
+        let loaded = self.inner.interpreter.load(file);
         loaded.map_err(|fault| SessionFault::Unreadable(fault.to_string()))
-    }
-
-    /// What a script's body has raised.
-    pub(crate) fn raised(&self, cause: &str) -> SessionFault {
-        let path = self.inner.path.display();
-        SessionFault::Raised(format!("(lua-error) [{path}] {cause}"))
     }
 
     /// Does something with the state, within the limits of a call.

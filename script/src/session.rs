@@ -7,6 +7,7 @@
 //! ```
 
 use std::fmt;
+use std::path::{Path, PathBuf};
 
 use mlua::{Function, IntoLuaMulti, Lua, LuaString, Table, Value};
 
@@ -182,20 +183,28 @@ impl std::error::Error for SessionFault {}
 impl Session {
     pub(crate) fn begin(
         scripts: &Scripts,
+        files: &[PathBuf],
         id: u64,
         client: &SocketFacts,
         takes_turns: bool,
     ) -> Result<Self, SessionFault> {
-        let chunk = scripts.chunk()?;
         let functions = scripts.functions();
         let begun = scripts.within(|lua| {
             let client = client.table(lua)?;
-            let table = functions.begin.call::<Table>((id, client, takes_turns))?;
-            let environment = functions.environment.call::<Table>(&table)?;
-            chunk.instance(&environment)?.call::<()>(())?;
-            Ok(table)
+            functions.begin.call::<Table>((id, client, takes_turns))
         });
-        let table = begun.map_err(|fault| scripts.raised(&fault.message))?;
+        let table = begun.map_err(|fault| SessionFault::Raised(fault.message))?;
+        for file in files {
+            let chunk = scripts.chunk(file)?;
+            let ran = scripts.within(|_| {
+                let is_one_of_several = files.len() > 1;
+                let environment = functions
+                    .environment
+                    .call::<Table>((&table, is_one_of_several))?;
+                chunk.instance(&environment)?.call::<()>(())
+            });
+            ran.map_err(|fault| SessionFault::Raised(raised(file, &fault.message)))?;
+        }
         let mut session = Self {
             scripts: scripts.clone(),
             table,
@@ -461,6 +470,11 @@ impl Drop for Session {
         let forget = &self.scripts.functions().forget;
         let _ = self.scripts.run::<()>(forget, &self.table);
     }
+}
+
+/// What a script's body has raised.
+fn raised(file: &Path, cause: &str) -> String {
+    format!("(lua-error) [{}] {cause}", file.display())
 }
 
 /// How a hook went.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{Config, DAY, MS};
+use super::{Config, DAY, ListenerConfig, MS};
 use crate::Traits;
 use crate::define::{choices, settings};
 
@@ -11,9 +11,10 @@ settings! {
     /// A Lua script in the way of MySQL Proxy, whose hooks see and change what sessions say. See
     /// [Scripts](scripts.md).
     pub struct ScriptConfig in Config [script], "Scripts" {
-        /// The script that every session runs. It is read again for new sessions when the file has
-        /// changed. Sessions of accounts take turns on connections as they do without a script.
-        file: Option<PathBuf> = None, Traits::RESTART;
+        /// The script that every session runs, or several, which are asked in this order. They are read
+        /// again for new sessions when the files have changed. Sessions of accounts take turns on
+        /// connections as they do without a script.
+        file: Vec<PathBuf> = Vec::new(), Traits::RESTART;
 
         /// What sessions of different workers have in common.
         isolation: Isolation = Isolation::Shared, Traits::RESTART;
@@ -65,5 +66,18 @@ choices! {
         /// All of injected queries, unless the script says `resultset_is_needed = false`: for scripts
         /// of MySQL Proxy 0.6 and older.
         Always = "always",
+    }
+}
+
+impl Config {
+    /// The scripts that a listener's sessions run, in their order.
+    pub fn scripts_of<'a>(&'a self, listener: &'a ListenerConfig) -> &'a [PathBuf] {
+        listener.script.as_deref().unwrap_or(&self.script.file)
+    }
+
+    /// Whether some sessions run scripts.
+    pub fn runs_scripts(&self) -> bool {
+        let of_listeners = self.listeners.iter().filter_map(|it| it.script.as_ref());
+        !self.script.file.is_empty() || of_listeners.flatten().next().is_some()
     }
 }

@@ -86,7 +86,7 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("log.slow_statements", "\"0s\""),
     ("log.failed_statements", "false"),
     ("log.sampled_statements", "0"),
-    ("script.file", "\"\""),
+    ("script.file", "[]"),
     ("script.isolation", "\"shared\""),
     ("script.results", "\"asked\""),
     ("script.lua_path", "what `LUA_PATH` says"),

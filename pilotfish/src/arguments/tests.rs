@@ -157,7 +157,7 @@ fn refused_options_are_faults_beside_all_others() {
 #[test]
 fn scripts_are_named_as_they_were() {
     let config = load("--basedir /opt/mp -s x.lua --lua-path y --backend a").script;
-    assert_eq!(config.file.unwrap(), Path::new("/opt/mp/x.lua"));
+    assert_eq!(config.file, [Path::new("/opt/mp/x.lua")]);
     assert_eq!(config.base_folder.unwrap(), Path::new("/opt/mp"));
     assert_eq!(config.lua_path.unwrap(), "y");
 }

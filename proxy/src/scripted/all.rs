@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use config::{Isolation, ScriptConfig, ScriptResults};
+use config::{Config, Isolation, ScriptConfig, ScriptResults};
 use script::{Level, Limits, Log, Scripts, Setup};
 
 /// What runs the scripts of sessions.
@@ -12,22 +12,19 @@ pub struct AllScripts {
 }
 
 impl AllScripts {
-    /// As configured, for so many workers. Without `script.file` there is none. `shutdown` is what a
-    /// script's `chassis.set_shutdown()` does.
+    /// As configured, for so many workers. Where no session runs a script there is none. `shutdown` is what
+    /// a script's `chassis.set_shutdown()` does.
     ///
     /// # Errors
     /// The interpreter cannot be set up.
-    pub fn new(
-        config: &ScriptConfig,
-        workers: usize,
-        shutdown: &Arc<dyn Fn() + Send + Sync>,
-    ) -> Result<Self, String> {
-        let Some(file) = &config.file else {
+    pub fn new(config: &Config, shutdown: &Arc<dyn Fn() + Send + Sync>) -> Result<Self, String> {
+        if !config.runs_scripts() {
             return Ok(Self::default());
-        };
+        }
+        let (config, workers) = (&config.script, config.workers);
         let scripts = || {
             let keeps_all = config.results == ScriptResults::Always;
-            let scripts = Scripts::new(setup(config, shutdown), file.clone(), keeps_all);
+            let scripts = Scripts::new(setup(config, shutdown), keeps_all);
             scripts.map_err(|error| error.to_string())
         };
         let each = match config.isolation {

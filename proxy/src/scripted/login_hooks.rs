@@ -1,5 +1,7 @@
 //! The hooks of a login: what they see, and what they may say to the client.
 
+use std::path::PathBuf;
+
 use net::Endpoint;
 use script::{Decision, FAILED, Hook, Payloads, SocketFacts};
 use wire::handshake::HandshakeHead;
@@ -36,6 +38,7 @@ impl LoginHooks {
     /// For a client that has just come.
     pub(crate) fn of(
         host: &Host,
+        files: &[PathBuf],
         id: u64,
         remote: &Endpoint,
         local: Option<Endpoint>,
@@ -46,7 +49,7 @@ impl LoginHooks {
             destination: local.as_ref().map(address_facts).unwrap_or_default(),
             ..SocketFacts::default()
         };
-        match host.scripts.begin(id, &facts, takes_turns) {
+        match host.scripts.begin(files, id, &facts, takes_turns) {
             Ok(script) => Ok(Self {
                 script,
                 facts,

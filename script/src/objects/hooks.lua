@@ -37,10 +37,10 @@ function M.begin(id, client, takes_turns)
 	return session
 end
 
--- The script's globals. A hook that is defined later is noticed: the proxy calls those only that are there.
-function M.environment_of(session)
+-- A script's globals. A hook that is defined later is noticed: the proxy calls those only that are there.
+function M.environment_of(session, is_one_of_several)
 	switch_to(session)
-	session.environment = setmetatable({ __proxy = session.locals }, {
+	local environment = setmetatable({ __proxy = session.locals }, {
 		__index = _G,
 		__newindex = function(environment, key, value)
 			rawset(environment, key, value)
@@ -49,7 +49,12 @@ function M.environment_of(session)
 			end
 		end,
 	})
-	return session.environment
+	if is_one_of_several then
+		M.link(session, environment)
+	else
+		session.environment = environment
+	end
+	return environment
 end
 
 local function hook_of(session, name)

@@ -1,0 +1,125 @@
+//! Several scripts in one session, and listeners with scripts of their own.
+
+use super::*;
+
+in_both_ways! {
+    scripts_are_asked_in_their_order
+    a_reply_goes_to_who_has_sent_the_command
+    ones_mistake_is_not_the_others
+}
+
+/// A proxy that runs these scripts one after the other.
+fn all(product: Product, scripts: &[&str]) -> (Proxy, tempfile::TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    let files = written(&folder, scripts);
+    let files: Vec<&str> = files.iter().map(String::as_str).collect();
+    let settings = usual(product).set("workers", 1);
+    (
+        Proxy::start(&settings.set("script.file", &files[..])),
+        folder,
+    )
+}
+
+fn written(folder: &tempfile::TempDir, scripts: &[&str]) -> Vec<String> {
+    let files = scripts.iter().zip(1..).map(|(script, number)| {
+        let path = folder.path().join(format!("{number}.lua"));
+        fs::write(&path, script).unwrap();
+        path.display().to_string()
+    });
+    files.collect()
+}
+
+fn answers(word: &str, to: &str) -> String {
+    format!(
+        r#"
+        mine = "{word}"
+        function read_query(packet)
+            if packet:sub(2) == "{to}" then
+                proxy.response = {{
+                    type = proxy.MYSQLD_PACKET_OK,
+                    resultset = {{ fields = {{ {{ name = "w", type = 254 }} }}, rows = {{ {{ mine }} }} }},
+                }}
+                return proxy.PROXY_SEND_RESULT
+            end
+        end
+        "#
+    )
+}
+
+fn scripts_are_asked_in_their_order(product: Product) {
+    let scripts = [
+        answers("first", "DO both"),
+        answers("second", "DO both"),
+        answers("third", "DO last"),
+    ];
+    let scripts: Vec<&str> = scripts.iter().map(String::as_str).collect();
+    let (proxy, _folder) = all(product, &scripts);
+    let mut conn = proxy.connect_as(&plain(Login::app()));
+    // Globals are each script's own.
+    assert_eq!(conn.value("DO both"), "first");
+    assert_eq!(conn.value("DO last"), "third");
+    assert_eq!(conn.value("SELECT 7"), "7");
+}
+
+fn a_reply_goes_to_who_has_sent_the_command(product: Product) {
+    let sends = |word: &str| {
+        format!(
+            r#"
+            function read_query(packet)
+                if packet:find("{word}", 1, true) then
+                    proxy.queries:append(1, packet, {{ resultset_is_needed = true }})
+                    return proxy.PROXY_SEND_QUERY
+                end
+            end
+            function read_query_result(inj)
+                proxy.response = {{ type = proxy.MYSQLD_PACKET_ERR, errmsg = "by {word}" }}
+                return proxy.PROXY_SEND_RESULT
+            end
+            "#
+        )
+    };
+    let (proxy, _folder) = all(product, &[&sends("one"), &sends("two")]);
+    let mut conn = proxy.connect_as(&plain(Login::app()));
+    assert_eq!(conn.query("SELECT 'two'").error().unwrap().text, "by two");
+    assert_eq!(conn.query("SELECT 'one'").error().unwrap().text, "by one");
+    assert_eq!(conn.value("SELECT 'three'"), "three");
+}
+
+fn ones_mistake_is_not_the_others(product: Product) {
+    let wrong = r#"
+        function read_query(packet)
+            proxy.queries:append(1, "\003SELECT 'never'")
+            error("oops")
+        end
+    "#;
+    let (proxy, _folder) = all(product, &[wrong, &answers("right", "DO it")]);
+    let mut conn = proxy.connect_as(&plain(Login::app()));
+    assert_eq!(conn.value("DO it"), "right");
+    assert_eq!(conn.value("SELECT 1"), "1");
+    proxy.wait_logged(&["(read_query)", "oops"]);
+}
+
+#[test]
+fn a_listener_has_scripts_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = written(
+        &folder,
+        &[&answers("all", "DO it"), &answers("own", "DO it")],
+    );
+    let server = Server::shared(Product::MariaDb);
+    let ports = [e2e::free_port(), e2e::free_port()];
+    let own = format!("[{:?}]", files[1]);
+    let settings = Settings::in_front_of([server])
+        .set("workers", 1)
+        .set("script.file", files[0].as_str())
+        .listener_with(format!("127.0.0.1:{}", ports[0]), &[("script", &own)])
+        .listener_with(format!("127.0.0.1:{}", ports[1]), &[("script", "[]")]);
+    let proxy = Proxy::start(&settings);
+    assert_eq!(proxy.connect_as(&plain(Login::app())).value("DO it"), "all");
+    let at = |port: u16| {
+        let address = std::net::SocketAddr::from(([127, 0, 0, 1], port));
+        RawConn::connect(&address.into(), &plain(Login::app())).unwrap()
+    };
+    assert_eq!(at(ports[0]).value("DO it"), "own");
+    assert!(at(ports[1]).query("DO it").error().is_some());
+}
