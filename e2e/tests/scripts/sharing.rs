@@ -15,6 +15,7 @@ both! {
     credentials_may_be_replaced
     reads_and_writes_are_split_by_a_script
     reads_and_writes_are_split_over_pools_of_a_script
+    many_clients_are_split_at_once
 }
 
 const WHO: &str = "SELECT name FROM d.whoami";
@@ -206,4 +207,39 @@ fn reads_and_writes_are_split_over_pools_of_a_script(product: Product) {
     // Its connection knows what it has set.
     assert_eq!(conn.value(WHO), "primary");
     assert_eq!(conn.value("SELECT @mine"), "1");
+}
+
+/// Everybody sees what they have written, whoever else is there.
+fn many_clients_are_split_at_once(product: Product) {
+    let cluster = cluster(product);
+    let settings = pooled(&cluster).set("pool.backend_connections_max", 6);
+    let scripted = Scripted::with_workers(settings, 2, &rw_splitting());
+    let login = Login::app().schema("d");
+    std::thread::scope(|scope| {
+        for client in 0..24 {
+            let (scripted, login) = (&scripted, &login);
+            scope.spawn(move || live(&mut scripted.connect_as(login), client));
+        }
+    });
+    scripted.proxy.assert_sound();
+}
+
+fn live(conn: &mut RawConn, client: usize) {
+    let count = format!("SELECT COUNT(*) FROM t WHERE name = 'client {client}'");
+    let insert = format!("INSERT INTO t (name) VALUES ('client {client}')");
+    conn.run(&format!("SET @me = {client}"));
+    for turn in 1..=20 {
+        let in_transaction = turn % 3 == 0;
+        if in_transaction {
+            conn.run("BEGIN");
+        }
+        conn.run(&insert);
+        assert_ne!(conn.value("SELECT LAST_INSERT_ID()"), "0");
+        assert_eq!(conn.value(&count), turn.to_string());
+        if in_transaction {
+            conn.run("COMMIT");
+        }
+        assert_eq!(conn.value(&count), turn.to_string());
+        assert_eq!(conn.value("SELECT @me"), client.to_string());
+    }
 }
