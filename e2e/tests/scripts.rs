@@ -43,6 +43,7 @@ mod injections;
 mod logins;
 mod mistakes;
 mod mocks;
+mod moving;
 mod pools;
 mod several;
 mod sharing;
