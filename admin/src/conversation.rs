@@ -7,14 +7,16 @@ use config::AdminRole;
 use net::Endpoint;
 use proxy::{Guest, GuestError, Killed, Window};
 use route::KillScope;
+use rusqlite::types::Value;
 use wire::{Command, ErrorCode};
 
 use crate::engine::{self, Limits, Rows};
 use crate::fault::Fault;
 use crate::functions::Asker;
 use crate::material::{Material, PortFacts};
+use crate::prepared::Statements;
 use crate::registry;
-use crate::reply;
+use crate::reply::{self, Format};
 use crate::sheet::{Kind, Schema};
 use crate::statement::{self, Statement};
 use crate::tables::status;
@@ -28,6 +30,7 @@ pub struct Conversation {
     port: Arc<dyn Fn() -> PortFacts + Send + Sync>,
     asker: Asker,
     warnings: Vec<String>,
+    statements: Statements,
 }
 
 /// What is answered to a command.
@@ -66,6 +69,7 @@ impl Conversation {
             port,
             asker,
             warnings: Vec::new(),
+            statements: Statements::default(),
         }
     }
 
@@ -109,18 +113,36 @@ impl Conversation {
             Command::RESET_CONNECTION => {
                 self.asker.schema = Schema::Pilotfish;
                 self.warnings.clear();
+                self.statements = Statements::default();
                 Ok(reply::ok(self.guest.capabilities))
             }
             Command::INIT_DB => self.use_schema(argument),
-            Command::QUERY => self.query(argument).await,
+            Command::QUERY => self.query(argument, Vec::new(), Format::Text).await,
             Command::FIELD_LIST => self.fields(argument),
             Command::STATISTICS => Ok(self.statistics().await),
-            Command::PROCESS_INFO => self.query(b"SHOW PROCESSLIST").await,
+            Command::PROCESS_INFO => {
+                self.query(b"SHOW PROCESSLIST", Vec::new(), Format::Text)
+                    .await
+            }
             Command::PROCESS_KILL => self.process_kill(argument).await,
             Command::SET_OPTION => Ok(reply::eof()),
-            Command::STMT_PREPARE => Err(Fault::no_prepared_statements()),
-            // Nobody waits for an answer to these.
-            Command::STMT_CLOSE | Command::STMT_SEND_LONG_DATA => Ok(Vec::new()),
+            Command::STMT_PREPARE => self.prepare(argument).await,
+            Command::STMT_EXECUTE => self.execute(argument).await,
+            Command::STMT_RESET => {
+                let capabilities = self.guest.capabilities;
+                self.statements
+                    .reset(argument)
+                    .map(|()| reply::ok(capabilities))
+            }
+            // Nobody waits for an answer to these two.
+            Command::STMT_CLOSE => {
+                self.statements.close(argument);
+                Ok(Vec::new())
+            }
+            Command::STMT_SEND_LONG_DATA => {
+                self.statements.long_data(argument);
+                Ok(Vec::new())
+            }
             other => {
                 let text = format!("The admin port does not know {other}");
                 Err(Fault::new(ErrorCode::UNKNOWN_COM, text))
@@ -129,19 +151,45 @@ impl Conversation {
         Answer::Packets(answered.unwrap_or_else(|fault| reply::fault(&fault)))
     }
 
-    async fn query(&mut self, text: &[u8]) -> Result<Vec<u8>, Fault> {
+    /// Understands a statement and keeps it.
+    async fn prepare(&mut self, text: &[u8]) -> Result<Vec<u8>, Fault> {
+        let text = std::str::from_utf8(text).map_err(|_| Fault::no_text())?;
+        let (mut parameters, mut columns) = (0, Vec::new());
+        match statement::read(text, self.asker.schema)? {
+            Statement::Query(query) => {
+                let asker = self.asker.clone();
+                let prepared = aside(move || engine::prepare(query, &asker)).await?;
+                let count = u16::try_from(prepared.parameters);
+                parameters = count.map_err(|_| Fault::wrong_arguments("Too many placeholders"))?;
+                columns = prepared.columns;
+            }
+            Statement::Warnings => columns = names(&self.told_warnings()),
+            Statement::WarningCount => columns = names(&self.warning_count()),
+            Statement::Use(_) | Statement::Nothing | Statement::Kill(..) => {}
+        }
+        let id = self.statements.add(text.to_owned(), parameters)?;
+        let capabilities = self.guest.capabilities;
+        Ok(reply::prepared(capabilities, id, parameters, &columns))
+    }
+
+    async fn execute(&mut self, argument: &[u8]) -> Result<Vec<u8>, Fault> {
+        let (text, values) = self.statements.execute(argument, self.guest.capabilities)?;
+        self.query(text.as_bytes(), values, Format::Binary).await
+    }
+
+    async fn query(
+        &mut self,
+        text: &[u8],
+        values: Vec<Value>,
+        format: Format,
+    ) -> Result<Vec<u8>, Fault> {
         let text = std::str::from_utf8(text).map_err(|_| Fault::no_text())?;
         let capabilities = self.guest.capabilities;
         match statement::read(text, self.asker.schema)? {
-            Statement::Query(text) => self.select(text).await,
-            Statement::Warnings => Ok(reply::rows(capabilities, &self.told_warnings(), 0)),
+            Statement::Query(text) => self.select(text, values, format).await,
+            Statement::Warnings => Ok(reply::rows(capabilities, &self.told_warnings(), 0, format)),
             Statement::WarningCount => {
-                let count = self.warnings.len().to_string();
-                let rows = Rows {
-                    columns: vec![("@@session.warning_count".to_owned(), Kind::Integer)],
-                    rows: vec![vec![Some(count.into_bytes())]],
-                };
-                Ok(reply::rows(capabilities, &rows, 0))
+                Ok(reply::rows(capabilities, &self.warning_count(), 0, format))
             }
             Statement::Use(schema) => {
                 self.asker.schema = schema;
@@ -153,7 +201,12 @@ impl Conversation {
     }
 
     /// A query: understood, its tables gathered, and run, where nobody waits for it.
-    async fn select(&mut self, text: String) -> Result<Vec<u8>, Fault> {
+    async fn select(
+        &mut self,
+        text: String,
+        values: Vec<Value>,
+        format: Format,
+    ) -> Result<Vec<u8>, Fault> {
         let config = Arc::clone(&self.window.settings().config);
         let limits = Limits {
             deadline: Instant::now() + config.admin.timeout_statement,
@@ -165,10 +218,18 @@ impl Conversation {
         self.warnings = material.warnings();
         let (capabilities, warnings) = (self.guest.capabilities, self.warnings.len());
         aside(move || {
-            let rows = prepared.run(&material, limits)?;
-            Ok(reply::rows(capabilities, &rows, warnings))
+            let rows = prepared.run(&material, values, limits)?;
+            Ok(reply::rows(capabilities, &rows, warnings, format))
         })
         .await
+    }
+
+    fn warning_count(&self) -> Rows {
+        let count = self.warnings.len().to_string();
+        Rows {
+            columns: vec![("@@session.warning_count".to_owned(), Kind::Integer)],
+            rows: vec![vec![Some(count.into_bytes())]],
+        }
     }
 
     fn told_warnings(&self) -> Rows {
@@ -240,6 +301,10 @@ impl Conversation {
         );
         Ok(reply::ok(self.guest.capabilities))
     }
+}
+
+fn names(rows: &Rows) -> Vec<String> {
+    rows.columns.iter().map(|(name, _)| name.clone()).collect()
 }
 
 /// Does something that takes a while where nobody waits for it.

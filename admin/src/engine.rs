@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::limits::Limit;
-use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use rusqlite::{Connection, ToSql, params_from_iter};
 
 use crate::fault::Fault;
@@ -39,6 +39,10 @@ pub struct Prepared {
     database: Connection,
     text: String,
     tables: BTreeSet<usize>,
+    /// Its placeholders.
+    pub parameters: usize,
+    /// The names of its result's columns.
+    pub columns: Vec<String>,
 }
 
 /// How much a statement may take.
@@ -75,18 +79,22 @@ pub fn prepare(text: String, asker: &Asker) -> Result<Prepared, Fault> {
                 .insert(table);
         })
     }))?;
-    let is_query = {
+    let (parameters, columns) = {
         let statement = database.prepare(&text)?;
-        statement.readonly() && statement.column_count() > 0
+        if !statement.readonly() || statement.column_count() == 0 {
+            return Err(Fault::read_only());
+        }
+        let columns = statement.column_names();
+        let columns = columns.map(crate::spelling::column_name).collect();
+        (statement.parameter_count(), columns)
     };
-    if !is_query {
-        return Err(Fault::read_only());
-    }
     let tables = std::mem::take(&mut *read.lock().unwrap_or_else(PoisonError::into_inner));
     Ok(Prepared {
         database,
         text,
         tables,
+        parameters,
+        columns,
     })
 }
 
@@ -99,11 +107,20 @@ impl Prepared {
             .collect()
     }
 
-    /// Runs it over this moment of the proxy.
+    /// Runs it over this moment of the proxy, with a value for each placeholder.
     ///
     /// # Errors
     /// What goes wrong while it runs, a limit that is exceeded among it.
-    pub fn run(mut self, material: &Material, limits: Limits) -> Result<Rows, Fault> {
+    pub fn run(
+        mut self,
+        material: &Material,
+        values: Vec<Value>,
+        limits: Limits,
+    ) -> Result<Rows, Fault> {
+        if values.len() != self.parameters {
+            let text = "There are placeholders in the statement, and not as many values";
+            return Err(Fault::wrong_arguments(text));
+        }
         self.fill(material)?;
         self.database
             .authorizer(Some(|context: AuthContext<'_>| authorize(&context, |_| {})))?;
@@ -111,9 +128,8 @@ impl Prepared {
         self.database
             .progress_handler(PACE, Some(move || Instant::now() >= deadline))?;
         let mut statement = self.database.prepare(&self.text)?;
-        let names: Vec<String> = (statement.column_names()).map(str::to_owned).collect();
-        let mut result = Reading::new(names.len());
-        let mut rows = statement.query([])?;
+        let mut result = Reading::new(self.columns.len());
+        let mut rows = statement.query(params_from_iter(values))?;
         while let Some(row) = rows.next()? {
             if result.rows.len() >= limits.rows_max {
                 return Err(Fault::too_large(format!(
@@ -123,7 +139,9 @@ impl Prepared {
             }
             result.take(row)?;
         }
-        Ok(result.finish(names))
+        drop(rows);
+        drop(statement);
+        Ok(result.finish(self.columns))
     }
 
     fn fill(&mut self, material: &Material) -> Result<(), Fault> {
@@ -200,7 +218,7 @@ impl Reading {
                 Some(true) => Kind::Integer,
                 Some(false) | None => Kind::Text,
             };
-            (crate::spelling::column_name(&name), kind)
+            (name, kind)
         });
         Rows {
             columns: columns.collect(),

@@ -81,10 +81,9 @@ impl Fault {
         Self::new(ErrorCode::NO_SUCH_THREAD, text)
     }
 
-    /// ER_UNSUPPORTED_PS.
-    pub fn no_prepared_statements() -> Self {
-        let text = "Statements cannot be prepared on the admin port; let the client library send them as text";
-        Self::new(code(1295, b"HY000"), text)
+    /// ER_WRONG_ARGUMENTS.
+    pub fn wrong_arguments(text: impl Into<String>) -> Self {
+        Self::new(code(1210, b"HY000"), text)
     }
 
     /// ER_QUERY_TIMEOUT.

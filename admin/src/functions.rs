@@ -84,6 +84,15 @@ pub fn define(database: &Connection, asker: &Asker) -> Result<(), Fault> {
     for name in ["database", "schema"] {
         database.create_scalar_function(name, 0, flags, move |_| Ok(schema))?;
     }
+    database.create_scalar_function("locate", 2, flags, |context| {
+        let (part, whole): (String, String) = (context.get(0)?, context.get(1)?);
+        let found = whole.to_lowercase().find(&part.to_lowercase());
+        // Places count from 1.
+        let place = found
+            .and_then(|at| whole.get(..at))
+            .map(|it| it.chars().count() + 1);
+        Ok(i64::try_from(place.unwrap_or(0)).unwrap_or(i64::MAX))
+    })?;
     let id = asker.id;
     database.create_scalar_function("connection_id", 0, flags, move |_| Ok(i64::from(id)))?;
     database.create_scalar_function("version", 0, flags, |_| Ok(VERSION))?;

@@ -21,6 +21,7 @@ mod fault;
 mod functions;
 mod material;
 mod port;
+mod prepared;
 mod registry;
 mod reply;
 mod sheet;

@@ -25,7 +25,7 @@ const LOGINS_MAX: usize = 256;
 const RUNNING_MAX: usize = 4;
 
 /// How much they leave to others: clients' statements come first.
-const NICENESS: i32 = 10;
+const NICENESS: i32 = 5;
 
 /// The admin port, as long as anybody may come in.
 #[derive(Default)]

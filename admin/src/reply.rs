@@ -3,9 +3,9 @@
 use wire::column::{ColumnDefinition, ColumnType};
 use wire::reply::put_eof;
 use wire::reply::{OkHeader, OkPacket};
-use wire::result::put_text_result;
+use wire::result::{put_binary_header, put_rows, put_text_row};
 use wire::session_track::put_ok;
-use wire::write::put_packets;
+use wire::write::{put_lenenc_bytes, put_packets};
 use wire::{Capabilities, StatusFlags};
 
 use crate::engine::Rows;
@@ -51,23 +51,84 @@ pub fn fault(fault: &Fault) -> Vec<u8> {
     payload(&fault.payload())
 }
 
+/// How rows are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// As texts: the answer to COM_QUERY.
+    Text,
+    /// By their types: the answer to COM_STMT_EXECUTE.
+    Binary,
+}
+
 /// A result.
-pub fn rows(capabilities: Capabilities, rows: &Rows, warnings: usize) -> Vec<u8> {
+pub fn rows(capabilities: Capabilities, rows: &Rows, warnings: usize, format: Format) -> Vec<u8> {
     let columns: Vec<_> = (rows.columns.iter())
         .map(|(name, kind)| definition(name, *kind))
         .collect();
-    let values = rows.rows.iter().map(|row| row.iter().map(Option::as_deref));
     let mut packets = Vec::new();
     let warnings = u16::try_from(warnings).unwrap_or(u16::MAX);
-    put_text_result(
+    put_rows(
         &mut packets,
         FIRST,
         capabilities,
         &columns,
-        values,
+        &rows.rows,
         STATUS,
         warnings,
+        |payload, row| match format {
+            Format::Text => put_text_row(payload, row.iter().map(Option::as_deref)),
+            Format::Binary => put_binary_row(payload, row, &rows.columns),
+        },
     );
+    packets
+}
+
+/// A row of the binary protocol.
+fn put_binary_row(payload: &mut Vec<u8>, row: &[Option<Vec<u8>>], columns: &[(String, Kind)]) {
+    put_binary_header(payload, row.iter().map(Option::is_none));
+    for (value, (_, kind)) in row.iter().zip(columns) {
+        match (value, kind) {
+            (None, _) => {}
+            (Some(text), Kind::Text) => put_lenenc_bytes(payload, text),
+            (Some(digits), Kind::Integer) => {
+                let number = std::str::from_utf8(digits).ok();
+                let number = number.and_then(|it| it.parse::<i64>().ok());
+                payload.extend_from_slice(&number.unwrap_or_default().to_le_bytes());
+            }
+        }
+    }
+}
+
+/// A statement that has been prepared: its id, placeholders and columns.
+pub fn prepared(
+    capabilities: Capabilities,
+    id: u32,
+    parameters: u16,
+    columns: &[String],
+) -> Vec<u8> {
+    let mut packets = Vec::new();
+    let mut payload = vec![wire::reply::OK];
+    payload.extend_from_slice(&id.to_le_bytes());
+    let count = u16::try_from(columns.len()).unwrap_or(u16::MAX);
+    payload.extend_from_slice(&count.to_le_bytes());
+    payload.extend_from_slice(&parameters.to_le_bytes());
+    // A filler, and no warnings.
+    payload.extend_from_slice(&[0; 3]);
+    let mut sequence = put_packets(&mut packets, FIRST, &payload);
+    let placeholders = vec!["?"; usize::from(parameters)];
+    let columns: Vec<_> = columns.iter().map(String::as_str).collect();
+    for names in [placeholders, columns] {
+        for name in &names {
+            payload.clear();
+            definition(name, Kind::Text).encode(capabilities, &mut payload);
+            sequence = put_packets(&mut packets, sequence, &payload);
+        }
+        if !names.is_empty() && !capabilities.contains(Capabilities::DEPRECATE_EOF) {
+            payload.clear();
+            put_eof(&mut payload, STATUS, 0);
+            sequence = put_packets(&mut packets, sequence, &payload);
+        }
+    }
     packets
 }
 

@@ -130,7 +130,7 @@ impl<'a> Text<'a> {
     /// As SQLite reads it.
     ///
     /// # Errors
-    /// What has no meaning here: placeholders, user variables.
+    /// What has no meaning here: user variables, of system variables those of strange names.
     pub fn in_sqlite(self) -> Result<String, Fault> {
         let mut spelled = String::with_capacity(self.text.len());
         let mut end: Option<usize> = None;
@@ -176,10 +176,16 @@ impl<'a> Text<'a> {
                 let text = format!("There are no user variables on the admin port: {text}");
                 Err(Fault::no_column(text))
             }
-            TokenKind::Placeholder => Err(Fault::no_prepared_statements()),
             TokenKind::BackslashNull => one("NULL"),
             TokenKind::Introducer => one(""),
             TokenKind::Word if is(at, "FROM") && is(at + 1, "DUAL") => Ok((String::new(), 2)),
+            TokenKind::Word if is(at, "COLLATE") => match written(at + 1).to_lowercase() {
+                name if name.starts_with("utf8") && name.ends_with("_ci") => {
+                    Ok(("COLLATE NOCASE".to_owned(), 2))
+                }
+                name if name.starts_with("utf8") => Ok(("COLLATE BINARY".to_owned(), 2)),
+                _ => one(text),
+            },
             TokenKind::Word if is(at, "CURRENT_USER") && written(at + 1) != "(" => {
                 one("CURRENT_USER()")
             }
@@ -279,6 +285,11 @@ mod tests {
                 "SELECT `user` FROM sessions",
             ),
             ("SELECT _utf8mb4'x', \\N", "SELECT 'x', NULL"),
+            (
+                "SELECT a COLLATE utf8mb4_general_ci, b collate utf8_bin",
+                "SELECT a COLLATE NOCASE, b COLLATE BINARY",
+            ),
+            ("SELECT a COLLATE NOCASE", "SELECT a COLLATE NOCASE"),
         ] {
             assert_eq!(spelled(text).as_deref(), Ok(expected), "{text}");
         }
@@ -290,7 +301,6 @@ mod tests {
             ("SELECT 1; SELECT 2", 1064),
             ("SELECT 'x", 1064),
             ("SELECT @x", 1054),
-            ("SELECT ?", 1295),
             ("SELECT @@`a'b`", 1193),
             ("SELECT 'a\\0b'", 1064),
             ("SELECT 1\0", 1300),

@@ -115,20 +115,26 @@ pub fn put_text_row<'v>(out: &mut Vec<u8>, values: impl IntoIterator<Item = Opti
 /// Appends a row's payload of the binary protocol, whose columns are all strings (protocol page
 /// "Binary Protocol Resultset Row").
 pub fn put_binary_row<'v>(out: &mut Vec<u8>, values: impl IntoIterator<Item = Option<&'v [u8]>>) {
-    const RESERVED_BITS: usize = 2;
     let values: Vec<_> = values.into_iter().collect();
-    let mut nulls = vec![0; (values.len() + RESERVED_BITS).div_ceil(8)];
-    for (index, value) in values.iter().enumerate() {
+    put_binary_header(out, values.iter().map(Option::is_none));
+    for value in values.into_iter().flatten() {
+        put_lenenc_bytes(out, value);
+    }
+}
+
+/// Appends what a row's payload of the binary protocol begins with: which values are NULL. Those that are
+/// not follow, each as its type demands.
+pub fn put_binary_header(out: &mut Vec<u8>, nulls: impl ExactSizeIterator<Item = bool>) {
+    const RESERVED_BITS: usize = 2;
+    let mut bitmap = vec![0; (nulls.len() + RESERVED_BITS).div_ceil(8)];
+    for (index, is_null) in nulls.enumerate() {
         let bit = index + RESERVED_BITS;
-        if let (None, Some(byte)) = (value, nulls.get_mut(bit / 8)) {
+        if let (true, Some(byte)) = (is_null, bitmap.get_mut(bit / 8)) {
             *byte |= 1 << (bit % 8);
         }
     }
     out.push(0);
-    out.extend_from_slice(&nulls);
-    for value in values.into_iter().flatten() {
-        put_lenenc_bytes(out, value);
-    }
+    out.extend_from_slice(&bitmap);
 }
 
 /// Appends a whole result set as packets from `sequence` on; returns the sequence id that follows.
@@ -147,7 +153,7 @@ pub fn put_text_result<'v, R>(
 where
     R: IntoIterator<Item = Option<&'v [u8]>>,
 {
-    put_result(
+    put_rows(
         out,
         sequence,
         capabilities,
@@ -172,7 +178,7 @@ pub fn put_binary_result<'v, R>(
 where
     R: IntoIterator<Item = Option<&'v [u8]>>,
 {
-    put_result(
+    put_rows(
         out,
         sequence,
         capabilities,
@@ -184,8 +190,9 @@ where
     )
 }
 
+/// The same with rows that the caller writes.
 #[allow(clippy::too_many_arguments)] // all that a result has, and how its rows look
-fn put_result<'v, R>(
+pub fn put_rows<R>(
     out: &mut Vec<u8>,
     sequence: u8,
     capabilities: Capabilities,
@@ -194,10 +201,7 @@ fn put_result<'v, R>(
     status: StatusFlags,
     warnings: u16,
     put_row: impl Fn(&mut Vec<u8>, R),
-) -> u8
-where
-    R: IntoIterator<Item = Option<&'v [u8]>>,
-{
+) -> u8 {
     let status = status.with(StatusFlags::SESSION_STATE_CHANGED, false);
     let mut packets = Packets {
         out,

@@ -72,6 +72,14 @@ pub static COLUMNS: Sheet<Item> = Sheet {
         text("COLUMN_TYPE", "The same here.", |it| {
             it.column.kind.mysql().into()
         }),
+        integer("CHARACTER_MAXIMUM_LENGTH", "Nothing here.", |_| Cell::Null),
+        integer("CHARACTER_OCTET_LENGTH", "Nothing here.", |_| Cell::Null),
+        integer("NUMERIC_PRECISION", "Nothing here.", |_| Cell::Null),
+        integer("NUMERIC_SCALE", "Nothing here.", |_| Cell::Null),
+        integer("DATETIME_PRECISION", "Nothing here.", |_| Cell::Null),
+        text("CHARACTER_SET_NAME", "Nothing here.", |_| Cell::Null),
+        text("COLLATION_NAME", "Nothing here.", |_| Cell::Null),
+        text("GENERATION_EXPRESSION", "Always empty.", |_| "".into()),
         text("COLUMN_KEY", "Always empty.", |_| "".into()),
         text("EXTRA", "Always empty.", |_| "".into()),
         text("COLUMN_COMMENT", "A sentence about it.", |it| {

@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 use e2e::raw::{Address, Login, RawConn};
 use e2e::{Product, Proxy, Server, Settings, free_port};
 
+mod busy;
 mod clients;
 mod hostile;
 mod logins;
 mod manual;
+mod prepared;
 mod tables;
 
 /// A proxy with its admin port.
