@@ -88,6 +88,18 @@ impl Sandbox {
         Conn::new(options).await.unwrap()
     }
 
+    /// A connection to the admin port.
+    async fn administrator(&self) -> Conn {
+        let address = self.addresses["admin"];
+        let options = OptsBuilder::default()
+            .ip_or_hostname(address.ip().to_string())
+            .tcp_port(address.port())
+            .prefer_socket(false)
+            .user(Some("admin"))
+            .pass(Some("admin"));
+        Conn::new(options).await.unwrap()
+    }
+
     fn signal(&self, name: &str) {
         let pid = self.process.id().to_string();
         let kill = Command::new("sh")
@@ -164,6 +176,7 @@ async fn clients_share_connections_to_the_primary_but_for_those_of_the_transpare
     let scratch = tempfile::tempdir().unwrap();
     let sandbox = Sandbox::start(&scratch.path().join("s"), 0);
     let mut past_the_proxy = sandbox.connect("primary").await;
+    let mut admin = sandbox.administrator().await;
     let mut stay = Vec::new();
     let mut seen = Vec::new();
     for door in ["proxy", "transparent"] {
@@ -178,6 +191,9 @@ async fn clients_share_connections_to_the_primary_but_for_those_of_the_transpare
             )
             .await
             .unwrap();
+        let sessions = "SELECT count(*) FROM sessions WHERE user = 'app'";
+        let known: Option<u64> = admin.query_first(sessions).await.unwrap();
+        assert_eq!(known, Some(stay.len() as u64));
         seen.push(count.unwrap());
     }
     assert!((1..CLIENTS).contains(&seen[0]), "{seen:?}");

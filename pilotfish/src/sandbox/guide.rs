@@ -16,6 +16,8 @@ pub struct Doors {
     pub pooled: SocketAddr,
     /// Sessions with a backend connection of their own.
     pub transparent: SocketAddr,
+    /// The proxy's own tables.
+    pub admin: SocketAddr,
 }
 
 /// A line for the person at the terminal. Nobody listening is no reason to stop.
@@ -51,6 +53,7 @@ fn write_guide(page: &mut String, cluster: &Cluster, doors: Doors, folder: &Path
     )?;
     writeln!(page, "  {:<12} {}", "proxy", doors.pooled)?;
     writeln!(page, "  {:<12} {}", "transparent", doors.transparent)?;
+    writeln!(page, "  {:<12} {}", "admin", doors.admin)?;
     for server in &cluster.servers {
         let pid = server.pid().unwrap_or_default();
         let address = server.address();
@@ -66,6 +69,9 @@ fn write_guide(page: &mut String, cluster: &Cluster, doors: Doors, folder: &Path
     )?;
     writeln!(page, "  {}", through(ROUTES))?;
     write_pooling(page, client, primary, doors)?;
+    writeln!(page, "\nWhat the proxy knows, as tables:")?;
+    let (host, port) = (doors.admin.ip(), doors.admin.port());
+    writeln!(page, "  {client} -h{host} -P{port} -uadmin -padmin {LOOK}")?;
     if let Some(replica) = cluster.replicas().first() {
         writeln!(page, "\nA write through the proxy, seen on a replica:")?;
         writeln!(page, "  {}", through(WRITE))?;
@@ -129,6 +135,8 @@ const QUESTION: &str = " -e 'SELECT country.name, count(*) cities, max(city.popu
     FROM city JOIN country ON country = code GROUP BY code ORDER BY largest DESC'";
 const ROUTES: &str = " -t -e 'EXPLAIN ROUTE SELECT name FROM city; \
     EXPLAIN ROUTE UPDATE city SET population = 1; EXPLAIN SESSION'";
+const LOOK: &str = "-t -e 'SHOW TABLES; SELECT name, state, role, lag_seconds FROM backends; \
+    SELECT * FROM pools'";
 const UPDATE: &str = " -e 'UPDATE city SET population = population + 1'";
 const WRITE: &str =
     " -e \"INSERT INTO city (name, country, population) VALUES ('Pilotfish', 'PRT', 1)\"";

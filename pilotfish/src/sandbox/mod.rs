@@ -24,7 +24,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use config::{
-    AccountConfig, BackendAddress, BackendConfig, Config, HealthConfig, LimitsConfig,
+    AccountConfig, AdminConfig, BackendAddress, BackendConfig, Config, HealthConfig, LimitsConfig,
     ListenAddress, ListenerConfig, Role, Secret, SessionMode,
 };
 use tokio::runtime::{Builder, Runtime};
@@ -67,7 +67,8 @@ fn play(
 ) -> Result<ExitCode, Fault> {
     let program = find_or_install(arguments.server.as_deref())?;
     let doors = Doors {
-        pooled: listen_address(arguments.listen)?,
+        pooled: listen_address(arguments.listen, config::LISTEN_PORT)?,
+        admin: listen_address(None, config::ADMIN_PORT)?,
         transparent: free_address()?,
     };
     let runtime = Builder::new_current_thread()
@@ -115,8 +116,8 @@ fn find_or_install(named: Option<&Path>) -> Result<Program, Fault> {
 
 /// Where the proxy will listen: at the address named, else at the usual port, else, that being
 /// taken, at a free one.
-fn listen_address(named: Option<SocketAddr>) -> Result<SocketAddr, Fault> {
-    let usual = SocketAddr::from((Ipv4Addr::LOCALHOST, config::LISTEN_PORT));
+fn listen_address(named: Option<SocketAddr>, usual: u16) -> Result<SocketAddr, Fault> {
+    let usual = SocketAddr::from((Ipv4Addr::LOCALHOST, usual));
     let wanted = named.unwrap_or(usual);
     match (TcpListener::bind(wanted), named) {
         (Ok(listener), _) => listener.local_addr().during("read a socket's address"),
@@ -184,7 +185,7 @@ fn serve_before(
 }
 
 /// The proxy's configuration: the plain command's defaults, these backends, the newcomer's account so
-/// that sessions are pooled, a listener beside where they are not, a quick end, no more sessions than a
+/// that sessions are pooled, a listener beside where they are not, the admin port, a quick end, no more sessions than a
 /// laptop's limit of open files allows without a warning, and probes that soon see a server that is
 /// back.
 fn proxy_config(cluster: &Cluster, doors: Doors) -> Config {
@@ -201,6 +202,12 @@ fn proxy_config(cluster: &Cluster, doors: Doors) -> Config {
             explain: Some(true),
             ..AccountConfig::default()
         }],
+        admin: AdminConfig {
+            address: vec![ListenAddress::Tcp(doors.admin)],
+            username: Some("admin".to_owned()),
+            password: Some(Secret::new("admin")),
+            ..AdminConfig::default()
+        },
         backends: cluster.servers.iter().map(backend).collect(),
         timeout_drain: TIMEOUT_DRAIN,
         limits: LimitsConfig {
