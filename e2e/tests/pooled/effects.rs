@@ -220,3 +220,23 @@ fn users_that_share_a_connection_keep_their_names(site: &Site) -> Transcript {
     }
     transcript
 }
+
+shared!(warnings_are_shown_in_front_of_a_routine on mariadb, mysql);
+/// Statements prepared from text, which a routine may execute, are seen to before.
+fn warnings_are_shown_in_front_of_a_routine(site: &Site) -> Transcript {
+    let mut conn = site.connect();
+    conn.run("CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, n INT)");
+    conn.run(
+        "CREATE FUNCTION f (x INT) RETURNS INT BEGIN INSERT INTO t (n) VALUES (x); \
+         RETURN LAST_INSERT_ID(); END",
+    );
+    for pin in ["SET @a = 1", "SET rand_seed1 = 10, rand_seed2 = 20"] {
+        conn.run(pin);
+        conn.run("PREPARE s FROM 'SELECT 5'");
+        conn.query("SELECT 'unclosed");
+        conn.query("SHOW WARNINGS; SELECT f(1)");
+        conn.run("SELECT CAST('x' AS SIGNED)");
+        conn.query("SHOW WARNINGS; SELECT f(1); EXECUTE s");
+    }
+    conn.transcript()
+}

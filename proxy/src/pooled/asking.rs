@@ -232,8 +232,8 @@ impl Pooled {
         self.say_error(sequence, GONE, LOST_TEXT);
     }
 
-    /// Where the list is when a command with these needs runs: what restores the session's state
-    /// would empty it.
+    /// Where the list is when a command with these needs runs: what restores the session's state, or
+    /// statements prepared from text, would empty it.
     async fn undisturbed_place(&mut self, needs: &Needs) -> Place {
         let is_equal = |lent: &Lent| {
             let restoration = restoration(&self.state, &lent.conn.state, needs);
@@ -243,6 +243,7 @@ impl Pooled {
             // Nor does the connection know by which id the client has named what is not there.
             Place::Here
                 if !self.lent.as_ref().is_some_and(is_equal)
+                    || self.may_make_texts(needs)
                     || self.aftermath.unknown.get().is_some() =>
             {
                 self.keep_past().await;

@@ -16,11 +16,7 @@ impl Pooled {
     /// Sees to it that the session's connection has the statements that a command may run, and under
     /// the names that it may use no others'. What the server has against one of them is returned.
     pub(crate) async fn make_texts(&mut self, needs: &Needs) -> Result<Option<OwnReply>, CutReply> {
-        let is_concerned = |conn: &BackendConn| {
-            conn.state.has_texts() || self.state.held().prepared().next().is_some()
-        };
-        let has_any = self.lent.as_ref().map(|lent| is_concerned(&lent.conn));
-        if !needs.wants_texts() || has_any != Some(true) {
+        if !self.may_make_texts(needs) {
             return Ok(None);
         }
         Box::pin(self.settle_doubts()).await;
@@ -31,6 +27,15 @@ impl Pooled {
         let outcome = Box::pin(self.make_texts_on(&mut lent.conn, needs)).await;
         self.lent = Some(lent);
         outcome
+    }
+
+    /// Whether there may be some to be prepared or hidden on the session's connection.
+    pub(crate) fn may_make_texts(&self, needs: &Needs) -> bool {
+        let is_concerned = |conn: &BackendConn| {
+            conn.state.has_texts() || self.state.held().prepared().next().is_some()
+        };
+        let lent = self.lent.as_ref();
+        needs.wants_texts() && lent.is_some_and(|lent| is_concerned(&lent.conn))
     }
 
     /// Goes to the schema of the statement that EXECUTE is to run.
