@@ -9,6 +9,7 @@ use crate::load::{Beside, Errors, Findings, Latency};
 use crate::run::backend::Kind;
 use crate::run::contestant::names::{
     DIRECT, HAPROXY, LANES, LANES_2_WORKERS, PILOTFISH, PILOTFISH_2_WORKERS, POOLED, RIVALS, RULED,
+    SCRIPTED,
 };
 
 /// The names under which [`Findings::usage`] holds the two sides.
@@ -238,7 +239,7 @@ fn compare(cell: &Cell, measurements: &[Measurement]) -> Comparison {
     }
 }
 
-/// Whom a contestant's figures are compared with: rules, with the pool that has none; two workers, with
+/// Whom a contestant's figures are compared with: rules and scripts, with the pool that has none; two workers, with
 /// one; lanes, with every rival.
 fn references(contestant: &str) -> Vec<&'static str> {
     let mut references = REFERENCES.to_vec();
@@ -246,7 +247,9 @@ fn references(contestant: &str) -> Vec<&'static str> {
         LANES => references.extend(RIVALS),
         LANES_2_WORKERS => references.push(LANES),
         PILOTFISH_2_WORKERS => references.push(PILOTFISH),
-        _ if RULED.contains(&contestant) => references.push(POOLED[0]),
+        _ if RULED.contains(&contestant) || SCRIPTED.contains(&contestant) => {
+            references.push(POOLED[0]);
+        }
         _ => {}
     }
     references.retain(|it| *it != contestant);

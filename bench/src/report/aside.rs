@@ -1,4 +1,4 @@
-//! Tables that are no comparison of throughput: idle sessions, rules, workers.
+//! Tables that are no comparison of throughput: idle sessions, rules, scripts, workers.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use super::number::count;
 use crate::results::{Idle, Results};
 use crate::run::backend::Kind;
 use crate::run::contestant::names::{
-    LANES, LANES_2_WORKERS, PILOTFISH, PILOTFISH_2_WORKERS, POOLED, RULED, title,
+    LANES, LANES_2_WORKERS, PILOTFISH, PILOTFISH_2_WORKERS, POOLED, RULED, SCRIPTED, title,
 };
 use crate::run::plan::CPU_CLIENTS;
 
@@ -39,19 +39,34 @@ pub fn idle(page: &mut String, idle: &[Idle]) {
 
 /// What rules cost a statement that none of them means.
 pub fn rules(page: &mut String, results: &Results) {
-    let comparison = results.comparison(Kind::Minimal, "point", CPU_CLIENTS);
-    let of = |name: &'static str| Some((name, comparison?.contestants.get(name)?));
-    let pools = POOLED[..1].iter().chain(&RULED).copied();
-    let pools: Vec<_> = pools.filter_map(of).collect();
-    if pools.len() < 2 {
-        return;
-    }
-    let _ = writeln!(
-        page,
+    let heading = format!(
         "## Rules\n\nPoint selects before the minimal backend, {CPU_CLIENTS} clients, with rules of \
          which none matches: nine of ten by digest, the others by a regular expression.\n\n\
          | | CPU per query, µs | × without rules | errors |\n|---|--:|--:|--:|"
     );
+    beside_the_pool(page, results, &RULED, &heading);
+}
+
+/// What a script costs a statement that its hook sees.
+pub fn scripts(page: &mut String, results: &Results) {
+    let heading = format!(
+        "## Scripts\n\nPoint selects before the minimal backend, {CPU_CLIENTS} clients, with a script \
+         whose `read_query` does nothing, reads the statement's tokens, or sends it itself.\n\n\
+         | | CPU per query, µs | × without a script | errors |\n|---|--:|--:|--:|"
+    );
+    beside_the_pool(page, results, &SCRIPTED, &heading);
+}
+
+/// What the pool's contestants with something in a statement's way need.
+fn beside_the_pool(page: &mut String, results: &Results, names: &[&'static str], heading: &str) {
+    let comparison = results.comparison(Kind::Minimal, "point", CPU_CLIENTS);
+    let of = |name: &'static str| Some((name, comparison?.contestants.get(name)?));
+    let pools = POOLED[..1].iter().chain(names).copied();
+    let pools: Vec<_> = pools.filter_map(of).collect();
+    if pools.len() < 2 {
+        return;
+    }
+    let _ = writeln!(page, "{heading}");
     for (name, summary) in pools {
         let cpu = summary.proxy_cpu_us.unwrap_or_default();
         let ratio = summary.against.get(POOLED[0]).and_then(|it| it.proxy_cpu);

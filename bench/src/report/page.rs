@@ -22,6 +22,7 @@ pub fn markdown(results: &Results, plots: &[Plot], folder: &str) -> String {
     }
     aside::idle(&mut page, &results.idle);
     aside::rules(&mut page, results);
+    aside::scripts(&mut page, results);
     aside::workers(&mut page, results);
     article::all(&mut page, results);
     for backend in Kind::ALL {

@@ -2,6 +2,7 @@
 
 mod lanes;
 mod pooled;
+mod scripts;
 
 use std::fmt;
 
@@ -47,6 +48,7 @@ pub fn all(results: &Results) -> Vec<Goal> {
     goals.extend(backends.map(|backend| large_results(results, backend)));
     goals.push(idle_memory(results));
     goals.extend(pooled::all(results));
+    goals.extend(scripts::all(results));
     goals.extend(lanes::all(results));
     goals
 }

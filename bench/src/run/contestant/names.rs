@@ -19,6 +19,13 @@ pub const RULED: [&str; 3] = [
     "pilotfish-rules-1000",
 ];
 
+/// The first of these with a script: what its `read_query` does.
+pub const SCRIPTED: [&str; 3] = [
+    "pilotfish-script-empty",
+    "pilotfish-script-tokens",
+    "pilotfish-script-injects",
+];
+
 /// Ours with shared lanes.
 pub const LANES: &str = "pilotfish-lanes";
 pub const LANES_2_WORKERS: &str = "pilotfish-lanes-2-workers";
@@ -39,7 +46,7 @@ pub fn is_ours(name: &str) -> bool {
 
 /// Whether it is ours and lends backend connections, without lanes.
 pub fn is_pooled(name: &str) -> bool {
-    POOLED.contains(&name) || RULED.contains(&name)
+    POOLED.contains(&name) || RULED.contains(&name) || SCRIPTED.contains(&name)
 }
 
 /// What a contestant is called in pictures and tables.
@@ -54,6 +61,9 @@ pub fn title(name: &str) -> &str {
         "pilotfish-rules-10" => "Pilotfish pooled, 8, 10 rules",
         "pilotfish-rules-100" => "Pilotfish pooled, 8, 100 rules",
         "pilotfish-rules-1000" => "Pilotfish pooled, 8, 1,000 rules",
+        "pilotfish-script-empty" => "Pilotfish pooled, 8, an empty hook",
+        "pilotfish-script-tokens" => "Pilotfish pooled, 8, a hook that reads tokens",
+        "pilotfish-script-injects" => "Pilotfish pooled, 8, a hook that sends the statement itself",
         LANES => "Pilotfish lanes",
         LANES_2_WORKERS => "Pilotfish lanes, 2 workers",
         ROUTER => "MySQL Router",
@@ -73,6 +83,7 @@ pub fn order(name: &str) -> usize {
         .chain([PILOTFISH, PILOTFISH_2_WORKERS])
         .chain(POOLED)
         .chain(RULED)
+        .chain(SCRIPTED)
         .chain([LANES, LANES_2_WORKERS]);
     let places = all.clone().count();
     all.clone()

@@ -2,11 +2,12 @@
 //! statement.
 
 use std::fmt::Write as _;
+use std::fs;
 use std::io;
 use std::path::PathBuf;
 use std::process::Command;
 
-use super::names::{POOLED, RULED};
+use super::names::{POOLED, RULED, SCRIPTED};
 use super::{Contestant, Place, pilotfish};
 use crate::run::process::version_line;
 
@@ -16,26 +17,46 @@ const BACKEND_CONNECTIONS: [usize; 2] = [8, 32];
 /// By the places of [`RULED`]: rules, in front of the first of these.
 const RULES: [usize; 3] = [10, 100, 1000];
 
+/// By the places of [`SCRIPTED`].
+const SCRIPTS: [&str; 3] = [
+    "function read_query(packet) end",
+    "local tokenizer = require('mysql.tokenizer')\n\
+     function read_query(packet) local tokens = tokenizer.tokenize(packet:sub(2)) end",
+    "function read_query(packet)\n\
+     proxy.queries:append(1, packet)\n\
+     return proxy.PROXY_SEND_QUERY\n\
+     end",
+];
+
 pub struct Pooled {
     program: PathBuf,
     name: &'static str,
     backend_connections: usize,
-    rules: usize,
+    more: More,
+}
+
+/// What stands in a statement's way.
+#[derive(Clone, Copy)]
+enum More {
+    Rules(usize),
+    Script(&'static str),
 }
 
 pub fn found() -> impl Iterator<Item = Pooled> {
     let program = pilotfish::program();
     let plain = POOLED.into_iter().zip(BACKEND_CONNECTIONS);
-    let plain = plain.map(|(name, most)| (name, most, 0));
-    let ruled = RULED.into_iter().zip(RULES);
-    let ruled = ruled.map(|(name, rules)| (name, BACKEND_CONNECTIONS[0], rules));
-    let all = plain.chain(ruled);
-    all.filter_map(move |(name, backend_connections, rules)| {
+    let plain = plain.map(|(name, most)| (name, most, More::Rules(0)));
+    let ruled = RULED.into_iter().zip(RULES.map(More::Rules));
+    let scripted = SCRIPTED.into_iter().zip(SCRIPTS.map(More::Script));
+    let more = ruled.chain(scripted);
+    let more = more.map(|(name, more)| (name, BACKEND_CONNECTIONS[0], more));
+    let all = plain.chain(more);
+    all.filter_map(move |(name, backend_connections, more)| {
         Some(Pooled {
             program: program.clone()?,
             name,
             backend_connections,
-            rules,
+            more,
         })
     })
 }
@@ -70,6 +91,14 @@ impl Contestant for Pooled {
     fn command(&self, place: &Place<'_>) -> io::Result<Command> {
         let connections = self.backend_connections;
         let pool = format!("backend_connections_max = {connections}\nlanes = \"off\"");
-        pilotfish::pooled(&self.program, place, 1, &pool, &rules(self.rules))
+        let more = match self.more {
+            More::Rules(count) => rules(count),
+            More::Script(text) => {
+                let file = place.folder.join("script.lua");
+                fs::write(&file, text)?;
+                format!("[script]\nfile = \"{}\"\n", file.display())
+            }
+        };
+        pilotfish::pooled(&self.program, place, 1, &pool, &more)
     }
 }

@@ -8,7 +8,7 @@ use crate::load::Workload;
 use crate::run::backend::Kind;
 use crate::run::contestant::names::{
     DIRECT, HAPROXY, HAPROXY_NEWER, LANES, LANES_2_WORKERS, PILOTFISH, PILOTFISH_2_WORKERS, POOLED,
-    RIVALS, RULED,
+    RIVALS, RULED, SCRIPTED,
 };
 use crate::run::sysbench::{Keys, PsMode, Script, Sysbench};
 
@@ -25,6 +25,8 @@ pub enum Table {
     Connect,
     /// Rules that nobody means
     Rules,
+    /// Scripts that see each statement
+    Scripts,
     /// One worker against two
     Workers,
     /// A thousand clients that ask once a second
@@ -97,7 +99,12 @@ impl Table {
     pub fn rounds(self) -> usize {
         match self {
             Self::Point | Self::Workers | Self::Mix => 3,
-            Self::Prepared | Self::Rows | Self::Connect | Self::Rules | Self::Sysbench => 2,
+            Self::Prepared
+            | Self::Rows
+            | Self::Connect
+            | Self::Rules
+            | Self::Scripts
+            | Self::Sysbench => 2,
             Self::Paced | Self::Reset | Self::Idle => 1,
             _ => 1,
         }
@@ -121,7 +128,9 @@ impl Table {
             Self::Rows => own(&ROWS.map(|rows| (Rows(rows), 8))),
             Self::Connect => own(&[(Connect, 8)]),
             Self::Prepared if is_minimal => own(&[(Prepared, CPU_CLIENTS)]),
-            Self::Rules | Self::Workers if is_minimal => own(&[(Point, CPU_CLIENTS)]),
+            Self::Rules | Self::Scripts | Self::Workers if is_minimal => {
+                own(&[(Point, CPU_CLIENTS)])
+            }
             Self::Paced if !is_minimal => own(&[(Paced, PACED_CLIENTS)]),
             Self::Reset if !is_minimal => own(&[(Reset, 1), (Restore, 1)]),
             Self::Mix if !is_minimal => own(&[(Point, MIX_CLIENTS), (Mix, MIX_CLIENTS)]),
@@ -144,10 +153,16 @@ impl Table {
             Self::Rows => has(&[DIRECT, HAPROXY, PILOTFISH]),
             Self::Connect => has(&[DIRECT, HAPROXY, PILOTFISH]) || has(&POOLED),
             Self::Rules => has(&POOLED[..1]) || has(&RULED),
+            Self::Scripts => has(&POOLED[..1]) || has(&SCRIPTED),
             Self::Workers => has(&[PILOTFISH, PILOTFISH_2_WORKERS, LANES, LANES_2_WORKERS]),
             Self::Paced => has(&[DIRECT, PILOTFISH]) || has(&POOLED),
             Self::Reset => has(&[DIRECT]),
-            Self::Idle => !has(&[DIRECT]) && !has(&RULED) && !contestant.ends_with("-workers"),
+            Self::Idle => {
+                !has(&[DIRECT])
+                    && !has(&RULED)
+                    && !has(&SCRIPTED)
+                    && !contestant.ends_with("-workers")
+            }
             Self::Sysbench => {
                 let is_compared = connections == CPU_CLIENTS;
                 has(&[DIRECT, HAPROXY, LANES]) || has(&[PILOTFISH]) && is_compared
