@@ -459,3 +459,25 @@ fn use_is_understood_in_every_spelling(site: &Site) -> Transcript {
     conn.query("SELECT * FROM here");
     conn.transcript()
 }
+
+shared!(a_time_is_read_in_its_zone on mariadb);
+/// What tables were is asked for by a time, which is the same in another zone and written otherwise.
+fn a_time_is_read_in_its_zone(site: &Site) -> Transcript {
+    let mut conn = site.connect();
+    let ask = "SELECT @@system_versioning_asof, @@time_zone";
+    for set in [
+        "SET time_zone = '+02:00'",
+        "SET system_versioning_asof = '2020-01-01'",
+        "SET time_zone = '+05:45'",
+        "SET system_versioning_asof = '2020-02-02', time_zone = '-03:00'",
+        "SET time_zone = '+01:00', system_versioning_asof = '2020-03-03'",
+        "SET sql_mode = ''",
+        "SET time_zone = DEFAULT",
+        "SET system_versioning_asof = DEFAULT",
+    ] {
+        conn.run(set);
+        conn.run(ask);
+        conn.run(ask);
+    }
+    conn.transcript()
+}

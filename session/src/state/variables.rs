@@ -131,6 +131,8 @@ const BOUND: &[(&str, &[&str])] = &[
     ("session_track_state_change", &[]),
     ("session_track_system_variables", &[]),
     ("session_track_transaction_info", &[]),
+    // A time, read and told in the zone of the moment: a SET of both reads it in the zone from before.
+    ("system_versioning_asof", &["DEFAULT"]),
 ];
 
 /// Whether a variable's value is one with which nothing is lost: one of these, whole or up to a comma.
