@@ -212,7 +212,15 @@ impl Scripts {
 
     /// Does something with the state, within the limits of a call.
     pub(crate) fn within<R>(&self, run: impl FnOnce(&Lua) -> mlua::Result<R>) -> Result<R, Fault> {
-        let _turn = self.turn();
+        let turn = self.turn();
+        self.within_turn(&turn, run)
+    }
+
+    fn within_turn<R>(
+        &self,
+        _turn: &MutexGuard<'_, ()>,
+        run: impl FnOnce(&Lua) -> mlua::Result<R>,
+    ) -> Result<R, Fault> {
         self.inner.interpreter.call(|lua| {
             if self.inner.worker.swap(self.worker, Ordering::Relaxed) != self.worker {
                 self.inner.module.raw_set("worker", self.worker)?;
@@ -237,8 +245,10 @@ impl Scripts {
         session: &Table,
         arguments: impl FnOnce(&Lua) -> mlua::Result<A>,
     ) -> Result<Outcome, String> {
-        let outcome = self.within(|lua| {
-            let arguments = arguments(lua)?;
+        let turn = self.turn();
+        // What a hook is given is none of its own memory; and without a limit it is made faster.
+        let arguments = arguments(self.lua()).map_err(|error| error.to_string())?;
+        let outcome = self.within_turn(&turn, |_| {
             function.call::<(Option<f64>, Option<usize>, Option<u8>)>((session, arguments))
         });
         let (decision, queued, flags) = outcome.map_err(|fault| fault.message)?;
