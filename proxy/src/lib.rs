@@ -16,6 +16,7 @@
 //! would have to know.
 
 mod bell;
+mod blocks;
 mod book;
 mod card;
 mod connect;

@@ -15,6 +15,7 @@ use tokio::sync::{Notify, mpsc};
 use tokio::time::{MissedTickBehavior, interval};
 use wire::StatusFlags;
 
+use crate::blocks::Blocks;
 use crate::book::Book;
 use crate::card::Way;
 use crate::pooled::desk::Desk;
@@ -116,6 +117,8 @@ pub(crate) struct Worker {
     pub lanes: Lanes,
     /// What pooled sessions share.
     pub store: Store,
+    /// Of the commands that run.
+    pub blocks: Blocks,
     /// How long their statements have waited, and backends have taken.
     pub times: Times,
     /// The script that sessions run, if they run one.
@@ -170,6 +173,7 @@ impl Worker {
             desk: Desk::new(context.index as u64),
             lanes: Lanes::new(shared.lane_counts.enter()),
             store: Store::default(),
+            blocks: Blocks::default(),
             times: Times::default(),
             script: surroundings
                 .scripts

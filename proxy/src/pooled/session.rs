@@ -196,7 +196,10 @@ impl Pooled {
             };
             let after = match self.scripting {
                 None => self.act(incoming).await?,
-                Some(_) => Box::pin(self.act_by_script(incoming)).await?,
+                Some(_) => {
+                    let worker = Rc::clone(&self.worker);
+                    worker.blocks.hold(self.act_by_script(incoming)).await?
+                }
             };
             match after {
                 After::Next => self.rest().await?,
@@ -207,12 +210,14 @@ impl Pooled {
 
     /// One command, up to the end of its reply.
     pub(crate) async fn act(&mut self, incoming: Incoming) -> Result<After, CutOff> {
+        let worker = Rc::clone(&self.worker);
+        let blocks = &worker.blocks;
         let after = match incoming.command {
             _ if self.cut_transaction.is_some() => Box::pin(self.after_cut(incoming)).await,
             _ if self.optimism.is_some() => Box::pin(self.optimistic(incoming)).await,
             // An idle session needs no memory for a statement.
-            Command::QUERY if !incoming.is_cut => Box::pin(self.query(incoming)).await,
-            Command::STMT_EXECUTE if !incoming.is_cut => Box::pin(self.execute(incoming)).await,
+            Command::QUERY if !incoming.is_cut => blocks.hold(self.query(incoming)).await,
+            Command::STMT_EXECUTE if !incoming.is_cut => blocks.hold(self.execute(incoming)).await,
             _ => Box::pin(self.perform(incoming)).await,
         };
         if self.order.is_some() && after.is_ok() {

@@ -90,7 +90,8 @@ impl Staged<'_> {
             self.session.rest().await?;
         }
         self.asked += 1;
-        let acted = Box::pin(self.session.act(incoming)).await?;
+        let worker = Rc::clone(&self.session.worker);
+        let acted = worker.blocks.hold(self.session.act(incoming)).await?;
         self.tell_changes(command);
         Ok(acted)
     }
