@@ -62,6 +62,7 @@ both! {
     who_is_held_at_a_replica_hears_why_nothing_is_written
     where_an_error_is_wanted_nobody_waits_for_a_replica
     a_read_that_may_not_fall_back_learns_what_it_waits_for
+    what_ran_behind_a_wait_in_vain_leaves_nothing
     prepared_statements_are_routed_when_they_are_executed
     a_write_is_seen_by_whoever_is_given_its_gtid
     a_client_that_leaves_while_its_read_waits_for_a_replica_is_noticed
@@ -397,6 +398,30 @@ fn a_client_that_leaves_while_its_read_waits_for_a_replica_is_noticed(product: P
     drop(client);
     wait::until("nothing waits", wait::SOON, || waiting() == 0);
     site.proxy.wait_logged(&["the client left"]);
+}
+
+/// It was sent along with the wait, and its reply is nobody's.
+fn what_ran_behind_a_wait_in_vain_leaves_nothing(product: Product) {
+    let cluster = Site::cluster(product);
+    cluster.delay(0, 3600);
+    let site = Site::in_front_of(cluster, |settings| {
+        settings
+            .set("balance.timeout_consistency", "200ms")
+            .set("health.replication_interval", "2s")
+            .set("hints.accepted", ["pilotfish"])
+            .set("pool.backend_connections_max", 1)
+    });
+    let at_replica = |sql: &str| format!("{sql} /* pilotfish: backend=replica1 */");
+    let (mut client, mut other) = (site.client(), site.client());
+    for turn in 1..=3 {
+        assert_eq!(other.value(&at_replica(WHO)), "replica1");
+        client.run("INSERT INTO t (name) VALUES ('a')");
+        let counts = "SELECT @leak := COUNT(*), LAST_INSERT_ID(77) FROM t";
+        assert_eq!(client.value(&at_replica(counts)), turn.to_string());
+        let reply = other.run(&at_replica("SELECT @leak, LAST_INSERT_ID()"));
+        assert_eq!(reply.texts(), [["NULL", "0"]]);
+        assert_eq!(client.value("SELECT @leak"), turn.to_string());
+    }
 }
 
 /// By comment; with MySQL's clients by query attribute as well, of statements and of executions.

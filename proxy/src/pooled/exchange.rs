@@ -12,6 +12,7 @@ use session::{Amendment, Fingerprint, Outcome, Progress, Reply, Sequences, Tally
 use sql::Facts;
 use wire::{Command, StatusFlags};
 
+use super::broken::{Effect, effect_of};
 use super::conn::{BackendConn, Broken};
 use super::incoming::{EndOf, Incoming, Passage};
 use super::prefix::{Prefix, Ready, Unequal};
@@ -372,10 +373,12 @@ impl Job<'_> {
     }
 }
 
-/// Whether a statement reads only. What begins a transaction leaves it open on its connection.
+/// Whether a statement reads only. What begins a transaction leaves it open on its connection, and what
+/// assigns to a variable leaves that there.
 pub(crate) fn haste_of(facts: &Facts) -> Haste {
     match facts.access {
         _ if matches!(facts.kind, sql::Kind::Begin(_)) => Haste::Write,
+        sql::Access::Read if effect_of(facts) != Effect::Nothing => Haste::Write,
         sql::Access::Read | sql::Access::Session => Haste::Read,
         sql::Access::Unsure | sql::Access::Write => Haste::Write,
     }
