@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use e2e::raw::{RawConn, ServerError, command};
 use e2e::{Cut, Dice, Product, Proxy, Relay, Server, Signal, wait};
 
-use crate::lanes::{ROWS, Site, answered, ask, client, count, hold, known, read, told, waiting};
+use crate::lanes::{ROWS, Site, answered, ask, client, count, hold, known, told, waiting};
 
 const READERS: usize = 24;
 
@@ -319,12 +319,17 @@ fn a_server_takes_leave(product: Product) {
     let killed = Cut::Farewell(1927, 1);
     let unasked = Cut::Farewell(4031, 0);
     for cut in [Cut::Unsent, Cut::Unanswered, shutdown, killed, unasked] {
-        known(&mut rider, "t");
-        let (cuts, moved) = (relay.cuts(), site.count("moved"));
-        relay.cut(cut, "WHERE id = 77");
-        read(&mut rider, "t", 77);
-        assert_eq!(relay.cuts(), cuts + 1);
-        assert_eq!(site.count("moved"), moved + 1, "{:?}", site.counts());
+        // On a busy machine it may have a connection of its own.
+        wait::until("it rides", wait::SOON, || {
+            known(&mut rider, "t");
+            let (cuts, moved) = (relay.cuts(), site.count("moved"));
+            relay.cut(cut, "WHERE id = 77");
+            let reply = rider.query(&ask("t", 77));
+            assert_eq!(relay.cuts(), cuts + 1);
+            let has_moved = site.count("moved") > moved;
+            assert!(!has_moved || reply.error().is_none(), "{reply:?}");
+            has_moved
+        });
     }
     // Nor does one that does not ride hear what was said before it asked.
     relay.cut(unasked, "COUNT(*)");
