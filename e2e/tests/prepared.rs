@@ -99,6 +99,23 @@ fn a_statement_is_gone_once_closed(site: &Site) -> Transcript {
     conn.transcript()
 }
 
+scenario!(what_writes_may_be_refused_where_a_transaction_only_reads on mariadb, mysql);
+/// MySQL refuses to prepare it, MariaDB to execute it.
+fn what_writes_may_be_refused_where_a_transaction_only_reads(site: &Site) -> Transcript {
+    let mut conn = site.connect();
+    conn.run("CREATE TABLE t (n INT)");
+    let update = "UPDATE t SET n = 1";
+    let id = conn.prepare(update).statement();
+    conn.run("START TRANSACTION READ ONLY");
+    conn.prepare(update);
+    conn.prepare("SELECT n FROM t");
+    conn.execute(&Execute::new(id, &[]));
+    conn.run("ROLLBACK");
+    conn.prepare(update);
+    conn.execute(&Execute::new(id, &[]));
+    conn.transcript()
+}
+
 scenario!(what_cannot_be_prepared_is_an_error on mariadb, mysql);
 fn what_cannot_be_prepared_is_an_error(site: &Site) -> Transcript {
     let mut conn = site.connect();

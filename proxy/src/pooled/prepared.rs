@@ -6,7 +6,7 @@ use std::rc::Rc;
 use pool::{BackendStatementId, LongDataFault};
 use session::state::{Answered, List, Needs, Pin, Ran, Seen};
 use session::{Outcome, Tally};
-use sql::{Answers, Effects, Uses};
+use sql::{Access, Answers, Effects, Uses};
 use wire::reply::OK;
 use wire::statement::{
     LongData as Piece, PrepareOk, patch_eof_flags, patch_statement_id, statement_id,
@@ -68,7 +68,12 @@ impl Pooled {
             }
         }
         let epoch = self.worker.shared.definitions_epoch();
-        if let Some(known) = self.worker.store.definitions(&key, epoch) {
+        // MySQL refuses to prepare what may write in a transaction that only reads.
+        let only_reads = self.status.contains(StatusFlags::IN_TRANS_READONLY);
+        let may_be_refused = only_reads && key.facts.access >= Access::Unsure;
+        if let Some(known) = self.worker.store.definitions(&key, epoch)
+            && !may_be_refused
+        {
             let reads_tables = key.facts.tables().next().is_some();
             self.state.answered(Answered::Prepared { reads_tables });
             if self.state.aftermath().list == List::Empty {
