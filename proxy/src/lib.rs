@@ -30,6 +30,7 @@ mod plane;
 mod pooled;
 mod reception;
 mod relay;
+mod relayed;
 mod scripted;
 mod seen;
 mod serve;

@@ -6,31 +6,26 @@ use std::time::Duration;
 
 use config::{ListenerConfig, OverLimit, SessionMode};
 use net::{Endpoint, Socket, proxy_protocol};
-use route::{Backend, KillReason, Report};
-use session::{Pipelining, Sequences, Tracker};
 use tokio::time::timeout;
 use tracing::Level;
 use wire::compression::{Codec, Remote};
-use wire::reply::OkPacket;
 
 use crate::card::{Card, Way};
-use crate::connect::{Greeted, connect};
+use crate::connect::connect;
 use crate::decline::decline;
-use crate::dialogue::{AuthEnd, Dialogue, Exchange, Legs, backend_broke};
 use crate::failure::{Failure, Kind};
-use crate::leg::Leg;
-use crate::login::{Agreement, Login, Who};
+use crate::login::{Login, Who};
 use crate::packets::PacketStream;
 use crate::pooled::begin::begin as begin_pooled;
 use crate::pooled::course::Course;
-use crate::pooled::enter::{Enter, Entered};
+use crate::pooled::enter::{Admission, Enter, Entered};
 use crate::pooled::people::Person;
-use crate::pooled::session::{After, Places, Pooled, Relayed};
-use crate::relay::{End, Relay, Turn};
+use crate::pooled::session::{After, Pooled};
+use crate::relay::End;
+use crate::relayed::Session;
 use crate::scripted::begin::{Answering, Begin as BeginScripted, Entry};
 use crate::scripted::host::Host;
 use crate::scripted::login_hooks::LoginHooks;
-use crate::scripted::scripting::Scripting;
 use crate::scripted::session::Scripted;
 use crate::surroundings::{Place, Settings};
 use crate::transport::Transport;
@@ -57,7 +52,7 @@ pub(crate) async fn serve(worker: Rc<Worker>, registered: Registered, arrival: A
     // Login needs far more memory than what follows; it is gone before the relay begins.
     let begun = Box::pin(begin(&worker, &registered, newcomer, &mut facts)).await;
     let ended = match begun {
-        Ok(Begun::Relayed(session)) => Box::pin(relay(&worker, *session, &mut facts)).await,
+        Ok(Begun::Relayed(session)) => Box::pin(session.run(&worker)).await,
         Ok(Begun::Pooled(session)) => pooled(&worker, session, &mut facts).await,
         Ok(Begun::Scripted(session)) => Box::pin(scripted(*session)).await,
         Err(failure) => Err(failure),
@@ -67,17 +62,6 @@ pub(crate) async fn serve(worker: Rc<Worker>, registered: Registered, arrival: A
             tracing::debug!(client = %facts.client, user = facts.who.user, ?end, "session ended")
         }
         Err(failure) => facts.log(&failure),
-    }
-}
-
-/// A session whose client and backend connection stay together.
-async fn relay(worker: &Worker, mut session: Session, _facts: &mut Facts) -> Result<End, Failure> {
-    match session.commands(worker).await {
-        Ok(end) => Ok(end),
-        Err(failure) => {
-            Box::pin(session.break_off(worker, &failure)).await;
-            Err(failure)
-        }
     }
 }
 
@@ -99,7 +83,7 @@ async fn pooled(
             let session = Session::of_pooled(*session, *relayed);
             facts.backend = Some(session.relay.to.name.clone());
             facts.thread_id = session.thread_id;
-            Box::pin(relay(worker, session, facts)).await
+            Box::pin(session.run(worker)).await
         }
         Ok(After::Ended(end)) => {
             Box::pin(session.leave()).await;
@@ -136,20 +120,6 @@ enum Begun {
     Relayed(Box<Session>),
     Pooled(Box<Pooled>),
     Scripted(Box<Scripted>),
-}
-
-/// A session in its command phase. Fields are dropped in this order: the place among all is given
-/// back last, so that whoever waits for it finds the backend's place free as well.
-struct Session {
-    relay: Relay,
-    legs: Legs,
-    scramble: Vec<u8>,
-    thread_id: u32,
-    _person: Option<Person>,
-    _slot: Option<route::SessionSlot>,
-    /// It hears of the end.
-    _scripting: Option<Box<Scripting>>,
-    _place: Place,
 }
 
 /// From the accepted socket to the login's OK. A failure has been told to the client.
@@ -189,31 +159,15 @@ async fn begin(
             let (greeted, agreement) = *passed;
             let id = agreement.person.as_ref().map(Person::id);
             facts.tell(watch, Way::Relayed, id);
-            let session = begin_relay(
-                worker, registered, &settings, client, greeted, agreement, place,
-            )?;
+            let given = (worker, watch, &*settings);
+            let session = Session::begin(given, client, greeted, agreement, place)?;
             return Ok(Begun::Relayed(Box::new(session)));
         }
         // Nobody but a script does that.
         Ok((Entered::LetIn(_), _)) => Failure::new(Kind::ScriptEnded, "there is no script"),
         Ok((Entered::Examined(admission), place)) => {
-            let begun = begin_pooled(
-                worker,
-                &registered.watch,
-                &settings,
-                &mut client,
-                *admission,
-                place,
-                None,
-            );
-            match begun.await {
-                Ok(begun) => {
-                    return begun
-                        .join(client)
-                        .map(|session| Begun::Pooled(Box::new(session)));
-                }
-                Err(failure) => failure,
-            }
+            let given = (worker, registered, &settings);
+            return take_in(given, client, *admission, place, None, facts).await;
         }
         Err(failure) => failure,
     };
@@ -221,7 +175,38 @@ async fn begin(
     Err(failed)
 }
 
-/// The same for a session that runs a script.
+/// A client whom the proxy itself has let in, with its script if it runs one.
+async fn take_in(
+    (worker, registered, settings): (&Rc<Worker>, &Registered, &Arc<Settings>),
+    mut client: PacketStream,
+    admission: Admission,
+    place: Place,
+    script: Option<(LoginHooks, Rc<Host>)>,
+    facts: &Facts,
+) -> Result<Begun, Failure> {
+    let watch = &registered.watch;
+    let begun = begin_pooled(
+        worker,
+        watch,
+        settings,
+        &mut client,
+        admission,
+        place,
+        script,
+    );
+    match begun.await {
+        Ok(begun) => {
+            let session = begun.join(client)?;
+            Ok(Begun::Pooled(Box::new(session)))
+        }
+        Err(failure) => {
+            tell(&mut client, &failure, facts.who.has_answered).await;
+            Err(failure)
+        }
+    }
+}
+
+/// The same as [`begin`] for a session that runs a script.
 async fn begin_scripted(
     (worker, registered, settings, listener): (
         &Rc<Worker>,
@@ -273,23 +258,9 @@ async fn begin_scripted(
             return Ok(Begun::Scripted(Box::new(session)));
         }
         Ok((Entry::Examined(admission, hooks), place)) => {
-            let begun = begin_pooled(
-                worker,
-                &registered.watch,
-                settings,
-                &mut client,
-                *admission,
-                place,
-                Some((*hooks, host)),
-            );
-            match begun.await {
-                Ok(begun) => {
-                    return begun
-                        .join(client)
-                        .map(|session| Begun::Pooled(Box::new(session)));
-                }
-                Err(failure) => failure,
-            }
+            let given = (worker, registered, settings);
+            let script = Some((*hooks, host));
+            return take_in(given, client, *admission, place, script, facts).await;
         }
         Err(failure) => failure,
     };
@@ -431,85 +402,11 @@ async fn enter(worker: &Worker, settings: &Settings) -> Result<Place, Failure> {
     })
 }
 
-fn begin_relay(
-    worker: &Rc<Worker>,
-    registered: &Registered,
-    settings: &Settings,
-    client: PacketStream,
-    greeted: Greeted,
-    agreement: Agreement,
-    place: Place,
-) -> Result<Session, Failure> {
-    let (client, ahead) = client.into_parts().ok_or_else(lost_at_login)?;
-    let (client, ahead) = compress(client, ahead, agreement.client_compression, Remote::Client);
-    let relay = join(
-        (worker, &registered.watch, settings),
-        (Leg::new(client), ahead),
-        (greeted.stream, greeted.backend),
-        &agreement,
-    )?;
-    Ok(Session {
-        relay,
-        legs: agreement.legs,
-        scramble: agreement.scramble,
-        thread_id: greeted.greeting.thread_id,
-        _person: agreement.person,
-        _slot: Some(greeted.slot),
-        _scripting: None,
-        _place: place,
-    })
-}
-
 pub(crate) fn lost_at_login() -> Failure {
     Failure::new(
         Kind::LoginAbandoned,
         "the connection was lost at the end of the login",
     )
-}
-
-/// The relay between a client, with what was read ahead of it, and a backend that has let it in. The
-/// client's leg is compressed by now, the backend's is not.
-pub(crate) fn join(
-    (worker, watch, settings): (&Rc<Worker>, &Rc<Watch>, &Settings),
-    (client, client_ahead): (Leg, Vec<u8>),
-    (stream, backend): (PacketStream, Arc<Backend>),
-    agreement: &Agreement,
-) -> Result<Relay, Failure> {
-    let (transport, backend_ahead) = stream.into_parts().ok_or_else(lost_at_login)?;
-    let is_compressed = (
-        client.transport.is_compressed(),
-        agreement.backend_compression.is_some(),
-    );
-    let tracker = Tracker::new(
-        agreement.capabilities,
-        agreement.status,
-        match is_compressed {
-            (false, false) => Sequences::Checked,
-            _ => Sequences::Renumbered,
-        },
-        match is_compressed.1 || agreement.legs.differ() {
-            false => Pipelining::Deep,
-            true => Pipelining::OneByOne,
-        },
-        settings.config.limits.packet_bytes_max,
-    );
-    let (transport, backend_ahead) = compress(
-        transport,
-        backend_ahead,
-        agreement.backend_compression,
-        Remote::Backend,
-    );
-    watch.settle(backend.id);
-    let mut relay = Relay::new(
-        (client, Leg::new(transport)),
-        tracker,
-        backend,
-        agreement.legs.differ(),
-        Rc::clone(watch),
-        Rc::clone(worker),
-    );
-    relay.put_ahead(client_ahead, backend_ahead)?;
-    Ok(relay)
 }
 
 /// Compression begins behind the login's OK; what was read ahead is compressed already.
@@ -532,117 +429,6 @@ pub(crate) fn compress(
 pub(crate) async fn tell(client: &mut PacketStream, failure: &Failure, with_sqlstate: bool) {
     if let Some(payload) = failure.err_payload(with_sqlstate) {
         let _ = timeout(TIMEOUT_TELL, client.finish_with(&payload)).await;
-    }
-}
-
-impl Session {
-    /// A pooled session that goes on over one connection.
-    fn of_pooled(session: Pooled, relayed: Relayed) -> Self {
-        let Places {
-            scripting,
-            home,
-            person,
-            place,
-        } = session.into_places();
-        Self {
-            relay: relayed.relay,
-            legs: relayed.legs,
-            scramble: relayed.scramble,
-            thread_id: relayed.thread_id,
-            _person: Some(person),
-            _slot: relayed.slot.or_else(|| home.map(|home| home.slot)),
-            _scripting: scripting,
-            _place: place,
-        }
-    }
-
-    /// Command after command, until the end.
-    async fn commands(&mut self, worker: &Worker) -> Result<End, Failure> {
-        loop {
-            match self.relay.run().await? {
-                Turn::Ended(end) => return Ok(end),
-                Turn::ChangeUser => Box::pin(self.change_user(worker)).await?,
-            }
-        }
-    }
-
-    /// The dialogue behind COM_CHANGE_USER, where a bridge is needed. Servers answer it with a
-    /// switch to the account's plugin; until then MySQL's default is what speaks.
-    async fn change_user(&mut self, worker: &Worker) -> Result<(), Failure> {
-        const AFTER_COMMAND: u8 = 1;
-        let lost = |error: std::io::Error| Failure::new(Kind::ClientLost, error.to_string());
-        self.relay.client.drained().await.map_err(lost)?;
-        self.relay
-            .backend
-            .drained()
-            .await
-            .map_err(|error| backend_broke(error.into()))?;
-        let sequences = self.relay.tracker.sequences();
-        let stream =
-            |transport| PacketStream::new(transport, AFTER_COMMAND).with_sequences(sequences);
-        let mut client = stream(&mut self.relay.client.transport);
-        let mut backend = stream(&mut self.relay.backend.transport);
-        let mut dialogue = Dialogue {
-            client: &mut client,
-            backend: &mut backend,
-            legs: self.legs,
-            own_key: &worker.shared.own_key,
-            plugin: wire::auth::CACHING_SHA2_PASSWORD.to_vec(),
-            scramble: self.scramble.clone(),
-            exchange: Exchange::None,
-            ear: None,
-        };
-        let status = match dialogue.run().await? {
-            AuthEnd::Ok(payload) => OkPacket::decode(&payload).ok().map(|ok| ok.status),
-            AuthEnd::Err(_) => None,
-        };
-        self.scramble = std::mem::take(&mut dialogue.scramble);
-        let ahead = |stream: PacketStream<_>| {
-            stream
-                .into_parts()
-                .map(|(_, ahead)| ahead)
-                .unwrap_or_default()
-        };
-        let (from_client, from_backend) = (ahead(client), ahead(backend));
-        self.relay.tracker.dialogue_ended(status);
-        self.relay.put_ahead(from_client, from_backend)
-    }
-
-    /// Ends a session that cannot go on: tells the client what it can still be told, and sees to
-    /// it that no statement runs on for nobody.
-    async fn break_off(self, worker: &Worker, failure: &Failure) {
-        let Session {
-            mut relay,
-            thread_id,
-            ..
-        } = self;
-        let backend = relay.to.id;
-        match failure.kind {
-            Kind::BackendLost | Kind::BackendProtocol => {
-                let cause = failure.cause.clone();
-                worker
-                    .surroundings
-                    .report(Report::SessionBroken { backend, cause });
-            }
-            Kind::ClientLeft | Kind::Stopped | Kind::Killed
-                if relay.tracker.command().is_some() =>
-            {
-                let why = match failure.kind {
-                    Kind::Stopped => KillReason::Stopping,
-                    _ => KillReason::ClientGone,
-                };
-                worker.surroundings.report(Report::KillStatement {
-                    backend,
-                    thread_id,
-                    why,
-                });
-            }
-            _ => {}
-        }
-        relay.backend.transport.abort();
-        if let (Some(sequence), Some(payload)) = (relay.err_sequence, failure.err_payload(true)) {
-            let _ = timeout(TIMEOUT_TELL, relay.client.finish_with(sequence, &payload)).await;
-        }
     }
 }
 

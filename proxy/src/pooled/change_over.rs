@@ -14,7 +14,7 @@ use crate::failure::{Failure, Kind};
 use crate::leg::Leg;
 use crate::login::{Agreement, Who};
 use crate::packets::PacketStream;
-use crate::serve::join;
+use crate::relayed::join;
 
 /// What clients usually say; no server holds them to it.
 const PACKET_BYTES_MAX: u32 = 1 << 24;

@@ -1,0 +1,235 @@
+//! A session whose client and backend connection stay together, from the login's OK to its end.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use route::{Backend, KillReason, Report};
+use session::{Pipelining, Sequences, Tracker};
+use tokio::time::timeout;
+use wire::compression::Remote;
+use wire::reply::OkPacket;
+
+use crate::connect::Greeted;
+use crate::dialogue::{AuthEnd, Dialogue, Exchange, Legs, backend_broke};
+use crate::failure::{Failure, Kind};
+use crate::leg::Leg;
+use crate::login::Agreement;
+use crate::packets::PacketStream;
+use crate::pooled::people::Person;
+use crate::pooled::session::{Places, Pooled, Relayed};
+use crate::relay::{End, Relay, Turn};
+use crate::scripted::scripting::Scripting;
+use crate::serve::{TIMEOUT_TELL, compress, lost_at_login};
+use crate::surroundings::{Place, Settings};
+use crate::watch::Watch;
+use crate::worker::Worker;
+
+/// A session in its command phase. Fields are dropped in this order: the place among all is given
+/// back last, so that whoever waits for it finds the backend's place free as well.
+pub(crate) struct Session {
+    pub relay: Relay,
+    legs: Legs,
+    scramble: Vec<u8>,
+    pub thread_id: u32,
+    _person: Option<Person>,
+    _slot: Option<route::SessionSlot>,
+    /// It hears of the end.
+    _scripting: Option<Box<Scripting>>,
+    _place: Place,
+}
+
+impl Session {
+    /// Between a client and the backend that has let it in.
+    pub(crate) fn begin(
+        (worker, watch, settings): (&Rc<Worker>, &Rc<Watch>, &Settings),
+        client: PacketStream,
+        greeted: Greeted,
+        agreement: Agreement,
+        place: Place,
+    ) -> Result<Self, Failure> {
+        let (client, ahead) = client.into_parts().ok_or_else(lost_at_login)?;
+        let compression = agreement.client_compression;
+        let (client, ahead) = compress(client, ahead, compression, Remote::Client);
+        let relay = join(
+            (worker, watch, settings),
+            (Leg::new(client), ahead),
+            (greeted.stream, greeted.backend),
+            &agreement,
+        )?;
+        Ok(Self {
+            relay,
+            legs: agreement.legs,
+            scramble: agreement.scramble,
+            thread_id: greeted.greeting.thread_id,
+            _person: agreement.person,
+            _slot: Some(greeted.slot),
+            _scripting: None,
+            _place: place,
+        })
+    }
+
+    /// To its end.
+    pub(crate) async fn run(mut self, worker: &Worker) -> Result<End, Failure> {
+        match self.commands(worker).await {
+            Ok(end) => Ok(end),
+            Err(failure) => {
+                Box::pin(self.break_off(worker, &failure)).await;
+                Err(failure)
+            }
+        }
+    }
+
+    /// A pooled session that goes on over one connection.
+    pub(crate) fn of_pooled(session: Pooled, relayed: Relayed) -> Self {
+        let Places {
+            scripting,
+            home,
+            person,
+            place,
+        } = session.into_places();
+        Self {
+            relay: relayed.relay,
+            legs: relayed.legs,
+            scramble: relayed.scramble,
+            thread_id: relayed.thread_id,
+            _person: Some(person),
+            _slot: relayed.slot.or_else(|| home.map(|home| home.slot)),
+            _scripting: scripting,
+            _place: place,
+        }
+    }
+
+    /// Command after command, until the end.
+    async fn commands(&mut self, worker: &Worker) -> Result<End, Failure> {
+        loop {
+            match self.relay.run().await? {
+                Turn::Ended(end) => return Ok(end),
+                Turn::ChangeUser => Box::pin(self.change_user(worker)).await?,
+            }
+        }
+    }
+
+    /// The dialogue behind COM_CHANGE_USER, where a bridge is needed. Servers answer it with a
+    /// switch to the account's plugin; until then MySQL's default is what speaks.
+    async fn change_user(&mut self, worker: &Worker) -> Result<(), Failure> {
+        const AFTER_COMMAND: u8 = 1;
+        let lost = |error: std::io::Error| Failure::new(Kind::ClientLost, error.to_string());
+        self.relay.client.drained().await.map_err(lost)?;
+        self.relay
+            .backend
+            .drained()
+            .await
+            .map_err(|error| backend_broke(error.into()))?;
+        let sequences = self.relay.tracker.sequences();
+        let stream =
+            |transport| PacketStream::new(transport, AFTER_COMMAND).with_sequences(sequences);
+        let mut client = stream(&mut self.relay.client.transport);
+        let mut backend = stream(&mut self.relay.backend.transport);
+        let mut dialogue = Dialogue {
+            client: &mut client,
+            backend: &mut backend,
+            legs: self.legs,
+            own_key: &worker.shared.own_key,
+            plugin: wire::auth::CACHING_SHA2_PASSWORD.to_vec(),
+            scramble: self.scramble.clone(),
+            exchange: Exchange::None,
+            ear: None,
+        };
+        let status = match dialogue.run().await? {
+            AuthEnd::Ok(payload) => OkPacket::decode(&payload).ok().map(|ok| ok.status),
+            AuthEnd::Err(_) => None,
+        };
+        self.scramble = std::mem::take(&mut dialogue.scramble);
+        let ahead = |stream: PacketStream<_>| {
+            stream
+                .into_parts()
+                .map(|(_, ahead)| ahead)
+                .unwrap_or_default()
+        };
+        let (from_client, from_backend) = (ahead(client), ahead(backend));
+        self.relay.tracker.dialogue_ended(status);
+        self.relay.put_ahead(from_client, from_backend)
+    }
+
+    /// Ends a session that cannot go on: tells the client what it can still be told, and sees to
+    /// it that no statement runs on for nobody.
+    async fn break_off(self, worker: &Worker, failure: &Failure) {
+        let Session {
+            mut relay,
+            thread_id,
+            ..
+        } = self;
+        let backend = relay.to.id;
+        match failure.kind {
+            Kind::BackendLost | Kind::BackendProtocol => {
+                let cause = failure.cause.clone();
+                worker
+                    .surroundings
+                    .report(Report::SessionBroken { backend, cause });
+            }
+            Kind::ClientLeft | Kind::Stopped | Kind::Killed
+                if relay.tracker.command().is_some() =>
+            {
+                let why = match failure.kind {
+                    Kind::Stopped => KillReason::Stopping,
+                    _ => KillReason::ClientGone,
+                };
+                worker.surroundings.report(Report::KillStatement {
+                    backend,
+                    thread_id,
+                    why,
+                });
+            }
+            _ => {}
+        }
+        relay.backend.transport.abort();
+        if let (Some(sequence), Some(payload)) = (relay.err_sequence, failure.err_payload(true)) {
+            let _ = timeout(TIMEOUT_TELL, relay.client.finish_with(sequence, &payload)).await;
+        }
+    }
+}
+
+/// The relay between a client, with what was read ahead of it, and a backend that has let it in. The
+/// client's leg is compressed by now, the backend's is not.
+pub(crate) fn join(
+    (worker, watch, settings): (&Rc<Worker>, &Rc<Watch>, &Settings),
+    (client, client_ahead): (Leg, Vec<u8>),
+    (stream, backend): (PacketStream, Arc<Backend>),
+    agreement: &Agreement,
+) -> Result<Relay, Failure> {
+    let (transport, backend_ahead) = stream.into_parts().ok_or_else(lost_at_login)?;
+    let is_compressed = (
+        client.transport.is_compressed(),
+        agreement.backend_compression.is_some(),
+    );
+    let tracker = Tracker::new(
+        agreement.capabilities,
+        agreement.status,
+        match is_compressed {
+            (false, false) => Sequences::Checked,
+            _ => Sequences::Renumbered,
+        },
+        match is_compressed.1 || agreement.legs.differ() {
+            false => Pipelining::Deep,
+            true => Pipelining::OneByOne,
+        },
+        settings.config.limits.packet_bytes_max,
+    );
+    let (transport, backend_ahead) = compress(
+        transport,
+        backend_ahead,
+        agreement.backend_compression,
+        Remote::Backend,
+    );
+    watch.settle(backend.id);
+    let mut relay = Relay::new(
+        (client, Leg::new(transport)),
+        tracker,
+        backend,
+        agreement.legs.differ(),
+        Rc::clone(watch),
+        Rc::clone(worker),
+    );
+    relay.put_ahead(client_ahead, backend_ahead)?;
+    Ok(relay)
+}
