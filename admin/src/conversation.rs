@@ -1,35 +1,28 @@
 //! One guest of the admin port: a command, its answer, again.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use config::AdminRole;
 use net::Endpoint;
-use proxy::{Guest, GuestError, Killed, Window};
+use proxy::{Guest, GuestError, Window};
 use route::KillScope;
 use rusqlite::types::Value;
 use wire::{Command, ErrorCode};
 
-use crate::engine::{self, Limits, Rows};
 use crate::fault::Fault;
 use crate::functions::Asker;
-use crate::material::{Material, PortFacts};
+use crate::material::PortFacts;
 use crate::prepared::Statements;
 use crate::registry;
 use crate::reply::{self, Format};
-use crate::sheet::{Kind, Schema};
-use crate::statement::{self, Statement};
+use crate::sheet::Schema;
 use crate::tables::status;
+use crate::visitor::{Outcome, Visitor, aside};
 
 /// Who is spoken with, and what holds of the session.
 pub struct Conversation {
     guest: Guest,
-    role: AdminRole,
-    window: Window,
-    /// What the port knows of itself.
-    port: Arc<dyn Fn() -> PortFacts + Send + Sync>,
-    asker: Asker,
-    warnings: Vec<String>,
+    visitor: Visitor,
     statements: Statements,
 }
 
@@ -64,11 +57,7 @@ impl Conversation {
         };
         Self {
             guest,
-            role,
-            window,
-            port,
-            asker,
-            warnings: Vec::new(),
+            visitor: Visitor::new(asker, role, window, port),
             statements: Statements::default(),
         }
     }
@@ -88,7 +77,7 @@ impl Conversation {
                 Ok(()) => {}
                 Err(GuestError::Broken(code, text)) => {
                     tracing::info!(
-                        user = self.asker.user,
+                        user = self.visitor.asker.user,
                         cause = text,
                         "an administrator broke the protocol"
                     );
@@ -96,7 +85,7 @@ impl Conversation {
                     return self.guest.dismiss(&fault.payload()).await;
                 }
                 Err(error) => {
-                    return tracing::debug!(user = self.asker.user, %error, "an administrator is gone");
+                    return tracing::debug!(user = self.visitor.asker.user, %error, "an administrator is gone");
                 }
             }
         }
@@ -111,8 +100,7 @@ impl Conversation {
             Command::QUIT => return Answer::End,
             Command::PING => Ok(reply::ok(self.guest.capabilities)),
             Command::RESET_CONNECTION => {
-                self.asker.schema = Schema::Pilotfish;
-                self.warnings.clear();
+                self.visitor.reset();
                 self.statements = Statements::default();
                 Ok(reply::ok(self.guest.capabilities))
             }
@@ -154,19 +142,9 @@ impl Conversation {
     /// Understands a statement and keeps it.
     async fn prepare(&mut self, text: &[u8]) -> Result<Vec<u8>, Fault> {
         let text = std::str::from_utf8(text).map_err(|_| Fault::no_text())?;
-        let (mut parameters, mut columns) = (0, Vec::new());
-        match statement::read(text, self.asker.schema)? {
-            Statement::Query(query) => {
-                let asker = self.asker.clone();
-                let prepared = aside(move || engine::prepare(query, &asker)).await?;
-                let count = u16::try_from(prepared.parameters);
-                parameters = count.map_err(|_| Fault::wrong_arguments("Too many placeholders"))?;
-                columns = prepared.columns;
-            }
-            Statement::Warnings => columns = names(&self.told_warnings()),
-            Statement::WarningCount => columns = names(&self.warning_count()),
-            Statement::Use(_) | Statement::Nothing | Statement::Kill(..) => {}
-        }
+        let (parameters, columns) = self.visitor.understand(text).await?;
+        let parameters = u16::try_from(parameters)
+            .map_err(|_| Fault::wrong_arguments("Too many placeholders"))?;
         let id = self.statements.add(text.to_owned(), parameters)?;
         let capabilities = self.guest.capabilities;
         Ok(reply::prepared(capabilities, id, parameters, &columns))
@@ -185,72 +163,18 @@ impl Conversation {
     ) -> Result<Vec<u8>, Fault> {
         let text = std::str::from_utf8(text).map_err(|_| Fault::no_text())?;
         let capabilities = self.guest.capabilities;
-        match statement::read(text, self.asker.schema)? {
-            Statement::Query(text) => self.select(text, values, format).await,
-            Statement::Warnings => Ok(reply::rows(capabilities, &self.told_warnings(), 0, format)),
-            Statement::WarningCount => {
-                Ok(reply::rows(capabilities, &self.warning_count(), 0, format))
+        match self.visitor.run(text, values).await? {
+            Outcome::Done => Ok(reply::ok(capabilities)),
+            Outcome::Rows(rows, warnings) => {
+                let warnings = warnings.len();
+                aside(move || Ok(reply::rows(capabilities, &rows, warnings, format))).await
             }
-            Statement::Use(schema) => {
-                self.asker.schema = schema;
-                Ok(reply::ok(capabilities))
-            }
-            Statement::Nothing => Ok(reply::ok(capabilities)),
-            Statement::Kill(id, scope) => self.kill(id, scope).await,
-        }
-    }
-
-    /// A query: understood, its tables gathered, and run, where nobody waits for it.
-    async fn select(
-        &mut self,
-        text: String,
-        values: Vec<Value>,
-        format: Format,
-    ) -> Result<Vec<u8>, Fault> {
-        let config = Arc::clone(&self.window.settings().config);
-        let limits = Limits {
-            deadline: Instant::now() + config.admin.timeout_statement,
-            rows_max: config.admin.rows_max,
-        };
-        let asker = self.asker.clone();
-        let prepared = aside(move || engine::prepare(text, &asker)).await?;
-        let material = Material::gather(&self.window, &prepared.tables(), (self.port)()).await;
-        self.warnings = material.warnings();
-        let (capabilities, warnings) = (self.guest.capabilities, self.warnings.len());
-        aside(move || {
-            let rows = prepared.run(&material, values, limits)?;
-            Ok(reply::rows(capabilities, &rows, warnings, format))
-        })
-        .await
-    }
-
-    fn warning_count(&self) -> Rows {
-        let count = self.warnings.len().to_string();
-        Rows {
-            columns: vec![("@@session.warning_count".to_owned(), Kind::Integer)],
-            rows: vec![vec![Some(count.into_bytes())]],
-        }
-    }
-
-    fn told_warnings(&self) -> Rows {
-        let columns = [
-            ("Level", Kind::Text),
-            ("Code", Kind::Integer),
-            ("Message", Kind::Text),
-        ];
-        let value = |text: &str| Some(text.as_bytes().to_vec());
-        let warnings = self.warnings.iter();
-        Rows {
-            columns: columns.map(|(name, kind)| (name.to_owned(), kind)).to_vec(),
-            rows: warnings
-                .map(|text| vec![value("Warning"), value("1105"), value(text)])
-                .collect(),
         }
     }
 
     fn use_schema(&mut self, name: &[u8]) -> Result<Vec<u8>, Fault> {
         let name = String::from_utf8_lossy(name);
-        self.asker.schema = Schema::named(&name).ok_or_else(|| Fault::no_schema(&name))?;
+        self.visitor.asker.schema = Schema::named(&name).ok_or_else(|| Fault::no_schema(&name))?;
         Ok(reply::ok(self.guest.capabilities))
     }
 
@@ -264,7 +188,7 @@ impl Conversation {
 
     /// A line of figures, as servers write it.
     async fn statistics(&self) -> Vec<u8> {
-        let material = Material::gather(&self.window, &[&status::TABLE], (self.port)()).await;
+        let material = self.visitor.gather(&[&status::TABLE]).await;
         let figures = status::items(&material);
         let line = figures
             .iter()
@@ -280,44 +204,8 @@ impl Conversation {
                 "No id to be killed",
             ));
         };
-        self.kill(u32::from_le_bytes(*id), KillScope::Connection)
-            .await
-    }
-
-    async fn kill(&mut self, id: u32, scope: KillScope) -> Result<Vec<u8>, Fault> {
-        if self.role != AdminRole::Admin {
-            return Err(Fault::not_allowed("KILL"));
-        }
-        match self.window.kill(id, scope).await {
-            Killed::Told => {}
-            Killed::Nobody => return Err(Fault::no_session(id)),
-            Killed::Impossible(why) => return Err(Fault::other(why)),
-        }
-        tracing::info!(
-            user = self.asker.user,
-            id,
-            ?scope,
-            "an administrator has killed a session"
-        );
+        let id = u32::from_le_bytes(*id);
+        self.visitor.kill(id, KillScope::Connection).await?;
         Ok(reply::ok(self.guest.capabilities))
-    }
-}
-
-fn names(rows: &Rows) -> Vec<String> {
-    rows.columns.iter().map(|(name, _)| name.clone()).collect()
-}
-
-/// Does something that takes a while where nobody waits for it.
-async fn aside<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, Fault> + Send + 'static,
-) -> Result<T, Fault> {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(done) => done,
-        Err(error) => {
-            tracing::error!(%error, "a statement of the admin port has failed");
-            Err(Fault::other(
-                "The statement has failed inside the proxy; its log tells more",
-            ))
-        }
     }
 }

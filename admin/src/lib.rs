@@ -4,10 +4,10 @@
 //!   sheet      what a table is: a name, columns, and how their values are had
 //!   tables/    each table, once               registry    all of them
 //!
-//!   port ──► conversation ──► statement ──► engine: SQLite ──► reply
-//!   who        a command        which?        prepare: which tables?
-//!   may        at a time        (spelling,    material: gathered from workers and snapshots
-//!   come in                      show)        run: filled, read, gone
+//!   port ──► conversation ──► visitor ──► statement ──► engine: SQLite ──► reply
+//!   who        a command      what may      which?        prepare: which tables?
+//!   may        at a time      be done       (spelling,    material: gathered from workers and snapshots
+//!   come in                                  show)        run: filled, read, gone
 //! ```
 //!
 //! Workers are asked by message and tell what they know of themselves; one that does not answer in time is
@@ -29,5 +29,6 @@ mod show;
 mod spelling;
 mod statement;
 mod tables;
+mod visitor;
 
 pub use port::AdminPort;

@@ -1,0 +1,190 @@
+//! Somebody who has been let in, by whichever port: who it is, what the role allows, and what comes of what
+//! is asked.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use config::AdminRole;
+use proxy::{Killed, Window};
+use route::KillScope;
+use rusqlite::types::Value;
+
+use crate::engine::{self, Limits, Rows};
+use crate::fault::Fault;
+use crate::functions::Asker;
+use crate::material::{Material, PortFacts};
+use crate::sheet::{Kind, Schema, Table};
+use crate::statement::{self, Statement};
+
+/// See the module.
+pub struct Visitor {
+    /// As whom statements are asked.
+    pub asker: Asker,
+    /// What may be done.
+    pub role: AdminRole,
+    /// What was missing in the last result.
+    pub warnings: Vec<String>,
+    window: Window,
+    /// What the port knows of itself.
+    port: Arc<dyn Fn() -> PortFacts + Send + Sync>,
+}
+
+/// What has come of a statement.
+pub enum Outcome {
+    /// A result, and what is missing in it.
+    Rows(Rows, Vec<String>),
+    /// It is done, and there is nothing to show.
+    Done,
+}
+
+impl Visitor {
+    /// Begins with somebody who has logged in.
+    pub fn new(
+        asker: Asker,
+        role: AdminRole,
+        window: Window,
+        port: Arc<dyn Fn() -> PortFacts + Send + Sync>,
+    ) -> Self {
+        Self {
+            asker,
+            role,
+            warnings: Vec::new(),
+            window,
+            port,
+        }
+    }
+
+    /// Does what a text says, with a value for each placeholder.
+    ///
+    /// # Errors
+    /// What is not understood, not allowed or not possible.
+    pub async fn run(&mut self, text: &str, values: Vec<Value>) -> Result<Outcome, Fault> {
+        match statement::read(text, self.asker.schema)? {
+            Statement::Query(text) => {
+                let rows = self.select(text, values).await?;
+                Ok(Outcome::Rows(rows, self.warnings.clone()))
+            }
+            Statement::Warnings => Ok(Outcome::Rows(self.told_warnings(), Vec::new())),
+            Statement::WarningCount => Ok(Outcome::Rows(self.warning_count(), Vec::new())),
+            Statement::Use(schema) => {
+                self.asker.schema = schema;
+                Ok(Outcome::Done)
+            }
+            Statement::Nothing => Ok(Outcome::Done),
+            Statement::Kill(id, scope) => {
+                self.kill(id, scope).await?;
+                Ok(Outcome::Done)
+            }
+        }
+    }
+
+    /// The placeholders of a text, and the names of its result's columns.
+    ///
+    /// # Errors
+    /// What is not understood.
+    pub async fn understand(&self, text: &str) -> Result<(usize, Vec<String>), Fault> {
+        match statement::read(text, self.asker.schema)? {
+            Statement::Query(query) => {
+                let asker = self.asker.clone();
+                let prepared = aside(move || engine::prepare(query, &asker)).await?;
+                Ok((prepared.parameters, prepared.columns))
+            }
+            Statement::Warnings => Ok((0, names(&self.told_warnings()))),
+            Statement::WarningCount => Ok((0, names(&self.warning_count()))),
+            Statement::Use(_) | Statement::Nothing | Statement::Kill(..) => Ok((0, Vec::new())),
+        }
+    }
+
+    /// What these tables are made of, at this moment.
+    pub async fn gather(&self, tables: &[&dyn Table]) -> Material {
+        Material::gather(&self.window, tables, (self.port)()).await
+    }
+
+    /// A query: understood, its tables gathered, and run, where nobody waits for it.
+    async fn select(&mut self, text: String, values: Vec<Value>) -> Result<Rows, Fault> {
+        let config = Arc::clone(&self.window.settings().config);
+        let limits = Limits {
+            deadline: Instant::now() + config.admin.timeout_statement,
+            rows_max: config.admin.rows_max,
+        };
+        let asker = self.asker.clone();
+        let prepared = aside(move || engine::prepare(text, &asker)).await?;
+        let material = self.gather(&prepared.tables()).await;
+        self.warnings = material.warnings();
+        aside(move || prepared.run(&material, values, limits)).await
+    }
+
+    /// Ends a session, or its statement.
+    ///
+    /// # Errors
+    /// The role does not allow it, or there is no such session.
+    pub async fn kill(&self, id: u32, scope: KillScope) -> Result<(), Fault> {
+        if self.role != AdminRole::Admin {
+            return Err(Fault::not_allowed("KILL"));
+        }
+        match self.window.kill(id, scope).await {
+            Killed::Told => {}
+            Killed::Nobody => return Err(Fault::no_session(id)),
+            Killed::Impossible(why) => return Err(Fault::other(why)),
+        }
+        tracing::info!(
+            user = self.asker.user,
+            id,
+            ?scope,
+            "an administrator has killed a session"
+        );
+        Ok(())
+    }
+
+    /// Forgets what holds of a session alone.
+    pub fn reset(&mut self) {
+        self.asker.schema = Schema::Pilotfish;
+        self.warnings.clear();
+    }
+
+    fn warning_count(&self) -> Rows {
+        let count = self.warnings.len().to_string();
+        Rows {
+            columns: vec![("@@session.warning_count".to_owned(), Kind::Integer)],
+            rows: vec![vec![Some(count.into_bytes())]],
+        }
+    }
+
+    fn told_warnings(&self) -> Rows {
+        let columns = [
+            ("Level", Kind::Text),
+            ("Code", Kind::Integer),
+            ("Message", Kind::Text),
+        ];
+        let value = |text: &str| Some(text.as_bytes().to_vec());
+        let warnings = self.warnings.iter();
+        Rows {
+            columns: columns.map(|(name, kind)| (name.to_owned(), kind)).to_vec(),
+            rows: warnings
+                .map(|text| vec![value("Warning"), value("1105"), value(text)])
+                .collect(),
+        }
+    }
+}
+
+fn names(rows: &Rows) -> Vec<String> {
+    rows.columns.iter().map(|(name, _)| name.clone()).collect()
+}
+
+/// Does something that takes a while where nobody waits for it.
+///
+/// # Errors
+/// Its own.
+pub async fn aside<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Fault> + Send + 'static,
+) -> Result<T, Fault> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(error) => {
+            tracing::error!(%error, "a statement of the admin port has failed");
+            Err(Fault::other(
+                "The statement has failed inside the proxy; its log tells more",
+            ))
+        }
+    }
+}
