@@ -59,6 +59,9 @@ macro_rules! settings {
                     show: |owner: &$Owner| {
                         $crate::value::Value::to_toml(&$crate::define::place!(owner $table $field))
                     },
+                    expose: |owner: &$Owner| {
+                        $crate::value::Value::exposed(&$crate::define::place!(owner $table $field))
+                    },
                     same: |one: &$Owner, other: &$Owner| {
                         $crate::define::place!(one $table $field)
                             == $crate::define::place!(other $table $field)

@@ -7,6 +7,7 @@
 //!     └──────► SECTIONS: [Setting]                name, text, kind, range, when it applies
 //!                ├─ load      file and options → Config, or every fault with its line
 //!                ├─ diff      what a reload changes
+//!                ├─ draft     the file's text with changes in it, its comments and order kept
 //!                ├─ manual    help, the manual's page, TOML
 //!                └─ mysql_proxy   the options of MySQL Proxy, and which setting each means
 //! ```
@@ -18,6 +19,7 @@ mod address;
 mod check;
 mod define;
 mod diff;
+mod draft;
 mod fault;
 mod listed;
 mod load;
@@ -33,6 +35,7 @@ mod value;
 
 pub use address::*;
 pub use diff::{Change, diff};
+pub use draft::{Draft, Edit};
 pub use fault::{Fault, Place};
 pub use load::{Loaded, Override, PRIMARIES, REPLICAS, Written};
 pub use model::*;

@@ -81,6 +81,40 @@ impl Config {
         }
         reading.finish(whole, others)
     }
+
+    /// The same of a text that may come to stand in a file at `path`.
+    ///
+    /// # Errors
+    /// As of [`Self::load_and_ask`].
+    pub fn load_text(
+        path: Option<&Path>,
+        text: &str,
+        overrides: &[Override],
+        others: impl FnOnce(&Self, &Written) -> Vec<Fault>,
+    ) -> Result<Loaded, Vec<Fault>> {
+        let mut reading = Reading::new(path);
+        let whole = reading.read_text(path.unwrap_or(Path::new("")), text);
+        for given in overrides {
+            reading.read_override(given);
+        }
+        reading.finish(whole, others)
+    }
+
+    /// What a text says, each setting on its own: whether they fit together is not looked at.
+    ///
+    /// # Errors
+    /// Every value that is none.
+    pub(crate) fn sketch(path: Option<&Path>, text: &str) -> Result<Self, Vec<Fault>> {
+        let mut reading = Reading::new(path);
+        reading.read_text(path.unwrap_or(Path::new("")), text);
+        if reading.config.workers == 0 {
+            reading.config.workers = model::cores();
+        }
+        match reading.faults.is_empty() {
+            true => Ok(reading.config),
+            false => Err(reading.faults),
+        }
+    }
 }
 
 /// A configuration in the making.
@@ -159,20 +193,20 @@ impl Reading {
     /// Reads the file; false when it could not be read as a whole, so that what is absent from the
     /// settings says nothing.
     fn read_file(&mut self, path: &Path) -> bool {
-        let text = match read_text(path) {
-            Ok(text) => text,
+        match read_text(path) {
+            Ok(text) => self.read_text(path, &text),
             Err(fault) => {
                 self.faults.push(fault);
-                return false;
+                false
             }
-        };
+        }
+    }
+
+    /// The same of its text.
+    fn read_text(&mut self, path: &Path, text: &str) -> bool {
         let folder = path.parent().unwrap_or(Path::new(""));
-        let source = Source {
-            path,
-            text: &text,
-            folder,
-        };
-        let (table, errors) = DeTable::parse_recoverable(&text);
+        let source = Source { path, text, folder };
+        let (table, errors) = DeTable::parse_recoverable(text);
         self.read_table(source, table.get_ref());
         if errors.is_empty() {
             return true;
@@ -492,7 +526,10 @@ fn options_key(role: Role) -> &'static str {
 }
 
 /// A file's text, which may hold passwords.
-fn read_text(path: &Path) -> Result<Zeroizing<String>, Fault> {
+///
+/// # Errors
+/// It cannot be read, or is no text.
+pub(crate) fn read_text(path: &Path) -> Result<Zeroizing<String>, Fault> {
     let bytes = std::fs::read(path)
         .map_err(|error| Fault::general(Place::file(path), format!("cannot be read: {error}")))?;
     String::from_utf8(bytes)

@@ -128,12 +128,19 @@ pub fn differences(config: &Config) -> String {
     write_toml(config, Detail::Differences)
 }
 
+/// The same with the secrets as they are, for whoever reads it back.
+pub(crate) fn exposed(config: &Config) -> String {
+    write_toml(config, Detail::Exposed)
+}
+
 /// Which settings are written.
 #[derive(Clone, Copy)]
 enum Detail {
     Everything,
     /// Those that are not at their default, and those that must be there.
     Differences,
+    /// The same, secrets among them.
+    Exposed,
 }
 
 fn write_toml(config: &Config, detail: Detail) -> String {
@@ -180,7 +187,11 @@ fn lines_of<Owner>(
     for setting in section.settings {
         let differs = setting.traits.required || !(setting.same)(owner, default);
         if matches!(detail, Detail::Everything) || differs {
-            let _ = writeln!(lines, "{} = {}", setting.key, (setting.show)(owner));
+            let value = match detail {
+                Detail::Exposed => (setting.expose)(owner),
+                Detail::Everything | Detail::Differences => (setting.show)(owner),
+            };
+            let _ = writeln!(lines, "{} = {value}", setting.key);
         }
     }
     lines
@@ -358,5 +369,14 @@ fn here(option: &Legacy) -> String {
         Meaning::Plugins => "`proxy` and `admin` are accepted, others are refused".to_owned(),
         Meaning::Unneeded(text) => format!("accepted with a warning: {text}"),
         Meaning::Refused(text) => format!("refused: {text}"),
+    }
+}
+
+/// A value without the quotes of a text, as one types it.
+pub fn plain(shown: &str) -> &str {
+    let inner = shown.strip_prefix('"').and_then(|it| it.strip_suffix('"'));
+    match inner {
+        Some(inner) if !inner.contains(['"', '\\']) => inner,
+        _ => shown,
     }
 }

@@ -23,6 +23,8 @@ pub struct Setting<Owner: 'static> {
     pub(crate) read: fn(&mut Owner, &Given<'_>) -> Result<(), Vec<Fault>>,
     /// Its value as TOML writes it, a secret masked.
     pub show: fn(&Owner) -> String,
+    /// The same with a secret as it is.
+    pub(crate) expose: fn(&Owner) -> String,
     /// Whether two configurations agree on it.
     pub same: fn(&Owner, &Owner) -> bool,
     pub(crate) copy: fn(&mut Owner, &Owner),
@@ -58,6 +60,8 @@ pub enum Kind {
     Size,
     /// Any text.
     Text,
+    /// A statement or a part of one, which may have commas and line ends.
+    Statement,
     /// A file's path.
     Path,
     /// Text that is never shown; `file:PATH` and `env:NAME` say where it is.
@@ -174,7 +178,7 @@ impl Kind {
             Self::TimeSpan => "a part of the day such as \"22:00-06:00\"".to_owned(),
             Self::Duration => "a duration such as \"2s\", \"500ms\" or \"10m\"".to_owned(),
             Self::Size => "a size such as \"16MiB\", \"1GiB\" or a number of bytes".to_owned(),
-            Self::Text => "a text".to_owned(),
+            Self::Text | Self::Statement => "a text".to_owned(),
             Self::Path => "a file's path".to_owned(),
             Self::Secret => "a text, \"file:PATH\" or \"env:NAME\"".to_owned(),
             Self::ListenAddress => "an address such as \"0.0.0.0:4040\"".to_owned(),
@@ -200,7 +204,7 @@ impl Kind {
             Self::Truth => "true|false".to_owned(),
             Self::Duration | Self::TimeOfDay | Self::TimeSpan => "TIME".to_owned(),
             Self::Size => "SIZE".to_owned(),
-            Self::Text | Self::Secret | Self::Cell => "TEXT".to_owned(),
+            Self::Text | Self::Statement | Self::Secret | Self::Cell => "TEXT".to_owned(),
             Self::Path => "FILE".to_owned(),
             Self::ListenAddress | Self::BackendAddress | Self::IpAddress => "ADDRESS".to_owned(),
             Self::Network => "NETWORK".to_owned(),

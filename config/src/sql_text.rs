@@ -31,7 +31,7 @@ impl fmt::Display for SqlText {
 }
 
 impl Value for SqlText {
-    const KIND: Kind = Kind::Text;
+    const KIND: Kind = Kind::Statement;
 
     fn read(given: &Given<'_>) -> Result<Self, Vec<Fault>> {
         let text = given.text(Self::KIND)?;

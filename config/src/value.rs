@@ -23,8 +23,13 @@ pub trait Value: Sized {
     /// Every fault found in what was given (a list may have several).
     fn read(given: &Given<'_>) -> Result<Self, Vec<Fault>>;
 
-    /// Writes it as TOML.
+    /// Writes it as TOML; a secret is masked.
     fn to_toml(&self) -> String;
+
+    /// The same, and a secret is not.
+    fn exposed(&self) -> String {
+        self.to_toml()
+    }
 }
 
 /// What a person wrote for one setting.
@@ -449,6 +454,10 @@ impl Value for Secret {
     fn to_toml(&self) -> String {
         "\"…\"".to_owned()
     }
+
+    fn exposed(&self) -> String {
+        quoted(self.expose())
+    }
 }
 
 /// Reads a value that a text's parser knows, with the parser's own error.
@@ -536,6 +545,11 @@ impl<T: Value> Value for Option<T> {
     fn to_toml(&self) -> String {
         self.as_ref()
             .map_or_else(|| T::NOTHING.to_owned(), T::to_toml)
+    }
+
+    fn exposed(&self) -> String {
+        self.as_ref()
+            .map_or_else(|| T::NOTHING.to_owned(), T::exposed)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Every setting, with what it is and what it would be by default.
 
+use config::manual::plain;
 use config::{
     ACCOUNT, ADMIN_ACCOUNT, AccountConfig, AdminAccountConfig, BACKEND, BackendConfig, Config,
     LISTENER, ListenerConfig, RULE, RuleConfig, Section,
@@ -67,8 +68,8 @@ pub fn items(material: &Material) -> Vec<Item> {
     for setting in config::settings() {
         items.push(Item {
             name: setting.name.to_owned(),
-            value: plain((setting.show)(config)),
-            default: plain((setting.show)(&default)),
+            value: plain(&(setting.show)(config)).to_owned(),
+            default: plain(&(setting.show)(&default)).to_owned(),
             applies: setting.traits.applies.describe(),
             about: setting.about(),
         });
@@ -101,19 +102,10 @@ fn of_list<T>(section: &Section<T>, title: &str, item: &T, bare: &T, items: &mut
     for setting in section.settings.iter().filter(differs) {
         items.push(Item {
             name: format!("{}[{title}].{}", section.name, setting.key),
-            value: plain((setting.show)(item)),
-            default: plain((setting.show)(bare)),
+            value: plain(&(setting.show)(item)).to_owned(),
+            default: plain(&(setting.show)(bare)).to_owned(),
             applies: setting.traits.applies.describe(),
             about: setting.about(),
         });
-    }
-}
-
-/// A text without its quotes, as one types it.
-fn plain(shown: String) -> String {
-    let inner = shown.strip_prefix('"').and_then(|it| it.strip_suffix('"'));
-    match inner {
-        Some(inner) if !inner.contains(['"', '\\']) => inner.to_owned(),
-        _ => shown,
     }
 }

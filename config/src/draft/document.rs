@@ -1,0 +1,146 @@
+//! The text as a document whose comments, order and spelling stay where nothing changes.
+
+use std::fmt;
+
+use toml_edit::{ArrayOfTables, DocumentMut, Item, Table, TableLike, Value};
+
+use crate::Fault;
+
+use super::fault;
+
+/// See the module.
+pub struct Document(DocumentMut);
+
+impl Document {
+    /// Reads a text.
+    pub fn read(text: &str) -> Result<Self, Vec<Fault>> {
+        let read = text.parse::<DocumentMut>();
+        read.map(Self)
+            .map_err(|error| fault("the file", format!("is no TOML: {}", error.message())))
+    }
+
+    /// Sets a key of a section; of none, above all tables.
+    pub fn put(&mut self, section: &str, key: &str, value: Value) {
+        if section.is_empty() {
+            return put(self.0.as_table_mut(), key, value);
+        }
+        let item = self.0.entry(section).or_insert_with(|| {
+            let mut table = Table::new();
+            table.decor_mut().set_prefix("\n");
+            Item::Table(table)
+        });
+        if let Some(table) = item.as_table_like_mut() {
+            put(table, key, value);
+        }
+    }
+
+    /// Takes a key out of a section.
+    pub fn take_out(&mut self, section: &str, key: &str) {
+        if section.is_empty() {
+            self.0.remove(key);
+        } else if let Some(table) = self.0.get_mut(section).and_then(Item::as_table_like_mut) {
+            table.remove(key);
+        }
+    }
+
+    /// Sets a key of one of a list's tables.
+    pub fn put_in(&mut self, list: &str, index: usize, key: &str, value: Value) {
+        if let Some(table) = self.tables(list).get_mut(index) {
+            put(table, key, value);
+        }
+    }
+
+    /// Takes a key out of one of a list's tables.
+    pub fn take_out_of(&mut self, list: &str, index: usize, key: &str) {
+        if let Some(table) = self.tables(list).get_mut(index) {
+            table.remove(key);
+        }
+    }
+
+    /// Adds a table to a list, at a place from 1 or at the end.
+    pub fn add(&mut self, list: &str, mut table: Table, place: Option<usize>) {
+        table.decor_mut().set_prefix("\n");
+        self.tables(list).push(table);
+        if let Some(place) = place {
+            let last = self.tables(list).len() - 1;
+            self.move_to(list, last, place);
+        }
+    }
+
+    /// Takes a table out of a list.
+    pub fn remove(&mut self, list: &str, index: usize) {
+        let tables = self.tables(list);
+        if index < tables.len() {
+            tables.remove(index);
+        }
+        if tables.is_empty() {
+            self.0.remove(list);
+        }
+    }
+
+    /// Moves one of a list's tables to a place from 1. The list's tables stand together from then on.
+    pub fn move_to(&mut self, list: &str, index: usize, place: usize) {
+        let tables = self.tables(list);
+        if index >= tables.len() {
+            return;
+        }
+        let first = tables.iter().filter_map(Table::position).min();
+        let table = tables.remove(index);
+        let place = place.saturating_sub(1).min(tables.len());
+        tables.insert(place, table);
+        // Tables are written by their positions; of those with the same, in their order.
+        for table in tables.iter_mut() {
+            stand_at(table, first);
+        }
+    }
+
+    /// The tables of a list, however they are written.
+    fn tables(&mut self, list: &str) -> &mut ArrayOfTables {
+        let item = self.0.entry(list).or_insert_with(empty);
+        if !item.is_array_of_tables() {
+            let written = std::mem::take(item);
+            let tables = written.into_array_of_tables().unwrap_or_default();
+            *item = Item::ArrayOfTables(tables);
+            let tables = item.as_array_of_tables_mut().into_iter();
+            for table in tables.flat_map(ArrayOfTables::iter_mut) {
+                table.decor_mut().set_prefix("\n");
+            }
+        }
+        item.as_array_of_tables_mut()
+            .expect("it has just been made one")
+    }
+}
+
+fn empty() -> Item {
+    Item::ArrayOfTables(ArrayOfTables::new())
+}
+
+/// A table and those below it, to be written at a position.
+fn stand_at(table: &mut Table, position: Option<isize>) {
+    table.set_position(position);
+    for (_, item) in table.iter_mut() {
+        let below = item.as_array_of_tables_mut().into_iter();
+        for below in below.flat_map(ArrayOfTables::iter_mut) {
+            stand_at(below, position);
+        }
+    }
+}
+
+/// Sets a key; what stands around its old value, a comment for one, stays there.
+fn put(table: &mut dyn TableLike, key: &str, mut value: Value) {
+    match table.get_mut(key).and_then(Item::as_value_mut) {
+        Some(old) => {
+            *value.decor_mut() = old.decor().clone();
+            *old = value;
+        }
+        None => {
+            table.insert(key, Item::Value(value));
+        }
+    }
+}
+
+impl fmt::Display for Document {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}

@@ -1,0 +1,80 @@
+//! The lists of tables that a draft can be changed in, each with what has to be known of its items.
+
+use crate::listed::Listed;
+use crate::nearest::nearest;
+use crate::{
+    AccountConfig, AdminAccountConfig, BackendConfig, Config, Fault, Kind, ListenerConfig,
+    RuleConfig,
+};
+
+use super::{fault, hinted};
+
+/// One list.
+#[derive(Clone, Copy)]
+pub struct List {
+    /// Its name.
+    pub name: &'static str,
+    titles: fn(&Config) -> Vec<String>,
+    kind: fn(&str) -> Option<Kind>,
+    keys: fn() -> Vec<&'static str>,
+    shown: fn(&Config, usize, &str) -> Option<String>,
+}
+
+impl List {
+    /// The list of a name.
+    pub fn named(name: &str) -> Option<Self> {
+        let all = [
+            of::<BackendConfig>(),
+            of::<ListenerConfig>(),
+            of::<AccountConfig>(),
+            of::<RuleConfig>(),
+            of::<AdminAccountConfig>(),
+        ];
+        all.into_iter().find(|list| list.name == name)
+    }
+
+    /// Which of its items is meant.
+    pub fn find(self, config: &Config, title: &str) -> Result<usize, Vec<Fault>> {
+        let titles = (self.titles)(config);
+        let found = titles.iter().position(|it| it == title);
+        found.ok_or_else(|| {
+            let missing = fault(&format!("{}[{title}]", self.name), "there is none");
+            hinted(missing, nearest(title, titles.iter().map(String::as_str)))
+        })
+    }
+
+    /// What a key's value is.
+    pub fn kind(self, key: &str) -> Result<Kind, Vec<Fault>> {
+        (self.kind)(key).ok_or_else(|| {
+            let unknown = fault(&self.setting(key), "is no setting");
+            hinted(unknown, nearest(key, (self.keys)()))
+        })
+    }
+
+    /// What faults call a key.
+    pub fn setting(self, key: &str) -> String {
+        format!("{}.{key}", self.name)
+    }
+
+    /// A key's value as it is shown.
+    pub fn shown(self, config: &Config, index: usize, key: &str) -> String {
+        (self.shown)(config, index, key).unwrap_or_default()
+    }
+}
+
+fn of<T: Listed>() -> List {
+    List {
+        name: T::TABLE.name,
+        titles: |config| T::list(config).iter().map(T::title).collect(),
+        kind: |key| {
+            let mut settings = T::TABLE.settings.iter();
+            settings.find(|it| it.key == key).map(|it| it.kind)
+        },
+        keys: || T::TABLE.settings.iter().map(|it| it.key).collect(),
+        shown: |config, index, key| {
+            let item = T::list(config).get(index)?;
+            let setting = T::TABLE.settings.iter().find(|it| it.key == key)?;
+            Some((setting.show)(item))
+        },
+    }
+}

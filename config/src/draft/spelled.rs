@@ -1,0 +1,56 @@
+//! From a value as a person types it to TOML. What it cannot be is left as a text, about which loading has
+//! better words.
+
+use std::str::FromStr;
+
+use toml_edit::{Array, Value};
+
+use crate::Kind;
+
+/// A value for a setting of a kind.
+///
+/// # Errors
+/// A list that begins like one and is none, in words.
+pub fn value(kind: Kind, text: &str) -> Result<Value, String> {
+    let trimmed = text.trim();
+    Ok(match kind {
+        Kind::List(of) => return list(*of, text),
+        Kind::Truth => match trimmed.to_ascii_lowercase().as_str() {
+            "true" | "on" | "1" => true.into(),
+            "false" | "off" | "0" => false.into(),
+            _ => text.into(),
+        },
+        Kind::Count | Kind::Duration | Kind::Size | Kind::Fraction => number(trimmed, text),
+        _ => text.into(),
+    })
+}
+
+fn number(trimmed: &str, text: &str) -> Value {
+    if let Ok(number) = trimmed.parse::<i64>() {
+        return number.into();
+    }
+    match trimmed.parse::<f64>() {
+        Ok(number) if number.is_finite() && trimmed.contains('.') => number.into(),
+        _ => text.into(),
+    }
+}
+
+/// `["a", "b"]`, or `a, b` where that is clear.
+fn list(of: Kind, text: &str) -> Result<Value, String> {
+    if text.trim_start().starts_with('[') {
+        let read = Value::from_str(text.trim());
+        let list = read.ok().filter(Value::is_array);
+        return list.ok_or_else(|| format!("must be a list such as [\"a\", \"b\"], not {text}"));
+    }
+    let mut items = Array::new();
+    match of {
+        Kind::Statement => items.push(text),
+        _ => {
+            let words = text.split(',').map(str::trim).filter(|it| !it.is_empty());
+            for word in words {
+                items.push(value(of, word)?);
+            }
+        }
+    }
+    Ok(items.into())
+}
