@@ -48,6 +48,7 @@ mod pools;
 mod several;
 mod sharing;
 mod shipped;
+mod waiting;
 
 /// A proxy that runs a script, and the folder that holds it.
 struct Scripted {

@@ -6,7 +6,7 @@
 use mlua::{Lua, Table, UserData, Value};
 use wire::column::ColumnDefinition;
 use wire::reply::{EOF, EOF_BYTES_LIMIT, ERR, LOCAL_INFILE, OK};
-use wire::{Capabilities, HEADER_BYTES, Reader};
+use wire::{Capabilities, ErrPacket, HEADER_BYTES, Reader};
 
 use crate::payloads::Payloads;
 
@@ -56,6 +56,25 @@ impl Answer {
 
     pub(crate) fn raw(&self) -> &[u8] {
         self.payloads.at(0).unwrap_or_default()
+    }
+
+    /// The ERR that it is, or that has ended its rows: text, number, SQLSTATE.
+    pub(crate) fn error(&self, lua: &Lua) -> mlua::Result<(Value, Option<u16>, Value)> {
+        let first = self.payloads.at(0).into_iter();
+        let rows = self.first_row().into_iter().flat_map(|first| first..);
+        let rows = rows.map_while(|at| self.payloads.at(at));
+        let end = rows.skip_while(|payload| !is_end(payload)).take(1);
+        let found = first.chain(end).find_map(|it| ErrPacket::decode(it).ok());
+        let Some(error) = found else {
+            return Ok((Value::Nil, None, Value::Nil));
+        };
+        let text = lua.create_string(error.text)?;
+        let sqlstate = lua.create_string(error.sqlstate.unwrap_or(*b"HY000"))?;
+        Ok((
+            Value::String(text),
+            Some(error.number),
+            Value::String(sqlstate),
+        ))
     }
 
     /// The columns, each with its names and its type.

@@ -50,6 +50,8 @@ pub use log::{Level, Log};
 pub use payloads::Payloads;
 pub use response::{FAILED, err_payload};
 pub use scripts::Scripts;
-pub use session::{Decision, Hook, Injection, Move, ReplyFacts, Session, SessionFault};
+pub use session::{
+    Decision, Given, Hook, Injection, Move, ReplyFacts, Session, SessionFault, Wish,
+};
 // Whoever builds on the state names its types by this version of the crate.
 pub use mlua;

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use mlua::{FromLuaMulti, Function, IntoLuaMulti, Lua, LuaString, Table, Value};
+use route::rules::Hints;
 
 use crate::answer::Answer;
 use crate::chunk::Chunk;
@@ -21,9 +22,12 @@ use crate::session::{Hook, Session, SessionFault};
 use crate::statement;
 
 /// What hooks are made of, in the order in which they build on one another.
-const OBJECTS: [(&str, &str); 10] = [
+const OBJECTS: [(&str, &str); 13] = [
     ("address", include_str!("objects/address.lua")),
     ("socket", include_str!("objects/socket.lua")),
+    ("waiting", include_str!("objects/waiting.lua")),
+    ("route", include_str!("objects/route.lua")),
+    ("asking", include_str!("objects/asking.lua")),
     ("queries", include_str!("objects/queries.lua")),
     ("backends", include_str!("objects/backends.lua")),
     ("connection", include_str!("objects/connection.lua")),
@@ -63,6 +67,9 @@ pub(crate) struct Outcome {
     pub has_moved: bool,
     pub has_changed: bool,
     pub wants_close: bool,
+    /// It has not ended: it wants something first.
+    pub waits: bool,
+    pub has_route: bool,
 }
 
 /// The objects' functions that the proxy calls.
@@ -75,6 +82,8 @@ pub(crate) struct Functions {
     pub call: Function,
     pub read_query: Function,
     pub read_query_result: Function,
+    pub resume: Function,
+    pub resume_with_reply: Function,
     pub next_query: Function,
     pub take_moves: Function,
     pub leave: Function,
@@ -259,6 +268,8 @@ impl Scripts {
             has_moved: flags & 1 != 0,
             has_changed: flags & 2 != 0,
             wants_close: flags & 4 != 0,
+            waits: flags & 8 != 0,
+            has_route: flags & 16 != 0,
         })
     }
 
@@ -307,6 +318,8 @@ impl Functions {
             call: module.raw_get("call")?,
             read_query: module.raw_get("read_query")?,
             read_query_result: module.raw_get("read_query_result")?,
+            resume: module.raw_get("resume")?,
+            resume_with_reply: module.raw_get("resume_with_reply")?,
             next_query: module.raw_get("next_query")?,
             take_moves: module.raw_get("take_moves")?,
             leave: module.raw_get("leave")?,
@@ -343,7 +356,16 @@ fn host(lua: &Lua, log: &Arc<dyn Log>, began: Instant) -> mlua::Result<Table> {
     tell_log(lua, &host, log)?;
     show_answers(lua, &host)?;
     statement::share(lua, &host)?;
+    let is_hint = |_: &Lua, text: LuaString| Ok(is_hint(&text.as_bytes()));
+    host.raw_set("is_hint", lua.create_function(is_hint)?)?;
     Ok(host)
+}
+
+/// Whether all of it says where a statement goes.
+fn is_hint(text: &[u8]) -> bool {
+    let mut hints = Hints::default();
+    hints.attribute(text);
+    hints.unread == 0
 }
 
 fn tell_log(lua: &Lua, host: &Table, log: &Arc<dyn Log>) -> mlua::Result<()> {
@@ -376,5 +398,7 @@ fn show_answers(lua: &Lua, host: &Table) -> mlua::Result<()> {
     let raw = |lua: &Lua, answer: Kept| lua.create_string(answer.raw());
     host.raw_set("answer_raw", lua.create_function(raw)?)?;
     let fields = |lua: &Lua, answer: Kept| answer.fields(lua);
-    host.raw_set("answer_fields", lua.create_function(fields)?)
+    host.raw_set("answer_fields", lua.create_function(fields)?)?;
+    let error = |lua: &Lua, answer: Kept| answer.error(lua);
+    host.raw_set("answer_error", lua.create_function(error)?)
 }

@@ -8,6 +8,7 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use mlua::{Function, IntoLuaMulti, Lua, LuaString, Table, Value};
 
@@ -78,6 +79,8 @@ pub enum Decision {
     IgnoreResult,
     /// A number that means nothing.
     Unknown(i64),
+    /// None yet: the hook waits for what [`Session::take_wish`] tells, and is resumed with it.
+    Waits,
 }
 
 impl Decision {
@@ -112,6 +115,28 @@ pub struct Injection {
     pub payload: Vec<u8>,
     /// Whether the script wants to see the reply: it is kept until then.
     pub is_kept: bool,
+    /// Where it goes, as a hint; `None`: where all go that are sent for this command.
+    pub route: Option<Box<[u8]>>,
+}
+
+/// What a hook waits for.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Wish {
+    /// `pilotfish.sleep`.
+    Sleep(Duration),
+    /// `pilotfish.query`: a statement's text, and where it is to run, as a hint; `None`: in the session itself.
+    Query(Vec<u8>, Option<Box<[u8]>>),
+}
+
+/// What has come of a [`Wish`].
+#[derive(Debug)]
+pub enum Given {
+    /// The time is over.
+    Time,
+    /// The statement's reply.
+    Reply(Box<ReplyFacts>, Answer),
+    /// The statement was not run, or its reply cannot be had: what the script is told, and a number.
+    Refusal(String, u16),
 }
 
 /// What was noted of the reply to an injected command.
@@ -149,7 +174,10 @@ pub struct Session {
     queued: usize,
     /// Connections are to be moved.
     has_moved: bool,
+    has_route: bool,
     wants_close: bool,
+    /// The hook that waits.
+    waiting: Option<Hook>,
 }
 
 /// Why a session has no script to run, as the log says it.
@@ -211,7 +239,9 @@ impl Session {
             has: [false; Hook::ALL.len()],
             queued: 0,
             has_moved: true,
+            has_route: false,
             wants_close: false,
+            waiting: None,
         };
         session.look();
         Ok(session)
@@ -255,8 +285,7 @@ impl Session {
     pub fn read_query_result(&mut self, facts: &ReplyFacts, answer: Option<Answer>) -> Decision {
         let scripts = self.scripts.clone();
         let function = &scripts.functions().read_query_result;
-        let name = scripts.name_of(Hook::ReadQueryResult);
-        let reply = |lua: &Lua| Ok((name, facts.arguments(lua, answer)?));
+        let reply = |lua: &Lua| facts.arguments(lua, answer);
         self.run_with(Hook::ReadQueryResult, function, reply)
             .decision()
     }
@@ -264,13 +293,12 @@ impl Session {
     /// The next command that is to be sent.
     pub fn next_query(&mut self) -> Option<Injection> {
         let next = &self.scripts.functions().next_query;
-        let (packet, is_kept) = self
-            .scripts
-            .run::<(Option<LuaString>, Option<bool>)>(next, &self.table)
-            .ok()?;
+        type Next = (Option<LuaString>, Option<bool>, Option<LuaString>);
+        let (packet, is_kept, route) = self.scripts.run::<Next>(next, &self.table).ok()?;
         Some(Injection {
             payload: packet?.as_bytes().to_vec(),
             is_kept: is_kept.unwrap_or_default(),
+            route: route.map(|hint| hint.as_bytes().as_ref().into()),
         })
     }
 
@@ -308,6 +336,70 @@ impl Session {
                 None
             }
         }
+    }
+
+    /// What the hook waits for.
+    pub fn take_wish(&mut self) -> Option<Wish> {
+        let wish = self.table.raw_get::<Option<Table>>("wish").ok()??;
+        let kind = wish.raw_get::<LuaString>(1).ok()?;
+        match &*kind.as_bytes() {
+            b"sleep" => {
+                let seconds = wish.raw_get::<f64>(2).ok()?;
+                Some(Wish::Sleep(Duration::try_from_secs_f64(seconds).ok()?))
+            }
+            b"query" => {
+                let text = wish.raw_get::<LuaString>(2).ok()?;
+                let place = wish.raw_get::<Option<LuaString>>(3).ok()?;
+                let place = place.map(|hint| hint.as_bytes().as_ref().into());
+                Some(Wish::Query(text.as_bytes().to_vec(), place))
+            }
+            _ => None,
+        }
+    }
+
+    /// The hook that waits goes on.
+    pub fn resume(&mut self, given: Given) -> Decision {
+        let Some(hook) = self.waiting.take() else {
+            return Decision::Nothing;
+        };
+        let scripts = self.scripts.clone();
+        let functions = scripts.functions();
+        let ran = match given {
+            Given::Time => self.run_with(hook, &functions.resume, |_| Ok(())),
+            Given::Refusal(text, number) => {
+                let refusal = |lua: &Lua| {
+                    let text = lua.create_string(&text)?;
+                    Ok((Value::Nil, text, number, "HY000"))
+                };
+                self.run_with(hook, &functions.resume, refusal)
+            }
+            Given::Reply(facts, answer) => {
+                let reply = |lua: &Lua| {
+                    Ok((
+                        facts.affected_rows.map(|count| count as f64),
+                        facts.insert_id.map(|id| id as f64),
+                        facts.warnings,
+                        facts.status,
+                        lua.create_userdata(answer)?,
+                    ))
+                };
+                self.run_with(hook, &functions.resume_with_reply, reply)
+            }
+        };
+        if matches!(ran, Ran::Failed) && hook == Hook::ReadQuery {
+            self.clear_queue();
+        }
+        ran.decision()
+    }
+
+    /// Where the script has sent the command, as a hint, since it was asked last; empty: nowhere any more.
+    pub fn take_route(&mut self) -> Option<Box<[u8]>> {
+        if !std::mem::take(&mut self.has_route) {
+            return None;
+        }
+        let route = self.table.raw_get::<Option<LuaString>>("route").ok()??;
+        let _ = self.table.raw_set("route", Value::Nil);
+        Some(route.as_bytes().as_ref().into())
     }
 
     /// The session's connection goes back to its pool, as if the script had said so.
@@ -431,9 +523,14 @@ impl Session {
             Ok(outcome) => {
                 self.queued = outcome.queued;
                 self.has_moved |= outcome.has_moved;
+                self.has_route |= outcome.has_route;
                 self.wants_close = outcome.wants_close;
                 if outcome.has_changed {
                     self.look();
+                }
+                if outcome.waits {
+                    self.waiting = Some(hook);
+                    return Ran::Ended(Decision::Waits);
                 }
                 Ran::Ended(Decision::of(outcome.decision))
             }

@@ -43,6 +43,8 @@ pub(crate) struct Order {
     pub inside: Option<Inside>,
     /// Names that are nobody's.
     pub unknown: Option<String>,
+    /// What its script says of where it goes, as a hint; nobody has looked at it yet.
+    pub script: Option<Box<[u8]>>,
 }
 
 /// What is logged of a command when it is over.
@@ -56,6 +58,15 @@ pub(crate) struct Note {
 }
 
 impl Order {
+    /// A command that a script sends somewhere.
+    pub(crate) fn of_script(route: Option<Box<[u8]>>) -> Option<Box<Self>> {
+        let script = Some(route?);
+        Some(Box::new(Self {
+            script,
+            ..Self::default()
+        }))
+    }
+
     /// Whether it says where the command goes.
     pub(crate) fn directs(&self) -> bool {
         self.role.is_some() || self.cluster.is_some() || self.backend.is_some()

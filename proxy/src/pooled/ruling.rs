@@ -17,9 +17,9 @@ use wire::attribute::QueryAttribute;
 use wire::query::Query;
 
 use super::begin::{hold_of, pin_of};
+use super::beside::Reflection;
 use super::incoming::Incoming;
 use super::limits::{Inside, Passage, enter};
-use super::mirror::Reflection;
 use super::order::{Order, unknown_place};
 use super::query::Answered;
 use super::session::{After, CutOff, Pooled};
@@ -77,6 +77,9 @@ pub(crate) enum Ruled {
 impl Pooled {
     /// Whether somebody has to be asked about a statement at all.
     pub(crate) fn is_ruled(&self, facts: &Facts, carries: Carries) -> bool {
+        if self.script_route().is_some() {
+            return true;
+        }
         if matches!(self.reflection, Reflection::Itself) {
             return false;
         }
@@ -84,6 +87,11 @@ impl Pooled {
         !book.compiled.rules.is_empty()
             || ((carries == Carries::Attributes || !facts.comments.is_empty())
                 && !book.hints_of(&self.account).is_empty())
+    }
+
+    /// Where the command's script sends it, as a hint.
+    fn script_route(&self) -> Option<&[u8]> {
+        self.order.as_ref()?.script.as_deref()
     }
 
     /// Asks about a COM_QUERY, and does what is to be done before it is sent.
@@ -195,10 +203,18 @@ impl Pooled {
         counters: &Counters,
         recorder: &mut impl Recorder,
     ) -> Judgement<'r> {
+        if matches!(self.reflection, Reflection::Itself) {
+            return Judgement::default();
+        }
         let rules = &book.compiled.rules;
+        let tag = self.script_route().and_then(Hints::tag_of);
+        let tag = tag.map(|value| Attribute {
+            name: b"tag",
+            value,
+        });
         let attributes: Vec<Attribute<'_>> = match rules.needs().attributes {
-            true => attributes(errand.attributes).collect(),
-            false => Vec::new(),
+            true => attributes(errand.attributes).chain(tag).collect(),
+            false => tag.into_iter().collect(),
         };
         let occasion = Occasion {
             text: errand.text,
@@ -224,11 +240,15 @@ impl Pooled {
         rules.judge(&occasion, counters, recorder)
     }
 
-    /// What the statement says itself.
-    pub(crate) fn hints<'a>(&self, book: &'a Book, errand: &Errand<'a>) -> Hints<'a> {
+    /// What the statement's script says, and the statement itself.
+    pub(crate) fn hints<'a>(&'a self, book: &'a Book, errand: &Errand<'a>) -> Hints<'a> {
         let accepted: &[HintStyle] = book.hints_of(&self.account);
         let rules = &book.compiled.hints;
-        let mut hints = rules.read(errand.text, errand.facts, accepted);
+        let mut hints = Hints::default();
+        if let Some(route) = self.script_route() {
+            hints.attribute(route);
+        }
+        let mut hints = hints.or(rules.read(errand.text, errand.facts, accepted));
         if accepted.contains(&HintStyle::Pilotfish) {
             let own = attributes(errand.attributes).filter(|it| it.name == b"pilotfish");
             own.for_each(|it| hints.attribute(it.value));

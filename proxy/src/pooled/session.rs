@@ -23,12 +23,12 @@ use wire::{Capabilities, Command, ErrPacket, ErrorCode, Greeting, HEADER_BYTES, 
 use super::aboard::Riding;
 use super::aftermath::Aftermath;
 use super::aim::Aim;
+use super::beside::Reflection;
 use super::broken::{Effect, Repeat};
 use super::course::Course;
 use super::cut_transaction::CutTransaction;
 use super::desk::Lent;
 use super::incoming::{Inbox, Incoming};
-use super::mirror::Reflection;
 use super::optimism::Optimism;
 use super::order::Order;
 use super::people::Person;

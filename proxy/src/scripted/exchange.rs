@@ -212,32 +212,40 @@ impl Scripted {
         server: &Server,
         context: &mut Context<'_>,
     ) -> Poll<Result<(), Failure>> {
-        while self.inbox.len() < AHEAD_BYTES_MAX {
-            match self.poll_client(context) {
-                Poll::Pending => break,
-                Poll::Ready(Ok(count)) if count > 0 => {}
-                Poll::Ready(_) => {
-                    let text = "the client left while its command was executed";
-                    return Poll::Ready(Err(Failure::new(Kind::ClientLeft, text)));
-                }
-            }
+        if let Poll::Ready(failure) = self.poll_ended(context) {
+            return Poll::Ready(Err(failure));
         }
-        let asked = self.watch.poll_asked(context);
-        if asked.contains(Ask::Stop) {
-            let text = "The proxy is shutting down, and the statement did not end in time";
-            return Poll::Ready(Err(Failure::new(Kind::Stopped, text)));
-        }
-        if asked.contains(Ask::KillSession) {
-            let text = "Connection was killed";
-            return Poll::Ready(Err(Failure::new(Kind::Killed, text)));
-        }
-        if asked.contains(Ask::BackendDown) {
+        if self.watch.poll_asked(context).contains(Ask::BackendDown) {
             let name = &server.backend.name;
             let text = format!(
                 "Lost connection to backend {name}: it is down and has not answered \
                  (health.timeout_down); what it was asked may have been executed"
             );
             return Poll::Ready(Err(Failure::new(Kind::BackendLost, text)));
+        }
+        Poll::Pending
+    }
+
+    /// Within a command: whether the client leaves, or the worker ends the session.
+    pub(crate) fn poll_ended(&mut self, context: &mut Context<'_>) -> Poll<Failure> {
+        while self.inbox.len() < AHEAD_BYTES_MAX {
+            match self.poll_client(context) {
+                Poll::Pending => break,
+                Poll::Ready(Ok(count)) if count > 0 => {}
+                Poll::Ready(_) => {
+                    let text = "the client left while its command was executed";
+                    return Poll::Ready(Failure::new(Kind::ClientLeft, text));
+                }
+            }
+        }
+        let asked = self.watch.poll_asked(context);
+        if asked.contains(Ask::Stop) {
+            let text = "The proxy is shutting down, and the statement did not end in time";
+            return Poll::Ready(Failure::new(Kind::Stopped, text));
+        }
+        if asked.contains(Ask::KillSession) {
+            let text = "Connection was killed";
+            return Poll::Ready(Failure::new(Kind::Killed, text));
         }
         Poll::Pending
     }

@@ -9,6 +9,7 @@ use wire::{Command, HEADER_BYTES, Header};
 
 use super::heard::{Heard, Towards};
 use super::stage::{Stage, lacks_server, say, say_all};
+use super::waiting::{Settled, settle};
 use crate::failure::{Failure, Kind};
 use crate::pooled::incoming::Incoming;
 use crate::pooled::session::{After, CutOff};
@@ -86,30 +87,30 @@ impl<'a, S: Stage> Queue<'a, S> {
             false => Towards::Client { sequence },
         };
         let incoming = incoming_of(command, &injection.payload);
-        let (heard, after) = self.stage.ask(incoming, towards).await?;
-        if let After::Next = after
-            && heard.is_reply
-        {
-            self.is_owed = true;
-            match is_kept {
-                true => self.judge(command, heard).await,
-                false => {
-                    self.is_told = true;
-                    self.show(command, &heard).await;
-                }
-            }
+        if let Some(route) = injection.route {
+            self.stage.route_next(route);
         }
-        Ok(after)
+        let (heard, after) = self.stage.ask(incoming, towards).await?;
+        if !matches!(after, After::Next) || !heard.is_reply {
+            return Ok(after);
+        }
+        self.is_owed = true;
+        if is_kept {
+            return self.judge(command, heard).await;
+        }
+        self.is_told = true;
+        self.show(command, &heard).await
     }
 
     /// A reply that was kept: the script decides.
-    async fn judge(&mut self, command: Command, mut heard: Heard) {
+    async fn judge(&mut self, command: Command, mut heard: Heard) -> Result<After, CutOff> {
         if heard.is_cut {
             let text =
                 "(lua) the result of an injected query is longer than script.result_bytes_max";
             tracing::error!("{text}");
             self.stage.script().clear_queue();
-            return self.tell(|stage, sequence| say(stage, sequence, &err_payload(text)));
+            self.tell(|stage, sequence| say(stage, sequence, &err_payload(text)));
+            return Ok(After::Next);
         }
         let kept = std::mem::take(&mut heard.kept);
         let mut decision = Decision::Nothing;
@@ -117,8 +118,11 @@ impl<'a, S: Stage> Queue<'a, S> {
             let answer = Answer::new(payloads_of(&kept));
             let facts = reply_facts(command, &heard, Some(&answer));
             let script = self.stage.script();
-            decision = script.read_query_result(&facts, Some(answer));
-            self.stage.follow_moves().await;
+            let said = script.read_query_result(&facts, Some(answer));
+            decision = match settle(self.stage, said, self.sequence).await? {
+                Settled::Decided(decision) => decision,
+                Settled::Over(after) => return Ok(after),
+            };
         }
         match decision {
             Decision::IgnoreResult => {}
@@ -127,13 +131,14 @@ impl<'a, S: Stage> Queue<'a, S> {
                 None => self.tell(|stage, sequence| say(stage, sequence, &err_payload(FAILED))),
             },
             Decision::Nothing => self.tell(|stage, _| stage.client().append(&kept)),
-            Decision::SendQuery | Decision::Unknown(_) => {
+            Decision::SendQuery | Decision::Unknown(_) | Decision::Waits => {
                 tracing::error!(
                     "(read_query_result) {decision:?} is no decision: the result is sent"
                 );
                 self.tell(|stage, _| stage.client().append(&kept));
             }
         }
+        Ok(After::Next)
     }
 
     /// The client gets a result, if it has had none.
@@ -146,24 +151,28 @@ impl<'a, S: Stage> Queue<'a, S> {
     }
 
     /// A reply that the client has had already: the script may look at its figures.
-    async fn show(&mut self, command: Command, heard: &Heard) {
+    async fn show(&mut self, command: Command, heard: &Heard) -> Result<After, CutOff> {
         if !self.stage.script().has(Hook::ReadQueryResult) {
-            return;
+            return Ok(After::Next);
         }
         let facts = reply_facts(command, heard, None);
-        let decision = self.stage.script().read_query_result(&facts, None);
-        self.stage.follow_moves().await;
+        let said = self.stage.script().read_query_result(&facts, None);
+        let decision = match settle(self.stage, said, self.sequence).await? {
+            Settled::Decided(decision) => decision,
+            Settled::Over(after) => return Ok(after),
+        };
         if decision != Decision::Nothing {
             tracing::error!(
                 "(read_query_result) {decision:?}: the result is sent already; \
                  it is kept with resultset_is_needed = true"
             );
         }
+        Ok(After::Next)
     }
 }
 
 /// A command of a script's, as if a client had sent it.
-fn incoming_of(command: Command, payload: &[u8]) -> Incoming {
+pub(crate) fn incoming_of(command: Command, payload: &[u8]) -> Incoming {
     let mut packets = Vec::with_capacity(payload.len() + HEADER_BYTES);
     let sequence = put_packets(&mut packets, 0, payload);
     Incoming {
@@ -183,7 +192,7 @@ fn second_result() -> CutOff {
 
 /// What the script is told of a reply. Of commands other than COM_QUERY and COM_STMT_EXECUTE it is told
 /// nothing but that they were answered.
-fn reply_facts(command: Command, heard: &Heard, answer: Option<&Answer>) -> ReplyFacts {
+pub(crate) fn reply_facts(command: Command, heard: &Heard, answer: Option<&Answer>) -> ReplyFacts {
     let is_told = matches!(command, Command::QUERY | Command::STMT_EXECUTE);
     let tally = &heard.tally;
     let is_result = tally.had_rows || tally.rows > 0;
@@ -222,7 +231,7 @@ fn reply_facts(command: Command, heard: &Heard, answer: Option<&Answer>) -> Repl
 }
 
 /// A reply's payloads, without headers; those of several packets joined.
-fn payloads_of(mut bytes: &[u8]) -> Payloads {
+pub(crate) fn payloads_of(mut bytes: &[u8]) -> Payloads {
     let mut payloads = Payloads::default();
     while !bytes.is_empty() {
         payloads.put(|out| {

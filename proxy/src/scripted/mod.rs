@@ -6,6 +6,7 @@
 //!  login_hooks  read_handshake, read_auth, read_auth_result
 //!  stage     one command at a time: read_query decides
 //!  injected  what the script wants to be sent, reply by reply: read_query_result decides
+//!  waiting   hooks that wait for something before they decide
 //!  heard     a reply, as it goes to the client or is kept
 //!
 //!  session   sessions whose login has passed through: one backend connection
@@ -33,3 +34,4 @@ pub(crate) mod scripting;
 pub(crate) mod server;
 pub(crate) mod session;
 pub(crate) mod stage;
+pub(crate) mod waiting;

@@ -2,16 +2,22 @@
 //! or one to the backend of the script's choice.
 
 use std::rc::Rc;
+use std::time::Duration;
 
 use script::{Hook, Move};
+use sql::Kind;
+use tokio::sync::oneshot;
 use wire::{Command, StatusFlags};
 
 use super::heard::{Ear, Heard, Towards};
 use super::host::Host;
 use super::login_hooks::LoginHooks;
 use super::stage::{Stage, act};
+use super::waiting::query_packets;
 use crate::leg::Leg;
+use crate::pooled::beside::{Answering, Beside, Item, Work};
 use crate::pooled::incoming::Incoming;
+use crate::pooled::order::Order;
 use crate::pooled::session::{After, CutOff, Pooled};
 use crate::relay::End;
 
@@ -22,6 +28,8 @@ pub(crate) struct Scripting {
     /// The schema that the script knows of.
     schema: Vec<u8>,
     user: Vec<u8>,
+    /// What runs the script's own statements elsewhere, once there were any.
+    beside: Option<Beside>,
 }
 
 impl Scripting {
@@ -33,6 +41,7 @@ impl Scripting {
             host,
             schema: facts.schema,
             user: facts.user.unwrap_or_default(),
+            beside: None,
         }
     }
 }
@@ -57,6 +66,8 @@ impl Pooled {
             session: self,
             scripting: &mut scripting,
             asked: 0,
+            route: None,
+            route_next: None,
         };
         staged.follow_moves().await;
         let acted = act(&mut staged, incoming).await;
@@ -78,6 +89,9 @@ struct Staged<'a> {
     scripting: &'a mut Scripting,
     /// How many commands have been sent for it.
     asked: usize,
+    /// Where what is sent for it goes, as a hint; and the next of that.
+    route: Option<Box<[u8]>>,
+    route_next: Option<Box<[u8]>>,
 }
 
 impl Staged<'_> {
@@ -90,6 +104,8 @@ impl Staged<'_> {
             self.session.rest().await?;
         }
         self.asked += 1;
+        let route = self.route_next.take().or_else(|| self.route.clone());
+        self.session.order = Order::of_script(route);
         let worker = Rc::clone(&self.session.worker);
         let acted = worker.blocks.hold(self.session.act(incoming)).await?;
         self.tell_changes(command);
@@ -110,6 +126,42 @@ impl Staged<'_> {
         }
     }
 
+    /// Gives a statement to the session beside this one, which there is from now on.
+    fn send_beside(
+        &mut self,
+        text: &[u8],
+        route: Box<[u8]>,
+    ) -> Result<oneshot::Receiver<Heard>, String> {
+        let session = &self.session;
+        if let Kind::Load = sql::facts(text, session.state.flags()).kind {
+            return Err("LOAD DATA runs in the session itself only".to_owned());
+        }
+        let cluster = session.course.cluster;
+        let beside = match self.scripting.beside.take() {
+            Some(beside) if beside.is_in(cluster) => beside,
+            _ => session
+                .beside(cluster)
+                .ok_or("there are too many sessions")?,
+        };
+        let beside = self.scripting.beside.insert(beside);
+        let towards = Towards::Script {
+            sequence: 1,
+            bytes_max: usize::try_from(session.settings.config.script.result_bytes_max)
+                .unwrap_or(usize::MAX),
+        };
+        let scripts = &self.scripting.host.scripts;
+        let ear = Ear::to(Command::QUERY, session.capabilities, towards, scripts);
+        let (reply, answered) = oneshot::channel();
+        let item = Item::of(session, Work::Query(query_packets(text))).answered(Answering {
+            route,
+            ear: Box::new(ear.ok_or("there is no reply to it")?),
+            reply,
+        });
+        let sent = beside.send(item);
+        sent.map_err(|_| "too much waits already".to_owned())?;
+        Ok(answered)
+    }
+
     /// The backend of the script's choice, from here on.
     fn choose(&mut self, index: usize) {
         let backend = self.scripting.host.backend(index);
@@ -117,8 +169,11 @@ impl Staged<'_> {
         self.session.course.chosen = chosen;
     }
 
-    /// Whether the connection that it has is to another backend than the script has chosen.
+    /// Whether the connection that it has is not where the next command is to go.
     fn is_elsewhere(&self) -> bool {
+        if self.route.is_some() || self.route_next.is_some() {
+            return true;
+        }
         let (lent, chosen) = (&self.session.lent, self.session.course.chosen);
         let (Some(lent), Some((chosen, _))) = (lent, chosen) else {
             return false;
@@ -154,6 +209,39 @@ impl Stage for Staged<'_> {
         for step in self.scripting.script.take_moves() {
             if let Move::Choose(index) = step {
                 self.choose(index);
+            }
+        }
+        if let Some(route) = self.scripting.script.take_route() {
+            self.route = Some(route).filter(|route| !route.is_empty());
+        }
+    }
+
+    fn route_next(&mut self, route: Box<[u8]>) {
+        self.route_next = Some(route);
+    }
+
+    async fn sleep(&mut self, time: Duration, sequence: u8) -> Result<(), CutOff> {
+        let slept = self.session.outwait(tokio::time::sleep(time)).await;
+        slept.map_err(|failure| CutOff::new(failure, Some(sequence)))
+    }
+
+    async fn ask_beside(
+        &mut self,
+        text: &[u8],
+        route: Box<[u8]>,
+        sequence: u8,
+    ) -> Result<Result<Heard, String>, CutOff> {
+        let answered = match self.send_beside(text, route) {
+            Ok(answered) => answered,
+            Err(refusal) => return Ok(Err(refusal)),
+        };
+        match self.session.outwait(answered).await {
+            Ok(heard) => Ok(heard.map_err(|_| "the session beside has broken off".to_owned())),
+            Err(failure) => {
+                if let Some(beside) = self.scripting.beside.take() {
+                    beside.kill();
+                }
+                Err(CutOff::new(failure, Some(sequence)))
             }
         }
     }

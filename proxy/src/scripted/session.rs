@@ -1,10 +1,11 @@
 //! The command phase of a scripted session: wait for a command, ask the script, do what it wants.
 
 use std::future::poll_fn;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use route::{KillReason, Report};
 use script::{Hook, Move};
@@ -308,6 +309,30 @@ impl Stage for Scripted {
                 Move::Choose(_) => {}
             }
         }
+    }
+
+    /// It has one connection for all; scripts are told so.
+    fn route_next(&mut self, _: Box<[u8]>) {}
+
+    async fn sleep(&mut self, time: Duration, sequence: u8) -> Result<(), CutOff> {
+        let mut end = pin!(tokio::time::sleep(time));
+        poll_fn(|context| {
+            if end.as_mut().poll(context).is_ready() {
+                return Poll::Ready(Ok(()));
+            }
+            let ended = self.poll_ended(context);
+            ended.map(|failure| Err(CutOff::new(failure, Some(sequence))))
+        })
+        .await
+    }
+
+    async fn ask_beside(
+        &mut self,
+        _: &[u8],
+        _: Box<[u8]>,
+        _: u8,
+    ) -> Result<Result<Heard, String>, CutOff> {
+        Ok(Err("this session has one connection for all".to_owned()))
     }
 
     async fn forward(&mut self, incoming: Incoming) -> Result<After, CutOff> {

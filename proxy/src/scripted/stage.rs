@@ -1,11 +1,14 @@
 //! What a script decides about a client's command, in sessions of either kind.
 
+use std::time::Duration;
+
 use script::{Decision, FAILED, Hook, Payloads, err_payload};
 use wire::write::put_packets;
 use wire::{Command, StatusFlags};
 
 use super::heard::{Heard, Towards};
 use super::injected::Queue;
+use super::waiting::{Settled, settle};
 use crate::failure::{Failure, Kind};
 use crate::leg::Leg;
 use crate::pooled::incoming::Incoming;
@@ -30,6 +33,20 @@ pub(crate) trait Stage {
     /// Does with connections what the script has decided.
     async fn follow_moves(&mut self);
 
+    /// The next command that is sent goes there, by a hint.
+    fn route_next(&mut self, route: Box<[u8]>);
+
+    /// Nothing happens for a while.
+    async fn sleep(&mut self, time: Duration, sequence: u8) -> Result<(), CutOff>;
+
+    /// Runs a statement in a session beside this one, where the hint says. `Err`: why it cannot be run.
+    async fn ask_beside(
+        &mut self,
+        text: &[u8],
+        route: Box<[u8]>,
+        sequence: u8,
+    ) -> Result<Result<Heard, String>, CutOff>;
+
     /// The client's command as it came, and its reply as it comes.
     async fn forward(&mut self, incoming: Incoming) -> Result<After, CutOff>;
 
@@ -43,8 +60,11 @@ pub(crate) async fn act(stage: &mut impl Stage, incoming: Incoming) -> Result<Af
     if !stage.script().has(Hook::ReadQuery) {
         return stage.forward(incoming).await;
     }
-    let decision = stage.script().read_query(&incoming.payload());
-    stage.follow_moves().await;
+    let said = stage.script().read_query(&incoming.payload());
+    let decision = match settle(stage, said, incoming.sequence).await? {
+        Settled::Decided(decision) => decision,
+        Settled::Over(after) => return Ok(after),
+    };
     let queued = stage.script().queue_len();
     match decision {
         Decision::SendResult => {
@@ -70,7 +90,7 @@ pub(crate) async fn act(stage: &mut impl Stage, incoming: Incoming) -> Result<Af
         Decision::Nothing if queued > 0 => {
             tracing::error!("(read_query) {queued} queries queued without PROXY_SEND_QUERY");
         }
-        Decision::Nothing => {}
+        Decision::Nothing | Decision::Waits => {}
         Decision::IgnoreResult => {
             tracing::error!("(read_query) PROXY_IGNORE_RESULT means nothing here")
         }

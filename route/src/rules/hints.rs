@@ -120,6 +120,25 @@ impl<'a> Hints<'a> {
         Hints { unread: 0, ..*self } == Hints::default()
     }
 
+    /// The tag that a hint gives a statement.
+    pub fn tag_of(hint: &[u8]) -> Option<&[u8]> {
+        items(hint).find_map(|(key, value)| value.filter(|_| key.eq_ignore_ascii_case(b"tag")))
+    }
+
+    /// What these leave open, others say.
+    pub fn or(self, others: Self) -> Self {
+        Self {
+            role: self.role.or(others.role),
+            cluster: self.cluster.or(others.cluster),
+            backend: self.backend.or(others.backend),
+            timeout: self.timeout.or(others.timeout),
+            lag_max: self.lag_max.or(others.lag_max),
+            consistency: self.consistency.or(others.consistency),
+            gtid: self.gtid.or(others.gtid),
+            unread: self.unread + others.unread,
+        }
+    }
+
     /// Reads what a query attribute named `pilotfish` says, behind what comments have said.
     pub fn attribute(&mut self, value: &'a [u8]) {
         self.items(value);

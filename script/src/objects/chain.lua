@@ -19,7 +19,7 @@ local function ask(session, environment, name, ...)
 	if not hook then
 		return
 	end
-	local ran, value = pcall(hook, ...)
+	local ran, value = M.protected(hook, ...)
 	if ran and (decides(value) or name == "read_query_result") then
 		return value
 	end

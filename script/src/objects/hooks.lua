@@ -10,6 +10,7 @@ local proxy_meta = {}
 setmetatable(proxy, proxy_meta)
 
 local current
+local run = M.run
 
 local function switch_to(session)
 	if current ~= session then
@@ -87,10 +88,10 @@ local function decision_of(value)
 end
 
 -- What a hook has decided, how much is queued, and what else the proxy has to look at.
-local HAS_MOVED, HAS_CHANGED, WANTS_CLOSE = 1, 2, 4
+local HAS_MOVED, HAS_CHANGED, WANTS_CLOSE, WAITS, HAS_ROUTE = 1, 2, 4, 8, 16
 
-local function outcome_of(session, value)
-	local flags = 0
+local function outcome_of(session, value, waits)
+	local flags = waits and WAITS or 0
 	-- Who wants to go still does behind the next command.
 	session.has_news = session.wants_close
 	if #session.moves > 0 then
@@ -102,11 +103,16 @@ local function outcome_of(session, value)
 	if session.wants_close then
 		flags = flags + WANTS_CLOSE
 	end
+	if session.route then
+		flags = flags + HAS_ROUTE
+	end
 	return decision_of(value), #session.queue, flags
 end
 
+-- A hook that cannot wait.
 function M.call(session, name, ...)
 	switch_to(session)
+	M.may_wait = false
 	local hook = hook_of(session, name)
 	local arguments = M.arguments[name]
 	if hook and arguments then
@@ -125,6 +131,7 @@ function M.read_query(session, packet)
 		session.queue, session.is_queued = {}, false
 	end
 	session.locals.response = nil
+	M.may_wait = true
 	local hook = session.environment.read_query
 	if not hook or hook ~= session.known_hook then
 		hook = hook_of(session, "read_query")
@@ -133,11 +140,11 @@ function M.read_query(session, packet)
 			return
 		end
 	end
-	local value = hook(packet)
-	if value == nil and not (session.is_queued or session.has_news) then
+	local waits, value = run(session, hook, packet)
+	if value == nil and not (waits or session.is_queued or session.has_news) then
 		return
 	end
-	return outcome_of(session, value)
+	return outcome_of(session, value, waits)
 end
 
 -- The next of the queue; it is what the next reply answers.
@@ -145,14 +152,33 @@ function M.next_query(session)
 	local entry = table.remove(session.queue, 1)
 	session.sent = entry
 	if entry then
-		return entry.packet, entry.is_needed
+		return entry.packet, entry.is_needed, entry.route
 	end
 end
 
-function M.read_query_result(session, name, ...)
-	local decision, queued, flags = M.call(session, name, M.injection(session, ...))
-	session.reply.is_over, session.reply.answer = true, nil
-	return decision, queued, flags
+function M.read_query_result(session, ...)
+	switch_to(session)
+	M.may_wait = true
+	local hook = hook_of(session, "read_query_result")
+	if not hook then
+		return
+	end
+	local waits, value = run(session, hook, M.injection(session, ...))
+	if not waits then
+		M.forget_reply(session)
+	end
+	return outcome_of(session, value, waits)
+end
+
+-- A hook that waits goes on with what has come of its wish.
+function M.resume(session, ...)
+	switch_to(session)
+	M.may_wait = true
+	local waits, value = M.run_on(session, ...)
+	if not waits then
+		M.forget_reply(session)
+	end
+	return outcome_of(session, value, waits)
 end
 
 function M.take_moves(session)
@@ -168,5 +194,5 @@ function M.forget(session)
 		current, M.current, proxy_meta.__index, proxy_meta.__newindex = nil, nil, nil, nil
 	end
 	M.set_server(session, nil)
-	session.environment = nil
+	session.environment, session.runner = nil, nil
 end

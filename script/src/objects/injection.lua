@@ -148,3 +148,11 @@ function M.injection(session, status, affected, insert_id, warnings, rows, bytes
 	reply.answer, reply.is_over = answer, false
 	return object
 end
+
+-- The hook that it was for has ended.
+function M.forget_reply(session)
+	local reply = session.reply
+	if reply then
+		reply.is_over, reply.answer = true, nil
+	end
+end

@@ -48,5 +48,9 @@ local session_meta = {
 pilotfish = {
 	statement = statement,
 	log = log,
+	route = M.route,
+	query = M.query,
+	sleep = M.sleep,
+	pcall = M.protected,
 	session = setmetatable({}, session_meta),
 }

@@ -15,7 +15,7 @@ local function text_of(value)
 end
 
 -- An entry of the queue. Times are counted from here on.
-local function entry(method, id, packet, options)
+local function entry(session, method, id, packet, options)
 	local number = tonumber(id)
 	if not number or type(id) == "table" then
 		bad(3, 1, method, "number", id)
@@ -37,8 +37,16 @@ local function entry(method, id, packet, options)
 	if wanted == nil then
 		wanted = M.buffers_always
 	end
+	local route = options and options.route
+	if route ~= nil and not session.takes_turns then
+		error(("bad argument #3 to '%s' (route is for sessions that take turns on connections)"):format(method), 3)
+	end
+	local hint, problem = M.hint_of(route)
+	if problem then
+		error(("bad argument #3 to '%s' (%s)"):format(method, problem), 3)
+	end
 	local whole = number < 0 and math.ceil(number) or math.floor(number)
-	return { id = whole, packet = text, is_needed = wanted, at = host.now() }
+	return { id = whole, packet = text, is_needed = wanted, route = hint, at = host.now() }
 end
 
 function M.queries(session)
@@ -48,12 +56,12 @@ function M.queries(session)
 
 	function methods.append(_, id, packet, options)
 		local queue = session.queue
-		queue[#queue + 1] = entry("append", id, packet, options)
+		queue[#queue + 1] = entry(session, "append", id, packet, options)
 		session.is_queued = true
 	end
 
 	function methods.prepend(_, id, packet, options)
-		table.insert(session.queue, 1, entry("prepend", id, packet, options))
+		table.insert(session.queue, 1, entry(session, "prepend", id, packet, options))
 		session.is_queued = true
 	end
 

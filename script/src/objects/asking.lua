@@ -1,0 +1,52 @@
+-- What hooks wait for: `pilotfish.sleep`, `pilotfish.query`.
+local M, host = ...
+
+function M.sleep(seconds)
+	local number = tonumber(seconds)
+	if not number or number < 0 or number ~= number or number > 86400 then
+		error("pilotfish.sleep: seconds have to be a number from 0 to 86400, is " .. tostring(seconds), 2)
+	end
+	M.wait("sleep", "sleep", number)
+end
+
+-- Runs a statement: with no place in the session itself, on the connection that its commands have; else
+-- beside it, in a session of the same account with the same schema and variables. The result, or nil, the
+-- error's text, its number and its SQLSTATE.
+function M.query(place, text)
+	if type(text) ~= "string" then
+		error(("pilotfish.query: the statement is a string, not a %s"):format(type(text)), 2)
+	end
+	local hint, problem = M.hint_of(place)
+	if problem then
+		error("pilotfish.query: " .. problem, 2)
+	elseif place ~= nil and not M.current.takes_turns then
+		error("pilotfish.query: this session has one connection; elsewhere is for those of accounts that the proxy knows", 2)
+	end
+	return M.wait("query", "query", text, place ~= nil and (hint or "role=split") or nil)
+end
+
+local function rows_of(answer)
+	local rows, row = {}, nil
+	local position = host.answer_first(answer)
+	while position do
+		position, row = host.answer_row(answer, position)
+		rows[#rows + 1] = row
+	end
+	return rows
+end
+
+-- A statement's reply, for the hook that has asked.
+function M.resume_with_reply(session, affected, insert_id, warnings, flags, answer)
+	local text, number, sqlstate = host.answer_error(answer)
+	if text then
+		return M.resume(session, nil, text, number, sqlstate)
+	end
+	return M.resume(session, {
+		fields = host.answer_fields(answer),
+		rows = rows_of(answer),
+		affected_rows = affected,
+		insert_id = insert_id,
+		warning_count = warnings,
+		server_status = flags,
+	})
+end
