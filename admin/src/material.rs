@@ -35,6 +35,10 @@ pub struct PortFacts {
     pub addresses: Vec<String>,
     /// How many are connected.
     pub guests: usize,
+    /// Where HTTP is spoken.
+    pub http_addresses: Vec<String>,
+    /// How many connections it has.
+    pub callers: usize,
 }
 
 impl Material {

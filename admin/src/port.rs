@@ -1,21 +1,20 @@
-//! The port: who may come in, how many, and a thread of its own for all of them.
+//! The ports: a thread of its own for all who look at the proxy, by MySQL's protocol and by HTTP.
 
 use std::io;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use auth::Directory;
-use config::{AccountConfig, AdminRole, Config, ListenAddress};
+use config::{Config, ListenAddress};
 use net::listen::{AcceptError, Accepted, ListenOptions};
 use net::{Endpoint, Listener};
-use proxy::{House, Reception, Window};
+use proxy::{House, Window};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 use crate::conversation::Conversation;
 use crate::functions::VERSION;
-use crate::material::PortFacts;
+use crate::http;
+use crate::porter::{Count, Porter};
 use crate::sheet::Schema;
 
 /// Logins under way at once; whoever comes beyond that is turned away.
@@ -27,32 +26,33 @@ const RUNNING_MAX: usize = 4;
 /// How much they leave to others: clients' statements come first.
 const NICENESS: i32 = 5;
 
-/// The admin port, as long as anybody may come in.
+/// The admin port, and that for HTTP, as long as anybody may come in.
 #[derive(Default)]
 pub struct AdminPort {
     listening: Option<Listening>,
 }
 
-/// The port's thread.
+/// The ports' thread.
 struct Listening {
-    addresses: Vec<String>,
+    bound: Bound,
+    /// Whether MySQL's protocol is spoken: for a token alone it is not.
+    has_guests: bool,
     start: Option<oneshot::Sender<Window>>,
     stop: oneshot::Sender<()>,
     thread: JoinHandle<()>,
 }
 
-/// What all of its connections share.
-struct Port {
-    window: Window,
-    reception: Reception,
-    addresses: Vec<String>,
-    guests: AtomicUsize,
-    logins: AtomicUsize,
-    last_id: AtomicU32,
-    /// Random, so that names that nobody has are always examined alike.
-    secret: [u8; 32],
-    /// The users of a configuration, made ready.
-    people: Mutex<Option<(Arc<Config>, Arc<Directory>)>>,
+/// Where to listen.
+struct Addresses {
+    guests: Vec<ListenAddress>,
+    callers: Vec<ListenAddress>,
+}
+
+/// Where that is, with the ports that the kernel chose.
+#[derive(Clone)]
+struct Bound {
+    guests: Vec<String>,
+    callers: Vec<String>,
 }
 
 impl AdminPort {
@@ -62,19 +62,27 @@ impl AdminPort {
     /// # Errors
     /// The kernel's, when no thread can be had.
     pub fn bind(config: &Config) -> io::Result<Self> {
-        if config.admins().is_empty() {
+        if !config.has_http_callers() {
             return Ok(Self::default());
         }
-        let addresses = config.admin.address.clone();
+        let has_guests = !config.admins().is_empty();
+        let addresses = Addresses {
+            guests: match has_guests {
+                true => config.admin.address.clone(),
+                false => Vec::new(),
+            },
+            callers: config.http.address.clone(),
+        };
         let (told, bound) = std::sync::mpsc::channel();
         let (start, started) = oneshot::channel();
         let (stop, stopped) = oneshot::channel();
         let thread = std::thread::Builder::new()
             .name("admin".to_owned())
             .spawn(move || live(&addresses, &told, started, stopped))?;
-        let addresses = bound.recv().map_err(io::Error::other)??;
+        let bound = bound.recv().map_err(io::Error::other)??;
         let listening = Some(Listening {
-            addresses,
+            bound,
+            has_guests,
             start: Some(start),
             stop,
             thread,
@@ -88,8 +96,11 @@ impl AdminPort {
             return;
         };
         if let Some(start) = listening.start.take() {
-            for address in &listening.addresses {
+            for address in &listening.bound.guests {
                 tracing::info!(address, "the admin port is open");
+            }
+            for address in &listening.bound.callers {
+                tracing::info!(address, "the HTTP port is open");
             }
             // The thread has failed otherwise, and has said why.
             let _ = start.send(window.clone());
@@ -98,10 +109,14 @@ impl AdminPort {
 
     /// After a reload: the first who may come in find it open. Who may not any more finds nobody.
     pub fn follow(&mut self, window: &Window) {
-        if self.listening.is_some() {
-            return;
+        let config = Arc::clone(&window.settings().config);
+        if let Some(listening) = &self.listening {
+            if listening.has_guests || config.admins().is_empty() {
+                return;
+            }
+            std::mem::take(self).close();
         }
-        match Self::bind(&window.settings().config) {
+        match Self::bind(&config) {
             Ok(bound) => *self = bound,
             Err(error) => tracing::error!(%error, "the admin port cannot be opened"),
         }
@@ -126,8 +141,8 @@ impl AdminPort {
 
 /// The thread's life: binds, says what is bound, waits until it may begin, and serves until it is to stop.
 fn live(
-    addresses: &[ListenAddress],
-    told: &std::sync::mpsc::Sender<io::Result<Vec<String>>>,
+    addresses: &Addresses,
+    told: &std::sync::mpsc::Sender<io::Result<Bound>>,
     started: oneshot::Receiver<Window>,
     stopped: oneshot::Receiver<()>,
 ) {
@@ -144,19 +159,22 @@ fn live(
         Err(error) => return drop(told.send(Err(error))),
     };
     runtime.block_on(async {
-        let listeners = bind_all(addresses);
-        let bound: Vec<_> = listeners
-            .iter()
-            .map(|listener| listener.endpoint().to_string())
-            .collect();
+        let guests = bind_all(&addresses.guests, "admin.address");
+        let callers = bind_all(&addresses.callers, "http.address");
+        let bound = Bound {
+            guests: endpoints(&guests),
+            callers: endpoints(&callers),
+        };
         // Whoever has started this thread may have given up.
         let _ = told.send(Ok(bound.clone()));
         let Ok(window) = started.await else {
             return;
         };
-        let port = Arc::new(Port::new(window, bound));
+        let porter = Arc::new(Porter::new(window, bound.guests, bound.callers));
+        let door = http::Door::new(Arc::clone(&porter));
         tokio::select! {
-            () = serve(port, listeners) => {}
+            () = serve(guests, |accepted| welcome(&porter, accepted)) => {}
+            () = serve(callers, |accepted| door.welcome(accepted)) => {}
             _ = stopped => {}
         }
     });
@@ -164,7 +182,12 @@ fn live(
     runtime.shutdown_background();
 }
 
-fn bind_all(addresses: &[ListenAddress]) -> Vec<Listener> {
+fn endpoints(listeners: &[Listener]) -> Vec<String> {
+    let endpoints = listeners.iter().map(Listener::endpoint);
+    endpoints.map(ToString::to_string).collect()
+}
+
+fn bind_all(addresses: &[ListenAddress], setting: &str) -> Vec<Listener> {
     let bind = |address: &ListenAddress| {
         let endpoint = match address {
             ListenAddress::Tcp(address) => Endpoint::Tcp(*address),
@@ -174,8 +197,8 @@ fn bind_all(addresses: &[ListenAddress]) -> Vec<Listener> {
             Ok(listener) => Some(listener),
             Err(error) => {
                 tracing::error!(
-                    %address, %error,
-                    "the admin port cannot be had there (admin.address); clients are served without it"
+                    %address, %error, setting,
+                    "the admin port cannot be had there; clients are served without it"
                 );
                 None
             }
@@ -184,24 +207,33 @@ fn bind_all(addresses: &[ListenAddress]) -> Vec<Listener> {
     addresses.iter().filter_map(bind).collect()
 }
 
-/// Accepts on all listeners, for ever.
-async fn serve(port: Arc<Port>, listeners: Vec<Listener>) {
-    let mut tasks = JoinSet::new();
-    for listener in listeners {
-        tasks.spawn(accept_all(Arc::clone(&port), listener));
-    }
-    while tasks.join_next().await.is_some() {}
-    std::future::pending().await
+/// Accepts on all listeners, for ever. What `welcome` makes of a connection lives as long as this.
+async fn serve<F>(listeners: Vec<Listener>, welcome: impl Fn(Accepted) -> Option<F>)
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let accepting = listeners
+        .iter()
+        .map(|listener| accept_all(listener, &welcome));
+    let mut accepting: Vec<_> = accepting.map(Box::pin).collect();
+    std::future::poll_fn(|context| {
+        accepting.retain_mut(|it| it.as_mut().poll(context).is_pending());
+        std::task::Poll::Pending
+    })
+    .await
 }
 
-async fn accept_all(port: Arc<Port>, listener: Listener) {
+async fn accept_all<F>(listener: &Listener, welcome: impl Fn(Accepted) -> Option<F>)
+where
+    F: Future<Output = ()> + Send + 'static,
+{
     let mut guests = JoinSet::new();
     loop {
         while guests.try_join_next().is_some() {}
         match listener.accept().await {
             Ok(accepted) => {
-                if let Some(login) = Count::of(&port, Port::logins, LOGINS_MAX) {
-                    guests.spawn(Arc::clone(&port).welcome(accepted, login));
+                if let Some(stay) = welcome(accepted) {
+                    guests.spawn(stay);
                 }
             }
             Err(AcceptError::Exhausted { cause, pause }) => {
@@ -217,113 +249,43 @@ async fn accept_all(port: Arc<Port>, listener: Listener) {
     }
 }
 
-impl Port {
-    fn new(window: Window, addresses: Vec<String>) -> Self {
-        Self {
-            reception: window.reception(),
-            window,
-            addresses,
-            guests: AtomicUsize::new(0),
-            logins: AtomicUsize::new(0),
-            last_id: AtomicU32::new(0),
-            secret: auth::random_bytes().unwrap_or_default(),
-            people: Mutex::new(None),
+/// Somebody who speaks MySQL's protocol, unless too many log in at once.
+fn welcome(porter: &Arc<Porter>, accepted: Accepted) -> Option<impl Future<Output = ()> + use<>> {
+    let login = Count::of(porter, |it| &it.logins, LOGINS_MAX)?;
+    Some(converse(Arc::clone(porter), accepted, login))
+}
+
+/// One connection, from its first byte to its last.
+async fn converse(porter: Arc<Porter>, accepted: Accepted, login: Count) {
+    let remote = accepted.remote.clone();
+    let settings = porter.window.settings();
+    let id = porter.next_id();
+    let people = porter.people(&settings.config);
+    let house = House {
+        accounts: &people,
+        settings: &settings,
+        version: VERSION,
+        id,
+        has_schema: |name| Schema::named(name).is_some(),
+    };
+    let guest = match porter.reception.receive(accepted, &house).await {
+        Ok(guest) => guest,
+        Err(error) => {
+            return tracing::warn!(client = %remote, %error, "no login to the admin port");
         }
-    }
-
-    fn logins(&self) -> &AtomicUsize {
-        &self.logins
-    }
-
-    fn guests(&self) -> &AtomicUsize {
-        &self.guests
-    }
-
-    /// One connection, from its first byte to its last.
-    async fn welcome(self: Arc<Self>, accepted: Accepted, login: Count) {
-        let remote = accepted.remote.clone();
-        let settings = self.window.settings();
-        let id = self.last_id.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
-        let people = self.people(&settings.config);
-        let house = House {
-            accounts: &people,
-            settings: &settings,
-            version: VERSION,
-            id,
-            has_schema: |name| Schema::named(name).is_some(),
-        };
-        let guest = match self.reception.receive(accepted, &house).await {
-            Ok(guest) => guest,
-            Err(error) => {
-                return tracing::warn!(client = %remote, %error, "no login to the admin port");
-            }
-        };
-        drop(login);
-        let mut admins = settings.config.admins().into_iter();
-        let role = admins.find(|it| it.user == guest.user);
-        let role = role.map_or(AdminRole::Stats, |it| it.role);
-        let max = settings.config.admin.connections_max;
-        let Some(_place) = Count::of(&self, Self::guests, max) else {
-            let text = format!("Too many connections: there are {max} (admin.connections_max)");
-            let fault = crate::fault::Fault::new(wire::ErrorCode::CON_COUNT, text);
-            return guest.dismiss(&fault.payload()).await;
-        };
-        tracing::info!(client = %remote, user = guest.user, role = role.name(), "an administrator has come");
-        let port = Arc::clone(&self);
-        let facts = move || PortFacts {
-            addresses: port.addresses.clone(),
-            guests: port.guests.load(Ordering::Relaxed),
-        };
-        let window = self.window.clone();
-        Conversation::new(guest, id, role, window, Arc::new(facts))
-            .run()
-            .await;
-    }
-
-    /// Who may come in, by the configuration of the moment.
-    fn people(&self, config: &Arc<Config>) -> Arc<Directory> {
-        let mut known = self.people.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((of, people)) = &*known
-            && Arc::ptr_eq(of, config)
-        {
-            return Arc::clone(people);
-        }
-        let admins = config.admins().into_iter();
-        let accounts: Vec<_> = admins
-            .map(|admin| AccountConfig {
-                user: admin.user,
-                password: admin.password,
-                ..AccountConfig::default()
-            })
-            .collect();
-        let made = auth::configured(&accounts, self.secret);
-        let people = Arc::new(made.expect("a name and a password make an account"));
-        *known = Some((Arc::clone(config), Arc::clone(&people)));
-        people
-    }
-}
-
-/// One of those that are counted, until it is dropped.
-struct Count {
-    port: Arc<Port>,
-    of: fn(&Port) -> &AtomicUsize,
-}
-
-impl Count {
-    /// One more, if there are fewer than `max`.
-    fn of(port: &Arc<Port>, of: fn(&Port) -> &AtomicUsize, max: usize) -> Option<Self> {
-        let counted = of(port).fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| {
-            (count < max).then_some(count + 1)
-        });
-        counted.ok().map(|_| Self {
-            port: Arc::clone(port),
-            of,
-        })
-    }
-}
-
-impl Drop for Count {
-    fn drop(&mut self) {
-        (self.of)(&self.port).fetch_sub(1, Ordering::Relaxed);
-    }
+    };
+    drop(login);
+    let role = Porter::role(&settings.config, &guest.user);
+    let max = settings.config.admin.connections_max;
+    let Some(_place) = Count::of(&porter, |it| &it.guests, max) else {
+        let text = format!("Too many connections: there are {max} (admin.connections_max)");
+        let fault = crate::fault::Fault::new(wire::ErrorCode::CON_COUNT, text);
+        return guest.dismiss(&fault.payload()).await;
+    };
+    tracing::info!(client = %remote, user = guest.user, role = role.name(), "an administrator has come");
+    let window = porter.window.clone();
+    let facts = Arc::new(move || porter.facts());
+    Conversation::new(guest, id, role, window, facts)
+        .run()
+        .await;
 }

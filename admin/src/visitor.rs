@@ -9,10 +9,11 @@ use proxy::{Killed, Window};
 use route::KillScope;
 use rusqlite::types::Value;
 
-use crate::engine::{self, Limits, Rows};
+use crate::engine::{self, Limits, Prepared, Rows};
 use crate::fault::Fault;
 use crate::functions::Asker;
 use crate::material::{Material, PortFacts};
+use crate::recent::Recent;
 use crate::sheet::{Kind, Schema, Table};
 use crate::statement::{self, Statement};
 
@@ -27,6 +28,7 @@ pub struct Visitor {
     window: Window,
     /// What the port knows of itself.
     port: Arc<dyn Fn() -> PortFacts + Send + Sync>,
+    recent: Option<Arc<Recent>>,
 }
 
 /// What has come of a statement.
@@ -51,6 +53,15 @@ impl Visitor {
             warnings: Vec::new(),
             window,
             port,
+            recent: None,
+        }
+    }
+
+    /// One who does not mind to be shown what others have been shown a moment ago.
+    pub fn content_with(self, recent: Arc<Recent>) -> Self {
+        Self {
+            recent: Some(recent),
+            ..self
         }
     }
 
@@ -85,8 +96,7 @@ impl Visitor {
     pub async fn understand(&self, text: &str) -> Result<(usize, Vec<String>), Fault> {
         match statement::read(text, self.asker.schema)? {
             Statement::Query(query) => {
-                let asker = self.asker.clone();
-                let prepared = aside(move || engine::prepare(query, &asker)).await?;
+                let prepared = self.prepare(query).await?;
                 Ok((prepared.parameters, prepared.columns))
             }
             Statement::Warnings => Ok((0, names(&self.told_warnings()))),
@@ -95,22 +105,51 @@ impl Visitor {
         }
     }
 
-    /// What these tables are made of, at this moment.
-    pub async fn gather(&self, tables: &[&dyn Table]) -> Material {
-        Material::gather(&self.window, tables, (self.port)()).await
+    /// What these tables are made of, at this moment or a little before.
+    pub async fn gather(&self, tables: &[&dyn Table]) -> Arc<Material> {
+        let gather = Material::gather(&self.window, tables, (self.port)());
+        match &self.recent {
+            Some(recent) => {
+                let asks_workers = tables.iter().any(|table| table.asks_workers());
+                let shown = recent.moment(asks_workers, gather).await;
+                Arc::clone(&shown.material)
+            }
+            None => Arc::new(gather.await),
+        }
     }
 
     /// A query: understood, its tables gathered, and run, where nobody waits for it.
     async fn select(&mut self, text: String, values: Vec<Value>) -> Result<Rows, Fault> {
+        let prepared = self.prepare(text).await?;
+        let material = self.gather(&prepared.tables()).await;
+        self.warnings = material.warnings();
+        self.finish(prepared, material, values).await
+    }
+
+    /// Understands what SQLite shall do.
+    ///
+    /// # Errors
+    /// What is not understood.
+    pub async fn prepare(&self, text: String) -> Result<Prepared, Fault> {
+        let asker = self.asker.clone();
+        aside(move || engine::prepare(text, &asker)).await
+    }
+
+    /// Runs it over that moment.
+    ///
+    /// # Errors
+    /// What goes wrong meanwhile.
+    pub async fn finish(
+        &self,
+        prepared: Prepared,
+        material: Arc<Material>,
+        values: Vec<Value>,
+    ) -> Result<Rows, Fault> {
         let config = Arc::clone(&self.window.settings().config);
         let limits = Limits {
             deadline: Instant::now() + config.admin.timeout_statement,
             rows_max: config.admin.rows_max,
         };
-        let asker = self.asker.clone();
-        let prepared = aside(move || engine::prepare(text, &asker)).await?;
-        let material = self.gather(&prepared.tables()).await;
-        self.warnings = material.warnings();
         aside(move || prepared.run(&material, values, limits)).await
     }
 

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use crate::digest::sha256;
 use crate::host::Rank;
 use crate::{
-    Account, AccountId, Dialect, HostPattern, KnownAccount, Origin, Plugin, Rules, Verifier, Way,
+    Account, AccountId, Dialect, HostPattern, KnownAccount, Origin, Password, Plugin, Rules,
+    Verifier, Way,
 };
 
 /// An immutable snapshot of accounts.
@@ -122,6 +123,18 @@ impl Directory {
         Arc::new([unknown])
     }
 
+    /// Whether this is the password of `user` from `origin`, by an account that is examined here. Names
+    /// that nobody has take as long.
+    pub fn proves(&self, user: &[u8], origin: &Origin, password: &Password) -> bool {
+        let account = self.find(user, origin);
+        let verifiers = match account.map(|account| &account.way) {
+            Some(Way::Examined(verifiers)) => Arc::clone(verifiers),
+            Some(Way::PassedThrough(_)) | None => self.decoy(user),
+        };
+        let asked = verifiers.iter();
+        asked.fold(false, |is_right, it| it.is_password(password) | is_right)
+    }
+
     /// As [`Directory::find`], with a word on how sure that is: where the name of the client's host is
     /// not known, an account that is matched by names may be the one a server would take.
     ///
@@ -208,7 +221,7 @@ impl HostPattern {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Names, NativeHash, PassThrough, Password};
+    use crate::{Names, NativeHash, PassThrough};
 
     fn rules(dialect: Dialect) -> Rules {
         Rules {
@@ -223,6 +236,24 @@ mod tests {
 
     fn native(password: &str) -> Verifier {
         Verifier::Native(NativeHash::of(password.as_bytes()))
+    }
+
+    #[test]
+    fn a_password_in_clear_proves_its_own_user_and_nobody_else() {
+        let of = |password: &str| Verifier::Password(Password::new(password));
+        let accounts = [
+            account("root", "%", of("all")),
+            account("look", "%", of("some")),
+        ];
+        let directory = Directory::new(rules(Dialect::MySql), accounts, [7; 32]);
+        let origin = Origin::unix();
+        let proves = |user: &str, password| {
+            directory.proves(user.as_bytes(), &origin, &Password::new(password))
+        };
+        assert!(proves("root", "all") && proves("look", "some"));
+        for (user, password) in [("root", "some"), ("root", ""), ("nobody", "all"), ("", "")] {
+            assert!(!proves(user, password), "{user} {password}");
+        }
     }
 
     #[test]

@@ -10,6 +10,8 @@ use std::str::FromStr;
 pub const LISTEN_PORT: u16 = 4040;
 /// The port of the proxy's own tables when an address names none.
 pub const ADMIN_PORT: u16 = 4041;
+/// The port of the same over HTTP.
+pub const HTTP_PORT: u16 = 4042;
 /// The port of a MySQL or MariaDB server when an address names none.
 pub const BACKEND_PORT: u16 = 3306;
 

@@ -4,6 +4,7 @@
 mod accounts;
 mod admin;
 mod clusters;
+mod http;
 mod rules;
 
 use std::collections::{HashMap, HashSet};
@@ -27,6 +28,7 @@ pub(crate) fn faults(config: &Config, written: &Written) -> Vec<Fault> {
     health(config, written, &mut faults);
     pool(config, written, &mut faults);
     admin::faults(config, written, &mut faults);
+    http::faults(config, written, &mut faults);
     accounts::faults(config, written, &mut faults);
     rules::faults(config, written, &mut faults);
     faults.extend(faults_of_files(config, written));

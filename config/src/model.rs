@@ -6,6 +6,7 @@
 mod accounts;
 mod admin;
 mod balance;
+mod http;
 mod pool;
 mod rule;
 mod script;
@@ -17,6 +18,7 @@ use std::time::Duration;
 pub use accounts::*;
 pub use admin::*;
 pub use balance::*;
+pub use http::*;
 pub use ipnet::IpNet;
 pub use pool::*;
 pub use rule::*;
@@ -94,6 +96,8 @@ settings! {
         digests: DigestsConfig,
         /// The port on which the proxy is looked at.
         admin: AdminConfig,
+        /// The same over HTTP.
+        http: HttpConfig,
     }
     lists {
         /// Where clients connect besides `listen`; addresses unique, together with those of `listen`.

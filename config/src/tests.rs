@@ -5,6 +5,7 @@ mod accounts;
 mod admin;
 mod clusters;
 mod faults;
+mod http;
 mod legacy;
 mod reload;
 mod rules;

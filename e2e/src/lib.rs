@@ -7,6 +7,7 @@
 //! - [`raw::RawConn`] speaks the protocol by hand and keeps a transcript of every packet, so that
 //!   a conversation held directly and one held through the proxy can be compared byte by byte. It
 //!   shares no code with the proxy: it is the oracle.
+//! - [`http::Http`] asks by HTTP, as plainly as can be.
 //! - [`scripted::Scripted`] is a server that says what it is told to, for what no real one says.
 //! - [`Site`] is a place to connect to; a scenario is a function over it, and
 //!   [`everywhere`] runs it directly, then through the proxy with TLS on neither, either and both
@@ -16,6 +17,7 @@
 mod certs;
 mod cluster;
 mod dice;
+pub mod http;
 mod intruder;
 mod pooled;
 mod process;

@@ -17,6 +17,9 @@ use crate::wait;
 const STARTS_WITHIN: Duration = wait::SOON;
 const STOPS_WITHIN: Duration = wait::SOON;
 
+/// No address.
+const NOWHERE: [&str; 0] = [];
+
 /// A configuration file in the making.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -74,13 +77,23 @@ impl Settings {
         self.table("account", "user", user, more)
     }
 
-    /// Opens the admin port there, for `root` with the password `all` and `look` with the password `some`.
+    /// Opens the admin port there, for `root` with the password `all` and `look` with the password `some`;
+    /// not that for HTTP.
     pub fn admin_on(self, port: u16) -> Self {
         let address = format!("127.0.0.1:{port}");
         self.set("admin.address", [address.as_str()])
+            .set("http.address", NOWHERE)
             .set("admin.username", "root")
             .set("admin.password", "all")
             .admin_account("look", "some")
+    }
+
+    /// Opens the HTTP port there, for the users of the admin port, which is closed.
+    pub fn http_on(self, port: u16) -> Self {
+        let address = format!("127.0.0.1:{port}");
+        self.admin_on(port)
+            .set("admin.address", NOWHERE)
+            .set("http.address", [address.as_str()])
     }
 
     /// Adds a user of the admin port who may look.

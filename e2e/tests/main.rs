@@ -60,6 +60,7 @@ mod commands;
 mod compression;
 mod data;
 mod faults;
+mod http;
 mod infile;
 mod kill;
 mod lane_faults;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use auth::{
-    Candidate, Circumstances, Denial, Dialect, Directory, LoginExam, Names, Origin, Scramble,
-    SharedThrottle,
+    Candidate, Circumstances, Denial, Dialect, Directory, LoginExam, Names, Origin, Password,
+    Scramble, SharedThrottle,
 };
 use net::listen::Accepted;
 use net::{Endpoint, Socket};
@@ -138,6 +138,39 @@ impl Reception {
                 Err(GuestError::Login(failure.cause))
             }
         }
+    }
+
+    /// Whether a user has said the right password, which is no matter of MySQL's protocol. Who failed often
+    /// waits for the answer, as for that to a login.
+    pub async fn proves(
+        &self,
+        remote: &Endpoint,
+        user: &str,
+        password: &Password,
+        accounts: &Directory,
+        settings: &Settings,
+    ) -> bool {
+        let is_right = accounts.proves(user.as_bytes(), &origin_of(remote), password);
+        self.weighs(remote, user, is_right, settings).await
+    }
+
+    /// The same where something else than a password has been shown, right or wrong; `name` stands for it.
+    pub async fn weighs(
+        &self,
+        remote: &Endpoint,
+        name: &str,
+        is_right: bool,
+        settings: &Settings,
+    ) -> bool {
+        let origin = origin_of(remote);
+        let name = name.as_bytes();
+        self.hold_back(settings, &origin, name).await;
+        match origin.address() {
+            Some(address) if is_right => self.throttle.succeeded(address, name),
+            _ if is_right => {}
+            _ => self.failed(settings, &origin, name).await,
+        }
+        is_right
     }
 
     /// From the greeting to the OK; what was agreed on.

@@ -11,7 +11,7 @@ pub static TABLE: Sheet<Item> = Sheet {
     asks_workers: true,
     columns: &[
         text("address", "The address.", |it| it.address.clone().into()),
-        text("purpose", "clients or admin.", |it| it.purpose.into()),
+        text("purpose", "clients, admin or http.", |it| it.purpose.into()),
         text(
             "mode",
             "For how long its sessions keep a connection, if it says so.",
@@ -73,5 +73,12 @@ fn items(material: &Material) -> Vec<Item> {
         cluster: None,
         sessions: material.port.guests,
     });
-    plain.chain(others).chain(admin).collect()
+    let http = material.port.http_addresses.iter().map(|address| Item {
+        address: address.clone(),
+        purpose: "http",
+        mode: None,
+        cluster: None,
+        sessions: material.port.callers,
+    });
+    plain.chain(others).chain(admin).chain(http).collect()
 }

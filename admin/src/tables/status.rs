@@ -44,5 +44,6 @@ pub fn items(material: &Material) -> Vec<Item> {
         ("Backend_connections_pooled", pooled as u64),
         ("Workers", material.window.workers() as u64),
         ("Admin_connections", material.port.guests as u64),
+        ("Http_connections", material.port.callers as u64),
     ]
 }

@@ -104,6 +104,10 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("admin.connections_max", "100"),
     ("admin.timeout_statement", "\"10s\""),
     ("admin.rows_max", "100000"),
+    ("http.address", r#"["127.0.0.1:4042"]"#),
+    ("http.token", r#""""#),
+    ("http.names", "[]"),
+    ("http.connections_max", "256"),
 ];
 
 fn shown_default(setting: &Setting<Config>) -> String {

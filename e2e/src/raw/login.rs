@@ -570,7 +570,7 @@ fn rsa(password: &str, scramble: &[u8], pem: &[u8]) -> Result<Vec<u8>, LoginFail
     Ok(sealed.to_vec())
 }
 
-fn tls_config(choice: &TlsChoice) -> ClientConfig {
+pub(crate) fn tls_config(choice: &TlsChoice) -> ClientConfig {
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let versions = if choice.old {
         &[&rustls::version::TLS12][..]

@@ -7,6 +7,7 @@ mod statement;
 mod transcript;
 mod transport;
 
+pub(crate) use login::tls_config;
 pub use login::{Compress, Login, LoginFailure, TlsChoice, capability};
 pub use reply::{Outcome, Reply, Rows, ServerError, Shape, lenenc};
 pub use statement::{Execute, Param, bulk_execute, query_with_attributes};

@@ -18,6 +18,8 @@ pub struct Doors {
     pub transparent: SocketAddr,
     /// The proxy's own tables.
     pub admin: SocketAddr,
+    /// The same over HTTP.
+    pub http: SocketAddr,
 }
 
 /// A line for the person at the terminal. Nobody listening is no reason to stop.
@@ -54,6 +56,7 @@ fn write_guide(page: &mut String, cluster: &Cluster, doors: Doors, folder: &Path
     writeln!(page, "  {:<12} {}", "proxy", doors.pooled)?;
     writeln!(page, "  {:<12} {}", "transparent", doors.transparent)?;
     writeln!(page, "  {:<12} {}", "admin", doors.admin)?;
+    writeln!(page, "  {:<12} http://{}/", "http", doors.http)?;
     for server in &cluster.servers {
         let pid = server.pid().unwrap_or_default();
         let address = server.address();
@@ -72,6 +75,11 @@ fn write_guide(page: &mut String, cluster: &Cluster, doors: Doors, folder: &Path
     writeln!(page, "\nWhat the proxy knows, as tables:")?;
     let (host, port) = (doors.admin.ip(), doors.admin.port());
     writeln!(page, "  {client} -h{host} -P{port} -uadmin -padmin {LOOK}")?;
+    writeln!(
+        page,
+        "  curl -u admin:admin 'http://{}/api/tables/sessions'",
+        doors.http
+    )?;
     if let Some(replica) = cluster.replicas().first() {
         writeln!(page, "\nA write through the proxy, seen on a replica:")?;
         writeln!(page, "  {}", through(WRITE))?;

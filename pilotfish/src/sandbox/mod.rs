@@ -24,8 +24,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use config::{
-    AccountConfig, AdminConfig, BackendAddress, BackendConfig, Config, HealthConfig, LimitsConfig,
-    ListenAddress, ListenerConfig, Role, Secret, SessionMode,
+    AccountConfig, AdminConfig, BackendAddress, BackendConfig, Config, HealthConfig, HttpConfig,
+    LimitsConfig, ListenAddress, ListenerConfig, Role, Secret, SessionMode,
 };
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
@@ -69,6 +69,7 @@ fn play(
     let doors = Doors {
         pooled: listen_address(arguments.listen, config::LISTEN_PORT)?,
         admin: listen_address(None, config::ADMIN_PORT)?,
+        http: listen_address(None, config::HTTP_PORT)?,
         transparent: free_address()?,
     };
     let runtime = Builder::new_current_thread()
@@ -207,6 +208,10 @@ fn proxy_config(cluster: &Cluster, doors: Doors) -> Config {
             username: Some("admin".to_owned()),
             password: Some(Secret::new("admin")),
             ..AdminConfig::default()
+        },
+        http: HttpConfig {
+            address: vec![ListenAddress::Tcp(doors.http)],
+            ..HttpConfig::default()
         },
         backends: cluster.servers.iter().map(backend).collect(),
         timeout_drain: TIMEOUT_DRAIN,

@@ -1,0 +1,234 @@
+//! Connections that speak HTTP: how many there may be, TLS where it is wanted, and how long one waits for
+//! a client.
+
+use std::convert::Infallible;
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::Request;
+use axum::response::Response;
+use config::ClientTlsMode;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use net::listen::Accepted;
+use net::{Endpoint, Socket, tls};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::time::timeout;
+use tower_service::Service;
+
+use super::House;
+use super::patient::Patient;
+use crate::porter::{Count, Porter};
+use crate::recent::Recent;
+
+/// How long a client may take for the head of a request, and stay without one.
+const TIMEOUT_HEAD: Duration = Duration::from_secs(30);
+
+/// The longest head of a request, in bytes.
+const HEAD_BYTES_MAX: usize = 32 << 10;
+
+/// The most headers that one may have.
+const HEADERS_MAX: usize = 64;
+
+/// A record of TLS that begins a handshake begins with this; no request does.
+const TLS_HANDSHAKE: u8 = 0x16;
+
+/// How long somebody who is turned away may take to hear it.
+const TIMEOUT_TELL: Duration = Duration::from_secs(2);
+
+/// How many of them hear it at once; whoever comes beyond that is left alone.
+const TURNED_AWAY_MAX: usize = 256;
+
+const NO_ROOM: &str = "Too many connections (http.connections_max)\n";
+const NO_TLS: &str = "https:// is demanded here (client_tls.mode = required)\n";
+
+/// Where callers come in.
+pub struct Door {
+    house: Arc<House>,
+    router: Router,
+}
+
+/// Who is connected.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    /// Where from.
+    pub remote: Endpoint,
+    /// Whether over an address that only this machine has.
+    pub is_at_home: bool,
+}
+
+/// Why a connection has ended before HTTP was spoken.
+#[derive(Debug, thiserror::Error)]
+enum Unserved {
+    #[error("{0}")]
+    Tls(String),
+    #[error("the connection is gone: {0}")]
+    Gone(#[from] std::io::Error),
+    #[error("nothing came in time")]
+    Late,
+}
+
+impl Door {
+    /// Opens it.
+    pub fn new(porter: Arc<Porter>) -> Self {
+        let recent = Arc::new(Recent::default());
+        let house = Arc::new(House { porter, recent });
+        let router = super::router(&house);
+        Self { house, router }
+    }
+
+    /// Somebody has come: what is to be done as long as there is room, or to say that there is none.
+    pub fn welcome(&self, accepted: Accepted) -> Option<impl Future<Output = ()> + use<>> {
+        let porter = &self.house.porter;
+        let max = porter.window.settings().config.http.connections_max;
+        let place = Count::of(porter, |it| &it.callers, max);
+        let turned_away = match place {
+            Some(_) => None,
+            None => Some(Count::of(porter, |it| &it.logins, TURNED_AWAY_MAX)?),
+        };
+        let (house, router) = (Arc::clone(&self.house), self.router.clone());
+        Some(async move {
+            let remote = accepted.remote.clone();
+            let stay = stay(&house, router, accepted, place.is_some());
+            if let Err(error) = stay.await {
+                tracing::debug!(client = %remote, %error, "a caller of the HTTP port is not served");
+            }
+            drop((place, turned_away));
+        })
+    }
+}
+
+/// One connection, from its first byte to its last.
+async fn stay(
+    house: &House,
+    router: Router,
+    accepted: Accepted,
+    has_room: bool,
+) -> Result<(), Unserved> {
+    let settings = house.porter.window.settings();
+    let Accepted { socket, remote } = accepted;
+    let mut socket = Socket::from_raw(socket)?;
+    if !has_room {
+        return refuse(&mut socket, "503 Service Unavailable", NO_ROOM).await;
+    }
+    let caller = Caller {
+        remote,
+        is_at_home: match socket.local_address()? {
+            Endpoint::Tcp(address) => address.ip().to_canonical().is_loopback(),
+            Endpoint::Unix(_) => false,
+        },
+    };
+    let limit = settings.config.limits.timeout_login;
+    let mut first = [0];
+    let read = timeout(limit, socket.read_exact(&mut first)).await;
+    read.map_err(|_| Unserved::Late)??;
+    let is_tls = first == [TLS_HANDSHAKE];
+    match &settings.client_tls {
+        Some(tls) if is_tls => {
+            let acceptor = tls.acceptor();
+            let shaken = timeout(limit, tls::accept(&acceptor, socket, &first)).await;
+            let shaken = shaken.map_err(|_| Unserved::Late)?;
+            let stream = shaken.map_err(|error| Unserved::Tls(tls::explain(&error)))?;
+            speak(router, caller, stream, Vec::new()).await;
+        }
+        Some(_) if settings.config.client_tls.mode == ClientTlsMode::Required => {
+            refuse(&mut socket, "403 Forbidden", NO_TLS).await?;
+        }
+        Some(_) | None => speak(router, caller, socket, first.to_vec()).await,
+    }
+    Ok(())
+}
+
+/// Says why nothing is served before a request has been read.
+async fn refuse(socket: &mut Socket, status: &str, text: &str) -> Result<(), Unserved> {
+    let answer = format!(
+        "HTTP/1.1 {status}\r\nconnection: close\r\ncontent-type: text/plain\r\ncontent-length: {}\r\n\r\n{text}",
+        text.len()
+    );
+    let told = async {
+        socket.write_all(answer.as_bytes()).await?;
+        socket.shutdown().await?;
+        // A socket that is closed with bytes unread may take back what it has said.
+        let mut unread = [0; 4096];
+        while socket.read(&mut unread).await? > 0 {}
+        Ok(())
+    };
+    timeout(TIMEOUT_TELL, told)
+        .await
+        .map_err(|_| Unserved::Late)?
+}
+
+/// Request after request, until the caller goes or says nothing for too long.
+async fn speak<S>(router: Router, caller: Caller, stream: S, ahead: Vec<u8>)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let remote = caller.remote.clone();
+    let service = service_fn(move |request| answer(router.clone(), caller.clone(), request));
+    let stream = TokioIo::new(Patient::new(stream, ahead));
+    let ended = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(TIMEOUT_HEAD)
+        .max_buf_size(HEAD_BYTES_MAX)
+        .max_headers(HEADERS_MAX)
+        .serve_connection(stream, service)
+        .await;
+    if let Err(error) = ended {
+        tracing::debug!(client = %remote, %error, "a caller of the HTTP port is gone");
+    }
+}
+
+async fn answer(
+    mut router: Router,
+    caller: Caller,
+    request: hyper::Request<Incoming>,
+) -> Result<Response, Infallible> {
+    let mut request: Request = request.map(Body::new);
+    request.extensions_mut().insert(caller);
+    poll_fn(|context| Service::<Request>::poll_ready(&mut router, context)).await?;
+    router.call(request).await
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use tokio::io::duplex;
+    use tokio::time::Instant;
+
+    use super::*;
+
+    /// The clock of these tests runs ahead when nobody has anything to do.
+    async fn served(said: &[u8]) -> (Duration, String) {
+        let (near, mut far) = duplex(1 << 16);
+        let caller = Caller {
+            remote: Endpoint::Unix("".into()),
+            is_at_home: false,
+        };
+        far.write_all(said).await.unwrap();
+        let began = Instant::now();
+        speak(Router::new(), caller, near, Vec::new()).await;
+        let mut answered = String::new();
+        far.read_to_string(&mut answered).await.unwrap();
+        (began.elapsed(), answered)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_says_nothing_is_waited_for_and_then_left() {
+        for said in ["", "GET / HTTP/1.1\r\nhost:"] {
+            let (waited, answered) = served(said.as_bytes()).await;
+            assert!(
+                waited >= TIMEOUT_HEAD && waited < 2 * TIMEOUT_HEAD,
+                "{waited:?}"
+            );
+            assert_eq!(answered, "");
+        }
+        let (waited, answered) = served(b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
+        assert!(waited < 2 * TIMEOUT_HEAD, "{waited:?}");
+        assert!(answered.starts_with("HTTP/1.1 404"), "{answered}");
+    }
+}

@@ -1,0 +1,291 @@
+//! What can be asked here, in OpenAPI 3.1: derived from the registry.
+
+use axum::response::Response;
+use serde_json::{Map, Value, json};
+
+use super::tables::{full_name, json_response};
+use crate::registry::TABLES;
+use crate::sheet::Table;
+
+/// `GET /api/openapi.json`
+pub async fn document() -> Response {
+    json_response(written().to_string().into())
+}
+
+fn written() -> Value {
+    let mut paths = Map::new();
+    for table in TABLES {
+        let path = format!("/api/tables/{}", full_name(*table));
+        paths.insert(path, of_table(*table));
+    }
+    paths.insert("/api/tables".to_owned(), of_tables());
+    paths.insert("/api/query".to_owned(), of_query());
+    for (path, about) in [
+        ("/api/sessions/{id}", "Ends a session, as KILL does."),
+        (
+            "/api/sessions/{id}/statement",
+            "Ends a session's statement, as KILL QUERY does.",
+        ),
+    ] {
+        paths.insert(path.to_owned(), of_end(about));
+    }
+    for (path, about, words) in [
+        ("/healthz", "The process lives.", &[("200", "ok")][..]),
+        (
+            "/readyz",
+            "Whether a backend is there that would take sessions.",
+            &[("200", "ready"), ("503", "not ready")],
+        ),
+    ] {
+        paths.insert(path.to_owned(), of_health(about, words));
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Pilotfish",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": "A proxy for MySQL and MariaDB: its state as tables.",
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "security": [{"password": []}, {"token": []}],
+        "paths": paths,
+        "components": {
+            "securitySchemes": {
+                "password": {
+                    "type": "http",
+                    "scheme": "basic",
+                    "description": "A user of the admin port.",
+                },
+                "token": {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "description": "`http.token`; may look, and no more.",
+                },
+            },
+            "schemas": {"Error": error(), "Column": column(), "Value": value()},
+            "responses": {
+                "Error": {
+                    "description": "It cannot be done, and why.",
+                    "content": content(&json!({"$ref": "#/components/schemas/Error"})),
+                },
+            },
+        },
+    })
+}
+
+fn of_table(table: &dyn Table) -> Value {
+    let columns = table.columns();
+    let mut parameters: Vec<_> = columns
+        .iter()
+        .map(|column| {
+            let text = format!("Rows with this value alone. {}", column.about);
+            parameter(column.name, &text, &json!({"type": column.kind.json()}))
+        })
+        .collect();
+    let texts = json!({"type": "string"});
+    let count = json!({"type": "integer", "minimum": 0});
+    let ways = json!({"enum": ["arrays", "objects"], "default": "arrays"});
+    parameters.extend([
+        parameter(
+            "columns",
+            "Columns, with commas between; all of them by default.",
+            &texts,
+        ),
+        parameter(
+            "order",
+            "Columns to order by, with commas between; -NAME: downwards.",
+            &texts,
+        ),
+        parameter("limit", "Rows at most.", &count),
+        parameter("offset", "Rows to leave out at the beginning.", &count),
+        parameter(
+            "rows",
+            "Whether a row is a list of values, or an object by names.",
+            &ways,
+        ),
+    ]);
+    let properties: Map<_, _> = columns
+        .iter()
+        .map(|column| {
+            let schema = json!({
+                "type": [column.kind.json(), "null"],
+                "description": column.about,
+                "x-unit": column.unit,
+            });
+            (column.name.to_owned(), schema)
+        })
+        .collect();
+    let list = json!({"type": "array", "items": {"$ref": "#/components/schemas/Value"}});
+    let row = json!({"anyOf": [list, {"type": "object", "properties": properties}]});
+    let answer = json!({
+        "type": "object",
+        "required": ["table", "about", "columns", "warnings", "rows"],
+        "properties": {
+            "table": {"type": "string"},
+            "about": {"type": "string"},
+            "columns": columns_schema(),
+            "warnings": warnings(),
+            "rows": {"type": "array", "items": row},
+        },
+    });
+    json!({"get": {
+        "summary": table.about(),
+        "parameters": parameters,
+        "responses": responses("200", "Its rows, at most a second old.", Some(&answer)),
+    }})
+}
+
+fn of_tables() -> Value {
+    let table = json!({
+        "type": "object",
+        "properties": {
+            "name": {"type": "string"},
+            "about": {"type": "string"},
+            "columns": columns_schema(),
+        },
+    });
+    let answer =
+        json!({"type": "object", "properties": {"tables": {"type": "array", "items": table}}});
+    json!({"get": {
+        "summary": "The tables there are.",
+        "responses": responses("200", "All of them.", Some(&answer)),
+    }})
+}
+
+fn of_query() -> Value {
+    let body = json!({
+        "type": "object",
+        "required": ["sql"],
+        "additionalProperties": false,
+        "properties": {
+            "sql": {"type": "string", "description": "As the SQL port takes it."},
+            "values": {
+                "type": "array",
+                "items": {"$ref": "#/components/schemas/Value"},
+                "description": "A value for each placeholder.",
+            },
+        },
+    });
+    let list = json!({"type": "array", "items": {"$ref": "#/components/schemas/Value"}});
+    let answer = json!({
+        "type": "object",
+        "properties": {
+            "done": {"const": true, "description": "There is nothing to show."},
+            "columns": columns_schema(),
+            "warnings": warnings(),
+            "rows": {"type": "array", "items": list},
+        },
+    });
+    json!({"post": {
+        "summary": "A statement of SQL.",
+        "requestBody": {"required": true, "content": content(&body)},
+        "responses": responses("200", "What has come of it.", Some(&answer)),
+    }})
+}
+
+fn of_end(about: &str) -> Value {
+    json!({"delete": {
+        "summary": about,
+        "description": "For users with the role admin.",
+        "parameters": [{
+            "name": "id",
+            "in": "path",
+            "required": true,
+            "schema": {"type": "integer"},
+        }],
+        "responses": responses("204", "It has been told.", None),
+    }})
+}
+
+fn of_health(about: &str, words: &[(&str, &str)]) -> Value {
+    let word = |(status, word): &(&str, &str)| {
+        let content = json!({"text/plain": {"schema": {"type": "string"}}});
+        (
+            (*status).to_owned(),
+            json!({"description": word, "content": content}),
+        )
+    };
+    let responses: Map<_, _> = words.iter().map(word).collect();
+    json!({"get": {"summary": about, "security": [], "responses": responses}})
+}
+
+fn responses(status: &str, about: &str, schema: Option<&Value>) -> Value {
+    let mut good = json!({"description": about});
+    if let Some(schema) = schema {
+        good["content"] = content(schema);
+    }
+    json!({status: good, "default": {"$ref": "#/components/responses/Error"}})
+}
+
+fn parameter(name: &str, about: &str, schema: &Value) -> Value {
+    json!({"name": name, "in": "query", "description": about, "schema": schema})
+}
+
+fn content(schema: &Value) -> Value {
+    json!({"application/json": {"schema": schema}})
+}
+
+fn columns_schema() -> Value {
+    json!({"type": "array", "items": {"$ref": "#/components/schemas/Column"}})
+}
+
+fn warnings() -> Value {
+    let about = "What is missing, such as what a busy worker has.";
+    json!({"type": "array", "items": {"type": "string"}, "description": about})
+}
+
+fn column() -> Value {
+    json!({
+        "type": "object",
+        "required": ["name", "type"],
+        "properties": {
+            "name": {"type": "string"},
+            "type": {"enum": ["integer", "string"]},
+            "unit": {"type": ["string", "null"], "description": "What numbers count: s, us."},
+            "about": {"type": "string"},
+        },
+    })
+}
+
+fn value() -> Value {
+    json!({"type": ["integer", "number", "string", "boolean", "null"]})
+}
+
+fn error() -> Value {
+    let code = json!({
+        "type": ["integer", "null"],
+        "description": "The number that the SQL port has for it, where it has one.",
+    });
+    let error = json!({
+        "type": "object",
+        "required": ["message"],
+        "properties": {"code": code, "message": {"type": "string"}},
+    });
+    json!({"type": "object", "required": ["error"], "properties": {"error": error}})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_table_is_described_with_all_of_its_columns() {
+        let document = written();
+        for table in TABLES {
+            let path = format!("/api/tables/{}", full_name(*table));
+            let parameters = &document["paths"][&path]["get"]["parameters"];
+            let parameters = parameters.as_array().map_or(0, Vec::len);
+            assert_eq!(parameters, table.columns().len() + 5, "{path}");
+        }
+    }
+
+    #[test]
+    fn what_is_referred_to_is_there() {
+        let document = written();
+        let text = document.to_string();
+        for reference in text.split("\"$ref\":\"#").skip(1) {
+            let pointer = reference.split('"').next().unwrap_or_default();
+            assert!(document.pointer(pointer).is_some(), "{pointer}");
+        }
+    }
+}

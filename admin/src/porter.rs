@@ -1,0 +1,120 @@
+//! Who may come in, by whichever port, and how many.
+
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use auth::Directory;
+use config::{AccountConfig, AdminRole, Config};
+use proxy::{Reception, Window};
+
+use crate::material::PortFacts;
+
+/// What all connections of administrators share.
+pub struct Porter {
+    /// Where the proxy is seen.
+    pub window: Window,
+    /// Where passwords are proven.
+    pub reception: Reception,
+    /// Where the MySQL protocol is spoken.
+    pub addresses: Vec<String>,
+    /// Where HTTP is.
+    pub http_addresses: Vec<String>,
+    /// Connections whose login is under way.
+    pub logins: AtomicUsize,
+    /// Those that speak the MySQL protocol.
+    pub guests: AtomicUsize,
+    /// Those that speak HTTP.
+    pub callers: AtomicUsize,
+    last_id: AtomicU32,
+    /// Random, so that names that nobody has are always examined alike.
+    secret: [u8; 32],
+    /// The users of a configuration, made ready.
+    people: Mutex<Option<(Arc<Config>, Arc<Directory>)>>,
+}
+
+impl Porter {
+    /// Nobody has come yet.
+    pub fn new(window: Window, addresses: Vec<String>, http_addresses: Vec<String>) -> Self {
+        Self {
+            reception: window.reception(),
+            window,
+            addresses,
+            http_addresses,
+            logins: AtomicUsize::new(0),
+            guests: AtomicUsize::new(0),
+            callers: AtomicUsize::new(0),
+            last_id: AtomicU32::new(0),
+            secret: auth::random_bytes().unwrap_or_default(),
+            people: Mutex::new(None),
+        }
+    }
+
+    /// A number for who comes next.
+    pub fn next_id(&self) -> u32 {
+        self.last_id.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
+    }
+
+    /// What a user may do who has been let in.
+    pub fn role(config: &Config, user: &str) -> AdminRole {
+        let mut admins = config.admins().into_iter();
+        let found = admins.find(|it| it.user == user);
+        found.map_or(AdminRole::Stats, |it| it.role)
+    }
+
+    /// What is to be known of the ports themselves.
+    pub fn facts(&self) -> PortFacts {
+        PortFacts {
+            addresses: self.addresses.clone(),
+            guests: self.guests.load(Ordering::Relaxed),
+            http_addresses: self.http_addresses.clone(),
+            callers: self.callers.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Who may come in, by the configuration of the moment.
+    pub fn people(&self, config: &Arc<Config>) -> Arc<Directory> {
+        let mut known = self.people.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((of, people)) = &*known
+            && Arc::ptr_eq(of, config)
+        {
+            return Arc::clone(people);
+        }
+        let admins = config.admins().into_iter();
+        let accounts: Vec<_> = admins
+            .map(|admin| AccountConfig {
+                user: admin.user,
+                password: admin.password,
+                ..AccountConfig::default()
+            })
+            .collect();
+        let made = auth::configured(&accounts, self.secret);
+        let people = Arc::new(made.expect("a name and a password make an account"));
+        *known = Some((Arc::clone(config), Arc::clone(&people)));
+        people
+    }
+}
+
+/// One of those that are counted, until it is dropped.
+pub struct Count {
+    porter: Arc<Porter>,
+    of: fn(&Porter) -> &AtomicUsize,
+}
+
+impl Count {
+    /// One more, if there are fewer than `max`.
+    pub fn of(porter: &Arc<Porter>, of: fn(&Porter) -> &AtomicUsize, max: usize) -> Option<Self> {
+        let counted = of(porter).fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| {
+            (count < max).then_some(count + 1)
+        });
+        counted.ok().map(|_| Self {
+            porter: Arc::clone(porter),
+            of,
+        })
+    }
+}
+
+impl Drop for Count {
+    fn drop(&mut self) {
+        (self.of)(&self.porter).fetch_sub(1, Ordering::Relaxed);
+    }
+}

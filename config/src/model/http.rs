@@ -1,0 +1,41 @@
+//! Settings of the HTTP port.
+
+use std::net::{Ipv4Addr, SocketAddr};
+
+use super::Config;
+use crate::address::HTTP_PORT;
+use crate::define::settings;
+use crate::{ListenAddress, Secret, Traits};
+
+settings! {
+    /// The tables of the admin port over HTTP, as JSON. It is open as soon as there is somebody to let
+    /// in: a user of the admin port, or whoever has the `token`. See [HTTP](http.md).
+    pub struct HttpConfig in Config [http], "HTTP port" {
+        /// Where it listens; `[]`: nowhere. An address that cannot be had is told in the log and left
+        /// out: clients are served without it. TLS is as `client_tls` says.
+        address: Vec<ListenAddress> = vec![ListenAddress::Tcp(SocketAddr::new(
+            Ipv4Addr::LOCALHOST.into(),
+            HTTP_PORT,
+        ))], Traits::RESTART;
+
+        /// Whoever shows this (`Authorization: Bearer TOKEN`) may look, as the role `stats` may: for
+        /// programs. `"file:PATH"` reads it from a file, `"env:NAME"` from the environment. It is never
+        /// shown.
+        token: Option<Secret> = None, Traits::RELOAD;
+
+        /// Names that it is called by on this machine besides `localhost` and its addresses, such as that
+        /// of a web server in front of it. A request from this machine that calls it otherwise is
+        /// refused: a page of somebody else's may have sent it.
+        names: Vec<String> = Vec::new(), Traits::RELOAD;
+
+        /// Connections to it at the same time.
+        connections_max: usize = 256, Traits::RELOAD.within(1, 10_000);
+    }
+}
+
+impl Config {
+    /// Whether anybody may come in by HTTP.
+    pub fn has_http_callers(&self) -> bool {
+        self.http.token.is_some() || !self.admins().is_empty()
+    }
+}

@@ -1,0 +1,29 @@
+//! The HTTP port.
+
+use super::{File, load, with_backend};
+
+#[test]
+fn it_opens_for_administrators_and_for_a_token() {
+    assert!(!load("").has_http_callers());
+    assert!(load("[admin]\nusername = \"root\"\npassword = \"a\"").has_http_callers());
+    let token = load("[http]\ntoken = \"0123456789abcdef\"");
+    assert!(token.has_http_callers());
+    assert_eq!(token.http.address, ["127.0.0.1:4042".parse().unwrap()]);
+}
+
+#[test]
+fn a_token_cannot_be_guessed_and_fits_a_header() {
+    for (token, expected) in [
+        (
+            "short",
+            "pilotfish.toml:2:9: http.token: must have 16 bytes or more; hint: openssl rand -hex 32",
+        ),
+        (
+            "with a space in it",
+            "pilotfish.toml:2:9: http.token: must be of visible ASCII characters, without spaces",
+        ),
+    ] {
+        let text = format!("[http]\ntoken = {token:?}");
+        assert_eq!(File::new(&with_backend(&text)).faults(), [expected]);
+    }
+}

@@ -1,0 +1,172 @@
+//! Who gets in, and who does not.
+
+use e2e::http::Http;
+use e2e::{Certs, Product, Proxy, Server, Settings, free_port, wait};
+use serde_json::json;
+
+use super::{LOOK, ROOT, Watched, rows, unserved};
+
+#[test]
+fn users_of_the_admin_port_get_in_with_tls_and_without() {
+    let watched = Watched::alone();
+    for (user, caller) in [("root", watched.root()), ("look", watched.look())] {
+        for caller in [caller.clone(), caller.over_tls()] {
+            let answer = caller.query(&json!({"sql": "SELECT USER()"}));
+            assert_eq!(rows(&answer), [json!([format!("{user}@127.0.0.1")])]);
+        }
+    }
+    let listeners = watched
+        .look()
+        .get("/api/tables/listeners?purpose=http&rows=objects");
+    let address = format!("127.0.0.1:{}", watched.port);
+    assert_eq!(rows(&listeners)[0]["address"], address.as_str());
+}
+
+#[test]
+fn nobody_else_gets_in() {
+    let watched = Watched::alone();
+    // root:some, look:all, nobody:all, root:, nothing, no base 64
+    for shown in [
+        "cm9vdDpzb21l",
+        "bG9vazphbGw=",
+        "bm9ib2R5OmFsbA==",
+        "cm9vdDo=",
+        "",
+        "?",
+    ] {
+        let caller = watched.stranger().basic(shown);
+        for path in [
+            "/api/tables",
+            "/api/tables/sessions",
+            "/api/openapi.json",
+            "/nowhere",
+        ] {
+            let answer = caller.get(path);
+            assert_eq!(answer.status, 401, "{path} {shown}");
+            assert!(answer.header("www-authenticate").is_some());
+        }
+    }
+    let stranger = watched.stranger();
+    assert_eq!(stranger.get("/api/tables").status, 401);
+    let bearer = stranger.header("authorization", "Bearer ");
+    assert_eq!(bearer.get("/api/tables").status, 401);
+    watched.proxy.wait_logged(&["no login to the HTTP port"]);
+}
+
+#[test]
+fn who_has_the_token_may_look_and_no_more() {
+    let (port, token) = (free_port(), "0123456789abcdef");
+    let address = format!("127.0.0.1:{port}");
+    let settings = unserved()
+        .set("http.address", [address.as_str()])
+        .set("http.token", token);
+    let proxy = Proxy::start(&settings);
+    let caller = Http::new(port).header("authorization", &format!("Bearer {token}"));
+    let user = caller.query(&json!({"sql": "SELECT USER()"}));
+    assert_eq!(rows(&user), [json!(["token@127.0.0.1"])]);
+    let killed = caller.query(&json!({"sql": "KILL 1"}));
+    assert_eq!(
+        (killed.status, killed.json()["error"]["code"].as_u64()),
+        (403, Some(1227))
+    );
+    let wrong = Http::new(port).header("authorization", "Bearer 0123456789abcdeg");
+    assert_eq!(wrong.get("/api/tables").status, 401);
+    // Nobody could use the admin port, which is closed.
+    let purposes = caller.get("/api/tables/listeners?columns=purpose");
+    assert_eq!(rows(&purposes), [json!(["clients"]), json!(["http"])]);
+    let told = caller.get("/api/tables/settings?name=http.token&columns=value");
+    assert!(!told.text().contains(token), "{}", told.text());
+    // The first user opens it.
+    let admin = format!("127.0.0.1:{}", free_port());
+    let settings = settings
+        .set("admin.address", [admin.as_str()])
+        .set("admin.username", "root")
+        .set("admin.password", "all");
+    proxy.reload(&settings);
+    proxy.wait_logged(&["the admin port is open"]);
+    assert_eq!(Http::new(port).basic(ROOT).get("/api/tables").status, 200);
+}
+
+#[test]
+fn health_is_told_to_everybody() {
+    let watched = Watched::alone();
+    let stranger = watched.stranger();
+    let lives = stranger.get("/healthz");
+    assert_eq!((lives.status, &*lives.text()), (200, "ok\n"));
+    wait::until("the backend is down", wait::SOON, || {
+        let ready = stranger.get("/readyz");
+        (ready.status, &*ready.text()) == (503, "not ready\n")
+    });
+    let served = Watched::pooled(Product::MariaDb);
+    // By whatever name, as balancers ask.
+    let stranger = served.stranger().header("host", "10.1.2.3:80");
+    wait::until("the backend is up", wait::SOON, || {
+        let ready = stranger.get("/readyz");
+        (ready.status, &*ready.text()) == (200, "ready\n")
+    });
+}
+
+#[test]
+fn connections_have_a_limit() {
+    let watched = Watched::start(unserved().set("http.connections_max", 2));
+    let hold = || std::net::TcpStream::connect(("127.0.0.1", watched.port)).unwrap();
+    let (first, second) = (hold(), hold());
+    wait::until("there is no room", wait::SOON, || {
+        watched.look().get("/api/tables").status == 503
+    });
+    drop((first, second));
+    wait::until("there is room", wait::SOON, || {
+        watched.look().get("/api/tables").status == 200
+    });
+}
+
+#[test]
+fn tls_is_demanded_where_it_is_configured_so() {
+    let own = &Certs::shared().server;
+    let demanding = unserved()
+        .set("client_tls.mode", "required")
+        .set("client_tls.certificate", &own.certificate)
+        .set("client_tls.key", &own.key);
+    let watched = Watched::start(demanding);
+    let refused = watched.look().get("/api/tables");
+    assert_eq!(refused.status, 403);
+    assert!(
+        refused.text().contains("client_tls.mode"),
+        "{}",
+        refused.text()
+    );
+    assert_eq!(watched.look().over_tls().get("/api/tables").status, 200);
+    let off = Watched::start(unserved().set("client_tls.mode", "off"));
+    assert!(
+        off.look()
+            .over_tls()
+            .try_ask("GET", "/healthz", None)
+            .is_err()
+    );
+    assert_eq!(off.look().get("/api/tables").status, 200);
+}
+
+#[test]
+fn a_port_that_is_taken_stops_nobody() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let settings = Settings::pooled(Server::shared(Product::MariaDb), 4);
+    let proxy = Proxy::start(&settings.http_on(port));
+    let line = proxy.wait_logged(&["cannot be had there", "http.address"]);
+    assert!(line.contains(&port.to_string()), "{line}");
+    assert_eq!(proxy.connect().value("SELECT 1"), "1");
+}
+
+#[test]
+fn who_fails_often_waits() {
+    let watched = Watched::alone();
+    let wrong = watched.stranger().basic("bG9vazphbGw=");
+    for _ in 0..3 {
+        assert_eq!(wrong.get("/api/tables").status, 401);
+    }
+    // The right password is told as slowly, and then all is forgotten.
+    assert_eq!(
+        watched.stranger().basic(LOOK).get("/api/tables").status,
+        200
+    );
+}

@@ -1,0 +1,157 @@
+//! Requests that nobody means well with.
+
+use std::io::{BufReader, Read, Write};
+use std::net::TcpStream;
+use std::thread;
+
+use e2e::http::{Answer, Http};
+use e2e::wait;
+use serde_json::json;
+
+use super::{Watched, rows, unserved};
+
+#[test]
+fn a_name_that_somebody_has_led_here_is_refused() {
+    let watched = Watched::start(unserved().set("http.names", ["proxy.example"]));
+    let ask = |host: &str| watched.look().header("host", host).get("/api/tables");
+    for host in [
+        "localhost",
+        "localhost:80",
+        "127.0.0.1",
+        "[::1]:4042",
+        "Proxy.Example:443",
+    ] {
+        assert_eq!(ask(host).status, 200, "{host}");
+    }
+    for host in [
+        "evil.example",
+        "evil.example:4042",
+        "10.0.0.1",
+        "localhost.evil.example",
+        "",
+    ] {
+        let answer = ask(host);
+        assert_eq!(answer.status, 421, "{host}");
+        assert!(answer.complaint().contains("http.names"));
+    }
+    let nameless = "GET /api/tables HTTP/1.1\r\nconnection: close\r\n\r\n";
+    let nameless = watched.look().send(nameless.as_bytes()).unwrap();
+    assert_eq!(nameless.status, 400);
+}
+
+#[test]
+fn pages_of_other_sites_get_nothing() {
+    let watched = Watched::alone();
+    let root = watched.root();
+    let evil = root.clone().header("origin", "http://evil.example");
+    let statement = json!({"sql": "SELECT 1"});
+    assert_eq!(evil.query(&statement).status, 403);
+    let fetched = root.clone().header("sec-fetch-site", "cross-site");
+    assert_eq!(fetched.get("/api/tables").status, 403);
+    // A form can send this without asking first.
+    let form = root.clone().header("content-type", "text/plain");
+    let body = statement.to_string();
+    assert_eq!(form.ask("POST", "/api/query", Some(&body)).status, 415);
+    assert_eq!(root.ask("POST", "/api/query", Some(&body)).status, 415);
+    let own = format!("http://127.0.0.1:{}", watched.port);
+    let own = root.clone().header("origin", &own);
+    assert_eq!(own.query(&statement).status, 200);
+    let preflight = evil.ask("OPTIONS", "/api/query", None);
+    for answer in [preflight, evil.query(&statement), root.get("/api/tables")] {
+        let allows = |(name, _): &(String, String)| name.starts_with("access-control");
+        assert!(!answer.headers.iter().any(allows), "{:?}", answer.headers);
+        assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
+        assert_eq!(answer.header("cache-control"), Some("no-store"));
+    }
+}
+
+#[test]
+fn what_is_too_large_is_told_so() {
+    let watched = Watched::start(unserved().set("admin.rows_max", 3));
+    let look = watched.look();
+    let body = json!({"sql": " ".repeat(1 << 20)});
+    assert_eq!(look.query(&body).status, 413);
+    let long = look.clone().header("x-long", &"x".repeat(64 << 10));
+    assert_eq!(long.get("/api/tables").status, 431);
+    let mut many = look.clone();
+    for number in 0..100 {
+        many = many.header(&format!("x-{number}"), "x");
+    }
+    assert_eq!(many.get("/api/tables").status, 431);
+    let path = format!("/{}", "x".repeat(64 << 10));
+    let status = look.get(&path).status;
+    assert!(status == 414 || status == 431, "{status}");
+    let rows = look.get("/api/tables/settings");
+    assert_eq!(rows.status, 400);
+    assert!(
+        rows.complaint().contains("admin.rows_max"),
+        "{}",
+        rows.text()
+    );
+    let heavy =
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n";
+    let slow = Watched::start(unserved().set("admin.timeout_statement", "100ms"));
+    let timeout = slow.look().query(&json!({"sql": heavy}));
+    assert_eq!(
+        (timeout.status, timeout.json()["error"]["code"].as_u64()),
+        (503, Some(3024))
+    );
+}
+
+#[test]
+fn garbage_ends_its_own_connection_and_nothing_else() {
+    let watched = Watched::alone();
+    for bytes in [
+        &b"\x00\x01\x02\r\n\r\n"[..],
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"POST /api/query HTTP/1.1\r\nhost: localhost\r\ncontent-length: -1\r\n\r\n",
+        b"POST /api/query HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\nxyz\r\n",
+        b"\x16\x03\x01\x00\x05hello",
+        b"\x16",
+        b"GET /%zz%00 HTTP/1.1\r\nhost: localhost\r\nauthorization: Basic bG9vazpzb21l\r\n\r\n",
+    ] {
+        let mut stream = TcpStream::connect(("127.0.0.1", watched.port)).unwrap();
+        stream.write_all(bytes).unwrap();
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        // Whatever is said, it comes to an end.
+        let _ = stream.read_to_end(&mut Vec::new());
+    }
+    assert_eq!(watched.look().get("/api/tables").status, 200);
+    watched.proxy.assert_sound();
+}
+
+/// Each with a connection of its own, all at once and again.
+#[test]
+fn a_hundred_at_once_are_answered() {
+    let watched = Watched::alone();
+    let look = watched.look();
+    thread::scope(|scope| {
+        for _ in 0..100 {
+            let look = &look;
+            scope.spawn(move || {
+                for _ in 0..5 {
+                    let answer = look.get("/api/tables/settings?order=name");
+                    assert!(rows(&answer).len() > 50);
+                }
+            });
+        }
+    });
+    wait::until("they have gone", wait::SOON, || {
+        let own = look.get("/api/tables/status?name=Http_connections&columns=value");
+        rows(&own) == [json!(["1"])]
+    });
+}
+
+/// Requests one behind the other on one connection, the second before the first is answered.
+#[test]
+fn a_connection_is_used_again() {
+    let watched = Watched::alone();
+    let mut stream = TcpStream::connect(("127.0.0.1", watched.port)).unwrap();
+    let request = "GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n".repeat(2);
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut reader = BufReader::new(stream);
+    for _ in 0..2 {
+        assert_eq!(Answer::read(&mut reader).unwrap().text(), "ok\n");
+    }
+    assert_eq!(Http::new(watched.port).get("/healthz").status, 200);
+}

@@ -1,0 +1,66 @@
+//! The HTTP port: who gets in, what can be asked, and that it is so.
+
+use e2e::http::{Answer, Http};
+use e2e::{Product, Proxy, Server, Settings, free_port};
+use serde_json::Value;
+
+mod callers;
+mod hostile;
+mod manual;
+mod tables;
+
+/// `root:all`
+const ROOT: &str = "cm9vdDphbGw=";
+/// `look:some`
+const LOOK: &str = "bG9vazpzb21l";
+
+/// A proxy with its HTTP port.
+struct Watched {
+    proxy: Proxy,
+    port: u16,
+}
+
+impl Watched {
+    fn start(settings: Settings) -> Self {
+        let port = free_port();
+        let proxy = Proxy::start(&settings.http_on(port));
+        Self { proxy, port }
+    }
+
+    /// In front of the shared server, two workers, sessions pooled.
+    fn pooled(product: Product) -> Self {
+        let settings = Settings::pooled(Server::shared(product), 4);
+        Self::start(settings.set("workers", 2))
+    }
+
+    /// In front of nothing that answers.
+    fn alone() -> Self {
+        Self::start(unserved())
+    }
+
+    /// Somebody who says nothing of himself.
+    fn stranger(&self) -> Http {
+        Http::new(self.port)
+    }
+
+    fn root(&self) -> Http {
+        self.stranger().basic(ROOT)
+    }
+
+    fn look(&self) -> Http {
+        self.stranger().basic(LOOK)
+    }
+}
+
+/// Settings with a backend where nobody answers.
+fn unserved() -> Settings {
+    Settings::default().backend(format!("127.0.0.1:{}", free_port()))
+}
+
+/// The rows of a table.
+#[track_caller]
+fn rows(answer: &Answer) -> Vec<Value> {
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let json = answer.json();
+    json["rows"].as_array().expect("it has rows").clone()
+}
