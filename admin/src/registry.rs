@@ -14,6 +14,8 @@ pub static TABLES: &[&dyn Table] = &[
     &rules::TABLE,
     &accounts::TABLE,
     &listeners::TABLE,
+    &scripts::TABLE,
+    &script_metrics::TABLE,
     &workers::TABLE,
     &settings::TABLE,
     &settings::PROXY_CONFIG,

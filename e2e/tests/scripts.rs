@@ -38,6 +38,7 @@ macro_rules! in_both_ways {
 }
 
 mod backends;
+mod beyond;
 mod decisions;
 mod injections;
 mod logins;

@@ -120,6 +120,11 @@ impl Window {
         self.shared.lane_counts.sums()
     }
 
+    /// What scripts have together; `None` where no session runs any.
+    pub fn scripts(&self) -> Option<&script::Commons> {
+        self.surroundings.scripts.commons().map(|it| &**it)
+    }
+
     /// How long statements have waited and backends have taken.
     pub fn times(&self) -> Vec<TimesView> {
         self.shared.times.views()

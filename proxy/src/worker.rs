@@ -178,7 +178,12 @@ impl Worker {
             script: surroundings
                 .scripts
                 .of_worker(context.index)
-                .map(|scripts| Rc::new(Host::new(scripts))),
+                .map(|of_worker| {
+                    if of_worker.scripts.keeps_time() {
+                        tokio::task::spawn_local(of_worker.clone().keep_time());
+                    }
+                    Rc::new(Host::new(of_worker.scripts))
+                }),
             people: RefCell::default(),
             surroundings,
             shared,

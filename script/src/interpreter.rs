@@ -8,6 +8,7 @@ use mlua::{Function, Lua, LuaOptions, StdLib};
 
 use crate::budget::{Budget, Limits};
 use crate::chunk::{Chunk, Chunks, LoadFault};
+use crate::commons::Commons;
 use crate::fault::Fault;
 use crate::log::Log;
 use crate::modules::Surroundings;
@@ -26,6 +27,10 @@ pub struct Setup {
     pub log: Arc<dyn Log>,
     /// What `chassis.set_shutdown()` does.
     pub shutdown: Arc<dyn Fn() + Send + Sync>,
+    /// What it has in common with others.
+    pub commons: Arc<Commons>,
+    /// Called when a script has set a timer.
+    pub timers_changed: Arc<dyn Fn() + Send + Sync>,
 }
 
 impl Setup {
@@ -37,6 +42,8 @@ impl Setup {
             limits: Limits::default(),
             log,
             shutdown: Arc::new(|| {}),
+            commons: Arc::new(Commons::new(1 << 20)),
+            timers_changed: Arc::new(|| {}),
         }
     }
 }

@@ -45,4 +45,9 @@ impl Level {
 pub trait Log: Send + Sync {
     /// Logs one line, its place in the script in front of it.
     fn log(&self, level: Level, line: &str);
+
+    /// The same with fields, as a JSON object.
+    fn log_with(&self, level: Level, line: &str, data: &str) {
+        self.log(level, &format!("{line} {data}"));
+    }
 }

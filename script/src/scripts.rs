@@ -3,26 +3,29 @@
 //! An interpreter is one worker's own, or shared by all of them behind its lock; either way one hook runs
 //! at a time, and whatever it does to `proxy` is its session's.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use mlua::{FromLuaMulti, Function, IntoLuaMulti, Lua, LuaString, Table, Value};
 use route::rules::Hints;
 
 use crate::answer::Answer;
 use crate::chunk::Chunk;
+use crate::commons::Commons;
 use crate::constants;
+use crate::dictionary::Shared;
 use crate::facts::{BACKEND_STATE_DOWN, BackendFacts, SocketFacts};
-use crate::fault::Fault;
+use crate::fault::{Fault, raise};
 use crate::interpreter::{Interpreter, Setup};
 use crate::log::{Level, Log};
 use crate::session::{Hook, Session, SessionFault};
-use crate::statement;
+use crate::{metrics, statement};
 
 /// What hooks are made of, in the order in which they build on one another.
-const OBJECTS: [(&str, &str); 13] = [
+const OBJECTS: [(&str, &str); 14] = [
     ("address", include_str!("objects/address.lua")),
     ("socket", include_str!("objects/socket.lua")),
     ("waiting", include_str!("objects/waiting.lua")),
@@ -33,6 +36,7 @@ const OBJECTS: [(&str, &str); 13] = [
     ("connection", include_str!("objects/connection.lua")),
     ("older", include_str!("objects/older.lua")),
     ("injection", include_str!("objects/injection.lua")),
+    ("timers", include_str!("objects/timers.lua")),
     ("chain", include_str!("objects/chain.lua")),
     ("hooks", include_str!("objects/hooks.lua")),
     ("pilotfish", include_str!("objects/pilotfish.lua")),
@@ -44,6 +48,8 @@ pub struct Scripts {
     inner: Arc<Inner>,
     /// The worker whose sessions these are.
     worker: usize,
+    /// Whether that worker runs the interpreter's timers.
+    keeps_time: bool,
 }
 
 struct Inner {
@@ -53,6 +59,7 @@ struct Inner {
     /// Whose turn it was last; changed by whoever has it.
     worker: AtomicUsize,
     log: Arc<dyn Log>,
+    commons: Arc<Commons>,
     module: Table,
     functions: Functions,
     began: Instant,
@@ -100,11 +107,18 @@ impl Scripts {
     /// The interpreter has no memory for the objects of `proxy`.
     pub fn new(setup: Setup, keeps_all: bool) -> mlua::Result<Self> {
         let log = Arc::clone(&setup.log);
+        let commons = Arc::clone(&setup.commons);
+        let timers_changed = Arc::clone(&setup.timers_changed);
         let interpreter = Interpreter::new(setup)?;
         let began = Instant::now();
         let lua = interpreter.lua();
         let module = lua.create_table()?;
-        let host = host(lua, &log, began)?;
+        let host = host(lua, &log, &commons, began)?;
+        let set = move |_: &Lua, ()| {
+            timers_changed();
+            Ok(())
+        };
+        host.raw_set("timers_changed", lua.create_function(set)?)?;
         host.raw_set("newproxy", interpreter.newproxy())?;
         module.raw_set("buffers_always", keeps_all)?;
         let proxy = lua.create_table()?;
@@ -121,21 +135,50 @@ impl Scripts {
             functions: Functions::of(lua, &module)?,
             interpreter,
             log,
+            commons,
             module,
             began,
         };
         Ok(Self {
             inner: Arc::new(inner),
             worker: 0,
+            keeps_time: true,
         })
     }
 
-    /// The same for the sessions of another worker.
-    pub fn of_worker(&self, worker: usize) -> Self {
+    /// The same for the sessions of another worker, which runs its timers or does not.
+    pub fn of_worker(&self, worker: usize, keeps_time: bool) -> Self {
         Self {
             inner: Arc::clone(&self.inner),
             worker,
+            keeps_time,
         }
+    }
+
+    /// Whether the timers are this worker's to run.
+    pub fn keeps_time(&self) -> bool {
+        self.keeps_time
+    }
+
+    /// How long it is until the next timer is due; `None`: there is none.
+    pub fn time_to_timer(&self) -> Option<Duration> {
+        let function = self.inner.module.raw_get::<Function>("time_to_timer");
+        let microseconds = self.run::<Option<f64>>(&function.ok()?, ()).ok()??;
+        Some(Duration::from_micros(microseconds as u64))
+    }
+
+    /// Runs the next timer, if it is due.
+    pub fn run_timer(&self) {
+        let function = self.inner.module.raw_get::<Function>("run_timer");
+        let ran = function.ok().map(|it| self.run::<()>(&it, ()));
+        if let Some(Err(fault)) = ran {
+            self.log(Level::Critical, &format!("(timer) {}", fault.message));
+        }
+    }
+
+    /// What it has in common with others.
+    pub(crate) fn commons(&self) -> &Commons {
+        &self.inner.commons
     }
 
     /// A client has come: the scripts' bodies run for it, in this order. `takes_turns`: its session has no
@@ -344,7 +387,12 @@ fn share(lua: &Lua, proxy: &Table, module: &Table) -> mlua::Result<()> {
 }
 
 /// The functions that the objects are given.
-fn host(lua: &Lua, log: &Arc<dyn Log>, began: Instant) -> mlua::Result<Table> {
+fn host(
+    lua: &Lua,
+    log: &Arc<dyn Log>,
+    commons: &Arc<Commons>,
+    began: Instant,
+) -> mlua::Result<Table> {
     let host = lua.create_table()?;
     let names = lua.create_table()?;
     for hook in Hook::ALL {
@@ -356,6 +404,15 @@ fn host(lua: &Lua, log: &Arc<dyn Log>, began: Instant) -> mlua::Result<Table> {
     tell_log(lua, &host, log)?;
     show_answers(lua, &host)?;
     statement::share(lua, &host)?;
+    metrics::share(lua, &host, &commons.metrics)?;
+    host.raw_set("shared", Shared(Arc::clone(&commons.dictionary)))?;
+    let to = Arc::clone(commons);
+    let fault = move |_: &Lua, (file, cause): (LuaString, LuaString)| {
+        let file = file.to_string_lossy();
+        to.note(Path::new(&file), |it| it.failed(&cause.to_string_lossy()));
+        Ok(())
+    };
+    host.raw_set("fault", lua.create_function(fault)?)?;
     let is_hint = |_: &Lua, text: LuaString| Ok(is_hint(&text.as_bytes()));
     host.raw_set("is_hint", lua.create_function(is_hint)?)?;
     Ok(host)
@@ -378,6 +435,19 @@ fn tell_log(lua: &Lua, host: &Table, log: &Arc<dyn Log>) -> mlua::Result<()> {
     };
     host.raw_set("log", lua.create_function(tell)?)?;
     let to = Arc::clone(log);
+    let tell_with = move |lua: &Lua, (level, text, fields): (LuaString, LuaString, Table)| {
+        let name = level.to_string_lossy();
+        let level = Level::ALL.into_iter().find(|level| level.name() == name);
+        let data = data_of(lua, &fields)?;
+        to.log_with(
+            level.unwrap_or(Level::Message),
+            &text.to_string_lossy(),
+            &data,
+        );
+        Ok(())
+    };
+    host.raw_set("log_with", lua.create_function(tell_with)?)?;
+    let to = Arc::clone(log);
     let warned = lua.create_table()?;
     let warn_once = move |_: &Lua, text: LuaString| {
         if !warned.raw_get::<bool>(&text)? {
@@ -387,6 +457,35 @@ fn tell_log(lua: &Lua, host: &Table, log: &Arc<dyn Log>) -> mlua::Result<()> {
         Ok(())
     };
     host.raw_set("warn_once", lua.create_function(warn_once)?)
+}
+
+/// Fields as a JSON object, by name.
+fn data_of(lua: &Lua, fields: &Table) -> mlua::Result<String> {
+    let mut object = BTreeMap::new();
+    for pair in fields.pairs::<Value, Value>() {
+        let (key, value) = pair?;
+        let key = match key {
+            Value::String(key) => key.to_string_lossy(),
+            other => return Err(no_field(lua, &other)),
+        };
+        let value = match value {
+            Value::String(text) => serde_json::Value::from(text.to_string_lossy()),
+            Value::Integer(number) => number.into(),
+            Value::Number(number) => number.into(),
+            Value::Boolean(is) => is.into(),
+            other => return Err(no_field(lua, &other)),
+        };
+        object.insert(key, value);
+    }
+    serde_json::to_string(&object).map_err(mlua::Error::external)
+}
+
+fn no_field(lua: &Lua, value: &Value) -> mlua::Error {
+    let kind = value.type_name();
+    let text = format!(
+        "pilotfish.log: fields are strings, numbers and booleans by their names, not a {kind}"
+    );
+    raise(lua, &text)
 }
 
 fn show_answers(lua: &Lua, host: &Table) -> mlua::Result<()> {

@@ -178,6 +178,8 @@ pub struct Session {
     wants_close: bool,
     /// The hook that waits.
     waiting: Option<Hook>,
+    /// Its script, or the first of them.
+    file: PathBuf,
 }
 
 /// Why a session has no script to run, as the log says it.
@@ -223,15 +225,16 @@ impl Session {
         });
         let table = begun.map_err(|fault| SessionFault::Raised(fault.message))?;
         for file in files {
-            let chunk = scripts.chunk(file)?;
-            let ran = scripts.within(|_| {
-                let is_one_of_several = files.len() > 1;
-                let environment = functions
-                    .environment
-                    .call::<Table>((&table, is_one_of_several))?;
-                chunk.instance(&environment)?.call::<()>(())
-            });
-            ran.map_err(|fault| SessionFault::Raised(raised(file, &fault.message)))?;
+            let begun = Self::begin_file(scripts, &table, file, files.len() > 1);
+            let commons = scripts.commons();
+            match &begun {
+                Ok(()) => commons.note(file, |it| it.sessions += 1),
+                Err(fault) => commons.note(file, |it| {
+                    it.refused += 1;
+                    it.last_fault = fault.to_string();
+                }),
+            }
+            begun?;
         }
         let mut session = Self {
             scripts: scripts.clone(),
@@ -242,9 +245,30 @@ impl Session {
             has_route: false,
             wants_close: false,
             waiting: None,
+            file: files.first().cloned().unwrap_or_default(),
         };
         session.look();
         Ok(session)
+    }
+
+    /// Runs a script's body.
+    fn begin_file(
+        scripts: &Scripts,
+        table: &Table,
+        file: &Path,
+        is_one_of_several: bool,
+    ) -> Result<(), SessionFault> {
+        let chunk = scripts.chunk(file)?;
+        let ran = scripts.within(|_| {
+            let name = file.display().to_string();
+            let environment =
+                scripts
+                    .functions()
+                    .environment
+                    .call::<Table>((table, name, is_one_of_several))?;
+            chunk.instance(&environment)?.call::<()>(())
+        });
+        ran.map_err(|fault| SessionFault::Raised(raised(file, &fault.message)))
     }
 
     /// Whether the script has this hook.
@@ -537,6 +561,8 @@ impl Session {
             Err(cause) => {
                 let line = format!("({}) {cause}", hook.name());
                 self.scripts.log(Level::Critical, &line);
+                let commons = self.scripts.commons();
+                commons.note(&self.file, |it| it.failed(&line));
                 // Who knows how far it has come.
                 self.queued = usize::MAX;
                 self.has_moved = true;

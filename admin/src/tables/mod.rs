@@ -11,6 +11,8 @@ pub mod mysql_servers;
 pub mod pools;
 pub mod proxy_connections;
 pub mod rules;
+pub mod script_metrics;
+pub mod scripts;
 pub mod sessions;
 pub mod settings;
 pub mod stats_connection_pool;

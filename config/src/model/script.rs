@@ -42,6 +42,10 @@ settings! {
         memory_bytes_max: u64 = 256 << 20,
             Traits::RESTART.within(1 << 20, 1 << 40).nothing("no limit");
 
+        /// The most that `pilotfish.shared` may keep, in bytes; then the entries that nobody has used for
+        /// longest go.
+        shared_bytes_max: u64 = 16 << 20, Traits::RESTART.within(1 << 10, 1 << 40);
+
         /// The longest result of an injected query that is kept for a script, in bytes.
         result_bytes_max: u64 = 64 << 20, Traits::RELOAD.within(1 << 10, 1 << 40);
     }

@@ -26,7 +26,7 @@ both! {
 }
 
 /// A reply of one value.
-const TELLS: &str = r#"
+pub(super) const TELLS: &str = r#"
     function tell(value)
         proxy.response = {
             type = proxy.MYSQLD_PACKET_OK,

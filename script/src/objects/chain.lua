@@ -15,6 +15,7 @@ end
 
 -- One script's error is as if its hook were not there, and none of the others' matter.
 local function ask(session, environment, name, ...)
+	local file = session.files[environment]
 	local hook = hook_in(environment, name)
 	if not hook then
 		return
@@ -24,7 +25,9 @@ local function ask(session, environment, name, ...)
 		return value
 	end
 	if not ran then
-		host.log("critical", ("(%s) %s"):format(name, tostring(value)))
+		local cause = ("(%s) %s"):format(name, tostring(value))
+		host.log("critical", cause)
+		host.fault(file, cause)
 	end
 	if session.is_queued and name == "read_query" then
 		session.queue = {}
@@ -52,7 +55,7 @@ local function any_has(session, name)
 end
 
 -- Another script of the session's.
-function M.link(session, environment)
+function M.link(session, environment, file)
 	if not session.chain then
 		local askers = {}
 		for name in pairs(host.hooks) do
@@ -63,7 +66,7 @@ function M.link(session, environment)
 				return ask(session, session.sender, "read_query_result", inj)
 			end
 		end
-		session.chain = {}
+		session.chain, session.files = {}, {}
 		session.environment = setmetatable({}, {
 			__index = function(_, name)
 				return any_has(session, name) and askers[name] or nil
@@ -71,4 +74,5 @@ function M.link(session, environment)
 		})
 	end
 	session.chain[#session.chain + 1] = environment
+	session.files[environment] = file
 end

@@ -39,7 +39,7 @@ function M.begin(id, client, takes_turns)
 end
 
 -- A script's globals. A hook that is defined later is noticed: the proxy calls those only that are there.
-function M.environment_of(session, is_one_of_several)
+function M.environment_of(session, file, is_one_of_several)
 	switch_to(session)
 	local environment = setmetatable({ __proxy = session.locals }, {
 		__index = _G,
@@ -51,7 +51,7 @@ function M.environment_of(session, is_one_of_several)
 		end,
 	})
 	if is_one_of_several then
-		M.link(session, environment)
+		M.link(session, environment, file)
 	else
 		session.environment = environment
 	end
@@ -189,9 +189,14 @@ function M.take_moves(session)
 	end
 end
 
+-- From here on nobody's hook runs.
+function M.leave_session()
+	current, M.current, proxy_meta.__index, proxy_meta.__newindex = nil, nil, nil, nil
+end
+
 function M.forget(session)
 	if current == session then
-		current, M.current, proxy_meta.__index, proxy_meta.__newindex = nil, nil, nil, nil
+		M.leave_session()
 	end
 	M.set_server(session, nil)
 	session.environment, session.runner = nil, nil

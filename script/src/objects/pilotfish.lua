@@ -18,11 +18,18 @@ end
 
 local levels = { error = true, warning = true, message = true, info = true, debug = true }
 
-local function log(level, text)
+-- A line with fields beside it, whose values are strings, numbers and booleans.
+local function log(level, text, fields)
 	if not levels[level] then
 		error(("bad argument #1 to 'log' (error, warning, message, info or debug, is %s)"):format(tostring(level)), 2)
 	end
-	host.log(level, tostring(text))
+	if fields == nil then
+		host.log(level, tostring(text))
+	elseif type(fields) == "table" then
+		host.log_with(level, tostring(text), fields)
+	else
+		error("bad argument #3 to 'log' (table expected, got " .. type(fields) .. ")", 2)
+	end
 end
 
 -- Of the session whose hook runs.
@@ -52,5 +59,12 @@ pilotfish = {
 	query = M.query,
 	sleep = M.sleep,
 	pcall = M.protected,
+	every = M.every,
+	after = M.after,
+	cancel = M.cancel,
+	shared = host.shared,
+	count = host.count,
+	gauge = host.gauge,
+	observe = host.observe,
 	session = setmetatable({}, session_meta),
 }

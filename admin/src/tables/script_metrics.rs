@@ -1,0 +1,53 @@
+//! What scripts count and measure.
+
+use script::metrics::{Measured, Series};
+
+use crate::material::Material;
+use crate::sheet::{Cell, Schema, Sheet, integer, text};
+
+/// See the module.
+pub static TABLE: Sheet<(Series, Measured)> = Sheet {
+    schema: Schema::Pilotfish,
+    name: "script_metrics",
+    about: "What scripts count and measure, with pilotfish.count, .gauge and .observe.",
+    asks_workers: false,
+    columns: &[
+        text("name", "Its name.", |it| it.0.name.clone().into()),
+        text("labels", "Its labels, as name=value.", |it| {
+            let labels = it.0.labels.iter();
+            let labels: Vec<_> = labels
+                .map(|(name, value)| format!("{name}={value}"))
+                .collect();
+            labels.join(",").into()
+        }),
+        text("kind", "counter, gauge or histogram.", |it| {
+            it.1.kind().into()
+        }),
+        text(
+            "value",
+            "The number: of a histogram, the sum of what was observed.",
+            |it| value(&it.1).to_string().into(),
+        ),
+        integer(
+            "count",
+            "Of a histogram: how many were observed.",
+            |it| match &it.1 {
+                Measured::Histogram { counts, .. } => counts.iter().sum::<u64>().into(),
+                Measured::Counter(_) | Measured::Gauge(_) => Cell::Null,
+            },
+        ),
+    ],
+    items,
+};
+
+fn value(measured: &Measured) -> f64 {
+    match measured {
+        Measured::Counter(value) | Measured::Gauge(value) => *value,
+        Measured::Histogram { sum, .. } => *sum,
+    }
+}
+
+fn items(material: &Material) -> Vec<(Series, Measured)> {
+    let commons = material.window.scripts();
+    commons.map(|it| it.metrics.all()).unwrap_or_default()
+}

@@ -1,0 +1,44 @@
+//! The scripts that sessions have run.
+
+use std::path::PathBuf;
+
+use script::FileFacts;
+
+use crate::material::Material;
+use crate::sheet::{Cell, Schema, Sheet, integer, text};
+
+/// See the module.
+pub static TABLE: Sheet<(PathBuf, FileFacts)> = Sheet {
+    schema: Schema::Pilotfish,
+    name: "scripts",
+    about: "The scripts that sessions have run, since the start.",
+    asks_workers: false,
+    columns: &[
+        text("file", "Where it stands.", |it| {
+            it.0.display().to_string().into()
+        }),
+        integer("sessions", "Sessions for which its body has run.", |it| {
+            it.1.sessions.into()
+        }),
+        integer(
+            "refused",
+            "Sessions that were refused: it could not be read, or its body has raised an error.",
+            |it| it.1.refused.into(),
+        ),
+        integer("faults", "Hooks that have ended with an error.", |it| {
+            it.1.faults.into()
+        }),
+        text("last_fault", "The last error.", |it| {
+            match it.1.last_fault.is_empty() {
+                true => Cell::Null,
+                false => it.1.last_fault.clone().into(),
+            }
+        }),
+    ],
+    items,
+};
+
+fn items(material: &Material) -> Vec<(PathBuf, FileFacts)> {
+    let commons = material.window.scripts();
+    commons.map(|it| it.files()).unwrap_or_default()
+}

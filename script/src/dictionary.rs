@@ -1,0 +1,336 @@
+//! `pilotfish.shared`: what the sessions of all workers have in common, whichever interpreter runs their
+//! scripts. Entries may expire; those that nobody has used for longest make room for new ones.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use lru::LruCache;
+use mlua::{Lua, LuaString, UserData, UserDataMethods, Value};
+
+use crate::fault::raise;
+
+/// What an entry takes besides its key and its value, about.
+const ENTRY_BYTES: usize = 160;
+
+/// Longer keys are refused.
+const KEY_BYTES_MAX: usize = 1024;
+
+/// The longest that an entry can last: a hundred years.
+const SECONDS_MAX: f64 = 100.0 * 365.0 * 86400.0;
+
+/// See the module.
+#[derive(Debug)]
+pub struct Dictionary {
+    bytes_max: usize,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    entries: LruCache<Box<[u8]>, Entry>,
+    bytes: usize,
+    evicted: u64,
+}
+
+#[derive(Debug, Clone)]
+struct Entry {
+    value: Kept,
+    expires: Option<Instant>,
+}
+
+/// What can be kept.
+#[derive(Debug, Clone, PartialEq)]
+enum Kept {
+    Bytes(Arc<[u8]>),
+    Number(f64),
+    Boolean(bool),
+}
+
+/// How full it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fill {
+    /// Entries, expired ones that nobody has looked for among them.
+    pub entries: usize,
+    /// Bytes that they take, about.
+    pub bytes: usize,
+    /// Entries that made room for others.
+    pub evicted: u64,
+}
+
+impl Dictionary {
+    /// An empty one that takes so many bytes, about.
+    pub fn new(bytes_max: usize) -> Self {
+        let inner = Inner {
+            entries: LruCache::unbounded(),
+            bytes: 0,
+            evicted: 0,
+        };
+        Self {
+            bytes_max,
+            inner: Mutex::new(inner),
+        }
+    }
+
+    /// How full it is.
+    pub fn fill(&self) -> Fill {
+        let inner = self.inner();
+        Fill {
+            entries: inner.entries.len(),
+            bytes: inner.bytes,
+            evicted: inner.evicted,
+        }
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        // A panic while it was locked leaves whole entries only.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    /// The live entry of a key; one that has expired goes.
+    fn get(&mut self, key: &[u8]) -> Option<&mut Entry> {
+        let entry = self.entries.get(key)?;
+        if entry.expires.is_some_and(|at| at <= Instant::now()) {
+            self.remove(key);
+            return None;
+        }
+        self.entries.get_mut(key)
+    }
+
+    fn put(&mut self, key: &[u8], entry: Entry, bytes_max: usize) {
+        self.remove(key);
+        self.bytes += bytes_of(key, &entry);
+        self.entries.put(key.into(), entry);
+        while self.bytes > bytes_max
+            && let Some((key, entry)) = self.entries.pop_lru()
+        {
+            self.bytes -= bytes_of(&key, &entry);
+            self.evicted += 1;
+        }
+    }
+
+    fn remove(&mut self, key: &[u8]) {
+        if let Some((key, entry)) = self.entries.pop_entry(key) {
+            self.bytes -= bytes_of(&key, &entry);
+        }
+    }
+}
+
+fn bytes_of(key: &[u8], entry: &Entry) -> usize {
+    let value = match &entry.value {
+        Kept::Bytes(bytes) => bytes.len(),
+        Kept::Number(_) | Kept::Boolean(_) => 0,
+    };
+    ENTRY_BYTES + key.len() + value
+}
+
+/// A dictionary as scripts have it.
+pub(crate) struct Shared(pub Arc<Dictionary>);
+
+impl UserData for Shared {
+    fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
+        methods.add_method("get", |lua, this, key: LuaString| {
+            match this.0.inner().get(&key.as_bytes()) {
+                Some(entry) => entry.value.value(lua),
+                None => Ok(Value::Nil),
+            }
+        });
+        methods.add_method(
+            "set",
+            |lua, this, (key, value, seconds): (LuaString, Value, Option<f64>)| {
+                this.set(lua, &key, &value, seconds)
+            },
+        );
+        methods.add_method(
+            "add",
+            |lua, this, (key, value, seconds): (LuaString, Value, Option<f64>)| {
+                let is_there = this.0.inner().get(&key.as_bytes()).is_some();
+                if !is_there {
+                    this.set(lua, &key, &value, seconds)?;
+                }
+                Ok(!is_there)
+            },
+        );
+        methods.add_method(
+            "increase",
+            |lua, this, (key, by, seconds): (LuaString, Option<f64>, Option<f64>)| {
+                this.increase(lua, &key, by.unwrap_or(1.0), seconds)
+            },
+        );
+        methods.add_method("delete", |_, this, key: LuaString| {
+            this.0.inner().remove(&key.as_bytes());
+            Ok(())
+        });
+        methods.add_method("clear", |_, this, ()| {
+            let mut inner = this.0.inner();
+            inner.entries.clear();
+            inner.bytes = 0;
+            Ok(())
+        });
+    }
+}
+
+impl Shared {
+    fn set(
+        &self,
+        lua: &Lua,
+        key: &LuaString,
+        value: &Value,
+        seconds: Option<f64>,
+    ) -> mlua::Result<()> {
+        let key = key.as_bytes();
+        if key.len() > KEY_BYTES_MAX {
+            let text = format!("pilotfish.shared: a key has {KEY_BYTES_MAX} bytes at most");
+            return Err(raise(lua, &text));
+        }
+        if value.is_nil() {
+            self.0.inner().remove(&key);
+            return Ok(());
+        }
+        let entry = Entry {
+            value: Kept::of(lua, value)?,
+            expires: expires(lua, seconds)?,
+        };
+        if bytes_of(&key, &entry) > self.0.bytes_max {
+            let max = self.0.bytes_max;
+            let text = format!(
+                "pilotfish.shared: the value is longer than script.shared_bytes_max, {max}"
+            );
+            return Err(raise(lua, &text));
+        }
+        self.0.inner().put(&key, entry, self.0.bytes_max);
+        Ok(())
+    }
+
+    /// Adds to a number, which is 0 if there is none; its end is only said where it begins.
+    fn increase(
+        &self,
+        lua: &Lua,
+        key: &LuaString,
+        by: f64,
+        seconds: Option<f64>,
+    ) -> mlua::Result<f64> {
+        let mut inner = self.0.inner();
+        if let Some(entry) = inner.get(&key.as_bytes()) {
+            let Kept::Number(number) = &mut entry.value else {
+                let text = "pilotfish.shared: what is to be increased is no number";
+                return Err(raise(lua, text));
+            };
+            *number += by;
+            return Ok(*number);
+        }
+        drop(inner);
+        self.set(lua, key, &Value::Number(by), seconds)?;
+        Ok(by)
+    }
+}
+
+fn expires(lua: &Lua, seconds: Option<f64>) -> mlua::Result<Option<Instant>> {
+    let Some(seconds) = seconds else {
+        return Ok(None);
+    };
+    if seconds.is_nan() || seconds <= 0.0 {
+        let text = "pilotfish.shared: an entry lasts for more than 0 seconds";
+        return Err(raise(lua, text));
+    }
+    let lasts = Duration::from_secs_f64(seconds.min(SECONDS_MAX));
+    Ok(Instant::now().checked_add(lasts))
+}
+
+impl Kept {
+    fn of(lua: &Lua, value: &Value) -> mlua::Result<Self> {
+        Ok(match value {
+            Value::String(text) => Self::Bytes(text.as_bytes().as_ref().into()),
+            Value::Integer(number) => Self::Number(*number as f64),
+            Value::Number(number) => Self::Number(*number),
+            Value::Boolean(is) => Self::Boolean(*is),
+            other => {
+                let kind = other.type_name();
+                let text = format!(
+                    "pilotfish.shared: a value is a string, a number or a boolean, not a {kind}"
+                );
+                return Err(raise(lua, &text));
+            }
+        })
+    }
+
+    fn value(&self, lua: &Lua) -> mlua::Result<Value> {
+        Ok(match self {
+            Self::Bytes(bytes) => Value::String(lua.create_string(bytes)?),
+            Self::Number(number) => Value::Number(*number),
+            Self::Boolean(is) => Value::Boolean(*is),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lua(bytes_max: usize) -> (Lua, Arc<Dictionary>) {
+        let lua = Lua::new();
+        let dictionary = Arc::new(Dictionary::new(bytes_max));
+        let shared = Shared(Arc::clone(&dictionary));
+        lua.globals().set("shared", shared).unwrap();
+        (lua, dictionary)
+    }
+
+    #[test]
+    fn entries_come_and_go() {
+        let (lua, dictionary) = lua(1 << 20);
+        let run = |text: &str| lua.load(text).exec().unwrap();
+        run("shared:set('a', 'x') assert(shared:get('a') == 'x')");
+        run("shared:set('a', 1.5) assert(shared:get('a') == 1.5)");
+        run(
+            "assert(not shared:add('a', 2)) assert(shared:add('b', true)) assert(shared:get('b') == true)",
+        );
+        run("assert(shared:increase('a', 2) == 3.5) assert(shared:increase('c') == 1)");
+        run("shared:set('a', nil) assert(shared:get('a') == nil) shared:delete('b')");
+        assert_eq!(dictionary.fill().entries, 1);
+        run("shared:clear() assert(shared:get('c') == nil)");
+        assert_eq!(dictionary.fill().bytes, 0);
+    }
+
+    #[test]
+    fn an_entry_ends_when_it_expires() {
+        let (lua, dictionary) = lua(1 << 20);
+        lua.load("shared:set('a', 'x', 0.000001)").exec().unwrap();
+        lua.load("shared:set('b', 'x', 1000)").exec().unwrap();
+        while lua.load("return shared:get('a')").eval::<Value>().unwrap() != Value::Nil {}
+        assert_eq!(
+            lua.load("return shared:get('b')").eval::<String>().unwrap(),
+            "x"
+        );
+        assert_eq!(dictionary.fill().entries, 1);
+    }
+
+    #[test]
+    fn the_oldest_make_room() {
+        let (lua, dictionary) = lua(1000);
+        lua.load("for i = 1, 100 do shared:set(i, 'x') end")
+            .exec()
+            .unwrap();
+        let fill = dictionary.fill();
+        assert!(fill.bytes <= 1000 && fill.entries >= 5, "{fill:?}");
+        assert_eq!(fill.evicted, 100 - fill.entries as u64);
+        lua.load("assert(shared:get(1) == nil and shared:get(100) == 'x')")
+            .exec()
+            .unwrap();
+    }
+
+    #[test]
+    fn what_cannot_be_kept_is_an_error() {
+        let (lua, _) = lua(1000);
+        for (text, cause) in [
+            ("shared:set('a', {})", "not a table"),
+            ("shared:set('a', ('x'):rep(2000))", "longer than"),
+            ("shared:set(('x'):rep(2000), 1)", "a key has"),
+            ("shared:set('a', 1, 0)", "more than 0"),
+            ("shared:set('a', 'x') shared:increase('a')", "no number"),
+        ] {
+            let error = lua.load(text).exec().unwrap_err().to_string();
+            assert!(error.contains(cause), "{error}");
+        }
+    }
+}
