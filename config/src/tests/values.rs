@@ -94,6 +94,7 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("script.instructions_max", "100000000"),
     ("script.time_max", "\"1s\""),
     ("script.memory_bytes_max", "\"256MiB\""),
+    ("script.shared_bytes_max", "\"16MiB\""),
     ("script.result_bytes_max", "\"64MiB\""),
     ("digests.file", "\"\""),
     ("digests.count_max", "1000"),
