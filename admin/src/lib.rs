@@ -20,6 +20,7 @@ mod engine;
 mod fault;
 mod functions;
 mod http;
+mod insight;
 mod material;
 mod port;
 mod porter;

@@ -1,12 +1,14 @@
 //! What the rows of one statement's tables are made of: gathered at once, before the statement runs.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use auth::Accounts;
-use proxy::{SessionView, Settings, Window, WorkerView};
+use proxy::{Kept, SessionView, Settings, Window, Wish, WorkerView};
 use route::{Backend, BackendId, Moment, Topology};
 
-use crate::sheet::Table;
+use crate::insight::Insight;
+use crate::sheet::{Asks, Demands, Table};
 
 /// One moment of the proxy.
 pub struct Material {
@@ -24,6 +26,8 @@ pub struct Material {
     pub workers: Vec<WorkerView>,
     /// Workers that were asked and have not answered in time.
     pub silent: Vec<usize>,
+    /// What workers keep about statements, if they were asked.
+    pub insight: Insight,
     /// The admin port itself.
     pub port: PortFacts,
 }
@@ -44,18 +48,26 @@ pub struct PortFacts {
 impl Material {
     /// Gathers what these tables need.
     pub async fn gather(window: &Window, tables: &[&dyn Table], port: PortFacts) -> Self {
-        let asks = tables.iter().any(|table| table.asks_workers());
-        let workers = match asks {
-            true => window.look().await,
-            false => Vec::new(),
-        };
-        let has_answered = |worker: &usize| workers.iter().any(|view| view.worker == *worker);
-        let silent = match asks {
-            true => (0..window.workers())
-                .filter(|it| !has_answered(it))
-                .collect(),
-            false => Vec::new(),
-        };
+        let demands = Demands::of(tables);
+        let all = 0..window.workers();
+        let mut silent = BTreeSet::new();
+        let mut workers = Vec::new();
+        if demands.contain(Asks::Sessions) {
+            workers = window.look().await;
+            let has_answered = |worker: &usize| workers.iter().any(|it| it.worker == *worker);
+            silent.extend(all.clone().filter(|it| !has_answered(it)));
+        }
+        let mut insight = Insight::default();
+        for (what, wish) in [
+            (Asks::Insight, Wish::All),
+            (Asks::InsightOnce, Wish::Take(Kept::Digests)),
+        ] {
+            if demands.contain(what) {
+                let told = window.insight(wish).await;
+                silent.extend(all.clone().filter(|it| !told.workers.contains(it)));
+                insight.take(told);
+            }
+        }
         Self {
             settings: window.settings(),
             topology: window.topology(),
@@ -63,7 +75,8 @@ impl Material {
             now: window.now(),
             window: window.clone(),
             workers,
-            silent,
+            silent: silent.into_iter().collect(),
+            insight,
             port,
         }
     }

@@ -9,6 +9,7 @@ use axum::body::Bytes;
 use tokio::sync::{Mutex, OnceCell};
 
 use crate::material::Material;
+use crate::sheet::Demands;
 
 /// How old what is shown may be.
 const AGE_MAX: Duration = Duration::from_secs(1);
@@ -16,11 +17,10 @@ const AGE_MAX: Duration = Duration::from_secs(1);
 /// How many answers of one moment are kept.
 const ANSWERS_MAX: usize = 64;
 
-/// The last moments, that with workers and that without.
+/// The last moments, by what workers were asked for them.
 #[derive(Default)]
 pub struct Recent {
-    with_workers: Mutex<Option<Arc<Shown>>>,
-    without: Mutex<Option<Arc<Shown>>>,
+    moments: [Mutex<Option<Arc<Shown>>>; Demands::COUNT],
 }
 
 /// A moment, and what was asked of it so far.
@@ -35,14 +35,10 @@ impl Recent {
     /// One that is recent enough, or a new one; whoever wants one meanwhile waits for that.
     pub async fn moment(
         self: &Arc<Self>,
-        asks_workers: bool,
+        demands: Demands,
         gather: impl Future<Output = Material>,
     ) -> Arc<Shown> {
-        let place = match asks_workers {
-            true => &self.with_workers,
-            false => &self.without,
-        };
-        let mut last = place.lock().await;
+        let mut last = self.moments[demands.index()].lock().await;
         if let Some(shown) = &*last
             && shown.at.elapsed() < AGE_MAX
         {
@@ -61,14 +57,15 @@ impl Recent {
 
     /// Something has been changed: who asks next is to see it.
     pub async fn forget(&self) {
-        *self.with_workers.lock().await = None;
-        *self.without.lock().await = None;
+        for place in &self.moments {
+            *place.lock().await = None;
+        }
     }
 
     /// Forgets, in a while, what nobody may be shown any more.
     async fn tidy(self: Arc<Self>) {
         tokio::time::sleep(2 * AGE_MAX).await;
-        for place in [&self.with_workers, &self.without] {
+        for place in &self.moments {
             let mut last = place.lock().await;
             last.take_if(|shown| shown.at.elapsed() >= AGE_MAX);
         }

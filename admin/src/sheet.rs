@@ -38,6 +38,53 @@ pub enum Schema {
     Information,
 }
 
+/// What workers have to be asked for a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asks {
+    /// Nothing.
+    Nothing,
+    /// What they have: sessions, pools, statements under way.
+    Sessions,
+    /// What they keep about statements.
+    Insight,
+    /// The digests of that, which are gone when they have been read.
+    InsightOnce,
+}
+
+/// What workers have to be asked for several tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Demands(u8);
+
+impl Demands {
+    /// How many different ones there are.
+    pub const COUNT: usize = 8;
+
+    /// Those of these tables.
+    pub fn of(tables: &[&dyn Table]) -> Self {
+        let bits = tables.iter().map(|table| Self::bit(table.asks()));
+        Self(bits.fold(0, |all, bit| all | bit))
+    }
+
+    /// Whether this is among them.
+    pub fn contain(self, asks: Asks) -> bool {
+        self.0 & Self::bit(asks) != 0
+    }
+
+    /// Its number, below [`Self::COUNT`].
+    pub fn index(self) -> usize {
+        usize::from(self.0)
+    }
+
+    fn bit(asks: Asks) -> u8 {
+        match asks {
+            Asks::Nothing => 0,
+            Asks::Sessions => 1,
+            Asks::Insight => 2,
+            Asks::InsightOnce => 4,
+        }
+    }
+}
+
 /// One column of a table whose rows are made of `T`.
 pub struct Column<T> {
     facts: ColumnFacts,
@@ -65,8 +112,8 @@ pub struct Sheet<T: 'static> {
     pub name: &'static str,
     /// A sentence about it.
     pub about: &'static str,
-    /// Whether workers have to be asked.
-    pub asks_workers: bool,
+    /// What workers have to be asked for it.
+    pub asks: Asks,
     /// Its columns.
     pub columns: &'static [Column<T>],
     /// What its rows are made of, in their order.
@@ -81,8 +128,8 @@ pub trait Table: Sync {
     fn name(&self) -> &'static str;
     /// A sentence about it.
     fn about(&self) -> &'static str;
-    /// Whether workers have to be asked.
-    fn asks_workers(&self) -> bool;
+    /// What workers have to be asked for it.
+    fn asks(&self) -> Asks;
     /// Its columns.
     fn columns(&self) -> Vec<ColumnFacts>;
     /// Its rows, each with a value for each column.
@@ -179,8 +226,8 @@ impl<T> Table for Sheet<T> {
         self.about
     }
 
-    fn asks_workers(&self) -> bool {
-        self.asks_workers
+    fn asks(&self) -> Asks {
+        self.asks
     }
 
     fn columns(&self) -> Vec<ColumnFacts> {
@@ -238,6 +285,12 @@ impl From<u16> for Cell {
 impl From<u32> for Cell {
     fn from(number: u32) -> Self {
         Self::Integer(number.into())
+    }
+}
+
+impl From<i64> for Cell {
+    fn from(number: i64) -> Self {
+        Self::Integer(number)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Which statement a text is, and what is to be done about it.
 
+use proxy::Kept;
 use route::KillScope;
 
 use crate::fault::Fault;
@@ -22,6 +23,8 @@ pub enum Statement {
     Nothing,
     /// An end of a session, or of its statement.
     Kill(u32, KillScope),
+    /// What is kept about statements is to be counted from nothing again.
+    Reset(Kept),
 }
 
 /// The words that begin what can be read.
@@ -78,6 +81,12 @@ pub fn read(text: &str, schema: Schema) -> Result<Statement, Fault> {
     if let Some(rest) = text.behind("KILL") {
         return kill(rest);
     }
+    if let Some(rest) = text.behind("RESET") {
+        return reset(rest).ok_or_else(|| Fault::syntax("RESET DIGESTS or RESET ERRORS"));
+    }
+    if let Some(rest) = text.behind("TRUNCATE") {
+        return reset(rest.without(&["TABLE"])).ok_or_else(Fault::read_only);
+    }
     Err(Fault::read_only())
 }
 
@@ -96,6 +105,17 @@ fn set(rest: Text<'_>) -> Result<Statement, Fault> {
         rest = rest.rest();
     }
     Ok(Statement::Nothing)
+}
+
+/// What is kept, by the name of its table.
+fn reset(rest: Text<'_>) -> Option<Statement> {
+    let (name, rest) = rest.name()?;
+    let kept = match &*name.to_ascii_lowercase() {
+        "digests" | "stats_mysql_query_digest" => Kept::Digests,
+        "errors" => Kept::Errors,
+        _ => return None,
+    };
+    rest.is_empty().then_some(Statement::Reset(kept))
 }
 
 fn kill(rest: Text<'_>) -> Result<Statement, Fault> {
@@ -141,6 +161,14 @@ mod tests {
             ("KILL", Err(1064)),
             ("KILL 7 8", Err(1064)),
             ("KILL 99999999999", Err(1064)),
+            ("RESET digests", Ok(Statement::Reset(Kept::Digests))),
+            (
+                "truncate table `errors`;",
+                Ok(Statement::Reset(Kept::Errors)),
+            ),
+            ("TRUNCATE sessions", Err(1142)),
+            ("RESET digests 1", Err(1064)),
+            ("RESET", Err(1064)),
             ("", Err(1065)),
             ("-- nothing", Err(1065)),
             ("DELETE FROM sessions", Err(1142)),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use config::AdminRole;
-use proxy::{Killed, Window};
+use proxy::{Kept, Killed, Window, Wish};
 use route::KillScope;
 use rusqlite::types::Value;
 
@@ -14,7 +14,7 @@ use crate::fault::Fault;
 use crate::functions::Asker;
 use crate::material::{Material, PortFacts};
 use crate::recent::Recent;
-use crate::sheet::{Kind, Schema, Table};
+use crate::sheet::{Asks, Demands, Kind, Schema, Table};
 use crate::statement::{self, Statement};
 
 /// See the module.
@@ -82,6 +82,10 @@ impl Visitor {
                 Ok(Outcome::Done)
             }
             Statement::Nothing => Ok(Outcome::Done),
+            Statement::Reset(kept) => {
+                self.forget(kept).await?;
+                Ok(Outcome::Done)
+            }
             Statement::Kill(id, scope) => {
                 self.kill(id, scope).await?;
                 Ok(Outcome::Done)
@@ -101,27 +105,35 @@ impl Visitor {
             }
             Statement::Warnings => Ok((0, names(&self.told_warnings()))),
             Statement::WarningCount => Ok((0, names(&self.warning_count()))),
-            Statement::Use(_) | Statement::Nothing | Statement::Kill(..) => Ok((0, Vec::new())),
+            Statement::Use(_) | Statement::Nothing | Statement::Kill(..) | Statement::Reset(_) => {
+                Ok((0, Vec::new()))
+            }
         }
     }
 
     /// What these tables are made of, at this moment or a little before.
     pub async fn gather(&self, tables: &[&dyn Table]) -> Arc<Material> {
         let gather = Material::gather(&self.window, tables, (self.port)());
+        let demands = Demands::of(tables);
         match &self.recent {
-            Some(recent) => {
-                let asks_workers = tables.iter().any(|table| table.asks_workers());
-                let shown = recent.moment(asks_workers, gather).await;
+            // What is emptied is not shown twice.
+            Some(recent) if !demands.contain(Asks::InsightOnce) => {
+                let shown = recent.moment(demands, gather).await;
                 Arc::clone(&shown.material)
             }
-            None => Arc::new(gather.await),
+            _ => Arc::new(gather.await),
         }
     }
 
     /// A query: understood, its tables gathered, and run, where nobody waits for it.
     async fn select(&mut self, text: String, values: Vec<Value>) -> Result<Rows, Fault> {
         let prepared = self.prepare(text).await?;
-        let material = self.gather(&prepared.tables()).await;
+        let tables = prepared.tables();
+        let empties = tables.iter().find(|it| it.asks() == Asks::InsightOnce);
+        if let (Some(table), true) = (empties, self.role != AdminRole::Admin) {
+            return Err(Fault::not_allowed(table.name()));
+        }
+        let material = self.gather(&tables).await;
         self.warnings = material.warnings();
         self.finish(prepared, material, values).await
     }
@@ -171,6 +183,26 @@ impl Visitor {
             id,
             ?scope,
             "an administrator has killed a session"
+        );
+        Ok(())
+    }
+
+    /// What is kept about statements is counted from nothing again.
+    async fn forget(&self, kept: Kept) -> Result<(), Fault> {
+        if self.role != AdminRole::Admin {
+            return Err(Fault::not_allowed("RESET"));
+        }
+        let forgotten = self.window.insight(Wish::Take(kept)).await;
+        // Where rows go takes longer than anybody should wait here.
+        aside(move || {
+            drop(forgotten);
+            Ok(())
+        })
+        .await?;
+        tracing::info!(
+            user = self.asker.user,
+            ?kept,
+            "an administrator has reset what is counted"
         );
         Ok(())
     }

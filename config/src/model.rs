@@ -7,6 +7,7 @@ mod accounts;
 mod admin;
 mod balance;
 mod http;
+mod insight;
 mod pool;
 mod rule;
 mod script;
@@ -19,6 +20,7 @@ pub use accounts::*;
 pub use admin::*;
 pub use balance::*;
 pub use http::*;
+pub use insight::*;
 pub use ipnet::IpNet;
 pub use pool::*;
 pub use rule::*;
@@ -98,6 +100,8 @@ settings! {
         admin: AdminConfig,
         /// The same over HTTP.
         http: HttpConfig,
+        /// What is kept about statements, to be looked at.
+        insight: InsightConfig,
     }
     lists {
         /// Where clients connect besides `listen`; addresses unique, together with those of `listen`.

@@ -11,6 +11,7 @@ use route::{KillScope, Moment, Topology};
 use tokio::sync::mpsc;
 use tokio::time::timeout_at;
 
+use crate::insight::telling::{InsightView, Wish};
 use crate::pooled::people::Kill;
 use crate::reception::Reception;
 use crate::surroundings::{Settings, Shared, Surroundings};
@@ -69,6 +70,20 @@ impl Window {
         }
         views.sort_by_key(|view| view.worker);
         views
+    }
+
+    /// What workers keep about statements; one that does not answer in time is left out.
+    pub async fn insight(&self, wish: Wish) -> InsightView {
+        let (to, mut told) = mpsc::unbounded_channel();
+        self.workers.send_all(|| Message::Insight(wish, to.clone()));
+        drop(to);
+        let mut view = InsightView::default();
+        let deadline = tokio::time::Instant::now() + TIMEOUT_LOOK;
+        while let Ok(Some(part)) = timeout_at(deadline, told.recv()).await {
+            view.take(part);
+        }
+        view.now = self.now().0;
+        view
     }
 
     /// Ends a session, or its statement.

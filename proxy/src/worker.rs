@@ -18,6 +18,8 @@ use wire::StatusFlags;
 use crate::blocks::Blocks;
 use crate::book::Book;
 use crate::card::Way;
+use crate::insight::digests::Insight;
+use crate::insight::telling::{Told, Wish};
 use crate::pooled::desk::Desk;
 use crate::pooled::greeting::OwnGreeting;
 use crate::pooled::lanes::Lanes;
@@ -46,6 +48,8 @@ pub(crate) enum Message {
     Stop,
     /// What was seen of late is to be told.
     Tell(mpsc::UnboundedSender<Vec<SeenDigest>>),
+    /// What is kept about statements is to be told.
+    Insight(Wish, mpsc::UnboundedSender<Told>),
     /// The worker is to tell of itself.
     Look(mpsc::UnboundedSender<WorkerView>),
     /// A session, or its statement, is to be killed, by the number that the proxy calls it; whoever has it
@@ -107,6 +111,8 @@ pub(crate) struct Worker {
     pub book: RefCell<Rc<Book>>,
     /// What its sessions have sent of late.
     pub seen: Seen,
+    /// What it keeps about statements.
+    pub insight: Insight,
     /// How clients are greeted whose logins are answered here.
     pub greeting: OwnGreeting,
     /// Its statements under way on each backend.
@@ -161,6 +167,7 @@ impl Worker {
         let mut settings = surroundings.settings.clone();
         let book = Book::new(&settings.borrow_and_update());
         let seen = Seen::new(&settings.borrow().config.digests);
+        let insight = Insight::new(&settings.borrow().config);
         shared.tallies.enter(context.index, &book.counters);
         let worker = Rc::new(Worker {
             book: RefCell::new(Rc::new(book)),
@@ -168,6 +175,7 @@ impl Worker {
             workers,
             topology: RefCell::new(topology),
             seen,
+            insight,
             greeting: OwnGreeting::default(),
             loads: Loads::default(),
             desk: Desk::new(context.index as u64),
@@ -211,6 +219,7 @@ impl Worker {
                     Some(Message::Stop) => worker.ask_all(Ask::Stop),
                     // Who asked may have gone.
                     Some(Message::Tell(to)) => drop(to.send(worker.seen.all())),
+                    Some(Message::Insight(wish, to)) => worker.tell_insight(wish, to),
                     Some(Message::Look(to)) => drop(to.send(worker.view())),
                     Some(Message::Kill(kill, to)) => {
                         if let Some(killed) = worker.kill_by_card(kill) {
@@ -238,6 +247,7 @@ impl Worker {
 
     fn take_rules(&self, settings: &Settings) {
         self.seen.follow(&settings.config.digests);
+        self.insight.follow(&settings.config);
         let book = self.book().followed_by(settings);
         self.shared.tallies.enter(self.index, &book.counters);
         *self.book.borrow_mut() = Rc::new(book);

@@ -38,6 +38,8 @@ pub struct Tally {
     pub had_rows: bool,
     /// Rows of the last result.
     pub rows: u64,
+    /// Rows of those before it.
+    pub rows_before: u64,
     /// Bytes of all its packets.
     pub bytes: u64,
     /// The last OK.
@@ -108,6 +110,8 @@ pub struct Reply {
     tally: Tally,
     amendment: Amendment,
     fingerprinting: Option<Box<Fingerprinting>>,
+    /// What the error says that it ended with.
+    message: Option<Box<[u8]>>,
 }
 
 impl Reply {
@@ -133,6 +137,7 @@ impl Reply {
             tally: Tally::default(),
             amendment: Amendment::default(),
             fingerprinting: None,
+            message: None,
         })
     }
 
@@ -164,6 +169,11 @@ impl Reply {
     /// What it has said so far.
     pub fn tally(&self) -> &Tally {
         &self.tally
+    }
+
+    /// What the error says that it ended with; once.
+    pub fn take_message(&mut self) -> Option<Box<[u8]>> {
+        self.message.take()
     }
 
     /// Whether any of it has come.
@@ -454,6 +464,12 @@ impl Reply {
             let state = payload.get(3..).and_then(|rest| rest.strip_prefix(b"#"));
             let state = state.and_then(|state| state.first_chunk().copied());
             self.tally.error = state.map(|state| (*number, state));
+            let text = payload.get(3..).unwrap_or_default();
+            let text = text
+                .strip_prefix(b"#")
+                .and_then(|it| it.get(5..))
+                .unwrap_or(text);
+            self.message = Some(text.into());
         }
         let has_flags = matches!(
             verdict,
@@ -489,7 +505,9 @@ impl Reply {
             Verdict::Continue(state) => {
                 match (self.state, state) {
                     (ReplyState::Rows, ReplyState::Rows) => self.tally.rows += 1,
-                    (_, ReplyState::Rows) => self.tally.rows = 0,
+                    (_, ReplyState::Rows) => {
+                        self.tally.rows_before += std::mem::take(&mut self.tally.rows);
+                    }
                     _ => {}
                 }
                 self.state = state;

@@ -34,7 +34,7 @@ use refusal::Refusal;
 use crate::material::Material;
 use crate::porter::Porter;
 use crate::recent::{Recent, Shown};
-use crate::sheet::Table;
+use crate::sheet::{Demands, Table};
 
 /// What all requests share.
 pub struct House {
@@ -45,9 +45,8 @@ pub struct House {
 impl House {
     /// What these tables are made of, at most a second ago.
     async fn moment(&self, tables: &[&dyn Table]) -> Arc<Shown> {
-        let asks_workers = tables.iter().any(|table| table.asks_workers());
         let gather = Material::gather(&self.porter.window, tables, self.porter.facts());
-        self.recent.moment(asks_workers, gather).await
+        self.recent.moment(Demands::of(tables), gather).await
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use auth::{KnownAccount, PassThrough, Source, Way};
 
 use crate::material::Material;
-use crate::sheet::{Schema, Sheet, integer, text};
+use crate::sheet::{Asks, Schema, Sheet, integer, text};
 
 /// See the module.
 pub static TABLE: Sheet<Item> = Sheet {
@@ -13,7 +13,7 @@ pub static TABLE: Sheet<Item> = Sheet {
     name: "accounts",
     about: "Accounts whose logins the proxy answers, configured and learned. No password is among what they \
             show.",
-    asks_workers: true,
+    asks: Asks::Sessions,
     columns: &[
         text("user", "The user's name.", |it| {
             it.account.user.clone().into()

@@ -6,14 +6,14 @@ use std::time::Duration;
 use route::{Backend, Duty, Health, Lag, Moment, Role, Writes};
 
 use crate::material::Material;
-use crate::sheet::{Cell, Schema, Sheet, integer, measure, microseconds, seconds, text};
+use crate::sheet::{Asks, Cell, Schema, Sheet, integer, measure, microseconds, seconds, text};
 
 /// See the module.
 pub static TABLE: Sheet<Item> = Sheet {
     schema: Schema::Pilotfish,
     name: "backends",
     about: "The servers behind the proxy, as last seen. The first six columns are MySQL Proxy's.",
-    asks_workers: true,
+    asks: Asks::Sessions,
     columns: &[
         integer(
             "backend_ndx",

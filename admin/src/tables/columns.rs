@@ -2,14 +2,14 @@
 
 use crate::material::Material;
 use crate::registry::TABLES;
-use crate::sheet::{ColumnFacts, Schema, Sheet, text};
+use crate::sheet::{Asks, ColumnFacts, Schema, Sheet, text};
 
 /// See the module.
 pub static TABLE: Sheet<Item> = Sheet {
     schema: Schema::Pilotfish,
     name: "columns",
     about: "What each column of each table means.",
-    asks_workers: false,
+    asks: Asks::Nothing,
     columns: &[
         text("table_name", "The table.", |it| it.table.into()),
         text("column_name", "The column.", |it| it.column.name.into()),

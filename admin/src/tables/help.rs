@@ -2,14 +2,14 @@
 
 use crate::material::Material;
 use crate::registry::TABLES;
-use crate::sheet::{Schema, Sheet, text};
+use crate::sheet::{Asks, Schema, Sheet, text};
 
 /// See the module.
 pub static TABLE: Sheet<Item> = Sheet {
     schema: Schema::Pilotfish,
     name: "help",
     about: "What can be asked here.",
-    asks_workers: false,
+    asks: Asks::Nothing,
     columns: &[
         text("command", "What to say.", |it| it.0.clone().into()),
         text("description", "What comes of it.", |it| it.1.into()),
@@ -37,6 +37,14 @@ const COMMANDS: &[(&str, &str)] = &[
         "Settings, and what clients ask for.",
     ),
     ("SHOW WARNINGS", "What was missing in the last result."),
+    (
+        "RESET DIGESTS",
+        "Counts statements from nothing again; for the role admin.",
+    ),
+    (
+        "RESET ERRORS",
+        "Counts errors from nothing again; for the role admin.",
+    ),
     ("KILL id", "Ends a session; for the role admin."),
     (
         "KILL QUERY id",

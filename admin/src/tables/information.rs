@@ -2,14 +2,14 @@
 
 use crate::material::Material;
 use crate::registry::TABLES as ALL;
-use crate::sheet::{Cell, ColumnFacts, Schema, Sheet, Table, integer, text};
+use crate::sheet::{Asks, Cell, ColumnFacts, Schema, Sheet, Table, integer, text};
 
 /// The schemas.
 pub static SCHEMATA: Sheet<Schema> = Sheet {
     schema: Schema::Information,
     name: "SCHEMATA",
     about: "The schemas, as servers show them.",
-    asks_workers: false,
+    asks: Asks::Nothing,
     columns: &[
         text("CATALOG_NAME", "Always def.", |_| "def".into()),
         text("SCHEMA_NAME", "The schema.", |it| it.name().into()),
@@ -28,7 +28,7 @@ pub static TABLES: Sheet<&'static dyn Table> = Sheet {
     schema: Schema::Information,
     name: "TABLES",
     about: "The tables, as servers show them.",
-    asks_workers: false,
+    asks: Asks::Nothing,
     columns: &[
         text("TABLE_CATALOG", "Always def.", |_| "def".into()),
         text("TABLE_SCHEMA", "The schema.", |it| {
@@ -51,7 +51,7 @@ pub static COLUMNS: Sheet<Item> = Sheet {
     schema: Schema::Information,
     name: "COLUMNS",
     about: "The columns, as servers show them.",
-    asks_workers: false,
+    asks: Asks::Nothing,
     columns: &[
         text("TABLE_CATALOG", "Always def.", |_| "def".into()),
         text("TABLE_SCHEMA", "The schema.", |it| {

@@ -1,7 +1,7 @@
 //! Shared lanes: what has become of the statements that might ride them.
 
 use crate::material::Material;
-use crate::sheet::{Schema, Sheet, integer, text};
+use crate::sheet::{Asks, Schema, Sheet, integer, text};
 
 /// See the module.
 pub static TABLE: Sheet<Item> = Sheet {
@@ -9,7 +9,7 @@ pub static TABLE: Sheet<Item> = Sheet {
     name: "lanes",
     about: "What has become of statements that might share a connection with others at the same time, since \
             the start.",
-    asks_workers: false,
+    asks: Asks::Nothing,
     columns: &[
         text(
             "outcome",

@@ -1,14 +1,14 @@
 //! Where the proxy listens.
 
 use crate::material::Material;
-use crate::sheet::{Schema, Sheet, integer, text};
+use crate::sheet::{Asks, Schema, Sheet, integer, text};
 
 /// See the module.
 pub static TABLE: Sheet<Item> = Sheet {
     schema: Schema::Pilotfish,
     name: "listeners",
     about: "Where the proxy listens, by its configuration.",
-    asks_workers: true,
+    asks: Asks::Sessions,
     columns: &[
         text("address", "The address.", |it| it.address.clone().into()),
         text("purpose", "clients, admin or http.", |it| it.purpose.into()),

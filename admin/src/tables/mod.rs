@@ -3,6 +3,8 @@
 pub mod accounts;
 pub mod backends;
 pub mod columns;
+pub mod digests;
+pub mod errors;
 pub mod help;
 pub mod information;
 pub mod lanes;
@@ -17,6 +19,7 @@ pub mod sessions;
 pub mod settings;
 pub mod stats_connection_pool;
 pub mod stats_processlist;
+pub mod stats_query_digest;
 pub mod status;
 pub mod times;
 pub mod variables;

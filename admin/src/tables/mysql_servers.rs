@@ -5,14 +5,14 @@ use std::sync::Arc;
 use route::{Backend, Duty, Endpoint, Health};
 
 use crate::material::Material;
-use crate::sheet::{Cell, Schema, Sheet, integer, text};
+use crate::sheet::{Asks, Cell, Schema, Sheet, integer, text};
 
 /// See the module.
 pub static TABLE: Sheet<Server> = Sheet {
     schema: Schema::Main,
     name: "mysql_servers",
     about: "The backends, by the names of ProxySQL; a hostgroup is a cluster.",
-    asks_workers: false,
+    asks: Asks::Nothing,
     columns: &[
         integer("hostgroup_id", "The cluster's number.", |it| {
             it.hostgroup().into()

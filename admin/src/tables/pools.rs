@@ -5,7 +5,7 @@ use proxy::PoolView;
 
 use crate::material::Material;
 use crate::sheet::Cell;
-use crate::sheet::{Schema, Sheet, integer, measure, microseconds, text};
+use crate::sheet::{Asks, Schema, Sheet, integer, measure, microseconds, text};
 
 /// See the module.
 pub static TABLE: Sheet<PoolView> = Sheet {
@@ -13,7 +13,7 @@ pub static TABLE: Sheet<PoolView> = Sheet {
     name: "pools",
     about: "Backend connections that sessions share, by backend and account, over all workers. Counts begin \
             anew for an account that has had no connection for long.",
-    asks_workers: true,
+    asks: Asks::Sessions,
     columns: &[
         text("backend", "The backend.", |it| it.name.clone().into()),
         text("account", "The account whose sessions share them.", |it| {

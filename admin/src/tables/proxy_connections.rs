@@ -3,7 +3,7 @@
 use proxy::SessionState;
 
 use crate::material::Material;
-use crate::sheet::{Schema, Sheet, integer, text};
+use crate::sheet::{Asks, Schema, Sheet, integer, text};
 
 /// See the module.
 pub static TABLE: Sheet<Item> = Sheet {
@@ -11,7 +11,7 @@ pub static TABLE: Sheet<Item> = Sheet {
     name: "proxy_connections",
     about: "Clients' connections, and the backend connections that sessions use or keep, as MySQL Proxy 0.5 \
             showed them.",
-    asks_workers: true,
+    asks: Asks::Sessions,
     columns: &[
         integer("id", "The session, as in sessions.", |it| it.id.into()),
         text(

@@ -3,14 +3,14 @@
 use route::rules::{Tally, Then};
 
 use crate::material::Material;
-use crate::sheet::{Schema, Sheet, integer, text};
+use crate::sheet::{Asks, Schema, Sheet, integer, text};
 
 /// See the module.
 pub static TABLE: Sheet<Item> = Sheet {
     schema: Schema::Pilotfish,
     name: "rules",
     about: "The rules of the configuration, in their order, with what has come of them since the start.",
-    asks_workers: false,
+    asks: Asks::Nothing,
     columns: &[
         integer("place", "Its place among the rules, from 1.", |it| {
             it.place.into()

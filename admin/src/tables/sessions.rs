@@ -3,14 +3,14 @@
 use proxy::SessionView;
 
 use crate::material::Material;
-use crate::sheet::{Schema, Sheet, integer, measure, seconds, text};
+use crate::sheet::{Asks, Schema, Sheet, integer, measure, seconds, text};
 
 /// See the module.
 pub static TABLE: Sheet<Item> = Sheet {
     schema: Schema::Pilotfish,
     name: "sessions",
     about: "Clients' sessions, those in login included.",
-    asks_workers: true,
+    asks: Asks::Sessions,
     columns: &[
         integer(
             "id",

@@ -7,14 +7,14 @@ use config::{
 };
 
 use crate::material::Material;
-use crate::sheet::{Schema, Sheet, integer, text};
+use crate::sheet::{Asks, Schema, Sheet, integer, text};
 
 /// See the module.
 pub static TABLE: Sheet<Item> = Sheet {
     schema: Schema::Pilotfish,
     name: "settings",
     about: "Every setting, as it holds now. Values are written as in the file; secrets are hidden.",
-    asks_workers: false,
+    asks: Asks::Nothing,
     columns: &[
         text(
             "name",
@@ -43,7 +43,7 @@ pub static PROXY_CONFIG: Sheet<Item> = Sheet {
     schema: Schema::Pilotfish,
     name: "proxy_config",
     about: "Every setting and its value, as MySQL Proxy 0.5 showed them.",
-    asks_workers: false,
+    asks: Asks::Nothing,
     columns: &[
         text("option", "Its name.", |it| it.name.clone().into()),
         text("value", "What it is.", |it| it.value.clone().into()),

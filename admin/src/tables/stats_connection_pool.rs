@@ -1,7 +1,7 @@
 //! Pooled connections as ProxySQL's statistics show them.
 
 use crate::material::Material;
-use crate::sheet::{Cell, Schema, Sheet, integer, measure, microseconds, text};
+use crate::sheet::{Asks, Cell, Schema, Sheet, integer, measure, microseconds, text};
 
 use super::mysql_servers::Server;
 
@@ -10,7 +10,7 @@ pub static TABLE: Sheet<Item> = Sheet {
     schema: Schema::Stats,
     name: "stats_mysql_connection_pool",
     about: "Pooled connections by backend, by the names of ProxySQL; a hostgroup is a cluster.",
-    asks_workers: true,
+    asks: Asks::Sessions,
     columns: &[
         integer("hostgroup", "The cluster's number.", |it| {
             it.server.hostgroup().into()

@@ -5,14 +5,14 @@ use proxy::{SessionState, SessionView};
 
 use super::mysql_servers::{Server, of};
 use crate::material::Material;
-use crate::sheet::{Schema, Sheet, integer, measure, text};
+use crate::sheet::{Asks, Schema, Sheet, integer, measure, text};
 
 /// See the module.
 pub static TABLE: Sheet<Item> = Sheet {
     schema: Schema::Stats,
     name: "stats_mysql_processlist",
     about: "Sessions, by the names of ProxySQL; a hostgroup is a cluster.",
-    asks_workers: true,
+    asks: Asks::Sessions,
     columns: &[
         integer("ThreadID", "The worker that it lives on.", |it| {
             it.session.worker.into()

@@ -3,14 +3,14 @@
 use proxy::SessionState;
 
 use crate::material::Material;
-use crate::sheet::{Schema, Sheet, text};
+use crate::sheet::{Asks, Schema, Sheet, text};
 
 /// See the module.
 pub static TABLE: Sheet<Item> = Sheet {
     schema: Schema::Pilotfish,
     name: "status",
     about: "Figures of the whole proxy, by the names that servers have for them where they have one.",
-    asks_workers: true,
+    asks: Asks::Sessions,
     columns: &[
         text("name", "What is counted.", |it| it.0.into()),
         text("value", "How many.", |it| it.1.to_string().into()),

@@ -3,7 +3,7 @@
 use proxy::TimesView;
 
 use crate::material::Material;
-use crate::sheet::{Schema, Sheet, integer, measure, microseconds, text};
+use crate::sheet::{Asks, Schema, Sheet, integer, measure, microseconds, text};
 
 /// See the module.
 pub static TABLE: Sheet<TimesView> = Sheet {
@@ -11,7 +11,7 @@ pub static TABLE: Sheet<TimesView> = Sheet {
     name: "times",
     about: "How long pooled statements have waited in the proxy and backends have taken for them, since the \
             start.",
-    asks_workers: false,
+    asks: Asks::Nothing,
     columns: &[
         text("cluster", "The backend's cluster.", |it| {
             it.cluster.clone().into()

@@ -2,14 +2,14 @@
 
 use crate::functions::VARIABLES;
 use crate::material::Material;
-use crate::sheet::{Schema, Sheet, text};
+use crate::sheet::{Asks, Schema, Sheet, text};
 
 /// See the module.
 pub static TABLE: Sheet<Item> = Sheet {
     schema: Schema::Pilotfish,
     name: "variables",
     about: "Settings by name, and what client libraries ask servers for.",
-    asks_workers: false,
+    asks: Asks::Nothing,
     columns: &[
         text("name", "Its name.", |it| it.0.clone().into()),
         text("value", "What it is.", |it| it.1.clone().into()),

@@ -3,14 +3,14 @@
 use proxy::{SessionState, WorkerView};
 
 use crate::material::Material;
-use crate::sheet::{Cell, Schema, Sheet, integer};
+use crate::sheet::{Asks, Cell, Schema, Sheet, integer};
 
 /// See the module.
 pub static TABLE: Sheet<Item> = Sheet {
     schema: Schema::Pilotfish,
     name: "workers",
     about: "The threads that sessions live on.",
-    asks_workers: true,
+    asks: Asks::Sessions,
     columns: &[
         integer("worker", "Its number, from 0.", |it| it.worker.into()),
         integer(

@@ -109,6 +109,9 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("http.token", r#""""#),
     ("http.names", "[]"),
     ("http.connections_max", "256"),
+    ("insight.digests", "true"),
+    ("insight.digests_bytes_max", "\"64MiB\""),
+    ("insight.samples", "false"),
 ];
 
 fn shown_default(setting: &Setting<Config>) -> String {

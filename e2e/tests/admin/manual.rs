@@ -1,9 +1,12 @@
-//! The manual's session, statement by statement.
+//! The manual's sessions, statement by statement.
 
 use super::{Watched, columns};
 use e2e::{Product, Server, Settings};
 
-const PAGE: &str = include_str!("../../../docs/manual/src/admin.md");
+const PAGES: [&str; 2] = [
+    include_str!("../../../docs/manual/src/admin.md"),
+    include_str!("../../../docs/manual/src/insight.md"),
+];
 
 const PROMPT: &str = "admin> ";
 
@@ -15,7 +18,7 @@ struct Shown {
 
 fn shown() -> Vec<Shown> {
     let mut all: Vec<Shown> = Vec::new();
-    for line in PAGE.lines() {
+    for line in PAGES.iter().flat_map(|page| page.lines()) {
         if let Some(statement) = line.strip_prefix(PROMPT) {
             all.push(Shown {
                 statement: statement.trim_end_matches(';').to_owned(),

@@ -8,6 +8,7 @@ use e2e::{Product, Proxy, Server, Settings, free_port};
 mod busy;
 mod clients;
 mod hostile;
+mod insight;
 mod logins;
 mod manual;
 mod prepared;

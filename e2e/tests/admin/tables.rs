@@ -225,7 +225,7 @@ fn settings_are_told_and_secrets_are_not() {
 #[test]
 fn each_table_can_be_read_whole_and_is_described() {
     let watched = Watched::alone();
-    let mut look = watched.look();
+    let mut look = watched.root();
     let names = "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES";
     for name in look.run(names).texts() {
         let [schema, table] = &name[..] else {

@@ -167,16 +167,15 @@ impl Pooled {
 
     /// Reads the facts of a statement's text, and its digest along with them where that will be wanted:
     /// where it may ride, by how it begins.
-    pub(crate) fn read_facts(&self, facts: &mut Facts, text: &[u8]) -> Option<u64> {
-        let flags = self.state.flags();
+    pub(crate) fn read_facts(
+        &mut self,
+        facts: &mut Facts,
+        text: &[u8],
+        bytes: usize,
+    ) -> Option<u64> {
         let first = text.trim_ascii_start().first();
-        match self.course.lanes != LaneUse::Off && matches!(first, Some(b's' | b'S')) {
-            true => Some(self.worker.lanes.read(facts, text, flags)),
-            false => {
-                facts.read(text, flags);
-                None
-            }
-        }
+        let may_ride = self.course.lanes != LaneUse::Off && matches!(first, Some(b's' | b'S'));
+        self.read_digest(facts, text, bytes, may_ride)
     }
 
     /// Which of its statements may ride: as a rule says, or else account, listener, or the pool.

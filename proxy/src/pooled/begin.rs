@@ -23,6 +23,7 @@ use super::shelf::{BackendLogin, Kind};
 use super::timing::Timing;
 use crate::dialogue::client_broke;
 use crate::failure::{Failure, Kind as FailureKind};
+use crate::insight::whose::OwnWhose;
 use crate::leg::Leg;
 use crate::packets::PacketStream;
 use crate::scripted::host::Host;
@@ -107,6 +108,8 @@ pub(crate) async fn begin(
         prepares_settings: false,
         changes: Changes::default(),
         timing: Timing::default(),
+        subject: None,
+        whose: OwnWhose::default(),
         status: STATUS_FIRST,
         aftermath: Rc::new(Aftermath::default()),
         wants_clear: false,

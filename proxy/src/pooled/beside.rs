@@ -21,6 +21,7 @@ use super::pump::Delivery;
 use super::session::{After, CutOff, Pooled};
 use super::statement::StatementKey;
 use super::timing::Timing;
+use crate::insight::whose::OwnWhose;
 use crate::leg::Leg;
 use crate::scripted::heard::{Ear, Heard};
 use crate::watch::{Ask, Watch};
@@ -169,6 +170,8 @@ impl Pooled {
             prepares_settings: false,
             changes: Changes::default(),
             timing: Timing::default(),
+            subject: None,
+            whose: OwnWhose::default(),
             status: StatusFlags::AUTOCOMMIT,
             aftermath: Rc::new(Aftermath::default()),
             wants_clear: false,

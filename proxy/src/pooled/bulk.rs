@@ -27,6 +27,7 @@ impl Pooled {
         let Some(key) = self.statements.statement(id).map(|it| it.statement.clone()) else {
             return Ok(After::Next);
         };
+        self.note_execution_of(&key, incoming.packets.len());
         if let Some(after) = self.rule_execute(&key, &[], incoming.sequence).await? {
             return Ok(after);
         }

@@ -78,6 +78,8 @@ pub(crate) struct Done {
     pub next_sequence: u8,
     /// Of a reply that may have to be compared with another.
     pub fingerprint: Option<Fingerprint>,
+    /// What the error says that it ended with.
+    pub message: Option<Box<[u8]>>,
 }
 
 /// A cut, and how far the command and its reply had come.
@@ -256,6 +258,7 @@ impl Pooled {
                 tally: Tally::default(),
                 next_sequence: sequence,
                 fingerprint: None,
+                message: None,
             });
         };
         let mut reply = reply.amended(Amendment {
@@ -293,6 +296,7 @@ impl Pooled {
                         tally,
                         next_sequence: reply.next_sequence().unwrap_or_default(),
                         fingerprint: reply.fingerprint(),
+                        message: reply.take_message(),
                     });
                 }
                 Progress::File { sequence } => {

@@ -75,6 +75,7 @@ impl Pooled {
             }
         };
         self.end_cursor_of(id);
+        self.note_execution_of(&key, incoming.packets.len());
         if self.worker.seen.is_wanted() {
             self.note_seen(key.original().0.bytes());
         }

@@ -82,6 +82,7 @@ impl Pooled {
     /// Waits for one that comes back, or for leave to open one; `None` where it was dead: begin again.
     async fn outwait_others(&mut self, wait: Wait) -> Option<Begun> {
         // It waits for whichever backend comes, and for none in particular.
+        self.timing.queues();
         self.watch.unsettle();
         self.watch.note(self.worker.clock.now(), false);
         match self.outwait(wait.granting).await {
@@ -108,6 +109,7 @@ impl Pooled {
         let mut tried: Vec<BackendId> = Vec::new();
         let mut last: Option<Failure> = None;
         // It waits for whichever backend comes, and for none in particular.
+        self.timing.queues();
         self.watch.unsettle();
         self.watch.note(self.worker.clock.now(), false);
         loop {

@@ -419,6 +419,7 @@ impl SharedLane {
             tally: *reply.tally(),
             next_sequence: reply.next_sequence().unwrap_or_default(),
             fingerprint: None,
+            message: reply.take_message(),
         };
         let Some(ended) = queue.ends(now) else {
             return Ok(0);

@@ -11,7 +11,7 @@ use pool::Depth;
 use route::ride::{Habit, Habits, Seen, Stays};
 use route::{BackendId, Report};
 use session::state::SessionState;
-use sql::{Analysis, Facts, Flags};
+use sql::{Analysis, Flags};
 
 use super::conn::{BackendConn, Broken};
 use super::desk::Lent;
@@ -46,13 +46,6 @@ impl Lanes {
             wanted: Wanted::default(),
             counts,
         }
-    }
-
-    /// Reads a statement's facts, and returns the hash of its digest.
-    pub(crate) fn read(&self, facts: &mut Facts, text: &[u8], flags: Flags) -> u64 {
-        let digest = &mut self.analysis.borrow_mut().digest;
-        digest.read(facts, text, flags);
-        digest.hash()
     }
 
     /// The hash of a statement's digest.

@@ -177,6 +177,7 @@ impl Pooled {
     /// A statement could not be prepared where its client's command needs it: the server's words.
     pub(crate) fn pass_error(&mut self, sequence: u8, own: &OwnReply) {
         let error = own.payloads().last().unwrap_or_default().to_vec();
+        self.note_failed(&error, self.lent.as_ref().map(|lent| lent.conn.backend.id));
         self.say(sequence, &error);
         self.aftermath.note(self.state.aftermath(), &own.tally);
     }

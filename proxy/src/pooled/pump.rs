@@ -89,7 +89,13 @@ impl Pooled {
                 reply.align(sequence);
             }
             match self.poll_step(conn, reply, context) {
-                Poll::Ready(Ok(())) if reply.progress() == Progress::More => {}
+                Poll::Ready(Ok(())) if reply.progress() == Progress::More => {
+                    // Where a reply comes in one piece its end is read from the clock, and that is enough.
+                    if reply.has_begun() {
+                        let worker = &self.worker;
+                        self.timing.begins(|| worker.surroundings.now().0);
+                    }
+                }
                 Poll::Ready(done) => return Poll::Ready(done),
                 Poll::Pending => break,
             }

@@ -51,7 +51,7 @@ impl Pooled {
                 true => Carries::Attributes,
                 false => Carries::Nothing,
             };
-            digest = self.read_facts(facts, query.text);
+            digest = self.read_facts(facts, query.text, incoming.packets.len());
             self.trust(facts, query.text);
             if self.may_ask()
                 && let Some(inquiry) = inquiry(query.text, flags)
@@ -319,6 +319,7 @@ impl Pooled {
         if let (Some(order), Some(lent)) = (&mut self.order, &self.lent) {
             order.ended(&lent.conn.backend, done.outcome);
         }
+        self.note_statement(done);
         if let Some(trace) = self.trace.take() {
             self.record(&trace, facts, text, done);
         }

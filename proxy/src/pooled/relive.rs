@@ -54,6 +54,7 @@ impl Pooled {
             tally,
             next_sequence: sequence,
             fingerprint: None,
+            message: None,
         };
         self.observe(Command::QUERY, &Facts::default(), b"", &done);
         self.riding.ridden = Some(Past::Interrupted);
@@ -110,6 +111,7 @@ impl Pooled {
             tally: own.tally,
             next_sequence: 1,
             fingerprint: None,
+            message: None,
         };
         super::observe::observe(self, Command::QUERY, &facts, query.text, &done);
         self.worker.store.return_facts(facts);

@@ -349,6 +349,7 @@ impl Pooled {
             Passage::In(inside) => Some(inside),
             Passage::Waits(_) if limited.limit.over == Over::Refuse => None,
             Passage::Waits(mut waiting) => {
+                self.timing.queues();
                 book.counters.queued(by.rule);
                 let called = timeout(limited.limit.timeout, waiting.called());
                 match self.outwait(called).await {

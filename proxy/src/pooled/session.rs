@@ -42,6 +42,8 @@ use super::turn::WaitingPlace;
 use crate::card::Way;
 use crate::dialogue::Legs;
 use crate::failure::{Failure, Kind as FailureKind};
+use crate::insight::digests::Subject;
+use crate::insight::whose::OwnWhose;
 use crate::leg::Leg;
 use crate::relay::{End, Relay};
 use crate::scripted::scripting::Scripting;
@@ -87,6 +89,10 @@ pub(crate) struct Pooled {
     pub changes: Changes,
     /// When the command of the moment came, left, and had its reply.
     pub timing: Timing,
+    /// What it is counted under, if it is.
+    pub subject: Option<Subject>,
+    /// Whose statements are counted with its.
+    pub whose: OwnWhose,
     /// The flags that the client saw last.
     pub status: StatusFlags,
     pub aftermath: Rc<Aftermath>,
@@ -212,6 +218,7 @@ impl Pooled {
     pub(crate) async fn act(&mut self, incoming: Incoming) -> Result<After, CutOff> {
         let worker = Rc::clone(&self.worker);
         let blocks = &worker.blocks;
+        self.subject = None;
         let after = match incoming.command {
             _ if self.cut_transaction.is_some() => Box::pin(self.after_cut(incoming)).await,
             _ if self.optimism.is_some() => Box::pin(self.optimistic(incoming)).await,
@@ -465,6 +472,7 @@ impl Pooled {
                 user = %self.account.id(),
                 "a command failed"
             );
+            self.note_failed(&payload, None);
             self.say(sequence, &payload);
         }
     }

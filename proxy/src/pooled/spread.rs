@@ -52,7 +52,7 @@ impl Spread {
         if nanoseconds > self.max.load(Ordering::Relaxed) {
             self.max.store(nanoseconds, Ordering::Relaxed);
         }
-        add(&self.bars[bar(nanoseconds)], 1);
+        add(&self.bars[bar_of(nanoseconds)], 1);
     }
 }
 
@@ -61,7 +61,8 @@ fn add(count: &AtomicU64, more: u64) {
     count.store(sum, Ordering::Relaxed);
 }
 
-fn bar(nanoseconds: u64) -> usize {
+/// Which bar a duration is in.
+pub(crate) fn bar_of(nanoseconds: u64) -> usize {
     if nanoseconds < FIRST {
         return 0;
     }
@@ -70,7 +71,11 @@ fn bar(nanoseconds: u64) -> usize {
     (1 + (octave - FIRST_OCTAVE) as usize * PARTS + part).min(BARS - 1)
 }
 
-/// Where a bar ends, in nanoseconds.
+/// Where a bar ends, in nanoseconds; the last one does not.
+pub(crate) fn bar_end(bar: usize) -> Option<u64> {
+    (bar < BARS - 1).then(|| end_of(bar))
+}
+
 fn end_of(bar: usize) -> u64 {
     let (octave, part) = (bar / PARTS, (bar % PARTS) as u64);
     let first = FIRST << octave;
@@ -121,7 +126,7 @@ impl Spreads {
             counted += bar;
             counted >= wanted
         });
-        let end = bar.filter(|bar| *bar < BARS - 1).map(end_of);
+        let end = bar.and_then(bar_end);
         Duration::from_nanos(end.unwrap_or(self.max).min(self.max))
     }
 }
@@ -144,7 +149,7 @@ mod tests {
             let first = 1u64 << octave;
             [first, first + 1, first + first / 3, 2 * first - 1]
         }) {
-            let bar = bar(nanoseconds);
+            let bar = bar_of(nanoseconds);
             let end = end_of(bar);
             assert!(nanoseconds < end, "{nanoseconds} {bar}");
             assert!(bar == 0 || end_of(bar - 1) <= nanoseconds, "{nanoseconds}");
@@ -153,7 +158,7 @@ mod tests {
                 "{nanoseconds}"
             );
         }
-        assert_eq!(bar(u64::MAX), BARS - 1);
+        assert_eq!(bar_of(u64::MAX), BARS - 1);
     }
 
     #[test]

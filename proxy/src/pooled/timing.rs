@@ -14,6 +14,10 @@ pub(crate) struct Timing {
     came: Duration,
     left: Duration,
     ended: Duration,
+    /// Something of its reply had come, but not all of it.
+    begun: Option<Duration>,
+    /// It has waited for a connection, or for leave.
+    has_queued: bool,
     /// Nobody has used the end in place of the clock.
     is_fresh: bool,
 }
@@ -25,6 +29,8 @@ impl Timing {
             came: now,
             left: now,
             ended: now,
+            begun: None,
+            has_queued: false,
             is_fresh: false,
         };
     }
@@ -37,6 +43,39 @@ impl Timing {
     /// It leaves; one that is sent again has waited until then.
     pub(crate) fn leaves(&mut self, now: Duration) {
         self.left = now;
+        self.begun = None;
+    }
+
+    /// It has to wait for others.
+    pub(crate) fn queues(&mut self) {
+        self.has_queued = true;
+    }
+
+    /// Whether it had to.
+    pub(crate) fn has_queued(&self) -> bool {
+        self.has_queued
+    }
+
+    /// Something of its reply has come, and it is not all.
+    pub(crate) fn begins(&mut self, now: impl FnOnce() -> Duration) {
+        if self.begun.is_none() {
+            self.begun = Some(now());
+        }
+    }
+
+    /// How long its backend had it until something of its reply came.
+    pub(crate) fn first_byte(&self) -> Duration {
+        self.begun.unwrap_or(self.ended).saturating_sub(self.left)
+    }
+
+    /// When its reply had ended.
+    pub(crate) fn ended(&self) -> Duration {
+        self.ended
+    }
+
+    /// How long ago it came.
+    pub(crate) fn spent(&self, now: Duration) -> Duration {
+        now.saturating_sub(self.came)
     }
 
     /// Its reply has ended.

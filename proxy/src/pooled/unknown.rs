@@ -93,6 +93,7 @@ impl Pooled {
             },
             next_sequence: 0,
             fingerprint: None,
+            message: None,
         };
         self.observe(Command::STMT_RESET, &Facts::default(), b"", &done);
         self.end_outside_statements(before).await;

@@ -1,0 +1,182 @@
+//! Statements by what they are but for their values.
+
+use std::sync::Arc;
+
+use proxy::{Counts, DigestRow};
+
+use crate::material::Material;
+use crate::sheet::{Asks, Cell, Schema, Sheet, integer, measure, text};
+
+/// See the module.
+pub static TABLE: Sheet<Item> = Sheet {
+    schema: Schema::Pilotfish,
+    name: "digests",
+    about: "Statements by digest, account, schema and backend, those that have taken the longest in all first; \
+            a last row has what made room for others.",
+    asks: Asks::Insight,
+    columns: &[
+        text(
+            "digest",
+            "The hash of the normalised text; NULL in the row of those that made room.",
+            |it| it.of(|row| hexadecimal(row.digest).into()),
+        ),
+        text(
+            "digest_text",
+            "The normalised text, cut behind 2 KiB.",
+            |it| match it {
+                Item::Row(row, _) => (&*row.text).into(),
+                Item::Remainder(_, rows, _) => {
+                    format!("({rows} rows that made room for others)").into()
+                }
+            },
+        ),
+        text("db", "The default schema; NULL: none.", |it| {
+            it.of(|row| {
+                Some(row.whose.schema.clone())
+                    .filter(|it| !it.is_empty())
+                    .into()
+            })
+        }),
+        text(
+            "account",
+            "Whose they were: the account, or what a session that is not pooled has called itself.",
+            |it| it.of(|row| (&row.whose.account).into()),
+        ),
+        text(
+            "backend",
+            "Where they ran; NULL: they were answered before they reached one.",
+            |it| it.of(|row| row.backend.as_ref().map(|ran| &*ran.name).into()),
+        ),
+        integer("count", "How many.", |it| it.counts().count.into()),
+        integer("errors", "Of these, so many ended with an error.", |it| {
+            it.counts().errors.into()
+        }),
+        integer("rows_sent", "Rows of their results.", |it| {
+            it.counts().rows_sent.into()
+        }),
+        integer(
+            "rows_affected",
+            "Rows that they have changed, by the servers' word.",
+            |it| it.counts().rows_affected.into(),
+        ),
+        measure("bytes_in", "bytes", "What clients have sent.", |it| {
+            it.counts().bytes_in.into()
+        }),
+        measure("bytes_out", "bytes", "What they were answered.", |it| {
+            it.counts().bytes_out.into()
+        }),
+        measure(
+            "total_us",
+            "us",
+            "All of their time, from when they came to when their replies had ended: the sum of the next three.",
+            |it| us(it.counts().whole_ns()),
+        ),
+        measure(
+            "proxy_us",
+            "us",
+            "In the proxy before they left for a backend, queues apart.",
+            |it| us(it.counts().proxy_ns),
+        ),
+        measure(
+            "queue_us",
+            "us",
+            "Before they left, of those that had to wait for a connection or for leave by a rule.",
+            |it| us(it.counts().queue_ns),
+        ),
+        measure(
+            "backend_us",
+            "us",
+            "At the backend, up to the last byte of the reply.",
+            |it| us(it.counts().backend_ns),
+        ),
+        measure(
+            "first_byte_us",
+            "us",
+            "At the backend, up to the first byte of the reply; on shared lanes, up to the last.",
+            |it| us(it.counts().first_byte_ns),
+        ),
+        measure("avg_us", "us", "On the average, in all.", |it| {
+            let counts = it.counts();
+            us(counts.whole_ns() / counts.count.max(1))
+        }),
+        measure("min_us", "us", "The fastest.", |it| us(it.counts().min_ns)),
+        measure("p50_us", "us", "Half of them took no longer.", |it| {
+            us(it.counts().percentile_ns(50))
+        }),
+        measure("p95_us", "us", "95 of a hundred took no longer.", |it| {
+            us(it.counts().percentile_ns(95))
+        }),
+        measure("p99_us", "us", "99 of a hundred took no longer.", |it| {
+            us(it.counts().percentile_ns(99))
+        }),
+        measure("max_us", "us", "The slowest.", |it| us(it.counts().max_ns)),
+        text("first_seen", "When the first had ended, in UTC.", |it| {
+            it.times().0.clone().into()
+        }),
+        text("last_seen", "When the last had ended, in UTC.", |it| {
+            it.times().1.clone().into()
+        }),
+        text(
+            "sample",
+            "The slowest of them as it was said, if insight.samples allows.",
+            |it| it.of(|row| row.sample.as_deref().into()),
+        ),
+    ],
+    items,
+};
+
+/// When the first and the last had ended.
+type Times = (String, String);
+
+/// One row.
+pub enum Item {
+    /// Statements that are alike.
+    Row(Arc<DigestRow>, Times),
+    /// Those that made room, and how many rows they were.
+    Remainder(Counts, u64, Times),
+}
+
+impl Item {
+    fn of(&self, value: impl FnOnce(&DigestRow) -> Cell) -> Cell {
+        match self {
+            Self::Row(row, _) => value(row),
+            Self::Remainder(..) => Cell::Null,
+        }
+    }
+
+    fn counts(&self) -> &Counts {
+        match self {
+            Self::Row(row, _) => &row.counts,
+            Self::Remainder(counts, ..) => counts,
+        }
+    }
+
+    fn times(&self) -> &Times {
+        match self {
+            Self::Row(_, times) | Self::Remainder(_, _, times) => times,
+        }
+    }
+}
+
+/// A digest as people are shown it.
+pub fn hexadecimal(digest: u64) -> String {
+    format!("0x{digest:016X}")
+}
+
+/// Whole microseconds.
+pub fn us(nanoseconds: u64) -> Cell {
+    (nanoseconds / 1000).into()
+}
+
+fn items(material: &Material) -> Vec<Item> {
+    let insight = &material.insight;
+    let times = |counts: &Counts| {
+        let time = |at| insight.time(at);
+        (time(counts.first_seen), time(counts.last_seen))
+    };
+    let rows = insight.digests.iter();
+    let rows = rows.map(|row| Item::Row(Arc::clone(row), times(&row.counts)));
+    let (counts, evicted) = &insight.remainder;
+    let rest = (*evicted > 0).then(|| Item::Remainder(counts.clone(), *evicted, times(counts)));
+    rows.chain(rest).collect()
+}

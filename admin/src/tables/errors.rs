@@ -1,0 +1,81 @@
+//! Errors that statements have ended with.
+
+use std::sync::Arc;
+
+use proxy::ErrorRow;
+
+use crate::material::Material;
+use crate::sheet::{Asks, Cell, Schema, Sheet, integer, text};
+
+/// See the module.
+pub static TABLE: Sheet<Item> = Sheet {
+    schema: Schema::Pilotfish,
+    name: "errors",
+    about: "Errors that statements have ended with, by number, account and backend, the most frequent first; a \
+            last row has kinds that made room for others.",
+    asks: Asks::Insight,
+    columns: &[
+        integer(
+            "number",
+            "The error's number; NULL in the row of those that made room.",
+            |it| it.of(|row| row.number.into()),
+        ),
+        text("sqlstate", "Its SQLSTATE.", |it| {
+            it.of(|row| (&row.sqlstate).into())
+        }),
+        text("account", "Whose statements ended so.", |it| {
+            it.of(|row| (&row.account).into())
+        }),
+        text(
+            "backend",
+            "The backend that has said it; NULL: the proxy itself.",
+            |it| it.of(|row| row.backend.as_ref().map(|ran| &*ran.name).into()),
+        ),
+        integer("count", "How often.", |it| match it {
+            Item::Row(row, ..) => row.count.into(),
+            Item::Others(count) => (*count).into(),
+        }),
+        text("first_seen", "When it came first, in UTC.", |it| match it {
+            Item::Row(_, first, _) => first.clone().into(),
+            Item::Others(_) => Cell::Null,
+        }),
+        text("last_seen", "When it came last, in UTC.", |it| match it {
+            Item::Row(_, _, last) => last.clone().into(),
+            Item::Others(_) => Cell::Null,
+        }),
+        text(
+            "message",
+            "What it said last; without what it quotes, unless that can only be names or insight.samples allows.",
+            |it| it.of(|row| (&row.message).into()),
+        ),
+    ],
+    items,
+};
+
+/// One row.
+pub enum Item {
+    /// Errors that are alike, and when the first and the last came.
+    Row(Arc<ErrorRow>, String, String),
+    /// How many made room.
+    Others(u64),
+}
+
+impl Item {
+    fn of(&self, value: impl FnOnce(&ErrorRow) -> Cell) -> Cell {
+        match self {
+            Self::Row(row, ..) => value(row),
+            Self::Others(_) => Cell::Null,
+        }
+    }
+}
+
+fn items(material: &Material) -> Vec<Item> {
+    let insight = &material.insight;
+    let rows = insight.errors.iter().map(|row| {
+        let (first, last) = (insight.time(row.first_seen), insight.time(row.last_seen));
+        Item::Row(Arc::clone(row), first, last)
+    });
+    let others = insight.other_errors;
+    rows.chain((others > 0).then_some(Item::Others(others)))
+        .collect()
+}

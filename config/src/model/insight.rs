@@ -1,0 +1,30 @@
+//! Settings of what is kept about statements, for whoever looks.
+
+use super::Config;
+use crate::Traits;
+use crate::define::settings;
+
+settings! {
+    /// What is kept about statements, to be looked at on the admin port, as long as somebody may look.
+    /// See [Digests and errors](insight.md).
+    pub struct InsightConfig in Config [insight], "Insight" {
+        /// Whether statements are counted by digest, schema, account and backend, and errors by number,
+        /// account and backend.
+        digests: bool = true, Traits::RELOAD;
+
+        /// Memory for what is counted by digest, over all workers. Each has an even share; what has not
+        /// been seen for the longest time makes room, and is counted together from then on.
+        digests_bytes_max: u64 = 64 << 20, Traits::RELOAD.within(1 << 20, 1 << 40);
+
+        /// Whether values may be seen: a sample of each digest, slow statements as they were said, messages
+        /// of errors with what they quote. Without it only digests are.
+        samples: bool = false, Traits::RELOAD;
+    }
+}
+
+impl Config {
+    /// Whether anybody can look at what is kept about statements.
+    pub fn is_looked_at(&self) -> bool {
+        self.has_http_callers()
+    }
+}

@@ -1,0 +1,274 @@
+//! What is counted of statements, by digest and by error.
+
+use std::collections::BTreeMap;
+
+use e2e::raw::{Execute, Login, Param, RawConn, Shape, capability};
+use e2e::{Product, Server, Settings, wait};
+
+use super::{Watched, refused, rows};
+
+const SCHEMA: &str = "insight";
+
+/// A table of three rows.
+fn with_data(product: Product) -> &'static Server {
+    let server = Server::shared(product);
+    let mut root = server.root();
+    root.run(&format!("CREATE DATABASE IF NOT EXISTS {SCHEMA}"));
+    root.run(&format!(
+        "CREATE TABLE IF NOT EXISTS {SCHEMA}.t (id INT PRIMARY KEY, c VARCHAR(20))"
+    ));
+    root.run(&format!(
+        "REPLACE INTO {SCHEMA}.t VALUES (1, 'one'), (2, 'two'), (3, 'three')"
+    ));
+    server
+}
+
+/// The row of a digest's text.
+#[track_caller]
+fn digest(look: &mut RawConn, text: &str) -> BTreeMap<String, String> {
+    let sql = format!("SELECT * FROM digests WHERE digest_text = '{text}'");
+    let mut rows = rows(look, &sql);
+    match rows.len() {
+        1 => rows.remove(0),
+        count => panic!("{count} rows of {text:?} among {:?}", look_at(look)),
+    }
+}
+
+fn look_at(look: &mut RawConn) -> Vec<Vec<String>> {
+    let sql =
+        "SELECT digest_text, ifnull(db, '-'), account, ifnull(backend, '-'), count FROM digests";
+    look.run(sql).texts()
+}
+
+fn number(row: &BTreeMap<String, String>, column: &str) -> u64 {
+    match row[column].parse() {
+        Ok(number) => number,
+        Err(_) => panic!("{column}: {row:?}"),
+    }
+}
+
+both!(statements_that_are_alike_are_counted_together);
+fn statements_that_are_alike_are_counted_together(product: Product) {
+    let server = with_data(product);
+    let watched = Watched::start(Settings::pooled(server, 4).set("workers", 2));
+    let mut look = watched.look();
+    let mut clients: Vec<_> = (0..4)
+        .map(|_| {
+            let mut client = watched.proxy.connect();
+            client.run(&format!("USE {SCHEMA}"));
+            client
+        })
+        .collect();
+    for client in &mut clients {
+        for id in 0..5 {
+            client.run(&format!("select c from t where id={id}"));
+        }
+    }
+    let row = digest(&mut look, "SELECT c FROM t WHERE id = ?");
+    assert_eq!((number(&row, "count"), number(&row, "errors")), (20, 0));
+    assert_eq!(number(&row, "rows_sent"), 12);
+    assert_eq!((&*row["db"], &*row["account"]), (SCHEMA, "'app'@'%'"));
+    assert_eq!(row["backend"], server.tcp().to_string());
+    assert_eq!(row["sample"], "NULL");
+    // Header, command and 26 characters, and more where there is room for query attributes.
+    assert!(number(&row, "bytes_in") >= 20 * 31);
+    assert!(number(&row, "bytes_out") >= 12 * 9 + 20 * 40);
+    let us = |column| number(&row, column);
+    assert!(us("backend_us") > 0 && us("first_byte_us") <= us("backend_us"));
+    let sum = us("proxy_us") + us("queue_us") + us("backend_us");
+    assert!(us("total_us").abs_diff(sum) <= 3, "{row:?}");
+    let order = ["min_us", "p50_us", "p95_us", "p99_us", "max_us"].map(us);
+    assert!(order.is_sorted(), "{order:?}");
+    assert!(row["first_seen"] <= row["last_seen"] && row["first_seen"].starts_with("20"));
+
+    let client = &mut clients[0];
+    client.run("UPDATE t SET c = 'x' WHERE id IN (1, 2)");
+    let row = digest(&mut look, "UPDATE t SET c = ? WHERE id IN (...)");
+    assert_eq!(
+        (number(&row, "rows_affected"), number(&row, "rows_sent")),
+        (2, 0)
+    );
+    // Two results of one statement count together.
+    let mut multi = watched
+        .proxy
+        .connect_as(&Login::app().and(capability::MULTI_STATEMENTS));
+    multi.run("SELECT 1; SELECT 2 UNION SELECT 3");
+    let row = digest(&mut look, "SELECT ?; SELECT ? UNION SELECT ?");
+    assert_eq!((number(&row, "rows_sent"), &*row["db"]), (3, "NULL"));
+}
+
+both!(prepared_statements_count_when_they_are_executed);
+fn prepared_statements_count_when_they_are_executed(product: Product) {
+    let watched = Watched::start(Settings::pooled(with_data(product), 4));
+    let mut look = watched.look();
+    let mut client = watched.proxy.connect();
+    client.run(&format!("USE {SCHEMA}"));
+    let id = client.prepare("SELECT id FROM t WHERE id > ?").statement();
+    assert!(
+        rows(
+            &mut look,
+            "SELECT * FROM digests WHERE digest_text LIKE 'SELECT id%'"
+        )
+        .is_empty()
+    );
+    for from in 0..3 {
+        client.execute(&Execute::new(id, &[Param::Int(from)]));
+    }
+    let row = digest(&mut look, "SELECT id FROM t WHERE id > ?");
+    assert_eq!((number(&row, "count"), number(&row, "rows_sent")), (3, 6));
+}
+
+both!(riders_of_lanes_count);
+fn riders_of_lanes_count(product: Product) {
+    let settings = Settings::pooled(with_data(product), 4).set("workers", 1);
+    let watched = Watched::start(settings.set("pool.lanes", "reads"));
+    let mut look = watched.look();
+    let mut clients: Vec<_> = (0..8).map(|_| watched.proxy.connect()).collect();
+    let sql = format!("SELECT c FROM {SCHEMA}.t WHERE id = 3");
+    let ridden = "SELECT ifnull(SUM(statements), 0) FROM times WHERE way = 'lane'";
+    let mut said = 0;
+    wait::until("somebody has ridden", wait::SOON, || {
+        for client in &mut clients {
+            client.send_query(&sql).unwrap();
+        }
+        for client in &mut clients {
+            assert_eq!(
+                client.reply(Shape::Results).text(0, 0).as_deref(),
+                Some("three")
+            );
+            said += 1;
+        }
+        look.value(ridden) != "0"
+    });
+    let row = digest(&mut look, &format!("SELECT c FROM {SCHEMA}.t WHERE id = ?"));
+    assert_eq!(
+        (number(&row, "count"), number(&row, "rows_sent")),
+        (said, said)
+    );
+}
+
+both!(errors_are_counted_and_what_they_quote_is_not_shown);
+fn errors_are_counted_and_what_they_quote_is_not_shown(product: Product) {
+    let server = with_data(product);
+    let settings = Settings::pooled(server, 4);
+    let watched = Watched::start(settings.clone());
+    let mut look = watched.look();
+    let mut client = watched.proxy.connect();
+    client.run(&format!("USE {SCHEMA}"));
+    let insert = "INSERT INTO t VALUES (1, 'again')";
+    for _ in 0..2 {
+        assert_eq!(client.query(insert).error().unwrap().code, 1062);
+    }
+    client.query("SELECT * FROM nothing");
+    let row = digest(&mut look, "INSERT INTO t VALUES (...)");
+    assert_eq!((number(&row, "count"), number(&row, "errors")), (2, 2));
+    let errors = "SELECT number, sqlstate, account, backend, count FROM errors ORDER BY number";
+    let backend = server.tcp().to_string();
+    assert_eq!(
+        look.run(errors).texts(),
+        [
+            ["1062", "23000", "'app'@'%'", &backend, "2"],
+            ["1146", "42S02", "'app'@'%'", &backend, "1"],
+        ]
+    );
+    let message = "SELECT message FROM errors WHERE number = 1062";
+    assert_eq!(look.value(message), "Duplicate entry '...' for key '...'");
+    let named = look.value("SELECT message FROM errors WHERE number = 1146");
+    assert!(named.contains(&format!("'{SCHEMA}.nothing'")), "{named}");
+    watched
+        .proxy
+        .reload(&settings.admin_on(watched.port).set("insight.samples", true));
+    wait::until("values may be seen", wait::SOON, || {
+        client.query(insert);
+        look.value(message)
+            .starts_with("Duplicate entry '1' for key")
+    });
+    client.query(insert);
+    let row = digest(&mut look, "INSERT INTO t VALUES (...)");
+    assert_eq!(row["sample"], insert);
+}
+
+#[test]
+fn what_reaches_no_backend_counts_as_an_error_of_the_proxys() {
+    let settings = Settings::pooled(with_data(Product::MariaDb), 1).set("workers", 1);
+    let watched = Watched::start(settings.set("pool.timeout_wait", "100ms"));
+    let mut look = watched.look();
+    let (mut first, mut second) = (watched.proxy.connect(), watched.proxy.connect());
+    first.run("BEGIN");
+    assert_eq!(second.query("SELECT 7").error().unwrap().code, 1040);
+    let row = digest(&mut look, "SELECT ?");
+    assert_eq!((&*row["backend"], &*row["errors"]), ("NULL", "1"));
+    assert!(number(&row, "queue_us") >= 100_000, "{row:?}");
+    let errors = "SELECT number, ifnull(backend, '-') FROM errors";
+    assert_eq!(look.run(errors).texts(), [["1040", "-"]]);
+}
+
+#[test]
+fn what_is_counted_begins_anew_when_somebody_says_so() {
+    let watched =
+        Watched::start(Settings::pooled(with_data(Product::MariaDb), 4).set("workers", 2));
+    let (mut root, mut look) = (watched.root(), watched.look());
+    let mut client = watched.proxy.connect();
+    let said = |client: &mut RawConn| {
+        client.run("SELECT 'said'");
+        client.query("SELECT * FROM nowhere.nothing");
+    };
+    said(&mut client);
+    let count = "SELECT count(*) FROM digests";
+    let errors = "SELECT count(*) FROM errors";
+    assert_ne!(look.value(count), "0");
+    for sql in [
+        "RESET DIGESTS",
+        "TRUNCATE errors",
+        "SELECT * FROM stats_mysql_query_digest_reset",
+    ] {
+        assert_eq!(refused(&mut look, sql), 1227, "{sql}");
+    }
+    root.run("RESET DIGESTS");
+    assert_eq!(
+        (look.value(count), look.value(errors)),
+        ("0".to_owned(), "1".to_owned())
+    );
+    root.run("TRUNCATE TABLE errors");
+    assert_eq!(look.value(errors), "0");
+    said(&mut client);
+    let of_proxysql = "schemaname, username, digest_text, count_star, sum_rows_sent";
+    let plain = format!("SELECT {of_proxysql} FROM stats_mysql_query_digest ORDER BY 3");
+    let expected = look.run(&plain).texts();
+    assert_eq!(expected[1], ["", "app", "SELECT ?", "1", "1"]);
+    let reset =
+        format!("SELECT {of_proxysql} FROM stats.stats_mysql_query_digest_reset ORDER BY 3");
+    assert_eq!(root.run(&reset).texts(), expected);
+    assert!(root.run(&reset).texts().is_empty());
+    assert_eq!(look.value(count), "0");
+}
+
+#[test]
+fn memory_is_bounded_and_what_made_room_is_counted() {
+    let settings = Settings::pooled(with_data(Product::MariaDb), 4).set("workers", 1);
+    let watched = Watched::start(settings.set("insight.digests_bytes_max", "1MiB"));
+    let mut look = watched.look();
+    let mut client = watched.proxy.connect();
+    for name in 0..4000 {
+        client.run(&format!("SELECT 1 AS c{name}"));
+        if name % 10 == 0 {
+            client.run("SELECT 'often'");
+        }
+    }
+    assert_eq!(look.value("SELECT sum(count) FROM digests"), "4400");
+    let rest = &rows(&mut look, "SELECT * FROM digests WHERE digest IS NULL")[0];
+    assert!(number(rest, "count") > 1000, "{rest:?}");
+    assert_eq!(digest(&mut look, "SELECT ?")["count"], "400");
+}
+
+#[test]
+fn nothing_is_counted_where_it_is_not_wanted() {
+    let settings = Settings::pooled(with_data(Product::MariaDb), 4);
+    let watched = Watched::start(settings.set("insight.digests", false));
+    let mut look = watched.look();
+    let mut client = watched.proxy.connect();
+    client.run("SELECT 1");
+    client.query("SELECT nothing");
+    assert_eq!(look.value("SELECT count(*) FROM digests"), "0");
+    assert_eq!(look.value("SELECT count(*) FROM errors"), "0");
+}

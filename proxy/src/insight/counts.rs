@@ -1,0 +1,227 @@
+//! What is counted of statements that are alike.
+
+use std::time::Duration;
+
+use crate::pooled::spread::{bar_end, bar_of};
+
+/// A statement that has ended.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Ended {
+    pub has_failed: bool,
+    pub rows_sent: u64,
+    pub rows_affected: u64,
+    pub bytes_in: u64,
+    pub bytes_out: u64,
+    /// In the proxy, before it left for its backend, and not in a queue.
+    pub proxy: Duration,
+    /// Waiting for a connection, or for leave by a rule.
+    pub queue: Duration,
+    /// From when it left until something of its reply came.
+    pub first_byte: Duration,
+    /// The same until all of it had come.
+    pub backend: Duration,
+    /// When, since the process began.
+    pub at: Duration,
+}
+
+/// Sums of what statements that are alike were; times are in nanoseconds.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// How many.
+    pub count: u64,
+    /// Of these, so many ended with an error.
+    pub errors: u64,
+    /// Rows of their results.
+    pub rows_sent: u64,
+    /// Rows that they have changed, by the servers' word.
+    pub rows_affected: u64,
+    /// Bytes that came from clients.
+    pub bytes_in: u64,
+    /// Bytes of the replies.
+    pub bytes_out: u64,
+    /// In the proxy, queues apart.
+    pub proxy_ns: u64,
+    /// In queues.
+    pub queue_ns: u64,
+    /// At backends, up to the first byte.
+    pub first_byte_ns: u64,
+    /// At backends, up to the last byte.
+    pub backend_ns: u64,
+    /// The fastest, from its arrival to its end.
+    pub min_ns: u64,
+    /// The slowest.
+    pub max_ns: u64,
+    /// When the first had ended, since the process began.
+    pub first_seen: Duration,
+    /// The same of the last.
+    pub last_seen: Duration,
+    /// From arrival to end.
+    bars: Bars,
+}
+
+/// How durations are spread: only bars that have some, each with its number in the highest byte and its
+/// count in the others. Most digests need few.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Bars(Vec<u64>);
+
+const COUNT_BITS: u32 = 56;
+const COUNT_MAX: u64 = (1 << COUNT_BITS) - 1;
+
+impl Counts {
+    /// One more.
+    pub(crate) fn note(&mut self, ended: &Ended) {
+        let whole = nanoseconds(ended.proxy + ended.queue + ended.backend);
+        if self.count == 0 {
+            self.first_seen = ended.at;
+            self.min_ns = whole;
+        }
+        self.count += 1;
+        self.errors += u64::from(ended.has_failed);
+        self.rows_sent = self.rows_sent.wrapping_add(ended.rows_sent);
+        self.rows_affected = self.rows_affected.wrapping_add(ended.rows_affected);
+        self.bytes_in += ended.bytes_in;
+        self.bytes_out += ended.bytes_out;
+        self.proxy_ns += nanoseconds(ended.proxy);
+        self.queue_ns += nanoseconds(ended.queue);
+        self.first_byte_ns += nanoseconds(ended.first_byte);
+        self.backend_ns += nanoseconds(ended.backend);
+        self.min_ns = self.min_ns.min(whole);
+        self.max_ns = self.max_ns.max(whole);
+        self.last_seen = ended.at;
+        self.bars.add(bar_of(whole), 1);
+    }
+
+    /// Those of another worker, or of others that are put together with these.
+    pub fn add(&mut self, other: &Self) {
+        if other.count == 0 {
+            return;
+        }
+        if self.count == 0 {
+            self.clone_from(other);
+            return;
+        }
+        self.count += other.count;
+        self.errors += other.errors;
+        self.rows_sent = self.rows_sent.wrapping_add(other.rows_sent);
+        self.rows_affected = self.rows_affected.wrapping_add(other.rows_affected);
+        self.bytes_in += other.bytes_in;
+        self.bytes_out += other.bytes_out;
+        self.proxy_ns += other.proxy_ns;
+        self.queue_ns += other.queue_ns;
+        self.first_byte_ns += other.first_byte_ns;
+        self.backend_ns += other.backend_ns;
+        self.min_ns = self.min_ns.min(other.min_ns);
+        self.max_ns = self.max_ns.max(other.max_ns);
+        self.first_seen = self.first_seen.min(other.first_seen);
+        self.last_seen = self.last_seen.max(other.last_seen);
+        for packed in &other.bars.0 {
+            self.bars.add(Bars::bar(*packed), packed & COUNT_MAX);
+        }
+    }
+
+    /// All of their time, from arrival to end.
+    pub fn whole_ns(&self) -> u64 {
+        self.proxy_ns + self.queue_ns + self.backend_ns
+    }
+
+    /// So many of a hundred took no longer, from arrival to end: never too little, and up to a quarter too
+    /// much. In nanoseconds.
+    pub fn percentile_ns(&self, percent: u64) -> u64 {
+        let mut bars: Vec<_> = self.bars.each().collect();
+        bars.sort_unstable();
+        let wanted = (u128::from(self.count) * u128::from(percent)).div_ceil(100);
+        let mut counted = 0;
+        let bar = bars.iter().find(|(_, count)| {
+            counted += u128::from(*count);
+            counted >= wanted
+        });
+        let end = bar.and_then(|(bar, _)| bar_end(*bar));
+        end.unwrap_or(self.max_ns).min(self.max_ns)
+    }
+
+    /// How many took about as long, from arrival to end: where a bar of the histogram ends, in nanoseconds,
+    /// if it does, and how many are in it; the shortest first.
+    pub fn histogram(&self) -> Vec<(Option<u64>, u64)> {
+        let mut bars: Vec<_> = self.bars.each().collect();
+        bars.sort_unstable();
+        let bars = bars.into_iter();
+        bars.map(|(bar, count)| (bar_end(bar), count)).collect()
+    }
+
+    /// Memory of their own besides their size, in bytes.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.bars.0.capacity() * size_of::<u64>()
+    }
+}
+
+impl Bars {
+    fn add(&mut self, bar: usize, count: u64) {
+        for packed in &mut self.0 {
+            if Self::bar(*packed) == bar {
+                let sum = (*packed & COUNT_MAX).saturating_add(count).min(COUNT_MAX);
+                *packed = *packed & !COUNT_MAX | sum;
+                return;
+            }
+        }
+        self.0
+            .push((bar as u64) << COUNT_BITS | count.min(COUNT_MAX));
+    }
+
+    fn bar(packed: u64) -> usize {
+        (packed >> COUNT_BITS) as usize
+    }
+
+    fn each(&self) -> impl Iterator<Item = (usize, u64)> {
+        let bars = self.0.iter();
+        bars.map(|packed| (Self::bar(*packed), packed & COUNT_MAX))
+    }
+}
+
+fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX >> 8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(milliseconds: impl IntoIterator<Item = u64>) -> Counts {
+        let mut counts = Counts::default();
+        for (at, it) in milliseconds.into_iter().enumerate() {
+            counts.note(&Ended {
+                backend: Duration::from_millis(it),
+                at: Duration::from_secs(at as u64),
+                rows_sent: 2,
+                ..Ended::default()
+            });
+        }
+        counts
+    }
+
+    #[test]
+    fn those_of_two_workers_are_those_of_one_that_has_seen_all() {
+        let (one, other) = (of(1..=50), of(51..=100));
+        let mut sum = one.clone();
+        sum.add(&other);
+        let all = of(1..=100);
+        assert_eq!((sum.count, sum.rows_sent), (100, 200));
+        assert_eq!(sum.histogram(), all.histogram());
+        assert_eq!((sum.min_ns, sum.max_ns), (1_000_000, 100_000_000));
+        let mut from_none = Counts::default();
+        from_none.add(&all);
+        from_none.add(&Counts::default());
+        assert_eq!(from_none, all);
+    }
+
+    #[test]
+    fn percentiles_are_never_too_little_and_never_more_than_the_longest() {
+        let counts = of((1..=100).rev());
+        for percent in [1, 50, 95, 99, 100] {
+            let exact = percent * 1_000_000;
+            let told = counts.percentile_ns(percent);
+            assert!(told >= exact && told <= exact * 5 / 4, "{percent} {told}");
+        }
+        assert_eq!(Counts::default().percentile_ns(99), 0);
+        assert_eq!(of([1_000_000]).percentile_ns(50), 1_000_000_000_000);
+    }
+}

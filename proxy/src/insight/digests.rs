@@ -1,0 +1,156 @@
+//! What one worker keeps about statements.
+
+use std::cell::{Cell, RefCell};
+use std::hash::RandomState;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use config::Config;
+use route::{BackendId, Topology};
+use sql::{Analysis, Facts, Flags};
+
+use super::counts::Ended;
+use super::errors::{ErrorTable, Failed};
+use super::table::{DigestTable, Ran, Said};
+
+/// One worker's. Nothing is done while nobody may look.
+pub(crate) struct Insight {
+    is_wanted: Cell<bool>,
+    shows_values: Cell<bool>,
+    /// Memory for a digest.
+    analysis: RefCell<Analysis>,
+    pub digests: RefCell<DigestTable>,
+    pub errors: RefCell<ErrorTable>,
+    /// How often the digests have been emptied.
+    pub emptied: Cell<u64>,
+    /// Backends' names, by their ids.
+    names: RefCell<Vec<Option<Arc<str>>>>,
+    /// For hashes that nobody outside may know.
+    pub keys: RandomState,
+}
+
+impl Insight {
+    pub(crate) fn new(config: &Config) -> Self {
+        let insight = Self {
+            is_wanted: Cell::default(),
+            shows_values: Cell::default(),
+            analysis: RefCell::default(),
+            digests: RefCell::default(),
+            errors: RefCell::default(),
+            emptied: Cell::default(),
+            names: RefCell::default(),
+            keys: RandomState::new(),
+        };
+        insight.follow(config);
+        insight
+    }
+
+    /// Takes other settings.
+    pub(crate) fn follow(&self, config: &Config) {
+        let settings = &config.insight;
+        let is_wanted = settings.digests && config.is_looked_at();
+        self.is_wanted.set(is_wanted);
+        self.shows_values.set(settings.samples);
+        let bytes_max = usize::try_from(settings.digests_bytes_max).unwrap_or(usize::MAX);
+        let mut digests = self.digests.borrow_mut();
+        if !is_wanted {
+            digests.take();
+            self.errors.take();
+        }
+        digests.resize(bytes_max / config.workers.max(1));
+    }
+
+    /// Whether statements are to be counted.
+    #[inline]
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.is_wanted.get()
+    }
+
+    /// Whether values may be seen.
+    pub(crate) fn shows_values(&self) -> bool {
+        self.shows_values.get()
+    }
+
+    /// Reads a statement's facts and returns the hash of its digest, with its text where that is wanted.
+    pub(crate) fn read(
+        &self,
+        facts: &mut Facts,
+        text: &[u8],
+        flags: Flags,
+    ) -> (u64, Option<Arc<str>>) {
+        let digest = &mut self.analysis.borrow_mut().digest;
+        digest.read(facts, text, flags);
+        let text = self.is_wanted().then(|| {
+            self.digests
+                .borrow_mut()
+                .text_of(digest.hash(), digest.text())
+        });
+        (digest.hash(), text)
+    }
+
+    /// The text of a digest that is the one of this statement.
+    pub(crate) fn text_of(&self, digest: u64, text: &[u8], flags: Flags) -> Arc<str> {
+        let mut digests = self.digests.borrow_mut();
+        digests.known_text(digest).unwrap_or_else(|| {
+            let mut analysis = self.analysis.borrow_mut();
+            analysis.read(text, flags);
+            digests.text_of(digest, analysis.digest.text())
+        })
+    }
+
+    /// A statement has ended.
+    #[inline]
+    pub(crate) fn note(&self, said: &Said<'_>, ended: &Ended, topology: &RefCell<Arc<Topology>>) {
+        let name = |backend| self.name(backend, topology);
+        self.digests.borrow_mut().note(said, ended, name);
+    }
+
+    /// It has ended with an error.
+    pub(crate) fn note_error(
+        &self,
+        failed: &Failed<'_>,
+        at: Duration,
+        topology: &RefCell<Arc<Topology>>,
+    ) {
+        let ran = failed.backend.map(|backend| Ran {
+            backend,
+            name: self
+                .name(backend, topology)
+                .unwrap_or_else(|| Arc::from("")),
+        });
+        let mut errors = self.errors.borrow_mut();
+        errors.note(failed, ran, at, self.shows_values());
+    }
+
+    /// A backend's name; kept, so that all rows share one.
+    fn name(&self, id: BackendId, topology: &RefCell<Arc<Topology>>) -> Option<Arc<str>> {
+        let mut names = self.names.borrow_mut();
+        let index = id.0 as usize;
+        if names.len() <= index {
+            names.resize_with(index + 1, Default::default);
+        }
+        let known = names.get_mut(index)?;
+        if known.is_none() {
+            let topology = topology.borrow();
+            *known = Some(topology.backend(id)?.name.as_str().into());
+        }
+        known.clone()
+    }
+
+    /// The same rows are not there any more.
+    pub(crate) fn empty(&self) -> DigestTable {
+        self.emptied.set(self.emptied.get() + 1);
+        self.digests.borrow_mut().take()
+    }
+}
+
+/// What a statement is counted under, from when it is read to when it has ended.
+pub(crate) struct Subject {
+    pub digest: u64,
+    pub text: Arc<str>,
+    /// All packets of it that came from its client.
+    pub bytes: u64,
+    /// As it was said, where that may be seen.
+    pub sample: Option<Rc<[u8]>>,
+}

@@ -1,0 +1,170 @@
+//! Statements of pooled sessions, from when they are read to when they have ended.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use route::BackendId;
+use session::Outcome;
+use sql::Facts;
+use wire::ErrPacket;
+
+use super::counts::Ended;
+use super::digests::Subject;
+use super::errors::Failed;
+use super::table::Said;
+use super::whose::Whose;
+use crate::pooled::exchange::Done;
+use crate::pooled::pump::Delivery;
+use crate::pooled::session::Pooled;
+use crate::pooled::statement::StatementKey;
+
+/// How a statement has ended.
+struct End<'a> {
+    error: Option<(u16, Option<[u8; 5]>)>,
+    message: &'a [u8],
+    backend: Option<BackendId>,
+    ended: Ended,
+}
+
+impl Pooled {
+    /// Reads a statement's facts, and returns its digest where that is wanted; `for_lanes`: by whoever asks.
+    #[inline]
+    pub(crate) fn read_digest(
+        &mut self,
+        facts: &mut Facts,
+        text: &[u8],
+        bytes: usize,
+        for_lanes: bool,
+    ) -> Option<u64> {
+        let flags = self.state.flags();
+        let insight = &self.worker.insight;
+        if !for_lanes && !insight.is_wanted() {
+            facts.read(text, flags);
+            return None;
+        }
+        let (digest, known) = insight.read(facts, text, flags);
+        self.subject = known.map(|known| Subject {
+            digest,
+            text: known,
+            bytes: bytes as u64,
+            sample: insight.shows_values().then(|| text.into()),
+        });
+        Some(digest)
+    }
+
+    /// What is prepared is executed.
+    #[inline]
+    pub(crate) fn note_execution_of(&mut self, key: &StatementKey, bytes: usize) {
+        let insight = &self.worker.insight;
+        if !insight.is_wanted() {
+            return;
+        }
+        let text = key.text.bytes();
+        self.subject = Some(Subject {
+            digest: key.digest,
+            text: insight.text_of(key.digest, text, self.state.flags()),
+            bytes: bytes as u64,
+            sample: insight.shows_values().then(|| text.into()),
+        });
+    }
+
+    /// The statement of the moment has had its reply, or was answered with an error.
+    #[inline]
+    pub(crate) fn note_statement(&mut self, done: &Done) {
+        // What is said again is not said by the client.
+        if self.delivery == Delivery::Nobody {
+            return;
+        }
+        let Some(subject) = self.subject.take() else {
+            return;
+        };
+        let tally = &done.tally;
+        let error = match done.outcome {
+            Outcome::Ok => None,
+            Outcome::Err(number) => Some((number, tally.error.map(|(_, state)| state))),
+        };
+        let waited = self.timing.waited();
+        let (proxy, queue) = match self.timing.has_queued() {
+            true => (Duration::ZERO, waited),
+            false => (waited, Duration::ZERO),
+        };
+        let affected = error.is_none() && !tally.had_rows;
+        let end = End {
+            error,
+            message: done.message.as_deref().unwrap_or_default(),
+            backend: self.course.last,
+            ended: Ended {
+                has_failed: error.is_some(),
+                rows_sent: tally.rows_before.saturating_add(tally.rows),
+                rows_affected: match affected {
+                    true => tally.ok.affected_rows,
+                    false => 0,
+                },
+                bytes_in: subject.bytes,
+                bytes_out: tally.bytes,
+                proxy,
+                queue,
+                first_byte: self.timing.first_byte(),
+                backend: self.timing.taken(),
+                at: self.timing.ended(),
+            },
+        };
+        self.note_end(&subject, &end);
+    }
+
+    /// The statement of the moment was answered with this error, and is at no backend.
+    #[cold]
+    pub(crate) fn note_failed(&mut self, payload: &[u8], backend: Option<BackendId>) {
+        let Some(subject) = self.subject.take() else {
+            return;
+        };
+        let Ok(error) = ErrPacket::decode(payload) else {
+            return;
+        };
+        let now = self.worker.surroundings.now().0;
+        let spent = self.timing.spent(now);
+        let (proxy, queue) = match self.timing.has_queued() {
+            true => (Duration::ZERO, spent),
+            false => (spent, Duration::ZERO),
+        };
+        let end = End {
+            error: Some((error.number, error.sqlstate)),
+            message: error.text,
+            backend,
+            ended: Ended {
+                has_failed: true,
+                bytes_in: subject.bytes,
+                bytes_out: payload.len() as u64,
+                proxy,
+                queue,
+                at: now,
+                ..Ended::default()
+            },
+        };
+        self.note_end(&subject, &end);
+    }
+
+    fn note_end(&mut self, subject: &Subject, end: &End<'_>) {
+        let worker = &self.worker;
+        let insight = &worker.insight;
+        let whose: &Arc<Whose> = (self.whose).of(&insight.keys, &self.account, self.state.values());
+        let said = Said {
+            digest: subject.digest,
+            text: &subject.text,
+            whose,
+            backend: end.backend,
+            sample: subject.sample.as_deref(),
+        };
+        insight.note(&said, &end.ended, &worker.topology);
+        if let Some((number, sqlstate)) = end.error {
+            let failed = Failed {
+                number,
+                sqlstate,
+                message: end.message,
+                whose,
+                backend: end.backend,
+            };
+            insight.note_error(&failed, end.ended.at, &worker.topology);
+        }
+    }
+}

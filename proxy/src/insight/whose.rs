@@ -1,0 +1,98 @@
+//! Whose statements are counted together: an account's in a default schema.
+
+use std::hash::{BuildHasher, RandomState};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use auth::KnownAccount;
+use session::state::Values;
+
+/// An account, and a default schema.
+#[derive(Debug)]
+pub struct Whose {
+    /// The account as servers write it; of a session whose login has passed through, what it called itself.
+    pub account: String,
+    /// Its user.
+    pub user: String,
+    /// The default schema; empty: none.
+    pub schema: String,
+    /// Of all of these, keyed by the worker.
+    hash: u64,
+}
+
+impl Whose {
+    pub(crate) fn new(keys: &RandomState, account: String, user: &str, schema: &[u8]) -> Self {
+        let schema = String::from_utf8_lossy(schema).into_owned();
+        Self {
+            hash: keys.hash_one((&account, user, &schema)),
+            user: user.to_owned(),
+            account,
+            schema,
+        }
+    }
+
+    pub(crate) fn hash(&self) -> u64 {
+        self.hash
+    }
+
+    /// Memory, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of::<Self>() + self.account.len() + self.user.len() + self.schema.len()
+    }
+}
+
+/// A session's own: made anew when account or schema are others.
+#[derive(Default)]
+pub(crate) struct OwnWhose(Option<Known>);
+
+struct Known {
+    account: Arc<KnownAccount>,
+    values: Rc<Values>,
+    whose: Arc<Whose>,
+}
+
+impl OwnWhose {
+    /// That of an account and of values of now.
+    #[inline]
+    pub(crate) fn of(
+        &mut self,
+        keys: &RandomState,
+        account: &Arc<KnownAccount>,
+        values: &Rc<Values>,
+    ) -> &Arc<Whose> {
+        match &mut self.0 {
+            Some(known) if known.is_of(account, values) => {}
+            known => *known = Some(Known::made_of(known.take(), keys, account, values)),
+        }
+        let made = || Known::made_of(None, keys, account, values);
+        &self.0.get_or_insert_with(made).whose
+    }
+}
+
+impl Known {
+    fn is_of(&self, account: &Arc<KnownAccount>, values: &Rc<Values>) -> bool {
+        Rc::ptr_eq(&self.values, values) && Arc::ptr_eq(&self.account, account)
+    }
+
+    /// Other values are mostly of the same schema.
+    #[cold]
+    fn made_of(
+        before: Option<Self>,
+        keys: &RandomState,
+        account: &Arc<KnownAccount>,
+        values: &Rc<Values>,
+    ) -> Self {
+        let id = account.id();
+        let schema = values.schema().unwrap_or_default();
+        let is_same = |known: &Self| {
+            known.values.schema() == values.schema() && Arc::ptr_eq(&known.account, account)
+        };
+        let whose = before.filter(is_same).map(|known| known.whose);
+        Self {
+            account: Arc::clone(account),
+            values: Rc::clone(values),
+            whose: whose
+                .unwrap_or_else(|| Arc::new(Whose::new(keys, id.to_string(), id.user(), schema))),
+        }
+    }
+}
