@@ -3,14 +3,14 @@
 use script::metrics::{Measured, Series};
 
 use crate::material::Material;
-use crate::sheet::{Cell, Schema, Sheet, integer, text};
+use crate::sheet::{Asks, Cell, Schema, Sheet, integer, text};
 
 /// See the module.
 pub static TABLE: Sheet<(Series, Measured)> = Sheet {
     schema: Schema::Pilotfish,
     name: "script_metrics",
     about: "What scripts count and measure, with pilotfish.count, .gauge and .observe.",
-    asks_workers: false,
+    asks: Asks::Nothing,
     columns: &[
         text("name", "Its name.", |it| it.0.name.clone().into()),
         text("labels", "Its labels, as name=value.", |it| {

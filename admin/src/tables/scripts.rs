@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use script::FileFacts;
 
 use crate::material::Material;
-use crate::sheet::{Cell, Schema, Sheet, integer, text};
+use crate::sheet::{Asks, Cell, Schema, Sheet, integer, text};
 
 /// See the module.
 pub static TABLE: Sheet<(PathBuf, FileFacts)> = Sheet {
     schema: Schema::Pilotfish,
     name: "scripts",
     about: "The scripts that sessions have run, since the start.",
-    asks_workers: false,
+    asks: Asks::Nothing,
     columns: &[
         text("file", "Where it stands.", |it| {
             it.0.display().to_string().into()
