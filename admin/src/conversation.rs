@@ -7,8 +7,9 @@ use net::Endpoint;
 use proxy::{Guest, GuestError, Window};
 use route::KillScope;
 use rusqlite::types::Value;
-use wire::{Command, ErrorCode};
+use wire::{Command, ErrorCode, StatusFlags};
 
+use crate::editor::Editor;
 use crate::fault::Fault;
 use crate::functions::Asker;
 use crate::material::PortFacts;
@@ -40,6 +41,7 @@ impl Conversation {
         id: u32,
         role: AdminRole,
         window: Window,
+        editor: Editor,
         port: Arc<dyn Fn() -> PortFacts + Send + Sync>,
     ) -> Self {
         let host = match &guest.remote {
@@ -57,7 +59,7 @@ impl Conversation {
         };
         Self {
             guest,
-            visitor: Visitor::new(asker, role, window, port),
+            visitor: Visitor::new(asker, role, window, editor, port),
             statements: Statements::default(),
         }
     }
@@ -164,11 +166,22 @@ impl Conversation {
         let text = std::str::from_utf8(text).map_err(|_| Fault::no_text())?;
         let capabilities = self.guest.capabilities;
         match self.visitor.run(text, values).await? {
-            Outcome::Done => Ok(reply::ok(capabilities)),
-            Outcome::Rows(rows, warnings) => {
-                let warnings = warnings.len();
-                aside(move || Ok(reply::rows(capabilities, &rows, warnings, format))).await
+            Outcome::Done => Ok(reply::done(capabilities, self.status(), 0, 0)),
+            Outcome::Changed(rows, warnings) => {
+                Ok(reply::done(capabilities, self.status(), rows, warnings))
             }
+            Outcome::Rows(rows, warnings) => {
+                let (status, warnings) = (self.status(), warnings.len());
+                aside(move || Ok(reply::rows(capabilities, status, &rows, warnings, format))).await
+            }
+        }
+    }
+
+    /// What the client is told of the session with each answer.
+    fn status(&self) -> StatusFlags {
+        match self.visitor.is_in_transaction() {
+            true => reply::STATUS.with(StatusFlags::IN_TRANS, true),
+            false => reply::STATUS,
         }
     }
 

@@ -5,7 +5,10 @@
 //!   text ─► prepare ─► which tables? ─► (the caller gathers them) ─► run ─► Rows
 //! ```
 //!
-//! Nothing but reading is authorised, and time, memory, rows and bytes have limits.
+//! Nothing but reading is authorised, but for what is to be changed, and time, memory, rows and bytes have
+//! limits.
+
+pub mod alter;
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -121,7 +124,8 @@ impl Prepared {
             let text = "There are placeholders in the statement, and not as many values";
             return Err(Fault::wrong_arguments(text));
         }
-        self.fill(material)?;
+        let tables = self.tables();
+        fill(&mut self.database, &tables, material)?;
         self.database
             .authorizer(Some(|context: AuthContext<'_>| authorize(&context, |_| {})))?;
         let deadline = limits.deadline;
@@ -143,27 +147,30 @@ impl Prepared {
         drop(statement);
         Ok(result.finish(self.columns))
     }
+}
 
-    fn fill(&mut self, material: &Material) -> Result<(), Fault> {
-        let tables = self.tables();
-        self.database
-            .authorizer(None::<fn(AuthContext<'_>) -> Authorization>)?;
-        let filling = self.database.unchecked_transaction()?;
-        for table in tables {
-            let columns = table.columns().len();
-            let marks = vec!["?"; columns].join(", ");
-            let mut insert = filling.prepare(&format!(
-                "INSERT INTO \"{}\".\"{}\" VALUES ({marks})",
-                table.schema().name(),
-                table.name()
-            ))?;
-            for row in table.rows(material) {
-                insert.execute(params_from_iter(row))?;
-            }
+/// Puts rows into these tables, whatever has been authorised.
+fn fill(
+    database: &mut Connection,
+    tables: &[&'static dyn Table],
+    material: &Material,
+) -> Result<(), Fault> {
+    database.authorizer(None::<fn(AuthContext<'_>) -> Authorization>)?;
+    let filling = database.unchecked_transaction()?;
+    for table in tables {
+        let columns = table.columns().len();
+        let marks = vec!["?"; columns].join(", ");
+        let mut insert = filling.prepare(&format!(
+            "INSERT INTO \"{}\".\"{}\" VALUES ({marks})",
+            table.schema().name(),
+            table.name()
+        ))?;
+        for row in table.rows(material) {
+            insert.execute(params_from_iter(row))?;
         }
-        filling.commit()?;
-        Ok(())
     }
+    filling.commit()?;
+    Ok(())
 }
 
 /// A result that is being read.

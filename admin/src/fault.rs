@@ -68,6 +68,29 @@ impl Fault {
         Self::new(code(1142, b"42000"), text)
     }
 
+    /// ER_TABLEACCESS_DENIED_ERROR, for somebody who may look.
+    pub fn may_only_look(user: &str) -> Self {
+        let text = format!("Access denied for '{user}'; changes are for users with the role admin");
+        Self::new(code(1142, b"42000"), text)
+    }
+
+    /// ER_NONUPDATEABLE_COLUMN, and what is like it.
+    pub fn not_alterable(text: impl Into<String>) -> Self {
+        Self::new(code(1348, b"HY000"), text)
+    }
+
+    /// ER_WRONG_VALUE_FOR_VAR: what the configuration cannot be.
+    pub fn wrong_value(text: impl Into<String>) -> Self {
+        Self::new(code(1231, b"42000"), text)
+    }
+
+    /// ER_LOCK_DEADLOCK, which clients take as a reason to try again.
+    pub fn overtaken() -> Self {
+        let text =
+            "Somebody else has changed the configuration meanwhile; try restarting the transaction";
+        Self::new(code(1213, b"40001"), text)
+    }
+
     /// ER_SPECIFIC_ACCESS_DENIED_ERROR.
     pub fn not_allowed(what: &str) -> Self {
         let text = format!("Access denied; {what} is for users with the role admin");
@@ -146,7 +169,11 @@ impl From<rusqlite::Error> for Fault {
         let is_syntax = ["syntax error", "unrecognized token", "incomplete input"];
         if let Some(name) = text.strip_prefix("no such table: ") {
             Self::no_table(name)
-        } else if text.starts_with("no such column") || text.starts_with("ambiguous column") {
+        } else if ["no such column", "ambiguous column"]
+            .iter()
+            .any(|it| text.starts_with(it))
+            || text.contains("has no column named")
+        {
             Self::no_column(text)
         } else if text.starts_with("no such function") {
             Self::no_function(text)

@@ -23,6 +23,15 @@ pub struct Asker {
     pub schema: Schema,
 }
 
+impl Asker {
+    /// The user's name alone.
+    pub fn name(&self) -> &str {
+        self.user
+            .rsplit_once('@')
+            .map_or(&self.user, |(name, _)| name)
+    }
+}
+
 /// What client libraries ask for when they connect, and what it is here: name and value.
 pub const VARIABLES: &[(&str, &str)] = &[
     ("auto_increment_increment", "1"),

@@ -16,6 +16,8 @@
 #![forbid(unsafe_code)]
 
 mod conversation;
+mod defined;
+mod editor;
 mod engine;
 mod fault;
 mod functions;
@@ -35,4 +37,5 @@ mod statement;
 mod tables;
 mod visitor;
 
+pub use editor::{Difference, Editor, Refused, Told, View, What, When, Wish};
 pub use port::AdminPort;

@@ -4,9 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use auth::Accounts;
+use config::Config;
 use proxy::{Kept, SessionView, Settings, Window, Wish, WorkerView};
 use route::{Backend, BackendId, Moment, Topology};
 
+use crate::editor::View;
 use crate::insight::Insight;
 use crate::sheet::{Asks, Demands, Table};
 
@@ -14,8 +16,12 @@ use crate::sheet::{Asks, Demands, Table};
 pub struct Material {
     /// Where counts are had that need no worker.
     pub window: Window,
-    /// The configuration.
+    /// What holds.
     pub settings: Arc<Settings>,
+    /// The configuration: the same, or in a transaction as it would be.
+    pub config: Arc<Config>,
+    /// In a transaction, the backends as they would be.
+    pub view: Option<View>,
     /// The backends.
     pub topology: Arc<Topology>,
     /// The accounts.
@@ -47,7 +53,12 @@ pub struct PortFacts {
 
 impl Material {
     /// Gathers what these tables need.
-    pub async fn gather(window: &Window, tables: &[&dyn Table], port: PortFacts) -> Self {
+    pub async fn gather(
+        window: &Window,
+        tables: &[&dyn Table],
+        port: PortFacts,
+        view: Option<View>,
+    ) -> Self {
         let demands = Demands::of(tables);
         let all = 0..window.workers();
         let mut silent = BTreeSet::new();
@@ -68,8 +79,12 @@ impl Material {
                 insight.take(told);
             }
         }
+        let settings = window.settings();
+        let config = view.as_ref().map(|view| Arc::clone(&view.config));
         Self {
-            settings: window.settings(),
+            config: config.unwrap_or_else(|| Arc::clone(&settings.config)),
+            view,
+            settings,
             topology: window.topology(),
             accounts: window.accounts(),
             now: window.now(),
@@ -97,14 +112,5 @@ impl Material {
     /// The backend of an id, while it is configured.
     pub fn backend(&self, id: BackendId) -> Option<&Arc<Backend>> {
         self.topology.backend(id)
-    }
-
-    /// The name of a backend's cluster.
-    pub fn cluster_of(&self, backend: &Backend) -> String {
-        let mut clusters = self.topology.clusters.iter();
-        let cluster = clusters.find(|cluster| cluster.id == backend.cluster);
-        cluster
-            .map(|cluster| cluster.name.clone())
-            .unwrap_or_default()
     }
 }

@@ -12,6 +12,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 use crate::conversation::Conversation;
+use crate::editor::Editor;
 use crate::functions::VERSION;
 use crate::http;
 use crate::porter::{Count, Porter};
@@ -37,7 +38,7 @@ struct Listening {
     bound: Bound,
     /// Whether MySQL's protocol is spoken: for a token alone it is not.
     has_guests: bool,
-    start: Option<oneshot::Sender<Window>>,
+    start: Option<oneshot::Sender<(Window, Editor)>>,
     stop: oneshot::Sender<()>,
     thread: JoinHandle<()>,
 }
@@ -91,7 +92,7 @@ impl AdminPort {
     }
 
     /// Lets people in.
-    pub fn open(&mut self, window: &Window) {
+    pub fn open(&mut self, window: &Window, editor: &Editor) {
         let Some(listening) = &mut self.listening else {
             return;
         };
@@ -103,12 +104,12 @@ impl AdminPort {
                 tracing::info!(address, "the HTTP port is open");
             }
             // The thread has failed otherwise, and has said why.
-            let _ = start.send(window.clone());
+            let _ = start.send((window.clone(), editor.clone()));
         }
     }
 
     /// After a reload: the first who may come in find it open. Who may not any more finds nobody.
-    pub fn follow(&mut self, window: &Window) {
+    pub fn follow(&mut self, window: &Window, editor: &Editor) {
         let config = Arc::clone(&window.settings().config);
         if let Some(listening) = &self.listening {
             if listening.has_guests || config.admins().is_empty() {
@@ -120,7 +121,7 @@ impl AdminPort {
             Ok(bound) => *self = bound,
             Err(error) => tracing::error!(%error, "the admin port cannot be opened"),
         }
-        self.open(window);
+        self.open(window, editor);
     }
 
     /// Closes it, and waits until all is over.
@@ -143,7 +144,7 @@ impl AdminPort {
 fn live(
     addresses: &Addresses,
     told: &std::sync::mpsc::Sender<io::Result<Bound>>,
-    started: oneshot::Receiver<Window>,
+    started: oneshot::Receiver<(Window, Editor)>,
     stopped: oneshot::Receiver<()>,
 ) {
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -167,10 +168,10 @@ fn live(
         };
         // Whoever has started this thread may have given up.
         let _ = told.send(Ok(bound.clone()));
-        let Ok(window) = started.await else {
+        let Ok((window, editor)) = started.await else {
             return;
         };
-        let porter = Arc::new(Porter::new(window, bound.guests, bound.callers));
+        let porter = Arc::new(Porter::new(window, editor, bound.guests, bound.callers));
         let door = http::Door::new(Arc::clone(&porter));
         tokio::select! {
             () = serve(guests, |accepted| welcome(&porter, accepted)) => {}
@@ -283,9 +284,9 @@ async fn converse(porter: Arc<Porter>, accepted: Accepted, login: Count) {
         return guest.dismiss(&fault.payload()).await;
     };
     tracing::info!(client = %remote, user = guest.user, role = role.name(), "an administrator has come");
-    let window = porter.window.clone();
+    let (window, editor) = (porter.window.clone(), porter.editor.clone());
     let facts = Arc::new(move || porter.facts());
-    Conversation::new(guest, id, role, window, facts)
+    Conversation::new(guest, id, role, window, editor, facts)
         .run()
         .await;
 }

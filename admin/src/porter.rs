@@ -7,12 +7,15 @@ use auth::Directory;
 use config::{AccountConfig, AdminRole, Config};
 use proxy::{Reception, Window};
 
+use crate::editor::Editor;
 use crate::material::PortFacts;
 
 /// What all connections of administrators share.
 pub struct Porter {
     /// Where the proxy is seen.
     pub window: Window,
+    /// Who keeps the configuration.
+    pub editor: Editor,
     /// Where passwords are proven.
     pub reception: Reception,
     /// Where the MySQL protocol is spoken.
@@ -34,8 +37,14 @@ pub struct Porter {
 
 impl Porter {
     /// Nobody has come yet.
-    pub fn new(window: Window, addresses: Vec<String>, http_addresses: Vec<String>) -> Self {
+    pub fn new(
+        window: Window,
+        editor: Editor,
+        addresses: Vec<String>,
+        http_addresses: Vec<String>,
+    ) -> Self {
         Self {
+            editor,
             reception: window.reception(),
             window,
             addresses,

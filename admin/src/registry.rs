@@ -15,6 +15,7 @@ pub static TABLES: &[&dyn Table] = &[
     &errors::TABLE,
     &rules::TABLE,
     &accounts::TABLE,
+    &admin_accounts::TABLE,
     &listeners::TABLE,
     &scripts::TABLE,
     &script_metrics::TABLE,

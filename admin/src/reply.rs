@@ -13,7 +13,7 @@ use crate::fault::Fault;
 use crate::sheet::{Kind, Table};
 
 /// What holds of every session here.
-const STATUS: StatusFlags = StatusFlags::AUTOCOMMIT;
+pub const STATUS: StatusFlags = StatusFlags::AUTOCOMMIT;
 
 /// `utf8mb4_general_ci`
 const COLLATION: u16 = 45;
@@ -30,9 +30,21 @@ pub fn payload(payload: &[u8]) -> Vec<u8> {
 
 /// OK.
 pub fn ok(capabilities: Capabilities) -> Vec<u8> {
+    done(capabilities, STATUS, 0, 0)
+}
+
+/// OK: so many rows were changed, and there is so much to be warned of.
+pub fn done(
+    capabilities: Capabilities,
+    status: StatusFlags,
+    rows: usize,
+    warnings: usize,
+) -> Vec<u8> {
     let mut ok = Vec::new();
     let packet = OkPacket {
-        status: STATUS,
+        status,
+        affected_rows: rows as u64,
+        warnings: u16::try_from(warnings).unwrap_or(u16::MAX),
         ..OkPacket::default()
     };
     put_ok(&mut ok, OkHeader::Ok, capabilities, &packet, b"", []);
@@ -61,7 +73,13 @@ pub enum Format {
 }
 
 /// A result.
-pub fn rows(capabilities: Capabilities, rows: &Rows, warnings: usize, format: Format) -> Vec<u8> {
+pub fn rows(
+    capabilities: Capabilities,
+    status: StatusFlags,
+    rows: &Rows,
+    warnings: usize,
+    format: Format,
+) -> Vec<u8> {
     let columns: Vec<_> = (rows.columns.iter())
         .map(|(name, kind)| definition(name, *kind))
         .collect();
@@ -73,7 +91,7 @@ pub fn rows(capabilities: Capabilities, rows: &Rows, warnings: usize, format: Fo
         capabilities,
         &columns,
         &rows.rows,
-        STATUS,
+        status,
         warnings,
         |payload, row| match format {
             Format::Text => put_text_row(payload, row.iter().map(Option::as_deref)),

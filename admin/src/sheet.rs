@@ -134,6 +134,62 @@ pub trait Table: Sync {
     fn columns(&self) -> Vec<ColumnFacts>;
     /// Its rows, each with a value for each column.
     fn rows(&self, material: &Material) -> Vec<Vec<Cell>>;
+    /// How its rows are changed, if they can be.
+    fn alterable(&self) -> Option<&Alterable> {
+        None
+    }
+}
+
+/// How the rows of a table are changed: what they are in the configuration.
+pub struct Alterable {
+    /// Where they stand.
+    pub target: Target,
+    /// Columns that mean a setting of another name.
+    pub aliases: &'static [(&'static str, &'static str)],
+    /// The settings by whose names columns are called.
+    pub keys: fn() -> Vec<&'static str>,
+    /// The column that says at which place a row stands.
+    pub place: Option<&'static str>,
+    /// Which one of its kind a row is, or why it cannot be changed.
+    pub title: fn(&Row<'_>) -> Result<String, String>,
+}
+
+/// Where rows stand in the configuration.
+#[derive(Debug, Clone, Copy)]
+pub enum Target {
+    /// Each is a setting.
+    Settings,
+    /// Each is a table of this list.
+    List(&'static str),
+}
+
+/// A row and the names of its columns.
+pub struct Row<'a> {
+    /// The columns.
+    pub columns: &'a [ColumnFacts],
+    /// A value for each.
+    pub cells: &'a [Cell],
+}
+
+impl Row<'_> {
+    /// A column's text; nothing where it is NULL or there is none.
+    pub fn text(&self, name: &str) -> String {
+        let mut cells = self.columns.iter().zip(self.cells);
+        match cells.find(|(column, _)| column.name == name) {
+            Some((_, Cell::Text(text))) => text.clone(),
+            Some((_, Cell::Integer(number))) => number.to_string(),
+            Some((_, Cell::Null)) | None => String::new(),
+        }
+    }
+}
+
+impl Alterable {
+    /// The setting that a column means.
+    pub fn key(&self, column: &'static str) -> Option<&'static str> {
+        let alias = self.aliases.iter().find(|(name, _)| *name == column);
+        let own = || (self.keys)().into_iter().find(|key| *key == column);
+        alias.map(|(_, key)| *key).or_else(own)
+    }
 }
 
 /// A column of whole numbers.
@@ -236,13 +292,15 @@ impl<T> Table for Sheet<T> {
 
     fn rows(&self, material: &Material) -> Vec<Vec<Cell>> {
         let items = (self.items)(material);
-        let row = |item: &T| {
-            self.columns
-                .iter()
-                .map(|column| (column.of)(item))
-                .collect()
-        };
-        items.iter().map(row).collect()
+        items.iter().map(|item| self.row(item)).collect()
+    }
+}
+
+impl<T> Sheet<T> {
+    /// One item's row.
+    pub fn row(&self, item: &T) -> Vec<Cell> {
+        let columns = self.columns.iter();
+        columns.map(|column| (column.of)(item)).collect()
     }
 }
 

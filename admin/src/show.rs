@@ -57,6 +57,9 @@ pub fn show(text: Text<'_>, schema: Schema) -> Shown {
         let (table, _) = named_table(rest, schema)?;
         return create(table);
     }
+    if text.behind("CHANGES").is_some_and(Text::is_empty) {
+        return Ok(Statement::Changes);
+    }
     if text.behind_any(&["WARNINGS", "ERRORS"]).is_some() {
         return Ok(Statement::Warnings);
     }

@@ -122,6 +122,20 @@ impl<'a> Text<'a> {
         Some((number, self.rest()))
     }
 
+    /// All tokens in capitals, with a space between each two.
+    pub fn words(self) -> String {
+        let words = self.tokens.iter().map(|token| self.written(token));
+        words.collect::<Vec<_>>().join(" ").to_ascii_uppercase()
+    }
+
+    /// All of it, as it is written.
+    pub fn as_written(self) -> &'a str {
+        let start = self.tokens.first().map_or(0, |token| token.span.start);
+        let end = self.tokens.last().map_or(0, |token| token.span.end);
+        let (start, end) = (start as usize, end as usize);
+        self.text.get(start..end).unwrap_or_default()
+    }
+
     fn written(self, token: &Token) -> &'a str {
         let (start, end) = (token.span.start as usize, token.span.end as usize);
         self.text.get(start..end).unwrap_or_default()

@@ -19,6 +19,22 @@ pub enum Statement {
     WarningCount,
     /// Another schema to begin with.
     Use(Schema),
+    /// A change of a table's rows, which SQLite reads.
+    Change(String),
+    /// A change of these settings.
+    Set(Vec<(String, Option<String>)>),
+    /// What comes is gathered until its end.
+    Begin,
+    /// All that was gathered takes effect.
+    Commit,
+    /// Nothing of it does.
+    Rollback,
+    /// What is not as in the file.
+    Changes,
+    /// The file is to say what holds.
+    Save,
+    /// What the file says is to hold.
+    Revert,
     /// Nothing that would change anything here: what clients say of their session.
     Nothing,
     /// An end of a session, or of its statement.
@@ -30,15 +46,8 @@ pub enum Statement {
 /// The words that begin what can be read.
 const QUERIES: [&str; 5] = ["SELECT", "WITH", "VALUES", "(", "EXPLAIN"];
 
-/// What clients say of transactions, of which there are none.
-const TRANSACTIONS: [&str; 6] = [
-    "BEGIN",
-    "START",
-    "COMMIT",
-    "ROLLBACK",
-    "SAVEPOINT",
-    "RELEASE",
-];
+/// The words that begin what changes rows.
+const CHANGES: [&str; 4] = ["INSERT", "UPDATE", "DELETE", "REPLACE"];
 
 /// Reads a text.
 ///
@@ -67,8 +76,21 @@ pub fn read(text: &str, schema: Schema) -> Result<Statement, Fault> {
     if QUERIES.iter().any(|word| text.begins_with(word)) {
         return text.in_sqlite().map(Statement::Query);
     }
-    if TRANSACTIONS.iter().any(|word| text.begins_with(word)) {
-        return Ok(Statement::Nothing);
+    if CHANGES.iter().any(|word| text.begins_with(word)) {
+        return text.in_sqlite().map(Statement::Change);
+    }
+    if let Some(statement) = transaction(text) {
+        return statement;
+    }
+    if let Some(rest) = text.behind("SAVE")
+        && matches!(&*rest.words(), "" | "TO FILE" | "SETTINGS" | "CONFIG")
+    {
+        return Ok(Statement::Save);
+    }
+    if let Some(rest) = text.behind("REVERT")
+        && rest.is_empty()
+    {
+        return Ok(Statement::Revert);
     }
     if let Some(rest) = text.behind("SET") {
         return set(rest);
@@ -90,17 +112,39 @@ pub fn read(text: &str, schema: Schema) -> Result<Statement, Fault> {
     Err(Fault::read_only())
 }
 
+/// What is said of transactions, if that is what is said.
+fn transaction(text: Text<'_>) -> Option<Result<Statement, Fault>> {
+    let statement = match text.first().to_ascii_uppercase().as_str() {
+        "BEGIN" => Statement::Begin,
+        "START" if text.rest().begins_with("TRANSACTION") => Statement::Begin,
+        "COMMIT" => Statement::Commit,
+        "ROLLBACK" if text.words().contains(" TO ") => {
+            return Some(Err(Fault::syntax("There are no savepoints here; ROLLBACK")));
+        }
+        "ROLLBACK" => Statement::Rollback,
+        "SAVEPOINT" | "RELEASE" => {
+            return Some(Err(Fault::syntax("There are no savepoints here")));
+        }
+        _ => return None,
+    };
+    Some(Ok(statement))
+}
+
 /// What holds for the session alone has no effect here, and is let through: client libraries say it when
-/// they connect.
+/// they connect. With GLOBAL it is a setting of the proxy's.
 fn set(rest: Text<'_>) -> Result<Statement, Fault> {
+    if let Some(rest) = rest.behind("GLOBAL") {
+        return set_global(rest);
+    }
     let mut rest = rest;
     while !rest.is_empty() {
         let word = rest.first().to_ascii_uppercase();
         let is_global = matches!(&*word, "GLOBAL" | "PERSIST" | "PERSIST_ONLY" | "PASSWORD");
         let is_global = is_global || word.starts_with("@@GLOBAL") || word.starts_with("@@PERSIST");
         if is_global {
-            let text = "Settings are changed in the configuration file; SIGHUP has it read again";
-            return Err(Fault::new(Fault::read_only().code, text));
+            let text = "Settings are changed by SET GLOBAL name = value, one by one, or by UPDATE settings SET \
+                        value = … WHERE name = …; SAVE writes them to the file";
+            return Err(Fault::syntax(text));
         }
         rest = rest.rest();
     }
@@ -116,6 +160,27 @@ fn reset(rest: Text<'_>) -> Option<Statement> {
         _ => return None,
     };
     rest.is_empty().then_some(Statement::Reset(kept))
+}
+
+/// `name = value`, where a name may have dots, and the value is a constant.
+fn set_global(rest: Text<'_>) -> Result<Statement, Fault> {
+    let wrong = || Fault::syntax("SET GLOBAL name = value");
+    let (mut name, mut rest) = rest.name().ok_or_else(wrong)?;
+    while let Some(behind) = rest.behind(".") {
+        let (part, behind) = behind.name().ok_or_else(wrong)?;
+        name = format!("{name}.{part}");
+        rest = behind;
+    }
+    let rest = rest.behind_any(&["=", ":="]).ok_or_else(wrong)?;
+    let (value, rest) = match rest.string() {
+        Some((value, rest)) => (Some(value), rest),
+        None if rest.behind_any(&["DEFAULT", "NULL"]).is_some() => (None, rest.rest()),
+        None => (Some(rest.as_written().to_owned()), Text::new("", &[])),
+    };
+    match rest.is_empty() && value.as_deref() != Some("") {
+        true => Ok(Statement::Set(vec![(name, value)])),
+        false => Err(wrong()),
+    }
 }
 
 fn kill(rest: Text<'_>) -> Result<Statement, Fault> {
@@ -142,6 +207,10 @@ mod tests {
     fn statements_are_told_apart() {
         let query = |text: &str| Ok(Statement::Query(text.to_owned()));
         let kill = |scope| Ok(Statement::Kill(7, scope));
+        let set = |name: &str, value: Option<&str>| {
+            let value = value.map(str::to_owned);
+            Ok(Statement::Set(vec![(name.to_owned(), value)]))
+        };
         for (text, expected) in [
             ("select 1", query("select 1")),
             ("/* x */ (SELECT 1)", query("(SELECT 1)")),
@@ -150,9 +219,28 @@ mod tests {
                 "SET autocommit=0, @@session.sql_mode='x'",
                 Ok(Statement::Nothing),
             ),
-            ("SET GLOBAL x = 1", Err(1142)),
-            ("set @@global.x = 1", Err(1142)),
-            ("COMMIT", Ok(Statement::Nothing)),
+            (
+                "SET GLOBAL limits.sessions_max = 1",
+                set("limits.sessions_max", Some("1")),
+            ),
+            (
+                "set global `limits`.sessions_max := 'a b'",
+                set("limits.sessions_max", Some("a b")),
+            ),
+            ("SET GLOBAL zone = DEFAULT", set("zone", None)),
+            ("SET GLOBAL zone", Err(1064)),
+            ("SET GLOBAL zone = 'a' 'b'", Err(1064)),
+            ("set @@global.x = 1", Err(1064)),
+            ("BEGIN", Ok(Statement::Begin)),
+            ("start transaction read only", Ok(Statement::Begin)),
+            ("COMMIT", Ok(Statement::Commit)),
+            ("ROLLBACK WORK", Ok(Statement::Rollback)),
+            ("ROLLBACK TO SAVEPOINT x", Err(1064)),
+            ("SAVE", Ok(Statement::Save)),
+            ("save to file", Ok(Statement::Save)),
+            ("SAVE to '/etc/passwd'", Err(1142)),
+            ("REVERT;", Ok(Statement::Revert)),
+            ("SHOW CHANGES", Ok(Statement::Changes)),
             ("use Stats", Ok(Statement::Use(Schema::Stats))),
             ("USE `nowhere`", Err(1049)),
             ("KILL 7", kill(KillScope::Connection)),
@@ -171,7 +259,10 @@ mod tests {
             ("RESET", Err(1064)),
             ("", Err(1065)),
             ("-- nothing", Err(1065)),
-            ("DELETE FROM sessions", Err(1142)),
+            (
+                "DELETE FROM sessions",
+                Ok(Statement::Change("DELETE FROM sessions".to_owned())),
+            ),
             ("ATTACH 'x' AS y", Err(1142)),
             ("PRAGMA database_list", Err(1142)),
         ] {

@@ -1,6 +1,8 @@
 //! Somebody who has been let in, by whichever port: who it is, what the role allows, and what comes of what
 //! is asked.
 
+mod changing;
+
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -9,13 +11,15 @@ use proxy::{Kept, Killed, Window, Wish};
 use route::KillScope;
 use rusqlite::types::Value;
 
-use crate::engine::{self, Limits, Prepared, Rows};
+use crate::editor::{Editor, What};
+use crate::engine::{self, Limits, Prepared, Rows, alter};
 use crate::fault::Fault;
 use crate::functions::Asker;
 use crate::material::{Material, PortFacts};
 use crate::recent::Recent;
 use crate::sheet::{Asks, Demands, Kind, Schema, Table};
 use crate::statement::{self, Statement};
+use changing::Transaction;
 
 /// See the module.
 pub struct Visitor {
@@ -26,6 +30,10 @@ pub struct Visitor {
     /// What was missing in the last result.
     pub warnings: Vec<String>,
     window: Window,
+    /// Who keeps the configuration.
+    editor: Editor,
+    /// What is gathered until its end.
+    transaction: Option<Transaction>,
     /// What the port knows of itself.
     port: Arc<dyn Fn() -> PortFacts + Send + Sync>,
     recent: Option<Arc<Recent>>,
@@ -37,6 +45,8 @@ pub enum Outcome {
     Rows(Rows, Vec<String>),
     /// It is done, and there is nothing to show.
     Done,
+    /// So many rows have been changed, and there are so many warnings.
+    Changed(usize, usize),
 }
 
 impl Visitor {
@@ -45,6 +55,7 @@ impl Visitor {
         asker: Asker,
         role: AdminRole,
         window: Window,
+        editor: Editor,
         port: Arc<dyn Fn() -> PortFacts + Send + Sync>,
     ) -> Self {
         Self {
@@ -52,6 +63,8 @@ impl Visitor {
             role,
             warnings: Vec::new(),
             window,
+            editor,
+            transaction: None,
             port,
             recent: None,
         }
@@ -86,6 +99,20 @@ impl Visitor {
                 self.forget(kept).await?;
                 Ok(Outcome::Done)
             }
+            Statement::Change(text) => self.change(text, values).await,
+            Statement::Set(settings) => self.set(settings).await,
+            Statement::Begin => self.begin().await,
+            Statement::Commit => self.commit().await,
+            Statement::Rollback => {
+                self.transaction = None;
+                Ok(Outcome::Done)
+            }
+            Statement::Changes => {
+                let rows = self.differences().await?;
+                Ok(Outcome::Rows(rows, Vec::new()))
+            }
+            Statement::Save => self.done("SAVE", What::Save).await,
+            Statement::Revert => self.done("REVERT", What::Revert).await,
             Statement::Kill(id, scope) => {
                 self.kill(id, scope).await?;
                 Ok(Outcome::Done)
@@ -105,15 +132,28 @@ impl Visitor {
             }
             Statement::Warnings => Ok((0, names(&self.told_warnings()))),
             Statement::WarningCount => Ok((0, names(&self.warning_count()))),
-            Statement::Use(_) | Statement::Nothing | Statement::Kill(..) | Statement::Reset(_) => {
-                Ok((0, Vec::new()))
+            Statement::Change(text) => {
+                let asker = self.asker.clone();
+                let prepared = aside(move || alter::prepare(text, &asker)).await?;
+                Ok((prepared.parameters, Vec::new()))
             }
+            Statement::Changes => Ok((0, names(&self.differences().await?))),
+            Statement::Use(_)
+            | Statement::Nothing
+            | Statement::Kill(..)
+            | Statement::Reset(_)
+            | Statement::Set(_)
+            | Statement::Begin
+            | Statement::Commit
+            | Statement::Rollback
+            | Statement::Save
+            | Statement::Revert => Ok((0, Vec::new())),
         }
     }
 
     /// What these tables are made of, at this moment or a little before.
     pub async fn gather(&self, tables: &[&dyn Table]) -> Arc<Material> {
-        let gather = Material::gather(&self.window, tables, (self.port)());
+        let gather = self.gather_now(tables);
         let demands = Demands::of(tables);
         match &self.recent {
             // What is emptied is not shown twice.
@@ -123,6 +163,13 @@ impl Visitor {
             }
             _ => Arc::new(gather.await),
         }
+    }
+
+    /// The same, at this moment; in a transaction as it would be.
+    async fn gather_now(&self, tables: &[&dyn Table]) -> Material {
+        let transaction = self.transaction.as_ref();
+        let view = transaction.and_then(|it| it.view.clone());
+        Material::gather(&self.window, tables, (self.port)(), view).await
     }
 
     /// A query: understood, its tables gathered, and run, where nobody waits for it.
@@ -157,12 +204,16 @@ impl Visitor {
         material: Arc<Material>,
         values: Vec<Value>,
     ) -> Result<Rows, Fault> {
+        let limits = self.limits();
+        aside(move || prepared.run(&material, values, limits)).await
+    }
+
+    fn limits(&self) -> Limits {
         let config = Arc::clone(&self.window.settings().config);
-        let limits = Limits {
+        Limits {
             deadline: Instant::now() + config.admin.timeout_statement,
             rows_max: config.admin.rows_max,
-        };
-        aside(move || prepared.run(&material, values, limits)).await
+        }
     }
 
     /// Ends a session, or its statement.
@@ -170,7 +221,7 @@ impl Visitor {
     /// # Errors
     /// The role does not allow it, or there is no such session.
     pub async fn kill(&self, id: u32, scope: KillScope) -> Result<(), Fault> {
-        if self.role != AdminRole::Admin {
+        if !self.may_change() {
             return Err(Fault::not_allowed("KILL"));
         }
         match self.window.kill(id, scope).await {
@@ -211,6 +262,12 @@ impl Visitor {
     pub fn reset(&mut self) {
         self.asker.schema = Schema::Pilotfish;
         self.warnings.clear();
+        self.transaction = None;
+    }
+
+    /// Whether changes are gathered until their end.
+    pub fn is_in_transaction(&self) -> bool {
+        self.transaction.is_some()
     }
 
     fn warning_count(&self) -> Rows {

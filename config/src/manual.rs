@@ -372,11 +372,11 @@ fn here(option: &Legacy) -> String {
     }
 }
 
-/// A value without the quotes of a text, as one types it.
-pub fn plain(shown: &str) -> &str {
-    let inner = shown.strip_prefix('"').and_then(|it| it.strip_suffix('"'));
-    match inner {
-        Some(inner) if !inner.contains(['"', '\\']) => inner,
-        _ => shown,
-    }
+/// A value as one types it: a text without its quotes.
+pub fn plain(shown: &str) -> String {
+    let is_text = shown.starts_with(['"', '\'']);
+    let read = || format!("value = {shown}").parse::<toml::Table>().ok();
+    let text = is_text.then(read).flatten();
+    let text = text.as_ref().and_then(|table| table.get("value")?.as_str());
+    text.unwrap_or(shown).to_owned()
 }

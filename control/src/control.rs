@@ -11,7 +11,7 @@ use auth::{Accounts, FaultyAccount};
 use config::Config;
 use route::{Moment, Policy, ReadPolicy, Report, Roles, Topology};
 use tokio::runtime::Runtime;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::board::Board;
 use crate::keeper::{Keeper, Order};
@@ -115,6 +115,14 @@ impl Control {
         // It fails only when the thread has ended, which `stop` reports.
         let _ = self.orders.send(Order::Reconfigure(config));
         Ok(())
+    }
+
+    /// Resolves when all that was configured up to now has taken effect, in the snapshots, too.
+    pub fn settled(&self) -> oneshot::Receiver<()> {
+        let (told, settled) = oneshot::channel();
+        // As in `reconfigure`.
+        let _ = self.orders.send(Order::TellWhenSettled(told));
+        settled
     }
 
     /// Ends the thread, when the kills reported up to now are done or have run out of time.

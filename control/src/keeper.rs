@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use config::Config;
 use route::{BackendId, Endpoint, KillReason, Moment, Report, Topology};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 
 use crate::board::Board;
@@ -28,6 +28,8 @@ use crate::watched::Task;
 pub(crate) enum Order {
     /// Another configuration.
     Reconfigure(Arc<Config>),
+    /// To say when all configurations up to now have taken effect, or others instead of them.
+    TellWhenSettled(oneshot::Sender<()>),
     /// Do the kills that are left, and end.
     Stop,
 }
@@ -59,6 +61,10 @@ pub(crate) struct Keeper {
     told_no_account: bool,
     /// Configurations asked for; only the last asked for is applied.
     plans: u64,
+    /// The number of the plan that has taken effect.
+    applied: u64,
+    /// Who is to be told when that is the last one.
+    awaiting: Vec<oneshot::Sender<()>>,
     learning: Learning,
     /// Connections to ask over, while nobody does.
     lines: HashMap<Ticket, Line>,
@@ -84,6 +90,8 @@ impl Keeper {
             kills: Kills::default(),
             told_no_account: false,
             plans: 0,
+            applied: 0,
+            awaiting: Vec::new(),
             learning: Learning::new(seed.rotate_left(1)),
             lines: HashMap::new(),
             tasks: JoinSet::new(),
@@ -135,10 +143,12 @@ impl Keeper {
         loop {
             self.start_due();
             self.publish();
+            self.tell_settled();
             let due = self.next_due();
             tokio::select! {
                 order = orders.recv() => match order {
                     Some(Order::Reconfigure(config)) => self.plan(config),
+                    Some(Order::TellWhenSettled(to)) => self.awaiting.push(to),
                     Some(Order::Stop) | None => break,
                 },
                 Some(report) = reports.recv() => self.heard(report),
@@ -170,6 +180,16 @@ impl Keeper {
             let plan = planning.await;
             Finding::Planned { plan, number }
         });
+    }
+
+    /// Tells those who wait for it that what was configured has taken effect.
+    fn tell_settled(&mut self) {
+        if self.applied == self.plans {
+            for to in self.awaiting.drain(..) {
+                // Nobody may be waiting any more.
+                let _ = to.send(());
+            }
+        }
     }
 
     fn apply(&mut self, plan: &Plan) {
@@ -243,7 +263,10 @@ impl Keeper {
             }
             Ok(Finding::Killed(backend)) => self.kills.end(backend),
             Ok(Finding::Learned { epoch, outcome }) => self.learned(epoch, outcome, now),
-            Ok(Finding::Planned { plan, number }) if number == self.plans => self.apply(&plan),
+            Ok(Finding::Planned { plan, number }) if number == self.plans => {
+                self.apply(&plan);
+                self.applied = number;
+            }
             // Another configuration was asked for meanwhile.
             Ok(Finding::Planned { .. }) => (),
             Err(error) => tracing::error!(%error, "a task of the control plane failed"),

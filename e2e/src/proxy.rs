@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::io;
 use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
@@ -254,6 +255,10 @@ impl Proxy {
     fn launch(folder: Folder, port: u16, arguments: &[&OsStr]) -> Self {
         let notify = folder.join("notify");
         let socket = UnixDatagram::bind(&notify).expect("the folder is writable");
+        // Some become another user.
+        for (path, mode) in [(folder.path(), 0o755), (&*notify, 0o666)] {
+            std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).expect("it is ours");
+        }
         let mut command = Command::new(program());
         command
             .args(arguments)
@@ -346,6 +351,11 @@ impl Proxy {
     pub fn reload(&self, settings: &Settings) {
         self.write_settings(&with_listen(settings, self.port).to_toml());
         self.signal(Signal::HUP);
+    }
+
+    /// The configuration file.
+    pub fn config_file(&self) -> PathBuf {
+        self.folder.join("pilotfish.toml")
     }
 
     /// Replaces the configuration file.

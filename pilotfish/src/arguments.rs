@@ -15,7 +15,7 @@ use clap::builder::ValueParser;
 use clap::{Arg, ArgAction, ArgMatches, Args, FromArgMatches};
 use config::manual::{self, LIST_OPTIONS};
 use config::mysql_proxy::{self, Legacy, Translation};
-use config::{Config, Fault, ListenAddress, Loaded, Override, Place, SECTIONS, settings};
+use config::{Config, Draft, Fault, ListenAddress, Loaded, Override, Place, SECTIONS, settings};
 
 use crate::rules;
 
@@ -143,15 +143,61 @@ impl ServeArguments {
     /// # Errors
     /// Every fault there is.
     pub fn load(&self) -> Result<Loaded, Vec<Fault>> {
+        self.read().map(|(loaded, _)| loaded)
+    }
+
+    /// The same, with the text of our file; without one, with all that was given as such a text.
+    ///
+    /// # Errors
+    /// Every fault there is.
+    pub fn read(&self) -> Result<(Loaded, Draft), Vec<Fault>> {
+        if let Some(path) = &self.config
+            && let Ok(draft) = Draft::of_file(path)
+        {
+            return Ok((self.load_draft(&draft)?, draft));
+        }
+        let loaded = self.load_with(|overrides| {
+            // One that cannot be read is a fault like others.
+            Config::load_and_ask(self.config.as_deref(), overrides, rules::faults)
+        })?;
+        let draft = Draft::of_config(&loaded.config);
+        Ok((loaded, draft))
+    }
+
+    /// What a text says that may come to stand in our file, or that stands for all that was given.
+    ///
+    /// # Errors
+    /// Every fault there is.
+    pub fn load_draft(&self, draft: &Draft) -> Result<Loaded, Vec<Fault>> {
+        let Some(path) = draft.path() else {
+            let loaded = Config::load_text(None, draft.text(), &[], rules::faults);
+            return loaded.and_then(rules::checked);
+        };
+        self.load_with(|overrides| {
+            Config::load_text(Some(path), draft.text(), overrides, rules::faults)
+        })
+    }
+
+    /// Settings that win over our file's, each with its option.
+    pub fn given_settings(&self) -> Vec<(&'static str, String)> {
+        if self.config.is_none() {
+            return Vec::new();
+        }
+        let overrides = self.translate_options().overrides.into_iter();
+        overrides.map(|it| (it.setting, it.name)).collect()
+    }
+
+    fn load_with(
+        &self,
+        load: impl FnOnce(&[Override]) -> Result<Loaded, Vec<Fault>>,
+    ) -> Result<Loaded, Vec<Fault>> {
         let file = self.defaults_file.as_deref();
         let mut options = file
             .map(mysql_proxy::read_defaults_file)
             .unwrap_or_default();
         options = options.then(self.translate_options());
         options.resolve_paths();
-        let loaded =
-            Config::load_and_ask(self.config.as_deref(), &options.overrides, rules::faults);
-        let loaded = loaded.and_then(rules::checked);
+        let loaded = load(&options.overrides).and_then(rules::checked);
         if options.faults.is_empty() {
             return loaded.map(|loaded| Loaded {
                 warnings: [options.warnings, loaded.warnings].concat(),

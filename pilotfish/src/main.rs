@@ -3,6 +3,7 @@
 mod arguments;
 mod backends;
 mod digests;
+mod editing;
 mod explain;
 mod listening;
 mod logging;

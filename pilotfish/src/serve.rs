@@ -1,24 +1,25 @@
 //! Being the proxy, from the configuration to the last session: prepare, bind, start, say so, wait,
 //! drain, say how it ended.
 
-use std::fmt::Display;
 use std::io;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use admin::AdminPort;
-use config::{Config, SessionMode};
+use admin::{AdminPort, Editor, Wish};
+use config::{Config, Draft, Fault, SessionMode};
 use control::Control;
 use net::service::{State, notify};
 use net::worker::WorkerEnd;
 use proxy::{AllScripts, DataPlane, Settings, Surroundings};
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::{Notify, oneshot, watch};
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::arguments::ServeArguments;
 use crate::digests::Notes;
+use crate::editing::Editing;
 use crate::listening::{self, Listening};
 use crate::logging::Log;
 use crate::process::{PidFile, become_user, raise_open_files};
@@ -29,12 +30,13 @@ const CERTIFICATES_INTERVAL: Duration = Duration::from_secs(5);
 
 /// The plain command: serves what the arguments say.
 pub fn serve(arguments: &ServeArguments) -> ExitCode {
-    match arguments.load() {
-        Ok(loaded) => {
+    match arguments.read() {
+        Ok((loaded, draft)) => {
             for warning in &loaded.warnings {
                 eprintln!("pilotfish: warning: {warning}");
             }
-            run(loaded.config, Serving::reloading(arguments))
+            let written = (draft, loaded.warnings);
+            run(loaded.config, Serving::reloading(arguments, written))
         }
         Err(faults) => {
             for fault in &faults {
@@ -48,15 +50,18 @@ pub fn serve(arguments: &ServeArguments) -> ExitCode {
 /// How long to serve, and what a SIGHUP reads.
 pub struct Serving<'a> {
     arguments: Option<&'a ServeArguments>,
+    /// The text of the configuration, and what was told of it, where somebody has written it.
+    written: Option<(Draft, Vec<Fault>)>,
     ready: Option<Box<dyn FnOnce() + Send>>,
     stop: Option<oneshot::Receiver<()>>,
 }
 
 impl<'a> Serving<'a> {
     /// Until a signal; a reload reads what `arguments` name.
-    fn reloading(arguments: &'a ServeArguments) -> Self {
+    fn reloading(arguments: &'a ServeArguments, written: (Draft, Vec<Fault>)) -> Self {
         Self {
             arguments: Some(arguments),
+            written: Some(written),
             ready: None,
             stop: None,
         }
@@ -66,6 +71,7 @@ impl<'a> Serving<'a> {
     pub fn until(ready: Box<dyn FnOnce() + Send>, stop: oneshot::Receiver<()>) -> Self {
         Self {
             arguments: None,
+            written: None,
             ready: Some(ready),
             stop: Some(stop),
         }
@@ -135,7 +141,8 @@ async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(),
         backends = config.backends.len(),
         "pilotfish is ready"
     );
-    admin.open(plane.window());
+    let (editor, mut wishes) = Editor::channel();
+    admin.open(plane.window(), &editor);
     tell_manager(&[State::Ready, State::Status("serving")]);
     if let Some(ready) = serving.ready.take() {
         ready();
@@ -143,6 +150,9 @@ async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(),
 
     let mut listening = Listening::start(listeners);
     let mut notes = Notes::new();
+    let written = serving.written.take();
+    let (draft, told) = written.unwrap_or_else(|| (Draft::of_config(&config), Vec::new()));
+    let mut editing = Editing::new(serving.arguments, (draft, &told), config);
     let reloading = Reloading {
         publish: &publish,
         control: &control,
@@ -153,7 +163,8 @@ async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(),
         &mut plane,
         &mut signals,
         &mut serving,
-        (&reloading, &mut notes, &mut admin, &end),
+        (&reloading, &mut notes, &end),
+        (&mut editing, &mut wishes, &mut admin, &editor),
     )
     .await;
 
@@ -180,7 +191,13 @@ async fn wait(
     plane: &mut DataPlane,
     signals: &mut Signals,
     serving: &mut Serving<'_>,
-    (reloading, notes, admin, end): (&Reloading<'_>, &mut Notes, &mut AdminPort, &Notify),
+    (reloading, notes, end): (&Reloading<'_>, &mut Notes, &Notify),
+    (editing, wishes, admin, editor): (
+        &mut Editing<'_>,
+        &mut UnboundedReceiver<Wish>,
+        &mut AdminPort,
+        &Editor,
+    ),
 ) -> Result<(), String> {
     let mut look = interval(CERTIFICATES_INTERVAL);
     look.set_missed_tick_behavior(MissedTickBehavior::Skip);
@@ -188,12 +205,15 @@ async fn wait(
         tokio::select! {
             client = listening.next() => plane.take(client.accepted, client.listener),
             wish = signals.next() => match wish {
-                Wish::Stop => return Ok(()),
-                Wish::Reload => {
-                    reloading.reload(serving.arguments);
-                    admin.follow(plane.window());
+                Want::Stop => return Ok(()),
+                Want::Reload => {
+                    tell_manager(&[State::Reloading]);
+                    editing.reload(reloading);
+                    tell_manager(&[State::Ready]);
+                    admin.follow(plane.window(), editor);
                 }
             },
+            Some(wish) = wishes.recv() => editing.answer(wish, reloading),
             () = stopped(&mut serving.stop) => return Ok(()),
             () = end.notified() => {
                 tracing::info!("a script wants the proxy to end");
@@ -227,62 +247,41 @@ async fn stopped(stop: &mut Option<oneshot::Receiver<()>>) {
     }
 }
 
-/// What a reload touches.
-struct Reloading<'a> {
+/// What a new configuration touches.
+pub struct Reloading<'a> {
     publish: &'a watch::Sender<Arc<Settings>>,
-    control: &'a Control,
+    /// Where backends and accounts are looked after.
+    pub control: &'a Control,
     log: &'a Log,
 }
 
 impl Reloading<'_> {
-    /// SIGHUP: the new configuration as a whole, or the old one.
-    fn reload(&self, arguments: Option<&ServeArguments>) {
-        let Some(arguments) = arguments else {
-            return tracing::info!("SIGHUP: there is no file to read again");
-        };
-        tell_manager(&[State::Reloading]);
-        match arguments.load() {
-            Ok(loaded) => {
-                for warning in &loaded.warnings {
-                    tracing::warn!(%warning, "configuration");
-                }
-                self.apply(&loaded.config, &arguments.source());
-            }
-            Err(faults) => keep_old(&faults),
-        }
-        tell_manager(&[State::Ready]);
+    /// Whether this is the configuration that holds.
+    pub fn is_current(&self, config: &Arc<Config>) -> bool {
+        Arc::ptr_eq(&self.publish.borrow().config, config)
     }
 
-    fn apply(&self, new: &Config, source: &str) {
+    /// Has a configuration take effect as a whole, but for what needs a restart.
+    ///
+    /// # Errors
+    /// What is faulty about it; then the old one stays.
+    pub fn apply(&self, new: &Config) -> Result<(), Vec<String>> {
         let before = Arc::clone(&self.publish.borrow());
         let reloaded = Arc::new(before.config.reloaded(new));
-        let settings = match snapshot(Arc::clone(&reloaded), Some(&before)) {
-            Ok(settings) => settings,
-            Err(error) => {
-                return tracing::error!(%error, "reload: the new configuration is faulty; the old one stays");
-            }
-        };
+        let settings =
+            snapshot(Arc::clone(&reloaded), Some(&before)).map_err(|error| vec![error])?;
         reload_certificates(&settings);
-        if let Err(faulty) = self.control.reconfigure(Arc::clone(&reloaded)) {
-            return keep_old(&faulty);
+        let faulty = self.control.reconfigure(Arc::clone(&reloaded)).err();
+        if let Some(faulty) = faulty {
+            return Err(faulty.iter().map(ToString::to_string).collect());
         }
         // At once: who begins now is to find the new accounts and the new settings.
         self.publish.send_replace(Arc::new(settings));
-        for change in config::diff(&before.config, new) {
-            tracing::info!(%change, "reload");
-        }
         if let Err(error) = self.log.reload(&reloaded.log) {
             tracing::error!(%error, "the log cannot be opened again; the old one is written on");
         }
-        tracing::info!(source, "configuration is reloaded");
+        Ok(())
     }
-}
-
-fn keep_old(faults: &[impl Display]) {
-    for fault in faults {
-        tracing::error!(%fault, "reload: the new configuration is faulty");
-    }
-    tracing::error!(faults = faults.len(), "the old configuration stays");
 }
 
 fn tell_manager(states: &[State<'_>]) {
@@ -308,23 +307,23 @@ impl Signals {
     }
 
     /// The next of them.
-    async fn next(&mut self) -> Wish {
+    async fn next(&mut self) -> Want {
         tokio::select! {
-            _ = self.terminate.recv() => Wish::Stop,
-            _ = self.interrupt.recv() => Wish::Stop,
-            _ = self.hang_up.recv() => Wish::Reload,
+            _ = self.terminate.recv() => Want::Stop,
+            _ = self.interrupt.recv() => Want::Stop,
+            _ = self.hang_up.recv() => Want::Reload,
         }
     }
 
     /// The next that wants an end: while draining, it wants a quick one.
     async fn stop(&mut self) {
-        while self.next().await == Wish::Reload {}
+        while self.next().await == Want::Reload {}
     }
 }
 
 /// What a signal wants.
 #[derive(PartialEq, Eq)]
-enum Wish {
+enum Want {
     /// SIGTERM, SIGINT.
     Stop,
     /// SIGHUP.

@@ -217,9 +217,10 @@ impl Known {
             schema: Schema::Pilotfish,
         };
         let porter = Arc::clone(&house.porter);
-        let window = porter.window.clone();
+        let (window, editor) = (porter.window.clone(), porter.editor.clone());
         let facts = Arc::new(move || porter.facts());
-        Visitor::new(asker, self.role, window, facts).content_with(Arc::clone(&house.recent))
+        let visitor = Visitor::new(asker, self.role, window, editor, facts);
+        visitor.content_with(Arc::clone(&house.recent))
     }
 }
 

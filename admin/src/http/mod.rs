@@ -45,7 +45,7 @@ pub struct House {
 impl House {
     /// What these tables are made of, at most a second ago.
     async fn moment(&self, tables: &[&dyn Table]) -> Arc<Shown> {
-        let gather = Material::gather(&self.porter.window, tables, self.porter.facts());
+        let gather = Material::gather(&self.porter.window, tables, self.porter.facts(), None);
         self.recent.moment(Demands::of(tables), gather).await
     }
 }

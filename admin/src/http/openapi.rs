@@ -170,6 +170,7 @@ fn of_query() -> Value {
         "type": "object",
         "properties": {
             "done": {"const": true, "description": "There is nothing to show."},
+            "changed": {"type": "integer", "description": "Rows that have been changed."},
             "columns": columns_schema(),
             "warnings": warnings(),
             "rows": {"type": "array", "items": list},

@@ -46,6 +46,11 @@ pub async fn query(
             house.recent.forget().await;
             Ok(json_response(json!({"done": true}).to_string().into()))
         }
+        Outcome::Changed(rows, _) => {
+            house.recent.forget().await;
+            let body = json!({"done": true, "changed": rows, "warnings": visitor.warnings});
+            Ok(json_response(body.to_string().into()))
+        }
         Outcome::Rows(rows, warnings) => {
             let write = move || {
                 let columns = rows.columns.iter();

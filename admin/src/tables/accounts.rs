@@ -2,17 +2,43 @@
 
 use std::sync::Arc;
 
+use config::{ACCOUNT, AccountConfig, Config};
+
 use auth::{KnownAccount, PassThrough, Source, Way};
 
+use crate::defined::{self, Defined, Definition};
 use crate::material::Material;
-use crate::sheet::{Asks, Schema, Sheet, integer, text};
+use crate::sheet::{Alterable, Asks, Schema, Sheet, Target, integer, text};
 
 /// See the module.
-pub static TABLE: Sheet<Item> = Sheet {
+pub static TABLE: Defined<Item> = Defined {
+    sheet: SHEET,
+    alterable: Alterable {
+        target: Target::List(ACCOUNT.name),
+        aliases: &[("db", "schema"), ("mode", "session")],
+        keys: || ACCOUNT.settings.iter().map(|it| it.key).collect(),
+        place: None,
+        title: |row| {
+            let title = format!("'{}'@'{}'", row.text("user"), row.text("host"));
+            match &*row.text("source") {
+                "learned" => Err(format!(
+                    "{title} is learned from the servers, and changed there"
+                )),
+                _ => Ok(title),
+            }
+        },
+    },
+    definition: Some(Definition::new(
+        || defined::columns(&ACCOUNT),
+        |material, it| defined::cells(&ACCOUNT, it.configured(&material.config)),
+    )),
+};
+
+const SHEET: Sheet<Item> = Sheet {
     schema: Schema::Pilotfish,
     name: "accounts",
-    about: "Accounts whose logins the proxy answers, configured and learned. No password is among what they \
-            show.",
+    about: "Accounts whose logins the proxy answers, configured and learned, and the settings of those \
+            configured, which can be changed. No password is shown.",
     asks: Asks::Sessions,
     columns: &[
         text("user", "The user's name.", |it| {
@@ -76,12 +102,29 @@ pub struct Item {
     sessions: usize,
 }
 
+impl Item {
+    fn configured<'a>(&self, config: &'a Config) -> Option<&'a AccountConfig> {
+        let (user, host) = (&self.account.user, self.account.host.as_str());
+        let mut accounts = config.configured_accounts.iter();
+        let is_it = |it: &&AccountConfig| it.user == *user && it.host.eq_ignore_ascii_case(host);
+        accounts
+            .find(is_it)
+            .filter(|_| self.account.source == Source::Configured)
+    }
+}
+
 fn passed_through(why: &PassThrough) -> String {
     format!("passed through: {why}")
 }
 
 fn items(material: &Material) -> Vec<Item> {
-    let configured = material.accounts.configured().accounts();
+    // In a transaction, as they would be; what cannot be used will be told at its end.
+    let planned = material.view.as_ref().and_then(|view| {
+        let accounts = &view.config.configured_accounts;
+        auth::configured(accounts, [0; 32]).ok()
+    });
+    let configured = planned.as_ref().unwrap_or(material.accounts.configured());
+    let configured = configured.accounts();
     let learned = material.accounts.learned().into_iter();
     let learned = learned.flat_map(|learned| learned.accounts());
     let mut items: Vec<_> = configured

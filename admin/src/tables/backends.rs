@@ -3,16 +3,39 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use config::BACKEND;
 use route::{Backend, Duty, Health, Lag, Moment, Role, Writes};
 
+use crate::defined::{self, Defined, Definition};
 use crate::material::Material;
-use crate::sheet::{Asks, Cell, Schema, Sheet, integer, measure, microseconds, seconds, text};
+use crate::sheet::{
+    Alterable, Asks, Cell, Schema, Sheet, Target, integer, measure, microseconds, seconds, text,
+};
 
 /// See the module.
-pub static TABLE: Sheet<Item> = Sheet {
+pub static TABLE: Defined<Item> = Defined {
+    sheet: SHEET,
+    alterable: Alterable {
+        target: Target::List(BACKEND.name),
+        aliases: &[("draining", "drain")],
+        keys: || BACKEND.settings.iter().map(|it| it.key).collect(),
+        place: Some("backend_ndx"),
+        title: |row| Ok(row.text("name")),
+    },
+    definition: Some(Definition::new(
+        || defined::columns(&BACKEND),
+        |material, it| {
+            let mut backends = material.config.backends.iter();
+            defined::cells(&BACKEND, backends.find(|of| of.name == it.backend.name))
+        },
+    )),
+};
+
+const SHEET: Sheet<Item> = Sheet {
     schema: Schema::Pilotfish,
     name: "backends",
-    about: "The servers behind the proxy, as last seen. The first six columns are MySQL Proxy's.",
+    about: "The servers behind the proxy, as last seen, and their settings; rows can be changed. The first six \
+            columns are MySQL Proxy's.",
     asks: Asks::Sessions,
     columns: &[
         integer(
@@ -190,21 +213,50 @@ pub fn address(backend: &Backend) -> String {
 }
 
 fn items(material: &Material) -> Vec<Item> {
-    let backends = material.topology.backends.iter().enumerate();
+    let backends = backends(material).into_iter().enumerate();
     backends
-        .map(|(index, backend)| {
+        .map(|(index, (backend, cluster))| {
             let loads = material.workers.iter().flat_map(|worker| &worker.loads);
             let loads = loads.filter(|load| load.backend == backend.id);
             let sessions = material.sessions();
             Item {
                 place: index + 1,
-                cluster: material.cluster_of(backend),
+                cluster,
                 now: material.now,
                 sessions: sessions.filter(|it| it.backend == Some(backend.id)).count(),
                 in_flight: loads.clone().map(|load| load.in_flight).sum(),
                 read_latency: loads.filter_map(|load| load.latency).max(),
-                backend: Arc::clone(backend),
+                backend,
             }
         })
         .collect()
+}
+
+/// The backends as they were last seen, but with the settings that hold, or in a transaction would, and
+/// the names of their clusters.
+fn backends(material: &Material) -> Vec<(Arc<Backend>, String)> {
+    let limit = material.config.limits.backend_sessions_max;
+    let configured = material.config.backends.iter();
+    let backends = configured.filter_map(|config| {
+        let seen = material.topology.backends.iter();
+        let planned = material.view.iter().flat_map(|it| &it.topology.backends);
+        let seen = seen.chain(planned).find(|it| it.name == config.name)?;
+        let backend = Backend {
+            role: match config.role {
+                config::Role::Primary => Some(Role::Primary),
+                config::Role::Replica => Some(Role::Replica),
+                config::Role::Auto => seen.role,
+            },
+            weight: config.weight,
+            zone: config.zone.clone(),
+            sessions_max: config.sessions_max.or(limit),
+            duty: match config.drain {
+                true => Duty::Draining,
+                false => Duty::Serving,
+            },
+            ..Backend::clone(seen)
+        };
+        Some((Arc::new(backend), config.cluster.clone()))
+    });
+    backends.collect()
 }

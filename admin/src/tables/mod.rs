@@ -1,6 +1,7 @@
 //! The tables, a file for each.
 
 pub mod accounts;
+pub mod admin_accounts;
 pub mod backends;
 pub mod columns;
 pub mod digests;

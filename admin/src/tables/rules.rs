@@ -1,15 +1,33 @@
 //! Rules, and how often they have matched.
 
-use route::rules::{Tally, Then};
+use config::{RULE, RuleConfig};
+use route::rules::Tally;
 
+use crate::defined::{self, Defined, Definition};
 use crate::material::Material;
-use crate::sheet::{Asks, Schema, Sheet, integer, text};
+use crate::sheet::{Alterable, Asks, Schema, Sheet, Target, integer, text};
 
 /// See the module.
-pub static TABLE: Sheet<Item> = Sheet {
+pub static TABLE: Defined<Item> = Defined {
+    sheet: SHEET,
+    alterable: Alterable {
+        target: Target::List(RULE.name),
+        aliases: &[("rule", "name")],
+        keys: || RULE.settings.iter().map(|it| it.key).collect(),
+        place: Some("place"),
+        title: |row| Ok(row.text("rule")),
+    },
+    definition: Some(Definition::new(
+        || defined::columns(&RULE),
+        |material, it| defined::cells(&RULE, material.config.rules.get(it.place - 1)),
+    )),
+};
+
+const SHEET: Sheet<Item> = Sheet {
     schema: Schema::Pilotfish,
     name: "rules",
-    about: "The rules of the configuration, in their order, with what has come of them since the start.",
+    about: "The rules of the configuration, in their order, with what has come of them, and their settings; rows \
+            can be changed.",
     asks: Asks::Nothing,
     columns: &[
         integer("place", "Its place among the rules, from 1.", |it| {
@@ -19,11 +37,7 @@ pub static TABLE: Sheet<Item> = Sheet {
         text(
             "effect",
             "What it does to the rules behind it: stop, continue or watch.",
-            |it| match it.then {
-                Then::Stop => "stop".into(),
-                Then::Continue => "continue".into(),
-                Then::Watch => "watch".into(),
-            },
+            |it| it.effect.into(),
         ),
         integer("hits", "Statements that it has matched.", |it| {
             it.tally.matched.into()
@@ -55,24 +69,32 @@ pub static TABLE: Sheet<Item> = Sheet {
 /// One rule.
 pub struct Item {
     place: usize,
-    then: Then,
+    effect: &'static str,
     tally: Tally,
 }
 
 fn items(material: &Material) -> Vec<Item> {
     let tallies = material.window.rules();
-    let rules = material.settings.rules.rules.iter().enumerate();
+    let rules = material.config.rules.iter().enumerate();
     rules
-        .map(|(index, (_, rule))| {
-            let tally = tallies.iter().find(|tally| tally.name == rule.name);
+        .map(|(index, rule)| {
+            let tally = tallies.iter().find(|tally| *tally.name == *rule.name);
             Item {
                 place: index + 1,
-                then: rule.then,
+                effect: effect(rule),
                 tally: tally.cloned().unwrap_or_else(|| Tally {
-                    name: rule.name.clone(),
+                    name: rule.name.as_str().into(),
                     ..Tally::default()
                 }),
             }
         })
         .collect()
+}
+
+fn effect(rule: &RuleConfig) -> &'static str {
+    match (rule.watch, rule.stop) {
+        (true, _) => "watch",
+        (false, true) => "stop",
+        (false, false) => "continue",
+    }
 }

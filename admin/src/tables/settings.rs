@@ -6,14 +6,28 @@ use config::{
     LISTENER, ListenerConfig, RULE, RuleConfig, Section,
 };
 
+use crate::defined::Defined;
 use crate::material::Material;
-use crate::sheet::{Asks, Schema, Sheet, integer, text};
+use crate::sheet::{Alterable, Asks, Schema, Sheet, Target, integer, text};
 
 /// See the module.
-pub static TABLE: Sheet<Item> = Sheet {
+pub static TABLE: Defined<Item> = Defined {
+    sheet: SHEET,
+    alterable: Alterable {
+        target: Target::Settings,
+        aliases: &[],
+        keys: || vec!["value"],
+        place: None,
+        title: |row| Ok(row.text("name")),
+    },
+    definition: None,
+};
+
+const SHEET: Sheet<Item> = Sheet {
     schema: Schema::Pilotfish,
     name: "settings",
-    about: "Every setting, as it holds now. Values are written as in the file; secrets are hidden.",
+    about: "Every setting, as it holds now; values can be changed. They are written as in the file; secrets are \
+            hidden.",
     asks: Asks::Nothing,
     columns: &[
         text(
@@ -62,14 +76,14 @@ pub struct Item {
 
 /// All of them, those of lists as far as they are not at their default.
 pub fn items(material: &Material) -> Vec<Item> {
-    let config: &Config = &material.settings.config;
+    let config: &Config = &material.config;
     let default = Config::default();
     let mut items = Vec::new();
     for setting in config::settings() {
         items.push(Item {
             name: setting.name.to_owned(),
-            value: plain(&(setting.show)(config)).to_owned(),
-            default: plain(&(setting.show)(&default)).to_owned(),
+            value: plain(&(setting.show)(config)),
+            default: plain(&(setting.show)(&default)),
             applies: setting.traits.applies.describe(),
             about: setting.about(),
         });
@@ -102,8 +116,8 @@ fn of_list<T>(section: &Section<T>, title: &str, item: &T, bare: &T, items: &mut
     for setting in section.settings.iter().filter(differs) {
         items.push(Item {
             name: format!("{}[{title}].{}", section.name, setting.key),
-            value: plain(&(setting.show)(item)).to_owned(),
-            default: plain(&(setting.show)(bare)).to_owned(),
+            value: plain(&(setting.show)(item)),
+            default: plain(&(setting.show)(bare)),
             applies: setting.traits.applies.describe(),
             about: setting.about(),
         });

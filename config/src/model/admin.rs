@@ -59,7 +59,7 @@ choices! {
     pub enum AdminRole {
         /// Look at everything.
         Stats = "stats",
-        /// End sessions and statements as well.
+        /// End sessions and statements, and change the configuration.
         Admin = "admin",
     }
 }

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use e2e::raw::{Address, Login, RawConn};
+use e2e::raw::{Address, Login, RawConn, Rows};
 use e2e::{Product, Proxy, Server, Settings, free_port};
 
 mod busy;
+mod changes;
 mod clients;
 mod hostile;
 mod insight;
@@ -62,7 +63,10 @@ impl Watched {
 /// The names of a result's columns.
 fn columns(conn: &mut RawConn, sql: &str) -> Vec<String> {
     let reply = conn.run(sql);
-    let result = reply.results().next().expect("it has rows");
+    columns_of(reply.results().next().expect("it has rows"))
+}
+
+fn columns_of(result: &Rows) -> Vec<String> {
     let columns = result.columns.iter();
     columns.map(|definition| name_in(definition)).collect()
 }

@@ -1,0 +1,131 @@
+//! Tables whose rows stand in the configuration: how things are, and beside it how they are configured, a
+//! column for each setting. These rows can be changed.
+
+use std::sync::OnceLock;
+
+use config::manual::plain;
+use config::{Kind as SettingKind, Section};
+
+use crate::material::Material;
+use crate::sheet::{Alterable, Asks, Cell, ColumnFacts, Kind, Schema, Sheet, Table};
+
+/// A table that can be changed.
+pub struct Defined<T: 'static> {
+    /// How things are.
+    pub sheet: Sheet<T>,
+    /// How they are changed.
+    pub alterable: Alterable,
+    /// How they are configured, where the sheet does not say so.
+    pub definition: Option<Definition<T>>,
+}
+
+/// The columns of a section's settings.
+pub struct Definition<T: 'static> {
+    columns: fn() -> Vec<ColumnFacts>,
+    cells: fn(&Material, &T) -> Vec<Cell>,
+    facts: OnceLock<Vec<ColumnFacts>>,
+}
+
+impl<T> Definition<T> {
+    /// Of columns and of what is in them.
+    pub const fn new(
+        columns: fn() -> Vec<ColumnFacts>,
+        cells: fn(&Material, &T) -> Vec<Cell>,
+    ) -> Self {
+        Self {
+            columns,
+            cells,
+            facts: OnceLock::new(),
+        }
+    }
+
+    fn facts(&self) -> &[ColumnFacts] {
+        self.facts.get_or_init(self.columns)
+    }
+}
+
+/// A column for each setting of a section.
+pub fn columns<C>(section: &Section<C>) -> Vec<ColumnFacts> {
+    let columns = section.settings.iter().map(|setting| ColumnFacts {
+        name: setting.key,
+        kind: match setting.kind {
+            SettingKind::Count | SettingKind::Truth => Kind::Integer,
+            _ => Kind::Text,
+        },
+        unit: None,
+        // Once for each setting in the life of the process.
+        about: Box::leak(format!("{}.", setting.summary()).into_boxed_str()),
+    });
+    columns.collect()
+}
+
+/// What is configured; nothing of what is not.
+pub fn cells<C>(section: &Section<C>, item: Option<&C>) -> Vec<Cell> {
+    let cell = |setting: &config::Setting<C>| {
+        let Some(item) = item else {
+            return Cell::Null;
+        };
+        let shown = (setting.show)(item);
+        match (&*plain(&shown), setting.kind) {
+            ("" | "[]", _) => Cell::Null,
+            ("true", SettingKind::Truth) => Cell::Integer(1),
+            ("false", SettingKind::Truth) => Cell::Integer(0),
+            (number, SettingKind::Count) => number.parse().map_or(Cell::Null, Cell::Integer),
+            (value, _) => Cell::Text(value.to_owned()),
+        }
+    };
+    section.settings.iter().map(cell).collect()
+}
+
+impl<T> Defined<T> {
+    /// Which columns of the definition are shown: those whose names the sheet has not got.
+    fn is_shown(&self, column: &ColumnFacts) -> bool {
+        let mut columns = self.sheet.columns().into_iter();
+        columns.all(|it| it.name != column.name)
+    }
+}
+
+impl<T> Table for Defined<T> {
+    fn schema(&self) -> Schema {
+        self.sheet.schema
+    }
+
+    fn name(&self) -> &'static str {
+        self.sheet.name
+    }
+
+    fn about(&self) -> &'static str {
+        self.sheet.about
+    }
+
+    fn asks(&self) -> Asks {
+        self.sheet.asks
+    }
+
+    fn columns(&self) -> Vec<ColumnFacts> {
+        let mut columns = self.sheet.columns();
+        let defined = self.definition.as_ref().map_or(&[][..], Definition::facts);
+        columns.extend(defined.iter().filter(|column| self.is_shown(column)));
+        columns
+    }
+
+    fn rows(&self, material: &Material) -> Vec<Vec<Cell>> {
+        let items = (self.sheet.items)(material);
+        let Some(definition) = &self.definition else {
+            return items.iter().map(|item| self.sheet.row(item)).collect();
+        };
+        let facts = definition.facts().iter();
+        let shown: Vec<bool> = facts.map(|column| self.is_shown(column)).collect();
+        let row = |item: &T| {
+            let mut row = self.sheet.row(item);
+            let cells = (definition.cells)(material, item).into_iter().zip(&shown);
+            row.extend(cells.filter_map(|(cell, shown)| shown.then_some(cell)));
+            row
+        };
+        items.iter().map(row).collect()
+    }
+
+    fn alterable(&self) -> Option<&Alterable> {
+        Some(&self.alterable)
+    }
+}

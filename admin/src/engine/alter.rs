@@ -1,0 +1,359 @@
+//! INSERT, UPDATE and DELETE: run over a table filled like any other, in the database that the statement has
+//! to itself; what has become of the rows is what the configuration is asked to become.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use config::Edit;
+use rusqlite::hooks::{Action, AuthAction, AuthContext, Authorization};
+use rusqlite::types::{Value, ValueRef};
+use rusqlite::{Connection, params_from_iter};
+
+use super::{Limits, PACE, authorize, fill, open, place};
+use crate::fault::Fault;
+use crate::functions::Asker;
+use crate::material::Material;
+use crate::registry::TABLES;
+use crate::sheet::{Alterable, Cell, ColumnFacts, Row, Table, Target};
+
+/// A statement that has been understood.
+pub struct Prepared {
+    database: Connection,
+    text: String,
+    read: BTreeSet<usize>,
+    meant: Meant,
+    /// Its placeholders.
+    pub parameters: usize,
+}
+
+/// What a statement would change.
+#[derive(Debug, Clone, Default)]
+struct Meant {
+    table: usize,
+    /// The columns that it assigns, if it updates.
+    columns: BTreeSet<String>,
+}
+
+/// What a statement has come to.
+#[derive(Debug)]
+pub struct Alteration {
+    /// What is to become otherwise.
+    pub edits: Vec<Edit>,
+    /// Rows that it has touched.
+    pub rows: usize,
+    /// The table.
+    pub table: &'static str,
+}
+
+/// Understands a statement: which table it would change.
+///
+/// # Errors
+/// What SQLite does not understand, or a table that cannot be changed.
+pub fn prepare(text: String, asker: &Asker) -> Result<Prepared, Fault> {
+    let mut database = open(asker)?;
+    let read: Arc<Mutex<BTreeSet<usize>>> = Arc::default();
+    let meant: Arc<Mutex<Option<Meant>>> = Arc::default();
+    let (noted, aimed) = (Arc::clone(&read), Arc::clone(&meant));
+    database.authorizer(Some(move |context: AuthContext<'_>| {
+        authorize_change(&context, &aimed, &noted)
+    }))?;
+    let parameters = {
+        let statement = database.prepare(&text)?;
+        if statement.column_count() > 0 {
+            return Err(Fault::syntax("RETURNING is not known here"));
+        }
+        statement.parameter_count()
+    };
+    let meant = lock(&meant).take().ok_or_else(Fault::read_only)?;
+    let read = std::mem::take(&mut *lock(&read));
+    Ok(Prepared {
+        database,
+        text,
+        read,
+        meant,
+        parameters,
+    })
+}
+
+fn lock<T>(shared: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn authorize_change(
+    context: &AuthContext<'_>,
+    meant: &Mutex<Option<Meant>>,
+    read: &Mutex<BTreeSet<usize>>,
+) -> Authorization {
+    let (name, column) = match context.action {
+        AuthAction::Insert { table_name } | AuthAction::Delete { table_name } => (table_name, None),
+        AuthAction::Update {
+            table_name,
+            column_name,
+        } => (table_name, Some(column_name)),
+        _ => {
+            return authorize(context, |table| {
+                lock(read).insert(table);
+            });
+        }
+    };
+    let schema = context.database_name.and_then(crate::sheet::Schema::named);
+    let Some(table) = place(schema, name).filter(|it| TABLES[*it].alterable().is_some()) else {
+        return Authorization::Deny;
+    };
+    let mut meant = lock(meant);
+    let meant = meant.get_or_insert_with(Meant::default);
+    meant.table = table;
+    meant.columns.extend(column.map(str::to_owned));
+    Authorization::Allow
+}
+
+impl Prepared {
+    /// The tables that it needs.
+    pub fn tables(&self) -> Vec<&'static dyn Table> {
+        let mut tables = self.read.clone();
+        tables.insert(self.meant.table);
+        let tables = tables.iter();
+        tables
+            .filter_map(|index| TABLES.get(*index).copied())
+            .collect()
+    }
+
+    /// The table that it would change.
+    pub fn target(&self) -> &'static dyn Table {
+        TABLES[self.meant.table]
+    }
+
+    /// Runs it over this moment of the proxy, with a value for each placeholder.
+    ///
+    /// # Errors
+    /// What goes wrong while it runs; what it would do that cannot be done.
+    pub fn run(
+        mut self,
+        material: &Material,
+        values: Vec<Value>,
+        limits: Limits,
+    ) -> Result<Alteration, Fault> {
+        if values.len() != self.parameters {
+            let text = "There are placeholders in the statement, and not as many values";
+            return Err(Fault::wrong_arguments(text));
+        }
+        let tables = self.tables();
+        fill(&mut self.database, &tables, material)?;
+        let before = self.rows()?;
+        let touched: Arc<Mutex<BTreeSet<i64>>> = Arc::default();
+        let noted = Arc::clone(&touched);
+        self.database
+            .update_hook(Some(move |_: Action, _: &str, _: &str, row: i64| {
+                lock(&noted).insert(row);
+            }))?;
+        let deadline = limits.deadline;
+        self.database
+            .progress_handler(PACE, Some(move || Instant::now() >= deadline))?;
+        let (aim, read) = (Mutex::default(), Mutex::default());
+        self.database
+            .authorizer(Some(move |context: AuthContext<'_>| {
+                authorize_change(&context, &aim, &read)
+            }))?;
+        self.database
+            .prepare(&self.text)?
+            .execute(params_from_iter(values))?;
+        self.database
+            .authorizer(None::<fn(AuthContext<'_>) -> Authorization>)?;
+        let after = self.rows()?;
+        let touched = std::mem::take(&mut *lock(&touched));
+        self.told(&before, &after, &touched)
+    }
+
+    /// The rows of the table, by SQLite's number for each.
+    fn rows(&self) -> Result<BTreeMap<i64, Vec<Cell>>, Fault> {
+        let table = self.target();
+        let select = format!(
+            "SELECT rowid, * FROM \"{}\".\"{}\"",
+            table.schema().name(),
+            table.name()
+        );
+        let mut statement = self.database.prepare(&select)?;
+        let columns = statement.column_count();
+        let mut found = BTreeMap::new();
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let cells = (1..columns).map(|index| Ok(cell(row.get_ref(index)?)));
+            let cells: Result<Vec<Cell>, Fault> = cells.collect();
+            found.insert(row.get(0)?, cells?);
+        }
+        Ok(found)
+    }
+
+    fn told(
+        &self,
+        before: &BTreeMap<i64, Vec<Cell>>,
+        after: &BTreeMap<i64, Vec<Cell>>,
+        touched: &BTreeSet<i64>,
+    ) -> Result<Alteration, Fault> {
+        let table = self.target();
+        let how = table.alterable().ok_or_else(Fault::read_only)?;
+        let columns = table.columns();
+        let telling = Telling {
+            table,
+            how,
+            columns: &columns,
+        };
+        let mut edits = Vec::new();
+        let mut rows = 0;
+        for (number, cells) in before {
+            if !after.contains_key(number) {
+                edits.push(telling.gone(cells)?);
+                rows += 1;
+            }
+        }
+        for (number, cells) in after {
+            match before.get(number) {
+                None => {
+                    edits.push(telling.come(cells)?);
+                    rows += 1;
+                }
+                Some(before) if touched.contains(number) => {
+                    edits.extend(telling.changed(before, cells, &self.meant.columns)?);
+                    rows += 1;
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(Alteration {
+            edits,
+            rows,
+            table: table.name(),
+        })
+    }
+}
+
+/// How rows of one table become changes of the configuration.
+struct Telling<'a> {
+    table: &'static dyn Table,
+    how: &'static Alterable,
+    columns: &'a [ColumnFacts],
+}
+
+impl Telling<'_> {
+    fn gone(&self, cells: &[Cell]) -> Result<Edit, Fault> {
+        let title = self.title(cells)?;
+        match self.how.target {
+            Target::List(list) => Ok(Edit::Remove { list, title }),
+            Target::Settings => Err(Fault::not_alterable(
+                "Settings do not go; UPDATE settings SET value = NULL WHERE name = '…' takes one back to its \
+                 default",
+            )),
+        }
+    }
+
+    fn come(&self, cells: &[Cell]) -> Result<Edit, Fault> {
+        let Target::List(list) = self.how.target else {
+            return Err(Fault::not_alterable(
+                "Every setting is there already; UPDATE settings SET value = '…' WHERE name = '…'",
+            ));
+        };
+        let mut values = Vec::new();
+        let mut place = None;
+        for (column, cell) in self.columns.iter().zip(cells) {
+            let Some(value) = text(cell) else {
+                continue;
+            };
+            match self.meaning(column.name)? {
+                Meaning::Place => place = Some(self.place(cell)?),
+                Meaning::Key(key) => values.push((key.to_owned(), value)),
+            }
+        }
+        Ok(Edit::Add {
+            list,
+            values,
+            place,
+        })
+    }
+
+    fn changed(
+        &self,
+        before: &[Cell],
+        after: &[Cell],
+        assigned: &BTreeSet<String>,
+    ) -> Result<Option<Edit>, Fault> {
+        let title = self.title(before)?;
+        let mut values = Vec::new();
+        let mut place = None;
+        for (column, cell) in self.columns.iter().zip(after) {
+            if !assigned.contains(column.name) {
+                continue;
+            }
+            match self.meaning(column.name)? {
+                Meaning::Place => place = Some(self.place(cell)?),
+                Meaning::Key(key) => values.push((key.to_owned(), text(cell))),
+            }
+        }
+        match self.how.target {
+            Target::List(list) => Ok(Some(Edit::Change {
+                list,
+                title,
+                values,
+                place,
+            })),
+            Target::Settings => Ok(values.pop().map(|(_, value)| Edit::Set {
+                setting: title,
+                value,
+            })),
+        }
+    }
+
+    fn title(&self, cells: &[Cell]) -> Result<String, Fault> {
+        let row = Row {
+            columns: self.columns,
+            cells,
+        };
+        (self.how.title)(&row).map_err(Fault::not_alterable)
+    }
+
+    fn meaning(&self, column: &'static str) -> Result<Meaning, Fault> {
+        if self.how.place == Some(column) {
+            return Ok(Meaning::Place);
+        }
+        match self.how.key(column) {
+            Some(key) => Ok(Meaning::Key(key)),
+            None => Err(Fault::not_alterable(format!(
+                "Column '{column}' of {} says how things are, and cannot be set",
+                self.table.name()
+            ))),
+        }
+    }
+
+    fn place(&self, cell: &Cell) -> Result<usize, Fault> {
+        let place = match cell {
+            Cell::Integer(place) => usize::try_from(*place).ok().filter(|it| *it > 0),
+            _ => None,
+        };
+        place.ok_or_else(|| Fault::wrong_value("A place is a whole number from 1"))
+    }
+}
+
+/// What a column stands for in the configuration.
+enum Meaning {
+    Place,
+    Key(&'static str),
+}
+
+fn cell(value: ValueRef<'_>) -> Cell {
+    match value {
+        ValueRef::Null => Cell::Null,
+        ValueRef::Integer(number) => Cell::Integer(number),
+        ValueRef::Real(number) => Cell::Text(number.to_string()),
+        ValueRef::Text(text) | ValueRef::Blob(text) => {
+            Cell::Text(String::from_utf8_lossy(text).into_owned())
+        }
+    }
+}
+
+fn text(cell: &Cell) -> Option<String> {
+    match cell {
+        Cell::Null => None,
+        Cell::Integer(number) => Some(number.to_string()),
+        Cell::Text(text) => Some(text.clone()),
+    }
+}

@@ -1,0 +1,34 @@
+//! Users of the admin port.
+
+use config::{ADMIN_ACCOUNT, AdminAccountConfig};
+
+use crate::defined::{self, Defined, Definition};
+use crate::sheet::{Alterable, Asks, Schema, Sheet, Target, text};
+
+/// See the module.
+pub static TABLE: Defined<AdminAccountConfig> = Defined {
+    sheet: SHEET,
+    alterable: Alterable {
+        target: Target::List(ADMIN_ACCOUNT.name),
+        aliases: &[],
+        keys: || ADMIN_ACCOUNT.settings.iter().map(|it| it.key).collect(),
+        place: None,
+        title: |row| Ok(row.text("user")),
+    },
+    definition: Some(Definition::new(
+        || defined::columns(&ADMIN_ACCOUNT),
+        |_, it| defined::cells(&ADMIN_ACCOUNT, Some(it)),
+    )),
+};
+
+const SHEET: Sheet<AdminAccountConfig> = Sheet {
+    schema: Schema::Pilotfish,
+    name: "admin_accounts",
+    about: "Users of the admin port besides admin.username; rows can be changed. No password is shown.",
+    asks: Asks::Nothing,
+    columns: &[
+        text("user", "The user's name.", |it| it.user.clone().into()),
+        text("role", "What the user may do.", |it| it.role.name().into()),
+    ],
+    items: |material| material.config.admin_accounts.clone(),
+};

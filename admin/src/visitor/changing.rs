@@ -1,0 +1,197 @@
+//! What a visitor changes: at once, or what is between BEGIN and COMMIT together. Each time the whole
+//! configuration is checked as it would be, and takes effect whole, or not at all.
+
+use std::sync::Arc;
+
+use config::{AdminRole, Config, Edit};
+use rusqlite::types::Value;
+
+use super::{Outcome, Visitor, aside};
+use crate::editor::{Refused, Told, View, What};
+use crate::engine::Rows;
+use crate::engine::alter::{self, Alteration};
+use crate::fault::Fault;
+use crate::sheet::Kind;
+
+/// How often a statement is run again when somebody else was faster.
+const ATTEMPTS: usize = 5;
+
+/// The most that a transaction may gather.
+const EDITS_MAX: usize = 10_000;
+
+/// What is gathered until COMMIT.
+pub struct Transaction {
+    /// The configuration that held at its beginning.
+    basis: Arc<Config>,
+    edits: Vec<Edit>,
+    /// What it would make of it.
+    pub view: Option<View>,
+}
+
+impl Visitor {
+    /// Whether changes are allowed, by the configuration of the moment.
+    pub(super) fn may_change(&self) -> bool {
+        let name = self.asker.name();
+        let admins = self.window.settings().config.admins();
+        let is_admin =
+            |it: &config::AdminAccountConfig| it.user == name && it.role == AdminRole::Admin;
+        self.role == AdminRole::Admin && admins.iter().any(is_admin)
+    }
+
+    fn check_role(&self) -> Result<(), Fault> {
+        match self.may_change() {
+            true => Ok(()),
+            false => Err(Fault::may_only_look(&self.asker.user)),
+        }
+    }
+
+    /// INSERT, UPDATE, DELETE.
+    pub(super) async fn change(
+        &mut self,
+        text: String,
+        values: Vec<Value>,
+    ) -> Result<Outcome, Fault> {
+        self.check_role()?;
+        for _ in 0..ATTEMPTS {
+            let asker = self.asker.clone();
+            let again = text.clone();
+            let prepared = aside(move || alter::prepare(again, &asker)).await?;
+            let material = self.gather_now(&prepared.tables()).await;
+            let basis = Arc::clone(&material.config);
+            let (limits, values) = (self.limits(), values.clone());
+            let altered = aside(move || prepared.run(&material, values, limits)).await?;
+            let Alteration { edits, rows, table } = altered;
+            if edits.is_empty() {
+                self.warnings = match rows {
+                    0 => vec![format!(
+                        "No row of {table} was meant, and nothing has changed"
+                    )],
+                    _ => Vec::new(),
+                };
+                return Ok(Outcome::Changed(rows, self.warnings.len()));
+            }
+            match self.take(edits, basis).await {
+                Ok(()) => return Ok(Outcome::Changed(rows, self.warnings.len())),
+                Err(Refused::Outdated) => {}
+                Err(refused) => return Err(refused.into()),
+            }
+        }
+        Err(Fault::overtaken())
+    }
+
+    /// SET GLOBAL.
+    pub(super) async fn set(
+        &mut self,
+        settings: Vec<(String, Option<String>)>,
+    ) -> Result<Outcome, Fault> {
+        self.check_role()?;
+        let edits = settings.into_iter();
+        let edits: Vec<_> = edits
+            .map(|(setting, value)| Edit::Set { setting, value })
+            .collect();
+        for _ in 0..ATTEMPTS {
+            let basis = Arc::clone(&self.window.settings().config);
+            match self.take(edits.clone(), basis).await {
+                Ok(()) => return Ok(Outcome::Changed(0, self.warnings.len())),
+                Err(Refused::Outdated) => {}
+                Err(refused) => return Err(refused.into()),
+            }
+        }
+        Err(Fault::overtaken())
+    }
+
+    /// Gathers these, or has them take effect.
+    async fn take(&mut self, edits: Vec<Edit>, basis: Arc<Config>) -> Result<(), Refused> {
+        self.warnings.clear();
+        let Some(transaction) = &self.transaction else {
+            self.warnings = self.applied(What::Apply { edits, basis }).await?;
+            return Ok(());
+        };
+        if transaction.edits.len() + edits.len() > EDITS_MAX {
+            let text = format!("A transaction may have {EDITS_MAX} changes");
+            return Err(Refused::Because(vec![text]));
+        }
+        let edits = [transaction.edits.clone(), edits].concat();
+        let view = What::View(edits.clone());
+        if let Told::View(view) = self.editor.ask(&self.asker.user, view).await?
+            && let Some(transaction) = &mut self.transaction
+        {
+            transaction.edits = edits;
+            transaction.view = Some(view);
+        }
+        Ok(())
+    }
+
+    async fn applied(&self, what: What) -> Result<Vec<String>, Refused> {
+        match self.editor.ask(&self.asker.user, what).await? {
+            Told::Done(warnings) => Ok(warnings),
+            Told::View(_) | Told::Differences(_) => Ok(Vec::new()),
+        }
+    }
+
+    /// BEGIN; what was gathered before takes effect, as on servers.
+    pub(super) async fn begin(&mut self) -> Result<Outcome, Fault> {
+        if self.recent.is_some() {
+            let text =
+                "A request is one statement; transactions are for connections to the admin port";
+            return Err(Fault::syntax(text));
+        }
+        let outcome = self.commit().await?;
+        self.transaction = Some(Transaction {
+            basis: Arc::clone(&self.window.settings().config),
+            edits: Vec::new(),
+            view: None,
+        });
+        Ok(outcome)
+    }
+
+    /// COMMIT: all of it, or nothing.
+    pub(super) async fn commit(&mut self) -> Result<Outcome, Fault> {
+        self.warnings.clear();
+        if let Some(Transaction { basis, edits, .. }) = self.transaction.take()
+            && !edits.is_empty()
+        {
+            self.check_role()?;
+            self.warnings = self.applied(What::Apply { edits, basis }).await?;
+        }
+        Ok(Outcome::Changed(0, self.warnings.len()))
+    }
+
+    /// SAVE and REVERT.
+    pub(super) async fn done(&mut self, name: &str, what: What) -> Result<Outcome, Fault> {
+        self.check_role()?;
+        if self.transaction.is_some() {
+            let text = format!("{name} is not for transactions; COMMIT or ROLLBACK first");
+            return Err(Fault::syntax(text));
+        }
+        self.warnings = self.applied(what).await?;
+        Ok(Outcome::Changed(0, self.warnings.len()))
+    }
+
+    /// SHOW CHANGES.
+    pub(super) async fn differences(&self) -> Result<Rows, Fault> {
+        let transaction = self.transaction.as_ref();
+        let edits = transaction.map(|it| it.edits.clone()).unwrap_or_default();
+        let told = self
+            .editor
+            .ask(&self.asker.user, What::Compare(edits))
+            .await?;
+        let Told::Differences(differences) = told else {
+            return Ok(Rows::default());
+        };
+        let columns = ["setting", "in_file", "becomes", "takes_effect"];
+        let value = |text: &str| Some(config::manual::plain(text).into_bytes());
+        let row = |it: &crate::editor::Difference| {
+            vec![
+                value(&it.change.setting),
+                it.change.from.as_deref().and_then(value),
+                it.change.to.as_deref().and_then(value),
+                value(it.when.name()),
+            ]
+        };
+        Ok(Rows {
+            columns: columns.map(|name| (name.to_owned(), Kind::Text)).to_vec(),
+            rows: differences.iter().map(row).collect(),
+        })
+    }
+}

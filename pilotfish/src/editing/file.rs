@@ -1,0 +1,63 @@
+//! A file that is replaced as a whole: whoever reads it finds the old text or the new one.
+
+use std::fs::{self, File, Permissions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, fchown};
+use std::path::Path;
+
+/// Puts a text in the place of a file's, with the mode and the owner that it had. Where the path is a link,
+/// the file that it leads to is meant.
+///
+/// # Errors
+/// The system's; then the file is as it was.
+pub fn replace(path: &Path, text: &str) -> io::Result<()> {
+    let path = fs::canonicalize(path)?;
+    let before = fs::metadata(&path)?;
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    // Until it has taken the file's place, nobody else may read it.
+    let mut new = tempfile::Builder::new()
+        .prefix(".pilotfish-")
+        .permissions(Permissions::from_mode(0o600))
+        .tempfile_in(folder)?;
+    new.write_all(text.as_bytes())?;
+    let made = new.as_file().metadata()?;
+    if (made.uid(), made.gid()) != (before.uid(), before.gid()) {
+        fchown(new.as_file(), Some(before.uid()), Some(before.gid()))?;
+    }
+    new.as_file().set_permissions(before.permissions())?;
+    new.as_file().sync_all()?;
+    new.persist(&path).map_err(|failed| failed.error)?;
+    // It is in its place; whether that outlasts a failure of power is for the folder's entry to say.
+    File::open(folder)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn a_file_keeps_its_mode_and_a_link_its_target() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, link) = (folder.path().join("file"), folder.path().join("link"));
+        fs::write(&file, "old").unwrap();
+        fs::set_permissions(&file, Permissions::from_mode(0o640)).unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        replace(&link, "new").unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), "new");
+        assert_eq!(
+            fs::metadata(&file).unwrap().permissions().mode() & 0o777,
+            0o640
+        );
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn what_cannot_be_written_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(replace(&folder.path().join("nothing"), "new").is_err());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+}

@@ -1,0 +1,42 @@
+//! What administrators may not change from where they sit.
+
+use config::{AdminRole, BACKEND, Config, Edit, PRIMARIES, REPLICAS};
+
+use crate::arguments::ServeArguments;
+
+/// Why a configuration would lock out whoever asks for it, or everybody; `user` is `name@host`.
+pub fn locked_out(user: &str, config: &Config) -> Option<String> {
+    let name = user.rsplit_once('@').map_or(user, |(name, _)| name);
+    let admins = config.admins();
+    let mut able = admins.iter().filter(|it| it.role == AdminRole::Admin);
+    if config.admin.address.is_empty() {
+        return Some("admin.address: the admin port would be gone at the next start".to_owned());
+    }
+    match able.any(|it| it.user == name) {
+        true => None,
+        false => Some(format!(
+            "{name} could change nothing any more; the file says who may, or another user with the role admin"
+        )),
+    }
+}
+
+/// The option of the command line that says what one of these changes would.
+pub fn overridden(arguments: &ServeArguments, edits: &[Edit]) -> Option<String> {
+    let given = arguments.given_settings();
+    let meant = |setting: &str, edit: &Edit| match edit {
+        Edit::Set { setting: name, .. } => name == setting || is_backend(setting, name),
+        Edit::Add { list, .. } | Edit::Change { list, .. } | Edit::Remove { list, .. } => {
+            is_backend(setting, list)
+        }
+    };
+    let mut given = given.into_iter();
+    given
+        .find(|(setting, _)| edits.iter().any(|edit| meant(setting, edit)))
+        .map(|(_, option)| option)
+}
+
+/// Whether an option gives the backends, and a name is one of them or of their list.
+fn is_backend(setting: &str, name: &str) -> bool {
+    let list = name.split('[').next().unwrap_or_default();
+    matches!(setting, PRIMARIES | REPLICAS) && list == BACKEND.name
+}
