@@ -5,7 +5,7 @@
 #
 # - From the machine's own suite, installed: MariaDB's server and client, sysbench, HAProxy, the
 #   client libraries. No server is started and none stays running.
-# - From there too, but unpacked and never installed: MariaDB's own test suite.
+# - From there too, but unpacked and never installed: MariaDB's own test suite, Prometheus' promtool.
 # - From Debian's unstable suite, unpacked beside the system and never installed: MySQL 9.7 and
 #   MariaDB 11.8 with every library they need, run through their own loader. They go to
 #   ${PILOTFISH_CACHE:-~/.cache/pilotfish}. The mirror is the one the machine already uses.
@@ -115,6 +115,24 @@ unpack_tests() {
 }
 unpack_tests
 
+# Prometheus' program that checks metrics and rules; the server itself is not wanted.
+unpack_promtool() {
+    target=$cache/promtool
+    [ ! -e "$target/usr/bin/promtool" ] || return 0
+    say 'unpacking promtool'
+    update_lists
+    debs=$scratch/prometheus
+    root=$cache/.promtool.$$
+    mkdir -p "$debs" "$root"
+    (cd "$debs" && apt-get download -q -o Acquire::Retries=3 prometheus) >"$scratch/download.log" 2>&1 || {
+        tail -n 40 "$scratch/download.log" >&2
+        die 'the package prometheus could not be downloaded'
+    }
+    dpkg-deb --fsys-tarfile "$debs"/*.deb | tar -x -C "$root" ./usr/bin/promtool
+    settle "$root" "$target"
+}
+unpack_promtool
+
 # ---- what is there now -----------------------------------------------------------------------
 
 # Runs a program of an unpacked folder with the folder's own libraries.
@@ -143,5 +161,6 @@ version mysql-router unpacked mysql-9.7 usr/bin/mysqlrouter --version
 version mariadb-client mariadb --version
 version sysbench sysbench --version
 version haproxy haproxy -v
+version promtool "$cache/promtool/usr/bin/promtool" --version
 unpacked mysql-9.7 usr/sbin/mysqld --version | grep -q 'Ver 9\.7\.' ||
     say "note: the unstable suite has moved on from MySQL 9.7"

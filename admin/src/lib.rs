@@ -10,6 +10,8 @@
 //!   come in                                  show)        run: filled, read, gone
 //! ```
 //!
+//! HTTP (`http/`) and Prometheus' metrics (`metrics/`) are other faces of the same tables.
+//!
 //! Workers are asked by message and tell what they know of themselves; one that does not answer in time is
 //! left out, and the client is warned. Nothing is gathered while nobody asks.
 
@@ -24,6 +26,7 @@ mod functions;
 mod http;
 mod insight;
 mod material;
+mod metrics;
 mod port;
 mod porter;
 mod prepared;

@@ -20,6 +20,7 @@ pub static TABLES: &[&dyn Table] = &[
     &scripts::TABLE,
     &script_metrics::TABLE,
     &workers::TABLE,
+    &process::TABLE,
     &settings::TABLE,
     &settings::PROXY_CONFIG,
     &variables::TABLE,

@@ -40,6 +40,13 @@ impl Http {
         }
     }
 
+    /// At another address, which is called by that.
+    pub fn at(mut self, address: std::net::IpAddr) -> Self {
+        self.address.set_ip(address);
+        let host = self.address.to_string();
+        self.header("host", &host)
+    }
+
     /// With one more header, or another value of it.
     pub fn header(mut self, name: &str, value: &str) -> Self {
         self.headers.retain(|(other, _)| other != name);

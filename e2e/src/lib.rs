@@ -39,7 +39,7 @@ pub use dice::Dice;
 pub use intruder::Intruder;
 pub use pooled::{Held, Turn, pooled};
 pub use process::{Folder, Process, Signal};
-pub use product::{PASSWORD, Product};
+pub use product::{PASSWORD, Product, cache};
 pub use proxy::{Proxy, Settings, program};
 pub use relay::{Cut, Relay};
 pub use scripted::Scripted;

@@ -372,7 +372,7 @@ impl Product {
 }
 
 /// Where `provision.sh` unpacked servers, and where data folders are kept to be copied.
-pub(crate) fn cache() -> PathBuf {
+pub fn cache() -> PathBuf {
     match (
         std::env::var_os("PILOTFISH_CACHE"),
         std::env::var_os("HOME"),

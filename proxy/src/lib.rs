@@ -52,5 +52,7 @@ pub use reception::{Guest, GuestError, House, Reception};
 pub use scripted::all::AllScripts;
 pub use seen::SeenDigest;
 pub use surroundings::{Settings, Surroundings};
-pub use view::{LoadView, PoolView, SessionState, SessionView, SpreadView, TimesView, WorkerView};
+pub use view::{
+    LoadView, PoolView, SessionState, SessionView, SpreadView, StepsView, TimesView, WorkerView,
+};
 pub use window::{Killed, Window};

@@ -116,6 +116,21 @@ pub struct TimesView {
     pub waited: SpreadView,
     /// At the backend.
     pub taken: SpreadView,
+    /// In the proxy, step by step.
+    pub waited_steps: StepsView,
+    /// At the backend, step by step.
+    pub taken_steps: StepsView,
+}
+
+/// How many took how long.
+#[derive(Debug, Clone)]
+pub struct StepsView {
+    /// So many took less than this; the durations grow.
+    pub steps: Vec<(Duration, u64)>,
+    /// All together.
+    pub sum: Duration,
+    /// How many there were.
+    pub count: u64,
 }
 
 /// How long something has taken.

@@ -6,6 +6,7 @@
 //!   many     on any    for so     name, who,sessions DELETE /api/sessions/ID
 //!            listener  long       from a    openapi  GET  /api/openapi.json
 //!                                 page?     health   GET  /healthz, /readyz
+//!                                 metrics  GET  /metrics
 //! ```
 //!
 //! What workers tell is asked for once a second at most, however many look on ([`crate::recent`]).
@@ -13,6 +14,7 @@
 mod door;
 mod guard;
 mod health;
+mod metrics;
 mod openapi;
 mod patient;
 mod query;
@@ -65,7 +67,10 @@ fn router(house: &Arc<House>) -> Router {
         .fallback(nothing)
         .method_not_allowed_fallback(no_method)
         .layer(from_fn_with_state(Arc::clone(house), guard::admit));
+    let metrics =
+        get(metrics::metrics).layer(from_fn_with_state(Arc::clone(house), metrics::admit));
     Router::new()
+        .route("/metrics", metrics)
         .route("/healthz", get(health::lives))
         .route("/readyz", get(health::is_ready))
         .merge(api)

@@ -18,7 +18,7 @@ pub static TABLE: Sheet<Item> = Sheet {
         }),
         text(
             "unit",
-            "What a number counts: s (seconds), us (microseconds).",
+            "What a number counts: s (seconds), us (microseconds), bytes.",
             |it| it.column.unit.into(),
         ),
         text("about", "What it says.", |it| it.column.about.into()),

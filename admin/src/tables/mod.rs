@@ -12,6 +12,7 @@ pub mod lanes;
 pub mod listeners;
 pub mod mysql_servers;
 pub mod pools;
+pub mod process;
 pub mod proxy_connections;
 pub mod rules;
 pub mod script_metrics;

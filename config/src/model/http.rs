@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use super::Config;
 use crate::address::HTTP_PORT;
-use crate::define::settings;
+use crate::define::{choices, settings};
 use crate::{ListenAddress, Secret, Traits};
 
 settings! {
@@ -28,14 +28,30 @@ settings! {
         /// refused: a page of somebody else's may have sent it.
         names: Vec<String> = Vec::new(), Traits::RELOAD;
 
+        /// Who may read `/metrics`. See [Metrics](metrics.md).
+        metrics: MetricsReaders = MetricsReaders::Login, Traits::RELOAD;
+
         /// Connections to it at the same time.
         connections_max: usize = 256, Traits::RELOAD.within(1, 10_000);
+    }
+}
+
+choices! {
+    /// Who may read `/metrics`.
+    pub enum MetricsReaders {
+        /// Who logs in, with a password or the token.
+        Login = "login",
+        /// Who comes over an address of this machine alone as well.
+        Local = "local",
+        /// Everybody.
+        Everybody = "everybody",
     }
 }
 
 impl Config {
     /// Whether anybody may come in by HTTP.
     pub fn has_http_callers(&self) -> bool {
-        self.http.token.is_some() || !self.admins().is_empty()
+        let is_open = self.http.metrics != MetricsReaders::Login;
+        is_open || self.http.token.is_some() || !self.admins().is_empty()
     }
 }

@@ -6,6 +6,7 @@ use super::{File, load, with_backend};
 fn it_opens_for_administrators_and_for_a_token() {
     assert!(!load("").has_http_callers());
     assert!(load("[admin]\nusername = \"root\"\npassword = \"a\"").has_http_callers());
+    assert!(load("[http]\nmetrics = \"local\"").has_http_callers());
     let token = load("[http]\ntoken = \"0123456789abcdef\"");
     assert!(token.has_http_callers());
     assert_eq!(token.http.address, ["127.0.0.1:4042".parse().unwrap()]);

@@ -108,6 +108,7 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("http.address", r#"["127.0.0.1:4042"]"#),
     ("http.token", r#""""#),
     ("http.names", "[]"),
+    ("http.metrics", r#""login""#),
     ("http.connections_max", "256"),
     ("insight.digests", "true"),
     ("insight.digests_bytes_max", "\"64MiB\""),

@@ -7,6 +7,7 @@ use serde_json::Value;
 mod callers;
 mod hostile;
 mod manual;
+mod metrics;
 mod tables;
 
 /// `root:all`

@@ -117,6 +117,23 @@ impl Spreads {
         Duration::from_nanos(self.sum / self.count().max(1))
     }
 
+    /// All of them, in nanoseconds.
+    pub(crate) fn sum(&self) -> Duration {
+        Duration::from_nanos(self.sum)
+    }
+
+    /// How many are shorter than each of some durations that double from one to the next, from 33 µs to
+    /// 34 s.
+    pub(crate) fn steps(&self) -> Vec<(Duration, u64)> {
+        let octaves = 5..=25;
+        let step = |octave: usize| {
+            let end = octave * PARTS;
+            let count = self.bars.iter().take(end + 1).sum();
+            (Duration::from_nanos(end_of(end)), count)
+        };
+        octaves.map(step).collect()
+    }
+
     /// So many of a hundred are no longer than this, as far as bars tell: never too little, and up to a
     /// quarter too much.
     pub(crate) fn percentile(&self, percent: u64) -> Duration {
@@ -159,6 +176,18 @@ mod tests {
             );
         }
         assert_eq!(bar_of(u64::MAX), BARS - 1);
+    }
+
+    #[test]
+    fn steps_count_all_that_are_shorter() {
+        let durations = (1..=100_000).map(|it| Duration::from_micros(it * 7));
+        let all: Vec<_> = durations.collect();
+        let steps = of(all.iter().copied()).steps();
+        assert_eq!(steps[0].0, Duration::from_nanos(1 << 15));
+        for (end, count) in steps {
+            let shorter = all.iter().filter(|it| **it < end).count();
+            assert_eq!(count, shorter as u64, "{end:?}");
+        }
     }
 
     #[test]

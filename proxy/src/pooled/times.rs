@@ -8,7 +8,7 @@ use std::time::Duration;
 use route::BackendId;
 
 use super::spread::{Spread, Spreads};
-use crate::view::{SpreadView, TimesView};
+use crate::view::{SpreadView, StepsView, TimesView};
 use crate::worker::Worker;
 
 /// How a statement gets to its backend.
@@ -128,11 +128,18 @@ impl AllTimes {
             p99: spreads.percentile(99),
             max: spreads.max(),
         };
+        let steps = |spreads: &Spreads| StepsView {
+            steps: spreads.steps(),
+            sum: spreads.sum(),
+            count: spreads.count(),
+        };
         let sums = self.sums().into_iter();
         sums.map(|sum| TimesView {
             statements: sum.waited.count(),
             waited: view(&sum.waited),
             taken: view(&sum.taken),
+            waited_steps: steps(&sum.waited),
+            taken_steps: steps(&sum.taken),
             cluster: sum.cluster,
             backend: sum.backend,
             way: sum.way.name(),

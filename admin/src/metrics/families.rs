@@ -1,0 +1,306 @@
+//! Which metrics there are, and of which column of which table each is.
+
+use super::Kind::{Counter, Gauge};
+use super::{Family, Source, Value};
+
+/// Every one but the histograms, in the order in which they are written.
+pub const FAMILIES: &[Family] = &[
+    Family {
+        about: Some("1; its label says which version runs."),
+        ..of(
+            "pilotfish_build_info",
+            Gauge,
+            &[PROCESS.is(Value::One, &[("version", "version")])],
+        )
+    },
+    of(
+        "process_start_time_seconds",
+        Gauge,
+        &[PROCESS.of("started")],
+    ),
+    of(
+        "process_cpu_seconds_total",
+        Counter,
+        &[PROCESS.of("cpu_us")],
+    ),
+    of(
+        "process_resident_memory_bytes",
+        Gauge,
+        &[PROCESS.of("resident_bytes")],
+    ),
+    of("process_open_fds", Gauge, &[PROCESS.of("open_files")]),
+    of("process_max_fds", Gauge, &[PROCESS.of("open_files_max")]),
+    Family {
+        about: Some("1: the backend is up; 0: it is down, or nobody knows yet."),
+        ..of(
+            "pilotfish_backend_up",
+            Gauge,
+            &[BACKENDS.is(Value::Is("state", "up"), BACKEND)],
+        )
+    },
+    Family {
+        about: Some("1: the backend is a primary."),
+        ..of(
+            "pilotfish_backend_primary",
+            Gauge,
+            &[BACKENDS.is(Value::Is("role", "primary"), BACKEND)],
+        )
+    },
+    Family {
+        about: Some("1: the replica follows its primary; 0: it has stopped, or nobody knows."),
+        ..of(
+            "pilotfish_backend_replicating",
+            Gauge,
+            &[BACKENDS.is(Value::Is("replication", "running"), BACKEND)],
+        )
+    },
+    of(
+        "pilotfish_backend_draining",
+        Gauge,
+        &[BACKENDS.of("draining")],
+    ),
+    of(
+        "pilotfish_backend_writable",
+        Gauge,
+        &[BACKENDS.of("writes")],
+    ),
+    of("pilotfish_backend_weight", Gauge, &[BACKENDS.of("weight")]),
+    of(
+        "pilotfish_backend_sessions",
+        Gauge,
+        &[BACKENDS.of("connected_clients")],
+    ),
+    of(
+        "pilotfish_backend_assigned_sessions",
+        Gauge,
+        &[BACKENDS.of("assigned_sessions")],
+    ),
+    of(
+        "pilotfish_backend_statements_in_flight",
+        Gauge,
+        &[BACKENDS.of("in_flight")],
+    ),
+    of(
+        "pilotfish_backend_replication_lag_seconds",
+        Gauge,
+        &[BACKENDS.of("lag_seconds")],
+    ),
+    of(
+        "pilotfish_backend_latency_seconds",
+        Gauge,
+        &[BACKENDS.of("latency_us")],
+    ),
+    of(
+        "pilotfish_backend_read_latency_seconds",
+        Gauge,
+        &[BACKENDS.of("read_latency_us")],
+    ),
+    Family {
+        about: Some("Pooled connections to a backend, by account and by what they are doing."),
+        ..of(
+            "pilotfish_pool_connections",
+            Gauge,
+            &[
+                POOLS.with("idle", ("state", "idle")),
+                POOLS.with("in_use", ("state", "in_use")),
+                POOLS.with("opening", ("state", "opening")),
+                POOLS.with("closing", ("state", "closing")),
+            ],
+        )
+    },
+    of(
+        "pilotfish_pool_waiting_sessions",
+        Gauge,
+        &[POOLS.of("waiting")],
+    ),
+    of(
+        "pilotfish_pool_oldest_wait_seconds",
+        Gauge,
+        &[POOLS.of("oldest_wait_us")],
+    ),
+    of(
+        "pilotfish_pool_opened_total",
+        Counter,
+        &[POOLS.of("opened")],
+    ),
+    of(
+        "pilotfish_pool_open_failures_total",
+        Counter,
+        &[POOLS.of("open_failures")],
+    ),
+    of(
+        "pilotfish_pool_reused_total",
+        Counter,
+        &[POOLS.of("reused")],
+    ),
+    of(
+        "pilotfish_pool_reused_in_same_state_total",
+        Counter,
+        &[POOLS.of("reused_in_same_state")],
+    ),
+    of("pilotfish_pool_waits_total", Counter, &[POOLS.of("waits")]),
+    of(
+        "pilotfish_pool_wait_timeouts_total",
+        Counter,
+        &[POOLS.of("timeouts")],
+    ),
+    of(
+        "pilotfish_pool_waits_cancelled_total",
+        Counter,
+        &[POOLS.of("cancelled")],
+    ),
+    of(
+        "pilotfish_pool_refused_total",
+        Counter,
+        &[POOLS.of("refused")],
+    ),
+    of("pilotfish_pool_pings_total", Counter, &[POOLS.of("pings")]),
+    Family {
+        about: Some("Pooled connections that were closed, by reason."),
+        ..of(
+            "pilotfish_pool_closed_total",
+            Counter,
+            &[
+                POOLS.with("closed_too_old", ("reason", "too_old")),
+                POOLS.with("closed_idle_too_long", ("reason", "idle_too_long")),
+                POOLS.with("closed_too_many", ("reason", "too_many")),
+                POOLS.with("closed_shut", ("reason", "shut")),
+                POOLS.with("closed_yielded", ("reason", "yielded")),
+                POOLS.with("closed_broken", ("reason", "broken")),
+                POOLS.with("closed_ended", ("reason", "ended")),
+                POOLS.with("closed_dropped", ("reason", "dropped")),
+            ],
+        )
+    },
+    of(
+        "pilotfish_lane_statements_total",
+        Counter,
+        &[LANES.of("statements")],
+    ),
+    of("pilotfish_rule_hits_total", Counter, &[RULES.of("hits")]),
+    of("pilotfish_rule_unfit_total", Counter, &[RULES.of("unfit")]),
+    of(
+        "pilotfish_rule_queued_total",
+        Counter,
+        &[RULES.of("queued")],
+    ),
+    of(
+        "pilotfish_rule_refused_total",
+        Counter,
+        &[RULES.of("refused")],
+    ),
+    of(
+        "pilotfish_rule_mirror_dropped_total",
+        Counter,
+        &[RULES.of("mirror_dropped")],
+    ),
+    of(
+        "pilotfish_listener_sessions",
+        Gauge,
+        &[LISTENERS.of("sessions")],
+    ),
+    of("pilotfish_worker_answers", Gauge, &[WORKERS.of("answers")]),
+    of(
+        "pilotfish_worker_sessions",
+        Gauge,
+        &[WORKERS.of("sessions")],
+    ),
+    of(
+        "pilotfish_worker_running_sessions",
+        Gauge,
+        &[WORKERS.of("running")],
+    ),
+    of(
+        "pilotfish_worker_pinned_sessions",
+        Gauge,
+        &[WORKERS.of("pinned")],
+    ),
+];
+
+const BACKEND: &[(&str, &str)] = &[("cluster", "cluster"), ("backend", "name")];
+
+const PROCESS: Rows = Rows("process", &[]);
+const BACKENDS: Rows = Rows("backends", BACKEND);
+const POOLS: Rows = Rows("pools", &[("backend", "backend"), ("account", "account")]);
+const LANES: Rows = Rows("lanes", &[("outcome", "outcome"), ("reason", "reason")]);
+const RULES: Rows = Rows("rules", &[("rule", "rule")]);
+const LISTENERS: Rows = Rows(
+    "listeners",
+    &[("address", "address"), ("purpose", "purpose")],
+);
+const WORKERS: Rows = Rows("workers", &[("worker", "worker")]);
+
+/// A table, and the labels that its rows have.
+struct Rows(&'static str, &'static [(&'static str, &'static str)]);
+
+impl Rows {
+    const fn of(&self, column: &'static str) -> Source {
+        self.is(Value::Of(column), self.1)
+    }
+
+    const fn with(&self, column: &'static str, label: (&'static str, &'static str)) -> Source {
+        Source {
+            fixed: Some(label),
+            ..self.of(column)
+        }
+    }
+
+    const fn is(&self, value: Value, labels: &'static [(&'static str, &'static str)]) -> Source {
+        Source {
+            table: self.0,
+            value,
+            labels,
+            fixed: None,
+        }
+    }
+}
+
+const fn of(name: &'static str, kind: super::Kind, sources: &'static [Source]) -> Family {
+    Family {
+        name,
+        kind,
+        about: None,
+        sources,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn every_metric_is_of_a_column_that_is_there_and_says_what_it_is() {
+        let mut names = HashSet::new();
+        for family in FAMILIES {
+            let name = family.name;
+            assert!(names.insert(name), "{name} is there twice");
+            assert!(family.about().ends_with('.'), "{name} {:?}", family.about());
+            assert_eq!(name.ends_with("_total"), family.kind == Counter, "{name}");
+            for source in family.sources {
+                let table = source.table().map(|table| table.columns());
+                let table = table.unwrap_or_default();
+                let columns: HashSet<_> = table.iter().map(|column| column.name).collect();
+                let value = match source.value {
+                    Value::Of(column) | Value::Is(column, _) => Some(column),
+                    Value::One => None,
+                };
+                let labels = source.labels.iter().map(|(_, column)| *column);
+                for column in labels.chain(value) {
+                    assert!(
+                        columns.contains(column),
+                        "{name}: {}.{column}",
+                        source.table
+                    );
+                }
+                let mut times = table
+                    .iter()
+                    .filter(|it| matches!(it.unit, Some("s" | "us")));
+                if let Some(column) = times.find(|it| Some(it.name) == value) {
+                    assert!(name.contains("_seconds"), "{name} {}", column.name);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Metrics, as Prometheus reads them: columns of the registry's tables under names by its conventions, and
+//! how statements' times are spread.
+//!
+//! ```text
+//!   families   which there are, of which column     written   the text of a moment
+//!   bounded    labels of which there may be many    page      the manual's list of them
+//! ```
+
+mod bounded;
+mod families;
+#[cfg(test)]
+mod page;
+mod written;
+
+use crate::registry;
+use crate::sheet::Table;
+
+pub use written::{of_material, tables};
+
+/// Series of one name that differ in their labels.
+struct Family {
+    name: &'static str,
+    kind: Kind,
+    /// A sentence; none: that of its only source's column, with the column's name.
+    about: Option<&'static str>,
+    sources: &'static [Source],
+}
+
+/// What a family's numbers do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// They grow, until the process ends.
+    Counter,
+    /// They rise and fall.
+    Gauge,
+}
+
+/// Rows of a table that become series.
+struct Source {
+    table: &'static str,
+    value: Value,
+    /// Labels and the columns that they are.
+    labels: &'static [(&'static str, &'static str)],
+    /// One more label, the same for all of them.
+    fixed: Option<(&'static str, &'static str)>,
+}
+
+/// What the number of a row is.
+#[derive(Debug, Clone, Copy)]
+enum Value {
+    /// A column's, in seconds if it is a time. Rows where it is NULL have none.
+    Of(&'static str),
+    /// 1 where the column has this text, 0 where it has another.
+    Is(&'static str, &'static str),
+    /// 1: the labels are what is told.
+    One,
+}
+
+impl Family {
+    fn about(&self) -> String {
+        let of_column = || {
+            let source = self.sources.first()?;
+            let Value::Of(name) = source.value else {
+                return None;
+            };
+            let mut columns = source.table()?.columns().into_iter();
+            let column = columns.find(|column| column.name == name)?;
+            Some(format!("{}.{name}: {}", source.table, column.about))
+        };
+        let own = self.about.map(str::to_owned);
+        own.or_else(of_column).unwrap_or_default()
+    }
+}
+
+impl Source {
+    fn table(&self) -> Option<&'static dyn Table> {
+        registry::table(None, self.table)
+    }
+}
+
+impl Kind {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Counter => "counter",
+            Self::Gauge => "gauge",
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! The process, by the kernel's word.
+
+use std::fs;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use crate::material::Material;
+use crate::sheet::{Asks, Cell, Schema, Sheet, integer, measure, microseconds, seconds, text};
+
+/// See the module.
+pub static TABLE: Sheet<Item> = Sheet {
+    schema: Schema::Pilotfish,
+    name: "process",
+    about: "The process, by the kernel's word.",
+    asks: Asks::Nothing,
+    columns: &[
+        integer("pid", "Its number.", |it| it.pid.into()),
+        text("version", "The version of Pilotfish.", |_| {
+            env!("CARGO_PKG_VERSION").into()
+        }),
+        measure("started", "s", "When it began, since 1970.", |it| {
+            seconds(it.started)
+        }),
+        measure("uptime_seconds", "s", "How long it has run.", |it| {
+            seconds(it.uptime)
+        }),
+        measure(
+            "cpu_us",
+            "us",
+            "Processor time that it has taken, in steps of the kernel's clock.",
+            |it| it.cpu.map_or(Cell::Null, microseconds),
+        ),
+        measure(
+            "resident_bytes",
+            "bytes",
+            "Memory that it has, as far as that is not paged out.",
+            |it| it.resident_bytes.into(),
+        ),
+        integer("threads", "Its threads.", |it| it.threads.into()),
+        integer("open_files", "Files and sockets that are open.", |it| {
+            it.open_files.into()
+        }),
+        integer("open_files_max", "How many there may be.", |it| {
+            it.open_files_max.into()
+        }),
+    ],
+    items,
+};
+
+/// What is known of it; what the kernel does not tell is missing.
+pub struct Item {
+    pid: u32,
+    started: Duration,
+    uptime: Duration,
+    cpu: Option<Duration>,
+    resident_bytes: Option<u64>,
+    threads: Option<u64>,
+    open_files: Option<usize>,
+    open_files_max: Option<u64>,
+}
+
+fn items(material: &Material) -> Vec<Item> {
+    let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let stat = Stat::read(&stat);
+    let open_files = fs::read_dir("/proc/self/fd").ok();
+    let uptime = material.now.0;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let files = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+    vec![Item {
+        pid: std::process::id(),
+        started: now.unwrap_or_default().saturating_sub(uptime),
+        uptime,
+        cpu: stat.as_ref().map(|it| it.cpu),
+        resident_bytes: stat.as_ref().map(|it| it.resident_bytes),
+        threads: stat.as_ref().map(|it| it.threads),
+        // The folder itself is open while it is read.
+        open_files: open_files.map(|folder| folder.count().saturating_sub(1)),
+        open_files_max: files.current,
+    }]
+}
+
+/// What stands in `/proc/PID/stat`, see proc_pid_stat(5).
+struct Stat {
+    cpu: Duration,
+    threads: u64,
+    resident_bytes: u64,
+}
+
+impl Stat {
+    fn read(text: &str) -> Option<Self> {
+        // A name may have blanks and brackets in it; the third field is the first behind it.
+        let (_, rest) = text.rsplit_once(')')?;
+        let fields: Vec<_> = rest.split_ascii_whitespace().collect();
+        let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
+        let ticks = number(14)?.checked_add(number(15)?)?;
+        let ticks_per_second = rustix::param::clock_ticks_per_second().max(1);
+        let page_bytes = rustix::param::page_size() as u64;
+        Some(Self {
+            cpu: Duration::from_micros(ticks.saturating_mul(1_000_000) / ticks_per_second),
+            threads: number(20)?,
+            resident_bytes: number(24)?.saturating_mul(page_bytes),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernel_tells_of_this_process() {
+        let text = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+        let stat = Stat::read(&text);
+        assert!(stat.is_some_and(|it| it.threads > 1 && it.resident_bytes > 1 << 20));
+        let strange = text.replacen("pilotfish", "a) b (c", 1);
+        assert!(Stat::read(&strange).is_some());
+        assert!(Stat::read("").is_none());
+    }
+}
