@@ -46,6 +46,7 @@ mod mistakes;
 mod mocks;
 mod moving;
 mod pools;
+mod rows;
 mod several;
 mod sharing;
 mod shipped;

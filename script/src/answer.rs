@@ -84,13 +84,7 @@ impl Answer {
             let payload = self.payloads.at(at).unwrap_or_default();
             let column = ColumnDefinition::decode(payload, Capabilities::default())
                 .map_err(|error| mlua::Error::runtime(format!("field {at}: {error}")))?;
-            let field = lua.create_table_with_capacity(0, 5)?;
-            field.raw_set("name", lua.create_string(column.name)?)?;
-            field.raw_set("org_name", lua.create_string(column.name_original)?)?;
-            field.raw_set("table", lua.create_string(column.table)?)?;
-            field.raw_set("org_table", lua.create_string(column.table_original)?)?;
-            field.raw_set("type", column.kind.0)?;
-            fields.raw_push(field)?;
+            fields.raw_push(field(lua, &column)?)?;
         }
         Ok(fields)
     }
@@ -117,6 +111,17 @@ impl Answer {
         }
         Ok((Some(at + 1), Value::Table(row)))
     }
+}
+
+/// A column as scripts see it.
+pub(crate) fn field(lua: &Lua, column: &ColumnDefinition<'_>) -> mlua::Result<Table> {
+    let field = lua.create_table_with_capacity(0, 5)?;
+    field.raw_set("name", lua.create_string(column.name)?)?;
+    field.raw_set("org_name", lua.create_string(column.name_original)?)?;
+    field.raw_set("table", lua.create_string(column.table)?)?;
+    field.raw_set("org_table", lua.create_string(column.table_original)?)?;
+    field.raw_set("type", column.kind.0)?;
+    Ok(field)
 }
 
 /// How many columns follow a reply's first payload.

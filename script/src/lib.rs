@@ -38,10 +38,13 @@ pub mod metrics;
 mod modules;
 mod payloads;
 mod prelude;
+mod prepared;
 mod response;
+mod rows;
 mod scripts;
 mod session;
 mod statement;
+mod values;
 
 pub use answer::Answer;
 pub use budget::{Limit, Limits};
@@ -54,6 +57,7 @@ pub use interpreter::{Interpreter, Setup};
 pub use log::{Level, Log};
 pub use payloads::Payloads;
 pub use response::{FAILED, err_payload};
+pub use rows::{ResultRows, Rows};
 pub use scripts::Scripts;
 pub use session::{
     Decision, Given, Hook, Injection, Move, ReplyFacts, Session, SessionFault, Wish,

@@ -22,10 +22,10 @@ use crate::fault::{Fault, raise};
 use crate::interpreter::{Interpreter, Setup};
 use crate::log::{Level, Log};
 use crate::session::{Hook, Session, SessionFault};
-use crate::{metrics, statement};
+use crate::{metrics, prepared, statement};
 
 /// What hooks are made of, in the order in which they build on one another.
-const OBJECTS: [(&str, &str); 14] = [
+const OBJECTS: [(&str, &str); 15] = [
     ("address", include_str!("objects/address.lua")),
     ("socket", include_str!("objects/socket.lua")),
     ("waiting", include_str!("objects/waiting.lua")),
@@ -36,6 +36,7 @@ const OBJECTS: [(&str, &str); 14] = [
     ("connection", include_str!("objects/connection.lua")),
     ("older", include_str!("objects/older.lua")),
     ("injection", include_str!("objects/injection.lua")),
+    ("rows", include_str!("objects/rows.lua")),
     ("timers", include_str!("objects/timers.lua")),
     ("chain", include_str!("objects/chain.lua")),
     ("hooks", include_str!("objects/hooks.lua")),
@@ -77,6 +78,7 @@ pub(crate) struct Outcome {
     /// It has not ended: it wants something first.
     pub waits: bool,
     pub has_route: bool,
+    pub has_rows: bool,
 }
 
 /// The objects' functions that the proxy calls.
@@ -90,6 +92,7 @@ pub(crate) struct Functions {
     pub read_query: Function,
     pub read_query_result: Function,
     pub resume: Function,
+    pub rewrite_row: Function,
     pub resume_with_reply: Function,
     pub next_query: Function,
     pub take_moves: Function,
@@ -313,6 +316,7 @@ impl Scripts {
             wants_close: flags & 4 != 0,
             waits: flags & 8 != 0,
             has_route: flags & 16 != 0,
+            has_rows: flags & 32 != 0,
         })
     }
 
@@ -362,6 +366,7 @@ impl Functions {
             read_query: module.raw_get("read_query")?,
             read_query_result: module.raw_get("read_query_result")?,
             resume: module.raw_get("resume")?,
+            rewrite_row: module.raw_get("rewrite_row")?,
             resume_with_reply: module.raw_get("resume_with_reply")?,
             next_query: module.raw_get("next_query")?,
             take_moves: module.raw_get("take_moves")?,
@@ -404,6 +409,7 @@ fn host(
     tell_log(lua, &host, log)?;
     show_answers(lua, &host)?;
     statement::share(lua, &host)?;
+    prepared::share(lua, &host)?;
     metrics::share(lua, &host, &commons.metrics)?;
     host.raw_set("shared", Shared(Arc::clone(&commons.dictionary)))?;
     let to = Arc::clone(commons);

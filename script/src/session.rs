@@ -17,7 +17,9 @@ use crate::facts::SocketFacts;
 use crate::fault::Fault;
 use crate::log::Level;
 use crate::payloads::Payloads;
+use crate::prepared::Prepared;
 use crate::response;
+use crate::rows::Rows;
 use crate::scripts::Scripts;
 
 /// What a hook is called for.
@@ -175,7 +177,10 @@ pub struct Session {
     /// Connections are to be moved.
     has_moved: bool,
     has_route: bool,
+    has_rows: bool,
     wants_close: bool,
+    /// What it has prepared, once there was something.
+    prepared: Option<Prepared>,
     /// The hook that waits.
     waiting: Option<Hook>,
     /// Its script, or the first of them.
@@ -243,7 +248,9 @@ impl Session {
             queued: 0,
             has_moved: true,
             has_route: false,
+            has_rows: false,
             wants_close: false,
+            prepared: None,
             waiting: None,
             file: files.first().cloned().unwrap_or_default(),
         };
@@ -426,6 +433,58 @@ impl Session {
         Some(route.as_bytes().as_ref().into())
     }
 
+    /// What rewrites the rows of the command, if the script has said so since it was asked last.
+    pub fn take_rows(&mut self) -> Option<Rows> {
+        if !std::mem::take(&mut self.has_rows) {
+            return None;
+        }
+        let functions = self.table.raw_get::<Option<Table>>("rows").ok()??;
+        let _ = self.table.raw_set("rows", Value::Nil);
+        Some(Rows::new(
+            self.scripts.clone(),
+            self.table.clone(),
+            functions,
+        ))
+    }
+
+    /// The session has prepared a statement.
+    pub fn note_prepared(&mut self, id: u32, text: &[u8], parameters: u16) {
+        if self.prepared.is_none() {
+            let prepared = Prepared::default();
+            let kept = prepared.clone();
+            let set = self.scripts.within(|lua| {
+                let kept = lua.create_userdata(kept)?;
+                self.table.raw_set("prepared", kept)
+            });
+            self.tell_of(set);
+            self.prepared = Some(prepared);
+        }
+        if let Some(prepared) = &self.prepared {
+            prepared.note(id, text, parameters);
+        }
+    }
+
+    /// A command of the client's is on its way to the script.
+    pub fn follow_prepared(&self, payload: &[u8]) {
+        if let Some(prepared) = &self.prepared {
+            prepared.follow(payload);
+        }
+    }
+
+    /// The script has seen it.
+    pub fn has_followed(&self, payload: &[u8]) {
+        if let Some(prepared) = &self.prepared {
+            prepared.executed(payload);
+        }
+    }
+
+    /// The session has begun anew: nothing is prepared.
+    pub fn forget_prepared(&self) {
+        if let Some(prepared) = &self.prepared {
+            prepared.clear();
+        }
+    }
+
     /// The session's connection goes back to its pool, as if the script had said so.
     pub fn leave(&mut self) {
         let leave = &self.scripts.functions().leave;
@@ -548,6 +607,7 @@ impl Session {
                 self.queued = outcome.queued;
                 self.has_moved |= outcome.has_moved;
                 self.has_route |= outcome.has_route;
+                self.has_rows |= outcome.has_rows;
                 self.wants_close = outcome.wants_close;
                 if outcome.has_changed {
                     self.look();

@@ -427,6 +427,7 @@ impl Begun {
             inbox: Inbox::new(ahead),
             server: self.server,
             script: self.script,
+            rows: None,
             host,
             id: self.id,
             status: self.status,

@@ -7,13 +7,14 @@ use std::task::{Context, Poll, ready};
 
 use session::{Outcome, Piece, Progress, Reply, Sequences};
 use tokio::io::{AsyncRead, ReadBuf};
-use wire::Command;
 use wire::reply::OkPacket;
+use wire::{Capabilities, Command};
 
-use super::heard::{Heard, Towards};
+use super::heard::{Heard, Preparing, Towards};
+use super::rewriting::Rewriting;
 use super::server::Server;
 use super::session::Scripted;
-use super::stage::lacks_server;
+use super::stage::{Stage, lacks_server};
 use crate::dialogue::{AuthEnd, Dialogue, Exchange, Legs};
 use crate::failure::{Failure, Kind};
 use crate::packets::PacketStream;
@@ -30,6 +31,8 @@ struct Passing {
     reply: Reply,
     towards: Towards,
     heard: Heard,
+    rewriting: Option<Rewriting>,
+    preparing: Option<Preparing>,
 }
 
 impl Scripted {
@@ -73,6 +76,8 @@ impl Scripted {
                 is_reply: true,
                 ..heard
             },
+            rewriting: self.rewriting(command, server.capabilities, towards),
+            preparing: Preparing::of(command),
         };
         loop {
             match passing.reply.progress() {
@@ -87,6 +92,17 @@ impl Scripted {
                 Progress::Over(outcome) => return Ok(self.conclude(passing, outcome)),
             }
         }
+    }
+
+    /// What rewrites the rows of a reply that goes to the client.
+    fn rewriting(
+        &self,
+        command: Command,
+        capabilities: Capabilities,
+        towards: Towards,
+    ) -> Option<Rewriting> {
+        let rows = self.rows.clone().filter(|_| towards.is_client())?;
+        Rewriting::of(rows, command, capabilities, self.result_bytes_max())
     }
 
     fn conclude(&mut self, passing: Passing, outcome: Outcome) -> Heard {
@@ -170,6 +186,8 @@ impl Scripted {
             reply,
             towards,
             heard,
+            rewriting,
+            preparing,
         } = passing;
         if heard.first_at == 0.0 {
             heard.first_at = self.host.scripts.now();
@@ -178,13 +196,22 @@ impl Scripted {
             (*towards, self.client.transport.frame_sequence())
         {
             reply.align(sequence);
+            if let Some(rewriting) = rewriting {
+                rewriting.align(sequence);
+            }
         }
         let client = &mut self.client;
         let mut sent = Ok(());
         let fed = reply.feed(bytes, |piece| {
             let (Piece::Pass(bytes) | Piece::Changes(bytes, _)) = piece;
+            if let Some(preparing) = preparing {
+                heard.prepared = preparing.feed(bytes);
+            }
             let pushed = match *towards {
-                Towards::Client { .. } => client.push(bytes, context),
+                Towards::Client { .. } => match rewriting {
+                    Some(rewriting) => client.push(&rewriting.feed(bytes), context),
+                    None => client.push(bytes, context),
+                },
                 Towards::Script { bytes_max, .. } => {
                     heard.keep(bytes, bytes_max);
                     Ok(())
@@ -382,7 +409,10 @@ impl Passing {
     /// Cut off here: an ERR fits where the client is between two packets.
     fn cut(&self, failure: Failure) -> CutOff {
         let sequence = match self.towards {
-            Towards::Client { .. } => self.reply.next_sequence(),
+            Towards::Client { .. } => match &self.rewriting {
+                Some(rewriting) => rewriting.next_sequence().or(self.reply.next_sequence()),
+                None => self.reply.next_sequence(),
+            },
             Towards::Script { sequence, .. } => Some(sequence),
             Towards::Nobody => Some(1),
         };

@@ -2,7 +2,10 @@
 
 use script::Scripts;
 use session::{Outcome, Piece, Progress, Reply, Sequences, Tally};
-use wire::{Capabilities, Command};
+use wire::statement::PrepareOk;
+use wire::{Capabilities, Command, HEADER_BYTES};
+
+use super::rewriting::Rewriting;
 
 /// Where a reply goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,6 +19,10 @@ pub(crate) enum Towards {
 }
 
 impl Towards {
+    pub(crate) fn is_client(self) -> bool {
+        matches!(self, Self::Client { .. })
+    }
+
     pub(crate) fn sequence(self) -> u8 {
         match self {
             Self::Client { sequence } | Self::Script { sequence, .. } => sequence,
@@ -35,6 +42,8 @@ pub(crate) struct Heard {
     pub is_cut: bool,
     /// Whether there is a reply to such a command at all.
     pub is_reply: bool,
+    /// Of a statement that has been prepared: its id, and how many parameters it has.
+    pub prepared: Option<(u32, u16)>,
     /// When the first packet came and the last, in microseconds of the script's clock.
     pub first_at: f64,
     pub last_at: f64,
@@ -48,6 +57,7 @@ impl Heard {
             kept: Vec::new(),
             is_cut: false,
             is_reply: false,
+            prepared: None,
             first_at: 0.0,
             last_at: 0.0,
         }
@@ -69,6 +79,32 @@ pub(crate) struct Ear {
     towards: Towards,
     heard: Heard,
     scripts: Scripts,
+    rewriting: Option<Rewriting>,
+    preparing: Option<Preparing>,
+}
+
+/// The beginning of a reply to COM_STMT_PREPARE, until it says what has been prepared.
+#[derive(Debug, Default)]
+pub(crate) struct Preparing(Vec<u8>);
+
+/// What says it: a header, and a payload of at least this much.
+const PREPARE_OK_BYTES: usize = 12;
+
+impl Preparing {
+    /// Of a reply to this command.
+    pub(crate) fn of(command: Command) -> Option<Self> {
+        (command == Command::STMT_PREPARE).then(Self::default)
+    }
+
+    /// Takes some of it.
+    pub(crate) fn feed(&mut self, bytes: &[u8]) -> Option<(u32, u16)> {
+        let room = HEADER_BYTES + PREPARE_OK_BYTES;
+        let left = room.saturating_sub(self.0.len());
+        self.0.extend_from_slice(&bytes[..left.min(bytes.len())]);
+        let payload = self.0.get(HEADER_BYTES..room)?;
+        let ok = PrepareOk::decode(payload).ok()?;
+        Some((ok.statement_id, ok.parameters))
+    }
 }
 
 impl Ear {
@@ -88,7 +124,19 @@ impl Ear {
                 ..Heard::nothing()
             },
             scripts: scripts.clone(),
+            rewriting: None,
+            preparing: Preparing::of(command),
         })
+    }
+
+    /// The rows that go to the client are rewritten.
+    pub(crate) fn rewriting(self, rewriting: Option<Rewriting>) -> Self {
+        Self { rewriting, ..self }
+    }
+
+    /// The id of the next packet for a client whose rows are rewritten.
+    pub(crate) fn next_sequence(&self) -> Option<u8> {
+        self.rewriting.as_ref()?.next_sequence()
     }
 
     /// Bytes that are for the client. What is returned it gets, with ids that begin with the `next` one
@@ -99,6 +147,9 @@ impl Ear {
         }
         if let (Towards::Client { .. }, Some(next)) = (self.towards, next) {
             self.reply.align(next);
+            if let Some(rewriting) = &mut self.rewriting {
+                rewriting.align(next);
+            }
         }
         let mut bytes = bytes.to_vec();
         let mut passed = Vec::with_capacity(bytes.len());
@@ -109,13 +160,17 @@ impl Ear {
         if let Err(violation) = fed {
             tracing::error!(%violation, "a script cannot hear a reply to the end");
         }
-        match self.towards {
-            Towards::Client { .. } => Some(passed),
-            Towards::Script { bytes_max, .. } => {
+        if let Some(preparing) = &mut self.preparing {
+            self.heard.prepared = preparing.feed(&passed);
+        }
+        match (self.towards, &mut self.rewriting) {
+            (Towards::Client { .. }, Some(rewriting)) => Some(rewriting.feed(&passed)),
+            (Towards::Client { .. }, None) => Some(passed),
+            (Towards::Script { bytes_max, .. }, _) => {
                 self.heard.keep(&passed, bytes_max);
                 None
             }
-            Towards::Nobody => None,
+            (Towards::Nobody, _) => None,
         }
     }
 

@@ -8,6 +8,7 @@
 //!  injected  what the script wants to be sent, reply by reply: read_query_result decides
 //!  waiting   hooks that wait for something before they decide
 //!  heard     a reply, as it goes to the client or is kept
+//!  rewriting a reply whose rows the script rewrites on their way
 //!
 //!  session   sessions whose login has passed through: one backend connection
 //!  exchange  a command to that, and its reply
@@ -30,6 +31,7 @@ pub(crate) mod injected;
 pub(crate) mod login_hooks;
 pub(crate) mod meet;
 pub(crate) mod parked;
+pub(crate) mod rewriting;
 pub(crate) mod scripting;
 pub(crate) mod server;
 pub(crate) mod session;

@@ -4,7 +4,7 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use script::{Hook, Move};
+use script::{Hook, Move, Rows};
 use sql::Kind;
 use tokio::sync::oneshot;
 use wire::{Command, StatusFlags};
@@ -12,7 +12,8 @@ use wire::{Command, StatusFlags};
 use super::heard::{Ear, Heard, Towards};
 use super::host::Host;
 use super::login_hooks::LoginHooks;
-use super::stage::{Stage, act};
+use super::rewriting::Rewriting;
+use super::stage::{Stage, act, note_prepared, prepared_text};
 use super::waiting::query_packets;
 use crate::leg::Leg;
 use crate::pooled::beside::{Answering, Beside, Item, Work};
@@ -68,6 +69,7 @@ impl Pooled {
             asked: 0,
             route: None,
             route_next: None,
+            rows: None,
         };
         staged.follow_moves().await;
         let acted = act(&mut staged, incoming).await;
@@ -92,6 +94,8 @@ struct Staged<'a> {
     /// Where what is sent for it goes, as a hint; and the next of that.
     route: Option<Box<[u8]>>,
     route_next: Option<Box<[u8]>>,
+    /// What rewrites the rows that go to the client.
+    rows: Option<Rows>,
 }
 
 impl Staged<'_> {
@@ -216,6 +220,10 @@ impl Stage for Staged<'_> {
         }
     }
 
+    fn rewrite_rows(&mut self, rows: Option<Rows>) {
+        self.rows = rows;
+    }
+
     fn route_next(&mut self, route: Box<[u8]>) {
         self.route_next = Some(route);
     }
@@ -247,7 +255,14 @@ impl Stage for Staged<'_> {
     }
 
     async fn forward(&mut self, incoming: Incoming) -> Result<After, CutOff> {
-        self.perform(incoming).await
+        let text = prepared_text(&incoming);
+        if self.rows.is_none() && text.is_none() {
+            return self.perform(incoming).await;
+        }
+        let sequence = incoming.sequence;
+        let (heard, after) = self.ask(incoming, Towards::Client { sequence }).await?;
+        note_prepared(&mut self.scripting.script, text, &heard);
+        Ok(after)
     }
 
     /// Commands of one queue share a connection as long as the script stays at its backend.
@@ -257,17 +272,24 @@ impl Stage for Staged<'_> {
         towards: Towards,
     ) -> Result<(Heard, After), CutOff> {
         let command = incoming.command;
+        let bytes_max = self.result_bytes_max();
         let session = &mut self.session;
         // A dialogue is no reply.
         session.client.ear = match command {
             Command::CHANGE_USER => None,
             _ => {
                 let scripts = &self.scripting.host.scripts;
-                Ear::to(command, session.capabilities, towards, scripts).map(Box::new)
+                let capabilities = session.capabilities;
+                let ear = Ear::to(command, capabilities, towards, scripts);
+                let rows = self.rows.clone().filter(|_| towards.is_client());
+                let rewriting =
+                    rows.and_then(|it| Rewriting::of(it, command, capabilities, bytes_max));
+                ear.map(|ear| Box::new(ear.rewriting(rewriting)))
             }
         };
         let acted = self.perform(incoming).await;
         let ear = self.session.client.ear.take();
+        let next = ear.as_ref().and_then(|ear| ear.next_sequence());
         let is_kept = ear.as_ref().is_some_and(|ear| !ear.has_passed());
         let heard = match ear {
             Some(ear) => ear.ended(),
@@ -281,6 +303,8 @@ impl Stage for Staged<'_> {
             Err(mut cut) => {
                 if is_kept {
                     cut.sequence = Some(towards.sequence());
+                } else if next.is_some() {
+                    cut.sequence = next;
                 }
                 Err(cut)
             }

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use route::{KillReason, Report};
-use script::{Hook, Move};
+use script::{Hook, Move, Rows};
 use session::Outcome;
 use tokio::io::{AsyncRead, ReadBuf};
 use wire::{Command, ErrPacket, StatusFlags};
@@ -17,7 +17,7 @@ use super::heard::{Heard, Towards};
 use super::host::Host;
 use super::parked::Parked;
 use super::server::Server;
-use super::stage::{Stage, act, lacks_server};
+use super::stage::{Stage, act, lacks_server, note_prepared, prepared_text};
 use crate::failure::{Failure, Kind};
 use crate::leg::Leg;
 use crate::pooled::incoming::{Inbox, Incoming};
@@ -33,6 +33,8 @@ pub(crate) struct Scripted {
     pub inbox: Inbox,
     pub server: Option<Server>,
     pub script: script::Session,
+    /// What rewrites the rows of the command.
+    pub rows: Option<Rows>,
     pub host: Rc<Host>,
     pub id: u64,
     /// The flags that the client saw last.
@@ -311,6 +313,10 @@ impl Stage for Scripted {
         }
     }
 
+    fn rewrite_rows(&mut self, rows: Option<Rows>) {
+        self.rows = rows;
+    }
+
     /// It has one connection for all; scripts are told so.
     fn route_next(&mut self, _: Box<[u8]>) {}
 
@@ -343,8 +349,10 @@ impl Stage for Scripted {
             };
         }
         let sequence = incoming.sequence;
-        let asked = self.ask(incoming, Towards::Client { sequence }).await;
-        asked.map(|(_, after)| after)
+        let text = prepared_text(&incoming);
+        let (heard, after) = self.ask(incoming, Towards::Client { sequence }).await?;
+        note_prepared(&mut self.script, text, &heard);
+        Ok(after)
     }
 
     async fn ask(

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use script::{Decision, FAILED, Hook, Payloads, err_payload};
+use script::{Decision, FAILED, Hook, Payloads, Rows, err_payload};
 use wire::write::put_packets;
 use wire::{Command, StatusFlags};
 
@@ -33,6 +33,9 @@ pub(crate) trait Stage {
     /// Does with connections what the script has decided.
     async fn follow_moves(&mut self);
 
+    /// What rewrites the rows that go to the client for the command under way.
+    fn rewrite_rows(&mut self, rows: Option<Rows>);
+
     /// The next command that is sent goes there, by a hint.
     fn route_next(&mut self, route: Box<[u8]>);
 
@@ -60,11 +63,23 @@ pub(crate) async fn act(stage: &mut impl Stage, incoming: Incoming) -> Result<Af
     if !stage.script().has(Hook::ReadQuery) {
         return stage.forward(incoming).await;
     }
-    let said = stage.script().read_query(&incoming.payload());
+    stage.rewrite_rows(None);
+    let payload = incoming.payload();
+    stage.script().follow_prepared(&payload);
+    let said = stage.script().read_query(&payload);
     let decision = match settle(stage, said, incoming.sequence).await? {
         Settled::Decided(decision) => decision,
         Settled::Over(after) => return Ok(after),
     };
+    follow_statements(stage, incoming.command, &payload);
+    drop(payload);
+    let rows = stage.script().take_rows();
+    if rows.is_some() && incoming.command == Command::STMT_FETCH {
+        let text = "(lua) rows of a cursor cannot be rewritten";
+        say(stage, incoming.sequence, &err_payload(text));
+        return Ok(After::Next);
+    }
+    stage.rewrite_rows(rows);
     let queued = stage.script().queue_len();
     match decision {
         Decision::SendResult => {
@@ -98,6 +113,28 @@ pub(crate) async fn act(stage: &mut impl Stage, incoming: Incoming) -> Result<Af
     }
     stage.script().clear_queue();
     stage.forward(incoming).await
+}
+
+/// Behind the hook: what the command does to statements that are prepared.
+fn follow_statements(stage: &mut impl Stage, command: Command, payload: &[u8]) {
+    match command {
+        Command::STMT_EXECUTE => stage.script().has_followed(payload),
+        Command::RESET_CONNECTION | Command::CHANGE_USER => stage.script().forget_prepared(),
+        _ => {}
+    }
+}
+
+/// The text of a statement that is to be prepared.
+pub(crate) fn prepared_text(incoming: &Incoming) -> Option<Vec<u8>> {
+    let is_meant = incoming.command == Command::STMT_PREPARE;
+    is_meant.then(|| incoming.argument().into_owned())
+}
+
+/// A command has been answered: what it has prepared, scripts can ask about.
+pub(crate) fn note_prepared(script: &mut script::Session, text: Option<Vec<u8>>, heard: &Heard) {
+    if let (Some(text), Some((id, parameters))) = (text, heard.prepared) {
+        script.note_prepared(id, &text, parameters);
+    }
 }
 
 /// What the script has put into `proxy.response`.

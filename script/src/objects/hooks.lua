@@ -88,7 +88,7 @@ local function decision_of(value)
 end
 
 -- What a hook has decided, how much is queued, and what else the proxy has to look at.
-local HAS_MOVED, HAS_CHANGED, WANTS_CLOSE, WAITS, HAS_ROUTE = 1, 2, 4, 8, 16
+local HAS_MOVED, HAS_CHANGED, WANTS_CLOSE, WAITS, HAS_ROUTE, HAS_ROWS = 1, 2, 4, 8, 16, 32
 
 local function outcome_of(session, value, waits)
 	local flags = waits and WAITS or 0
@@ -105,6 +105,9 @@ local function outcome_of(session, value, waits)
 	end
 	if session.route then
 		flags = flags + HAS_ROUTE
+	end
+	if session.rows then
+		flags = flags + HAS_ROWS
 	end
 	return decision_of(value), #session.queue, flags
 end
@@ -188,6 +191,8 @@ function M.take_moves(session)
 		return moves
 	end
 end
+
+M.enter_session = switch_to
 
 -- From here on nobody's hook runs.
 function M.leave_session()

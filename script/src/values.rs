@@ -1,0 +1,383 @@
+//! Values of rows and parameters, as Lua has them: NULL is nil; in the binary protocol (protocol page "Binary
+//! Protocol Value") integers of up to 53 bits and floating-point numbers are numbers, and all else is the
+//! text that the server would have sent.
+
+use mlua::{Lua, Value};
+use wire::column::{ColumnDefinition, ColumnType};
+use wire::write::put_lenenc_bytes;
+use wire::{Malformed, Reader};
+
+const ITEM: &str = "value";
+
+/// The greatest integer up to which numbers of Lua have no gaps.
+const NUMBER_MAX: i128 = 1 << 53;
+
+/// How a value of the binary protocol looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Form {
+    kind: ColumnType,
+    is_unsigned: bool,
+}
+
+impl Form {
+    pub(crate) fn of_column(column: &ColumnDefinition<'_>) -> Self {
+        Self {
+            kind: column.kind,
+            is_unsigned: column.flags & ColumnDefinition::UNSIGNED != 0,
+        }
+    }
+
+    /// As a COM_STMT_EXECUTE declares it.
+    /// `None` where servers do not agree on how it looks (`get_ps_param_len`).
+    pub(crate) fn of_parameter(declared: u16) -> Option<Self> {
+        let kind = ColumnType(declared as u8);
+        let form = Self {
+            kind,
+            is_unsigned: declared & 0x8000 != 0,
+        };
+        (!matches!(kind, ColumnType::YEAR | ColumnType::INT24)).then_some(form)
+    }
+
+    /// How many bytes an integer has.
+    fn integer_bytes(self) -> Option<usize> {
+        match self.kind {
+            ColumnType::TINY => Some(1),
+            ColumnType::SHORT | ColumnType::YEAR => Some(2),
+            ColumnType::LONG | ColumnType::INT24 => Some(4),
+            ColumnType::LONGLONG => Some(8),
+            _ => None,
+        }
+    }
+
+    /// Reads a value that is not NULL.
+    pub(crate) fn read(self, lua: &Lua, reader: &mut Reader<'_>) -> mlua::Result<Value> {
+        let value = self.decode(reader).map_err(mlua::Error::external)?;
+        Ok(match value {
+            Decoded::Integer(number) if number.abs() <= NUMBER_MAX => Value::Number(number as f64),
+            Decoded::Integer(number) => Value::String(lua.create_string(number.to_string())?),
+            Decoded::Float(number) => Value::Number(number),
+            Decoded::Moment(text) => Value::String(lua.create_string(text)?),
+            Decoded::Bytes(bytes) => Value::String(lua.create_string(bytes)?),
+        })
+    }
+
+    fn decode<'a>(self, reader: &mut Reader<'a>) -> Result<Decoded<'a>, Malformed> {
+        if let Some(size) = self.integer_bytes() {
+            let bytes = reader.bytes(size, ITEM)?;
+            return Ok(Decoded::Integer(integer(bytes, self.is_unsigned)));
+        }
+        Ok(match self.kind {
+            ColumnType::FLOAT => {
+                let bits = reader.u32(ITEM)?;
+                Decoded::Float(shortest(f32::from_bits(bits)))
+            }
+            ColumnType::DOUBLE => {
+                let (low, high) = (reader.u32(ITEM)?, reader.u32(ITEM)?);
+                Decoded::Float(f64::from_bits(u64::from(high) << 32 | u64::from(low)))
+            }
+            ColumnType::DATE | ColumnType::DATETIME | ColumnType::TIMESTAMP => {
+                let bytes = reader.lenenc_bytes(ITEM)?;
+                Decoded::Moment(date_text(bytes, self.kind == ColumnType::DATE)?)
+            }
+            ColumnType::TIME => Decoded::Moment(time_text(reader.lenenc_bytes(ITEM)?)?),
+            ColumnType::NULL => return Err(Malformed::Invalid("a NULL that is none")),
+            _ => Decoded::Bytes(reader.lenenc_bytes(ITEM)?),
+        })
+    }
+
+    /// Appends a value that is not NULL; an error where it is none of this form.
+    pub(crate) fn put(self, out: &mut Vec<u8>, value: &Value) -> Result<(), String> {
+        if let Some(size) = self.integer_bytes() {
+            let number = integer_of(value).ok_or("it is no whole number")?;
+            let bits = 8 * size as u32;
+            let (min, max) = match self.is_unsigned {
+                true => (0, (1_i128 << bits) - 1),
+                false => (-(1_i128 << (bits - 1)), (1_i128 << (bits - 1)) - 1),
+            };
+            if number < min || number > max {
+                return Err(format!("{number} is out of its column's range"));
+            }
+            out.extend_from_slice(&number.to_le_bytes()[..size]);
+            return Ok(());
+        }
+        match self.kind {
+            ColumnType::FLOAT => {
+                let number = number_of(value).ok_or("it is no number")?;
+                out.extend_from_slice(&(number as f32).to_le_bytes());
+            }
+            ColumnType::DOUBLE => {
+                let number = number_of(value).ok_or("it is no number")?;
+                out.extend_from_slice(&number.to_le_bytes());
+            }
+            ColumnType::DATE | ColumnType::DATETIME | ColumnType::TIMESTAMP => {
+                let text = text_of(value)?;
+                let bytes = date_bytes(&text).ok_or("it is no date (YYYY-MM-DD hh:mm:ss)")?;
+                put_lenenc_bytes(out, &bytes);
+            }
+            ColumnType::TIME => {
+                let text = text_of(value)?;
+                let bytes = time_bytes(&text).ok_or("it is no time (hh:mm:ss)")?;
+                put_lenenc_bytes(out, &bytes);
+            }
+            _ => put_lenenc_bytes(out, &text_of(value)?),
+        }
+        Ok(())
+    }
+}
+
+enum Decoded<'a> {
+    Integer(i128),
+    Float(f64),
+    Moment(String),
+    Bytes(&'a [u8]),
+}
+
+fn integer(bytes: &[u8], is_unsigned: bool) -> i128 {
+    let unsigned = (bytes.iter().rev()).fold(0_i128, |sum, byte| sum << 8 | i128::from(*byte));
+    let bits = 8 * bytes.len();
+    match !is_unsigned && unsigned >> (bits - 1) & 1 == 1 {
+        true => unsigned - (1_i128 << bits),
+        false => unsigned,
+    }
+}
+
+/// The number that people would write for it: 0.1, not 0.10000000149.
+fn shortest(number: f32) -> f64 {
+    number.to_string().parse().unwrap_or(f64::from(number))
+}
+
+fn two(bytes: &[u8], at: usize) -> u8 {
+    bytes.get(at).copied().unwrap_or_default()
+}
+
+/// `year:2 month day [hour minute second [microseconds:4]]`
+fn date_text(bytes: &[u8], is_date: bool) -> Result<String, Malformed> {
+    if !matches!(bytes.len(), 0 | 4 | 7 | 11) {
+        return Err(Malformed::Invalid("date"));
+    }
+    let year = u16::from_le_bytes([two(bytes, 0), two(bytes, 1)]);
+    let mut text = format!("{year:04}-{:02}-{:02}", two(bytes, 2), two(bytes, 3));
+    if !is_date {
+        let (hour, minute, second) = (two(bytes, 4), two(bytes, 5), two(bytes, 6));
+        text += &format!(" {hour:02}:{minute:02}:{second:02}");
+        text += &fraction_text(bytes.get(7..11));
+    }
+    Ok(text)
+}
+
+/// `negative days:4 hour minute second [microseconds:4]`
+fn time_text(bytes: &[u8]) -> Result<String, Malformed> {
+    if !matches!(bytes.len(), 0 | 8 | 12) {
+        return Err(Malformed::Invalid("time"));
+    }
+    let sign = if two(bytes, 0) == 1 { "-" } else { "" };
+    let days = u32::from_le_bytes([two(bytes, 1), two(bytes, 2), two(bytes, 3), two(bytes, 4)]);
+    let hours = u64::from(days) * 24 + u64::from(two(bytes, 5));
+    let mut text = format!("{sign}{hours:02}:{:02}:{:02}", two(bytes, 6), two(bytes, 7));
+    text += &fraction_text(bytes.get(8..12));
+    Ok(text)
+}
+
+fn fraction_text(bytes: Option<&[u8]>) -> String {
+    let Some(&[a, b, c, d]) = bytes else {
+        return String::new();
+    };
+    format!(".{:06}", u32::from_le_bytes([a, b, c, d]))
+}
+
+pub(crate) fn text_of(value: &Value) -> Result<Vec<u8>, String> {
+    match value {
+        Value::String(text) => Ok(text.as_bytes().to_vec()),
+        Value::Integer(number) => Ok(number.to_string().into_bytes()),
+        Value::Number(number) => Ok(number.to_string().into_bytes()),
+        Value::Boolean(is) => Ok(vec![b'0' + u8::from(*is)]),
+        other => Err(format!("a {} is no value", other.type_name())),
+    }
+}
+
+fn integer_of(value: &Value) -> Option<i128> {
+    match value {
+        Value::Integer(number) => Some(i128::from(*number)),
+        Value::Number(number) if number.fract() == 0.0 && number.abs() < 2e19 => {
+            Some(*number as i128)
+        }
+        Value::String(text) => text.to_str().ok()?.trim().parse().ok(),
+        Value::Boolean(is) => Some(i128::from(*is)),
+        _ => None,
+    }
+}
+
+fn number_of(value: &Value) -> Option<f64> {
+    match value {
+        Value::Integer(number) => Some(*number as f64),
+        Value::Number(number) => Some(*number),
+        Value::String(text) => text.to_str().ok()?.trim().parse().ok(),
+        _ => None,
+    }
+}
+
+/// Numbers that stand between these marks; `None` where something else does.
+fn numbers<const N: usize>(text: &str, marks: [char; N]) -> Option<Vec<u32>> {
+    let mut rest = text;
+    let mut found = Vec::with_capacity(N + 1);
+    for mark in marks {
+        let (number, behind) = rest.split_once(mark)?;
+        found.push(number.parse().ok()?);
+        rest = behind;
+    }
+    found.push(rest.parse().ok()?);
+    Some(found)
+}
+
+/// The text and the microseconds behind its point.
+fn fraction_of(text: &str) -> Option<(&str, Option<u32>)> {
+    let Some((whole, fraction)) = text.split_once('.') else {
+        return Some((text, None));
+    };
+    let is_digits = fraction.bytes().all(|it| it.is_ascii_digit());
+    if fraction.is_empty() || fraction.len() > 6 || !is_digits {
+        return None;
+    }
+    let number: u32 = fraction.parse().ok()?;
+    Some((whole, Some(number * 10_u32.pow(6 - fraction.len() as u32))))
+}
+
+fn date_bytes(text: &[u8]) -> Option<Vec<u8>> {
+    let text = std::str::from_utf8(text).ok()?.trim();
+    let (date, clock) = match text.split_once([' ', 'T']) {
+        Some((date, clock)) => (date, Some(clock)),
+        None => (text, None),
+    };
+    let date = numbers(date, ['-', '-'])?;
+    let mut bytes = u16::try_from(*date.first()?).ok()?.to_le_bytes().to_vec();
+    for part in date.get(1..)? {
+        bytes.push(u8::try_from(*part).ok()?);
+    }
+    if let Some(clock) = clock {
+        let (clock, fraction) = fraction_of(clock)?;
+        for part in numbers(clock, [':', ':'])? {
+            bytes.push(u8::try_from(part).ok()?);
+        }
+        if let Some(microseconds) = fraction {
+            bytes.extend_from_slice(&microseconds.to_le_bytes());
+        }
+    }
+    Some(bytes)
+}
+
+fn time_bytes(text: &[u8]) -> Option<Vec<u8>> {
+    let text = std::str::from_utf8(text).ok()?.trim();
+    let (is_negative, text) = match text.strip_prefix('-') {
+        Some(text) => (true, text),
+        None => (false, text),
+    };
+    let (clock, fraction) = fraction_of(text)?;
+    let clock = numbers(clock, [':', ':'])?;
+    let &[hours, minute, second] = clock.as_slice() else {
+        return None;
+    };
+    let mut bytes = vec![u8::from(is_negative)];
+    bytes.extend_from_slice(&(hours / 24).to_le_bytes());
+    bytes.push((hours % 24) as u8);
+    bytes.push(u8::try_from(minute).ok()?);
+    bytes.push(u8::try_from(second).ok()?);
+    if let Some(microseconds) = fraction {
+        bytes.extend_from_slice(&microseconds.to_le_bytes());
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn form(kind: ColumnType, is_unsigned: bool) -> Form {
+        Form { kind, is_unsigned }
+    }
+
+    /// What Lua sees of these bytes, and what becomes of that.
+    fn both_ways(form: Form, bytes: &[u8]) -> String {
+        let lua = Lua::new();
+        let mut reader = Reader::new(bytes);
+        let value = form.read(&lua, &mut reader).unwrap();
+        assert!(reader.is_empty());
+        let mut again = Vec::new();
+        form.put(&mut again, &value).unwrap();
+        assert_eq!(again, bytes);
+        value.to_string().unwrap()
+    }
+
+    #[test]
+    fn numbers_come_back_as_they_were() {
+        assert_eq!(both_ways(form(ColumnType::TINY, false), &[0xff]), "-1");
+        assert_eq!(both_ways(form(ColumnType::TINY, true), &[0xff]), "255");
+        assert_eq!(
+            both_ways(form(ColumnType::SHORT, false), &[0, 0x80]),
+            "-32768"
+        );
+        assert_eq!(
+            both_ways(form(ColumnType::LONG, true), &[0xff; 4]),
+            "4294967295"
+        );
+        let most = both_ways(form(ColumnType::LONGLONG, true), &[0xff; 8]);
+        assert_eq!(most, "18446744073709551615");
+        let least = both_ways(form(ColumnType::LONGLONG, false), &i64::MIN.to_le_bytes());
+        assert_eq!(least, "-9223372036854775808");
+        assert_eq!(
+            both_ways(form(ColumnType::FLOAT, false), &0.1_f32.to_le_bytes()),
+            "0.1"
+        );
+        assert_eq!(
+            both_ways(form(ColumnType::DOUBLE, false), &0.25_f64.to_le_bytes()),
+            "0.25"
+        );
+    }
+
+    #[test]
+    fn moments_come_back_as_they_were() {
+        let date = form(ColumnType::DATE, false);
+        assert_eq!(both_ways(date, &[4, 0xea, 0x07, 11, 22]), "2026-11-22");
+        let moment = form(ColumnType::DATETIME, false);
+        let bytes = [7, 0xea, 0x07, 11, 22, 23, 59, 1];
+        assert_eq!(both_ways(moment, &bytes), "2026-11-22 23:59:01");
+        let bytes = [11, 0xea, 0x07, 11, 22, 0, 0, 0, 64, 226, 1, 0];
+        assert_eq!(both_ways(moment, &bytes), "2026-11-22 00:00:00.123456");
+        let time = form(ColumnType::TIME, false);
+        assert_eq!(both_ways(time, &[8, 1, 2, 0, 0, 0, 3, 4, 5]), "-51:04:05");
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        let lua = Lua::new();
+        let text = |text: &str| Value::String(lua.create_string(text).unwrap());
+        for (kind, value) in [
+            (ColumnType::TINY, Value::Number(128.0)),
+            (ColumnType::LONG, Value::Number(0.5)),
+            (ColumnType::LONG, text("x")),
+            (ColumnType::DOUBLE, text("x")),
+            (ColumnType::DATE, text("yesterday")),
+            (ColumnType::DATETIME, text("2026-11-22 1:2:3.1234567")),
+            (ColumnType::TIME, text("99999999999:0:0")),
+            (
+                ColumnType::VAR_STRING,
+                Value::Table(lua.create_table().unwrap()),
+            ),
+        ] {
+            let put = form(kind, false).put(&mut Vec::new(), &value);
+            assert!(put.is_err(), "{kind:?} {value:?}");
+        }
+    }
+
+    #[test]
+    fn truncated_values_are_errors() {
+        let lua = Lua::new();
+        for kind in 0..=255 {
+            let form = form(ColumnType(kind), false);
+            assert!(form.read(&lua, &mut Reader::new(&[])).is_err(), "{kind}");
+            assert!(
+                form.read(&lua, &mut Reader::new(&[200, 1])).is_err()
+                    || form.integer_bytes().is_some()
+            );
+        }
+    }
+}
