@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use jiff::Timestamp;
-use proxy::{Counts, DigestRow, ErrorRow, InsightView, Whose};
+use proxy::{Counts, DigestRow, ErrorRow, InsightView, StatementView, Whose};
 use route::BackendId;
 
 /// See the module.
@@ -19,6 +19,8 @@ pub struct Insight {
     pub errors: Vec<Arc<ErrorRow>>,
     /// Errors of kinds that have made room for others.
     pub other_errors: u64,
+    /// Slow statements, the latest first.
+    pub slow: Vec<Arc<StatementView>>,
     /// When the process began, by the clock of now.
     pub began: Timestamp,
 }
@@ -30,6 +32,7 @@ impl Default for Insight {
             remainder: (Counts::default(), 0),
             errors: Vec::new(),
             other_errors: 0,
+            slow: Vec::new(),
             began: Timestamp::UNIX_EPOCH,
         }
     }
@@ -44,6 +47,10 @@ impl Insight {
         if !view.digests.is_empty() || view.evicted > 0 {
             self.digests = merge_digests(view.digests);
             self.remainder = (view.remainder, view.evicted);
+        }
+        if !view.slow.is_empty() {
+            self.slow = view.slow;
+            self.slow.sort_by_key(|it| std::cmp::Reverse(it.at));
         }
         if !view.errors.is_empty() || view.other_errors > 0 {
             self.errors = merge_errors(view.errors);

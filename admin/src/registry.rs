@@ -12,6 +12,7 @@ pub static TABLES: &[&dyn Table] = &[
     &lanes::TABLE,
     &times::TABLE,
     &digests::TABLE,
+    &slow_statements::TABLE,
     &errors::TABLE,
     &rules::TABLE,
     &accounts::TABLE,

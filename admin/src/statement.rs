@@ -104,7 +104,8 @@ pub fn read(text: &str, schema: Schema) -> Result<Statement, Fault> {
         return kill(rest);
     }
     if let Some(rest) = text.behind("RESET") {
-        return reset(rest).ok_or_else(|| Fault::syntax("RESET DIGESTS or RESET ERRORS"));
+        return reset(rest)
+            .ok_or_else(|| Fault::syntax("RESET DIGESTS, ERRORS or SLOW_STATEMENTS"));
     }
     if let Some(rest) = text.behind("TRUNCATE") {
         return reset(rest.without(&["TABLE"])).ok_or_else(Fault::read_only);
@@ -157,6 +158,7 @@ fn reset(rest: Text<'_>) -> Option<Statement> {
     let kept = match &*name.to_ascii_lowercase() {
         "digests" | "stats_mysql_query_digest" => Kept::Digests,
         "errors" => Kept::Errors,
+        "slow_statements" => Kept::Slow,
         _ => return None,
     };
     rest.is_empty().then_some(Statement::Reset(kept))

@@ -45,6 +45,10 @@ const COMMANDS: &[(&str, &str)] = &[
         "RESET ERRORS",
         "Counts errors from nothing again; for the role admin.",
     ),
+    (
+        "RESET SLOW_STATEMENTS",
+        "Forgets those that are kept; for the role admin.",
+    ),
     ("KILL id", "Ends a session; for the role admin."),
     (
         "KILL QUERY id",

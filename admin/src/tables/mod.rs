@@ -19,6 +19,7 @@ pub mod script_metrics;
 pub mod scripts;
 pub mod sessions;
 pub mod settings;
+pub mod slow_statements;
 pub mod stats_connection_pool;
 pub mod stats_processlist;
 pub mod stats_query_digest;

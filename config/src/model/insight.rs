@@ -1,12 +1,14 @@
 //! Settings of what is kept about statements, for whoever looks.
 
-use super::Config;
+use std::time::Duration;
+
+use super::{Config, DAY, MS};
 use crate::Traits;
 use crate::define::settings;
 
 settings! {
     /// What is kept about statements, to be looked at on the admin port, as long as somebody may look.
-    /// See [Digests and errors](insight.md).
+    /// See [Digests, slow statements, errors](insight.md).
     pub struct InsightConfig in Config [insight], "Insight" {
         /// Whether statements are counted by digest, schema, account and backend, and errors by number,
         /// account and backend.
@@ -15,6 +17,14 @@ settings! {
         /// Memory for what is counted by digest, over all workers. Each has an even share; what has not
         /// been seen for the longest time makes room, and is counted together from then on.
         digests_bytes_max: u64 = 64 << 20, Traits::RELOAD.within(1 << 20, 1 << 40);
+
+        /// Statements that take so long or longer, from their arrival to the end of the reply, are kept one by
+        /// one.
+        slow_statements: Duration = Duration::from_secs(1),
+            Traits::RELOAD.within(MS, DAY).nothing("none");
+
+        /// How many of these each worker keeps: the latest.
+        slow_statements_max: usize = 1000, Traits::RELOAD.within(1, 100_000);
 
         /// Whether values may be seen: a sample of each digest, slow statements as they were said, messages
         /// of errors with what they quote. Without it only digests are.

@@ -112,6 +112,8 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("http.connections_max", "256"),
     ("insight.digests", "true"),
     ("insight.digests_bytes_max", "\"64MiB\""),
+    ("insight.slow_statements", "\"1s\""),
+    ("insight.slow_statements_max", "1000"),
     ("insight.samples", "false"),
 ];
 

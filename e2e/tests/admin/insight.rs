@@ -272,3 +272,45 @@ fn nothing_is_counted_where_it_is_not_wanted() {
     assert_eq!(look.value("SELECT count(*) FROM digests"), "0");
     assert_eq!(look.value("SELECT count(*) FROM errors"), "0");
 }
+
+both!(slow_statements_are_kept_one_by_one);
+fn slow_statements_are_kept_one_by_one(product: Product) {
+    let server = with_data(product);
+    let settings = Settings::pooled(server, 4)
+        .set("insight.slow_statements", "50ms")
+        .set("insight.slow_statements_max", 2)
+        .set("workers", 1);
+    let watched = Watched::start(settings.clone());
+    let (mut root, mut look) = (watched.root(), watched.look());
+    let mut client = watched.proxy.connect();
+    client.run(&format!("USE {SCHEMA}"));
+    for name in ["a", "b", "c"] {
+        client.run(&format!("SELECT SLEEP(0.06) AS {name} /* secret */"));
+    }
+    let sql = "SELECT * FROM slow_statements";
+    let kept = rows(&mut look, sql);
+    let statements: Vec<_> = kept.iter().map(|row| &*row["statement"]).collect();
+    assert_eq!(statements, ["SELECT SLEEP(?) AS c", "SELECT SLEEP(?) AS b"]);
+    let row = &kept[0];
+    assert_eq!(row["session"], client.id.to_string());
+    assert_eq!((&*row["account"], &*row["db"]), ("'app'@'%'", SCHEMA));
+    assert_eq!(row["backend"], server.tcp().to_string());
+    assert_eq!((&*row["rows_sent"], &*row["error"]), ("1", "NULL"));
+    assert!(number(row, "backend_us") >= 60_000, "{row:?}");
+    assert!(row["client"].starts_with("127.0.0.1:"));
+    let digest = &digest(&mut look, "SELECT SLEEP(?) AS c")["digest"];
+    assert_eq!(&row["digest"], digest);
+    assert_eq!(refused(&mut look, "RESET SLOW_STATEMENTS"), 1227);
+    root.run("RESET SLOW_STATEMENTS");
+    assert!(look.run(sql).texts().is_empty());
+
+    let again = settings
+        .set("insight.samples", true)
+        .set("insight.digests", false);
+    watched.proxy.reload(&again.admin_on(watched.port));
+    wait::until("it is seen as it was said", wait::SOON, || {
+        client.run("SELECT SLEEP(0.06) AS e");
+        let kept = rows(&mut look, sql);
+        kept[0]["statement"] == "SELECT SLEEP(0.06) AS e"
+    });
+}

@@ -67,10 +67,17 @@ struct Bars(Vec<u64>);
 const COUNT_BITS: u32 = 56;
 const COUNT_MAX: u64 = (1 << COUNT_BITS) - 1;
 
+impl Ended {
+    /// From its arrival to its end.
+    pub(crate) fn whole(&self) -> Duration {
+        self.proxy + self.queue + self.backend
+    }
+}
+
 impl Counts {
     /// One more.
     pub(crate) fn note(&mut self, ended: &Ended) {
-        let whole = nanoseconds(ended.proxy + ended.queue + ended.backend);
+        let whole = nanoseconds(ended.whole());
         if self.count == 0 {
             self.first_seen = ended.at;
             self.min_ns = whole;

@@ -12,16 +12,28 @@ use sql::{Analysis, Facts, Flags};
 
 use super::counts::Ended;
 use super::errors::{ErrorTable, Failed};
+use super::slow::SlowRing;
 use super::table::{DigestTable, Ran, Said};
+
+/// What is to be kept.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Wants {
+    /// Counts of digests and errors.
+    pub counts: bool,
+    /// Statements that take so long.
+    pub slow: Option<Duration>,
+    /// Whether values may be seen.
+    pub values: bool,
+}
 
 /// One worker's. Nothing is done while nobody may look.
 pub(crate) struct Insight {
-    is_wanted: Cell<bool>,
-    shows_values: Cell<bool>,
+    wants: Cell<Wants>,
     /// Memory for a digest.
     analysis: RefCell<Analysis>,
     pub digests: RefCell<DigestTable>,
     pub errors: RefCell<ErrorTable>,
+    pub slow: RefCell<SlowRing>,
     /// How often the digests have been emptied.
     pub emptied: Cell<u64>,
     /// Backends' names, by their ids.
@@ -33,11 +45,11 @@ pub(crate) struct Insight {
 impl Insight {
     pub(crate) fn new(config: &Config) -> Self {
         let insight = Self {
-            is_wanted: Cell::default(),
-            shows_values: Cell::default(),
+            wants: Cell::default(),
             analysis: RefCell::default(),
             digests: RefCell::default(),
             errors: RefCell::default(),
+            slow: RefCell::default(),
             emptied: Cell::default(),
             names: RefCell::default(),
             keys: RandomState::new(),
@@ -49,27 +61,36 @@ impl Insight {
     /// Takes other settings.
     pub(crate) fn follow(&self, config: &Config) {
         let settings = &config.insight;
-        let is_wanted = settings.digests && config.is_looked_at();
-        self.is_wanted.set(is_wanted);
-        self.shows_values.set(settings.samples);
+        let is_looked_at = config.is_looked_at();
+        let slow = Some(settings.slow_statements);
+        let wants = Wants {
+            counts: settings.digests && is_looked_at,
+            slow: slow.filter(|limit| !limit.is_zero() && is_looked_at),
+            values: settings.samples,
+        };
+        self.wants.set(wants);
+        let slow_max = wants.slow.map_or(0, |_| settings.slow_statements_max);
+        self.slow.borrow_mut().resize(slow_max);
         let bytes_max = usize::try_from(settings.digests_bytes_max).unwrap_or(usize::MAX);
         let mut digests = self.digests.borrow_mut();
-        if !is_wanted {
+        if !wants.counts {
             digests.take();
             self.errors.take();
         }
         digests.resize(bytes_max / config.workers.max(1));
     }
 
-    /// Whether statements are to be counted.
+    /// Whether statements' digests are to be known.
     #[inline]
     pub(crate) fn is_wanted(&self) -> bool {
-        self.is_wanted.get()
+        let wants = self.wants.get();
+        wants.counts || wants.slow.is_some()
     }
 
-    /// Whether values may be seen.
-    pub(crate) fn shows_values(&self) -> bool {
-        self.shows_values.get()
+    /// What is to be kept.
+    #[inline]
+    pub(crate) fn wants(&self) -> Wants {
+        self.wants.get()
     }
 
     /// Reads a statement's facts and returns the hash of its digest, with its text where that is wanted.
@@ -113,14 +134,18 @@ impl Insight {
         at: Duration,
         topology: &RefCell<Arc<Topology>>,
     ) {
-        let ran = failed.backend.map(|backend| Ran {
-            backend,
-            name: self
-                .name(backend, topology)
-                .unwrap_or_else(|| Arc::from("")),
-        });
+        let ran = failed.backend.map(|backend| self.ran(backend, topology));
         let mut errors = self.errors.borrow_mut();
-        errors.note(failed, ran, at, self.shows_values());
+        errors.note(failed, ran, at, self.wants().values);
+    }
+
+    /// Where a statement ran.
+    pub(crate) fn ran(&self, backend: BackendId, topology: &RefCell<Arc<Topology>>) -> Ran {
+        let name = self.name(backend, topology);
+        Ran {
+            backend,
+            name: name.unwrap_or_else(|| Arc::from("")),
+        }
     }
 
     /// A backend's name; kept, so that all rows share one.

@@ -13,7 +13,7 @@ use super::whose::Whose;
 const ROWS_MAX: usize = 1000;
 
 /// Longer messages are cut.
-const MESSAGE_BYTES_MAX: usize = 512;
+pub(crate) const MESSAGE_BYTES_MAX: usize = 512;
 
 /// Errors that are alike.
 #[derive(Debug, Clone)]
@@ -84,10 +84,7 @@ impl ErrorTable {
             row.sqlstate = String::from_utf8_lossy(&state).into_owned();
         }
         let message = shortened(failed.message, MESSAGE_BYTES_MAX);
-        row.message = match shows_values || QUOTES_NAMES.contains(&failed.number) {
-            true => message,
-            false => without_quoted(&message),
-        };
+        row.message = shown(failed.number, message, shows_values);
     }
 
     fn make_room(&mut self) {
@@ -116,6 +113,14 @@ const QUOTES_NAMES: &[u16] = &[
     1142, 1143, 1146, 1176, 1193, 1203, 1226, 1227, 1238, 1264, 1305, 1364, 1370, 1406, 1429, 1451,
     1452, 1615, 3948,
 ];
+
+/// A message as it may be seen.
+pub(crate) fn shown(number: u16, message: String, shows_values: bool) -> String {
+    match shows_values || QUOTES_NAMES.contains(&number) {
+        true => message,
+        false => without_quoted(&message),
+    }
+}
 
 /// A message with what it quotes left out.
 fn without_quoted(message: &str) -> String {

@@ -10,13 +10,16 @@ use wire::ErrPacket;
 
 use super::counts::Ended;
 use super::digests::Subject;
-use super::errors::Failed;
-use super::table::Said;
+use super::errors::{Failed, MESSAGE_BYTES_MAX, shown};
+use super::slow::StatementView;
+use super::table::{SAMPLE_BYTES_MAX, Said, shortened};
 use super::whose::Whose;
+use crate::card::Card;
 use crate::pooled::exchange::Done;
 use crate::pooled::pump::Delivery;
 use crate::pooled::session::Pooled;
 use crate::pooled::statement::StatementKey;
+use crate::worker::Worker;
 
 /// How a statement has ended.
 struct End<'a> {
@@ -47,7 +50,7 @@ impl Pooled {
             digest,
             text: known,
             bytes: bytes as u64,
-            sample: insight.shows_values().then(|| text.into()),
+            sample: insight.wants().values.then(|| text.into()),
         });
         Some(digest)
     }
@@ -64,7 +67,7 @@ impl Pooled {
             digest: key.digest,
             text: insight.text_of(key.digest, text, self.state.flags()),
             bytes: bytes as u64,
-            sample: insight.shows_values().then(|| text.into()),
+            sample: insight.wants().values.then(|| text.into()),
         });
     }
 
@@ -148,6 +151,17 @@ impl Pooled {
         let worker = &self.worker;
         let insight = &worker.insight;
         let whose: &Arc<Whose> = (self.whose).of(&insight.keys, &self.account, self.state.values());
+        let wants = insight.wants();
+        if let Some(limit) = wants.slow
+            && end.ended.whole() >= limit
+        {
+            let slow = self.watch.card();
+            let slow = view(worker, subject, end, whose, slow.as_ref());
+            insight.slow.borrow_mut().note(Arc::new(slow));
+        }
+        if !wants.counts {
+            return;
+        }
         let said = Said {
             digest: subject.digest,
             text: &subject.text,
@@ -166,5 +180,45 @@ impl Pooled {
             };
             insight.note_error(&failed, end.ended.at, &worker.topology);
         }
+    }
+}
+
+/// A statement as it is told.
+#[cold]
+fn view(
+    worker: &Worker,
+    subject: &Subject,
+    end: &End<'_>,
+    whose: &Arc<Whose>,
+    card: Option<&Card>,
+) -> StatementView {
+    let insight = &worker.insight;
+    let ended = &end.ended;
+    let backend = end.backend;
+    let error = end.error.map(|(number, _)| {
+        let message = shortened(end.message, MESSAGE_BYTES_MAX);
+        (number, shown(number, message, insight.wants().values))
+    });
+    let text = |text: &[u8]| shortened(text, SAMPLE_BYTES_MAX).into();
+    StatementView {
+        at: ended.at,
+        session: card.map_or(0, |card| card.id),
+        client: card
+            .map_or_else(String::new, |it| it.client.to_string())
+            .into(),
+        whose: Arc::clone(whose),
+        backend: backend.map(|backend| insight.ran(backend, &worker.topology)),
+        digest: subject.digest,
+        digest_text: Arc::clone(&subject.text),
+        text: subject.sample.as_deref().map(text),
+        proxy: ended.proxy,
+        queue: ended.queue,
+        first_byte: ended.first_byte,
+        taken: ended.backend,
+        rows_sent: ended.rows_sent,
+        rows_affected: ended.rows_affected,
+        bytes_in: ended.bytes_in,
+        bytes_out: ended.bytes_out,
+        error,
     }
 }

@@ -16,7 +16,7 @@ use super::whose::Whose;
 const TEXT_BYTES_MAX: usize = 2048;
 
 /// The same of samples.
-const SAMPLE_BYTES_MAX: usize = 4096;
+pub(crate) const SAMPLE_BYTES_MAX: usize = 4096;
 
 /// So many places are looked at to make room for one.
 const LOOKS_MAX: usize = 64;

@@ -2,6 +2,7 @@
 //! it is emptied, the whole at once, which costs it nothing.
 
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc::UnboundedSender;
@@ -9,6 +10,7 @@ use tokio::task::yield_now;
 
 use super::counts::Counts;
 use super::errors::{ErrorRow, ErrorTable};
+use super::slow::StatementView;
 use super::table::{DigestRow, DigestTable};
 use crate::worker::Worker;
 
@@ -31,6 +33,8 @@ pub enum Kept {
     Digests,
     /// Errors.
     Errors,
+    /// Slow statements.
+    Slow,
 }
 
 /// What a worker tells.
@@ -38,6 +42,7 @@ pub enum Kept {
 pub(crate) enum Told {
     Digests(Vec<DigestRow>),
     Errors(Vec<ErrorRow>),
+    Slow(Vec<Arc<StatementView>>),
     /// That is all.
     End(TellingEnd),
     /// All at once, to be taken apart by whoever asked; and which worker's it was.
@@ -69,6 +74,8 @@ pub struct InsightView {
     pub errors: Vec<ErrorRow>,
     /// Errors of kinds that have made room for others.
     pub other_errors: u64,
+    /// Slow statements.
+    pub slow: Vec<Arc<StatementView>>,
     /// Workers that have told all.
     pub workers: Vec<usize>,
     /// How long the process had run.
@@ -80,6 +87,7 @@ impl InsightView {
         match told {
             Told::Digests(rows) => self.digests.extend(rows),
             Told::Errors(rows) => self.errors.extend(rows),
+            Told::Slow(slow) => self.slow.extend(slow),
             Told::Whole(digests, errors, worker) => self.take_whole(*digests, errors, worker),
             Told::End(end) => {
                 self.remainder.add(&end.remainder);
@@ -117,6 +125,10 @@ impl Worker {
             }
             Wish::Take(Kept::Digests) => (self.insight.empty(), ErrorTable::default()),
             Wish::Take(Kept::Errors) => (DigestTable::default(), self.insight.errors.take()),
+            Wish::Take(Kept::Slow) => {
+                let _ = to.send(Told::Slow(self.insight.slow.borrow_mut().take()));
+                Default::default()
+            }
         };
         let _ = to.send(Told::Whole(Box::new(digests), errors, self.index));
     }
@@ -137,6 +149,7 @@ async fn tell_copies(worker: Rc<Worker>, to: UnboundedSender<Told>) {
     let (errors, other_errors) = insight.errors.borrow().told();
     let (remainder, evicted) = insight.digests.borrow().remainder();
     let _ = to.send(Told::Errors(errors));
+    let _ = to.send(Told::Slow(insight.slow.borrow().told()));
     let _ = to.send(Told::End(TellingEnd {
         worker: worker.index,
         remainder,

@@ -1,0 +1,120 @@
+//! Slow statements, one by one.
+
+use std::sync::Arc;
+
+use proxy::StatementView;
+
+use super::digests::hexadecimal;
+use crate::material::Material;
+use crate::sheet::{Asks, Schema, Sheet, integer, measure, microseconds, text};
+
+/// See the module.
+pub static TABLE: Sheet<Item> = Sheet {
+    schema: Schema::Pilotfish,
+    name: "slow_statements",
+    about: "Statements that took insight.slow_statements or longer, the latest first, as many as \
+            insight.slow_statements_max says of each worker.",
+    asks: Asks::Insight,
+    columns: &[
+        text("ended", "When it had ended, in UTC.", |it| {
+            it.ended.clone().into()
+        }),
+        integer("session", "The id of its session.", |it| {
+            it.statement.session.into()
+        }),
+        text("account", "Whose it was.", |it| {
+            (&it.statement.whose.account).into()
+        }),
+        text("client", "Where its client is.", |it| {
+            (&*it.statement.client).into()
+        }),
+        text("db", "The default schema; NULL: none.", |it| {
+            let schema = Some(it.statement.whose.schema.clone());
+            schema.filter(|it| !it.is_empty()).into()
+        }),
+        text("backend", "Where it ran; NULL: it reached none.", |it| {
+            it.statement.backend.as_ref().map(|ran| &*ran.name).into()
+        }),
+        measure(
+            "total_us",
+            "us",
+            "From its arrival to the end of its reply: the sum of the next three.",
+            |it| microseconds(it.statement.whole()),
+        ),
+        measure(
+            "proxy_us",
+            "us",
+            "In the proxy before it left for a backend.",
+            |it| microseconds(it.statement.proxy),
+        ),
+        measure(
+            "queue_us",
+            "us",
+            "The same, if it had to wait for a connection or for leave by a rule.",
+            |it| microseconds(it.statement.queue),
+        ),
+        measure(
+            "backend_us",
+            "us",
+            "At the backend, up to the last byte of its reply.",
+            |it| microseconds(it.statement.taken),
+        ),
+        measure(
+            "first_byte_us",
+            "us",
+            "At the backend, up to the first byte of its reply.",
+            |it| microseconds(it.statement.first_byte),
+        ),
+        integer("rows_sent", "Rows of its results.", |it| {
+            it.statement.rows_sent.into()
+        }),
+        integer("rows_affected", "Rows that it has changed.", |it| {
+            it.statement.rows_affected.into()
+        }),
+        measure("bytes_in", "bytes", "What its client has sent.", |it| {
+            it.statement.bytes_in.into()
+        }),
+        measure("bytes_out", "bytes", "Its reply.", |it| {
+            it.statement.bytes_out.into()
+        }),
+        integer("error", "The number of its error; NULL: none.", |it| {
+            it.statement
+                .error
+                .as_ref()
+                .map(|(number, _)| *number)
+                .into()
+        }),
+        text("message", "What that error said, as in `errors`.", |it| {
+            let error = it.statement.error.as_ref();
+            error.map(|(_, message)| message.clone()).into()
+        }),
+        text("digest", "The hash of its normalised text.", |it| {
+            hexadecimal(it.statement.digest).into()
+        }),
+        text(
+            "statement",
+            "Its normalised text; as it was said, if insight.samples allows.",
+            |it| {
+                let said = it.statement.text.as_deref();
+                said.unwrap_or(&it.statement.digest_text).into()
+            },
+        ),
+    ],
+    items,
+};
+
+/// One statement.
+pub struct Item {
+    statement: Arc<StatementView>,
+    ended: String,
+}
+
+fn items(material: &Material) -> Vec<Item> {
+    let insight = &material.insight;
+    let slow = insight.slow.iter();
+    slow.map(|statement| Item {
+        ended: insight.time(statement.at),
+        statement: Arc::clone(statement),
+    })
+    .collect()
+}

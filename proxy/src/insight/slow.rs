@@ -1,0 +1,136 @@
+//! Slow statements, one by one: each worker keeps the latest.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::table::Ran;
+use super::whose::Whose;
+
+/// A statement that has ended, as it is told.
+#[derive(Debug, Clone)]
+pub struct StatementView {
+    /// When, since the process began.
+    pub at: Duration,
+    /// The id of its session, as its client sees it.
+    pub session: u32,
+    /// Where its client is.
+    pub client: Arc<str>,
+    /// Whose it was.
+    pub whose: Arc<Whose>,
+    /// Where it ran; none: it reached no backend.
+    pub backend: Option<Ran>,
+    /// The hash of its normalised text.
+    pub digest: u64,
+    /// Its normalised text.
+    pub digest_text: Arc<str>,
+    /// As it was said, where somebody may see that.
+    pub text: Option<Arc<str>>,
+    /// In the proxy, before it left for its backend, and not in a queue.
+    pub proxy: Duration,
+    /// Waiting for a connection, or for leave by a rule.
+    pub queue: Duration,
+    /// At the backend, up to the first byte of its reply.
+    pub first_byte: Duration,
+    /// The same up to the last.
+    pub taken: Duration,
+    /// Rows of its results.
+    pub rows_sent: u64,
+    /// Rows that it has changed.
+    pub rows_affected: u64,
+    /// Bytes that came from its client.
+    pub bytes_in: u64,
+    /// Bytes of its reply.
+    pub bytes_out: u64,
+    /// The number and the message of the error that it ended with.
+    pub error: Option<(u16, String)>,
+}
+
+impl StatementView {
+    /// From its arrival to its end.
+    pub fn whole(&self) -> Duration {
+        self.proxy + self.queue + self.taken
+    }
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct SlowRing {
+    latest: VecDeque<Arc<StatementView>>,
+    count_max: usize,
+}
+
+impl SlowRing {
+    /// It may have so many from now on.
+    pub(crate) fn resize(&mut self, count_max: usize) {
+        self.count_max = count_max;
+        let surplus = self.latest.len().saturating_sub(count_max);
+        self.latest.drain(..surplus);
+        self.latest.shrink_to(count_max);
+    }
+
+    /// One more; the oldest makes room.
+    pub(crate) fn note(&mut self, statement: Arc<StatementView>) {
+        self.latest.push_back(statement);
+        let surplus = self.latest.len().saturating_sub(self.count_max);
+        self.latest.drain(..surplus);
+    }
+
+    /// All of them.
+    pub(crate) fn told(&self) -> Vec<Arc<StatementView>> {
+        self.latest.iter().map(Arc::clone).collect()
+    }
+
+    /// Takes everything out.
+    pub(crate) fn take(&mut self) -> Vec<Arc<StatementView>> {
+        std::mem::take(&mut self.latest).into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::hash::RandomState;
+
+    use super::*;
+
+    #[test]
+    fn the_latest_stay() {
+        let whose = Whose::new(&RandomState::new(), "'a'@'%'".into(), "a", b"");
+        let whose = Arc::new(whose);
+        let slow = |second| {
+            Arc::new(StatementView {
+                at: Duration::from_secs(second),
+                session: 1,
+                client: "c".into(),
+                whose: Arc::clone(&whose),
+                backend: None,
+                digest: 1,
+                digest_text: "SELECT ?".into(),
+                text: None,
+                proxy: Duration::ZERO,
+                queue: Duration::ZERO,
+                first_byte: Duration::ZERO,
+                taken: Duration::from_secs(2),
+                rows_sent: 0,
+                rows_affected: 0,
+                bytes_in: 0,
+                bytes_out: 0,
+                error: None,
+            })
+        };
+        let seconds = |ring: &SlowRing| -> Vec<_> {
+            let told = ring.told().into_iter();
+            told.map(|it| it.at.as_secs()).collect()
+        };
+        let mut ring = SlowRing::default();
+        ring.note(slow(0));
+        assert!(ring.told().is_empty(), "none may stay");
+        ring.resize(3);
+        (1..=5).for_each(|second| ring.note(slow(second)));
+        assert_eq!(seconds(&ring), [3, 4, 5]);
+        ring.resize(1);
+        assert_eq!(seconds(&ring), [5]);
+        assert_eq!(ring.take().len(), 1);
+        assert!(ring.told().is_empty());
+    }
+}
