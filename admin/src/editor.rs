@@ -7,12 +7,14 @@ use config::{Change, Config, Edit};
 use route::Topology;
 use tokio::sync::{mpsc, oneshot};
 
+use crate::events::Events;
 use crate::fault::Fault;
 
 /// Where wishes are sent.
 #[derive(Clone)]
 pub struct Editor {
     to: mpsc::UnboundedSender<Wish>,
+    events: Arc<Events>,
 }
 
 /// One wish, and where its answer goes.
@@ -92,10 +94,15 @@ pub enum Refused {
 }
 
 impl Editor {
-    /// A way to somebody who keeps the configuration.
-    pub fn channel() -> (Self, mpsc::UnboundedReceiver<Wish>) {
+    /// A way to somebody who keeps the configuration, and a book of what has happened.
+    pub fn channel(events: Arc<Events>) -> (Self, mpsc::UnboundedReceiver<Wish>) {
         let (to, wishes) = mpsc::unbounded_channel();
-        (Self { to }, wishes)
+        (Self { to, events }, wishes)
+    }
+
+    /// What has happened of late.
+    pub fn events(&self) -> &Arc<Events> {
+        &self.events
     }
 
     /// Asks, and waits for the answer.

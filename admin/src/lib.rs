@@ -21,6 +21,7 @@ mod conversation;
 mod defined;
 mod editor;
 mod engine;
+mod events;
 mod fault;
 mod functions;
 mod http;
@@ -41,4 +42,5 @@ mod tables;
 mod visitor;
 
 pub use editor::{Difference, Editor, Refused, Told, View, What, When, Wish};
+pub use events::{EventKind, Events};
 pub use port::AdminPort;

@@ -9,6 +9,7 @@ use proxy::{Kept, SessionView, Settings, Window, Wish, WorkerView};
 use route::{Backend, BackendId, Moment, Topology};
 
 use crate::editor::View;
+use crate::events::Events;
 use crate::insight::Insight;
 use crate::sheet::{Asks, Demands, Table};
 
@@ -49,6 +50,8 @@ pub struct PortFacts {
     pub http_addresses: Vec<String>,
     /// How many connections it has.
     pub callers: usize,
+    /// What has happened of late.
+    pub events: Arc<Events>,
 }
 
 impl Material {

@@ -77,6 +77,7 @@ impl Porter {
             guests: self.guests.load(Ordering::Relaxed),
             http_addresses: self.http_addresses.clone(),
             callers: self.callers.load(Ordering::Relaxed),
+            events: Arc::clone(self.editor.events()),
         }
     }
 

@@ -14,6 +14,7 @@ pub static TABLES: &[&dyn Table] = &[
     &digests::TABLE,
     &slow_statements::TABLE,
     &errors::TABLE,
+    &events::TABLE,
     &rules::TABLE,
     &accounts::TABLE,
     &admin_accounts::TABLE,

@@ -19,6 +19,8 @@ pub enum Statement {
     WarningCount,
     /// Another schema to begin with.
     Use(Schema),
+    /// Figures of the whole proxy are counted from nothing.
+    ResetStatus,
     /// A change of a table's rows, which SQLite reads.
     Change(String),
     /// A change of these settings.
@@ -81,6 +83,9 @@ pub fn read(text: &str, schema: Schema) -> Result<Statement, Fault> {
     }
     if let Some(statement) = transaction(text) {
         return statement;
+    }
+    if matches!(&*text.words(), "FLUSH STATUS" | "RESET STATUS") {
+        return Ok(Statement::ResetStatus);
     }
     if let Some(rest) = text.behind("SAVE")
         && matches!(&*rest.words(), "" | "TO FILE" | "SETTINGS" | "CONFIG")
@@ -251,6 +256,7 @@ mod tests {
             ("KILL", Err(1064)),
             ("KILL 7 8", Err(1064)),
             ("KILL 99999999999", Err(1064)),
+            ("flush status;", Ok(Statement::ResetStatus)),
             ("RESET digests", Ok(Statement::Reset(Kept::Digests))),
             (
                 "truncate table `errors`;",

@@ -13,6 +13,7 @@ use rusqlite::types::Value;
 
 use crate::editor::{Editor, What};
 use crate::engine::{self, Limits, Prepared, Rows, alter};
+use crate::events::EventKind;
 use crate::fault::Fault;
 use crate::functions::Asker;
 use crate::material::{Material, PortFacts};
@@ -99,6 +100,7 @@ impl Visitor {
                 self.forget(kept).await?;
                 Ok(Outcome::Done)
             }
+            Statement::ResetStatus => self.reset_status().await,
             Statement::Change(text) => self.change(text, values).await,
             Statement::Set(settings) => self.set(settings).await,
             Statement::Begin => self.begin().await,
@@ -142,6 +144,7 @@ impl Visitor {
             | Statement::Nothing
             | Statement::Kill(..)
             | Statement::Reset(_)
+            | Statement::ResetStatus
             | Statement::Set(_)
             | Statement::Begin
             | Statement::Commit
@@ -235,12 +238,17 @@ impl Visitor {
             ?scope,
             "an administrator has killed a session"
         );
+        let what = match scope {
+            KillScope::Statement => "its statement is ended",
+            KillScope::Connection => "it is ended",
+        };
+        self.note(EventKind::Kill, &id.to_string(), what);
         Ok(())
     }
 
     /// What is kept about statements is counted from nothing again.
     async fn forget(&self, kept: Kept) -> Result<(), Fault> {
-        if self.role != AdminRole::Admin {
+        if !self.may_change() {
             return Err(Fault::not_allowed("RESET"));
         }
         let forgotten = self.window.insight(Wish::Take(kept)).await;
@@ -255,7 +263,35 @@ impl Visitor {
             ?kept,
             "an administrator has reset what is counted"
         );
+        self.note(
+            EventKind::Reset,
+            &format!("{kept:?}").to_lowercase(),
+            "counts begin again",
+        );
         Ok(())
+    }
+
+    /// FLUSH STATUS: what workers count of times, lanes and rules, and keep about statements.
+    async fn reset_status(&mut self) -> Result<Outcome, Fault> {
+        for kept in [Kept::Digests, Kept::Errors, Kept::Slow] {
+            self.forget(kept).await?;
+        }
+        let late = self.window.workers() - self.window.reset_counts().await;
+        self.warnings = match late {
+            0 => Vec::new(),
+            _ => vec![format!("{late} workers are too busy now, and do it later")],
+        };
+        tracing::info!(
+            user = self.asker.user,
+            "an administrator has reset what is counted"
+        );
+        self.note(EventKind::Reset, "status", "counts begin again");
+        Ok(Outcome::Changed(0, self.warnings.len()))
+    }
+
+    fn note(&self, kind: EventKind, subject: &str, text: &str) {
+        let events = self.editor.events();
+        events.note(kind, subject, text, Some(&self.asker.user));
     }
 
     /// Forgets what holds of a session alone.

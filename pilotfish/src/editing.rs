@@ -7,7 +7,7 @@ mod guard;
 
 use std::sync::Arc;
 
-use admin::{Difference, Refused, Told, View, What, When, Wish};
+use admin::{Difference, EventKind, Events, Refused, Told, View, What, When, Wish};
 use config::{Applies, Change, Config, Draft, Edit, Fault, Loaded, Place, diff};
 use tokio::time::{Duration, timeout};
 
@@ -21,6 +21,7 @@ const TIMEOUT_SETTLED: Duration = Duration::from_secs(2);
 /// See the module.
 pub struct Editing<'a> {
     arguments: Option<&'a ServeArguments>,
+    events: Arc<Events>,
     /// The file as it was read or written last; without a file, what was given at the start.
     saved: Version,
     /// What holds, as far as it needs no restart.
@@ -44,6 +45,7 @@ impl<'a> Editing<'a> {
         arguments: Option<&'a ServeArguments>,
         (draft, warnings): (Draft, &[Fault]),
         config: Arc<Config>,
+        events: &Arc<Events>,
     ) -> Self {
         let current = Version {
             draft,
@@ -52,6 +54,7 @@ impl<'a> Editing<'a> {
         };
         Self {
             arguments,
+            events: Arc::clone(events),
             saved: current.clone(),
             current,
         }
@@ -71,17 +74,24 @@ impl<'a> Editing<'a> {
                     for change in diff(&self.saved.config, &self.current.config) {
                         tracing::warn!(%change, "reload: a change that was not saved is given up");
                     }
+                    let source = arguments.source();
+                    self.note_file(&source, "is read again", None);
                     for change in diff(&self.current.config, &loaded.config) {
                         tracing::info!(%change, "reload");
+                        self.note_change(&change, None);
                     }
                     self.begin_again(draft, loaded);
-                    let source = arguments.source();
                     return tracing::info!(source, "configuration is reloaded");
                 }
                 Err(faults) => faults,
             },
             Err(faults) => faults.iter().map(ToString::to_string).collect(),
         };
+        let text = format!(
+            "is faulty, and the old configuration stays: {}",
+            faults.join("; ")
+        );
+        self.note_file(&arguments.source(), &text, None);
         for fault in &faults {
             tracing::error!(fault, "reload: the new configuration is faulty");
         }
@@ -172,6 +182,7 @@ impl<'a> Editing<'a> {
         let changes = diff(&self.current.config, &loaded.config);
         for change in &changes {
             tracing::info!(user, %change, "an administrator has changed the configuration");
+            self.note_change(change, Some(user));
         }
         let warnings = self.current.news(&loaded.warnings, &changes);
         self.current = Version::of(draft, loaded);
@@ -195,6 +206,7 @@ impl<'a> Editing<'a> {
         file::replace(path, self.current.draft.text())
             .map_err(|error| because(format!("{shown} cannot be written: {error}")))?;
         tracing::info!(user, file = %shown, "an administrator has saved the configuration");
+        self.note_file(&shown.to_string(), "is written", Some(user));
         self.saved = self.current.clone();
         Ok(Told::Done(Vec::new()))
     }
@@ -211,10 +223,23 @@ impl<'a> Editing<'a> {
         let changes = diff(&self.current.config, &loaded.config);
         for change in &changes {
             tracing::info!(user, %change, "an administrator has gone back to the file");
+            self.note_change(change, Some(user));
         }
         let warnings = self.current.news(&loaded.warnings, &changes);
         self.begin_again(draft, loaded);
         Ok(Told::Done(warnings))
+    }
+
+    fn note_change(&self, change: &Change, user: Option<&str>) {
+        let text = change.to_string();
+        let text = text.strip_prefix(&format!("{}: ", change.setting));
+        let text = text.map_or_else(|| change.to_string(), str::to_owned);
+        self.events
+            .note(EventKind::Change, &change.setting, text, user);
+    }
+
+    fn note_file(&self, file: &str, text: &str, user: Option<&str>) {
+        self.events.note(EventKind::File, file, text, user);
     }
 
     fn begin_again(&mut self, draft: Draft, loaded: Loaded) {

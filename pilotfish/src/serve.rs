@@ -6,12 +6,13 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use admin::{AdminPort, Editor, Wish};
+use admin::{AdminPort, Editor, Events, Wish};
 use config::{Config, Draft, Fault, SessionMode};
 use control::Control;
 use net::service::{State, notify};
 use net::worker::WorkerEnd;
 use proxy::{AllScripts, DataPlane, Settings, Surroundings};
+use route::Topology;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::{Notify, oneshot, watch};
@@ -141,7 +142,9 @@ async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(),
         backends = config.backends.len(),
         "pilotfish is ready"
     );
-    let (editor, mut wishes) = Editor::channel();
+    let events = Arc::new(Events::default());
+    tokio::spawn(follow_backends(control.topology(), Arc::clone(&events)));
+    let (editor, mut wishes) = Editor::channel(Arc::clone(&events));
     admin.open(plane.window(), &editor);
     tell_manager(&[State::Ready, State::Status("serving")]);
     if let Some(ready) = serving.ready.take() {
@@ -152,7 +155,7 @@ async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(),
     let mut notes = Notes::new();
     let written = serving.written.take();
     let (draft, told) = written.unwrap_or_else(|| (Draft::of_config(&config), Vec::new()));
-    let mut editing = Editing::new(serving.arguments, (draft, &told), config);
+    let mut editing = Editing::new(serving.arguments, (draft, &told), config, &events);
     let reloading = Reloading {
         publish: &publish,
         control: &control,
@@ -229,6 +232,16 @@ async fn wait(
                 WorkerEnd::Finished => format!("worker {worker} ended"),
             }),
         }
+    }
+}
+
+/// Notes what becomes of backends.
+async fn follow_backends(mut topology: watch::Receiver<Arc<Topology>>, events: Arc<Events>) {
+    let mut before = Arc::clone(&topology.borrow_and_update());
+    while topology.changed().await.is_ok() {
+        let after = Arc::clone(&topology.borrow_and_update());
+        events.compare(&before, &after);
+        before = after;
     }
 }
 

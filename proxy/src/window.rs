@@ -100,6 +100,19 @@ impl Window {
         }
     }
 
+    /// Has counts of times, lanes and rules begin from nothing; how many workers have done so in time.
+    pub async fn reset_counts(&self) -> usize {
+        let (to, mut told) = mpsc::unbounded_channel();
+        self.workers.send_all(|| Message::Reset(to.clone()));
+        drop(to);
+        let mut count = 0;
+        let deadline = tokio::time::Instant::now() + TIMEOUT_LOOK;
+        while let Ok(Some(())) = timeout_at(deadline, told.recv()).await {
+            count += 1;
+        }
+        count
+    }
+
     /// Where those log in who look.
     pub fn reception(&self) -> Reception {
         Reception::new(Arc::clone(&self.shared), self.surroundings.started)

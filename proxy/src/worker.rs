@@ -55,6 +55,8 @@ pub(crate) enum Message {
     /// A session, or its statement, is to be killed, by the number that the proxy calls it; whoever has it
     /// says so.
     Kill(Kill, mpsc::UnboundedSender<Killed>),
+    /// Counts of times, lanes and rules are to begin from nothing; that is said when it is so.
+    Reset(mpsc::UnboundedSender<()>),
 }
 
 /// A client that has connected and nothing more.
@@ -221,6 +223,10 @@ impl Worker {
                     Some(Message::Tell(to)) => drop(to.send(worker.seen.all())),
                     Some(Message::Insight(wish, to)) => worker.tell_insight(wish, to),
                     Some(Message::Look(to)) => drop(to.send(worker.view())),
+                    Some(Message::Reset(to)) => {
+                        worker.reset_counts();
+                        let _ = to.send(());
+                    }
                     Some(Message::Kill(kill, to)) => {
                         if let Some(killed) = worker.kill_by_card(kill) {
                             let _ = to.send(killed);
@@ -241,6 +247,13 @@ impl Worker {
     }
 
     /// The rules of the moment, to be looked at for one command.
+    /// What this worker counts begins from nothing.
+    fn reset_counts(&self) {
+        self.book().counters.reset();
+        self.lanes.counts.reset();
+        self.times.reset(&self.shared.times);
+    }
+
     pub(crate) fn book(&self) -> Rc<Book> {
         Rc::clone(&self.book.borrow())
     }

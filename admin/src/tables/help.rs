@@ -49,6 +49,27 @@ const COMMANDS: &[(&str, &str)] = &[
         "RESET SLOW_STATEMENTS",
         "Forgets those that are kept; for the role admin.",
     ),
+    (
+        "UPDATE, INSERT INTO, DELETE FROM settings, backends, rules, accounts, admin_accounts",
+        "Changes the configuration, at once or at COMMIT; for the role admin.",
+    ),
+    (
+        "SET GLOBAL name = value",
+        "Changes one setting; for the role admin.",
+    ),
+    ("SHOW CHANGES", "What is not as in the configuration file."),
+    (
+        "SAVE",
+        "Writes what holds to the configuration file; for the role admin.",
+    ),
+    (
+        "REVERT",
+        "Goes back to the configuration file; for the role admin.",
+    ),
+    (
+        "FLUSH STATUS",
+        "Counts digests, errors, slow statements, times, lanes and rules from nothing; for the role admin.",
+    ),
     ("KILL id", "Ends a session; for the role admin."),
     (
         "KILL QUERY id",

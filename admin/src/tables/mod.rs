@@ -6,6 +6,7 @@ pub mod backends;
 pub mod columns;
 pub mod digests;
 pub mod errors;
+pub mod events;
 pub mod help;
 pub mod information;
 pub mod lanes;

@@ -582,3 +582,76 @@ fn a_backend_comes_and_goes_under_load_and_no_client_notices() {
     });
     watched.proxy.assert_sound();
 }
+
+#[test]
+fn what_happens_is_told_as_events() {
+    let watched = Watched::pooled(Product::MariaDb);
+    let mut root = watched.root();
+    let mut look = watched.look();
+    let mut events = |kind: &str, like: &str| {
+        let sql =
+            format!("SELECT subject, text, ifnull(user, '') FROM events WHERE kind = '{kind}'");
+        let ask = || {
+            let events = look.run(&sql).texts().into_iter();
+            let mut events = events.filter(|it| it.concat().contains(like));
+            events.next()
+        };
+        wait::for_some(&format!("{kind} {like}"), wait::SOON, ask)
+    };
+    root.run("SET GLOBAL admin.password = 'verysecret'");
+    let told = events("change", "admin.password");
+    assert!(
+        told[2].starts_with("root@") && !told[1].contains("verysecret"),
+        "{told:?}"
+    );
+    let port = free_port();
+    root.run(&format!(
+        "INSERT INTO backends (name, address) VALUES ('gone', '127.0.0.1:{port}')"
+    ));
+    assert_eq!(
+        events("change", "gone")[1],
+        format!("127.0.0.1:{port} is new")
+    );
+    assert_eq!(events("backend", "has come"), ["gone", "has come", ""]);
+    assert!(events("backend", "is down")[1].contains("refused"));
+    root.run("UPDATE backends SET drain = 1 WHERE name = 'gone'");
+    events("backend", "gets nothing new");
+    root.run("DELETE FROM backends WHERE name = 'gone'");
+    events("backend", "has gone");
+    root.run("SAVE");
+    assert_eq!(
+        events("file", "is written")[0],
+        watched.proxy.config_file().display().to_string()
+    );
+    watched.proxy.write_settings("nonsense");
+    watched.proxy.signal(e2e::Signal::HUP);
+    assert!(events("file", "is faulty")[1].contains("is no TOML"));
+    let client = watched.proxy.connect();
+    root.run(&format!("KILL {}", client.id));
+    assert_eq!(events("kill", &client.id.to_string())[1], "it is ended");
+    root.run("FLUSH STATUS");
+    events("reset", "status");
+}
+
+#[test]
+fn counts_begin_again_when_told_to() {
+    let settings = Settings::pooled(Server::shared(Product::MariaDb), 4)
+        .set("workers", 2)
+        .rule("all", &[("log", "false"), ("stop", "false")]);
+    let watched = Watched::start(settings);
+    let mut root = watched.root();
+    let mut client = watched.proxy.connect();
+    for _ in 0..20 {
+        client.run("SELECT 1");
+    }
+    let counted =
+        "SELECT (SELECT sum(hits) FROM rules) > 0, (SELECT sum(statements) FROM times) > 0";
+    assert_eq!(root.run(counted).texts(), [["1", "1"]]);
+    assert_eq!(refused(&mut watched.look(), "FLUSH STATUS"), 1227);
+    root.run("FLUSH STATUS");
+    assert_eq!(root.value("SELECT sum(hits) FROM rules"), "0");
+    assert_eq!(root.value("SELECT count(*) FROM times"), "0");
+    client.run("SELECT 1");
+    assert_eq!(root.value("SELECT sum(hits) FROM rules"), "1");
+    assert_eq!(root.value("SELECT sum(statements) FROM times"), "1");
+}

@@ -30,12 +30,22 @@ impl Count {
         self.0.store(one_more, Ordering::Relaxed);
     }
 
+    fn reset(&self) {
+        self.0.store(0, Ordering::Relaxed);
+    }
+
     fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 }
 
 impl LaneCounts {
+    /// Begins from nothing; for the worker that counts here.
+    pub(crate) fn reset(&self) {
+        let all = [&self.rode, &self.moved, &self.stalled].into_iter();
+        all.chain(&self.stayed).for_each(Count::reset);
+    }
+
     pub(crate) fn rides(&self) {
         self.rode.add();
     }

@@ -74,6 +74,14 @@ impl Times {
         }
     }
 
+    /// Begins from nothing.
+    pub(crate) fn reset(&self, all: &AllTimes) {
+        let of = std::mem::take(&mut *self.of.borrow_mut());
+        for times in of.iter().flatten() {
+            all.leave(times);
+        }
+    }
+
     /// The first statement of a worker's to a backend.
     #[cold]
     fn meet(&self, worker: &Worker, id: BackendId) {
@@ -118,6 +126,11 @@ impl AllTimes {
     fn enter(&self, times: Arc<BackendTimes>) {
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         all.push(times);
+    }
+
+    fn leave(&self, times: &Arc<BackendTimes>) {
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|it| !Arc::ptr_eq(it, times));
     }
 
     /// The same for those who look from outside.

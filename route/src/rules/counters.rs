@@ -58,14 +58,18 @@ impl Counters {
         let old: HashMap<_, _> = self.rules.iter().map(|it| (&it.name, it)).collect();
         for counts in &new.rules {
             if let Some(before) = old.get(&counts.name) {
-                copy(&counts.matched, &before.matched);
-                copy(&counts.unfit, &before.unfit);
-                copy(&counts.queued, &before.queued);
-                copy(&counts.refused, &before.refused);
-                copy(&counts.mirror_dropped, &before.mirror_dropped);
+                copy_all(counts, before);
             }
         }
         new
+    }
+
+    /// Begins from nothing; for whoever counts here.
+    pub fn reset(&self) {
+        let nothing = Counts::default();
+        for counts in &self.rules {
+            copy_all(counts, &nothing);
+        }
     }
 
     pub(crate) fn matched(&self, rule: RuleIndex) {
@@ -111,6 +115,14 @@ impl Counters {
         };
         self.rules.iter().map(tally).collect()
     }
+}
+
+fn copy_all(to: &Counts, from: &Counts) {
+    copy(&to.matched, &from.matched);
+    copy(&to.unfit, &from.unfit);
+    copy(&to.queued, &from.queued);
+    copy(&to.refused, &from.refused);
+    copy(&to.mirror_dropped, &from.mirror_dropped);
 }
 
 fn copy(to: &AtomicU64, from: &AtomicU64) {

@@ -1,0 +1,34 @@
+//! What has happened of late.
+
+use std::sync::Arc;
+
+use crate::events::Event;
+use crate::sheet::{Asks, Schema, Sheet, integer, text};
+
+/// See the module.
+pub static TABLE: Sheet<Arc<Event>> = Sheet {
+    schema: Schema::Pilotfish,
+    name: "events",
+    about: "What has happened to backends and to the configuration, and what administrators have done; the last \
+            1,000, the oldest first.",
+    asks: Asks::Nothing,
+    columns: &[
+        integer("id", "Its number, counted from the start.", |it| {
+            it.id.into()
+        }),
+        text("time", "When it was, in UTC.", |it| {
+            format!("{:.3}", it.time).into()
+        }),
+        text("kind", "backend, change, file, kill or reset.", |it| {
+            it.kind.name().into()
+        }),
+        text("subject", "What it has happened to.", |it| {
+            it.subject.clone().into()
+        }),
+        text("text", "What has happened.", |it| it.text.clone().into()),
+        text("user", "Who has done it; NULL: nobody.", |it| {
+            it.user.clone().into()
+        }),
+    ],
+    items: |material| material.port.events.all(),
+};
