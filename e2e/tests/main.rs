@@ -62,6 +62,7 @@ mod data;
 mod faults;
 mod http;
 mod infile;
+mod injected;
 mod kill;
 mod lane_faults;
 mod lane_neighbours;

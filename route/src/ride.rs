@@ -40,6 +40,8 @@ pub enum Stays {
     TooLong,
     /// A rule says that it is never sent again.
     Once,
+    /// A rule has statements sent before or behind it.
+    Injected,
     /// It waits for what it must see.
     Waits,
     /// Nobody knows yet how long its like take there.
@@ -62,7 +64,7 @@ pub enum Stays {
 
 impl Stays {
     /// All of them.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::Off,
         Self::NoSelect,
         Self::MayWrite,
@@ -75,6 +77,7 @@ impl Stays {
         Self::Compressed,
         Self::TooLong,
         Self::Once,
+        Self::Injected,
         Self::Waits,
         Self::Unknown,
         Self::Slow,
@@ -102,6 +105,7 @@ impl fmt::Display for Stays {
             Self::Compressed => "its connection is compressed",
             Self::TooLong => "it is too long",
             Self::Once => "a rule says that it is never sent again",
+            Self::Injected => "a rule has statements sent before or behind it",
             Self::Waits => "it waits for what it must see",
             Self::Unknown => "nobody knows yet how long its like take there",
             Self::Slow => "its like take long",

@@ -48,6 +48,8 @@ pub struct Tally {
     pub status: Option<StatusFlags>,
     /// Warnings of the last OK or EOF.
     pub warnings: u16,
+    /// Some OK or EOF has told of warnings, if not the last.
+    pub has_warned: bool,
     /// Some flags announced changes that could not be sent along: an EOF has no room for them.
     pub owes_changes: bool,
     /// The number and the SQLSTATE of the error that it ended with.
@@ -486,6 +488,7 @@ impl Reply {
                 .map_or(0, |it| u16::from(it[0]) | u16::from(it[1]) << 8);
             let status = eof_status(payload)?;
             self.tally.warnings = warnings;
+            self.tally.has_warned |= warnings > 0;
             self.tally.status = Some(status);
             self.tally.owes_changes |= status.contains(StatusFlags::SESSION_STATE_CHANGED);
             return Ok(false);
@@ -493,6 +496,7 @@ impl Reply {
         let ok = OkPacket::decode(payload)?;
         self.tally.ok = ok;
         self.tally.warnings = ok.warnings;
+        self.tally.has_warned |= ok.warnings > 0;
         self.tally.status = Some(ok.status);
         Ok(ok.status.contains(StatusFlags::SESSION_STATE_CHANGED))
     }

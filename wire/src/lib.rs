@@ -24,6 +24,7 @@ pub mod compression;
 pub mod execute;
 pub mod greeting;
 pub mod handshake;
+mod literal;
 pub mod packet;
 pub mod parameters;
 pub mod query;

@@ -62,6 +62,16 @@ const SHEET: Sheet<Item> = Sheet {
             "Statements that were not mirrored because too many were under way.",
             |it| it.tally.mirror_dropped.into(),
         ),
+        integer(
+            "injected",
+            "Statements of its own that were sent before or behind those that it has matched.",
+            |it| it.tally.injected.into(),
+        ),
+        integer(
+            "injected_failed",
+            "Of these, statements that failed, that took too long, or whose results were too long.",
+            |it| it.tally.injected_failed.into(),
+        ),
     ],
     items,
 };

@@ -9,8 +9,8 @@ use crate::nearest::nearest;
 use crate::setting::{RULE, RULE_TEST};
 use crate::value::did_you_mean;
 use crate::{
-    AnswerForm, BackendConfig, Config, Fault, ListenAddress, ReplicaUse, Role, RuleConfig,
-    RuleTestConfig,
+    AnswerForm, BackendConfig, Config, Fault, InjectedResults, ListenAddress, ReplicaUse, Role,
+    RuleConfig, RuleTestConfig,
 };
 
 /// Every fault of the rules and their tests.
@@ -57,6 +57,8 @@ impl Look<'_> {
         faults.extend(self.parts_of_another_answer());
         faults.extend(self.answer_in_parts());
         faults.extend(self.limits_without_one());
+        faults.extend(self.nothing_injected());
+        faults.extend(self.nothing_to_compare());
         faults
     }
 
@@ -161,6 +163,8 @@ impl Look<'_> {
             ("retry", rule.retry.is_some()),
             ("consistency", rule.consistency.is_some()),
             ("lanes", rule.lanes.is_some()),
+            ("before", !rule.before.is_empty()),
+            ("after", !rule.after.is_empty()),
         ];
         let (key, _) = useless.into_iter().find(|(_, is_given)| *is_given)?;
         let text = format!("is of no use beside rule.{end}, which asks no backend");
@@ -259,6 +263,27 @@ impl Look<'_> {
         let keys = ["rate_by", "over", "timeout_queue"];
         let key = keys.into_iter().find(|key| self.is_written(key))?;
         Some(self.fault(key, "is of no use without rule.rate or rule.concurrency"))
+    }
+
+    fn nothing_injected(&self) -> Option<Fault> {
+        if !self.rule.before.is_empty() || !self.rule.after.is_empty() {
+            return None;
+        }
+        let keys = ["injected", "timeout_injected", "injected_bytes_max"];
+        let key = keys.into_iter().find(|key| self.is_written(key))?;
+        Some(self.fault(key, "is of no use without rule.before or rule.after"))
+    }
+
+    fn nothing_to_compare(&self) -> Option<Fault> {
+        let rule = self.rule;
+        let is_diff = rule.injected == InjectedResults::Diff;
+        let has_pair = rule.before.iter().any(|it| rule.after.contains(it));
+        let is_alone = is_diff && !has_pair && (!rule.before.is_empty() || !rule.after.is_empty());
+        let fault = || {
+            let text = "\"diff\" needs a statement that stands in rule.before and in rule.after";
+            self.fault("injected", text)
+        };
+        is_alone.then(|| fault().hint("before = [\"SHOW SESSION STATUS\"], and the same after"))
     }
 }
 

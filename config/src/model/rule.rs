@@ -161,6 +161,23 @@ settings! {
         /// Cluster to which the statement is sent as well; what comes back is thrown away.
         mirror: Option<String> = None, Traits::RELOAD;
 
+        /// Statements that are sent before it, on its connection: they may read (SELECT, SHOW, EXPLAIN),
+        /// and set variables that only look on, such as `profiling`, which are set back afterwards.
+        /// `EXPLAIN {statement}` explains the statement itself.
+        before: Vec<SqlText> = Vec::new(), Traits::RELOAD;
+
+        /// The same behind it. Here `SHOW WARNINGS` shows those of the statement.
+        after: Vec<SqlText> = Vec::new(), Traits::RELOAD;
+
+        /// What becomes of the results of `before` and `after`; the client never sees them.
+        injected: InjectedResults = InjectedResults::Log, Traits::RELOAD;
+
+        /// How long each statement of `before` and `after` may take before it is killed.
+        timeout_injected: Duration = Duration::from_secs(1), Traits::RELOAD.within(MS, HOUR);
+
+        /// The longest result of `before` and `after` that is read, in bytes; a longer one is dropped.
+        injected_bytes_max: u64 = 256 << 10, Traits::RELOAD.within(1 << 10, 16 << 20);
+
         /// How often a statement that only reads is sent again when the backend fails under it.
         retry: Option<u16> = None, Traits::RELOAD.within(0, 10).default_text("2");
 
@@ -236,6 +253,19 @@ choices! {
         Rows = "rows",
         /// The error of `answer_error`, `answer_sqlstate` and `answer_message`.
         Error = "error",
+    }
+}
+
+choices! {
+    /// What becomes of the results of statements that a rule sends besides.
+    pub enum InjectedResults {
+        /// Nothing.
+        Discard = "discard",
+        /// They are logged whole.
+        Log = "log",
+        /// Of a statement that stands in `before` and in `after`, what has changed in between is logged, by
+        /// the names in its first column; of others, the whole.
+        Diff = "diff",
     }
 }
 

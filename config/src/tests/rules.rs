@@ -48,6 +48,11 @@ rate_by = "account"
 over = "refuse"
 timeout_queue = "1s"
 mirror = "shadow"
+before = ["SHOW SESSION STATUS"]
+after = ["SHOW SESSION STATUS", "SHOW WARNINGS"]
+injected = "diff"
+timeout_injected = "200ms"
+injected_bytes_max = "64KiB"
 retry = 0
 log = true
 set_tag = "t"
@@ -122,6 +127,11 @@ fn every_setting_of_a_rule_is_read() {
         over: Over::Refuse,
         timeout_queue: Duration::from_secs(1),
         mirror: Some("shadow".to_owned()),
+        before: vec!["SHOW SESSION STATUS".into()],
+        after: vec!["SHOW SESSION STATUS".into(), "SHOW WARNINGS".into()],
+        injected: InjectedResults::Diff,
+        timeout_injected: Duration::from_millis(200),
+        injected_bytes_max: 64 << 10,
         retry: Some(0),
         log: true,
         set_tag: Some("t".to_owned()),
@@ -312,6 +322,27 @@ const CASES: &[(&str, &[&str])] = &[
     (
         "[[rule]]\nname = \"a\"\nbackend = \"db1:3306\"\nrole = \"replica\"\n",
         &["4:8: rule.role: is \"replica\", but the backend \"db1:3306\" is a primary"],
+    ),
+    (
+        "[[rule]]\nname = \"a\"\ntimeout_injected = \"1s\"\n",
+        &["3:20: rule.timeout_injected: is of no use without rule.before or rule.after"],
+    ),
+    (
+        "[[rule]]\nname = \"a\"\nbefore = \"SHOW STATUS\"\ninjected = \"diff\"\n",
+        &[
+            "4:12: rule.injected: \"diff\" needs a statement that stands in rule.before and in rule.after; \
+             hint: before = [\"SHOW SESSION STATUS\"], and the same after",
+        ],
+    ),
+    (
+        "[[rule]]\nname = \"a\"\nanswer = \"ok\"\nafter = \"SHOW STATUS\"\n",
+        &["4:9: rule.after: is of no use beside rule.answer, which asks no backend"],
+    ),
+    (
+        "[[rule]]\nname = \"a\"\nafter = \"SHOW STATUS\"\ninjected = \"diffed\"\n",
+        &[
+            "4:12: rule.injected: must be one of \"discard\", \"log\", \"diff\", not \"diffed\"; hint: did you mean \"diff\"?",
+        ],
     ),
     (
         "[[rule]]\nname = \"a\"\ncluster = \"main\"\nmirror = \"main\"\n",

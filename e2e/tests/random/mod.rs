@@ -286,6 +286,41 @@ fn random_sessions_see_nothing_of_one_another_on_mysql() {
     see_nothing_of_one_another(Product::MySql);
 }
 
+/// The same where a rule has others sent before and behind each statement.
+fn see_nothing_of_what_is_injected(product: Product) {
+    let server = server(product);
+    let rule = [
+        (
+            "before",
+            "[\"SELECT 1 + 'before'\", \"SET long_query_time = 9\", \"EXPLAIN {statement}\"]",
+        ),
+        (
+            "after",
+            "[\"SHOW SESSION STATUS LIKE 'Handler%'\", \"SHOW WARNINGS\", \"SELECT nothing\"]",
+        ),
+        ("injected", "\"discard\""),
+    ];
+    let proxy = Proxy::start(&settings(&server).rule("all", &rule));
+    let direct = Place::directly(&server);
+    let pooled = Place::behind(&server, &proxy);
+    let seed = seed(match product.is_mariadb() {
+        true => 4,
+        false => 5,
+    });
+    compare((seed, script::session), SESSIONS * STEPS, &direct, &pooled);
+    proxy.assert_sound();
+}
+
+#[test]
+fn random_sessions_see_nothing_of_what_is_injected_on_mariadb() {
+    see_nothing_of_what_is_injected(Product::MariaDb);
+}
+
+#[test]
+fn random_sessions_see_nothing_of_what_is_injected_on_mysql() {
+    see_nothing_of_what_is_injected(Product::MySql);
+}
+
 /// The same of sessions that share lanes.
 fn see_nothing_of_one_another_on_lanes(product: Product) {
     let server = server(product);

@@ -308,6 +308,7 @@ impl Pooled {
             || self.kind.capabilities.contains(Capabilities::COMPRESS);
         let is_once = self.order.as_ref().and_then(|it| it.retries) == Some(0);
         match () {
+            () if self.injects() => Err(Stays::Injected),
             () if is_once => Err(Stays::Once),
             () if is_held || is_owed || self.aftermath.is_saving() || tells => Err(Stays::Session),
             () if part != Part::Whole => Err(Stays::NoSelect),

@@ -362,6 +362,16 @@ impl Aftermath {
         });
     }
 
+    /// Whether the list of warnings is known to its connection only.
+    pub(crate) fn owes_list(&self) -> bool {
+        self.owed.get().warnings || self.owed.get().counts
+    }
+
+    /// Statements that nobody asked for have run on its connection.
+    pub(crate) fn is_disturbed_now(&self) {
+        self.is_disturbed.set(true);
+    }
+
     /// A command that the proxy has answered has emptied the list.
     pub(crate) fn forget_list(&self) {
         *self.list.borrow_mut() = None;

@@ -7,6 +7,7 @@ use wire::{Command, ErrorCode};
 use super::aim::Aim;
 use super::broken::effect_of;
 use super::exchange::{Job, Part, haste_of};
+use super::explained::Said;
 use super::incoming::Incoming;
 use super::prepared::{unknown, with_id};
 use super::session::{After, CutOff, Pooled};
@@ -70,7 +71,15 @@ impl Pooled {
                 warnings: None,
             };
             let own_schema = self.visit(&key).await;
-            let outcome = self.exchange(&job).await;
+            let said = Said::Bulk(key.text.bytes());
+            let injected = match self.injects() {
+                true => Box::pin(self.inject_before(&said, &key.facts, &job.needs)).await,
+                false => Ok(()),
+            };
+            let outcome = match injected {
+                Ok(()) => self.exchange(&job).await,
+                Err(cut) => Err(cut),
+            };
             if let Ok(done) = &outcome {
                 let text = key.text.bytes();
                 self.observe(Command::STMT_BULK_EXECUTE, &key.facts, text, done);
@@ -82,6 +91,9 @@ impl Pooled {
                         lent.conn.prepared.unbind(&key);
                     }
                     self.after_execute(id, &key, &done).await;
+                    if self.injects() {
+                        Box::pin(self.inject_after(&said, &key.facts, &done)).await?;
+                    }
                     return Ok(After::Next);
                 }
                 Err(cut) if self.again(&cut, &mut repeat) => {}

@@ -90,6 +90,17 @@ pub(crate) struct OwnReply {
     pub outcome: Outcome,
     pub tally: Tally,
     pub changes: Changes,
+    /// It was longer than what is kept: there is nothing of it here.
+    pub is_cut: bool,
+}
+
+/// What becomes of a reply that is longer than so many bytes.
+#[derive(Clone, Copy)]
+enum Limit {
+    /// Its connection is of no use any more.
+    Breaks(usize),
+    /// It is heard to its end and not kept.
+    Drops(usize),
 }
 
 impl OwnReply {
@@ -334,7 +345,8 @@ impl BackendConn {
     ) -> Result<OwnReply, Broken> {
         // What is prepared may wait for a table that is being changed; all else is answered at once.
         if command == Command::STMT_PREPARE {
-            return self.hear_out(worker, command).await;
+            let limit = Limit::Breaks(PREPARED_BYTES_MAX);
+            return self.hear_out(worker, command, limit).await;
         }
         self.hear_after(worker, command, Duration::ZERO).await
     }
@@ -346,12 +358,35 @@ impl BackendConn {
         command: Command,
         wait: Duration,
     ) -> Result<OwnReply, Broken> {
-        let heard = self.hear_out(worker, command);
+        let heard = self.hear_out(worker, command, Limit::Breaks(OWN_REPLY_BYTES_MAX));
         let heard = tokio::time::timeout(TIMEOUT_OWN + wait, heard).await;
         heard.unwrap_or(Err(Broken::Unexpected("no answer in time")))
     }
 
-    async fn hear_out(&mut self, worker: &Worker, command: Command) -> Result<OwnReply, Broken> {
+    /// Sends a statement that is not the proxy's own idea, and waits for its reply as long as that takes.
+    /// Of one that is longer than `bytes_max` nothing is kept.
+    pub(crate) async fn ask_in_part(
+        &mut self,
+        worker: &Worker,
+        argument: &[u8],
+        bytes_max: usize,
+    ) -> Result<OwnReply, Broken> {
+        let packets = own_command(Command::QUERY, argument);
+        poll_fn(|context| {
+            self.send(&packets, context);
+            Poll::Ready(())
+        })
+        .await;
+        self.hear_out(worker, Command::QUERY, Limit::Drops(bytes_max))
+            .await
+    }
+
+    async fn hear_out(
+        &mut self,
+        worker: &Worker,
+        command: Command,
+        limit: Limit,
+    ) -> Result<OwnReply, Broken> {
         let mut reply = Reply::to(command, self.capabilities, self.sequences(), 1)
             .ok_or(Broken::Unexpected("a command without a reply"))?;
         let mut own = OwnReply {
@@ -359,6 +394,7 @@ impl BackendConn {
             outcome: Outcome::Ok,
             tally: Tally::default(),
             changes: Changes::default(),
+            is_cut: false,
         };
         let capabilities = self.capabilities;
         loop {
@@ -382,12 +418,15 @@ impl BackendConn {
                 })
             })
             .await?;
-            let limit = match command {
-                Command::STMT_PREPARE => PREPARED_BYTES_MAX,
-                _ => OWN_REPLY_BYTES_MAX,
-            };
-            if own.bytes.len() > limit {
-                return Err(Broken::Unexpected("an endless reply"));
+            match limit {
+                Limit::Breaks(bytes_max) if own.bytes.len() > bytes_max => {
+                    return Err(Broken::Unexpected("an endless reply"));
+                }
+                Limit::Drops(bytes_max) if own.is_cut || own.bytes.len() > bytes_max => {
+                    own.is_cut = true;
+                    own.bytes.clear();
+                }
+                Limit::Breaks(_) | Limit::Drops(_) => {}
             }
         }
     }

@@ -18,6 +18,7 @@ use super::broken::effect_of;
 use super::candidate::{Candidate, Executing};
 use super::conn::{Broken, OwnReply};
 use super::exchange::{CutReply, Done, Job, Part, haste_of};
+use super::explained::Said;
 use super::incoming::Incoming;
 use super::session::{After, CutOff, Pooled};
 use super::statement::StatementKey;
@@ -215,6 +216,10 @@ impl Pooled {
                     if self.optimism.is_some() {
                         self.note_execution(executing.execution(incoming), &done);
                     }
+                    if self.injects() {
+                        let said = Said::Execution(executing, long_data);
+                        Box::pin(self.inject_after(&said, &key.facts, &done)).await?;
+                    }
                     return Ok(Executed::Done(done.outcome));
                 }
                 Ok(Err(own)) => {
@@ -283,6 +288,10 @@ impl Pooled {
             Ok(id) => id,
             Err(own) => return Ok(Err(Box::new(own))),
         };
+        if self.injects() {
+            let said = Said::Execution(executing, long_data);
+            Box::pin(self.inject_before(&said, &key.facts, &needs)).await?;
+        }
         let Some(lent) = &mut self.lent else {
             return Err(CutReply::unsent(Broken::Unexpected("no connection").into()));
         };

@@ -263,6 +263,8 @@ impl Pooled {
             "queued",
             "refused",
             "mirror_dropped",
+            "injected",
+            "injected_failed",
         ];
         let mut answer = Answer::new(&columns);
         let book = self.worker.book();
@@ -282,6 +284,8 @@ impl Pooled {
                 &tally.queued.to_string(),
                 &tally.refused.to_string(),
                 &tally.mirror_dropped.to_string(),
+                &tally.injected.to_string(),
+                &tally.injected_failed.to_string(),
             ]);
         }
         answer

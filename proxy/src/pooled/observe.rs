@@ -266,7 +266,7 @@ impl Pooled {
     }
 
     /// What a statement of the proxy's own has told of the session's last one.
-    fn overhear(&mut self, own: &OwnReply) {
+    pub(crate) fn overhear(&mut self, own: &OwnReply) {
         let (Some(lent), Some(status)) = (&mut self.lent, own.tally.status) else {
             return;
         };

@@ -14,6 +14,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::aim::Aim;
+use super::injecting::Injecting;
 use super::limits::Inside;
 use super::mirror::Reflected;
 use super::session::Pooled;
@@ -37,6 +38,8 @@ pub(crate) struct Order {
     /// How often it is sent again, if it reads.
     pub retries: Option<u32>,
     pub note: Option<Note>,
+    /// What is sent before it and behind it.
+    pub injecting: Option<Box<Injecting>>,
     /// Where it goes as well.
     pub mirror: Option<Reflected>,
     /// Its place among those that a limit lets through.
@@ -82,6 +85,7 @@ impl Order {
             && self.timeout.is_none()
             && self.retries.is_none()
             && self.note.is_none()
+            && self.injecting.is_none()
             && self.mirror.is_none()
             && self.inside.is_none()
     }
@@ -140,6 +144,10 @@ impl Pooled {
         let rule = judgement
             .log
             .and_then(|index| book.compiled.rules.rule(index));
+        order.injecting = judgement.injection.map(|by| {
+            let tag = judgement.set_tag.map(|it| it.value);
+            Box::new(Injecting::new(book, by, tag))
+        });
         order.note = rule.map(|rule| Note {
             rule: Arc::clone(&rule.name),
             tag,
@@ -256,6 +264,11 @@ impl Pooled {
             Some(_) => Aim::Ordered(Roles::Primary),
             None => Aim::Ordered(roles),
         }
+    }
+
+    /// Whether a rule has something sent before or behind the command of the moment.
+    pub(crate) fn injects(&self) -> bool {
+        self.order.as_ref().is_some_and(|it| it.injecting.is_some())
     }
 
     /// Bounds what is sent now, where a rule or hint says so.

@@ -341,7 +341,7 @@ fn has_come(own: &OwnReply, conn: &BackendConn) -> bool {
 }
 
 /// What makes a server forget its list of warnings: to MariaDB only what reads a table.
-fn empty_list(server: sql::Server) -> &'static str {
+pub(super) fn empty_list(server: sql::Server) -> &'static str {
     match server {
         sql::Server::MySql(_) => "DO 0",
         sql::Server::MariaDb(_) | sql::Server::Unknown => {

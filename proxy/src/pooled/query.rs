@@ -14,6 +14,7 @@ use super::candidate::Candidate;
 use super::conn::OwnReply;
 use super::exchange::{CutReply, Done, Job, Part, haste_of};
 use super::explain::inquiry;
+use super::explained::Said;
 use super::incoming::Incoming;
 use super::ruling::Carries;
 use super::session::{After, CutOff, Pooled};
@@ -209,6 +210,12 @@ impl Pooled {
             match self.say_there(incoming, facts, part, &mut sight).await {
                 Ok(Ok(done)) => {
                     self.has_said(&done, facts, aim, incoming, sight);
+                    if self.injects() && (!part.has_more() || done.outcome != Outcome::Ok) {
+                        let argument = incoming.argument();
+                        let query = Query::decode(&argument, self.capabilities);
+                        let said = Said::Text(query.map(|it| it.text).unwrap_or_default());
+                        Box::pin(self.inject_after(&said, facts, &done)).await?;
+                    }
                     let ends = facts.effects.has(Effects::DISCONNECTED);
                     if ends && done.outcome == Outcome::Ok {
                         return self.released().await.map(Ending::last);
@@ -255,6 +262,14 @@ impl Pooled {
         if let Some(refused) = self.make_texts_for(facts, &job.needs).await.transpose() {
             self.return_to(own_schema);
             return refused.map(|own| Err(Box::new(own)));
+        }
+        if self.injects() && !part.follows() {
+            let said = Said::Text(text);
+            let injected = Box::pin(self.inject_before(&said, facts, &job.needs)).await;
+            if let Err(cut) = injected {
+                self.return_to(own_schema);
+                return Err(cut);
+            }
         }
         let alarm = self.alarm();
         let outcome = self.exchange(&job).await.map(Ok);

@@ -1,10 +1,12 @@
 //! What a rule does about the statements that match it.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::Duration;
 
 use config::{Cell, Consistency, LaneUse, LimitBy, Over, PinRule, ReplicaUse, SessionMode};
 
+use super::injection::Injection;
 use super::rewrite::Rewrite;
 
 /// All that a rule does; what is not set it leaves open.
@@ -28,6 +30,8 @@ pub struct Actions {
     pub limit: Option<Limit>,
     /// Another cluster to which it is sent.
     pub mirror: Option<String>,
+    /// What is sent before it and behind it.
+    pub injection: Option<Arc<Injection>>,
     /// How often it is sent again when it only reads and the backend fails under it.
     pub retry: Option<u16>,
     /// Whether it is logged.

@@ -1,6 +1,7 @@
 //! From the configuration to rules that can be asked, or to every fault in them.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use config::{AnswerForm, Config, RuleConfig};
 use sql::{Analysis, Digest, Flags, TrustedFunctions};
@@ -10,6 +11,7 @@ use super::condition::Condition;
 use super::fault::Fault;
 use super::hints::HintRules;
 use super::index::Index;
+use super::injection::Injection;
 use super::kinds::{self, Kinds};
 use super::names::{Case, Names};
 use super::pattern::Pattern;
@@ -99,6 +101,7 @@ impl Making<'_> {
             delay: config.delay,
             limit: limit(config),
             mirror: config.mirror.clone(),
+            injection: Injection::of(self.index, config, &mut self.faults).map(Arc::new),
             retry: config.retry,
             log: config.log,
             set_tag: config.set_tag.clone(),

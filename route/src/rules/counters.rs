@@ -21,6 +21,8 @@ struct Counts {
     queued: AtomicU64,
     refused: AtomicU64,
     mirror_dropped: AtomicU64,
+    injected: AtomicU64,
+    injected_failed: AtomicU64,
 }
 
 /// What was counted of a rule.
@@ -38,6 +40,10 @@ pub struct Tally {
     pub refused: u64,
     /// Those that were to be mirrored and were not.
     pub mirror_dropped: u64,
+    /// Statements of its own that were sent before or behind those that matched.
+    pub injected: u64,
+    /// Those of its own that failed, that took too long, or whose results were too long.
+    pub injected_failed: u64,
 }
 
 impl Counters {
@@ -95,6 +101,16 @@ impl Counters {
         self.add(rule, |it| &it.mirror_dropped);
     }
 
+    /// A statement of the rule's own was sent.
+    pub fn injected(&self, rule: RuleIndex) {
+        self.add(rule, |it| &it.injected);
+    }
+
+    /// It failed.
+    pub fn injected_failed(&self, rule: RuleIndex) {
+        self.add(rule, |it| &it.injected_failed);
+    }
+
     fn add(&self, rule: RuleIndex, which: impl Fn(&Counts) -> &AtomicU64) {
         if let Some(counts) = self.rules.get(rule.0 as usize) {
             // Only its worker writes.
@@ -112,6 +128,8 @@ impl Counters {
             queued: it.queued.load(Ordering::Relaxed),
             refused: it.refused.load(Ordering::Relaxed),
             mirror_dropped: it.mirror_dropped.load(Ordering::Relaxed),
+            injected: it.injected.load(Ordering::Relaxed),
+            injected_failed: it.injected_failed.load(Ordering::Relaxed),
         };
         self.rules.iter().map(tally).collect()
     }
@@ -123,6 +141,8 @@ fn copy_all(to: &Counts, from: &Counts) {
     copy(&to.queued, &from.queued);
     copy(&to.refused, &from.refused);
     copy(&to.mirror_dropped, &from.mirror_dropped);
+    copy(&to.injected, &from.injected);
+    copy(&to.injected_failed, &from.injected_failed);
 }
 
 fn copy(to: &AtomicU64, from: &AtomicU64) {
@@ -137,5 +157,7 @@ impl Tally {
         self.queued += other.queued;
         self.refused += other.refused;
         self.mirror_dropped += other.mirror_dropped;
+        self.injected += other.injected;
+        self.injected_failed += other.injected_failed;
     }
 }

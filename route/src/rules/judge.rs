@@ -1,6 +1,7 @@
 //! Asking all rules about a statement.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::Duration;
 
 use config::{Consistency, LaneUse, LimitBy, PinRule, ReplicaUse, SessionMode};
@@ -9,6 +10,7 @@ use super::actions::{Actions, Limit, Reply};
 use super::condition::{Scene, mixed};
 use super::counters::Counters;
 use super::index::name_hash;
+use super::injection::Injection;
 use super::occasion::Occasion;
 use super::record::{Outcome, Recorder};
 use super::rewrite::Rewritten;
@@ -37,6 +39,8 @@ pub struct Judgement<'r> {
     pub limit: Option<By<Limited<'r>>>,
     /// Another cluster to which it is sent.
     pub mirror: Option<By<&'r str>>,
+    /// What is sent before it and behind it.
+    pub injection: Option<By<&'r Arc<Injection>>>,
     /// How often it is sent again when it only reads and the backend fails under it.
     pub retry: Option<By<u16>>,
     /// Whose wish it is that it is logged.
@@ -219,6 +223,7 @@ impl<'r> Judgement<'r> {
         fill(&mut self.timeout, actions.timeout, index);
         fill(&mut self.delay, actions.delay, index);
         fill(&mut self.mirror, actions.mirror.as_deref(), index);
+        fill(&mut self.injection, actions.injection.as_ref(), index);
         fill(&mut self.retry, actions.retry, index);
         fill(&mut self.set_tag, actions.set_tag.as_deref(), index);
         fill(&mut self.session, actions.session, index);

@@ -3,6 +3,7 @@
 use std::fmt::Debug;
 
 use super::actions::{Limit, Reply};
+use super::injection::{Injected, Injection};
 use super::judge::{By, Judgement};
 use super::{RuleIndex, Rules};
 
@@ -37,6 +38,11 @@ impl Judgement<'_> {
             said("delay", self.delay, debugged),
             said("rate", self.limit, |it| shown_limit(it.limit)),
             said("mirror", self.mirror, str::to_owned),
+            said("before", self.sent_besides(|it| &it.before), shown_injected),
+            said("after", self.sent_besides(|it| &it.after), shown_injected),
+            said("injected", self.injection, |it| {
+                it.results.name().to_owned()
+            }),
             said("retry", self.retry, |times| times.to_string()),
             log,
             said("set_tag", self.set_tag, str::to_owned),
@@ -49,6 +55,19 @@ impl Judgement<'_> {
             said("consistency", self.consistency, |it| it.name().to_owned()),
         ];
         all.into_iter().flatten().collect()
+    }
+
+    /// What is sent on one side of the statement; none where that is nothing.
+    fn sent_besides(
+        &self,
+        side: impl Fn(&Injection) -> &Box<[Injected]>,
+    ) -> Option<By<&[Injected]>> {
+        let by = self.injection?;
+        let value = &**side(by.value);
+        (!value.is_empty()).then_some(By {
+            value,
+            rule: by.rule,
+        })
     }
 }
 
@@ -94,6 +113,11 @@ fn shown_reply(reply: &Reply<'_>) -> String {
             format!("error {code} ({sqlstate}): {message}")
         }
     }
+}
+
+fn shown_injected(all: &[Injected]) -> String {
+    let texts: Vec<_> = all.iter().map(|it| &*it.text).collect();
+    texts.join("; ")
 }
 
 fn shown_limit(limit: &Limit) -> String {

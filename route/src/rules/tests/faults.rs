@@ -46,6 +46,14 @@ fn each_fault_is_told_with_its_place() {
             "rewrite = \"SELECT 1; SELECT 2\"\ndigest = \"SELECT a\"",
             "4:11: rule.rewrite: yields no statement, or several",
         ),
+        (
+            "before = \"DROP TABLE t\"",
+            "4:10: rule.before: \"DROP TABLE t\" is none that may be sent: SELECT, SHOW or EXPLAIN that only reads, or SET of a variable that only looks on",
+        ),
+        (
+            "after = \"SELECT {statement}\"",
+            "4:9: rule.after: \"SELECT {statement}\" is not EXPLAIN with {statement} at its end",
+        ),
         // Warnings.
         (
             "user = [\"a\", \"!a\"]",

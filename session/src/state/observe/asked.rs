@@ -117,6 +117,7 @@ impl SessionState {
         let is_dark = seen.facts.kind == Kind::Multi || seen.has(Effects::ANYTHING);
         match (is_dark, is_cleared) {
             (true, true) => List::Fresh,
+            (true, false) if seen.tally.has_warned => List::Fresh,
             (true, false) if seen.has(Effects::ANYTHING) => List::Fresh,
             (false, true) => List::Empty,
             (_, false) => List::Kept,

@@ -1,0 +1,543 @@
+//! What rules have sent before and behind statements: what it tells, and that the client sees nothing
+//! of it, whatever it asks.
+
+use std::time::{Duration, Instant};
+
+use e2e::raw::{Execute, Login, Param, RawConn, Reply, Shape, capability};
+use e2e::{PASSWORD, Product, Proxy, Server, Settings};
+use serde_json::Value;
+
+both! {
+    what_has_changed_is_logged
+    results_are_logged_whole
+    executions_are_explained_with_their_values
+    nothing_of_it_can_be_asked
+    what_is_set_is_set_back
+    a_transaction_is_neither_begun_nor_ended
+    nothing_of_it_pins
+    what_fails_fails_alone
+    what_takes_too_long_is_killed
+    a_kill_is_for_the_clients_statement
+    others_come_and_go_between
+    explain_route_says_what_would_be_sent
+}
+
+/// A proxy with one rule, which means what bears the tag `looked`.
+struct Site {
+    server: &'static Server,
+    proxy: Proxy,
+}
+
+impl Site {
+    fn start(product: Product, rule: &[(&str, &str)]) -> Self {
+        Self::with(product, rule, |settings| settings)
+    }
+
+    fn with(
+        product: Product,
+        rule: &[(&str, &str)],
+        more: impl FnOnce(Settings) -> Settings,
+    ) -> Self {
+        let server = Server::shared(product);
+        server.root().run("CREATE DATABASE IF NOT EXISTS injected");
+        let rule = [&[("tag", "\"looked\"")], rule].concat();
+        let settings = Settings::in_front_of([server])
+            .account("app", PASSWORD)
+            .set("workers", 1)
+            .set("accounts.explain", true)
+            .set("pool.backend_connections_max", 2)
+            .rule("looks", &rule);
+        let proxy = Proxy::start(&more(settings));
+        Self { server, proxy }
+    }
+
+    fn client(&self) -> RawConn {
+        self.proxy.connect_as(&Login::app().schema("injected"))
+    }
+
+    /// Makes a table of this name with so many rows.
+    fn table(&self, name: &str, rows: u32) {
+        let mut root = self.server.root();
+        root.run(&format!("DROP TABLE IF EXISTS injected.{name}"));
+        root.run(&format!(
+            "CREATE TABLE injected.{name} (n INT PRIMARY KEY AUTO_INCREMENT, v VARCHAR(20), KEY (v)) \
+             ENGINE=InnoDB"
+        ));
+        for row in 1..=rows {
+            root.run(&format!(
+                "INSERT INTO injected.{name} VALUES ({row}, 'v{row}')"
+            ));
+        }
+    }
+
+    /// What was logged of each statement, in order; waits until there are so many.
+    fn profiles(&self, count: usize) -> Vec<Value> {
+        let all = || -> Vec<Value> {
+            let log = self.proxy.log();
+            let lines = log
+                .lines()
+                .filter(|line| line.contains("what was sent around it"));
+            let json = lines.map(|line| &line[line.find('{').unwrap()..]);
+            json.map(|json| serde_json::from_str(json).unwrap())
+                .collect()
+        };
+        e2e::wait::until("it is logged", e2e::wait::SOON, || all().len() >= count);
+        let all = all();
+        assert_eq!(all.len(), count);
+        all
+    }
+
+    fn backend(&self) -> String {
+        self.server.tcp().to_string()
+    }
+
+    /// How many were injected, and how many of these failed.
+    fn counts(&self, client: &mut RawConn) -> (String, String) {
+        let row = client.query("EXPLAIN RULES").texts().remove(0);
+        (row[7].clone(), row[8].clone())
+    }
+}
+
+fn number_of(reply: &Reply) -> u16 {
+    reply.error().map_or(0, |error| error.code)
+}
+
+const STATUS: [(&str, &str); 3] = [
+    ("before", "[\"SHOW SESSION STATUS\"]"),
+    ("after", "[\"SHOW SESSION STATUS\"]"),
+    ("injected", "\"diff\""),
+];
+
+fn what_has_changed_is_logged(product: Product) {
+    let rule = [&STATUS[..], &[("set_tag", "\"query-cost\"")]].concat();
+    let site = Site::start(product, &rule);
+    site.table("injected_diff", 20);
+    let mut client = site.client();
+    let scan = "SELECT COUNT(v + 0) FROM injected_diff /* tag: looked */";
+    client.run(scan);
+    client.run("SELECT 1");
+    let prepared = client.prepare("SELECT v FROM injected_diff WHERE n = ? /* tag: looked */");
+    let execute = Execute::new(prepared.statement(), &[Param::Int(7)]);
+    assert_eq!(number_of(&client.execute(&execute)), 0);
+    client.query("SELECT nothing FROM injected_diff /* tag: looked */");
+    let profiles = site.profiles(3);
+    let scanned = &profiles[0];
+    assert_eq!(scanned["command"], "Query");
+    assert_eq!(scanned["query"], "SELECT COUNT(v + ?) FROM injected_diff");
+    assert_eq!(scanned["tags"], serde_json::json!(["query-cost"]));
+    assert_eq!(scanned["rule"], "looks");
+    assert_eq!(scanned["rows"], 1);
+    assert!(scanned["thread_id"].as_u64().unwrap() >= 1 << 30);
+    assert!(scanned["exec_time"].as_f64().unwrap() > 0.0);
+    assert!(scanned["timestamp"].as_str().unwrap().ends_with('Z'));
+    let counted = |profile: &Value, name: &str| profile["status"][name].as_i64().unwrap_or(0);
+    // The second question is among what it counts.
+    assert_eq!(counted(scanned, "Com_select"), 1, "{scanned}");
+    let read = counted(scanned, "Handler_read_next") + counted(scanned, "Handler_read_rnd_next");
+    assert!(read >= 20, "{scanned}");
+    assert_eq!(profiles[1]["command"], "Execute");
+    assert!(
+        counted(&profiles[1], "Handler_read_key") >= 1,
+        "{}",
+        profiles[1]
+    );
+    assert_eq!(profiles[2]["error"], 1054);
+    assert_eq!(site.counts(&mut client), ("6".to_owned(), "0".to_owned()));
+    site.proxy.assert_sound();
+}
+
+fn results_are_logged_whole(product: Product) {
+    let site = Site::start(
+        product,
+        &[
+            ("before", "[\"EXPLAIN FORMAT=JSON {statement}\"]"),
+            (
+                "after",
+                "[\"SHOW WARNINGS\", \"SELECT 'x' AS a, NULL AS b\"]",
+            ),
+        ],
+    );
+    site.table("injected_log", 3);
+    let mut client = site.client();
+    let warns = "SELECT v, 1 + 'y' FROM injected_log WHERE v = 'v2' /* tag: looked */";
+    client.run(warns);
+    client.run("SET @a = 1 /* tag: looked */");
+    let profiles = site.profiles(2);
+    let results = profiles[0]["results"].as_array().unwrap();
+    let explained = &results[0];
+    assert_eq!(explained["statement"], "EXPLAIN FORMAT=JSON {statement}");
+    assert_eq!(explained["when"], "before");
+    let plan = explained["result"]["rows"][0][0].as_str().unwrap();
+    let plan: Value = serde_json::from_str(plan).unwrap();
+    assert!(plan.to_string().contains("injected_log"), "{plan}");
+    let warned = &results[1]["result"]["rows"][0];
+    assert_eq!(warned[1], "1292", "{}", profiles[0]);
+    assert_eq!(
+        results[2]["result"]["columns"],
+        serde_json::json!(["a", "b"])
+    );
+    assert_eq!(
+        results[2]["result"]["rows"],
+        serde_json::json!([["x", null]])
+    );
+    // What cannot be explained is not sent, which is no failure.
+    assert!(profiles[1]["results"][0]["skipped"].is_string());
+    assert_eq!(site.counts(&mut client).1, "0");
+    // The client has its own warning still.
+    client.run(warns);
+    assert_eq!(client.query("SHOW WARNINGS").texts()[0][1], "1292");
+}
+
+fn executions_are_explained_with_their_values(product: Product) {
+    let site = Site::start(product, &[("after", "[\"EXPLAIN {statement}\"]")]);
+    site.table("injected_exec", 30);
+    let mut client = site.client();
+    let prepared =
+        client.prepare("SELECT * FROM injected_exec WHERE n = ? OR v = ? /* tag: looked */");
+    let parameters = [Param::Int(7), Param::Text("it's")];
+    let execute = Execute::new(prepared.statement(), &parameters);
+    assert_eq!(number_of(&client.execute(&execute)), 0);
+    // Types that the server knows are not sent again.
+    assert_eq!(number_of(&client.execute(&execute.without_types())), 0);
+    for profile in site.profiles(2) {
+        let result = &profile["results"][0]["result"];
+        assert!(result["rows"][0].is_array(), "{profile}");
+        assert!(!profile["query"].as_str().unwrap().contains("it's"));
+    }
+    assert_eq!(site.counts(&mut client), ("2".to_owned(), "0".to_owned()));
+}
+
+/// What is sent here warns, fails, counts rows and reads tables.
+const NOISY: [(&str, &str); 3] = [
+    (
+        "before",
+        "[\"SELECT 1 + 'before'\", \"SELECT nothing\", \"SELECT n FROM injected_rows LIMIT 2\", \
+         \"EXPLAIN {statement}\"]",
+    ),
+    (
+        "after",
+        "[\"SELECT n FROM injected_rows LIMIT 3\", \"SELECT 1 + 'after'\", \"SHOW WARNINGS\", \
+         \"SELECT nothing\"]",
+    ),
+    ("injected", "\"discard\""),
+];
+
+fn nothing_of_it_can_be_asked(product: Product) {
+    let site = Site::with(product, &NOISY, |settings| {
+        settings.set("pool.session", "statement")
+    });
+    site.table("injected_rows", 5);
+    site.table("injected_made", 0);
+    let mut through = site.client();
+    let mut direct = site.server.connect("injected");
+    // Each with what is asked afterwards.
+    let asks = [
+        "SHOW WARNINGS",
+        "SHOW COUNT(*) WARNINGS",
+        "SELECT ROW_COUNT(), FOUND_ROWS()",
+        "SELECT LAST_INSERT_ID()",
+        "SELECT @@warning_count, @@error_count",
+        "SHOW ERRORS",
+    ];
+    let statements = [
+        "INSERT INTO injected_made (v) VALUES ('a'), ('b')",
+        "INSERT INTO injected_made (v) VALUES (LAST_INSERT_ID())",
+        "UPDATE injected_made SET v = 'c' WHERE n < 3",
+        "SELECT SQL_CALC_FOUND_ROWS n FROM injected_rows LIMIT 1",
+        "SELECT 1 + 'own'",
+        "SELECT 2",
+        "SELECT nothing",
+        "SET @x = 1",
+        "SELECT @x",
+        "DELETE FROM injected_made WHERE v = 'nobody'",
+        "DROP TABLE IF EXISTS injected_nobody",
+        "SELECT 3; SELECT 1 + 'two'; SELECT 4",
+        "START TRANSACTION",
+        "SELECT COUNT(*) FROM injected_made",
+        "COMMIT",
+    ];
+    for ask in asks {
+        for statement in statements {
+            let marked = format!("{statement} /* tag: looked */");
+            let hear = |client: &mut RawConn| {
+                let said = [client.query(&marked), client.query(ask), client.query(ask)];
+                let shown = |reply: &Reply| (reply.texts(), number_of(reply), reply.status());
+                said.iter().map(shown).collect::<Vec<_>>()
+            };
+            if statement.starts_with("INSERT") || statement.starts_with("UPDATE") {
+                for client in [&mut direct, &mut through] {
+                    client.run("TRUNCATE TABLE injected_made");
+                    client.run("INSERT INTO injected_made (v) VALUES ('first')");
+                }
+                site.server
+                    .root()
+                    .run("TRUNCATE TABLE injected.injected_made");
+                let expected = hear(&mut direct);
+                site.server
+                    .root()
+                    .run("TRUNCATE TABLE injected.injected_made");
+                assert_eq!(hear(&mut through), expected, "{statement}; {ask}");
+                continue;
+            }
+            let expected = hear(&mut direct);
+            assert_eq!(hear(&mut through), expected, "{statement}; {ask}");
+        }
+    }
+    let (injected, _) = site.counts(&mut through);
+    assert!(injected.parse::<u32>().unwrap() > 300, "{injected}");
+    site.proxy.assert_sound();
+}
+
+fn what_is_set_is_set_back(product: Product) {
+    let site = Site::start(
+        product,
+        &[
+            (
+                "before",
+                "[\"SET profiling = 1, long_query_time = 0.5, optimizer_switch = 'mrr=on'\"]",
+            ),
+            ("after", "[\"SHOW PROFILE\", \"SHOW PROFILES\"]"),
+        ],
+    );
+    let mut client = site.client();
+    let asked = "SELECT @@profiling, @@long_query_time, @@optimizer_switch";
+    client.run("SET long_query_time = 7");
+    client.run("BEGIN");
+    let before = client.query(asked).texts();
+    client.run("SELECT 'profiled' /* tag: looked */");
+    assert_eq!(client.query(asked).texts(), before);
+    client.run("COMMIT");
+    assert_eq!(client.query(asked).texts(), before);
+    let mut profile = site.profiles(1).remove(0);
+    let results = profile["results"].take();
+    let last = results[1]["result"]["rows"]
+        .as_array()
+        .unwrap()
+        .last()
+        .cloned();
+    assert!(
+        last.unwrap()[2].as_str().unwrap().contains("profiled"),
+        "{results}"
+    );
+    assert!(
+        results[0]["result"]["rows"].as_array().unwrap().len() > 2,
+        "{results}"
+    );
+    assert_eq!(site.counts(&mut client).1, "0");
+}
+
+fn a_transaction_is_neither_begun_nor_ended(product: Product) {
+    let site = Site::start(
+        product,
+        &[
+            ("before", "[\"SELECT COUNT(*) FROM injected_tx\"]"),
+            ("after", "[\"SELECT COUNT(*) FROM injected_tx\"]"),
+            ("injected", "\"diff\""),
+        ],
+    );
+    site.table("injected_tx", 1);
+    let mut client = site.client();
+    const IN_TRANS: u16 = 1;
+    client.run("SET autocommit = 0");
+    let looked = |statement: &str| format!("{statement} /* tag: looked */");
+    let reply = client.query(&looked("SELECT 1"));
+    assert_eq!(reply.status() & IN_TRANS, 0);
+    // Within a transaction the characteristics of one cannot be set.
+    let set = "SET TRANSACTION ISOLATION LEVEL READ COMMITTED";
+    assert_eq!(number_of(&client.query(&looked(set))), 0);
+    // The first that reads takes them, and that is not what is injected.
+    client.run(&looked("SELECT COUNT(*) FROM injected_tx"));
+    site.server
+        .root()
+        .run("INSERT INTO injected.injected_tx (v) VALUES ('x')");
+    assert_eq!(client.value("SELECT COUNT(*) FROM injected_tx"), "2");
+    client.run("ROLLBACK");
+    // Within a transaction nothing ends it.
+    client.run("SET autocommit = 1");
+    client.run("BEGIN");
+    client.run(&looked("INSERT INTO injected_tx (v) VALUES ('y')"));
+    assert_ne!(client.query("SELECT 1").status() & IN_TRANS, 0);
+    client.run("ROLLBACK");
+    assert_eq!(client.value("SELECT COUNT(*) FROM injected_tx"), "2");
+    // A snapshot begins with the client's own statement, and not with what was behind a COMMIT.
+    client.run("SET autocommit = 0");
+    client.run(&looked("COMMIT"));
+    site.server
+        .root()
+        .run("INSERT INTO injected.injected_tx (v) VALUES ('z')");
+    assert_eq!(client.value("SELECT COUNT(*) FROM injected_tx"), "3");
+    site.proxy.assert_sound();
+}
+
+/// Whatever the client's own statements have done before, or fail to do.
+fn nothing_of_it_pins(product: Product) {
+    let site = Site::start(
+        product,
+        &[
+            ("before", "[\"SET profiling = 1\", \"SELECT 1\"]"),
+            ("after", "[\"SELECT 1\", \"SELECT nothing\"]"),
+            ("injected", "\"discard\""),
+        ],
+    );
+    site.table("injected_pins", 1);
+    let connection = |client: &mut RawConn| {
+        let rows = client.query("EXPLAIN SESSION").texts();
+        let row = rows.into_iter().find(|row| row[0] == "connection");
+        row.unwrap()[1].clone()
+    };
+    let looked = |statement: &str| format!("{statement} /* tag: looked */");
+    let ways = [
+        ("BEGIN", "COMMIT"),
+        ("BEGIN", "ROLLBACK"),
+        ("SELECT 1; BEGIN", "SELECT 1; COMMIT"),
+        ("BEGIN", "CREATE TABLE IF NOT EXISTS injected_more (n INT)"),
+        ("BEGIN", "SET autocommit = 1; COMMIT"),
+    ];
+    let login = Login::app().schema("injected");
+    let old = login.clone().without(capability::DEPRECATE_EOF);
+    let mut clients = [login, old].map(|login| site.proxy.connect_as(&login));
+    for (index, (begin, end)) in (0..2).flat_map(|index| ways.map(|way| (index, way))) {
+        let client = &mut clients[index];
+        client.run(&looked(begin));
+        client.run(&looked("UPDATE injected_pins SET v = 'x'"));
+        let again = client.query(&looked("INSERT INTO injected_pins VALUES (1, 'again')"));
+        assert_eq!(number_of(&again), 1062);
+        assert_eq!(connection(client), site.backend());
+        client.run(&looked("SELECT * FROM injected_pins"));
+        client.run(&looked(end));
+        assert!(
+            connection(client).starts_with("(none"),
+            "{end}: {:?}",
+            client.query("EXPLAIN SESSION").texts()
+        );
+    }
+}
+
+fn what_fails_fails_alone(product: Product) {
+    let site = Site::start(
+        product,
+        &[
+            ("before", "[\"SELECT * FROM injected_nobody\"]"),
+            ("after", "[\"SELECT REPEAT('x', 5000)\", \"SELECT 1\"]"),
+            ("injected_bytes_max", "4096"),
+        ],
+    );
+    let mut client = site.client();
+    for turn in 0..3 {
+        assert_eq!(
+            client.value(&format!("SELECT {turn} /* tag: looked */")),
+            turn.to_string()
+        );
+    }
+    let profiles = site.profiles(3);
+    let results = profiles[2]["results"].as_array().unwrap();
+    assert!(
+        results[0]["error"]
+            .as_str()
+            .unwrap()
+            .starts_with("error 1146")
+    );
+    assert!(
+        results[1]["error"]
+            .as_str()
+            .unwrap()
+            .contains("injected_bytes_max")
+    );
+    assert_eq!(results[2]["result"]["rows"], serde_json::json!([["1"]]));
+    assert_eq!(site.counts(&mut client), ("9".to_owned(), "6".to_owned()));
+    let log = site.proxy.log();
+    assert_eq!(log.matches("this is told once").count(), 1);
+    site.proxy.assert_sound();
+}
+
+fn what_takes_too_long_is_killed(product: Product) {
+    let site = Site::start(
+        product,
+        &[
+            ("before", "[\"SELECT SLEEP(100) + 1 FROM injected_long\"]"),
+            ("after", "[\"SELECT SLEEP(100) + 2 FROM injected_long\"]"),
+            ("timeout_injected", "\"100ms\""),
+        ],
+    );
+    site.table("injected_long", 2);
+    let mut client = site.client();
+    let begin = Instant::now();
+    client.run("BEGIN");
+    for turn in 0..3 {
+        let statement = format!("SELECT {turn} FROM injected_long LIMIT 1 /* tag: looked */");
+        assert_eq!(client.value(&statement), turn.to_string());
+    }
+    client.run("ROLLBACK");
+    assert!(begin.elapsed() < Duration::from_secs(60));
+    site.profiles(3);
+    assert_eq!(site.counts(&mut client).0, "6");
+    site.proxy.assert_sound();
+}
+
+fn a_kill_is_for_the_clients_statement(product: Product) {
+    let site = Site::start(
+        product,
+        &[
+            ("before", "[\"SELECT COUNT(*) FROM injected_lock\"]"),
+            ("timeout_injected", "\"60s\""),
+        ],
+    );
+    site.table("injected_lock", 1);
+    let mut client = site.client();
+    let id = client.value("SELECT CONNECTION_ID()");
+    let mut holder = site.server.root();
+    holder.run("LOCK TABLES injected.injected_lock WRITE");
+    let sleeps = "SELECT SLEEP(100) FROM injected.injected_lock /* tag: looked */";
+    client.send_query(sleeps).unwrap();
+    let mut root = site.server.root();
+    let waits = "SELECT COUNT(*) FROM information_schema.processlist \
+                 WHERE state LIKE 'Waiting for table%' AND info LIKE '%COUNT(*) FROM injected_lock%' \
+                 AND info NOT LIKE '%processlist%'";
+    e2e::wait::until("it waits", e2e::wait::SOON, || root.value(waits) != "0");
+    site.client().run(&format!("KILL QUERY {id}"));
+    holder.run("UNLOCK TABLES");
+    let reply = client.reply(Shape::Results);
+    let is_killed = number_of(&reply) == 1317 || reply.texts() == [["1"]];
+    assert!(is_killed, "{:?}", reply.texts());
+    assert_eq!(client.value("SELECT 1"), "1");
+}
+
+/// Clients that leave at once, and many that share two connections.
+fn others_come_and_go_between(product: Product) {
+    let site = Site::start(product, &STATUS);
+    std::thread::scope(|scope| {
+        for turn in 0..6 {
+            let site = &site;
+            scope.spawn(move || {
+                for round in 0..5 {
+                    let mut client = site.client();
+                    let sum = format!("SELECT {turn} * 10 + {round} /* tag: looked */");
+                    assert_eq!(client.value(&sum), (turn * 10 + round).to_string());
+                    if round % 2 == 0 {
+                        client.quit();
+                    }
+                }
+            });
+        }
+    });
+    site.profiles(30);
+    site.proxy.assert_sound();
+}
+
+fn explain_route_says_what_would_be_sent(product: Product) {
+    let site = Site::start(product, &STATUS);
+    let mut client = site.client();
+    let told = client
+        .query("EXPLAIN ROUTE SELECT 1 FROM injected.x /* tag: looked */")
+        .texts();
+    let said = |setting: &str| {
+        let row = told
+            .iter()
+            .find(|row| row[0] == "rules say" && row[1] == setting);
+        row.unwrap_or_else(|| panic!("{told:?}"))[2].clone()
+    };
+    assert_eq!(said("before"), "SHOW SESSION STATUS (rule \"looks\")");
+    assert_eq!(said("after"), "SHOW SESSION STATUS (rule \"looks\")");
+    assert_eq!(said("injected"), "diff (rule \"looks\")");
+    assert_eq!(site.counts(&mut client).0, "0");
+}

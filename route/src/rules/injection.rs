@@ -1,0 +1,194 @@
+//! What a rule has sent before and after a statement, on its connection: statements that read, and such
+//! variables as only look on, which are set back. Everything else is refused when rules are made ready,
+//! so that nothing that is injected ends a transaction or leaves something behind.
+
+mod purpose;
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use config::{InjectedResults, RuleConfig};
+use sql::{Effects, Facts, Flags, Kind, Marks, Uses};
+
+use super::fault::Fault;
+
+/// Why a statement may not be sent.
+type Refusal = Cow<'static, str>;
+
+/// Stands for the statement itself.
+const STATEMENT: &str = "{statement}";
+
+/// What is sent before and after a statement.
+#[derive(Debug)]
+pub struct Injection {
+    /// Before it, in order.
+    pub before: Box<[Injected]>,
+    /// Behind it, in order.
+    pub after: Box<[Injected]>,
+    /// What becomes of the results.
+    pub results: InjectedResults,
+    /// How long each may take.
+    pub timeout: Duration,
+    /// How much of a result is read.
+    pub bytes_max: usize,
+    has_failed: AtomicBool,
+}
+
+/// One statement that is sent besides.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Injected {
+    /// As the file has it.
+    pub text: Box<str>,
+    /// What it is for.
+    pub purpose: Purpose,
+    /// It names tables with rows of somebody's: to read them may be the first read of a transaction.
+    pub reads_data: bool,
+}
+
+/// What a statement that is sent besides is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// Its result.
+    Result,
+    /// The same, of SHOW STATUS.
+    Status,
+    /// What the statement has left in the list of warnings.
+    Warnings,
+    /// The errors among these.
+    Errors,
+    /// It explains the statement, which stands behind this.
+    Explain(Box<str>),
+    /// It sets these variables, which are to be set back.
+    Set(Box<[Box<str>]>),
+}
+
+impl Injection {
+    /// What a rule says, if it says anything of it; every fault there is goes into `faults`.
+    pub(super) fn of(index: usize, config: &RuleConfig, faults: &mut Vec<Fault>) -> Option<Self> {
+        let mut read = |setting: &'static str, place: Place, texts: &[config::SqlText]| {
+            let mut all = Vec::with_capacity(texts.len());
+            for text in texts {
+                match Injected::read(text.trim(), place) {
+                    Ok(injected) => all.push(injected),
+                    Err(why) => {
+                        let fault = Fault::rule(index, setting, format!("\"{text}\" {why}"));
+                        faults.push(fault);
+                    }
+                }
+            }
+            all.into_boxed_slice()
+        };
+        let before = read("before", Place::Before, &config.before);
+        let after = read("after", Place::After, &config.after);
+        let is_something = !before.is_empty() || !after.is_empty();
+        is_something.then(|| Self {
+            before,
+            after,
+            results: config.injected,
+            timeout: config.timeout_injected,
+            bytes_max: usize::try_from(config.injected_bytes_max).unwrap_or(usize::MAX),
+            has_failed: AtomicBool::new(false),
+        })
+    }
+
+    /// One of its statements has failed; whether it is the first time.
+    pub fn fails(&self) -> bool {
+        !self.has_failed.swap(true, Ordering::Relaxed)
+    }
+
+    /// Whether the statement itself is among what is sent.
+    pub fn explains(&self) -> bool {
+        let mut all = self.before.iter().chain(&self.after);
+        all.any(|it| matches!(it.purpose, Purpose::Explain(_)))
+    }
+
+    /// Whether anything may be sent around a statement. One that asks about the one before it would
+    /// be answered about what was injected; what is set for the next transaction, the first
+    /// statement that reads takes.
+    pub fn goes_with(facts: &Facts) -> bool {
+        let asks = Uses::FOUND_ROWS
+            .with(Uses::ROW_COUNT)
+            .with(Uses::DIAGNOSTICS);
+        let ends = Effects::NEXT_TRANSACTION
+            .with(Effects::XA)
+            .with(Effects::DISCONNECTED);
+        !facts.uses.has(asks) && !facts.effects.has(ends)
+    }
+
+    /// Whether variables may be set around a statement: it neither sets nor shows any.
+    pub fn may_set(facts: &Facts) -> bool {
+        let sets = Effects::VARIABLES
+            .with(Effects::GLOBAL_VARIABLES)
+            .with(Effects::OPAQUE);
+        !facts.uses.has(Uses::VARIABLES) && !facts.effects.has(sets)
+    }
+
+    /// Whether a statement may be put behind EXPLAIN: it is one, and planning it does nothing. The
+    /// servers evaluate some functions and subqueries already then.
+    pub fn may_explain(facts: &Facts) -> bool {
+        let is_one = matches!(
+            facts.kind,
+            Kind::Select | Kind::Insert | Kind::Replace | Kind::Update | Kind::Delete
+        );
+        let unfit = Marks::LOST
+            .with(Marks::CROWDED)
+            .with(Marks::CONDITIONAL)
+            .with(Marks::UNKNOWN_FUNCTION)
+            .with(Marks::INTO_FILE)
+            .with(Marks::INTO_VARIABLES);
+        let does = Effects::USER_VARIABLES
+            .with(Effects::ANYTHING)
+            .with(Effects::NAMED_LOCK_TAKEN)
+            .with(Effects::NAMED_LOCK_RELEASED)
+            .with(Effects::NAMED_LOCKS_RELEASED)
+            .with(Effects::SEQUENCE)
+            .with(Effects::LAST_INSERT_ID);
+        let slow = Uses::TIME.with(Uses::NAMED_LOCKS);
+        // An INSERT makes an id when it runs; to be planned it makes none.
+        let makes_id = matches!(facts.kind, Kind::Insert | Kind::Replace);
+        let mut effects = facts.effects;
+        if makes_id {
+            effects.remove(Effects::LAST_INSERT_ID);
+        }
+        is_one && !facts.marks.has(unfit) && !effects.has(does) && !facts.uses.has(slow)
+    }
+}
+
+/// On which side of the statement it is sent.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Before,
+    After,
+}
+
+impl Injected {
+    fn read(text: &str, place: Place) -> Result<Self, Refusal> {
+        let is_explained = text.contains(STATEMENT);
+        let facts = sql::facts(text.as_bytes(), Flags::default());
+        let (purpose, reads_data) = match is_explained {
+            true => (purpose::explained(text)?, false),
+            false => (
+                purpose::purpose(&facts, text.as_bytes(), place)?,
+                purpose::reads_data(&facts, text.as_bytes()),
+            ),
+        };
+        Ok(Self {
+            text: text.trim_end_matches(';').trim_end().into(),
+            purpose,
+            reads_data,
+        })
+    }
+
+    /// What is sent, for a statement that may be explained or not.
+    pub fn with(&self, statement: Option<&[u8]>) -> Option<Cow<'_, [u8]>> {
+        match &self.purpose {
+            Purpose::Explain(head) => {
+                statement.map(|statement| Cow::Owned([head.as_bytes(), statement].concat()))
+            }
+            _ => Some(Cow::Borrowed(self.text.as_bytes())),
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! What may be sent besides a statement, and what for: what only reads, and what sets variables that only
+//! look on.
+
+use sql::{Access, Effects, Explain, Facts, Flags, Kind, Marks, Scope, Show, Target, Uses, Value};
+
+use super::{Place, Purpose, Refusal, STATEMENT};
+
+/// Variables that change how a statement is watched or planned, and not what it does.
+const VARIABLES: &[&str] = &[
+    "end_markers_in_json",
+    "join_buffer_size",
+    "log_slow_admin_statements",
+    "log_slow_filter",
+    "log_slow_min_examined_row_limit",
+    "log_slow_query",
+    "log_slow_query_time",
+    "log_slow_rate_limit",
+    "log_slow_verbosity",
+    "long_query_time",
+    "min_examined_row_limit",
+    "optimizer_prune_level",
+    "optimizer_search_depth",
+    "optimizer_switch",
+    "optimizer_trace",
+    "optimizer_trace_features",
+    "optimizer_trace_limit",
+    "optimizer_trace_max_mem_size",
+    "optimizer_trace_offset",
+    "profiling",
+    "profiling_history_size",
+    "read_buffer_size",
+    "read_rnd_buffer_size",
+    "slow_query_log",
+    "sort_buffer_size",
+];
+
+/// EXPLAIN … {statement}
+pub(super) fn explained(text: &str) -> Result<Purpose, Refusal> {
+    let head = text.trim_end_matches(';').trim_end();
+    let head = head.strip_suffix(STATEMENT).unwrap_or_default();
+    // No other statement could stand there.
+    let tried = format!("{head}DELETE FROM t");
+    let facts = sql::facts(tried.as_bytes(), Flags::default());
+    let is_plan = facts.kind == Kind::Explain(Explain::Plan)
+        && facts.explained == Some(Kind::Delete)
+        && facts.effects.is_empty()
+        && facts.marks == sql::facts(b"EXPLAIN DELETE FROM t", Flags::default()).marks;
+    match is_plan {
+        true => Ok(Purpose::Explain(head.into())),
+        false => Err("is not EXPLAIN with {statement} at its end".into()),
+    }
+}
+
+/// Any other statement.
+pub(super) fn purpose(facts: &Facts, text: &[u8], place: Place) -> Result<Purpose, Refusal> {
+    const UNCLEAR: Marks = Marks::LOST.with(Marks::CROWDED).with(Marks::CONDITIONAL);
+    if facts.marks.has(UNCLEAR) || facts.marks.has(Marks::PLACEHOLDERS) {
+        return Err("is not understood".into());
+    }
+    match facts.kind {
+        Kind::Set => return set(facts, text, place),
+        Kind::Show(Show::Warnings | Show::Errors) if place == Place::Before => {
+            return Err(
+                "would show what the statement before has left: it is of use in rule.after".into(),
+            );
+        }
+        Kind::Show(Show::Warnings) => return Ok(Purpose::Warnings),
+        Kind::Show(Show::Errors) => return Ok(Purpose::Errors),
+        _ => {}
+    }
+    let asks = Uses::LAST_INSERT_ID
+        .with(Uses::FOUND_ROWS)
+        .with(Uses::ROW_COUNT)
+        .with(Uses::DIAGNOSTICS);
+    if facts.uses.has(asks) {
+        return Err(
+            "asks about the statement before it, which would be one of the proxy's own".into(),
+        );
+    }
+    let locks = Marks::LOCKING
+        .with(Marks::INTO_FILE)
+        .with(Marks::INTO_VARIABLES)
+        .with(Marks::UNKNOWN_FUNCTION);
+    let is_own = Uses::USER_VARIABLES
+        .with(Uses::NAMED_LOCKS)
+        .with(Uses::SEQUENCE);
+    let reads = match facts.kind {
+        Kind::Show(_) | Kind::Describe => true,
+        Kind::Explain(Explain::Plan | Explain::Connection) => true,
+        Kind::Select | Kind::Table | Kind::Values => facts.access == Access::Read,
+        _ => false,
+    };
+    let does_nothing = facts.effects.is_empty() && !facts.marks.has(locks);
+    match facts.kind {
+        _ if !reads || !does_nothing || facts.uses.has(is_own) => Err(
+            "is none that may be sent: SELECT, SHOW or EXPLAIN that only reads, or SET of a \
+                 variable that only looks on"
+                .into(),
+        ),
+        Kind::Show(Show::Status) => Ok(Purpose::Status),
+        _ => Ok(Purpose::Result),
+    }
+}
+
+/// Whether it reads other tables than the servers' own, which have no transactions.
+pub(super) fn reads_data(facts: &Facts, text: &[u8]) -> bool {
+    let is_own = |schema: &[u8]| {
+        [&b"information_schema"[..], b"performance_schema"]
+            .iter()
+            .any(|it| schema.eq_ignore_ascii_case(it))
+    };
+    let reads = matches!(facts.kind, Kind::Select | Kind::Table | Kind::Explain(_));
+    reads
+        && facts
+            .tables()
+            .any(|table| !is_own(&table.schema.name(text)))
+}
+
+/// SET of what only looks on.
+fn set(facts: &Facts, text: &[u8], place: Place) -> Result<Purpose, Refusal> {
+    if place == Place::After {
+        return Err("sets what is set back at once: it is of use in rule.before".into());
+    }
+    let is_plain = |value: &Value| matches!(value, Value::Default | Value::Literal(_));
+    let mut names: Vec<Box<str>> = Vec::new();
+    for assignment in &facts.assignments {
+        let Target::Variable {
+            scope: Scope::Implicit | Scope::Session,
+            base,
+            name,
+        } = assignment.target
+        else {
+            return Err(no_variable());
+        };
+        let name = name.name(text).to_ascii_lowercase();
+        let known = VARIABLES.iter().find(|it| it.as_bytes() == name);
+        match known.filter(|_| base.is_empty() && is_plain(&assignment.value)) {
+            Some(known) => names.push((*known).into()),
+            None => return Err(no_variable()),
+        }
+    }
+    let effects = Effects::VARIABLES.with(Effects::BOUND_VARIABLES);
+    match names.is_empty() || !facts.effects.without(effects).is_empty() {
+        true => Err(no_variable()),
+        false => Ok(Purpose::Set(names.into())),
+    }
+}
+
+fn no_variable() -> Refusal {
+    let names = VARIABLES.join(", ");
+    format!("sets what may change the statement: these variables only look on: {names}").into()
+}
