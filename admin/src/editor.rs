@@ -40,6 +40,19 @@ pub enum What {
     },
     /// To know what is not as in the file; and these changes besides.
     Compare(Vec<Edit>),
+    /// To see what waits until it is loaded.
+    Memory,
+    /// To have these changes wait until they are loaded, with what waits already.
+    Remember {
+        /// In their order.
+        edits: Vec<Edit>,
+        /// The view that they were made of.
+        version: u64,
+    },
+    /// To have all that waits take effect, all or none.
+    Load,
+    /// To have nothing wait any more.
+    Discard,
     /// To have the file say what holds.
     Save,
     /// To have hold what the file says.
@@ -63,6 +76,8 @@ pub struct View {
     pub config: Arc<Config>,
     /// Its backends, which nobody has looked at.
     pub topology: Arc<Topology>,
+    /// Its number, another one after each change.
+    pub version: u64,
 }
 
 /// One thing that is not as in the file.
@@ -82,6 +97,8 @@ pub enum When {
     AtRestart,
     /// At the end of the transaction that asks.
     AtCommit,
+    /// When it is loaded.
+    AtLoad,
 }
 
 /// Why a wish is not granted.
@@ -129,6 +146,7 @@ impl When {
             Self::Now => "now",
             Self::AtRestart => "at a restart",
             Self::AtCommit => "at COMMIT",
+            Self::AtLoad => "at LOAD … TO RUNTIME",
         }
     }
 }

@@ -251,6 +251,7 @@ fn open(asker: &Asker) -> Result<Connection, Fault> {
         let columns: Vec<_> = columns
             .iter()
             .map(|column| format!("\"{}\" {}", column.name, column.kind.sqlite()))
+            .chain(unique(*table))
             .collect();
         definitions.push_str(&format!(
             "CREATE TABLE \"{}\".\"{}\" ({});\n",
@@ -275,6 +276,12 @@ fn open(asker: &Asker) -> Result<Connection, Fault> {
         database.set_limit(limit, value)?;
     }
     Ok(database)
+}
+
+/// That no two rows have the same in some columns.
+fn unique(table: &dyn Table) -> Option<String> {
+    let columns = table.unique();
+    (!columns.is_empty()).then(|| format!("UNIQUE ({})", columns.join(", ")))
 }
 
 /// Functions that reach out of the database.

@@ -43,8 +43,27 @@ impl Fault {
 
     /// ER_NO_SUCH_TABLE.
     pub fn no_table(name: &str) -> Self {
-        let text = format!("Table '{name}' doesn't exist; SHOW TABLES lists those there are");
+        let bare = name.rsplit('.').next().unwrap_or(name).to_ascii_lowercase();
+        let hint = match bare.trim_start_matches("runtime_") {
+            "mysql_users" => "accounts stand in `accounts`",
+            "mysql_query_rules" | "mysql_query_rules_fast_routing" => "rules stand in `rules`",
+            "global_variables" => "settings stand in `settings`",
+            "mysql_replication_hostgroups"
+            | "mysql_group_replication_hostgroups"
+            | "mysql_galera_hostgroups"
+            | "mysql_aws_aurora_hostgroups" => {
+                "a cluster finds out its servers' roles: backends with the role auto"
+            }
+            "scheduler" => "there is no scheduler",
+            _ => "SHOW TABLES lists those there are",
+        };
+        let text = format!("Table '{name}' doesn't exist; {hint}");
         Self::new(code(1146, b"42S02"), text)
+    }
+
+    /// ER_DUP_ENTRY.
+    pub fn duplicate(text: impl Into<String>) -> Self {
+        Self::new(code(1062, b"23000"), text)
     }
 
     /// ER_BAD_FIELD_ERROR.
@@ -181,6 +200,8 @@ impl From<rusqlite::Error> for Fault {
             Self::no_variable(text)
         } else if text.contains("not authorized") || text.contains("prohibited") {
             Self::read_only()
+        } else if text.starts_with("UNIQUE constraint failed") {
+            Self::duplicate(text)
         } else if is_syntax.iter().any(|it| text.contains(it)) {
             Self::syntax(text)
         } else {

@@ -23,6 +23,8 @@ pub struct Material {
     pub config: Arc<Config>,
     /// In a transaction, the backends as they would be.
     pub view: Option<View>,
+    /// What waits until it is loaded, where it was asked for.
+    pub memory: Option<View>,
     /// The backends.
     pub topology: Arc<Topology>,
     /// The accounts.
@@ -87,6 +89,7 @@ impl Material {
         Self {
             config: config.unwrap_or_else(|| Arc::clone(&settings.config)),
             view,
+            memory: None,
             settings,
             topology: window.topology(),
             accounts: window.accounts(),

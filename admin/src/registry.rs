@@ -30,6 +30,7 @@ pub static TABLES: &[&dyn Table] = &[
     &help::TABLE,
     &columns::TABLE,
     &mysql_servers::TABLE,
+    &runtime_mysql_servers::TABLE,
     &stats_connection_pool::TABLE,
     &stats_processlist::TABLE,
     &stats_query_digest::TABLE,

@@ -1,8 +1,12 @@
 //! A table, defined once: its name, its columns, and how each value is had of an item. Whatever shows
 //! tables walks over these definitions.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
+use config::Edit;
+
+use crate::fault::Fault;
 use crate::material::Material;
 
 /// A value of a row.
@@ -134,6 +138,10 @@ pub trait Table: Sync {
     fn columns(&self) -> Vec<ColumnFacts>;
     /// Its rows, each with a value for each column.
     fn rows(&self, material: &Material) -> Vec<Vec<Cell>>;
+    /// Columns of which no two rows have the same.
+    fn unique(&self) -> &'static [&'static str] {
+        &[]
+    }
     /// How its rows are changed, if they can be.
     fn alterable(&self) -> Option<&Alterable> {
         None
@@ -155,12 +163,24 @@ pub struct Alterable {
 }
 
 /// Where rows stand in the configuration.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub enum Target {
     /// Each is a setting.
     Settings,
     /// Each is a table of this list.
     List(&'static str),
+    /// They are told in others' words; changes wait until they are loaded.
+    Memory(fn(&Altered<'_>, &Material) -> Result<Edit, Fault>),
+}
+
+/// What has become of a row.
+pub struct Altered<'a> {
+    /// As it was; none: it has come.
+    pub before: Option<Row<'a>>,
+    /// As it is; none: it has gone.
+    pub after: Option<Row<'a>>,
+    /// The columns that were assigned.
+    pub assigned: &'a BTreeSet<String>,
 }
 
 /// A row and the names of its columns.
@@ -293,6 +313,13 @@ impl<T> Table for Sheet<T> {
     fn rows(&self, material: &Material) -> Vec<Vec<Cell>> {
         let items = (self.items)(material);
         items.iter().map(|item| self.row(item)).collect()
+    }
+}
+
+impl<T> Column<T> {
+    /// Its name.
+    pub const fn name(&self) -> &'static str {
+        self.facts.name
     }
 }
 

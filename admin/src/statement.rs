@@ -35,6 +35,10 @@ pub enum Statement {
     Changes,
     /// The file is to say what holds.
     Save,
+    /// What waits takes effect.
+    Load,
+    /// Nothing waits any more.
+    Discard,
     /// What the file says is to hold.
     Revert,
     /// Nothing that would change anything here: what clients say of their session.
@@ -92,6 +96,9 @@ pub fn read(text: &str, schema: Schema) -> Result<Statement, Fault> {
     {
         return Ok(Statement::Save);
     }
+    if let Some(statement) = module(&text.words()) {
+        return statement;
+    }
     if let Some(rest) = text.behind("REVERT")
         && rest.is_empty()
     {
@@ -116,6 +123,39 @@ pub fn read(text: &str, schema: Schema) -> Result<Statement, Fault> {
         return reset(rest.without(&["TABLE"])).ok_or_else(Fault::read_only);
     }
     Err(Fault::read_only())
+}
+
+/// ProxySQL's way: what a module's tables say is moved between memory, what holds, and the file.
+fn module(words: &str) -> Option<Result<Statement, Fault>> {
+    const MODULES: [&str; 5] = [
+        "MYSQL SERVERS ",
+        "MYSQL USERS ",
+        "MYSQL QUERY RULES ",
+        "MYSQL VARIABLES ",
+        "ADMIN VARIABLES ",
+    ];
+    let (verb, rest) = words.split_once(' ')?;
+    let way = MODULES
+        .iter()
+        .find_map(|module| rest.strip_prefix(module))?;
+    // Only of servers anything waits; the tables of the others hold at once.
+    let waits = rest.starts_with("MYSQL SERVERS");
+    let statement = match (verb, way, waits) {
+        ("LOAD", "TO RUNTIME" | "TO RUN" | "FROM MEMORY" | "FROM MEM", true) => Statement::Load,
+        ("LOAD", "TO RUNTIME" | "TO RUN" | "FROM MEMORY" | "FROM MEM", false)
+        | ("SAVE", "TO MEMORY" | "TO MEM" | "FROM RUNTIME" | "FROM RUN", false) => {
+            Statement::Nothing
+        }
+        ("SAVE", "TO MEMORY" | "TO MEM" | "FROM RUNTIME" | "FROM RUN", true) => Statement::Discard,
+        ("SAVE", "TO DISK" | "FROM MEMORY" | "FROM MEM", _) => Statement::Save,
+        ("LOAD", "FROM DISK" | "TO MEMORY" | "TO MEM" | "FROM CONFIG", _) => {
+            let text =
+                "The file is one, and what it says holds when it is read: REVERT goes back to it";
+            return Some(Err(Fault::syntax(text)));
+        }
+        _ => return None,
+    };
+    Some(Ok(statement))
 }
 
 /// What is said of transactions, if that is what is said.
@@ -247,6 +287,13 @@ mod tests {
             ("save to file", Ok(Statement::Save)),
             ("SAVE to '/etc/passwd'", Err(1142)),
             ("REVERT;", Ok(Statement::Revert)),
+            ("LOAD MYSQL SERVERS TO RUNTIME", Ok(Statement::Load)),
+            ("load mysql query rules to run", Ok(Statement::Nothing)),
+            ("SAVE MYSQL SERVERS TO DISK;", Ok(Statement::Save)),
+            ("SAVE ADMIN VARIABLES TO DISK", Ok(Statement::Save)),
+            ("SAVE MYSQL SERVERS FROM RUNTIME", Ok(Statement::Discard)),
+            ("LOAD MYSQL SERVERS FROM DISK", Err(1064)),
+            ("LOAD PGSQL SERVERS TO RUNTIME", Err(1142)),
             ("SHOW CHANGES", Ok(Statement::Changes)),
             ("use Stats", Ok(Statement::Use(Schema::Stats))),
             ("USE `nowhere`", Err(1049)),

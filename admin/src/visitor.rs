@@ -11,7 +11,7 @@ use proxy::{Kept, Killed, Window, Wish};
 use route::KillScope;
 use rusqlite::types::Value;
 
-use crate::editor::{Editor, What};
+use crate::editor::{Editor, Told, What};
 use crate::engine::{self, Limits, Prepared, Rows, alter};
 use crate::events::EventKind;
 use crate::fault::Fault;
@@ -114,6 +114,8 @@ impl Visitor {
                 Ok(Outcome::Rows(rows, Vec::new()))
             }
             Statement::Save => self.done("SAVE", What::Save).await,
+            Statement::Load => self.done("LOAD", What::Load).await,
+            Statement::Discard => self.done("SAVE", What::Discard).await,
             Statement::Revert => self.done("REVERT", What::Revert).await,
             Statement::Kill(id, scope) => {
                 self.kill(id, scope).await?;
@@ -150,6 +152,8 @@ impl Visitor {
             | Statement::Commit
             | Statement::Rollback
             | Statement::Save
+            | Statement::Load
+            | Statement::Discard
             | Statement::Revert => Ok((0, Vec::new())),
         }
     }
@@ -172,7 +176,13 @@ impl Visitor {
     async fn gather_now(&self, tables: &[&dyn Table]) -> Material {
         let transaction = self.transaction.as_ref();
         let view = transaction.and_then(|it| it.view.clone());
-        Material::gather(&self.window, tables, (self.port)(), view).await
+        let mut material = Material::gather(&self.window, tables, (self.port)(), view).await;
+        if tables.iter().any(|it| changing::is_memory(*it))
+            && let Ok(Told::View(view)) = self.editor.ask(&self.asker.user, What::Memory).await
+        {
+            material.memory = Some(view);
+        }
+        material
     }
 
     /// A query: understood, its tables gathered, and run, where nobody waits for it.

@@ -18,6 +18,9 @@ use crate::serve::Reloading;
 /// How long an administrator waits for backends' names to be looked up.
 const TIMEOUT_SETTLED: Duration = Duration::from_secs(2);
 
+/// Changes that may wait until they are loaded.
+const WAITING_MAX: usize = 10_000;
+
 /// See the module.
 pub struct Editing<'a> {
     arguments: Option<&'a ServeArguments>,
@@ -26,6 +29,10 @@ pub struct Editing<'a> {
     saved: Version,
     /// What holds, as far as it needs no restart.
     current: Version,
+    /// What waits until it is loaded.
+    memory: Vec<Edit>,
+    /// How often any of these has changed.
+    version: u64,
 }
 
 /// A text and what it says.
@@ -57,6 +64,8 @@ impl<'a> Editing<'a> {
             events: Arc::clone(events),
             saved: current.clone(),
             current,
+            memory: Vec::new(),
+            version: 0,
         }
     }
 
@@ -101,7 +110,7 @@ impl<'a> Editing<'a> {
     /// Grants a wish, or says why not.
     pub fn answer(&mut self, wish: Wish, reloading: &Reloading<'_>) {
         let Wish { user, what, answer } = wish;
-        let is_applied = matches!(what, What::Apply { .. } | What::Revert);
+        let is_applied = matches!(what, What::Apply { .. } | What::Load | What::Revert);
         let told = match what {
             What::View(edits) => self.view(&edits),
             What::Compare(edits) => self.compare(&edits),
@@ -109,6 +118,24 @@ impl<'a> Editing<'a> {
                 true => self.apply(&user, &edits, reloading),
                 false => Err(Refused::Outdated),
             },
+            What::Memory => self.memory(),
+            What::Remember { edits, version } => match version == self.version {
+                true => self.remember(&edits),
+                false => Err(Refused::Outdated),
+            },
+            What::Load => {
+                let edits = self.memory.clone();
+                let applied = match edits.is_empty() {
+                    true => Ok(Told::Done(Vec::new())),
+                    false => self.apply(&user, &edits, reloading),
+                };
+                applied.inspect(|_| self.memory.clear())
+            }
+            What::Discard => {
+                self.memory.clear();
+                self.version += 1;
+                Ok(Told::Done(Vec::new()))
+            }
             What::Save => self.save(&user),
             What::Revert => self.revert(&user, reloading),
         };
@@ -137,7 +164,34 @@ impl<'a> Editing<'a> {
         Ok(Told::View(View {
             config: Arc::new(config),
             topology,
+            version: self.version,
         }))
+    }
+
+    /// What waits; where it fits to what holds no more, it is forgotten.
+    fn memory(&mut self) -> Answer {
+        let view = self.view(&self.memory);
+        if let (Err(Refused::Because(why)), false) = (&view, self.memory.is_empty()) {
+            tracing::warn!(
+                why = why.join("; "),
+                "changes that waited for LOAD … TO RUNTIME are forgotten: they fit no more"
+            );
+            self.memory.clear();
+            return self.view(&[]);
+        }
+        view
+    }
+
+    fn remember(&mut self, edits: &[Edit]) -> Answer {
+        if self.memory.len() + edits.len() > WAITING_MAX {
+            let text = format!("{WAITING_MAX} changes wait already: LOAD MYSQL SERVERS TO RUNTIME");
+            return Err(Refused::Because(vec![text]));
+        }
+        let memory = [self.memory.as_slice(), edits].concat();
+        self.view(&memory)?;
+        self.memory = memory;
+        self.version += 1;
+        Ok(Told::Done(Vec::new()))
     }
 
     fn compare(&self, edits: &[Edit]) -> Answer {
@@ -151,15 +205,15 @@ impl<'a> Editing<'a> {
                 change,
             })
             .collect();
-        if !edits.is_empty() {
+        for (edits, when) in [(edits, When::AtCommit), (&self.memory, When::AtLoad)] {
+            if edits.is_empty() {
+                continue;
+            }
             let draft = self.current.draft.with(edits).map_err(refused)?;
             let before = self.current.draft.sketch().map_err(refused)?;
             let after = draft.sketch().map_err(refused)?;
             let gathered = diff(&before, &after).into_iter();
-            differences.extend(gathered.map(|change| Difference {
-                change,
-                when: When::AtCommit,
-            }));
+            differences.extend(gathered.map(|change| Difference { change, when }));
         }
         Ok(Told::Differences(differences))
     }
@@ -186,11 +240,17 @@ impl<'a> Editing<'a> {
         }
         let warnings = self.current.news(&loaded.warnings, &changes);
         self.current = Version::of(draft, loaded);
+        self.version += 1;
         Ok(Told::Done(warnings))
     }
 
     fn save(&mut self, user: &str) -> Answer {
         let because = |why: String| Refused::Because(vec![why]);
+        if !self.memory.is_empty() {
+            let text = "What waits does not hold yet, and is not saved: LOAD MYSQL SERVERS TO RUNTIME first, or SAVE \
+                        MYSQL SERVERS TO MEMORY to give it up";
+            return Err(because(text.to_owned()));
+        }
         let Some(path) = self.current.draft.path() else {
             let text = "The proxy was started without a file of its own (--config): there is nothing to save to";
             return Err(because(text.to_owned()));
@@ -244,6 +304,8 @@ impl<'a> Editing<'a> {
 
     fn begin_again(&mut self, draft: Draft, loaded: Loaded) {
         self.current = Version::of(draft, loaded);
+        self.memory.clear();
+        self.version += 1;
         self.saved = self.current.clone();
     }
 

@@ -67,6 +67,10 @@ const COMMANDS: &[(&str, &str)] = &[
         "Goes back to the configuration file; for the role admin.",
     ),
     (
+        "LOAD MYSQL SERVERS TO RUNTIME, SAVE MYSQL SERVERS TO DISK | TO MEMORY",
+        "Has changes of mysql_servers take effect, be written, be given up; for the role admin.",
+    ),
+    (
         "FLUSH STATUS",
         "Counts digests, errors, slow statements, times, lanes and rules from nothing; for the role admin.",
     ),

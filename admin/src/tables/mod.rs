@@ -16,6 +16,7 @@ pub mod pools;
 pub mod process;
 pub mod proxy_connections;
 pub mod rules;
+pub mod runtime_mysql_servers;
 pub mod script_metrics;
 pub mod scripts;
 pub mod sessions;

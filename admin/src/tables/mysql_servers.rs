@@ -1,108 +1,265 @@
-//! The backends as ProxySQL's admin schema shows them.
+//! The backends as ProxySQL's admin schema has them: changes wait until LOAD MYSQL SERVERS TO RUNTIME.
 
-use std::sync::Arc;
+use config::{BackendAddress, BackendConfig, Edit};
 
-use route::{Backend, Duty, Endpoint, Health};
-
+use crate::fault::Fault;
 use crate::material::Material;
-use crate::sheet::{Asks, Cell, Schema, Sheet, integer, text};
+use crate::sheet::{
+    Alterable, Altered, Asks, Cell, ColumnFacts, Row, Schema, Sheet, Table, Target, integer, text,
+};
 
 /// See the module.
-pub static TABLE: Sheet<Server> = Sheet {
+pub static TABLE: Servers = Servers;
+
+/// See the module.
+pub struct Servers;
+
+static ALTERABLE: Alterable = Alterable {
+    target: Target::Memory(edit),
+    aliases: &[],
+    keys: Vec::new,
+    place: None,
+    title: |row| Ok(row.text("comment")),
+};
+
+const SHEET: Sheet<Server> = Sheet {
     schema: Schema::Main,
     name: "mysql_servers",
-    about: "The backends, by the names of ProxySQL; a hostgroup is a cluster.",
+    about: "The backends by the names of ProxySQL; a hostgroup is a cluster. Rows can be changed, and changes wait \
+            until LOAD MYSQL SERVERS TO RUNTIME.",
     asks: Asks::Nothing,
     columns: &[
-        integer("hostgroup_id", "The cluster's number.", |it| {
-            it.hostgroup().into()
-        }),
+        integer(
+            "hostgroup_id",
+            "The cluster's number; NULL: it is new.",
+            |it| it.hostgroup.into(),
+        ),
         text("hostname", "The host, or the path of a socket.", |it| {
-            it.host().into()
+            it.place().0.into()
         }),
-        integer("port", "The port; 0 for a socket.", |it| it.port().into()),
+        integer("port", "The port; 0 for a socket.", |it| {
+            it.place().1.into()
+        }),
+        integer("gtid_port", "Not needed here: 0.", |_| 0_u32.into()),
         text(
             "status",
-            "ONLINE, SHUNNED (down) or OFFLINE_SOFT (draining).",
-            |it| it.status().into(),
+            "ONLINE or OFFLINE_SOFT (draining).",
+            |it| match it.config.drain {
+                true => "OFFLINE_SOFT".into(),
+                false => "ONLINE".into(),
+            },
         ),
         integer("weight", "Its share relative to the others'.", |it| {
-            it.backend.weight.into()
+            it.config.weight.into()
         }),
         integer(
+            "compression",
+            "The setting compression.backend says it: 0.",
+            |_| 0_u32.into(),
+        ),
+        integer(
             "max_connections",
-            "Sessions that it takes at most; NULL: no limit.",
-            |it| it.backend.sessions_max.into(),
+            "Sessions that it takes at most; NULL: no limit of its own.",
+            |it| it.config.sessions_max.into(),
         ),
         integer(
             "max_replication_lag",
-            "Seconds that it may lag; 0: no limit.",
-            |it| it.backend.lag_max.map_or(0, |max| max.as_secs()).into(),
+            "Seconds that it may lag; 0: no limit of its own.",
+            |it| it.config.lag_max.map_or(0, |max| max.as_secs()).into(),
         ),
+        integer(
+            "use_ssl",
+            "The setting backend_tls.mode says it: 0.",
+            |_| 0_u32.into(),
+        ),
+        integer("max_latency_ms", "There is no such limit: 0.", |_| {
+            0_u32.into()
+        }),
         text("comment", "Its name here.", |it| {
-            it.backend.name.clone().into()
+            it.config.name.clone().into()
         }),
     ],
     items: |material| {
-        let backends = material.topology.backends.iter();
-        backends.map(Server::of).collect()
+        let config = match &material.memory {
+            Some(memory) => &memory.config,
+            None => &material.config,
+        };
+        let server = |config: &BackendConfig| Server {
+            hostgroup: hostgroup(material, &config.cluster),
+            config: config.clone(),
+        };
+        config.backends.iter().map(server).collect()
     },
 };
 
-/// A backend, told in ProxySQL's words.
+/// One backend, as it is configured.
 pub struct Server {
-    /// The backend.
-    pub backend: Arc<Backend>,
+    hostgroup: Option<u32>,
+    config: BackendConfig,
 }
 
 impl Server {
-    /// The backend in those words.
-    pub fn of(backend: &Arc<Backend>) -> Self {
-        Self {
-            backend: Arc::clone(backend),
+    fn place(&self) -> (String, u16) {
+        match &self.config.address {
+            BackendAddress::Tcp { host, port } => (host.clone(), *port),
+            BackendAddress::Unix(path) => (path.display().to_string(), 0),
         }
-    }
-
-    /// The cluster's number.
-    pub fn hostgroup(&self) -> u32 {
-        self.backend.cluster.0
-    }
-
-    /// The host, or the path of a socket.
-    pub fn host(&self) -> String {
-        let by_address = || match self.backend.endpoints.first() {
-            Some(Endpoint::Tcp(address)) => address.ip().to_string(),
-            Some(Endpoint::Unix(path)) => path.display().to_string(),
-            None => self.backend.name.clone(),
-        };
-        self.backend.host.clone().unwrap_or_else(by_address)
-    }
-
-    /// The port; 0 for a socket.
-    pub fn port(&self) -> u16 {
-        match self.backend.endpoints.first() {
-            Some(Endpoint::Tcp(address)) => address.port(),
-            Some(Endpoint::Unix(_)) | None => 0,
-        }
-    }
-
-    /// How it is.
-    pub fn status(&self) -> &'static str {
-        match (&self.backend.health, self.backend.duty) {
-            (_, Duty::Draining) => "OFFLINE_SOFT",
-            (Health::Down { .. }, _) => "SHUNNED",
-            (Health::Up { .. } | Health::Unknown, _) => "ONLINE",
-        }
-    }
-
-    /// The server that a session uses, if that is still configured.
-    pub fn of_session(material: &Material, session: &proxy::SessionView) -> Option<Self> {
-        let backend = material.backend(session.backend?)?;
-        Some(Self::of(backend))
     }
 }
 
-/// What there is of a server, or nothing.
-pub fn of<T: Into<Cell>>(server: &Option<Server>, fact: impl Fn(&Server) -> T) -> Cell {
-    server.as_ref().map(fact).into()
+fn hostgroup(material: &Material, cluster: &str) -> Option<u32> {
+    let mut clusters = material.topology.clusters.iter();
+    let found = clusters.find(|it| it.name == cluster);
+    found.map(|it| it.id.0)
+}
+
+impl Table for Servers {
+    fn schema(&self) -> Schema {
+        SHEET.schema
+    }
+
+    fn name(&self) -> &'static str {
+        SHEET.name
+    }
+
+    fn about(&self) -> &'static str {
+        SHEET.about
+    }
+
+    fn asks(&self) -> Asks {
+        SHEET.asks
+    }
+
+    fn columns(&self) -> Vec<ColumnFacts> {
+        SHEET.columns()
+    }
+
+    fn rows(&self, material: &Material) -> Vec<Vec<Cell>> {
+        SHEET.rows(material)
+    }
+
+    fn unique(&self) -> &'static [&'static str] {
+        &["hostgroup_id", "hostname", "port"]
+    }
+
+    fn alterable(&self) -> Option<&Alterable> {
+        Some(&ALTERABLE)
+    }
+}
+
+/// What a changed row means for `[[backend]]`.
+fn edit(altered: &Altered<'_>, material: &Material) -> Result<Edit, Fault> {
+    let list = config::BACKEND.name;
+    match (&altered.before, &altered.after) {
+        (Some(before), None) => Ok(Edit::Remove {
+            list,
+            title: before.text("comment"),
+        }),
+        (Some(before), Some(after)) => Ok(Edit::Change {
+            list,
+            title: before.text("comment"),
+            values: changed(after, altered, material)?,
+            place: None,
+        }),
+        (None, Some(after)) => Ok(Edit::Add {
+            list,
+            values: added(after, material)?,
+            place: None,
+        }),
+        (None, None) => Err(Fault::not_alterable("Nothing has become of this row")),
+    }
+}
+
+type Value = (String, Option<String>);
+
+fn changed(
+    after: &Row<'_>,
+    altered: &Altered<'_>,
+    material: &Material,
+) -> Result<Vec<Value>, Fault> {
+    let mut values = Vec::new();
+    for column in altered.assigned {
+        values.extend(value(column, after, material)?);
+    }
+    Ok(values)
+}
+
+/// A row that has come: what it does not say is left to the defaults, and a role that can be found out is.
+fn added(after: &Row<'_>, material: &Material) -> Result<Vec<(String, String)>, Fault> {
+    let mut values = Vec::new();
+    for column in SHEET.columns {
+        let name = column.name();
+        // Either says the whole address.
+        if name == "port" || (name != "hostname" && after.text(name).is_empty()) {
+            continue;
+        }
+        let said = value(name, after, material)?;
+        values.extend(said.and_then(|(key, value)| Some((key, value?))));
+    }
+    if material.config.health.monitor_user.is_some() {
+        values.push(("role".to_owned(), "auto".to_owned()));
+    }
+    Ok(values)
+}
+
+/// What one column means.
+fn value(column: &str, row: &Row<'_>, material: &Material) -> Result<Option<Value>, Fault> {
+    let text = row.text(column);
+    let said = |key: &str, value: Option<String>| Ok(Some((key.to_owned(), value)));
+    let given = || Some(text.clone()).filter(|it| !it.is_empty());
+    match column {
+        "hostgroup_id" => said("cluster", Some(cluster(&text, material)?)),
+        "hostname" | "port" => said("address", Some(address(row))),
+        "status" => match &*text.to_ascii_uppercase() {
+            "ONLINE" => said("drain", None),
+            "OFFLINE_SOFT" => said("drain", Some("true".to_owned())),
+            _ => Err(Fault::wrong_value(format!(
+                "status is ONLINE or OFFLINE_SOFT here, not {text:?}; a server that is to be off is deleted"
+            ))),
+        },
+        "weight" => said("weight", given()),
+        "max_connections" => said("sessions_max", given()),
+        "max_replication_lag" => said("lag_max", given().filter(|it| it != "0")),
+        "comment" => said("name", given()),
+        _ if text.is_empty() || text == "0" => Ok(None),
+        "use_ssl" => Err(elsewhere(column, "backend_tls.mode")),
+        "compression" => Err(elsewhere(column, "compression.backend")),
+        _ => Err(Fault::wrong_value(format!(
+            "{column} has no meaning here and can be 0 only"
+        ))),
+    }
+}
+
+fn elsewhere(column: &str, setting: &str) -> Fault {
+    Fault::wrong_value(format!(
+        "{column} can be 0 only: the setting {setting} says it for all backends"
+    ))
+}
+
+fn cluster(hostgroup: &str, material: &Material) -> Result<String, Fault> {
+    let clusters = &material.topology.clusters;
+    let number = hostgroup.parse::<u32>().ok();
+    let mut found = clusters.iter().filter(|it| Some(it.id.0) == number);
+    match found.next() {
+        Some(cluster) => Ok(cluster.name.clone()),
+        None => Err(Fault::wrong_value(format!(
+            "There is no hostgroup {hostgroup}: hostgroups are the numbers of clusters here. INSERT INTO backends \
+             (address, cluster) makes a new one"
+        ))),
+    }
+}
+
+fn address(row: &Row<'_>) -> String {
+    let (host, port) = (row.text("hostname"), row.text("port"));
+    if host.starts_with('/') {
+        return host;
+    }
+    let host = match host.contains(':') && !host.starts_with('[') {
+        true => format!("[{host}]"),
+        false => host,
+    };
+    match &*port {
+        "" => host,
+        port => format!("{host}:{port}"),
+    }
 }

@@ -3,7 +3,7 @@
 use crate::material::Material;
 use crate::sheet::{Asks, Cell, Schema, Sheet, integer, measure, microseconds, text};
 
-use super::mysql_servers::Server;
+use super::runtime_mysql_servers::Server;
 
 /// See the module.
 pub static TABLE: Sheet<Item> = Sheet {

@@ -3,7 +3,7 @@
 use net::Endpoint;
 use proxy::{SessionState, SessionView};
 
-use super::mysql_servers::{Server, of};
+use super::runtime_mysql_servers::{Server, of};
 use crate::material::Material;
 use crate::sheet::{Asks, Schema, Sheet, integer, measure, text};
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use proxy::DigestRow;
 
 use super::digests::{hexadecimal, us};
-use super::mysql_servers::Server;
+use super::runtime_mysql_servers::Server;
 use crate::material::Material;
 use crate::sheet::{Asks, Column, Schema, Sheet, integer, measure, text};
 

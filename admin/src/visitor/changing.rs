@@ -11,7 +11,7 @@ use crate::editor::{Refused, Told, View, What};
 use crate::engine::Rows;
 use crate::engine::alter::{self, Alteration};
 use crate::fault::Fault;
-use crate::sheet::Kind;
+use crate::sheet::{Kind, Table, Target};
 
 /// How often a statement is run again when somebody else was faster.
 const ATTEMPTS: usize = 5;
@@ -26,6 +26,20 @@ pub struct Transaction {
     edits: Vec<Edit>,
     /// What it would make of it.
     pub view: Option<View>,
+}
+
+/// What a change was made of.
+enum Basis {
+    /// What holds, or will at the end of the transaction.
+    Holds(Arc<Config>),
+    /// What waits, by its number.
+    Memory(u64),
+}
+
+/// Whether changes of a table wait until they are loaded.
+pub fn is_memory(table: &dyn Table) -> bool {
+    let alterable = table.alterable();
+    alterable.is_some_and(|it| matches!(it.target, Target::Memory(_)))
 }
 
 impl Visitor {
@@ -57,7 +71,14 @@ impl Visitor {
             let again = text.clone();
             let prepared = aside(move || alter::prepare(again, &asker)).await?;
             let material = self.gather_now(&prepared.tables()).await;
-            let basis = Arc::clone(&material.config);
+            let basis = match material
+                .memory
+                .as_ref()
+                .filter(|_| is_memory(prepared.target()))
+            {
+                Some(view) => Basis::Memory(view.version),
+                None => Basis::Holds(Arc::clone(&material.config)),
+            };
             let (limits, values) = (self.limits(), values.clone());
             let altered = aside(move || prepared.run(&material, values, limits)).await?;
             let Alteration { edits, rows, table } = altered;
@@ -90,7 +111,7 @@ impl Visitor {
             .map(|(setting, value)| Edit::Set { setting, value })
             .collect();
         for _ in 0..ATTEMPTS {
-            let basis = Arc::clone(&self.window.settings().config);
+            let basis = Basis::Holds(Arc::clone(&self.window.settings().config));
             match self.take(edits.clone(), basis).await {
                 Ok(()) => return Ok(Outcome::Changed(0, self.warnings.len())),
                 Err(Refused::Outdated) => {}
@@ -101,8 +122,15 @@ impl Visitor {
     }
 
     /// Gathers these, or has them take effect.
-    async fn take(&mut self, edits: Vec<Edit>, basis: Arc<Config>) -> Result<(), Refused> {
+    async fn take(&mut self, edits: Vec<Edit>, basis: Basis) -> Result<(), Refused> {
         self.warnings.clear();
+        let basis = match basis {
+            Basis::Holds(basis) => basis,
+            Basis::Memory(version) => {
+                self.warnings = self.applied(What::Remember { edits, version }).await?;
+                return Ok(());
+            }
+        };
         let Some(transaction) = &self.transaction else {
             self.warnings = self.applied(What::Apply { edits, basis }).await?;
             return Ok(());

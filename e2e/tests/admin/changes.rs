@@ -655,3 +655,104 @@ fn counts_begin_again_when_told_to() {
     assert_eq!(root.value("SELECT sum(hits) FROM rules"), "1");
     assert_eq!(root.value("SELECT sum(statements) FROM times"), "1");
 }
+
+#[test]
+fn the_habits_of_proxysql_work_where_they_mean_the_same() {
+    let watched = Watched::alone();
+    let (mut root, mut other) = (watched.root(), watched.root());
+    root.run("USE main");
+    let names = "SELECT group_concat(comment, ' ') FROM";
+    let first = root.value("SELECT comment FROM mysql_servers");
+    root.run("INSERT INTO mysql_servers (hostgroup_id, hostname, port, comment) VALUES (0, '127.0.0.1', 3307, 'b')");
+    root.run("INSERT INTO mysql_servers VALUES (0, '::1', 3308, 0, 'OFFLINE_SOFT', 5, 0, 100, 0, 0, 0, 'c')");
+    root.run("REPLACE INTO mysql_servers (hostgroup_id, hostname, port, weight, comment) VALUES (0, '127.0.0.1', 3307, 9, 'd')");
+    // Everybody sees what waits, and nothing of it holds.
+    assert_eq!(
+        other.value(&format!("{names} mysql_servers")),
+        format!("{first} c d")
+    );
+    assert_eq!(
+        other.value(&format!("{names} runtime_mysql_servers")),
+        first
+    );
+    assert!(
+        changes(&mut root)
+            .iter()
+            .all(|row| row[3] == "at LOAD … TO RUNTIME")
+    );
+    assert!(told(&mut root, "SAVE MYSQL SERVERS TO DISK").contains("LOAD MYSQL SERVERS"));
+    root.run("LOAD MYSQL SERVERS TO RUNTIME");
+    assert_eq!(
+        other.value(&format!("{names} runtime_mysql_servers")),
+        format!("{first} c d")
+    );
+    let seen =
+        "SELECT name, address, weight, draining, sessions_max FROM backends WHERE name = 'c'";
+    assert_eq!(
+        other.run(seen).texts(),
+        [["c", "[::1]:3308", "5", "1", "100"]]
+    );
+    // A list may be empty as long as it waits.
+    root.run("DELETE FROM mysql_servers");
+    assert_eq!(refused(&mut root, "LOAD MYSQL SERVERS TO RUNTIME"), 1231);
+    root.run("SAVE MYSQL SERVERS TO MEMORY");
+    assert_eq!(root.value("SELECT count(*) FROM mysql_servers"), "3");
+    root.run("UPDATE mysql_servers SET status = 'ONLINE', weight = weight + 1 WHERE port = 3308");
+    root.run("DELETE FROM mysql_servers WHERE hostname = '127.0.0.1' AND port = 3307");
+    root.run("LOAD MYSQL SERVERS TO RUN");
+    root.run("SAVE MYSQL SERVERS TO DISK");
+    assert!(changes(&mut root).is_empty());
+    let text = std::fs::read_to_string(watched.proxy.config_file()).unwrap();
+    assert!(
+        text.contains("name = \"c\"") && !text.contains("name = \"d\""),
+        "{text}"
+    );
+    for statement in [
+        "LOAD MYSQL USERS TO RUNTIME",
+        "SAVE MYSQL VARIABLES TO DISK",
+    ] {
+        root.run(statement);
+    }
+    for (sql, code, words) in [
+        ("SELECT * FROM mysql_users", 1146, "`accounts`"),
+        (
+            "INSERT INTO mysql_query_rules (rule_id) VALUES (1)",
+            1146,
+            "`rules`",
+        ),
+        ("UPDATE main.global_variables SET x = 1", 1146, "`settings`"),
+        (
+            "UPDATE mysql_servers SET use_ssl = 1",
+            1231,
+            "backend_tls.mode",
+        ),
+        (
+            "UPDATE mysql_servers SET status = 'OFFLINE_HARD'",
+            1231,
+            "deleted",
+        ),
+        (
+            "UPDATE mysql_servers SET hostgroup_id = 7",
+            1231,
+            "INSERT INTO backends",
+        ),
+        (
+            "INSERT INTO mysql_servers (hostgroup_id, hostname, port) VALUES (0, '::1', 3308)",
+            1062,
+            "",
+        ),
+        ("UPDATE runtime_mysql_servers SET weight = 1", 1142, ""),
+        ("LOAD MYSQL SERVERS FROM DISK", 1064, "REVERT"),
+    ] {
+        assert_eq!(refused(&mut root, sql), code, "{sql}");
+        assert!(told(&mut root, sql).contains(words), "{sql}");
+    }
+    assert_eq!(
+        refused(&mut watched.look(), "DELETE FROM mysql_servers"),
+        1142
+    );
+    assert_eq!(
+        refused(&mut watched.look(), "LOAD MYSQL SERVERS TO RUNTIME"),
+        1142
+    );
+}
