@@ -211,10 +211,7 @@ impl Pooled {
                 Ok(Ok(done)) => {
                     self.has_said(&done, facts, aim, incoming, sight);
                     if self.injects() && (!part.has_more() || done.outcome != Outcome::Ok) {
-                        let argument = incoming.argument();
-                        let query = Query::decode(&argument, self.capabilities);
-                        let said = Said::Text(query.map(|it| it.text).unwrap_or_default());
-                        Box::pin(self.inject_after(&said, facts, &done)).await?;
+                        Box::pin(self.inject_after_query(incoming, facts, &done)).await?;
                     }
                     let ends = facts.effects.has(Effects::DISCONNECTED);
                     if ends && done.outcome == Outcome::Ok {
@@ -279,6 +276,19 @@ impl Pooled {
         }
         self.return_to(own_schema);
         outcome
+    }
+
+    /// What a rule has sent behind it.
+    async fn inject_after_query(
+        &mut self,
+        incoming: &Incoming,
+        facts: &Facts,
+        done: &Done,
+    ) -> Result<(), CutOff> {
+        let argument = incoming.argument();
+        let query = Query::decode(&argument, self.capabilities);
+        let said = Said::Text(query.map(|it| it.text).unwrap_or_default());
+        self.inject_after(&said, facts, done).await
     }
 
     /// It has had its reply, on the session's connection.
