@@ -4,16 +4,19 @@ CARGO ?= cargo
 SANDBOX ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test check nightly bench manual fuzz clean
+.PHONY: help build run dashboard test check nightly bench manual fuzz clean
 
 help: ## this list
-	@awk -F ' ## ' '/^[a-z]+:.* ## / { sub(/:.*/, "", $$1); printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ' ## ' '/^[a-z]+:.* ## / { sub(/:.*/, "", $$1); printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-build: ## the program, in release: target/release/pilotfish
+build: dashboard ## the program, in release: target/release/pilotfish
 	$(CARGO) build --release --locked
 
-run: ## a primary, two replicas and the proxy in front, until Ctrl-C (SANDBOX="--replicas 1": its options)
+run: dashboard ## a primary, two replicas and the proxy in front, until Ctrl-C (SANDBOX="--replicas 1": its options)
 	@$(CARGO) run --release --locked -- sandbox $(SANDBOX)
+
+dashboard: ## the HTTP port's page, which goes into the program; left out where there is no Node
+	@web/build.sh
 
 test: ## every test there is: installs what the tests need, then unit, end-to-end, fuzzing, client libraries
 	@.ci/test
@@ -43,4 +46,4 @@ fuzz: ## each fuzz target for a minute (SECONDS=n)
 
 clean: ## forget all that was built
 	$(CARGO) clean
-	rm -rf docs/book
+	rm -rf docs/book web/dist web/node_modules web/packed/*

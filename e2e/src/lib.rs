@@ -7,6 +7,7 @@
 //! - [`raw::RawConn`] speaks the protocol by hand and keeps a transcript of every packet, so that
 //!   a conversation held directly and one held through the proxy can be compared byte by byte. It
 //!   shares no code with the proxy: it is the oracle.
+//! - [`browser::Browser`] is a real one, without a window.
 //! - [`http::Http`] asks by HTTP, as plainly as can be.
 //! - [`scripted::Scripted`] is a server that says what it is told to, for what no real one says.
 //! - [`Site`] is a place to connect to; a scenario is a function over it, and
@@ -14,6 +15,7 @@
 //!   sides.
 #![allow(clippy::panic)] // a harness tells what went wrong by panicking
 
+pub mod browser;
 mod certs;
 mod cluster;
 mod dice;

@@ -58,6 +58,7 @@ mod client_tests;
 mod clusters;
 mod commands;
 mod compression;
+mod dashboard;
 mod data;
 mod faults;
 mod http;

@@ -16,6 +16,7 @@ mod guard;
 mod health;
 mod metrics;
 mod openapi;
+mod page;
 mod patient;
 mod query;
 mod refusal;
@@ -64,6 +65,7 @@ fn router(house: &Arc<House>) -> Router {
             delete(sessions::end_statement),
         )
         .route("/api/openapi.json", get(openapi::document))
+        .merge(page::routes())
         .fallback(nothing)
         .method_not_allowed_fallback(no_method)
         .layer(from_fn_with_state(Arc::clone(house), guard::admit));

@@ -96,7 +96,7 @@ fn what_is_not_there_is_said() {
         ),
         ("/api/sessions", 404, "Nothing is here"),
         ("/api/query", 405, "That cannot be done with this"),
-        ("/", 404, "Nothing is here"),
+        ("/nowhere", 404, "Nothing is here"),
     ] {
         let answer = look.get(path);
         assert_eq!(answer.status, status, "{path}: {}", answer.text());

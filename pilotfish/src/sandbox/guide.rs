@@ -75,6 +75,7 @@ fn write_guide(page: &mut String, cluster: &Cluster, doors: Doors, folder: &Path
     writeln!(page, "\nWhat the proxy knows, as tables:")?;
     let (host, port) = (doors.admin.ip(), doors.admin.port());
     writeln!(page, "  {client} -h{host} -P{port} -uadmin -padmin {LOOK}")?;
+    writeln!(page, "as a page: http://{}/ (admin, admin)", doors.http)?;
     writeln!(
         page,
         "  curl -u admin:admin 'http://{}/api/tables/sessions'",

@@ -1,0 +1,201 @@
+//! A browser without a window: Chromium, led by its driver over HTTP (W3C WebDriver).
+
+use std::process::{Child, Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::http::Http;
+use crate::process::Folder;
+use crate::server::free_port;
+use crate::wait;
+
+/// One browser with one page.
+#[derive(Debug)]
+pub struct Browser {
+    driver: Child,
+    http: Http,
+    session: String,
+    _profile: Folder,
+}
+
+impl Browser {
+    /// Starts one whose page has this size.
+    pub fn start(width: u32, height: u32) -> Self {
+        let port = free_port();
+        let profile = Folder::new("browser");
+        let driver = Command::new("chromedriver")
+            .arg(format!("--port={port}"))
+            .env("TMPDIR", profile.path())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("e2e/provision.sh has brought chromedriver");
+        let http = Http::new(port).header("content-type", "application/json");
+        let ready = || {
+            let answer = http.try_ask("GET", "/status", None).ok()?;
+            (answer.json()["value"]["ready"] == true).then_some(())
+        };
+        wait::for_some("the driver is ready", wait::SOON, ready);
+        let size = format!("--window-size={width},{height}");
+        let data = format!("--user-data-dir={}", profile.path().join("data").display());
+        let arguments = [
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-dev-shm-usage",
+            "--hide-scrollbars",
+            &size,
+            &data,
+        ];
+        let wanted = json!({"capabilities": {"alwaysMatch": {
+            "goog:chromeOptions": {"args": arguments},
+            "goog:loggingPrefs": {"browser": "ALL"},
+            "timeouts": {"script": 60_000, "pageLoad": 60_000},
+        }}});
+        let answer = http.ask("POST", "/session", Some(&wanted.to_string()));
+        let session = answer.json()["value"]["sessionId"].clone();
+        let session = session.as_str().map(str::to_owned);
+        Self {
+            session: session.unwrap_or_else(|| panic!("no browser: {}", answer.text())),
+            driver,
+            http,
+            _profile: profile,
+        }
+    }
+
+    #[track_caller]
+    fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> Value {
+        let path = format!("/session/{}{path}", self.session);
+        let body = body.map(ToString::to_string);
+        let answer = self.http.ask(method, &path, body.as_deref());
+        assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+        answer.json()["value"].clone()
+    }
+
+    /// Something of Chromium's own (the DevTools protocol).
+    #[track_caller]
+    pub fn tell(&self, command: &str, parameters: &Value) -> Value {
+        let body = json!({"cmd": command, "params": parameters});
+        self.ask("POST", "/goog/cdp/execute", Some(&body))
+    }
+
+    /// Every request says who asks: `Basic …`.
+    #[track_caller]
+    pub fn log_in(&self, authorization: &str) {
+        self.tell("Network.enable", &json!({}));
+        let headers = json!({"headers": {"Authorization": authorization}});
+        self.tell("Network.setExtraHTTPHeaders", &headers);
+    }
+
+    /// Light or dark, as the system of its user would be.
+    #[track_caller]
+    pub fn prefers(&self, scheme: &str) {
+        let features = json!([{"name": "prefers-color-scheme", "value": scheme}]);
+        self.tell("Emulation.setEmulatedMedia", &json!({"features": features}));
+    }
+
+    /// The page of a phone of this size.
+    #[track_caller]
+    pub fn become_phone(&self, width: u32, height: u32) {
+        let size = json!({
+            "width": width, "height": height, "deviceScaleFactor": 1, "mobile": true,
+        });
+        self.tell("Emulation.setDeviceMetricsOverride", &size);
+    }
+
+    /// Goes to a page.
+    #[track_caller]
+    pub fn open(&self, url: &str) {
+        self.ask("POST", "/url", Some(&json!({"url": url})));
+    }
+
+    /// What a script returns.
+    #[track_caller]
+    pub fn run(&self, script: &str) -> Value {
+        let body = json!({"script": script, "args": []});
+        self.ask("POST", "/execute/sync", Some(&body))
+    }
+
+    /// Waits until an expression of the page's holds.
+    #[track_caller]
+    pub fn wait(&self, what: &str, expression: &str) {
+        let script = format!("return !!({expression})");
+        wait::until(what, wait::SOON, || self.run(&script) == true);
+    }
+
+    /// Types into whatever has the focus; keys without a letter by WebDriver's numbers for them.
+    #[track_caller]
+    pub fn press(&self, keys: &str) {
+        let actions: Vec<_> = keys
+            .chars()
+            .flat_map(|key| {
+                let key = key.to_string();
+                [
+                    json!({"type": "keyDown", "value": key}),
+                    json!({"type": "keyUp", "value": key}),
+                ]
+            })
+            .collect();
+        let body = json!({"actions": [{"type": "key", "id": "keys", "actions": actions}]});
+        self.ask("POST", "/actions", Some(&body));
+    }
+
+    /// What the page looks like, as PNG.
+    #[track_caller]
+    pub fn screenshot(&self) -> Vec<u8> {
+        let told = self.ask("GET", "/screenshot", None);
+        from_base64(told.as_str().unwrap_or_default())
+    }
+
+    /// What has gone wrong in the page: errors, and what its policy has refused.
+    #[track_caller]
+    pub fn complaints(&self) -> Vec<String> {
+        let told = self.ask("POST", "/se/log", Some(&json!({"type": "browser"})));
+        let entries = told.as_array().cloned().unwrap_or_default();
+        let severe = entries.iter().filter(|it| it["level"] == "SEVERE");
+        severe
+            .map(|it| it["message"].as_str().unwrap_or_default().to_owned())
+            .collect()
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            // What was to be seen when it went wrong; the answer may be an error as well.
+            let told = self.http.try_ask(
+                "GET",
+                &format!("/session/{}/screenshot", self.session),
+                None,
+            );
+            if let Ok(answer) = told {
+                let png = from_base64(answer.json()["value"].as_str().unwrap_or_default());
+                let path = std::env::temp_dir().join(format!("browser-{}.png", self.session));
+                let _ = std::fs::write(&path, png);
+                eprintln!("the browser showed {}", path.display());
+            }
+        }
+        let path = format!("/session/{}", self.session);
+        // It ends with its driver otherwise.
+        let _ = self.http.try_ask("DELETE", &path, None);
+        let _ = self.driver.kill();
+        let _ = self.driver.wait();
+    }
+}
+
+/// Base 64 as RFC 4648 has it; what is none of its letters is passed over.
+fn from_base64(text: &str) -> Vec<u8> {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let place = |byte: u8| LETTERS.iter().position(|it| *it == byte);
+    let (mut bytes, mut bits, mut count) = (Vec::new(), 0u32, 0);
+    for six in text.bytes().filter_map(place) {
+        bits = bits << 6 | six as u32;
+        count += 6;
+        if count >= 8 {
+            count -= 8;
+            bytes.push((bits >> count) as u8);
+            bits &= (1 << count) - 1;
+        }
+    }
+    bytes
+}

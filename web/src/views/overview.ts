@@ -1,0 +1,131 @@
+// How things are: figures, lines over the last ten minutes, who talks with whom.
+
+import { metricsText, objects, table } from "../api";
+import { Chart, History } from "../chart";
+import { h } from "../dom";
+import { count, time } from "../format";
+import { Sample, quantiles, rate, rates } from "../metrics";
+import { Topology } from "../topology";
+import type { View } from "../view";
+
+const WAIT = "pilotfish_statement_wait_seconds";
+const BACKEND = "pilotfish_statement_backend_seconds";
+const CPU = "process_cpu_seconds_total";
+
+const BACKENDS =
+  "backends?columns=name,role,state,draining,cause,lag_seconds,latency_us,connected_clients,in_flight,complaint";
+
+/** Errors cost a look at all digests: seldom. */
+const ERRORS_EVERY = 5;
+
+class Tile {
+  private readonly number = h("strong", {}, "–");
+  private readonly more = h("small");
+  readonly element: HTMLElement;
+
+  constructor(title: string, about: string) {
+    this.element = h("div", { class: "tile", title: about }, h("span", {}, title), this.number, this.more);
+  }
+
+  show(number: string, more = "", kind = "") {
+    this.number.textContent = number;
+    this.more.textContent = more;
+    this.element.dataset.kind = kind;
+  }
+}
+
+export class Overview implements View {
+  readonly interval = 2;
+  readonly element: HTMLElement;
+  private last: Sample | null = null;
+  private errors: { at: number; count: number } | null = null;
+  private turn = 0;
+  private readonly tiles = {
+    rate: new Tile("Statements", "Pooled statements that have been answered, by second."),
+    p50: new Tile("p50", "Half of the statements took backends no longer."),
+    p95: new Tile("p95", "95 of a hundred took backends no longer."),
+    p99: new Tile("p99", "99 of a hundred took backends no longer."),
+    wait: new Tile("Waiting, p99", "99 of a hundred waited in the proxy no longer before they were sent."),
+    cpu: new Tile("CPU each", "Processor time of the whole process, by statement."),
+    sessions: new Tile("Sessions", "Clients that are connected."),
+    errors: new Tile("Errors", "Statements that ended with an error, by second."),
+    backends: new Tile("Backends", "Backends that are up."),
+  };
+  private readonly throughput = new History();
+  private readonly latency = new History();
+  private readonly cpu = new History();
+  private readonly sessions = new History();
+  private readonly topology = new Topology();
+  private readonly charts: Chart[];
+
+  constructor() {
+    this.charts = [
+      new Chart("Statements per second, by backend", "Pooled statements.", this.throughput, count),
+      new Chart("Time at backends", "Of the statements of the last two seconds.", this.latency, time),
+      new Chart("CPU per statement", "Processor time of the whole process, by statement.", this.cpu, time),
+      new Chart("Sessions", "All, those that execute something, those that keep a connection.", this.sessions, count),
+    ];
+    const tiles = Object.values(this.tiles).map((it) => it.element);
+    this.element = h(
+      "div",
+      {},
+      h("div", { class: "tiles" }, ...tiles),
+      this.topology.element,
+      h("div", { class: "charts" }, ...this.charts.map((it) => it.element)),
+    );
+  }
+
+  async refresh() {
+    const [text, backends] = await Promise.all([metricsText(), table(BACKENDS).then(objects)]);
+    const now = new Sample(text);
+    const last = this.last;
+    this.last = now;
+    const running = now.sum("pilotfish_worker_running_sessions");
+    const pinned = now.sum("pilotfish_worker_pinned_sessions");
+    const sessions = now.sum("pilotfish_worker_sessions");
+    this.tiles.sessions.show(count(sessions), `${count(pinned)} pinned`);
+    const up = backends.filter((it) => it.state === "up").length;
+    const all = backends.length;
+    this.tiles.backends.show(`${up} of ${all}`, "up", up === all ? "good" : "bad");
+    if (this.turn++ % ERRORS_EVERY === 0) await this.countErrors();
+    const by = last ? rates(last, now, `${WAIT}_count`, "backend") : new Map<string, number>();
+    this.topology.draw({
+      sessions,
+      workers: now.of("pilotfish_worker_sessions").length,
+      rate: last ? rate(last, now, `${WAIT}_count`) : 0,
+      backends: backends.map((it) => ({ ...it, rate: by.get(String(it.name)) ?? 0 })),
+    });
+    if (!last || now.at - last.at > 30) return;
+    this.showFlow(last, now, by);
+    this.sessions.add([["all", sessions], ["running", running], ["pinned", pinned]]);
+    this.charts.forEach((chart) => chart.draw());
+  }
+
+  private showFlow(last: Sample, now: Sample, by: Map<string, number>) {
+    const perSecond = rate(last, now, `${WAIT}_count`);
+    const [p50, p95, p99] = quantiles(last, now, BACKEND, [0.5, 0.95, 0.99]);
+    const [wait] = quantiles(last, now, WAIT, [0.99]);
+    const cores = rate(last, now, CPU);
+    const cpu = perSecond > 0 ? (cores / perSecond) * 1e6 : null;
+    const { tiles } = this;
+    tiles.rate.show(count(perSecond), "per second");
+    tiles.p50.show(time(p50), "at backends");
+    tiles.p95.show(time(p95), "at backends");
+    tiles.p99.show(time(p99), "at backends");
+    tiles.wait.show(time(wait), "in the proxy");
+    tiles.cpu.show(time(cpu), `${cores.toFixed(2)} cores`);
+    this.throughput.add(by);
+    this.latency.add([["p50", p50 ?? null], ["p95", p95 ?? null], ["p99", p99 ?? null]]);
+    this.cpu.add([["CPU", cpu]]);
+  }
+
+  private async countErrors() {
+    const { rows } = await table("errors?columns=count");
+    const now = { at: performance.now() / 1000, count: rows.reduce((sum, [it]) => sum + Number(it), 0) };
+    const last = this.errors;
+    this.errors = now;
+    const since = last ? Math.max(0, now.count - last.count) / (now.at - last.at) : null;
+    const kind = since ? "bad" : "";
+    this.tiles.errors.show(count(since), "per second", kind);
+  }
+}
