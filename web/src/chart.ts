@@ -83,7 +83,7 @@ export class Chart {
       legend: { live: true },
       scales: { y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] } },
       axes: [
-        { ...axis, font, space: 80, grid: { show: false }, values: (_, splits) => splits.map(clock) },
+        { ...axis, font, space: 80, size: 30, grid: { show: false }, values: (_, splits) => splits.map(clock) },
         { ...axis, font, size: 62, values: (_, splits) => splits.map((it) => this.format(it)) },
       ],
       series: [
@@ -94,7 +94,11 @@ export class Chart {
           width: 1.5,
           points: { show: false },
           spanGaps: true,
-          value: (_: uPlot, value: number | null) => (value == null ? "–" : this.format(value)),
+          // Where nobody points, the last.
+          value: (plot: uPlot, value: number | null) => {
+            const shown = value ?? plot.data[at + 1]?.at(-1);
+            return shown == null ? "–" : this.format(shown);
+          },
         })),
       ],
     };

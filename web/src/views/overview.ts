@@ -95,7 +95,7 @@ export class Overview implements View {
       rate: last ? rate(last, now, `${WAIT}_count`) : 0,
       backends: backends.map((it) => ({ ...it, rate: by.get(String(it.name)) ?? 0 })),
     });
-    if (!last || now.at - last.at > 30) return;
+    if (!last || now.at - last.at < 1 || now.at - last.at > 30) return;
     this.showFlow(last, now, by);
     this.sessions.add([["all", sessions], ["running", running], ["pinned", pinned]]);
     this.charts.forEach((chart) => chart.draw());
