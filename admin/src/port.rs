@@ -3,11 +3,12 @@
 use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::SystemTime;
 
 use config::{Config, ListenAddress};
 use net::listen::{AcceptError, Accepted, ListenOptions};
 use net::{Endpoint, Listener};
-use proxy::{House, Window};
+use proxy::{AuditEvent, House, Window};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
@@ -272,9 +273,17 @@ async fn converse(porter: Arc<Porter>, accepted: Accepted, login: Count) {
     let guest = match porter.reception.receive(accepted, &house).await {
         Ok(guest) => guest,
         Err(error) => {
+            audit(
+                &porter,
+                "login_failed",
+                (id, "", &remote),
+                error.to_string(),
+            );
             return tracing::warn!(client = %remote, %error, "no login to the admin port");
         }
     };
+    audit(&porter, "login", (id, &guest.user, &remote), String::new());
+    let user = guest.user.clone();
     drop(login);
     let role = Porter::role(&settings.config, &guest.user);
     let max = settings.config.admin.connections_max;
@@ -285,8 +294,29 @@ async fn converse(porter: Arc<Porter>, accepted: Accepted, login: Count) {
     };
     tracing::info!(client = %remote, user = guest.user, role = role.name(), "an administrator has come");
     let (window, editor) = (porter.window.clone(), porter.editor.clone());
-    let facts = Arc::new(move || porter.facts());
+    let of_port = Arc::clone(&porter);
+    let facts = Arc::new(move || of_port.facts());
     Conversation::new(guest, id, role, window, editor, facts)
         .run()
         .await;
+    audit(&porter, "disconnect", (id, &user, &remote), String::new());
+}
+
+/// The audit log is told, if there is one.
+fn audit(
+    porter: &Porter,
+    event: &'static str,
+    (session, user, client): (u32, &str, &net::Endpoint),
+    detail: String,
+) {
+    porter.window.audit(|| AuditEvent {
+        at: SystemTime::now(),
+        event,
+        port: "admin",
+        session,
+        user: user.to_owned(),
+        client: client.to_string(),
+        schema: String::new(),
+        detail,
+    });
 }

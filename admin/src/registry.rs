@@ -15,6 +15,7 @@ pub static TABLES: &[&dyn Table] = &[
     &slow_statements::TABLE,
     &errors::TABLE,
     &events::TABLE,
+    &logs::TABLE,
     &rules::TABLE,
     &accounts::TABLE,
     &admin_accounts::TABLE,

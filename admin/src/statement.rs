@@ -49,6 +49,22 @@ pub enum Statement {
     Reset(Kept),
 }
 
+impl Statement {
+    /// Whether it changes something of the proxy's; ends of sessions apart.
+    pub fn changes_the_proxy(&self) -> bool {
+        matches!(
+            self,
+            Self::Reset(_)
+                | Self::ResetStatus
+                | Self::Change(_)
+                | Self::Set(_)
+                | Self::Commit
+                | Self::Save
+                | Self::Revert
+        )
+    }
+}
+
 /// The words that begin what can be read.
 const QUERIES: [&str; 5] = ["SELECT", "WITH", "VALUES", "(", "EXPLAIN"];
 

@@ -4,10 +4,10 @@
 mod changing;
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use config::AdminRole;
-use proxy::{Kept, Killed, Window, Wish};
+use proxy::{AuditEvent, Kept, Killed, Window, Wish};
 use route::KillScope;
 use rusqlite::types::Value;
 
@@ -84,7 +84,44 @@ impl Visitor {
     /// # Errors
     /// What is not understood, not allowed or not possible.
     pub async fn run(&mut self, text: &str, values: Vec<Value>) -> Result<Outcome, Fault> {
-        match statement::read(text, self.asker.schema)? {
+        let statement = statement::read(text, self.asker.schema)?;
+        let is_audited = statement.changes_the_proxy();
+        let outcome = self.perform(statement, values).await;
+        if is_audited {
+            let digest = sql::digest(text.as_bytes(), sql::Flags::default());
+            let digest = String::from_utf8_lossy(digest.text());
+            self.audit(&digest, outcome.as_ref().err());
+        }
+        outcome
+    }
+
+    /// The audit log is told, if there is one.
+    fn audit(&self, what: &str, fault: Option<&Fault>) {
+        let port = match self.recent {
+            Some(_) => "http",
+            None => "admin",
+        };
+        self.window.audit(|| AuditEvent {
+            at: SystemTime::now(),
+            event: "administration",
+            port,
+            session: self.asker.id,
+            user: self.asker.user.clone(),
+            client: String::new(),
+            schema: self.asker.schema.name().to_owned(),
+            detail: match fault {
+                None => what.to_owned(),
+                Some(fault) => format!("{what}: refused, error {}", fault.code.number),
+            },
+        });
+    }
+
+    async fn perform(
+        &mut self,
+        statement: Statement,
+        values: Vec<Value>,
+    ) -> Result<Outcome, Fault> {
+        match statement {
             Statement::Query(text) => {
                 let rows = self.select(text, values).await?;
                 Ok(Outcome::Rows(rows, self.warnings.clone()))
@@ -234,6 +271,16 @@ impl Visitor {
     /// # Errors
     /// The role does not allow it, or there is no such session.
     pub async fn kill(&self, id: u32, scope: KillScope) -> Result<(), Fault> {
+        let killed = self.kill_session(id, scope).await;
+        let what = match scope {
+            KillScope::Statement => format!("KILL QUERY {id}"),
+            KillScope::Connection => format!("KILL {id}"),
+        };
+        self.audit(&what, killed.as_ref().err());
+        killed
+    }
+
+    async fn kill_session(&self, id: u32, scope: KillScope) -> Result<(), Fault> {
         if !self.may_change() {
             return Err(Fault::not_allowed("KILL"));
         }

@@ -8,6 +8,7 @@ mod admin;
 mod balance;
 mod http;
 mod insight;
+mod journal;
 mod pool;
 mod rule;
 mod script;
@@ -22,6 +23,7 @@ pub use balance::*;
 pub use http::*;
 pub use insight::*;
 pub use ipnet::IpNet;
+pub use journal::*;
 pub use pool::*;
 pub use rule::*;
 pub use script::*;
@@ -102,6 +104,12 @@ settings! {
         http: HttpConfig,
         /// What is kept about statements, to be looked at.
         insight: InsightConfig,
+        /// Slow statements, in a file.
+        slow_log: SlowLogConfig,
+        /// Statements, in a file.
+        query_log: QueryLogConfig,
+        /// Logins and administration, in a file.
+        audit_log: AuditLogConfig,
     }
     lists {
         /// Where clients connect besides `listen`; addresses unique, together with those of `listen`.

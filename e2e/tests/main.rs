@@ -64,6 +64,7 @@ mod faults;
 mod http;
 mod infile;
 mod injected;
+mod journals;
 mod kill;
 mod lane_faults;
 mod lane_neighbours;

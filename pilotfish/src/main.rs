@@ -5,6 +5,7 @@ mod backends;
 mod digests;
 mod editing;
 mod explain;
+mod journals;
 mod listening;
 mod logging;
 mod lua;

@@ -11,7 +11,7 @@ use config::{Config, Draft, Fault, SessionMode};
 use control::Control;
 use net::service::{State, notify};
 use net::worker::WorkerEnd;
-use proxy::{AllScripts, DataPlane, Settings, Surroundings};
+use proxy::{AllScripts, DataPlane, Journal, Settings, Surroundings};
 use route::Topology;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -21,6 +21,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use crate::arguments::ServeArguments;
 use crate::digests::Notes;
 use crate::editing::Editing;
+use crate::journals::Journals;
 use crate::listening::{self, Listening};
 use crate::logging::Log;
 use crate::process::{PidFile, become_user, raise_open_files};
@@ -122,7 +123,11 @@ async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(),
     let control = Control::start(&config, started).map_err(|error| format!("control: {error}"))?;
     let end = Arc::new(Notify::new());
     let scripts = scripts(&config, &end)?;
+    let (journal, entries) = Journal::new();
+    let journals = Journals::start(&journal, entries, settings.clone(), started)
+        .map_err(|error| format!("the logs of statements cannot be written: {error}"))?;
     let surroundings = Surroundings {
+        journal,
         scripts: Arc::new(scripts),
         settings,
         topology: control.topology(),
@@ -160,6 +165,7 @@ async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(),
         publish: &publish,
         control: &control,
         log,
+        journals: &journals,
     };
     let outcome = wait(
         &mut listening,
@@ -184,6 +190,7 @@ async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(),
     let cut = plane.drain(limit, signals.stop()).await;
     control.stop();
     admin.close();
+    journals.end();
     tracing::info!(cut, "pilotfish has ended");
     outcome
 }
@@ -266,6 +273,7 @@ pub struct Reloading<'a> {
     /// Where backends and accounts are looked after.
     pub control: &'a Control,
     log: &'a Log,
+    journals: &'a Journals,
 }
 
 impl Reloading<'_> {
@@ -290,6 +298,7 @@ impl Reloading<'_> {
         }
         // At once: who begins now is to find the new accounts and the new settings.
         self.publish.send_replace(Arc::new(settings));
+        self.journals.reload();
         if let Err(error) = self.log.reload(&reloaded.log) {
             tracing::error!(%error, "the log cannot be opened again; the old one is written on");
         }

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use config::{ListenerConfig, OverLimit, SessionMode};
 use net::{Endpoint, Socket, proxy_protocol};
@@ -14,6 +14,7 @@ use crate::card::{Card, Way};
 use crate::connect::connect;
 use crate::decline::decline;
 use crate::failure::{Failure, Kind};
+use crate::journal::AuditEvent;
 use crate::login::{Login, Who};
 use crate::packets::PacketStream;
 use crate::pooled::begin::begin as begin_pooled;
@@ -51,12 +52,21 @@ pub(crate) async fn serve(worker: Rc<Worker>, registered: Registered, arrival: A
     });
     // Login needs far more memory than what follows; it is gone before the relay begins.
     let begun = Box::pin(begin(&worker, &registered, newcomer, &mut facts)).await;
+    if let Ok(Begun::Pooled(session)) = &begun {
+        let id = session.person.id();
+        registered.watch.note_of(|card| card.id = id);
+    }
+    if begun.is_ok() {
+        facts.audit(&worker, &registered, "login", String::new);
+        facts.is_in = true;
+    }
     let ended = match begun {
         Ok(Begun::Relayed(session)) => Box::pin(session.run(&worker)).await,
         Ok(Begun::Pooled(session)) => pooled(&worker, session, &mut facts).await,
         Ok(Begun::Scripted(session)) => Box::pin(scripted(*session)).await,
         Err(failure) => Err(failure),
     };
+    facts.audit_end(&worker, &registered, &ended);
     match ended {
         Ok(end) => {
             tracing::debug!(client = %facts.client, user = facts.who.user, ?end, "session ended")
@@ -438,6 +448,8 @@ struct Facts {
     who: Who,
     backend: Option<String>,
     thread_id: u32,
+    /// It has logged in.
+    is_in: bool,
 }
 
 impl Facts {
@@ -447,7 +459,39 @@ impl Facts {
             who: Who::default(),
             backend: None,
             thread_id: 0,
+            is_in: false,
         }
+    }
+
+    /// The audit log is told, if there is one.
+    fn audit(
+        &self,
+        worker: &Worker,
+        registered: &Registered,
+        event: &'static str,
+        detail: impl FnOnce() -> String,
+    ) {
+        worker.surroundings.audit(|| AuditEvent {
+            at: SystemTime::now(),
+            event,
+            port: "clients",
+            session: registered.watch.card().map_or(0, |card| card.id),
+            user: self.who.user.clone(),
+            client: self.client.to_string(),
+            schema: self.who.schema.clone(),
+            detail: detail(),
+        });
+    }
+
+    fn audit_end(&self, worker: &Worker, registered: &Registered, ended: &Result<End, Failure>) {
+        let event = match self.is_in {
+            true => "disconnect",
+            false => "login_failed",
+        };
+        self.audit(worker, registered, event, || match ended {
+            Ok(end) => format!("{end:?}"),
+            Err(failure) => format!("{}: {}", failure.kind.verdict().label, failure.cause),
+        });
     }
 
     /// Tells whoever looks that the session has logged in, and its id where that is the proxy's own.

@@ -13,6 +13,7 @@ use route::{Moment, Report, Topology};
 use tokio::sync::{Notify, mpsc, watch};
 
 use crate::book::Tallies;
+use crate::journal::{AuditEvent, Entry, Journal};
 use crate::pooled::ceilings::Ceilings;
 use crate::pooled::lane_counts::AllLaneCounts;
 use crate::pooled::limits::Limits;
@@ -47,6 +48,8 @@ pub struct Surroundings {
     pub reports: mpsc::UnboundedSender<Report>,
     /// What runs sessions' scripts, if they run one.
     pub scripts: Arc<AllScripts>,
+    /// The way to the logs of statements and logins.
+    pub journal: Arc<Journal>,
     /// When the process began; every [`Moment`] counts from here.
     pub started: Instant,
 }
@@ -54,6 +57,13 @@ pub struct Surroundings {
 impl Surroundings {
     pub(crate) fn now(&self) -> Moment {
         Moment::of(Instant::now(), self.started)
+    }
+
+    /// Somebody has done something that the audit log is to have, if there is one.
+    pub(crate) fn audit(&self, event: impl FnOnce() -> AuditEvent) {
+        if self.settings.borrow().config.audit_log.file.is_some() {
+            self.journal.offer(Entry::Audit(Box::new(event())));
+        }
     }
 
     /// Tells the control plane; it may be gone while the process stops.

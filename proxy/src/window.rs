@@ -12,6 +12,7 @@ use tokio::sync::mpsc;
 use tokio::time::timeout_at;
 
 use crate::insight::telling::{InsightView, Wish};
+use crate::journal::{AuditEvent, Journal};
 use crate::pooled::people::Kill;
 use crate::reception::Reception;
 use crate::surroundings::{Settings, Shared, Surroundings};
@@ -84,6 +85,16 @@ impl Window {
         }
         view.now = self.now().0;
         view
+    }
+
+    /// The way to the logs of statements and logins.
+    pub fn journal(&self) -> &Journal {
+        &self.surroundings.journal
+    }
+
+    /// Somebody has done something that the audit log is to have, if there is one.
+    pub fn audit(&self, event: impl FnOnce() -> AuditEvent) {
+        self.surroundings.audit(event);
     }
 
     /// Ends a session, or its statement.

@@ -11,6 +11,7 @@ pub mod help;
 pub mod information;
 pub mod lanes;
 pub mod listeners;
+pub mod logs;
 pub mod mysql_servers;
 pub mod pools;
 pub mod process;

@@ -115,6 +115,23 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("insight.slow_statements", "\"1s\""),
     ("insight.slow_statements_max", "1000"),
     ("insight.samples", "false"),
+    ("slow_log.file", "\"\""),
+    ("slow_log.format", "\"mysql\""),
+    ("slow_log.threshold", "\"1s\""),
+    ("slow_log.one_of", "1"),
+    ("slow_log.values", "false"),
+    ("slow_log.bytes_max", "\"100MiB\""),
+    ("slow_log.files_max", "5"),
+    ("query_log.file", "\"\""),
+    ("query_log.format", "\"json\""),
+    ("query_log.one_of", "1"),
+    ("query_log.per_second_max", "0"),
+    ("query_log.values", "false"),
+    ("query_log.bytes_max", "\"100MiB\""),
+    ("query_log.files_max", "5"),
+    ("audit_log.file", "\"\""),
+    ("audit_log.bytes_max", "\"100MiB\""),
+    ("audit_log.files_max", "5"),
 ];
 
 fn shown_default(setting: &Setting<Config>) -> String {

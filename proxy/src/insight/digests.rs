@@ -20,10 +20,30 @@ use super::table::{DigestTable, Ran, Said};
 pub(crate) struct Wants {
     /// Counts of digests and errors.
     pub counts: bool,
-    /// Statements that take so long.
+    /// Statements that take so long, one by one, in the table.
     pub slow: Option<Duration>,
+    /// The same in the slow log, and one of how many.
+    pub slow_log: Option<(Duration, u32)>,
+    /// In the query log one of so many, and of these so many a second; 0: all.
+    pub query_log: Option<(u32, u32)>,
     /// Whether values may be seen.
     pub values: bool,
+    /// The same in the slow log.
+    pub slow_log_values: bool,
+    /// The same in the query log.
+    pub query_log_values: bool,
+}
+
+impl Wants {
+    /// Whether statements are told one by one.
+    pub(crate) fn tells_single(&self) -> bool {
+        self.slow.is_some() || self.slow_log.is_some() || self.query_log.is_some()
+    }
+
+    /// Whether any place shows statements as they were said.
+    pub(crate) fn some_values(&self) -> bool {
+        self.values || self.slow_log_values || self.query_log_values
+    }
 }
 
 /// One worker's. Nothing is done while nobody may look.
@@ -34,6 +54,8 @@ pub(crate) struct Insight {
     pub digests: RefCell<DigestTable>,
     pub errors: RefCell<ErrorTable>,
     pub slow: RefCell<SlowRing>,
+    /// The second of the last entry of the query log, and how many it has had.
+    pub pace: Cell<(u32, u32)>,
     /// How often the digests have been emptied.
     pub emptied: Cell<u64>,
     /// Backends' names, by their ids.
@@ -50,6 +72,7 @@ impl Insight {
             digests: RefCell::default(),
             errors: RefCell::default(),
             slow: RefCell::default(),
+            pace: Cell::default(),
             emptied: Cell::default(),
             names: RefCell::default(),
             keys: RandomState::new(),
@@ -66,7 +89,16 @@ impl Insight {
         let wants = Wants {
             counts: settings.digests && is_looked_at,
             slow: slow.filter(|limit| !limit.is_zero() && is_looked_at),
+            slow_log: (config.slow_log.file.as_ref())
+                .map(|_| (config.slow_log.threshold, config.slow_log.one_of)),
+            query_log: config.query_log.file.as_ref().map(|_| {
+                let workers = u32::try_from(config.workers).unwrap_or(u32::MAX);
+                let share = config.query_log.per_second_max.div_ceil(workers.max(1));
+                (config.query_log.one_of, share)
+            }),
             values: settings.samples,
+            slow_log_values: config.slow_log.values && config.slow_log.file.is_some(),
+            query_log_values: config.query_log.values && config.query_log.file.is_some(),
         };
         self.wants.set(wants);
         let slow_max = wants.slow.map_or(0, |_| settings.slow_statements_max);
@@ -84,7 +116,7 @@ impl Insight {
     #[inline]
     pub(crate) fn is_wanted(&self) -> bool {
         let wants = self.wants.get();
-        wants.counts || wants.slow.is_some()
+        wants.counts || wants.tells_single()
     }
 
     /// What is to be kept.

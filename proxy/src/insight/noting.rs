@@ -9,12 +9,13 @@ use sql::Facts;
 use wire::ErrPacket;
 
 use super::counts::Ended;
-use super::digests::Subject;
+use super::digests::{Subject, Wants};
 use super::errors::{Failed, MESSAGE_BYTES_MAX, shown};
 use super::slow::StatementView;
 use super::table::{SAMPLE_BYTES_MAX, Said, shortened};
 use super::whose::Whose;
 use crate::card::Card;
+use crate::journal::{Entry, Log};
 use crate::pooled::exchange::Done;
 use crate::pooled::pump::Delivery;
 use crate::pooled::session::Pooled;
@@ -50,7 +51,7 @@ impl Pooled {
             digest,
             text: known,
             bytes: bytes as u64,
-            sample: insight.wants().values.then(|| text.into()),
+            sample: insight.wants().some_values().then(|| text.into()),
         });
         Some(digest)
     }
@@ -67,7 +68,7 @@ impl Pooled {
             digest: key.digest,
             text: insight.text_of(key.digest, text, self.state.flags()),
             bytes: bytes as u64,
-            sample: insight.wants().values.then(|| text.into()),
+            sample: insight.wants().some_values().then(|| text.into()),
         });
     }
 
@@ -152,12 +153,17 @@ impl Pooled {
         let insight = &worker.insight;
         let whose: &Arc<Whose> = (self.whose).of(&insight.keys, &self.account, self.state.values());
         let wants = insight.wants();
-        if let Some(limit) = wants.slow
-            && end.ended.whole() >= limit
-        {
-            let slow = self.watch.card();
-            let slow = view(worker, subject, end, whose, slow.as_ref());
-            insight.slow.borrow_mut().note(Arc::new(slow));
+        if wants.tells_single() {
+            tell_single(worker, &wants, end.ended.whole(), |values| {
+                view(
+                    worker,
+                    subject,
+                    end,
+                    whose,
+                    self.watch.card().as_ref(),
+                    values,
+                )
+            });
         }
         if !wants.counts {
             return;
@@ -167,7 +173,7 @@ impl Pooled {
             text: &subject.text,
             whose,
             backend: end.backend,
-            sample: subject.sample.as_deref(),
+            sample: subject.sample.as_deref().filter(|_| wants.values),
         };
         insight.note(&said, &end.ended, &worker.topology);
         if let Some((number, sqlstate)) = end.error {
@@ -183,6 +189,49 @@ impl Pooled {
     }
 }
 
+/// Tells of one statement wherever it belongs: the table, the slow log, the query log. `view` makes what is
+/// told, with values or without.
+fn tell_single(
+    worker: &Worker,
+    wants: &Wants,
+    whole: Duration,
+    view: impl Fn(bool) -> StatementView,
+) {
+    let journal = &worker.surroundings.journal;
+    let is_picked =
+        |one_of: u32| one_of <= 1 || worker.dice.borrow_mut().below(u64::from(one_of)) == 0;
+    if wants.slow.is_some_and(|limit| whole >= limit) {
+        let slow = Arc::new(view(wants.values));
+        worker.insight.slow.borrow_mut().note(slow);
+    }
+    if let Some((limit, one_of)) = wants.slow_log
+        && whole >= limit
+        && is_picked(one_of)
+    {
+        let slow = Box::new(view(wants.slow_log_values));
+        journal.offer(Entry::Statement(Log::Slow, slow));
+    }
+    if let Some((one_of, share)) = wants.query_log
+        && is_picked(one_of)
+        && (share == 0 || has_leave(worker, share))
+    {
+        let said = Box::new(view(wants.query_log_values));
+        journal.offer(Entry::Statement(Log::Query, said));
+    }
+}
+
+/// Whether this second has had fewer than its share.
+fn has_leave(worker: &Worker, share: u32) -> bool {
+    let pace = &worker.insight.pace;
+    let second = worker.clock.now();
+    let had = match pace.get() {
+        (known, had) if known == second => had,
+        _ => 0,
+    };
+    pace.set((second, had.saturating_add(1)));
+    had < share
+}
+
 /// A statement as it is told.
 #[cold]
 fn view(
@@ -191,13 +240,14 @@ fn view(
     end: &End<'_>,
     whose: &Arc<Whose>,
     card: Option<&Card>,
+    values: bool,
 ) -> StatementView {
     let insight = &worker.insight;
     let ended = &end.ended;
     let backend = end.backend;
     let error = end.error.map(|(number, _)| {
         let message = shortened(end.message, MESSAGE_BYTES_MAX);
-        (number, shown(number, message, insight.wants().values))
+        (number, shown(number, message, values))
     });
     let text = |text: &[u8]| shortened(text, SAMPLE_BYTES_MAX).into();
     StatementView {
@@ -210,7 +260,7 @@ fn view(
         backend: backend.map(|backend| insight.ran(backend, &worker.topology)),
         digest: subject.digest,
         digest_text: Arc::clone(&subject.text),
-        text: subject.sample.as_deref().map(text),
+        text: subject.sample.as_deref().filter(|_| values).map(text),
         proxy: ended.proxy,
         queue: ended.queue,
         first_byte: ended.first_byte,

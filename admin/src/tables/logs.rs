@@ -1,0 +1,70 @@
+//! The logs of statements and logins, and how they fare.
+
+use std::path::PathBuf;
+
+use proxy::Log;
+
+use crate::material::Material;
+use crate::sheet::{Asks, Schema, Sheet, integer, text};
+
+/// See the module.
+pub static TABLE: Sheet<Item> = Sheet {
+    schema: Schema::Pilotfish,
+    name: "logs",
+    about: "The logs of statements and logins: what was written, and what was not.",
+    asks: Asks::Nothing,
+    columns: &[
+        text("log", "slow_log, query_log or audit_log.", |it| {
+            it.log.name().into()
+        }),
+        text("file", "Where it is written; NULL: nowhere.", |it| {
+            let file = it.file.as_ref();
+            file.map(|file| file.display().to_string()).into()
+        }),
+        integer("written", "Entries since the start.", |it| {
+            it.written.into()
+        }),
+        integer(
+            "dropped",
+            "Entries that were not written: too many waited, or they could not be.",
+            |it| it.dropped.into(),
+        ),
+        text(
+            "trouble",
+            "Why nothing can be written now; NULL: it can.",
+            |it| it.trouble.clone().into(),
+        ),
+    ],
+    items,
+};
+
+/// One log.
+pub struct Item {
+    log: Log,
+    file: Option<PathBuf>,
+    written: u64,
+    dropped: u64,
+    trouble: Option<String>,
+}
+
+fn items(material: &Material) -> Vec<Item> {
+    let config = &material.settings.config;
+    let journal = material.window.journal();
+    let logs = Log::ALL.into_iter();
+    logs.map(|log| {
+        let counts = journal.counts(log);
+        let file = match log {
+            Log::Slow => &config.slow_log.file,
+            Log::Query => &config.query_log.file,
+            Log::Audit => &config.audit_log.file,
+        };
+        Item {
+            log,
+            file: file.clone(),
+            written: counts.written(),
+            dropped: counts.dropped(),
+            trouble: counts.trouble().filter(|_| file.is_some()),
+        }
+    })
+    .collect()
+}

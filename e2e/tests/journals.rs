@@ -1,0 +1,303 @@
+//! The logs of statements and logins.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use e2e::raw::{Login, RawConn};
+use e2e::{Product, Proxy, Server, Settings, free_port, wait};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A proxy, and a folder that its logs are in.
+struct Logged {
+    folder: TempDir,
+    proxy: Proxy,
+    settings: Settings,
+    admin: u16,
+}
+
+impl Logged {
+    fn start(more: impl FnOnce(Settings, &dyn Fn(&str) -> PathBuf) -> Settings) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let admin = free_port();
+        let settings = Settings::pooled(Server::shared(Product::MariaDb), 4).admin_on(admin);
+        let settings = more(settings, &|name| folder.path().join(name));
+        let proxy = Proxy::start(&settings);
+        Self {
+            folder,
+            proxy,
+            settings,
+            admin,
+        }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn text(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap_or_default()
+    }
+
+    fn lines(&self, name: &str) -> Vec<Value> {
+        let text = self.text(name);
+        let lines = text.lines().map(serde_json::from_str);
+        lines.collect::<Result<_, _>>().unwrap()
+    }
+
+    /// The file's lines, once there are so many.
+    fn written(&self, name: &str, count: usize) -> Vec<Value> {
+        wait::until(&format!("{name} has {count} lines"), wait::SOON, || {
+            self.text(name).lines().count() >= count
+        });
+        self.lines(name)
+    }
+
+    fn root(&self) -> RawConn {
+        let address = std::net::SocketAddr::from(([127, 0, 0, 1], self.admin));
+        RawConn::connect(&address.into(), &Login::with("root", "all")).unwrap()
+    }
+
+    /// What a log's row of `logs` has: entries written and dropped.
+    fn counts(&self, log: &str) -> (u64, u64) {
+        let sql = format!("SELECT written, dropped FROM logs WHERE log = '{log}'");
+        let row = self.root().run(&sql).texts().remove(0);
+        (row[0].parse().unwrap(), row[1].parse().unwrap())
+    }
+}
+
+#[test]
+fn statements_are_logged_as_json_without_their_values() {
+    let logged = Logged::start(|settings, path| settings.set("query_log.file", &path("queries")));
+    let mut client = logged.proxy.connect();
+    client.run("SELECT 'secret', 7");
+    client.query("SELECT 'secret' FROM nowhere.nothing");
+    let lines = logged.written("queries", 2);
+    assert!(!logged.text("queries").contains("secret"));
+    let (good, bad) = (&lines[0], &lines[1]);
+    assert_eq!(good["statement"], "SELECT ?, ...");
+    assert_eq!(
+        (&good["user"], &good["account"]),
+        (&"app".into(), &"'app'@'%'".into())
+    );
+    assert_eq!(
+        (&good["session"], &good["rows_sent"]),
+        (&client.id.into(), &1.into())
+    );
+    assert_eq!(good["error"], Value::Null);
+    assert!(good["total_us"].as_u64() >= good["backend_us"].as_u64());
+    assert!(good["time"].as_str().unwrap().ends_with('Z'));
+    assert_eq!(bad["error"], 1146);
+    assert_eq!(logged.counts("query_log"), (2, 0));
+}
+
+#[test]
+fn values_are_logged_where_that_is_said_and_only_a_sample_where_that_is() {
+    let logged = Logged::start(|settings, path| {
+        settings
+            .set("query_log.file", &path("queries"))
+            .set("query_log.values", true)
+            .set("query_log.one_of", 10)
+    });
+    let mut client = logged.proxy.connect();
+    for number in 0..1000 {
+        client.run(&format!("SELECT {number}"));
+    }
+    let (written, dropped) = logged.counts("query_log");
+    let lines = logged.written("queries", 20);
+    assert!(lines.iter().all(|line| line["statement"] != "SELECT ?"));
+    assert!(
+        (20..400).contains(&written) && dropped == 0,
+        "{written} {dropped}"
+    );
+    let mut settings = logged.settings.clone();
+    settings = settings
+        .set("query_log.one_of", 1)
+        .set("query_log.per_second_max", 4);
+    settings = settings.set("query_log.file", &logged.path("few"));
+    logged.proxy.reload(&settings);
+    for number in 0..300 {
+        client.run(&format!("SELECT {number}"));
+    }
+    let few = logged.written("few", 1).len();
+    assert!(few < 200, "{few}");
+}
+
+/// A client names its schema and writes its statements; neither begins an entry.
+#[test]
+fn slow_statements_are_logged_as_servers_do_it() {
+    let logged = Logged::start(|settings, path| {
+        settings
+            .set("slow_log.file", &path("slow"))
+            .set("slow_log.threshold", "50ms")
+            .set("slow_log.values", true)
+    });
+    let mut root = Server::shared(Product::MariaDb).root();
+    root.run("CREATE DATABASE IF NOT EXISTS `slow\n# log`");
+    let mut client = logged.proxy.connect();
+    client.run("USE `slow\n# log`");
+    client.run("SELECT 'fast'");
+    let hostile = "SELECT SLEEP(0.06) AS forged,\n# User@Host: forged[forged] @ [1.1.1.1]\n1";
+    client.run(hostile);
+    for seconds in ["0.06", "0.07"] {
+        client.run(&format!("SELECT SLEEP({seconds}) AS nap;"));
+    }
+    wait::until("three entries", wait::SOON, || {
+        logged.text("slow").matches("AS nap;\n").count() == 2
+    });
+    let text = logged.text("slow");
+    root.run("DROP DATABASE `slow\n# log`");
+    assert!(!text.contains("fast"), "{text}");
+    let users = text
+        .lines()
+        .filter(|line| line.starts_with("# User@Host: "));
+    let of_app = format!("# User@Host: app[app] @  [127.0.0.1]  Id: {}", client.id);
+    assert_eq!(users.collect::<Vec<_>>(), [&*of_app; 3]);
+    assert_eq!(
+        text.lines()
+            .filter(|line| line.starts_with("# Time: "))
+            .count(),
+        3
+    );
+    assert_eq!(
+        text.lines()
+            .filter(|line| line.starts_with("SET timestamp="))
+            .count(),
+        3
+    );
+
+    let digest = Command::new("pt-query-digest")
+        .args(["--output", "json", "--no-version-check"])
+        .arg(logged.path("slow"))
+        .output()
+        .expect("percona-toolkit is installed (e2e/provision.sh)");
+    let told = String::from_utf8_lossy(&digest.stdout);
+    assert!(digest.status.success(), "{digest:?}");
+    let told: Value =
+        serde_json::from_str(told.trim()).unwrap_or_else(|error| panic!("{error}: {told}"));
+    let classes = told["classes"].as_array().unwrap();
+    let nap = classes
+        .iter()
+        .find(|it| it["fingerprint"] == "select sleep(?) as nap");
+    let nap = nap.unwrap_or_else(|| panic!("{classes:?}"));
+    assert_eq!((&nap["query_count"], classes.len()), (&2.into(), 2));
+    let sum: f64 = nap["metrics"]["Query_time"]["sum"]
+        .as_str()
+        .unwrap()
+        .parse()
+        .unwrap();
+    assert!((0.13..60.0).contains(&sum), "{sum}");
+}
+
+#[test]
+fn logins_ends_and_administration_are_in_the_audit_log() {
+    let logged = Logged::start(|settings, path| settings.set("audit_log.file", &path("audit")));
+    let client = logged.proxy.connect();
+    let id = client.id;
+    client.quit();
+    let refused = RawConn::connect(&logged.proxy.address(), &Login::with("app", "wrong"));
+    assert!(refused.is_err());
+    wait::until("the end of both is noted", wait::SOON, || {
+        logged.text("audit").lines().count() >= 3
+    });
+    let mut root = logged.root();
+    root.run("RESET DIGESTS");
+    root.query("KILL 12");
+    root.quit();
+    let lines = logged.written("audit", 7);
+    let events: Vec<_> = lines
+        .iter()
+        .map(|line| {
+            let text = |name: &str| line[name].as_str().unwrap().to_owned();
+            (text("event"), text("port"), text("user"))
+        })
+        .collect();
+    let event = |event: &str, port: &str, user: &str| (event.into(), port.into(), user.into());
+    for expected in [
+        event("login", "clients", "app"),
+        event("disconnect", "clients", "app"),
+        event("login_failed", "clients", "app"),
+        event("login", "admin", "root"),
+        event("administration", "admin", "root@127.0.0.1"),
+        event("disconnect", "admin", "root"),
+    ] {
+        assert!(events.contains(&expected), "{expected:?}: {events:?}");
+    }
+    assert_eq!(lines[0]["session"], id);
+    let details: Vec<_> = lines
+        .iter()
+        .map(|line| line["detail"].as_str().unwrap())
+        .collect();
+    assert!(
+        details.iter().any(|it| it.starts_with("login_denied: ")),
+        "{details:?}"
+    );
+    assert!(details.contains(&"RESET DIGESTS"), "{details:?}");
+    assert!(
+        details.contains(&"KILL 12: refused, error 1094"),
+        "{details:?}"
+    );
+    assert!(!logged.text("audit").contains("wrong"));
+}
+
+#[test]
+fn a_folder_that_has_gone_is_told_once_and_its_return_noticed() {
+    let logged = Logged::start(|settings, path| {
+        fs::create_dir(path("below")).unwrap();
+        settings.set("query_log.file", &path("below/queries"))
+    });
+    let mut client = logged.proxy.connect();
+    client.run("SELECT 'before'");
+    logged.written("below/queries", 1);
+    fs::rename(logged.path("below"), logged.path("moved")).unwrap();
+    for _ in 0..20 {
+        client.run("SELECT 'meanwhile'");
+    }
+    wait::until("they are dropped", wait::SOON, || {
+        logged.counts("query_log").1 == 20
+    });
+    let trouble = "SELECT trouble FROM logs WHERE log = 'query_log'";
+    assert!(logged.root().value(trouble).contains("No such file"));
+    let warnings = logged
+        .proxy
+        .log()
+        .matches("a log cannot be written")
+        .count();
+    assert_eq!(warnings, 1);
+    fs::create_dir(logged.path("below")).unwrap();
+    wait::until("it is written again", wait::SOON, || {
+        client.run("SELECT 'after'");
+        !logged.text("below/queries").is_empty()
+    });
+    let is_well = "SELECT trouble IS NULL FROM logs WHERE log = 'query_log'";
+    assert_eq!(logged.root().value(is_well), "1");
+    logged.proxy.wait_logged(&["a log can be written again"]);
+    assert_eq!(logged.lines("moved/queries").len(), 1);
+}
+
+#[test]
+fn a_file_that_is_large_or_was_moved_makes_room() {
+    let logged = Logged::start(|settings, path| {
+        settings
+            .set("query_log.file", &path("queries"))
+            .set("query_log.bytes_max", "64KiB")
+            .set("query_log.files_max", 2)
+    });
+    let mut client = logged.proxy.connect();
+    wait::until("two were put aside", wait::SOON, || {
+        (0..100).for_each(|_| drop(client.run("SELECT 1")));
+        logged.path("queries.2").exists()
+    });
+    for name in ["queries", "queries.1", "queries.2"] {
+        let bytes = fs::metadata(logged.path(name)).unwrap().len();
+        assert!(bytes > 0 && bytes < 600_000, "{name}: {bytes}");
+        logged.lines(name);
+    }
+    fs::rename(logged.path("queries"), logged.path("moved")).unwrap();
+    logged.proxy.reload(&logged.settings);
+    wait::until("a new file is there", wait::SOON, || {
+        client.run("SELECT 2");
+        logged.path("queries").exists()
+    });
+}

@@ -1,0 +1,223 @@
+//! Writes the logs of statements and logins: a thread that takes entries out of a bounded queue, so that
+//! no worker ever waits for a disk.
+
+mod file;
+mod text;
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+use config::{Config, StatementFormat};
+use proxy::{Entry, Journal, Log, Settings};
+use tokio::sync::watch;
+
+use file::{LogFile, Place};
+
+/// So much is gathered at most before it is written.
+const BATCH_BYTES: usize = 256 << 10;
+
+/// How long the last entries may take when the proxy ends.
+const TIMEOUT_END: Duration = Duration::from_secs(2);
+
+/// The thread that writes.
+pub struct Journals {
+    journal: Arc<Journal>,
+    ended: Receiver<()>,
+}
+
+impl Journals {
+    /// Begins to write what comes out of `entries`.
+    ///
+    /// # Errors
+    /// The kernel's: there is no thread to be had.
+    pub fn start(
+        journal: &Arc<Journal>,
+        entries: Receiver<Entry>,
+        settings: watch::Receiver<Arc<Settings>>,
+        started: Instant,
+    ) -> std::io::Result<Self> {
+        let (has_ended, ended) = channel();
+        let writer = Writer {
+            journal: Arc::clone(journal),
+            entries,
+            settings,
+            started,
+            logs: Log::ALL.map(OneLog::new).into(),
+            has_ended,
+        };
+        thread::Builder::new()
+            .name("journals".to_owned())
+            .spawn(move || writer.run())?;
+        Ok(Self {
+            journal: Arc::clone(journal),
+            ended,
+        })
+    }
+
+    /// The settings may be others, and files may have been moved: they are opened again.
+    pub fn reload(&self) {
+        self.journal.wake();
+    }
+
+    /// What waits is written, unless that takes too long.
+    pub fn end(&self) {
+        self.journal.end();
+        // One whose disk hangs is left behind.
+        let _ = self.ended.recv_timeout(TIMEOUT_END);
+    }
+}
+
+struct Writer {
+    journal: Arc<Journal>,
+    entries: Receiver<Entry>,
+    settings: watch::Receiver<Arc<Settings>>,
+    started: Instant,
+    logs: Vec<OneLog>,
+    /// Dropped when it has.
+    has_ended: Sender<()>,
+}
+
+/// One of the logs: what is to be written to it, and where.
+struct OneLog {
+    log: Log,
+    format: StatementFormat,
+    file: Option<LogFile>,
+    batch: Vec<u8>,
+    entries: u64,
+}
+
+impl OneLog {
+    fn new(log: Log) -> Self {
+        Self {
+            log,
+            format: StatementFormat::Json,
+            file: None,
+            batch: Vec::new(),
+            entries: 0,
+        }
+    }
+
+    /// Follows the settings; a file that stays the same is opened again.
+    fn follow(&mut self, config: &Config) {
+        let place = |path: &Option<_>, bytes_max, files_max| {
+            path.clone().map(|path| Place {
+                path,
+                bytes_max,
+                files_max,
+            })
+        };
+        let (slow, query, audit) = (&config.slow_log, &config.query_log, &config.audit_log);
+        let (place, format) = match self.log {
+            Log::Slow => (
+                place(&slow.file, slow.bytes_max, slow.files_max),
+                slow.format,
+            ),
+            Log::Query => (
+                place(&query.file, query.bytes_max, query.files_max),
+                query.format,
+            ),
+            Log::Audit => (
+                place(&audit.file, audit.bytes_max, audit.files_max),
+                StatementFormat::Json,
+            ),
+        };
+        self.format = format;
+        self.file = place.map(LogFile::new);
+    }
+
+    fn take(&mut self, entry: &Entry, began: SystemTime) {
+        match (entry, self.format) {
+            (Entry::Statement(log, it), StatementFormat::Json) => {
+                text::json(&mut self.batch, *log, it, began);
+            }
+            (Entry::Statement(_, it), StatementFormat::Mysql) => {
+                text::mysql(&mut self.batch, it, began);
+            }
+            (Entry::Audit(event), _) => text::audit(&mut self.batch, event),
+            (Entry::Look, _) => return,
+        }
+        self.entries += 1;
+    }
+
+    /// Writes what has been gathered; what cannot be is dropped, and counted.
+    fn write(&mut self, journal: &Journal) {
+        if self.entries == 0 {
+            return;
+        }
+        let entries = std::mem::take(&mut self.entries);
+        let counts = journal.counts(self.log);
+        let written = match &mut self.file {
+            Some(file) => file.append(&self.batch),
+            // It was switched off meanwhile.
+            None => Ok(()),
+        };
+        self.batch.clear();
+        self.batch.shrink_to(2 * BATCH_BYTES);
+        let log = self.log.name();
+        match written {
+            Ok(()) if self.file.is_none() => counts.note_dropped(entries),
+            Ok(()) => {
+                counts.note_written(entries);
+                if counts.note_trouble(None) {
+                    let dropped = counts.dropped();
+                    tracing::info!(log, dropped, "a log can be written again");
+                }
+            }
+            Err(error) => {
+                counts.note_dropped(entries);
+                if counts.note_trouble(Some(error.to_string())) {
+                    tracing::warn!(log, %error, "a log cannot be written; its entries are dropped");
+                }
+            }
+        }
+    }
+}
+
+impl Writer {
+    fn run(mut self) {
+        self.follow();
+        while let Ok(first) = self.entries.recv() {
+            // Workers begin with an entry of a new log when the settings are there.
+            if self.settings.has_changed().unwrap_or(false) {
+                self.follow();
+            }
+            self.take(&first);
+            while let Ok(next) = self.entries.try_recv() {
+                self.take(&next);
+            }
+            self.write();
+            if self.journal.has_ended() {
+                break;
+            }
+        }
+        drop(self.has_ended);
+    }
+
+    fn follow(&mut self) {
+        let config = Arc::clone(&self.settings.borrow_and_update().config);
+        for log in &mut self.logs {
+            log.follow(&config);
+        }
+    }
+
+    fn take(&mut self, entry: &Entry) {
+        self.journal.is_taken(entry);
+        let Some(log) = entry.log() else {
+            return;
+        };
+        let began = SystemTime::now().checked_sub(self.started.elapsed());
+        let log = &mut self.logs[log as usize];
+        log.take(entry, began.unwrap_or(SystemTime::UNIX_EPOCH));
+        if log.batch.len() >= BATCH_BYTES {
+            log.write(&self.journal);
+        }
+    }
+
+    fn write(&mut self) {
+        for log in &mut self.logs {
+            log.write(&self.journal);
+        }
+    }
+}
