@@ -75,12 +75,13 @@ fn write_guide(page: &mut String, cluster: &Cluster, doors: Doors, folder: &Path
     writeln!(page, "\nWhat the proxy knows, as tables:")?;
     let (host, port) = (doors.admin.ip(), doors.admin.port());
     writeln!(page, "  {client} -h{host} -P{port} -uadmin -padmin {LOOK}")?;
-    writeln!(page, "as a page: http://{}/ (admin, admin)", doors.http)?;
     writeln!(
         page,
         "  curl -u admin:admin 'http://{}/api/tables/sessions'",
         doors.http
     )?;
+    writeln!(page, "\nThe same as a page; user and password are admin:")?;
+    writeln!(page, "  http://{}/", doors.http)?;
     if let Some(replica) = cluster.replicas().first() {
         writeln!(page, "\nA write through the proxy, seen on a replica:")?;
         writeln!(page, "  {}", through(WRITE))?;
