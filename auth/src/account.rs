@@ -1,6 +1,7 @@
 //! An account: who, from where, verified by what, and under which conditions.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -52,6 +53,8 @@ pub struct Account {
     pub optimistic_transactions: Option<bool>,
     /// Whether its clients may ask the proxy about itself, if it says so itself.
     pub explains: Option<bool>,
+    /// The scripts that its sessions run, if it says so itself.
+    pub script: Option<Vec<PathBuf>>,
     /// Whose way of writing hints its statements may use, if it says so itself.
     pub hints: Option<Vec<HintStyle>>,
     /// What keeps its sessions on their backend connections besides what has to.
@@ -195,6 +198,7 @@ impl Account {
             consistency: None,
             optimistic_transactions: None,
             explains: None,
+            script: None,
             hints: None,
             pins: BTreeSet::new(),
             unpins: BTreeSet::new(),

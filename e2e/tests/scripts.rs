@@ -120,8 +120,11 @@ impl Scripted {
     }
 }
 
-/// Without what sessions with a script do not agree on.
+/// Where the session's login passes through: without what such a session does not agree on.
 fn plain(login: Login) -> Login {
+    if TAKES_TURNS.get() {
+        return login;
+    }
     login.without(capability::DEPRECATE_EOF | capability::QUERY_ATTRIBUTES)
 }
 

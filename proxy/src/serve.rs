@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use config::{ListenerConfig, OverLimit, SessionMode};
 use net::{Endpoint, Socket, proxy_protocol};
+use script::Hook;
 use tokio::time::timeout;
 use tracing::Level;
 use wire::compression::{Codec, Remote};
@@ -195,15 +196,19 @@ async fn take_in(
     facts: &Facts,
 ) -> Result<Begun, Failure> {
     let watch = &registered.watch;
-    let begun = begin_pooled(
-        worker,
-        watch,
-        settings,
-        &mut client,
-        admission,
-        place,
-        script,
-    );
+    let begun = async {
+        let script = own_script(worker, &client, &admission, script, facts)?;
+        begin_pooled(
+            worker,
+            watch,
+            settings,
+            &mut client,
+            admission,
+            place,
+            script,
+        )
+        .await
+    };
     match begun.await {
         Ok(begun) => {
             let session = begun.join(client)?;
@@ -214,6 +219,25 @@ async fn take_in(
             Err(failure)
         }
     }
+}
+
+/// The scripts of the account that has logged in, if it has its own, instead of the listener's.
+fn own_script(
+    worker: &Worker,
+    client: &PacketStream,
+    admission: &Admission,
+    script: Option<(LoginHooks, Rc<Host>)>,
+    facts: &Facts,
+) -> Result<Option<(LoginHooks, Rc<Host>)>, Failure> {
+    let (Some(files), Some(host)) = (&admission.account.script, worker.script_host()) else {
+        return Ok(script);
+    };
+    if let Some((mut hooks, _)) = script {
+        hooks.script.call(Hook::DisconnectClient);
+    }
+    let local = client.local_address();
+    let hooks = LoginHooks::of_account(&host, files, &facts.client, local, admission)?;
+    Ok(hooks.map(|hooks| (hooks, host)))
 }
 
 /// The same as [`begin`] for a session that runs a script.

@@ -53,6 +53,10 @@ impl Prepared {
         inner.statements.insert(id, statement);
     }
 
+    pub(crate) fn parameters_of(&self, id: u32) -> Option<u16> {
+        Some(self.lock().statements.get(&id)?.parameters)
+    }
+
     /// A command of the client's about a statement is on its way.
     pub(crate) fn follow(&self, payload: &[u8]) {
         let Some((&command, arguments)) = payload.split_first() else {

@@ -44,12 +44,17 @@ impl Rows {
     ///
     /// # Errors
     /// One of them is malformed.
-    pub fn begin(&self, definitions: &[Vec<u8>], is_binary: bool) -> Result<ResultRows, String> {
+    pub fn begin(
+        &self,
+        definitions: &[Vec<u8>],
+        capabilities: Capabilities,
+        is_binary: bool,
+    ) -> Result<ResultRows, String> {
         let lua = self.scripts.lua();
         let fields = lua.create_table().map_err(|error| error.to_string())?;
         let mut forms = Vec::with_capacity(definitions.len());
         for payload in definitions {
-            let column = ColumnDefinition::decode(payload, Capabilities::default());
+            let column = ColumnDefinition::decode(payload, capabilities);
             let column = column.map_err(|error| format!("a column's definition: {error}"))?;
             forms.push(Form::of_column(&column));
             let field = crate::answer::field(lua, &column);

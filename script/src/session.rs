@@ -464,6 +464,11 @@ impl Session {
         }
     }
 
+    /// How many parameters a statement has that the session has prepared.
+    pub fn parameters_of(&self, id: u32) -> Option<u16> {
+        self.prepared.as_ref()?.parameters_of(id)
+    }
+
     /// A command of the client's is on its way to the script.
     pub fn follow_prepared(&self, payload: &[u8]) {
         if let Some(prepared) = &self.prepared {

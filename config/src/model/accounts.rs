@@ -1,5 +1,6 @@
 //! Accounts whose logins the proxy answers itself: configured one by one, or learned from the servers.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use ipnet::IpNet;
@@ -108,6 +109,11 @@ settings! {
         /// What is taken to leave nothing behind, although the proxy cannot see that. When it does
         /// leave something behind, a later session may find it: name here only what is known.
         unpin: Vec<UnpinRule> = Vec::new(), Traits::RELOAD;
+
+        /// The scripts that its sessions run instead of the listener's, from the end of the login on; `[]`:
+        /// none.
+        script: Option<Vec<PathBuf>> = None,
+            Traits::RESTART.default_text("what the listener or `script.file` says");
 
         /// Whose way of writing hints its statements may use; `[]` for none.
         hints: Option<Vec<HintStyle>> = None,

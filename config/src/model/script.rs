@@ -82,6 +82,17 @@ impl Config {
     /// Whether some sessions run scripts.
     pub fn runs_scripts(&self) -> bool {
         let of_listeners = self.listeners.iter().filter_map(|it| it.script.as_ref());
-        !self.script.file.is_empty() || of_listeners.flatten().next().is_some()
+        !self.script.file.is_empty()
+            || of_listeners.flatten().next().is_some()
+            || self.accounts_run_scripts()
+    }
+
+    /// Whether accounts have scripts of their own.
+    pub fn accounts_run_scripts(&self) -> bool {
+        let of_accounts = self
+            .configured_accounts
+            .iter()
+            .filter_map(|it| it.script.as_ref());
+        of_accounts.flatten().next().is_some()
     }
 }

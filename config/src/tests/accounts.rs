@@ -66,6 +66,7 @@ fn an_account_has_all_that_is_said_of_it() {
             PinRule::Warnings,
         ],
         unpin: vec![UnpinRule::Routines, UnpinRule::State],
+        script: None,
         hints: Some(vec![HintStyle::Pilotfish, HintStyle::MaxScale]),
     };
     assert_eq!(config.configured_accounts, [expected]);

@@ -123,3 +123,84 @@ fn a_listener_has_scripts_of_its_own() {
     assert_eq!(at(ports[0]).value("DO it"), "own");
     assert!(at(ports[1]).query("DO it").error().is_some());
 }
+
+both! {
+    an_account_has_scripts_of_its_own
+    an_accounts_script_that_fails_refuses_its_clients_alone
+}
+
+/// Accounts named so, with these scripts; all of them are one user of the servers.
+fn accounts(
+    product: Product,
+    scripts: &[&str],
+    accounts: &[(&str, &str)],
+) -> (Proxy, tempfile::TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    let files = written(&folder, scripts);
+    let mut settings = Settings::pooled(Server::shared(product), 4);
+    if !scripts[0].is_empty() {
+        settings = settings.set("script.file", files[0].as_str());
+    }
+    for (user, scripts) in accounts {
+        let mut scripts = (*scripts).to_owned();
+        for (at, file) in files.iter().enumerate() {
+            scripts = scripts.replace(&format!("${at}"), &format!("{file:?}"));
+        }
+        let (password, backend_password) = ("\"secret\"", format!("{:?}", e2e::PASSWORD));
+        settings = settings.account_with(
+            user,
+            &[
+                ("password", password),
+                ("backend_user", "\"app\""),
+                ("backend_password", &backend_password),
+                ("script", &scripts),
+            ],
+        );
+    }
+    (Proxy::start(&settings), folder)
+}
+
+fn an_account_has_scripts_of_its_own(product: Product) {
+    let own = format!(
+        "{}
+        proxy.global.verdict = '-'
+        function read_auth_result(auth) proxy.global.verdict = auth.packet:byte() end
+        function disconnect_client()
+            pilotfish.log('message', proxy.global.verdict .. ' ' .. proxy.connection.client.username .. ' has left')
+        end",
+        answers("its own", "DO who")
+    );
+    for everybodys in [answers("everybody's", "DO who"), String::new()] {
+        let (proxy, _folder) = accounts(
+            product,
+            &[&everybodys, &own, &answers("another", "DO other")],
+            &[("own", "[$1, $2]"), ("none", "[]")],
+        );
+        for _ in 0..3 {
+            let mut own =
+                proxy.connect_as(&Login::with("own", "secret").schema("information_schema"));
+            assert_eq!(own.value("DO who"), "its own");
+            assert_eq!(own.value("DO other"), "another");
+            assert_eq!(own.value("SELECT DATABASE()"), "information_schema");
+            let mut none = proxy.connect_as(&Login::with("none", "secret"));
+            assert!(none.query("DO who").error().is_some());
+            let mut app = proxy.connect_as(&Login::app());
+            match everybodys.is_empty() {
+                true => assert!(app.query("DO who").error().is_some()),
+                false => assert_eq!(app.value("DO who"), "everybody's"),
+            }
+        }
+        proxy.wait_logged(&["0 own has left"]);
+    }
+}
+
+fn an_accounts_script_that_fails_refuses_its_clients_alone(product: Product) {
+    let (proxy, _folder) = accounts(product, &["", "error('mine')"], &[("own", "[$1]")]);
+    let refused = RawConn::connect(&proxy.address(), &Login::with("own", "secret"));
+    let error = refused.unwrap_err().refusal();
+    assert_eq!(
+        error.text,
+        "MySQL Proxy Lua script failed to execute. Check the error log."
+    );
+    assert_eq!(proxy.connect_as(&Login::app()).value("SELECT 7"), "7");
+}

@@ -27,7 +27,7 @@ use crate::failure::{Failure, Kind};
 use crate::login::{Agreement, Who, client_compression, malformed, read_response};
 use crate::packets::PacketStream;
 use crate::scripted::auth_ear::AuthEar;
-use crate::scripted::begin::NEVER;
+use crate::scripted::bridge::UNBRIDGED;
 use crate::scripted::login_hooks::{Auth, LoginHooks, ended, replaced};
 use crate::surroundings::{Settings, Shared};
 use crate::worker::Worker;
@@ -185,10 +185,12 @@ impl Enter<'_> {
         }
     }
 
-    /// Greets the client; where a script listens, without what that could not read.
+    /// Greets the client; where a script may listen, without what that could not read.
     async fn greet(&mut self, mut greeting: Greeting) -> Result<Greeting, Failure> {
+        if self.hooks.is_some() || self.settings.config.accounts_run_scripts() {
+            greeting.capabilities = greeting.capabilities.with(UNBRIDGED, false);
+        }
         if let Some(hooks) = &mut self.hooks {
-            greeting.capabilities = greeting.capabilities.with(NEVER, false);
             hooks.meet(&greeting);
             hooks.read_handshake(self.client).await?;
             hooks.note_greeting(&greeting);

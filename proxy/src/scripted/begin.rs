@@ -422,6 +422,8 @@ impl Begun {
         if let Some(server) = &self.server {
             watch.settle(server.backend.id);
         }
+        let capabilities = self.server.as_ref().map(|server| server.capabilities);
+        let capabilities = capabilities.unwrap_or_default();
         Ok(Scripted {
             client: Leg::new(client),
             inbox: Inbox::new(ahead),
@@ -432,6 +434,7 @@ impl Begun {
             id: self.id,
             status: self.status,
             collation: self.collation,
+            capabilities,
             worker: Rc::clone(worker),
             watch: Rc::clone(watch),
             settings: Arc::clone(settings),

@@ -7,6 +7,7 @@ use wire::reply::OK;
 use wire::write::put_packets;
 use wire::{Command, HEADER_BYTES, Header};
 
+use super::bridge::Bridge;
 use super::heard::{Heard, Towards};
 use super::stage::{Stage, lacks_server, say, say_all};
 use super::waiting::{Settled, settle};
@@ -20,6 +21,10 @@ const STATUS_ERR: u8 = 255;
 /// What is sent for one command of a client's, and how far that has come to its one result.
 pub(crate) struct Queue<'a, S> {
     stage: &'a mut S,
+    /// The client's command.
+    incoming: Incoming,
+    /// The same as the script has seen it, where that is not the same.
+    shown: Option<Vec<u8>>,
     /// The id that its reply begins with.
     sequence: u8,
     is_told: bool,
@@ -28,11 +33,13 @@ pub(crate) struct Queue<'a, S> {
 }
 
 impl<'a, S: Stage> Queue<'a, S> {
-    /// What the script has queued for a command whose reply begins with this id.
-    pub(crate) fn of(stage: &'a mut S, sequence: u8) -> Self {
+    /// What the script has queued for a command.
+    pub(crate) fn of(stage: &'a mut S, incoming: Incoming, shown: Option<Vec<u8>>) -> Self {
         Self {
             stage,
-            sequence,
+            sequence: incoming.sequence,
+            incoming,
+            shown,
             is_told: false,
             is_owed: false,
         }
@@ -86,7 +93,7 @@ impl<'a, S: Stage> Queue<'a, S> {
             },
             false => Towards::Client { sequence },
         };
-        let incoming = incoming_of(command, &injection.payload);
+        let incoming = self.outgoing(command, injection.payload);
         if let Some(route) = injection.route {
             self.stage.route_next(route);
         }
@@ -102,6 +109,16 @@ impl<'a, S: Stage> Queue<'a, S> {
         self.show(command, &heard).await
     }
 
+    /// A command of the script's as it is sent. The client's own keeps its attributes.
+    fn outgoing(&mut self, command: Command, payload: Vec<u8>) -> Incoming {
+        let bridge = Bridge::new(self.stage.capabilities());
+        let payload = match self.shown.as_ref() == Some(&payload) {
+            true => self.incoming.payload().into_owned(),
+            false => bridge.sent(payload, |id| self.stage.script().parameters_of(id)),
+        };
+        incoming_of(command, &payload)
+    }
+
     /// A reply that was kept: the script decides.
     async fn judge(&mut self, command: Command, mut heard: Heard) -> Result<After, CutOff> {
         if heard.is_cut {
@@ -115,7 +132,8 @@ impl<'a, S: Stage> Queue<'a, S> {
         let kept = std::mem::take(&mut heard.kept);
         let mut decision = Decision::Nothing;
         if self.stage.script().has(Hook::ReadQueryResult) {
-            let answer = Answer::new(payloads_of(&kept));
+            let bridge = Bridge::new(self.stage.capabilities());
+            let answer = Answer::new(bridge.read(command, payloads_of(&kept)));
             let facts = reply_facts(command, &heard, Some(&answer));
             let script = self.stage.script();
             let said = script.read_query_result(&facts, Some(answer));
@@ -127,7 +145,11 @@ impl<'a, S: Stage> Queue<'a, S> {
         match decision {
             Decision::IgnoreResult => {}
             Decision::SendResult => match self.stage.script().response() {
-                Some(payloads) => self.tell(|stage, sequence| say_all(stage, sequence, &payloads)),
+                Some(payloads) => {
+                    let bridge = Bridge::new(self.stage.capabilities());
+                    let told = bridge.told(self.incoming.command, payloads);
+                    self.tell(|stage, sequence| say_all(stage, sequence, &told));
+                }
                 None => self.tell(|stage, sequence| say(stage, sequence, &err_payload(FAILED))),
             },
             Decision::Nothing => self.tell(|stage, _| stage.client().append(&kept)),

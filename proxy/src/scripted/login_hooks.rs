@@ -14,6 +14,7 @@ use super::meet::refused;
 use crate::dialogue::client_broke;
 use crate::failure::{Failure, Kind};
 use crate::packets::PacketStream;
+use crate::pooled::enter::Admission;
 
 /// One client's script, while it logs in.
 pub(crate) struct LoginHooks {
@@ -61,6 +62,25 @@ impl LoginHooks {
                 script::err_payload(fault.told()),
             )),
         }
+    }
+
+    /// For a client whose account has scripts of its own, once it is known. `None`: it runs none.
+    pub(crate) fn of_account(
+        host: &Host,
+        files: &[PathBuf],
+        remote: &Endpoint,
+        local: Option<Endpoint>,
+        admission: &Admission,
+    ) -> Result<Option<Self>, Failure> {
+        if files.is_empty() {
+            return Ok(None);
+        }
+        let mut hooks = Self::of(host, files, host.next_id(), remote, local, true)?;
+        hooks.facts.user = Some(admission.account.id().user().as_bytes().to_vec());
+        hooks.facts.schema = admission.schema.clone().unwrap_or_default();
+        hooks.meet(&admission.greeting);
+        hooks.note_greeting(&admission.greeting);
+        Ok(Some(hooks))
     }
 
     /// Before the client is greeted.

@@ -17,12 +17,14 @@
 //!  scripting sessions whose login the proxy has answered: the connection is whichever they get
 //! ```
 //!
-//! Sessions without a script never come here. What a script could not read is not agreed on: no
-//! DEPRECATE_EOF, no query attributes, no metadata left out.
+//! Sessions without a script never come here. What a script could not read is bridged where the proxy has
+//! answered the login (`bridge`), and not agreed on where it has passed through: its connections may become
+//! others'.
 
 pub(crate) mod all;
 pub(crate) mod auth_ear;
 pub(crate) mod begin;
+pub(crate) mod bridge;
 pub(crate) mod exchange;
 pub(crate) mod facts;
 pub(crate) mod heard;

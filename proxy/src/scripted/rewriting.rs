@@ -16,6 +16,7 @@ use wire::{Capabilities, Command, HEADER_BYTES, Header, PACKET_PAYLOAD_MAX, Read
 pub(crate) struct Rewriting {
     rows: Rows,
     is_binary: bool,
+    capabilities: Capabilities,
     /// Results end with an OK packet, and nothing stands between definitions and rows.
     lacks_eof: bool,
     bytes_max: usize,
@@ -54,6 +55,7 @@ impl Rewriting {
         Some(Self {
             rows,
             is_binary,
+            capabilities,
             lacks_eof: capabilities.contains(Capabilities::DEPRECATE_EOF),
             bytes_max,
             stage: Stage::Head,
@@ -142,7 +144,10 @@ impl Rewriting {
     }
 
     fn begin(&mut self, out: &mut Vec<u8>, next: u8, definitions: &[Vec<u8>]) -> u8 {
-        match self.rows.begin(definitions, self.is_binary) {
+        match self
+            .rows
+            .begin(definitions, self.capabilities, self.is_binary)
+        {
             Ok(rows) => {
                 self.stage = Stage::Rows(rows);
                 next

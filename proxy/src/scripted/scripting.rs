@@ -7,7 +7,7 @@ use std::time::Duration;
 use script::{Hook, Move, Rows};
 use sql::Kind;
 use tokio::sync::oneshot;
-use wire::{Command, StatusFlags};
+use wire::{Capabilities, Command, StatusFlags};
 
 use super::heard::{Ear, Heard, Towards};
 use super::host::Host;
@@ -156,7 +156,11 @@ impl Staged<'_> {
         let scripts = &self.scripting.host.scripts;
         let ear = Ear::to(Command::QUERY, session.capabilities, towards, scripts);
         let (reply, answered) = oneshot::channel();
-        let item = Item::of(session, Work::Query(query_packets(text))).answered(Answering {
+        let item = Item::of(
+            session,
+            Work::Query(query_packets(text, session.capabilities)),
+        )
+        .answered(Answering {
             route,
             ear: Box::new(ear.ok_or("there is no reply to it")?),
             reply,
@@ -197,6 +201,10 @@ impl Stage for Staged<'_> {
 
     fn status(&self) -> StatusFlags {
         self.session.status
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.session.capabilities
     }
 
     fn result_bytes_max(&self) -> usize {

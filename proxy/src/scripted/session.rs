@@ -11,8 +11,9 @@ use route::{KillReason, Report};
 use script::{Hook, Move, Rows};
 use session::Outcome;
 use tokio::io::{AsyncRead, ReadBuf};
-use wire::{Command, ErrPacket, StatusFlags};
+use wire::{Capabilities, Command, ErrPacket, StatusFlags};
 
+use super::bridge::BRIDGED;
 use super::heard::{Heard, Towards};
 use super::host::Host;
 use super::parked::Parked;
@@ -41,6 +42,8 @@ pub(crate) struct Scripted {
     pub status: StatusFlags,
     /// The client's character set, as its login said.
     pub collation: u8,
+    /// What client and backend have agreed on.
+    pub capabilities: Capabilities,
     pub worker: Rc<Worker>,
     pub watch: Rc<Watch>,
     pub settings: Arc<Settings>,
@@ -112,7 +115,8 @@ impl Scripted {
         let Some(mut server) = self.host.parked.take(id).await else {
             return self.script.set_server(None);
         };
-        if server.user_id != self.id && !self.reset(&mut server).await {
+        let is_alike = self.capabilities.0 & BRIDGED.0 == 0;
+        if server.user_id != self.id && !(is_alike && self.reset(&mut server).await) {
             return self.script.set_server(None);
         }
         server.user_id = self.id;
@@ -287,6 +291,10 @@ impl Stage for Scripted {
         self.status
     }
 
+    fn capabilities(&self) -> Capabilities {
+        self.capabilities
+    }
+
     fn result_bytes_max(&self) -> usize {
         let bytes_max = self.settings.config.script.result_bytes_max;
         usize::try_from(bytes_max).unwrap_or(usize::MAX)
@@ -302,7 +310,10 @@ impl Stage for Scripted {
                 Move::Park(_) => {
                     if let Some(server) = self.server.take() {
                         self.watch.unsettle();
-                        Parked::park(&self.host, server);
+                        match self.capabilities.0 & BRIDGED.0 {
+                            0 => Parked::park(&self.host, server),
+                            _ => self.host.scripts.unpark(server.id),
+                        }
                     }
                 }
                 Move::Take(id) => self.take(id).await,

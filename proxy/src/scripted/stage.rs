@@ -1,11 +1,13 @@
 //! What a script decides about a client's command, in sessions of either kind.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use script::{Decision, FAILED, Hook, Payloads, Rows, err_payload};
 use wire::write::put_packets;
-use wire::{Command, StatusFlags};
+use wire::{Capabilities, Command, StatusFlags};
 
+use super::bridge::Bridge;
 use super::heard::{Heard, Towards};
 use super::injected::Queue;
 use super::waiting::{Settled, settle};
@@ -23,6 +25,9 @@ pub(crate) trait Stage {
 
     /// The flags that the client saw last.
     fn status(&self) -> StatusFlags;
+
+    /// What client and backend have agreed on.
+    fn capabilities(&self) -> Capabilities;
 
     /// How much of a reply may be kept for the script.
     fn result_bytes_max(&self) -> usize;
@@ -64,7 +69,8 @@ pub(crate) async fn act(stage: &mut impl Stage, incoming: Incoming) -> Result<Af
         return stage.forward(incoming).await;
     }
     stage.rewrite_rows(None);
-    let payload = incoming.payload();
+    let bridge = Bridge::new(stage.capabilities());
+    let payload = bridge.shown(incoming.payload(), |id| stage.script().parameters_of(id));
     stage.script().follow_prepared(&payload);
     let said = stage.script().read_query(&payload);
     let decision = match settle(stage, said, incoming.sequence).await? {
@@ -72,7 +78,10 @@ pub(crate) async fn act(stage: &mut impl Stage, incoming: Incoming) -> Result<Af
         Settled::Over(after) => return Ok(after),
     };
     follow_statements(stage, incoming.command, &payload);
-    drop(payload);
+    let own = match payload {
+        Cow::Owned(shown) if stage.script().queue_len() > 0 => Some(shown),
+        Cow::Owned(_) | Cow::Borrowed(_) => None,
+    };
     let rows = stage.script().take_rows();
     if rows.is_some() && incoming.command == Command::STMT_FETCH {
         let text = "(lua) rows of a cursor cannot be rewritten";
@@ -93,11 +102,11 @@ pub(crate) async fn act(stage: &mut impl Stage, incoming: Incoming) -> Result<Af
                 // Nobody waits for an answer; the connection may stay in a pool.
                 return Ok(After::Ended(End::Quit));
             }
-            answer(stage, incoming.sequence);
+            answer(stage, &incoming);
             return Ok(After::Next);
         }
         Decision::SendQuery if queued > 0 => {
-            return Queue::of(stage, incoming.sequence).send().await;
+            return Queue::of(stage, incoming, own).send().await;
         }
         Decision::SendQuery => {
             tracing::error!("(read_query) PROXY_SEND_QUERY with nothing queued")
@@ -138,9 +147,13 @@ pub(crate) fn note_prepared(script: &mut script::Session, text: Option<Vec<u8>>,
 }
 
 /// What the script has put into `proxy.response`.
-pub(crate) fn answer(stage: &mut impl Stage, sequence: u8) {
+pub(crate) fn answer(stage: &mut impl Stage, incoming: &Incoming) {
+    let sequence = incoming.sequence;
     match stage.script().response() {
-        Some(payloads) => say_all(stage, sequence, &payloads),
+        Some(payloads) => {
+            let bridge = Bridge::new(stage.capabilities());
+            say_all(stage, sequence, &bridge.told(incoming.command, payloads));
+        }
         None => say(stage, sequence, &err_payload(FAILED)),
     }
 }

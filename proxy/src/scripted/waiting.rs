@@ -2,9 +2,11 @@
 //! decided.
 
 use script::{Answer, Decision, Given, Wish};
-use wire::Command;
+use wire::query::Query;
 use wire::write::put_packets;
+use wire::{Capabilities, Command};
 
+use super::bridge::Bridge;
 use super::heard::{Heard, Towards};
 use super::injected::{incoming_of, payloads_of, reply_facts};
 use super::stage::Stage;
@@ -42,7 +44,10 @@ pub(crate) async fn settle(
             },
             Some(Wish::Query(text, Some(place))) => {
                 let heard = stage.ask_beside(&text, place, sequence).await?;
-                heard.map_or_else(|refusal| Given::Refusal(refusal, UNKNOWN), given)
+                match heard {
+                    Ok(heard) => given(heard, stage.capabilities()),
+                    Err(refusal) => Given::Refusal(refusal, UNKNOWN),
+                }
             }
             None => Given::Refusal("this cannot be waited for".to_owned(), UNKNOWN),
         };
@@ -64,37 +69,38 @@ async fn ask(
         sequence,
         bytes_max: stage.result_bytes_max(),
     };
-    let incoming = incoming_of(Command::QUERY, &query(text));
+    let capabilities = stage.capabilities();
+    let incoming = incoming_of(Command::QUERY, &query(text, capabilities));
     let (heard, after) = stage.ask(incoming, towards).await?;
     Ok(match after {
-        After::Next => Ok(given(heard)),
+        After::Next => Ok(given(heard, capabilities)),
         after => Err(after),
     })
 }
 
 /// A COM_QUERY's payload.
-fn query(text: &[u8]) -> Vec<u8> {
-    let mut payload = Vec::with_capacity(text.len() + 1);
-    payload.push(Command::QUERY.0);
-    payload.extend_from_slice(text);
+fn query(text: &[u8], capabilities: Capabilities) -> Vec<u8> {
+    let mut payload = Vec::with_capacity(text.len() + 3);
+    let attributes = b"".as_slice();
+    Query { attributes, text }.encode(capabilities, &mut payload);
     payload
 }
 
 /// The same as packets.
-pub(crate) fn query_packets(text: &[u8]) -> Vec<u8> {
+pub(crate) fn query_packets(text: &[u8], capabilities: Capabilities) -> Vec<u8> {
     let mut packets = Vec::new();
-    put_packets(&mut packets, 0, &query(text));
+    put_packets(&mut packets, 0, &query(text, capabilities));
     packets
 }
 
 /// A reply that was kept.
-fn given(mut heard: Heard) -> Given {
+fn given(mut heard: Heard, capabilities: Capabilities) -> Given {
     if heard.is_cut {
         let refusal = "the result is longer than script.result_bytes_max";
         return Given::Refusal(refusal.to_owned(), UNKNOWN);
     }
     let kept = std::mem::take(&mut heard.kept);
-    let answer = Answer::new(payloads_of(&kept));
+    let answer = Answer::new(Bridge::new(capabilities).read(Command::QUERY, payloads_of(&kept)));
     let facts = reply_facts(Command::QUERY, &heard, Some(&answer));
     Given::Reply(Box::new(facts), answer)
 }
