@@ -27,7 +27,7 @@ use crate::relay::End;
 use crate::relayed::Session;
 use crate::scripted::begin::{Answering, Begin as BeginScripted, Entry};
 use crate::scripted::host::Host;
-use crate::scripted::login_hooks::LoginHooks;
+use crate::scripted::login_hooks::{LoginHooks, Newcomer as LoggedIn};
 use crate::scripted::session::Scripted;
 use crate::surroundings::{Place, Settings};
 use crate::transport::Transport;
@@ -235,8 +235,14 @@ fn own_script(
     if let Some((mut hooks, _)) = script {
         hooks.script.call(Hook::DisconnectClient);
     }
-    let local = client.local_address();
-    let hooks = LoginHooks::of_account(&host, files, &facts.client, local, admission)?;
+    let newcomer = LoggedIn {
+        remote: &facts.client,
+        local: client.local_address(),
+        user: admission.account.id().user().as_bytes(),
+        schema: admission.schema.as_deref().unwrap_or_default(),
+        greeting: &admission.greeting,
+    };
+    let hooks = LoginHooks::of_account(&host, files, &newcomer)?;
     Ok(hooks.map(|hooks| (hooks, host)))
 }
 

@@ -183,8 +183,8 @@ pub struct Session {
     prepared: Option<Prepared>,
     /// The hook that waits.
     waiting: Option<Hook>,
-    /// Its script, or the first of them.
-    file: PathBuf,
+    /// Its scripts, in their order.
+    files: Vec<PathBuf>,
 }
 
 /// Why a session has no script to run, as the log says it.
@@ -252,7 +252,7 @@ impl Session {
             wants_close: false,
             prepared: None,
             waiting: None,
-            file: files.first().cloned().unwrap_or_default(),
+            files: files.to_vec(),
         };
         session.look();
         Ok(session)
@@ -276,6 +276,11 @@ impl Session {
             chunk.instance(&environment)?.call::<()>(())
         });
         ran.map_err(|fault| SessionFault::Raised(raised(file, &fault.message)))
+    }
+
+    /// The scripts, in the order in which they are asked.
+    pub fn files(&self) -> &[PathBuf] {
+        &self.files
     }
 
     /// Whether the script has this hook.
@@ -627,7 +632,9 @@ impl Session {
                 let line = format!("({}) {cause}", hook.name());
                 self.scripts.log(Level::Critical, &line);
                 let commons = self.scripts.commons();
-                commons.note(&self.file, |it| it.failed(&line));
+                if let Some(file) = self.files.first() {
+                    commons.note(file, |it| it.failed(&line));
+                }
                 // Who knows how far it has come.
                 self.queued = usize::MAX;
                 self.has_moved = true;

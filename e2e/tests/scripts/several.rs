@@ -126,6 +126,7 @@ fn a_listener_has_scripts_of_its_own() {
 
 both! {
     an_account_has_scripts_of_its_own
+    who_becomes_another_user_runs_its_scripts
     an_accounts_script_that_fails_refuses_its_clients_alone
 }
 
@@ -192,6 +193,31 @@ fn an_account_has_scripts_of_its_own(product: Product) {
         }
         proxy.wait_logged(&["0 own has left"]);
     }
+}
+
+fn who_becomes_another_user_runs_its_scripts(product: Product) {
+    let (proxy, _folder) = accounts(
+        product,
+        &[
+            &answers("everybody's", "DO who"),
+            &answers("its own", "DO who"),
+        ],
+        &[("own", "[$1]"), ("none", "[]")],
+    );
+    let mut conn = proxy.connect_as(&Login::app());
+    for _ in 0..2 {
+        assert_eq!(conn.value("DO who"), "everybody's");
+        conn.change_user(&Login::with("own", "secret")).unwrap();
+        assert_eq!(conn.value("DO who"), "its own");
+        conn.change_user(&Login::with("none", "secret")).unwrap();
+        assert!(conn.query("DO who").error().is_some());
+        conn.change_user(&Login::app()).unwrap();
+    }
+    // With a script that cannot be loaded there is no session.
+    fs::write(_folder.path().join("2.lua"), "error('mine')").unwrap();
+    conn.change_user(&Login::with("own", "secret")).unwrap();
+    assert!(conn.try_query("DO who").is_err());
+    proxy.wait_logged(&["mine"]);
 }
 
 fn an_accounts_script_that_fails_refuses_its_clients_alone(product: Product) {

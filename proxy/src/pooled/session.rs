@@ -200,6 +200,7 @@ impl Pooled {
             let Some(incoming) = self.next_command().await? else {
                 return Ok(After::Ended(End::ClientClosed));
             };
+            let is_change = incoming.command == Command::CHANGE_USER;
             let after = match self.scripting {
                 None => self.act(incoming).await?,
                 Some(_) => {
@@ -210,6 +211,9 @@ impl Pooled {
             match after {
                 After::Next => self.rest().await?,
                 ended => return Ok(ended),
+            }
+            if is_change && self.settings.config.accounts_run_scripts() {
+                self.follow_account()?;
             }
         }
     }

@@ -14,7 +14,6 @@ use super::meet::refused;
 use crate::dialogue::client_broke;
 use crate::failure::{Failure, Kind};
 use crate::packets::PacketStream;
-use crate::pooled::enter::Admission;
 
 /// One client's script, while it logs in.
 pub(crate) struct LoginHooks {
@@ -23,6 +22,15 @@ pub(crate) struct LoginHooks {
     pub facts: SocketFacts,
     /// The same of the backend, or of whoever the session gets.
     pub server: SocketFacts,
+}
+
+/// Who has logged in to an account that has scripts of its own.
+pub(crate) struct Newcomer<'a> {
+    pub remote: &'a Endpoint,
+    pub local: Option<Endpoint>,
+    pub user: &'a [u8],
+    pub schema: &'a [u8],
+    pub greeting: &'a Greeting,
 }
 
 /// What `read_auth` wants.
@@ -68,18 +76,17 @@ impl LoginHooks {
     pub(crate) fn of_account(
         host: &Host,
         files: &[PathBuf],
-        remote: &Endpoint,
-        local: Option<Endpoint>,
-        admission: &Admission,
+        newcomer: &Newcomer<'_>,
     ) -> Result<Option<Self>, Failure> {
         if files.is_empty() {
             return Ok(None);
         }
+        let (remote, local) = (newcomer.remote, newcomer.local.clone());
         let mut hooks = Self::of(host, files, host.next_id(), remote, local, true)?;
-        hooks.facts.user = Some(admission.account.id().user().as_bytes().to_vec());
-        hooks.facts.schema = admission.schema.clone().unwrap_or_default();
-        hooks.meet(&admission.greeting);
-        hooks.note_greeting(&admission.greeting);
+        hooks.facts.user = Some(newcomer.user.to_vec());
+        hooks.facts.schema = newcomer.schema.to_vec();
+        hooks.meet(newcomer.greeting);
+        hooks.note_greeting(newcomer.greeting);
         Ok(Some(hooks))
     }
 
@@ -157,7 +164,7 @@ impl LoginHooks {
     }
 
     /// The proxy has examined the client: whatever connection it gets is this user's.
-    fn know_server(&mut self) {
+    pub(crate) fn know_server(&mut self) {
         let mut server = std::mem::take(&mut self.server);
         self.introduce(&mut server);
         self.script.know_server(&server);

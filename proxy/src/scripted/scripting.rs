@@ -2,6 +2,7 @@
 //! or one to the backend of the script's choice.
 
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use script::{Hook, Move, Rows};
@@ -11,7 +12,7 @@ use wire::{Capabilities, Command, StatusFlags};
 
 use super::heard::{Ear, Heard, Towards};
 use super::host::Host;
-use super::login_hooks::LoginHooks;
+use super::login_hooks::{LoginHooks, Newcomer};
 use super::rewriting::Rewriting;
 use super::stage::{Stage, act, note_prepared, prepared_text};
 use super::waiting::query_packets;
@@ -44,6 +45,38 @@ impl Scripting {
             user: facts.user.unwrap_or_default(),
             beside: None,
         }
+    }
+}
+
+impl Pooled {
+    /// COM_CHANGE_USER may have made the session another account's, with other scripts.
+    pub(crate) fn follow_account(&mut self) -> Result<(), CutOff> {
+        let account = Arc::clone(&self.account);
+        let listeners = self.settings.config.scripts_of(&self.listener);
+        let files = account.script.as_deref().unwrap_or(listeners);
+        let running = self.scripting.as_ref().map(|it| it.script.files());
+        if running.unwrap_or_default() == files {
+            return Ok(());
+        }
+        self.scripting = None;
+        let (Some(host), Some(card)) = (self.worker.script_host(), self.watch.card()) else {
+            return Ok(());
+        };
+        let local = self.client.transport.socket();
+        let newcomer = Newcomer {
+            remote: &card.client,
+            local: local.and_then(|it| it.local_address().ok()),
+            user: account.id().user().as_bytes(),
+            schema: self.state.values().schema().unwrap_or_default(),
+            greeting: &self.greeting,
+        };
+        let hooks = LoginHooks::of_account(&host, files, &newcomer);
+        let hooks = hooks.map_err(|failure| CutOff::new(failure, Some(0)))?;
+        self.scripting = hooks.map(|mut hooks| {
+            hooks.know_server();
+            Box::new(Scripting::of(hooks, host))
+        });
+        Ok(())
     }
 }
 
