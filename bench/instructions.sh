@@ -6,7 +6,8 @@
 #
 # Starts the minimal backend and the release build of Pilotfish (or PILOTFISH_BIN), counts while statements
 # pass, and prints the figures and the functions that cost most. With FILE in PILOTFISH_COUNTED the counts
-# stay there, for callgrind_annotate. With FILE in PILOTFISH_SCRIPT sessions run that script.
+# stay there, for callgrind_annotate. With FILE in PILOTFISH_SCRIPT sessions run that script; what FILE in
+# PILOTFISH_SETTINGS has is put behind the configuration.
 set -eu
 
 way=${1:-pool}
@@ -14,7 +15,7 @@ work=${2:-point}
 # More would make statements take so long, under valgrind, that lanes take them for slow.
 connections=${3:-8}
 here=$(cd "$(dirname "$0")/.." && pwd)
-bench=$here/target/release/pilotfish-bench
+bench=${PILOTFISH_BENCH:-$here/target/release/pilotfish-bench}
 pilotfish=${PILOTFISH_BIN:-$here/target/release/pilotfish}
 scratch=$(mktemp -d)
 counted=${PILOTFISH_COUNTED:-$scratch/counted}
@@ -55,6 +56,7 @@ proxy=127.0.0.1:$port
     *) echo "what is $way?" >&2; exit 1 ;;
     esac
     [ -z "${PILOTFISH_SCRIPT:-}" ] || printf '[script]\nfile = "%s"\n' "$PILOTFISH_SCRIPT"
+    [ -z "${PILOTFISH_SETTINGS:-}" ] || cat "$PILOTFISH_SETTINGS"
 } >"$scratch/pilotfish.toml"
 
 valgrind --tool=callgrind --instr-atstart=no --callgrind-out-file="$counted" \

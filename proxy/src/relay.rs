@@ -15,9 +15,10 @@ use std::task::{Context, Poll};
 use route::Backend;
 use session::{Event, Outcome, Tracker, Violation};
 use tokio::io::{AsyncRead, ReadBuf};
-use wire::{Command, StatusFlags};
+use wire::{Capabilities, Command, StatusFlags};
 
 use crate::failure::{Failure, Kind};
+use crate::insight::observer::Observer;
 use crate::leg::Leg;
 use crate::watch::{Ask, Watch};
 use crate::worker::Worker;
@@ -41,6 +42,8 @@ pub(crate) struct Relay {
     backend_spoke: bool,
     watch: Rc<Watch>,
     worker: Rc<Worker>,
+    /// Who sees its statements, if that is wanted.
+    observer: Option<Box<Observer>>,
 }
 
 /// What the relay stops for.
@@ -95,6 +98,15 @@ impl Relay {
             backend_spoke: false,
             watch,
             worker,
+            observer: None,
+        }
+    }
+
+    /// Has its statements seen, if that is wanted. Before that its session is known to be whose it is.
+    pub(crate) fn observe(&mut self, capabilities: Capabilities) {
+        self.observer = Observer::of(&self.worker, self.watch.card());
+        if let Some(observer) = &mut self.observer {
+            observer.runs_on(self.to.id, capabilities);
         }
     }
 
@@ -204,8 +216,17 @@ impl Relay {
             self.tracker.align(sequence);
         }
         let mut is_forewarned = false;
+        if let Some(observer) = &mut self.observer {
+            observer.hears(bytes);
+        }
+        let observer = &mut self.observer;
         self.tracker
             .backend_bytes(bytes, |event| match event {
+                Event::ReplyEnded { outcome, .. } => {
+                    if let Some(observer) = observer {
+                        observer.ends(outcome, None);
+                    }
+                }
                 Event::Unsolicited(Outcome::Err(_)) => is_forewarned = true,
                 Event::Lost(reason) => {
                     tracing::debug!(?reason, "session is relayed without being followed")
@@ -271,6 +292,11 @@ impl Relay {
             self.backend.transport.begin_command();
         }
         self.backend_spoke = false;
+        if let Some(observer) = &mut self.observer
+            && self.tracker.is_idle()
+        {
+            observer.begins(bytes, self.tracker.status());
+        }
         self.err_sequence = self.tracker.error_sequence();
         let mut changes_user = false;
         let passed = self

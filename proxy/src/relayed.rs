@@ -231,5 +231,6 @@ pub(crate) fn join(
         Rc::clone(worker),
     );
     relay.put_ahead(client_ahead, backend_ahead)?;
+    relay.observe(agreement.capabilities);
     Ok(relay)
 }

@@ -14,6 +14,10 @@ settings! {
         /// account and backend.
         digests: bool = true, Traits::RELOAD;
 
+        /// Whether statements of sessions that are not pooled are seen as well. It costs them the reading of
+        /// their text, and two looks at the clock.
+        transparent: bool = false, Traits::RELOAD;
+
         /// Memory for what is counted by digest, over all workers. Each has an even share; what has not
         /// been seen for the longest time makes room, and is counted together from then on.
         digests_bytes_max: u64 = 64 << 20, Traits::RELOAD.within(1 << 20, 1 << 40);

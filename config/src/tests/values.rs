@@ -111,6 +111,7 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("http.metrics", r#""login""#),
     ("http.connections_max", "256"),
     ("insight.digests", "true"),
+    ("insight.transparent", "false"),
     ("insight.digests_bytes_max", "\"64MiB\""),
     ("insight.slow_statements", "\"1s\""),
     ("insight.slow_statements_max", "1000"),

@@ -314,3 +314,49 @@ fn slow_statements_are_kept_one_by_one(product: Product) {
         kept[0]["statement"] == "SELECT SLEEP(0.06) AS e"
     });
 }
+
+both!(statements_of_sessions_that_are_not_pooled_are_seen_where_that_is_said);
+fn statements_of_sessions_that_are_not_pooled_are_seen_where_that_is_said(product: Product) {
+    let server = with_data(product);
+    let login = Login::app().schema(SCHEMA);
+    let settings = Settings::in_front_of([server]);
+    let watched = Watched::start(settings.clone());
+    watched.proxy.connect_as(&login).run("SELECT 1");
+    assert_eq!(watched.look().value("SELECT count(*) FROM digests"), "0");
+
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("idle.lua");
+    std::fs::write(&script, "function read_query(packet) end\n").unwrap();
+    let settings = settings.set("insight.transparent", true);
+    for settings in [settings.clone(), settings.set("script.file", &script)] {
+        let watched = Watched::start(settings);
+        let mut look = watched.look();
+        let mut client = watched.proxy.connect_as(&login);
+        for id in 0..3 {
+            client.run(&format!("SELECT c FROM t WHERE id = {id}"));
+        }
+        client.query("SELECT nothing");
+        let id = client.prepare("SELECT id FROM t WHERE id > ?").statement();
+        for from in 0..2 {
+            client.execute(&Execute::new(id, &[Param::Int(from)]));
+        }
+        client.close_statement(id);
+        client.run(&format!("SELECT '{}'", "long".repeat(100_000)));
+        client.run("SELECT 'last'");
+        wait::until("the last is seen", wait::SOON, || {
+            look.value("SELECT count(*) FROM digests WHERE digest_text = 'SELECT ?'") == "1"
+        });
+        let row = digest(&mut look, "SELECT c FROM t WHERE id = ?");
+        assert_eq!((number(&row, "count"), &*row["account"]), (3, "app"));
+        assert_eq!(
+            (&*row["db"], &*row["backend"]),
+            (SCHEMA, &*server.tcp().to_string())
+        );
+        assert!(number(&row, "bytes_in") >= 3 * 33 && number(&row, "bytes_out") >= 3 * 40);
+        assert!(number(&row, "backend_us") > 0);
+        let row = digest(&mut look, "SELECT id FROM t WHERE id > ?");
+        assert_eq!(number(&row, "count"), 2);
+        let errors = "SELECT number, account, count FROM errors";
+        assert_eq!(look.run(errors).texts(), [["1054", "app", "1"]]);
+    }
+}

@@ -20,6 +20,8 @@ use super::table::{DigestTable, Ran, Said};
 pub(crate) struct Wants {
     /// Counts of digests and errors.
     pub counts: bool,
+    /// Of sessions that are not pooled as well.
+    pub transparent: bool,
     /// Statements that take so long, one by one, in the table.
     pub slow: Option<Duration>,
     /// The same in the slow log, and one of how many.
@@ -88,6 +90,7 @@ impl Insight {
         let slow = Some(settings.slow_statements);
         let wants = Wants {
             counts: settings.digests && is_looked_at,
+            transparent: settings.transparent,
             slow: slow.filter(|limit| !limit.is_zero() && is_looked_at),
             slow_log: (config.slow_log.file.as_ref())
                 .map(|_| (config.slow_log.threshold, config.slow_log.one_of)),

@@ -11,6 +11,7 @@ pub(crate) mod counts;
 pub(crate) mod digests;
 pub(crate) mod errors;
 pub(crate) mod noting;
+pub(crate) mod observer;
 pub(crate) mod slow;
 pub(crate) mod table;
 pub(crate) mod telling;

@@ -23,11 +23,11 @@ use crate::pooled::statement::StatementKey;
 use crate::worker::Worker;
 
 /// How a statement has ended.
-struct End<'a> {
-    error: Option<(u16, Option<[u8; 5]>)>,
-    message: &'a [u8],
-    backend: Option<BackendId>,
-    ended: Ended,
+pub(crate) struct End<'a> {
+    pub error: Option<(u16, Option<[u8; 5]>)>,
+    pub message: &'a [u8],
+    pub backend: Option<BackendId>,
+    pub ended: Ended,
 }
 
 impl Pooled {
@@ -150,42 +150,48 @@ impl Pooled {
 
     fn note_end(&mut self, subject: &Subject, end: &End<'_>) {
         let worker = &self.worker;
-        let insight = &worker.insight;
-        let whose: &Arc<Whose> = (self.whose).of(&insight.keys, &self.account, self.state.values());
-        let wants = insight.wants();
-        if wants.tells_single() {
-            tell_single(worker, &wants, end.ended.whole(), |values| {
-                view(
-                    worker,
-                    subject,
-                    end,
-                    whose,
-                    self.watch.card().as_ref(),
-                    values,
-                )
-            });
-        }
-        if !wants.counts {
-            return;
-        }
-        let said = Said {
-            digest: subject.digest,
-            text: &subject.text,
+        let keys = &worker.insight.keys;
+        let whose = self.whose.of(keys, &self.account, self.state.values());
+        note(worker, subject, end, whose, || self.watch.card());
+    }
+}
+
+/// A statement has ended: it is counted, and told wherever it belongs.
+#[inline]
+pub(crate) fn note(
+    worker: &Worker,
+    subject: &Subject,
+    end: &End<'_>,
+    whose: &Arc<Whose>,
+    card: impl Fn() -> Option<Card>,
+) {
+    let insight = &worker.insight;
+    let wants = insight.wants();
+    if wants.tells_single() {
+        tell_single(worker, &wants, end.ended.whole(), |values| {
+            view(worker, subject, end, whose, card().as_ref(), values)
+        });
+    }
+    if !wants.counts {
+        return;
+    }
+    let said = Said {
+        digest: subject.digest,
+        text: &subject.text,
+        whose,
+        backend: end.backend,
+        sample: subject.sample.as_deref().filter(|_| wants.values),
+    };
+    insight.note(&said, &end.ended, &worker.topology);
+    if let Some((number, sqlstate)) = end.error {
+        let failed = Failed {
+            number,
+            sqlstate,
+            message: end.message,
             whose,
             backend: end.backend,
-            sample: subject.sample.as_deref().filter(|_| wants.values),
         };
-        insight.note(&said, &end.ended, &worker.topology);
-        if let Some((number, sqlstate)) = end.error {
-            let failed = Failed {
-                number,
-                sqlstate,
-                message: end.message,
-                whose,
-                backend: end.backend,
-            };
-            insight.note_error(&failed, end.ended.at, &worker.topology);
-        }
+        insight.note_error(&failed, end.ended.at, &worker.topology);
     }
 }
 

@@ -607,7 +607,8 @@ impl Pooled {
             true => Pipelining::OneByOne,
         };
         let limit = self.settings.config.limits.packet_bytes_max;
-        let tracker = Tracker::new(conn.capabilities, self.status, sequences, pipelining, limit);
+        let capabilities = conn.capabilities;
+        let tracker = Tracker::new(capabilities, self.status, sequences, pipelining, limit);
         let mut client = std::mem::replace(&mut self.client, Leg::gone());
         client.ear = None;
         let backend = Arc::clone(&conn.backend);
@@ -628,6 +629,7 @@ impl Pooled {
         relay
             .put_ahead(ahead, Vec::new())
             .map_err(|failure| CutOff::new(failure, None))?;
+        relay.observe(capabilities);
         self.watch.settle(backend.id);
         self.watch.note_of(|card| {
             card.way = Way::Relayed;

@@ -438,6 +438,7 @@ impl Begun {
             worker: Rc::clone(worker),
             watch: Rc::clone(watch),
             settings: Arc::clone(settings),
+            observer: None,
             _place: place,
         })
     }

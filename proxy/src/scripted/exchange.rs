@@ -45,12 +45,22 @@ impl Scripted {
         let Some(mut server) = self.server.take() else {
             return Err(lacks_server(towards.sequence()));
         };
+        if let Some(observer) = &mut self.observer {
+            observer.runs_on(server.backend.id, server.capabilities);
+            observer.begins(&incoming.packets, self.status);
+        }
         server.send(&incoming.packets).await;
         let heard = match incoming.command {
             Command::CHANGE_USER => self.change_user(&mut server).await,
             command => self.hear(&mut server, command, towards).await,
         };
         self.server = Some(server);
+        if let (Some(observer), Ok(heard)) = (&mut self.observer, &heard) {
+            if let Some((id, _)) = heard.prepared {
+                observer.is_prepared(id);
+            }
+            observer.ends(heard.outcome, Some(&heard.tally));
+        }
         if let Err(cut) = &heard {
             self.report(&cut.failure);
         }

@@ -20,6 +20,7 @@ use super::parked::Parked;
 use super::server::Server;
 use super::stage::{Stage, act, lacks_server, note_prepared, prepared_text};
 use crate::failure::{Failure, Kind};
+use crate::insight::observer::Observer;
 use crate::leg::Leg;
 use crate::pooled::incoming::{Inbox, Incoming};
 use crate::pooled::session::{After, CutOff};
@@ -47,6 +48,8 @@ pub(crate) struct Scripted {
     pub worker: Rc<Worker>,
     pub watch: Rc<Watch>,
     pub settings: Arc<Settings>,
+    /// Who sees its statements, if that is wanted.
+    pub observer: Option<Box<Observer>>,
     pub _place: Place,
 }
 
@@ -66,6 +69,7 @@ enum Idle {
 impl Scripted {
     /// Command after command, until the end; then `disconnect_client`.
     pub(crate) async fn run(&mut self) -> Result<End, CutOff> {
+        self.observer = Observer::of(&self.worker, self.watch.card());
         let ran = self.commands().await;
         if ran.is_err() {
             // What is under way on it is nobody's any more.
