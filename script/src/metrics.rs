@@ -173,7 +173,7 @@ fn series_of(name: String, labels: Option<Table>) -> Result<Series, String> {
     let mut found = Vec::new();
     for pair in labels.iter().flat_map(Table::pairs::<String, String>) {
         let (label, value) = pair.map_err(|_| "labels are strings by their names".to_owned())?;
-        if !is_name(&label) || label.starts_with("__") {
+        if !is_name(&label) || label.starts_with("__") || label == "le" {
             return Err(format!(
                 "{label:?} is no name of a label: letters, digits and _"
             ));

@@ -3,11 +3,13 @@
 //!
 //! ```text
 //!   families   which there are, of which column     written   the text of a moment
+//!   of_scripts what scripts count
 //!   bounded    labels of which there may be many    page      the manual's list of them
 //! ```
 
 mod bounded;
 mod families;
+mod of_scripts;
 #[cfg(test)]
 mod page;
 mod written;

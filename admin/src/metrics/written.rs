@@ -7,6 +7,7 @@ use proxy::{StepsView, TimesView};
 
 use super::bounded::Bounded;
 use super::families::FAMILIES;
+use super::of_scripts;
 use super::{Family, Kind, Source, Value};
 use crate::material::Material;
 use crate::sheet::{Cell, Table};
@@ -52,6 +53,9 @@ pub fn of_material(material: &Material) -> String {
         for it in &times {
             put_steps(&mut text, name, it, steps(it));
         }
+    }
+    if let Some(commons) = material.window.scripts() {
+        of_scripts::put(&mut text, &commons.metrics.all());
     }
     text
 }
@@ -146,7 +150,7 @@ fn number(value: Value, cell: Option<&Cell>, unit: Option<&str>) -> Option<f64> 
     }
 }
 
-fn put_head(text: &mut String, name: &str, kind: &str, about: &str) {
+pub(super) fn put_head(text: &mut String, name: &str, kind: &str, about: &str) {
     let about = about.replace('\\', "\\\\");
     let _ = writeln!(text, "# HELP {name} {about}\n# TYPE {name} {kind}");
 }
@@ -172,7 +176,7 @@ fn put_steps(text: &mut String, name: &str, it: &TimesView, steps: &StepsView) {
 }
 
 /// Labels behind a name. What is in a value is a value, whatever it looks like.
-fn labels_with<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> Labels {
+pub(super) fn labels_with<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> Labels {
     let mut written = String::new();
     for (label, value) in pairs.filter(|(_, value)| !value.is_empty()) {
         let value = value

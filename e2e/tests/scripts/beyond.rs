@@ -157,6 +157,8 @@ fn what_scripts_count_is_a_table(product: Product) {
     let lengths = "SELECT kind, count, value FROM script_metrics WHERE name = 'lengths'";
     let seen = rows(&admin.run(lengths));
     assert!(seen[0].starts_with("histogram|"), "{seen:?}");
+    let named = "SELECT COUNT(*) FROM script_metrics WHERE labels LIKE '%le=%'";
+    assert_eq!(admin.value(named), "0");
     let facts = "SELECT sessions, refused, faults, last_fault FROM scripts";
     let seen = rows(&admin.run(facts));
     assert!(seen[0].starts_with("3|0|3|(read_query)"), "{seen:?}");
