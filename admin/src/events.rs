@@ -97,6 +97,13 @@ impl Events {
         }
     }
 
+    /// How the backends are at first.
+    pub fn begin(&self, first: &Topology) {
+        for backend in &first.backends {
+            self.compare_health(&Health::Unknown, backend);
+        }
+    }
+
     /// What has become of the backends between two snapshots.
     pub fn compare(&self, before: &Topology, after: &Topology) {
         for backend in &after.backends {

@@ -90,3 +90,4 @@ mod splitting;
 mod suite;
 mod text;
 mod tls;
+mod top;

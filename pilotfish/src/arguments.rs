@@ -5,6 +5,7 @@
 mod ask;
 mod check;
 mod lua;
+mod top;
 
 use std::ffi::OsString;
 use std::fmt;
@@ -22,6 +23,7 @@ use crate::rules;
 pub use ask::{AskerArguments, BackendsArguments, ExplainArguments, PlanArguments};
 pub use check::check;
 pub use lua::LuaArguments;
+pub use top::TopArguments;
 
 /// What the program is to do.
 #[derive(Debug)]
@@ -38,6 +40,8 @@ pub enum Command {
     Plan(PlanArguments),
     /// Tell how the backends are.
     Backends(BackendsArguments),
+    /// Show a proxy that runs.
+    Top(TopArguments),
     /// Run or check Lua scripts.
     Lua(LuaArguments),
 }
@@ -120,6 +124,7 @@ impl Command {
             Some(("backends", of)) => {
                 return Ok(Self::Backends(FromArgMatches::from_arg_matches(of)?));
             }
+            Some(("top", of)) => return Ok(Self::Top(FromArgMatches::from_arg_matches(of)?)),
             Some(("lua", of)) => return Ok(Self::Lua(FromArgMatches::from_arg_matches(of)?)),
             Some(("plan", of)) => return Ok(Self::Plan(FromArgMatches::from_arg_matches(of)?)),
             _ => {}
@@ -367,6 +372,7 @@ fn command_line() -> clap::Command {
         .subcommand(ExplainArguments::augment_args(below("explain")))
         .subcommand(PlanArguments::augment_args(below("plan")))
         .subcommand(BackendsArguments::augment_args(below("backends")))
+        .subcommand(TopArguments::augment_args(below("top")))
         .subcommand(LuaArguments::augment_args(below("lua")))
 }
 
@@ -378,6 +384,7 @@ pilotfish --config FILE [--check]        takes the settings from a file, or chec
 pilotfish explain STATEMENT [-c FILE]    tells where a statement would go, and why
 pilotfish plan NEW.toml -c FILE          tells what a reload to another file would change
 pilotfish backends -c FILE               asks the backends how they are, and tells
+pilotfish top -c FILE                    shows a proxy that runs, live
 pilotfish lua FILE [ARGUMENTS]           runs a script in the embedded interpreter
 pilotfish sandbox [--help]               starts servers of its own, to try it out
 ";

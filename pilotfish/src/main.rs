@@ -15,6 +15,7 @@ mod rules;
 mod sandbox;
 mod serve;
 mod snapshot;
+mod top;
 
 use std::process::ExitCode;
 
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
         Command::Explain(arguments) => explain::explain(&arguments),
         Command::Backends(arguments) => backends::backends(&arguments),
         Command::Lua(arguments) => lua::lua(&arguments),
+        Command::Top(arguments) => top::top(&arguments),
         Command::Plan(arguments) => plan::plan(&arguments),
         Command::Sandbox(arguments) => sandbox::run(&arguments, |assignment| {
             serve::run(

@@ -245,6 +245,7 @@ async fn wait(
 /// Notes what becomes of backends.
 async fn follow_backends(mut topology: watch::Receiver<Arc<Topology>>, events: Arc<Events>) {
     let mut before = Arc::clone(&topology.borrow_and_update());
+    events.begin(&before);
     while topology.changed().await.is_ok() {
         let after = Arc::clone(&topology.borrow_and_update());
         events.compare(&before, &after);

@@ -1,0 +1,199 @@
+//! `pilotfish top`: a proxy that runs, as live figures in a terminal. All of it is asked for over the admin
+//! port, so it can be looked at from elsewhere, and shows what any MySQL client could ask for.
+
+mod draw;
+mod figures;
+mod screen;
+mod source;
+
+use std::io::Write as _;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use config::{Config, ListenAddress};
+use ratatui::DefaultTerminal;
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
+
+use crate::arguments::TopArguments;
+use figures::Figures;
+use screen::SCREENS;
+use source::{Place, Source};
+
+/// Where the admin port is unless something is said.
+const DEFAULT_ADDRESS: &str = "127.0.0.1:4041";
+
+/// Shows it until `q`; the exit code is 1 when there is nothing to look at.
+pub fn top(arguments: &TopArguments) -> ExitCode {
+    let shown = place(arguments).and_then(|place| {
+        let mut source = Source::new(&place).map_err(|error| error.to_string())?;
+        // What fails at once is better told on an ordinary screen.
+        let first = source.look(0)?;
+        let mut figures = Figures::new();
+        figures.take(first);
+        let mut terminal = ratatui::try_init()
+            .map_err(|error| format!("this is no terminal that can be drawn on: {error}"))?;
+        let ended = live(&mut terminal, &mut source, &mut figures, arguments);
+        ratatui::restore();
+        ended.map_err(|error| format!("the terminal has failed: {error}"))
+    });
+    match shown {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(fault) => {
+            let _ = writeln!(std::io::stderr(), "pilotfish: {fault}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Where to look, and as whom.
+fn place(arguments: &TopArguments) -> Result<Place, String> {
+    let config = match &arguments.config {
+        Some(path) => {
+            let loaded = Config::load(Some(path), &[]).map_err(|faults| {
+                let faults: Vec<_> = faults.iter().map(ToString::to_string).collect();
+                faults.join("\n")
+            })?;
+            Some(loaded.config)
+        }
+        None => None,
+    };
+    let own = config.as_ref().map(|config| &config.admin);
+    let address = match (&arguments.address, own.and_then(|it| it.address.first())) {
+        (Some(address), _) => address.clone(),
+        (None, Some(ListenAddress::Tcp(address))) if address.ip().is_unspecified() => {
+            format!("127.0.0.1:{}", address.port())
+        }
+        (None, Some(address)) => address.to_string(),
+        (None, None) => DEFAULT_ADDRESS.to_owned(),
+    };
+    let user = arguments
+        .user
+        .clone()
+        .or(own.and_then(|it| it.username.clone()));
+    let user = user.ok_or("who looks is to be said: --user, or -c FILE with admin.username")?;
+    let password = match (&arguments.password, own.and_then(|it| it.password.as_ref())) {
+        (Some(password), _) => secret(password)?,
+        (None, Some(password)) => password.expose().to_owned(),
+        (None, None) => return Err("a password is needed: --password file:PATH".to_owned()),
+    };
+    let (host, port) = match address.rsplit_once(':') {
+        _ if address.contains('/') => (address.trim_start_matches("unix:").to_owned(), None),
+        Some((host, port)) => {
+            let port = port.parse();
+            let port = port.map_err(|_| format!("{address} is no address such as HOST:PORT"))?;
+            (host.trim_matches(['[', ']']).to_owned(), Some(port))
+        }
+        None => (address, Some(4041)),
+    };
+    Ok(Place {
+        host,
+        port,
+        user,
+        password,
+        tls: arguments.tls,
+    })
+}
+
+/// A password, or what is where it says.
+fn secret(text: &str) -> Result<String, String> {
+    if let Some(path) = text.strip_prefix("file:") {
+        let read = std::fs::read_to_string(path);
+        let read = read.map_err(|error| format!("cannot read {path}: {error}"))?;
+        return Ok(read.trim_end_matches(['\r', '\n']).to_owned());
+    }
+    match text.strip_prefix("env:") {
+        Some(name) => std::env::var(name).map_err(|_| format!("the environment has no {name}")),
+        None => Ok(text.to_owned()),
+    }
+}
+
+fn live(
+    terminal: &mut DefaultTerminal,
+    source: &mut Source,
+    figures: &mut Figures,
+    arguments: &TopArguments,
+) -> std::io::Result<()> {
+    let title = "Pilotfish";
+    let mut next = Instant::now() + arguments.interval;
+    loop {
+        terminal.draw(|frame| draw::draw(frame, figures, title))?;
+        let screen = figures.screen;
+        if event::poll(next.saturating_duration_since(Instant::now()))? {
+            if let Event::Key(key) = event::read()?
+                && key.kind != KeyEventKind::Release
+                && pressed(figures, key.code, key.modifiers) == Then::Quit
+            {
+                return Ok(());
+            }
+            if figures.screen == screen {
+                continue;
+            }
+        } else {
+            next = Instant::now() + arguments.interval;
+            if figures.is_paused {
+                continue;
+            }
+        }
+        match source.look(figures.screen) {
+            Ok(look) => figures.take(look),
+            Err(fault) => figures.fault = Some(fault),
+        }
+    }
+}
+
+/// What follows a key.
+#[derive(Debug, PartialEq, Eq)]
+enum Then {
+    GoOn,
+    Quit,
+}
+
+fn pressed(figures: &mut Figures, code: KeyCode, modifiers: KeyModifiers) -> Then {
+    if code == KeyCode::Char('c') && modifiers.contains(KeyModifiers::CONTROL) {
+        return Then::Quit;
+    }
+    if figures.is_typing {
+        match code {
+            KeyCode::Char(letter) => figures.filter.push(letter),
+            KeyCode::Backspace => drop(figures.filter.pop()),
+            KeyCode::Enter => figures.is_typing = false,
+            KeyCode::Esc => {
+                figures.is_typing = false;
+                figures.filter.clear();
+            }
+            _ => {}
+        }
+        figures.arrange();
+        return Then::GoOn;
+    }
+    match code {
+        KeyCode::Char('q') => return Then::Quit,
+        KeyCode::Char(digit @ '1'..='9') => {
+            figures.turn_to(usize::from(digit as u8 - b'1'));
+        }
+        KeyCode::Tab => figures.turn_to((figures.screen + 1) % SCREENS.len()),
+        KeyCode::BackTab => {
+            figures.turn_to((figures.screen + SCREENS.len() - 1) % SCREENS.len());
+        }
+        KeyCode::Right | KeyCode::Char('s') => figures.sort_by(1),
+        KeyCode::Left => figures.sort_by(-1),
+        KeyCode::Char('r') => figures.reverse(),
+        KeyCode::Up | KeyCode::Char('k') => figures.mark(-1),
+        KeyCode::Down | KeyCode::Char('j') => figures.mark(1),
+        KeyCode::PageUp => figures.mark(-20),
+        KeyCode::PageDown => figures.mark(20),
+        KeyCode::Home => figures.mark(isize::MIN),
+        KeyCode::End => figures.mark(isize::MAX),
+        KeyCode::Char('p' | ' ') => figures.is_paused = !figures.is_paused,
+        KeyCode::Char('/') => figures.is_typing = true,
+        KeyCode::Esc => {
+            figures.filter.clear();
+            figures.arrange();
+        }
+        _ => {}
+    }
+    Then::GoOn
+}
+
+#[cfg(test)]
+mod tests;

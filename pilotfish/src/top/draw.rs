@@ -1,0 +1,137 @@
+//! How it looks: the throughput above, the rows of one screen below, what keys do at the end.
+
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::{Color, Modifier, Style, Stylize as _};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Block, Cell, Row, Sparkline, Table, TableState, Tabs};
+
+use super::figures::Figures;
+use super::screen::{Kind, SCREENS};
+
+/// Draws all of it.
+pub fn draw(frame: &mut Frame<'_>, figures: &Figures, title: &str) {
+    let [head, tabs, body, foot] = Layout::vertical([
+        Constraint::Length(5),
+        Constraint::Length(1),
+        Constraint::Min(3),
+        Constraint::Length(1),
+    ])
+    .areas(frame.area());
+    draw_throughput(frame, head, figures, title);
+    let names = SCREENS.iter().enumerate();
+    let names = names.map(|(index, screen)| format!("{} {}", index + 1, screen.name));
+    let shown = Tabs::new(names).select(figures.screen);
+    frame.render_widget(shown.highlight_style(Modifier::REVERSED), tabs);
+    draw_rows(frame, body, figures);
+    frame.render_widget(foot_line(figures), foot);
+}
+
+fn draw_throughput(frame: &mut Frame<'_>, area: Rect, figures: &Figures, title: &str) {
+    let now = figures.throughput.back();
+    let now = now.map_or_else(|| "–".to_owned(), |it| grouped(&it.to_string()));
+    let [sessions, running] = figures.sessions;
+    let heading =
+        format!(" {title}   {now} statements/s   {sessions} sessions, {running} running ");
+    let block = Block::bordered().title(heading.bold());
+    let inside = block.inner(area);
+    frame.render_widget(block, area);
+    let skip = figures.throughput.len().saturating_sub(inside.width.into());
+    let curve: Vec<u64> = figures.throughput.iter().skip(skip).copied().collect();
+    frame.render_widget(Sparkline::default().data(curve).style(Color::Cyan), inside);
+}
+
+fn draw_rows(frame: &mut Frame<'_>, area: Rect, figures: &Figures) {
+    let screen = figures.screen();
+    let (sorted, is_reversed) = figures.sort[figures.screen];
+    let titles = screen.columns.iter().enumerate().map(|(index, column)| {
+        let arrow = match (index == sorted, is_reversed) {
+            (true, false) => "▼",
+            (true, true) => "▲",
+            (false, _) => "",
+        };
+        let title = Line::from(format!("{}{arrow}", column.title));
+        Cell::from(aligned(title, column.kind))
+    });
+    let header = Row::new(titles).style(Modifier::BOLD);
+    let rows = figures.rows.iter().map(|row| {
+        let cells = screen.columns.iter().zip(row);
+        Row::new(cells.map(|(column, text)| {
+            let shown = Line::from(spelled(text, column.kind));
+            Cell::from(aligned(shown, column.kind)).style(colour(text, column.title))
+        }))
+    });
+    let widths = screen.columns.iter().map(|column| column.width);
+    let table = Table::new(rows, widths)
+        .header(header)
+        .row_highlight_style(Modifier::REVERSED);
+    let mut state = TableState::default().with_selected(Some(figures.marked));
+    frame.render_stateful_widget(table, area, &mut state);
+}
+
+fn foot_line(figures: &Figures) -> Line<'_> {
+    if let Some(fault) = &figures.fault {
+        return Line::from(format!(" {fault}")).style(Color::Red);
+    }
+    if figures.is_typing || !figures.filter.is_empty() {
+        let hint = match figures.is_typing {
+            true => "   Enter: done, Esc: all rows",
+            false => "   /: another, Esc: all rows",
+        };
+        return Line::from(vec![
+            Span::from(" rows with: "),
+            Span::from(&*figures.filter).bold(),
+            Span::from(hint).dim(),
+        ]);
+    }
+    let pause = match figures.is_paused {
+        true => "p goes on",
+        false => "p pauses",
+    };
+    Line::from(format!(
+        " 1-{} or Tab: screen   ←→: sort by   r: reverse   ↑↓: mark   /: filter   {pause}   q: quit",
+        SCREENS.len()
+    ))
+    .style(Modifier::DIM)
+}
+
+fn aligned(line: Line<'_>, kind: Kind) -> Line<'_> {
+    match kind {
+        Kind::Text => line,
+        Kind::Number | Kind::Time | Kind::Rate | Kind::Share => line.right_aligned(),
+    }
+}
+
+fn colour(text: &str, column: &str) -> Style {
+    match (column, text) {
+        ("state", "down") => Color::Red.into(),
+        ("state", "up") => Color::Green.into(),
+        ("state", state) if state.contains("draining") => Color::Yellow.into(),
+        ("errors", count) if count != "0" && !count.is_empty() => Color::Red.into(),
+        ("answers", "no") => Color::Red.into(),
+        _ => Style::default(),
+    }
+}
+
+/// A value as people read it.
+fn spelled(text: &str, kind: Kind) -> String {
+    match (kind, text.parse::<u64>()) {
+        (Kind::Time, Ok(us @ 0..1000)) => format!("{us} us"),
+        (Kind::Time, Ok(us @ 1000..1_000_000)) => format!("{:.1} ms", us as f64 / 1e3),
+        (Kind::Time, Ok(us)) => format!("{:.1} s", us as f64 / 1e6),
+        (Kind::Rate, Ok(_)) => grouped(text),
+        _ => text.to_owned(),
+    }
+}
+
+/// `1,234,567`
+fn grouped(digits: &str) -> String {
+    let mut grouped = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
