@@ -113,7 +113,8 @@ fn who_does_not_listen_keeps_nobody(product: Product) {
         read(other, "t", 7);
     }
     let grown = resident(pid).saturating_sub(before);
-    assert!(grown < 8 << 10, "{grown} KiB are kept for it");
+    // The allocator takes memory by 4 MiB, for each size of blocks.
+    assert!(grown < (MANY >> 10) / 2, "{grown} KiB are kept for it");
     assert_eq!(slow.reply(Shape::Results).text(0, 0).unwrap().len(), MANY);
     holder.run("UNLOCK TABLES");
     answered(&mut first, 0);
