@@ -44,7 +44,12 @@ function read_query(packet)
 end
 
 function read_query_result(inj)
-	is_in_transaction = inj.resultset.flags.in_trans
+	-- An ERR has no flags, nor have the replies to other commands.
+	local command, result = inj.query:byte(), inj.resultset
+	local is_statement = command == proxy.COM_QUERY or command == proxy.COM_STMT_EXECUTE
+	if is_statement and result.query_status == proxy.MYSQLD_PACKET_OK then
+		is_in_transaction = result.flags.in_trans
+	end
 end
 
 function disconnect_client()

@@ -147,14 +147,20 @@ end
 function read_query_result(inj)
 	local result = inj.resultset
 	if inj.id == SCHEMA then
-		if result.query_status == proxy.MYSQLD_PACKET_OK then
+		-- Of commands other than statements `query_status` is always OK.
+		if result.raw:byte() == proxy.MYSQLD_PACKET_OK then
 			return proxy.PROXY_IGNORE_RESULT
 		end
 		-- What was to follow would be executed elsewhere; the client hears why not.
 		proxy.queries:reset()
 		return
 	end
-	is_in_transaction = result.flags.in_trans
+	-- An ERR has no flags, nor have the replies to other commands.
+	local command = inj.query:byte()
+	local is_statement = command == proxy.COM_QUERY or command == proxy.COM_STMT_EXECUTE
+	if is_statement and result.query_status == proxy.MYSQLD_PACKET_OK then
+		is_in_transaction = result.flags.in_trans
+	end
 	-- An ERR, warnings, an id, a count: the next statement may be about them.
 	may_ask = result.query_status ~= proxy.MYSQLD_PACKET_OK
 		or (result.warning_count or 0) > 0

@@ -145,9 +145,11 @@ impl UserData for Shared {
         methods.add_method(
             "add",
             |lua, this, (key, value, seconds): (LuaString, Value, Option<f64>)| {
-                let is_there = this.0.inner().get(&key.as_bytes()).is_some();
-                if !is_there {
-                    this.set(lua, &key, &value, seconds)?;
+                let entry = this.entry(lua, &key, &value, seconds)?;
+                let mut inner = this.0.inner();
+                let is_there = inner.get(&key.as_bytes()).is_some();
+                if let (false, Some(entry)) = (is_there, entry) {
+                    inner.put(&key.as_bytes(), entry, this.0.bytes_max);
                 }
                 Ok(!is_there)
             },
@@ -179,14 +181,30 @@ impl Shared {
         value: &Value,
         seconds: Option<f64>,
     ) -> mlua::Result<()> {
+        let entry = self.entry(lua, key, value, seconds)?;
+        let mut inner = self.0.inner();
+        match entry {
+            Some(entry) => inner.put(&key.as_bytes(), entry, self.0.bytes_max),
+            None => inner.remove(&key.as_bytes()),
+        }
+        Ok(())
+    }
+
+    /// What is to be kept; `None` for nil.
+    fn entry(
+        &self,
+        lua: &Lua,
+        key: &LuaString,
+        value: &Value,
+        seconds: Option<f64>,
+    ) -> mlua::Result<Option<Entry>> {
         let key = key.as_bytes();
         if key.len() > KEY_BYTES_MAX {
             let text = format!("pilotfish.shared: a key has {KEY_BYTES_MAX} bytes at most");
             return Err(raise(lua, &text));
         }
         if value.is_nil() {
-            self.0.inner().remove(&key);
-            return Ok(());
+            return Ok(None);
         }
         let entry = Entry {
             value: Kept::of(lua, value)?,
@@ -199,8 +217,7 @@ impl Shared {
             );
             return Err(raise(lua, &text));
         }
-        self.0.inner().put(&key, entry, self.0.bytes_max);
-        Ok(())
+        Ok(Some(entry))
     }
 
     /// Adds to a number, which is 0 if there is none; its end is only said where it begins.
@@ -211,6 +228,7 @@ impl Shared {
         by: f64,
         seconds: Option<f64>,
     ) -> mlua::Result<f64> {
+        let first = self.entry(lua, key, &Value::Number(by), seconds)?;
         let mut inner = self.0.inner();
         if let Some(entry) = inner.get(&key.as_bytes()) {
             let Kept::Number(number) = &mut entry.value else {
@@ -220,8 +238,9 @@ impl Shared {
             *number += by;
             return Ok(*number);
         }
-        drop(inner);
-        self.set(lua, key, &Value::Number(by), seconds)?;
+        if let Some(entry) = first {
+            inner.put(&key.as_bytes(), entry, self.0.bytes_max);
+        }
         Ok(by)
     }
 }

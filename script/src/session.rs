@@ -400,18 +400,20 @@ impl Session {
         };
         let scripts = self.scripts.clone();
         let functions = scripts.functions();
+        let is_of_query = hook == Hook::ReadQuery;
         let ran = match given {
-            Given::Time => self.run_with(hook, &functions.resume, |_| Ok(())),
+            Given::Time => self.run_with(hook, &functions.resume, |_| Ok(is_of_query)),
             Given::Refusal(text, number) => {
                 let refusal = |lua: &Lua| {
                     let text = lua.create_string(&text)?;
-                    Ok((Value::Nil, text, number, "HY000"))
+                    Ok((is_of_query, Value::Nil, text, number, "HY000"))
                 };
                 self.run_with(hook, &functions.resume, refusal)
             }
             Given::Reply(facts, answer) => {
                 let reply = |lua: &Lua| {
                     Ok((
+                        is_of_query,
                         facts.affected_rows.map(|count| count as f64),
                         facts.insert_id.map(|id| id as f64),
                         facts.warnings,

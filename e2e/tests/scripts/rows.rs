@@ -11,6 +11,9 @@ in_both_ways! {
     a_row_that_cannot_be_rewritten_is_an_error
     a_long_result_is_rewritten_in_little_memory
     rows_of_a_queue_are_rewritten
+    rows_of_cursors_are_refused_where_rows_are_rewritten
+    a_file_that_is_loaded_passes_beside_rows
+    what_a_hook_that_failed_has_said_is_not_said
     an_execution_is_told_with_its_parameters
     long_data_is_left_out_of_an_execution
 }
@@ -136,6 +139,49 @@ fn rows_of_a_queue_are_rewritten(product: Product) {
     let scripted = Scripted::start(product, script);
     let mut conn = scripted.connect();
     assert_eq!(conn.value("SELECT 'x'"), "x!");
+}
+
+fn rows_of_cursors_are_refused_where_rows_are_rewritten(product: Product) {
+    let script = r#"
+        function read_query(packet)
+            local command = packet:byte()
+            if command == proxy.COM_QUERY or command == proxy.COM_STMT_EXECUTE then
+                pilotfish.rows(function(row) row[1] = "hidden" end)
+            end
+        end
+    "#;
+    let scripted = Scripted::start(product, script);
+    let mut conn = scripted.connect();
+    let statement = conn.prepare("SELECT 'secret'").statement();
+    let reply = conn.execute(&Execute::new(statement, &[]).cursor());
+    let error = reply.error().unwrap();
+    assert_eq!(error.text, "(lua) rows of a cursor cannot be rewritten");
+    assert_eq!(conn.value("SELECT 'secret'"), "hidden");
+}
+
+fn a_file_that_is_loaded_passes_beside_rows(product: Product) {
+    let scripted = rewriting(product, "row[1] = row[1] .. '!'");
+    let mut conn = scripted.connect();
+    // Refused by the server or not: the session goes on in order.
+    conn.query("LOAD DATA LOCAL INFILE 'none' INTO TABLE mysql.pf_nowhere");
+    assert_eq!(conn.value("SELECT 7"), "7!");
+}
+
+fn what_a_hook_that_failed_has_said_is_not_said(product: Product) {
+    let script = r#"
+        function read_query(packet)
+            if packet:find("fails", 1, true) then
+                pilotfish.rows(function(row) row[1] = "rewritten" end)
+                error("mine")
+            end
+        end
+    "#;
+    let scripted = Scripted::start(product, script);
+    let mut conn = scripted.connect();
+    for _ in 0..3 {
+        assert_eq!(conn.value("SELECT 'fails'"), "fails");
+        assert_eq!(conn.value("SELECT 'next'"), "next");
+    }
 }
 
 fn an_execution_is_told_with_its_parameters(product: Product) {

@@ -127,6 +127,7 @@ fn a_listener_has_scripts_of_its_own() {
 both! {
     an_account_has_scripts_of_its_own
     who_becomes_another_user_runs_its_scripts
+    who_becomes_another_user_asks_elsewhere_as_that
     an_accounts_script_that_fails_refuses_its_clients_alone
 }
 
@@ -218,6 +219,34 @@ fn who_becomes_another_user_runs_its_scripts(product: Product) {
     conn.change_user(&Login::with("own", "secret")).unwrap();
     assert!(conn.try_query("DO who").is_err());
     proxy.wait_logged(&["mine"]);
+}
+
+fn who_becomes_another_user_asks_elsewhere_as_that(product: Product) {
+    let server = Server::start(product, &[]);
+    let mut root = server.root();
+    root.run("CREATE USER bob@'%' IDENTIFIED BY 'secret'");
+    let folder = tempfile::tempdir().unwrap();
+    let script = r#"
+        function read_query(packet)
+            if packet == "\003DO ask" then
+                local result = assert(pilotfish.query({ role = "primary" }, "SELECT CURRENT_USER()"))
+                proxy.response = {
+                    type = proxy.MYSQLD_PACKET_OK,
+                    resultset = { fields = { { name = "u", type = 254 } }, rows = { { result.rows[1][1] } } },
+                }
+                return proxy.PROXY_SEND_RESULT
+            end
+        end
+    "#;
+    let files = written(&folder, &[script]);
+    let settings = Settings::pooled(&server, 4)
+        .account("bob", "secret")
+        .set("script.file", files[0].as_str());
+    let proxy = Proxy::start(&settings);
+    let mut conn = proxy.connect_as(&Login::app());
+    assert_eq!(conn.value("DO ask"), "app@%");
+    conn.change_user(&Login::with("bob", "secret")).unwrap();
+    assert_eq!(conn.value("DO ask"), "bob@%");
 }
 
 fn an_accounts_script_that_fails_refuses_its_clients_alone(product: Product) {

@@ -14,6 +14,7 @@ use wire::{Capabilities, Command};
 
 use super::appeal::{appeal, learned_anew};
 use super::begin::{rules, welcome};
+use super::beside::Reflection;
 use super::course::Course;
 use super::enter::{examine, random, since_1970, tls_session};
 use super::greeting::{dialect_of, plugin_of};
@@ -223,6 +224,8 @@ impl Pooled {
         };
         self.mode = mode;
         self.state = SessionState::new(rules(&account, mode), values, self.state.flags());
+        // What runs beside it is another's.
+        self.reflection = Reflection::None;
         self.note_wait_timeout();
         self.watch.note_of(|card| {
             card.user = account.id().user().into();

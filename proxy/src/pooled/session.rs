@@ -535,6 +535,8 @@ impl Pooled {
         let Some(lent) = self.lent.take() else {
             return;
         };
+        // What is killed from here on is another's.
+        self.running = None;
         self.watch.hold(None);
         if lent.conn.is_spoiled {
             return self
@@ -569,6 +571,7 @@ impl Pooled {
     /// Gives up the connection: it broke, or nobody can use it any more.
     pub(crate) fn drop_lent(&mut self, reason: CloseReason) {
         if let Some(lent) = self.lent.take() {
+            self.running = None;
             self.watch.hold(None);
             self.worker.desk.forget(&self.worker, lent, reason);
         }

@@ -429,6 +429,7 @@ impl Begun {
             inbox: Inbox::new(ahead),
             server: self.server,
             script: self.script,
+            has_changed: false,
             rows: None,
             host,
             id: self.id,

@@ -98,6 +98,9 @@ impl Scripted {
                 Progress::File { sequence } => {
                     let next = self.pass_file(server, &mut passing, sequence).await?;
                     passing.reply.file_ended(next);
+                    if let Some(rewriting) = &mut passing.rewriting {
+                        rewriting.align(next);
+                    }
                 }
                 Progress::Over(outcome) => return Ok(self.conclude(passing, outcome)),
             }
@@ -297,6 +300,7 @@ impl Scripted {
         let kept = std::mem::take(&mut passing.heard.kept);
         self.client.append(&kept);
         if !matches!(passing.towards, Towards::Nobody) {
+            passing.heard.has_passed |= !passing.towards.is_client();
             passing.towards = Towards::Client { sequence };
         }
         let mut passage = Passage::of(EndOf::File, sequence);
@@ -374,6 +378,7 @@ impl Scripted {
         server.inbox = from_backend;
         let mut heard = Heard::nothing();
         heard.is_reply = true;
+        heard.has_passed = true;
         match end.map_err(|failure| CutOff::new(failure, None))? {
             AuthEnd::Ok(payload) => {
                 if let Ok(ok) = OkPacket::decode(&payload) {

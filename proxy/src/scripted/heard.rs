@@ -42,6 +42,8 @@ pub(crate) struct Heard {
     pub is_cut: bool,
     /// Whether there is a reply to such a command at all.
     pub is_reply: bool,
+    /// The client has had it although the script wants it: a dialogue, or the reply to a file.
+    pub has_passed: bool,
     /// Of a statement that has been prepared: its id, and how many parameters it has.
     pub prepared: Option<(u32, u16)>,
     /// When the first packet came and the last, in microseconds of the script's clock.
@@ -57,6 +59,7 @@ impl Heard {
             kept: Vec::new(),
             is_cut: false,
             is_reply: false,
+            has_passed: false,
             prepared: None,
             first_at: 0.0,
             last_at: 0.0,
@@ -177,6 +180,7 @@ impl Ear {
     /// The client is to be asked for its file: from here on it gets the reply, as does what was kept.
     pub(crate) fn let_go(&mut self) -> Vec<u8> {
         let sequence = self.towards.sequence();
+        self.heard.has_passed |= !self.towards.is_client();
         self.towards = Towards::Client { sequence };
         std::mem::take(&mut self.heard.kept)
     }
@@ -184,6 +188,9 @@ impl Ear {
     /// The client has sent its file; the reply goes on with this id.
     pub(crate) fn file_ended(&mut self, next: u8) {
         self.reply.file_ended(next);
+        if let Some(rewriting) = &mut self.rewriting {
+            rewriting.align(next);
+        }
     }
 
     /// What was heard. A reply that has not ended is none.

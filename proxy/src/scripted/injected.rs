@@ -62,7 +62,11 @@ impl<'a, S: Stage> Queue<'a, S> {
                 after => return Ok(after),
             }
         }
-        if self.is_owed && !self.is_told {
+        let has_reply = !matches!(
+            self.incoming.command,
+            Command::STMT_CLOSE | Command::STMT_SEND_LONG_DATA | Command::QUIT
+        );
+        if self.is_owed && !self.is_told && has_reply {
             // Whoever has asked waits for an answer.
             let [low, high] = self.stage.status().0.to_le_bytes();
             say(self.stage, self.sequence, &[OK, 0, 0, low, high, 0, 0]);
@@ -102,6 +106,7 @@ impl<'a, S: Stage> Queue<'a, S> {
             return Ok(after);
         }
         self.is_owed = true;
+        self.is_told |= heard.has_passed;
         if is_kept {
             return self.judge(command, heard).await;
         }
@@ -152,6 +157,8 @@ impl<'a, S: Stage> Queue<'a, S> {
                 }
                 None => self.tell(|stage, sequence| say(stage, sequence, &err_payload(FAILED))),
             },
+            // The client has it.
+            Decision::Nothing if heard.has_passed => {}
             Decision::Nothing => self.tell(|stage, _| stage.client().append(&kept)),
             Decision::SendQuery | Decision::Unknown(_) | Decision::Waits => {
                 tracing::error!(

@@ -49,7 +49,7 @@ impl Rewriting {
     ) -> Option<Self> {
         let is_binary = match command {
             Command::QUERY => false,
-            Command::STMT_EXECUTE => true,
+            Command::STMT_EXECUTE | Command::STMT_BULK_EXECUTE => true,
             _ => return None,
         };
         Some(Self {
@@ -76,6 +76,10 @@ impl Rewriting {
 
     /// Takes some of a reply; what the client gets of it.
     pub(crate) fn feed(&mut self, bytes: &[u8]) -> Vec<u8> {
+        if matches!(self.stage, Stage::Failed) {
+            // Whoever follows the reply knows where it ends.
+            return Vec::new();
+        }
         self.partial.extend_from_slice(bytes);
         let mut out = Vec::with_capacity(bytes.len());
         let mut taken = 0;
@@ -85,7 +89,8 @@ impl Rewriting {
             self.next = Some(self.pass(&mut out, next, payload));
         }
         self.partial.drain(..taken);
-        if self.partial.len() > self.bytes_max && !matches!(self.stage, Stage::Over) {
+        let is_done = matches!(self.stage, Stage::Over | Stage::Failed);
+        if self.partial.len() > self.bytes_max && !is_done {
             let next = self.next.unwrap_or(1);
             self.next = Some(self.fail(
                 &mut out,
@@ -93,7 +98,7 @@ impl Rewriting {
                 "a row is longer than script.result_bytes_max",
             ));
         }
-        if matches!(self.stage, Stage::Failed) && self.partial.len() > self.bytes_max {
+        if matches!(self.stage, Stage::Failed) {
             self.partial = Vec::new();
         }
         out

@@ -156,6 +156,10 @@ impl Staged<'_> {
             self.scripting.schema = schema.to_vec();
             self.scripting.script.set_schema(schema);
         }
+        if command == Command::CHANGE_USER {
+            // It is the account's that was.
+            self.scripting.beside = None;
+        }
         let user = self.session.account.id().user();
         if command == Command::CHANGE_USER && user.as_bytes() != self.scripting.user {
             self.scripting.user = user.as_bytes().to_vec();
@@ -270,6 +274,7 @@ impl Stage for Staged<'_> {
     }
 
     async fn sleep(&mut self, time: Duration, sequence: u8) -> Result<(), CutOff> {
+        self.session.rest().await?;
         let slept = self.session.outwait(tokio::time::sleep(time)).await;
         slept.map_err(|failure| CutOff::new(failure, Some(sequence)))
     }
@@ -280,6 +285,8 @@ impl Stage for Staged<'_> {
         route: Box<[u8]>,
         sequence: u8,
     ) -> Result<Result<Heard, String>, CutOff> {
+        // Who waits holds no connection that others wait for.
+        self.session.rest().await?;
         let answered = match self.send_beside(text, route) {
             Ok(answered) => answered,
             Err(refusal) => return Ok(Err(refusal)),
@@ -336,6 +343,7 @@ impl Stage for Staged<'_> {
             Some(ear) => ear.ended(),
             None => Heard {
                 is_reply: command == Command::CHANGE_USER,
+                has_passed: command == Command::CHANGE_USER,
                 ..Heard::nothing()
             },
         };

@@ -35,6 +35,8 @@ pub(crate) struct Scripted {
     pub inbox: Inbox,
     pub server: Option<Server>,
     pub script: script::Session,
+    /// COM_CHANGE_USER has made it another's: its connection is for no pool.
+    pub has_changed: bool,
     /// What rewrites the rows of the command.
     pub rows: Option<Rows>,
     pub host: Rc<Host>,
@@ -106,6 +108,11 @@ impl Scripted {
 
     /// What a command has changed of what scripts are told.
     pub(crate) fn note(&mut self, command: Command, argument: &[u8], outcome: Outcome) {
+        if command == Command::CHANGE_USER && outcome == Outcome::Ok {
+            let user = argument.split(|byte| *byte == 0).next();
+            self.script.set_user(user.unwrap_or_default());
+            self.has_changed = true;
+        }
         if command == Command::INIT_DB && outcome == Outcome::Ok {
             self.script.set_schema(argument);
             if let Some(server) = &mut self.server {
@@ -315,7 +322,7 @@ impl Stage for Scripted {
                     if let Some(server) = self.server.take() {
                         self.watch.unsettle();
                         match self.capabilities.0 & BRIDGED.0 {
-                            0 => Parked::park(&self.host, server),
+                            0 if !self.has_changed => Parked::park(&self.host, server),
                             _ => self.host.scripts.unpark(server.id),
                         }
                     }

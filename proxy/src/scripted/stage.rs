@@ -83,7 +83,7 @@ pub(crate) async fn act(stage: &mut impl Stage, incoming: Incoming) -> Result<Af
         Cow::Owned(_) | Cow::Borrowed(_) => None,
     };
     let rows = stage.script().take_rows();
-    if rows.is_some() && incoming.command == Command::STMT_FETCH {
+    if rows.is_some() && is_of_cursor(&incoming) {
         let text = "(lua) rows of a cursor cannot be rewritten";
         say(stage, incoming.sequence, &err_payload(text));
         return Ok(After::Next);
@@ -122,6 +122,21 @@ pub(crate) async fn act(stage: &mut impl Stage, incoming: Incoming) -> Result<Af
     }
     stage.script().clear_queue();
     stage.forward(incoming).await
+}
+
+/// Whether a command opens a cursor, or reads from one.
+fn is_of_cursor(incoming: &Incoming) -> bool {
+    /// READ_ONLY, FOR_UPDATE, SCROLLABLE.
+    const CURSORS: u8 = 7;
+    match incoming.command {
+        Command::STMT_FETCH => true,
+        Command::STMT_EXECUTE => {
+            // The statement's id, then flags.
+            let flags = incoming.argument().get(4).copied();
+            flags.is_some_and(|flags| flags & CURSORS != 0)
+        }
+        _ => false,
+    }
 }
 
 /// Behind the hook: what the command does to statements that are prepared.

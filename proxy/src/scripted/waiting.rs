@@ -2,6 +2,7 @@
 //! decided.
 
 use script::{Answer, Decision, Given, Wish};
+use sql::Kind;
 use wire::query::Query;
 use wire::write::put_packets;
 use wire::{Capabilities, Command};
@@ -61,6 +62,11 @@ async fn ask(
     text: &[u8],
     sequence: u8,
 ) -> Result<Result<Given, After>, CutOff> {
+    // Its file is the client's to send, for a statement of its own.
+    if let Kind::Load = sql::facts(text, sql::Flags::default()).kind {
+        let refusal = "LOAD DATA cannot be asked".to_owned();
+        return Ok(Ok(Given::Refusal(refusal, UNKNOWN)));
+    }
     if !stage.has_server() {
         let refusal = "the session has no backend".to_owned();
         return Ok(Ok(Given::Refusal(refusal, UNKNOWN)));

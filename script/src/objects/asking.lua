@@ -36,12 +36,12 @@ local function rows_of(answer)
 end
 
 -- A statement's reply, for the hook that has asked.
-function M.resume_with_reply(session, affected, insert_id, warnings, flags, answer)
+function M.resume_with_reply(session, is_of_query, affected, insert_id, warnings, flags, answer)
 	local text, number, sqlstate = host.answer_error(answer)
 	if text then
-		return M.resume(session, nil, text, number, sqlstate)
+		return M.resume(session, is_of_query, nil, text, number, sqlstate)
 	end
-	return M.resume(session, {
+	return M.resume(session, is_of_query, {
 		fields = host.answer_fields(answer),
 		rows = rows_of(answer),
 		affected_rows = affected,

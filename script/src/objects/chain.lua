@@ -20,6 +20,7 @@ local function ask(session, environment, name, ...)
 	if not hook then
 		return
 	end
+	local route, rows = session.route, session.rows and #session.rows or 0
 	local ran, value = M.protected(hook, ...)
 	if ran and (decides(value) or name == "read_query_result") then
 		return value
@@ -28,6 +29,10 @@ local function ask(session, environment, name, ...)
 		local cause = ("(%s) %s"):format(name, tostring(value))
 		host.log("critical", cause)
 		host.fault(file, cause)
+		session.route = route
+		for at = session.rows and #session.rows or 0, rows + 1, -1 do
+			table.remove(session.rows, at)
+		end
 	end
 	if session.is_queued and name == "read_query" then
 		session.queue = {}

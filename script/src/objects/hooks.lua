@@ -41,6 +41,7 @@ end
 -- A script's globals. A hook that is defined later is noticed: the proxy calls those only that are there.
 function M.environment_of(session, file, is_one_of_several)
 	switch_to(session)
+	M.may_wait, M.may_rewrite = false, false
 	local environment = setmetatable({ __proxy = session.locals }, {
 		__index = _G,
 		__newindex = function(environment, key, value)
@@ -115,7 +116,7 @@ end
 -- A hook that cannot wait.
 function M.call(session, name, ...)
 	switch_to(session)
-	M.may_wait = false
+	M.may_wait, M.may_rewrite = false, false
 	local hook = hook_of(session, name)
 	local arguments = M.arguments[name]
 	if hook and arguments then
@@ -134,7 +135,11 @@ function M.read_query(session, packet)
 		session.queue, session.is_queued = {}, false
 	end
 	session.locals.response = nil
-	M.may_wait = true
+	if session.has_news then
+		-- What a hook has said that has failed is not said.
+		session.route, session.rows, session.has_news = nil, nil, session.wants_close
+	end
+	M.may_wait, M.may_rewrite = true, true
 	local hook = session.environment.read_query
 	if not hook or hook ~= session.known_hook then
 		hook = hook_of(session, "read_query")
@@ -161,7 +166,7 @@ end
 
 function M.read_query_result(session, ...)
 	switch_to(session)
-	M.may_wait = true
+	M.may_wait, M.may_rewrite = true, false
 	local hook = hook_of(session, "read_query_result")
 	if not hook then
 		return
@@ -174,9 +179,9 @@ function M.read_query_result(session, ...)
 end
 
 -- A hook that waits goes on with what has come of its wish.
-function M.resume(session, ...)
+function M.resume(session, is_of_query, ...)
 	switch_to(session)
-	M.may_wait = true
+	M.may_wait, M.may_rewrite = true, is_of_query
 	local waits, value = M.run_on(session, ...)
 	if not waits then
 		M.forget_reply(session)

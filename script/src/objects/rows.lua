@@ -4,7 +4,7 @@ local M, host = ...
 -- For the command that the hook is for, and what is sent instead of it and not kept for the script.
 function M.rows(run)
 	local session = M.current
-	if not (session and M.may_wait) then
+	if not (session and M.may_rewrite) then
 		error("pilotfish.rows: rows are rewritten for the command of a read_query", 2)
 	elseif type(run) ~= "function" then
 		error("pilotfish.rows: what rewrites rows is a function, not a " .. type(run), 2)

@@ -59,6 +59,9 @@ local function pass_on(runner, ran, what, ...)
 	if what == DONE then
 		put_back(runner)
 		return true, ...
+	elseif what == WISH and not is_ours[running()] then
+		-- Whoever resumes this coroutine is no hook.
+		return false, STRAY
 	elseif what == WISH then
 		return pass_on(runner, resume(runner, yield(WISH, ...)))
 	end
