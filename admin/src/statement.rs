@@ -60,8 +60,20 @@ impl Statement {
                 | Self::Set(_)
                 | Self::Commit
                 | Self::Save
+                | Self::Load
+                | Self::Discard
                 | Self::Revert
         )
+    }
+
+    /// What the audit log says of it: no value, however it was written.
+    pub fn audited(&self, text: &str) -> String {
+        let Self::Set(settings) = self else {
+            let digest = sql::digest(text.as_bytes(), sql::Flags::default());
+            return String::from_utf8_lossy(digest.text()).into_owned();
+        };
+        let settings = settings.iter().map(|(name, _)| format!("{name} = ?"));
+        format!("SET GLOBAL {}", settings.collect::<Vec<_>>().join(", "))
     }
 }
 
@@ -264,6 +276,23 @@ mod tests {
 
     fn read(text: &str) -> Result<Statement, u16> {
         super::read(text, Schema::Pilotfish).map_err(|fault| fault.code.number)
+    }
+
+    #[test]
+    fn no_value_is_audited() {
+        for text in [
+            "SET GLOBAL http.token = abc123",
+            "SET GLOBAL http.token = 'abc123'",
+            "UPDATE settings SET value = 'abc123' WHERE name = 'http.token'",
+        ] {
+            let audited = read(text).unwrap().audited(text);
+            assert!(!audited.contains("abc123"), "{audited}");
+        }
+        let text = "SET GLOBAL http.token = abc123";
+        assert_eq!(
+            read(text).unwrap().audited(text),
+            "SET GLOBAL http.token = ?"
+        );
     }
 
     #[test]

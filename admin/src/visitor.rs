@@ -85,12 +85,10 @@ impl Visitor {
     /// What is not understood, not allowed or not possible.
     pub async fn run(&mut self, text: &str, values: Vec<Value>) -> Result<Outcome, Fault> {
         let statement = statement::read(text, self.asker.schema)?;
-        let is_audited = statement.changes_the_proxy();
+        let audited = (statement.changes_the_proxy()).then(|| statement.audited(text));
         let outcome = self.perform(statement, values).await;
-        if is_audited {
-            let digest = sql::digest(text.as_bytes(), sql::Flags::default());
-            let digest = String::from_utf8_lossy(digest.text());
-            self.audit(&digest, outcome.as_ref().err());
+        if let Some(what) = audited {
+            self.audit(&what, outcome.as_ref().err());
         }
         outcome
     }
