@@ -28,6 +28,7 @@ mod chunk;
 mod commons;
 pub mod constants;
 mod debug_library;
+mod decision;
 mod dictionary;
 pub mod facts;
 mod fault;
@@ -50,6 +51,7 @@ pub use answer::Answer;
 pub use budget::{Limit, Limits};
 pub use chunk::{Chunk, LoadFault};
 pub use commons::{Commons, FileFacts};
+pub use decision::{Decision, Given, Hook, Injection, Move, ReplyFacts, Wish};
 pub use dictionary::{Dictionary, Fill};
 pub use facts::{AddressFacts, BackendFacts, SocketFacts};
 pub use fault::{Fault, message, raise};
@@ -59,8 +61,6 @@ pub use payloads::Payloads;
 pub use response::{FAILED, err_payload};
 pub use rows::{ResultRows, Rows};
 pub use scripts::Scripts;
-pub use session::{
-    Decision, Given, Hook, Injection, Move, ReplyFacts, Session, SessionFault, Wish,
-};
+pub use session::{Session, SessionFault};
 // Whoever builds on the state names its types by this version of the crate.
 pub use mlua;

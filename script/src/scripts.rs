@@ -16,12 +16,13 @@ use crate::answer::Answer;
 use crate::chunk::Chunk;
 use crate::commons::Commons;
 use crate::constants;
+use crate::decision::Hook;
 use crate::dictionary::Shared;
 use crate::facts::{BACKEND_STATE_DOWN, BackendFacts, SocketFacts};
 use crate::fault::{Fault, raise};
 use crate::interpreter::{Interpreter, Setup};
 use crate::log::{Level, Log};
-use crate::session::{Hook, Session, SessionFault};
+use crate::session::{Session, SessionFault};
 use crate::{metrics, prepared, statement};
 
 /// What hooks are made of, in the order in which they build on one another.

@@ -8,11 +8,11 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use mlua::{Function, IntoLuaMulti, Lua, LuaString, Table, Value};
 
 use crate::answer::Answer;
+use crate::decision::{Decision, Given, Hook, Injection, Move, ReplyFacts, Wish};
 use crate::facts::SocketFacts;
 use crate::fault::Fault;
 use crate::log::Level;
@@ -21,150 +21,6 @@ use crate::prepared::Prepared;
 use crate::response;
 use crate::rows::Rows;
 use crate::scripts::Scripts;
-
-/// What a hook is called for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Hook {
-    /// A backend is to be chosen.
-    ConnectServer,
-    /// The backend has greeted.
-    ReadHandshake,
-    /// The client has answered the greeting.
-    ReadAuth,
-    /// The backend has answered that.
-    ReadAuthResult,
-    /// The client has sent a command.
-    ReadQuery,
-    /// What the script had sent is answered.
-    ReadQueryResult,
-    /// The session ends.
-    DisconnectClient,
-}
-
-impl Hook {
-    /// All of them.
-    pub const ALL: [Self; 7] = [
-        Self::ConnectServer,
-        Self::ReadHandshake,
-        Self::ReadAuth,
-        Self::ReadAuthResult,
-        Self::ReadQuery,
-        Self::ReadQueryResult,
-        Self::DisconnectClient,
-    ];
-
-    /// The global that a script defines.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::ConnectServer => "connect_server",
-            Self::ReadHandshake => "read_handshake",
-            Self::ReadAuth => "read_auth",
-            Self::ReadAuthResult => "read_auth_result",
-            Self::ReadQuery => "read_query",
-            Self::ReadQueryResult => "read_query_result",
-            Self::DisconnectClient => "disconnect_client",
-        }
-    }
-}
-
-/// What a hook wants.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Decision {
-    /// Nothing of its own: what the proxy does without it.
-    #[default]
-    Nothing,
-    /// `PROXY_SEND_QUERY`.
-    SendQuery,
-    /// `PROXY_SEND_RESULT`.
-    SendResult,
-    /// `PROXY_IGNORE_RESULT`.
-    IgnoreResult,
-    /// A number that means nothing.
-    Unknown(i64),
-    /// None yet: the hook waits for what [`Session::take_wish`] tells, and is resumed with it.
-    Waits,
-}
-
-impl Decision {
-    fn of(number: f64) -> Self {
-        match number as i64 {
-            0 => Self::Nothing,
-            1 => Self::SendQuery,
-            2 => Self::SendResult,
-            4 => Self::IgnoreResult,
-            other => Self::Unknown(other),
-        }
-    }
-}
-
-/// What a script has done with the session's backend connection, to be carried out in this order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Move {
-    /// The connection goes to its pool.
-    Park(u64),
-    /// An idle one becomes the session's.
-    Take(u64),
-    /// An idle one is one too many.
-    Close(u64),
-    /// From here on a session that takes turns gets connections to this backend, from 1; 0: to any.
-    Choose(usize),
-}
-
-/// A command that the script wants to be sent.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Injection {
-    /// The command's payload.
-    pub payload: Vec<u8>,
-    /// Whether the script wants to see the reply: it is kept until then.
-    pub is_kept: bool,
-    /// Where it goes, as a hint; `None`: where all go that are sent for this command.
-    pub route: Option<Box<[u8]>>,
-}
-
-/// What a hook waits for.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Wish {
-    /// `pilotfish.sleep`.
-    Sleep(Duration),
-    /// `pilotfish.query`: a statement's text, and where it is to run, as a hint; `None`: in the session itself.
-    Query(Vec<u8>, Option<Box<[u8]>>),
-}
-
-/// What has come of a [`Wish`].
-#[derive(Debug)]
-pub enum Given {
-    /// The time is over.
-    Time,
-    /// The statement's reply.
-    Reply(Box<ReplyFacts>, Answer),
-    /// The statement was not run, or its reply cannot be had: what the script is told, and a number.
-    Refusal(String, u16),
-}
-
-/// What was noted of the reply to an injected command.
-#[derive(Debug, Clone, Default)]
-pub struct ReplyFacts {
-    /// 0 for OK and results, 255 for ERR; `None` while it cannot be known.
-    pub query_status: Option<u8>,
-    /// Of an OK, and what it says of the last insert.
-    pub affected_rows: Option<u64>,
-    /// See above.
-    pub insert_id: Option<u64>,
-    /// Warnings of the last OK or EOF.
-    pub warnings: u16,
-    /// Rows of all results.
-    pub rows: u64,
-    /// Bytes of the rows' packets, headers among them.
-    pub bytes: u64,
-    /// Status flags of the last OK or EOF.
-    pub status: u16,
-    /// Whether rows are in the binary protocol.
-    pub is_binary: bool,
-    /// When its first packet came and its last, as [`Scripts::now`] counts, in microseconds.
-    pub first_at: f64,
-    /// See above.
-    pub last_at: f64,
-}
 
 /// One client's script.
 pub struct Session {
@@ -377,20 +233,7 @@ impl Session {
     /// What the hook waits for.
     pub fn take_wish(&mut self) -> Option<Wish> {
         let wish = self.table.raw_get::<Option<Table>>("wish").ok()??;
-        let kind = wish.raw_get::<LuaString>(1).ok()?;
-        match &*kind.as_bytes() {
-            b"sleep" => {
-                let seconds = wish.raw_get::<f64>(2).ok()?;
-                Some(Wish::Sleep(Duration::try_from_secs_f64(seconds).ok()?))
-            }
-            b"query" => {
-                let text = wish.raw_get::<LuaString>(2).ok()?;
-                let place = wish.raw_get::<Option<LuaString>>(3).ok()?;
-                let place = place.map(|hint| hint.as_bytes().as_ref().into());
-                Some(Wish::Query(text.as_bytes().to_vec(), place))
-            }
-            _ => None,
-        }
+        Wish::read(&wish)
     }
 
     /// The hook that waits goes on.
@@ -686,43 +529,5 @@ impl Ran {
             Self::Ended(decision) => decision,
             Self::Failed => Decision::Nothing,
         }
-    }
-}
-
-impl Move {
-    fn read(entry: &Table) -> Option<Self> {
-        let id = entry.raw_get("id").ok()?;
-        let what = entry.raw_get::<LuaString>("what").ok()?;
-        match &*what.as_bytes() {
-            b"park" => Some(Self::Park(id)),
-            b"take" => Some(Self::Take(id)),
-            b"close" => Some(Self::Close(id)),
-            b"choose" => Some(Self::Choose(usize::try_from(id).ok()?)),
-            _ => None,
-        }
-    }
-}
-
-impl ReplyFacts {
-    /// As `M.injection` takes them.
-    fn arguments(
-        &self,
-        lua: &Lua,
-        answer: Option<Answer>,
-    ) -> mlua::Result<impl IntoLuaMulti + use<>> {
-        let answer = answer.map(|answer| lua.create_userdata(answer));
-        Ok((
-            self.query_status,
-            self.affected_rows.map(|count| count as f64),
-            self.insert_id.map(|id| id as f64),
-            self.warnings,
-            self.rows as f64,
-            self.bytes as f64,
-            self.status,
-            self.is_binary,
-            self.first_at,
-            self.last_at,
-            answer.transpose()?,
-        ))
     }
 }
