@@ -2,6 +2,7 @@
 
 CARGO ?= cargo
 SANDBOX ?=
+LOAD ?=
 
 .DEFAULT_GOAL := help
 .PHONY: help build run dashboard test check nightly bench manual fuzz clean
@@ -12,8 +13,8 @@ help: ## this list
 build: dashboard ## the program, in release: target/release/pilotfish
 	$(CARGO) build --release --locked
 
-run: dashboard ## a primary, two replicas and the proxy in front, until Ctrl-C (SANDBOX="--replicas 1": its options)
-	@$(CARGO) run --release --locked -- sandbox $(SANDBOX)
+run: dashboard ## a primary, two replicas and the proxy in front, until Ctrl-C (LOAD=1: with clients; SANDBOX="--replicas 1": its options)
+	@$(CARGO) run --release --locked -- sandbox $(if $(LOAD),--load) $(SANDBOX)
 
 dashboard: ## the HTTP port's page, which goes into the program; left out where there is no Node
 	@web/build.sh

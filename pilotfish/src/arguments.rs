@@ -75,6 +75,10 @@ pub struct SandboxArguments {
     /// Server program to start, mariadbd or mysqld [default: the one this machine has]
     #[arg(long, value_name = "FILE")]
     pub server: Option<PathBuf>,
+
+    /// A few clients that use the servers all the time, so that there is something to see
+    #[arg(long)]
+    pub load: bool,
 }
 
 /// An option that was given, with its place among the arguments.

@@ -9,6 +9,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use mysql_async::prelude::Queryable;
@@ -24,12 +25,17 @@ struct Sandbox {
     folder: PathBuf,
     /// Where the proxy and each server listen, and the servers' process ids.
     addresses: HashMap<String, SocketAddr>,
+    /// What the guide calls the page.
+    dashboard: Option<String>,
     pids: Vec<u32>,
 }
 
 impl Sandbox {
     /// Starts one in `folder` and reads its guide.
-    fn start(folder: &Path, replicas: u32) -> Self {
+    fn start(folder: &Path, replicas: u32, options: &[&str]) -> Self {
+        // Two that look at the usual ports at the same time would both find them free.
+        static STARTING: Mutex<()> = Mutex::new(());
+        let _alone = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
         let port = TcpListener::bind("127.0.0.1:0")
             .unwrap()
             .local_addr()
@@ -38,6 +44,7 @@ impl Sandbox {
             .args(["sandbox", "--listen", &port.to_string()])
             .args(["--replicas", &replicas.to_string(), "--folder"])
             .arg(folder)
+            .args(options)
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
@@ -47,6 +54,7 @@ impl Sandbox {
             output,
             folder: folder.to_owned(),
             addresses: HashMap::new(),
+            dashboard: None,
             pids: Vec::new(),
         };
         sandbox.read_guide();
@@ -68,7 +76,11 @@ impl Sandbox {
                         .insert(name.to_owned(), address.parse().unwrap());
                     self.pids.push(pid.parse().unwrap());
                 }
-                [logs] if logs.ends_with("/*/server.log") => return,
+                [page] if page.starts_with("http://") => {
+                    assert_eq!(page, self.dashboard.as_deref().unwrap());
+                    return;
+                }
+                ["http", page] => self.dashboard = Some(page.to_owned()),
                 _ => (),
             }
         }
@@ -129,7 +141,7 @@ impl Drop for Sandbox {
 #[tokio::test]
 async fn a_write_through_the_proxy_reaches_every_replica_and_ctrl_c_removes_everything() {
     let scratch = tempfile::tempdir().unwrap();
-    let mut sandbox = Sandbox::start(&scratch.path().join("s"), 2);
+    let mut sandbox = Sandbox::start(&scratch.path().join("s"), 2, &[]);
     assert_eq!(sandbox.pids.len(), 3);
 
     let mut client = sandbox.connect("proxy").await;
@@ -174,7 +186,7 @@ async fn a_write_through_the_proxy_reaches_every_replica_and_ctrl_c_removes_ever
 async fn clients_share_connections_to_the_primary_but_for_those_of_the_transparent_listener() {
     const CLIENTS: u64 = 12;
     let scratch = tempfile::tempdir().unwrap();
-    let sandbox = Sandbox::start(&scratch.path().join("s"), 0);
+    let sandbox = Sandbox::start(&scratch.path().join("s"), 0, &[]);
     let mut past_the_proxy = sandbox.connect("primary").await;
     let mut admin = sandbox.administrator().await;
     let mut stay = Vec::new();
@@ -200,10 +212,56 @@ async fn clients_share_connections_to_the_primary_but_for_those_of_the_transpare
     assert_eq!(seen[1] - seen[0], CLIENTS, "{seen:?}");
 }
 
+#[tokio::test]
+async fn a_load_shows_a_newcomer_something_of_everything_and_leaves_the_world_as_large_as_it_was() {
+    let scratch = tempfile::tempdir().unwrap();
+    let mut sandbox = Sandbox::start(&scratch.path().join("s"), 1, &["--load"]);
+    let mut admin = sandbox.administrator().await;
+    let deadline = std::time::Instant::now() + PATIENCE;
+    for (what, question) in [
+        (
+            "digests of reads at the replica",
+            "SELECT count(*) >= 4 FROM digests WHERE account LIKE '%load%' AND backend = 'replica-1'",
+        ),
+        (
+            "writes at the primary",
+            "SELECT count(*) > 0 FROM digests WHERE backend = 'primary' AND rows_affected > 0",
+        ),
+        (
+            "errors of two kinds",
+            "SELECT count(DISTINCT number) = 2 FROM errors WHERE number IN (1062, 1146)",
+        ),
+        (
+            "slow statements",
+            "SELECT count(*) > 0 FROM slow_statements",
+        ),
+        (
+            "sessions",
+            "SELECT count(*) > 0 FROM sessions WHERE user = 'load'",
+        ),
+    ] {
+        while admin.query_first(question).await.unwrap() != Some(1_u64) {
+            assert!(std::time::Instant::now() < deadline, "no {what}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+    let mut client = sandbox.connect("proxy").await;
+    let cities: Option<u64> = client
+        .query_first("SELECT count(*) FROM city")
+        .await
+        .unwrap();
+    assert_eq!(cities, Some(22));
+
+    sandbox.signal("INT");
+    let rest: Vec<_> = sandbox.output.by_ref().map(Result::unwrap).collect();
+    assert!(sandbox.process.wait().unwrap().success());
+    assert_eq!(rest.last().unwrap(), "sandbox: everything is removed");
+}
+
 #[test]
 fn a_sandbox_that_is_killed_leaves_nothing_behind() {
     let scratch = tempfile::tempdir().unwrap();
-    let mut sandbox = Sandbox::start(&scratch.path().join("s"), 1);
+    let mut sandbox = Sandbox::start(&scratch.path().join("s"), 1, &[]);
     sandbox.process.kill().unwrap();
     sandbox.process.wait().unwrap();
     // The keeper's end cannot be awaited from here: it is nobody's child any more.

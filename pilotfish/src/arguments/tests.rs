@@ -316,11 +316,12 @@ fn mistakes_are_told_with_what_may_be_meant() {
 #[test]
 fn the_sandbox_takes_its_own_arguments() {
     let Command::Sandbox(sandbox) =
-        parse("sandbox --replicas 1 --listen :4000 --folder /f --server /s").unwrap()
+        parse("sandbox --replicas 1 --listen :4000 --folder /f --server /s --load").unwrap()
     else {
         unreachable!("the first word says sandbox");
     };
     assert_eq!(sandbox.replicas, 1);
+    assert!(sandbox.load);
     assert_eq!(sandbox.listen.unwrap().to_string(), "0.0.0.0:4000");
     assert_eq!(sandbox.folder.as_deref(), Some(Path::new("/f")));
     assert_eq!(sandbox.server.as_deref(), Some(Path::new("/s")));

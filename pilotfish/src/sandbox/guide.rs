@@ -5,6 +5,7 @@ use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use super::load;
 use super::replication::Cluster;
 use super::server::Server;
 use super::watch::AWAY;
@@ -37,11 +38,13 @@ pub fn show(guide: &str) {
     let _ = write!(std::io::stdout(), "{guide}");
 }
 
-/// The page that is shown when everything runs: where things are, and commands to paste.
-pub fn guide(cluster: &Cluster, doors: Doors, folder: &Path) -> String {
+/// The page that is shown when everything runs: where things are, commands to paste, and last where all of it
+/// is to be seen.
+pub fn guide(cluster: &Cluster, doors: Doors, folder: &Path, load: bool) -> String {
     let mut page = String::new();
     // Writing to a string cannot fail.
-    let _ = write_guide(&mut page, cluster, doors, folder);
+    let _ = write_guide(&mut page, cluster, doors, folder)
+        .and_then(|()| write_dashboard(&mut page, doors, load));
     page
 }
 
@@ -80,8 +83,6 @@ fn write_guide(page: &mut String, cluster: &Cluster, doors: Doors, folder: &Path
         "  curl -u admin:admin 'http://{}/api/tables/sessions'",
         doors.http
     )?;
-    writeln!(page, "\nThe same as a page; user and password are admin:")?;
-    writeln!(page, "  http://{}/", doors.http)?;
     if let Some(replica) = cluster.replicas().first() {
         writeln!(page, "\nA write through the proxy, seen on a replica:")?;
         writeln!(page, "  {}", through(WRITE))?;
@@ -105,7 +106,21 @@ fn write_guide(page: &mut String, cluster: &Cluster, doors: Doors, folder: &Path
     writeln!(page, "\nAs root on one server, past the proxy:")?;
     writeln!(page, "  {client} -uroot -S {}", primary.socket().display())?;
     writeln!(page, "\nLogs: the proxy's follow here, the servers' are")?;
-    writeln!(page, "  {}/*/server.log\n", folder.display())
+    writeln!(page, "  {}/*/server.log", folder.display())
+}
+
+/// Where to look first.
+fn write_dashboard(page: &mut String, doors: Doors, load: bool) -> fmt::Result {
+    if load {
+        writeln!(
+            page,
+            "\n{} clients of the account {} use the small world meanwhile, some 200 statements a second.",
+            load::CLIENTS,
+            load::USER
+        )?;
+    }
+    writeln!(page, "\nThe dashboard; user and password are admin:")?;
+    writeln!(page, "  http://{}/\n", doors.http)
 }
 
 /// What there is to see of connections that many clients share.

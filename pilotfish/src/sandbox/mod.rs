@@ -7,6 +7,7 @@
 //!     ──► start the servers, make them replicate  replication.rs, server.rs
 //!     ──► serve: the proxy, as the plain command runs it; print the guide     guide.rs
 //!         meanwhile: revive servers that were killed, pass on Ctrl-C          watch.rs
+//!         if asked to: clients that use what there is                         load.rs
 //!     ──► the keeper ends the servers and removes the folder
 //! ```
 
@@ -14,6 +15,7 @@ mod fault;
 mod folder;
 mod guide;
 mod install;
+mod load;
 mod replication;
 mod server;
 mod watch;
@@ -25,7 +27,7 @@ use std::time::Duration;
 
 use config::{
     AccountConfig, AdminConfig, BackendAddress, BackendConfig, Config, HealthConfig, HttpConfig,
-    LimitsConfig, ListenAddress, ListenerConfig, Role, Secret, SessionMode,
+    InsightConfig, LimitsConfig, ListenAddress, ListenerConfig, Role, Secret, SessionMode,
 };
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
@@ -88,8 +90,15 @@ fn play(
     let set_up = set_up(&runtime, interrupts, program, &folder, arguments.replicas);
     let played = set_up.map(|set_up| match set_up {
         Some((cluster, interrupts)) => {
-            let page = guide(&cluster, doors, folder.path());
-            serve_before(runtime, cluster, interrupts, page, doors, serve)
+            let page = guide(&cluster, doors, folder.path(), arguments.load);
+            let load = arguments.load.then_some(doors.pooled);
+            let scene = Scene {
+                cluster,
+                interrupts,
+                doors,
+                load,
+            };
+            serve_before(runtime, scene, page, serve)
         }
         None => ExitCode::from(INTERRUPTED),
     });
@@ -156,20 +165,27 @@ fn set_up(
     Ok(cluster.map(|cluster| (cluster, interrupts)))
 }
 
-/// Runs the proxy in front of `cluster` on this thread, and looks after the servers on another.
-fn serve_before(
-    runtime: Runtime,
+/// What stands when the proxy is to run.
+struct Scene {
     cluster: Cluster,
     interrupts: Interrupts,
-    page: String,
     doors: Doors,
+    /// Where clients of the sandbox's own go, if there are to be any.
+    load: Option<SocketAddr>,
+}
+
+/// Runs the proxy in front of the servers on this thread, and looks after the servers on another.
+fn serve_before(
+    runtime: Runtime,
+    scene: Scene,
+    page: String,
     serve: impl FnOnce(Assignment) -> ExitCode,
 ) -> ExitCode {
     let (is_ready, ready) = oneshot::channel();
     let (stop, stopped) = oneshot::channel();
     let (proxy_runs, over) = oneshot::channel::<()>();
     let assignment = Assignment {
-        config: proxy_config(&cluster, doors),
+        config: proxy_config(&scene.cluster, scene.doors, scene.load.is_some()),
         ready: Box::new(move || {
             show(&page);
             let _ = is_ready.send(());
@@ -177,8 +193,14 @@ fn serve_before(
         stop: stopped,
     };
     let line = Line { ready, stop, over };
+    let Scene {
+        cluster,
+        interrupts,
+        load,
+        ..
+    } = scene;
     std::thread::scope(|threads| {
-        threads.spawn(move || runtime.block_on(watch::watch(cluster, interrupts, line)));
+        threads.spawn(move || runtime.block_on(watch::watch(cluster, interrupts, line, load)));
         let code = serve(assignment);
         drop(proxy_runs);
         code
@@ -186,10 +208,14 @@ fn serve_before(
 }
 
 /// The proxy's configuration: the plain command's defaults, these backends, the newcomer's account so
-/// that sessions are pooled, a listener beside where they are not, the admin port, a quick end, no more sessions than a
-/// laptop's limit of open files allows without a warning, and probes that soon see a server that is
-/// back.
-fn proxy_config(cluster: &Cluster, doors: Doors) -> Config {
+/// that sessions are pooled, a listener beside where they are not, the admin port, which may show values as
+/// none is anybody's, a quick end, no more sessions than a laptop's limit of open files allows without a
+/// warning, and probes that soon see a server that is back.
+fn proxy_config(cluster: &Cluster, doors: Doors, load: bool) -> Config {
+    let mut accounts = vec![account("app")];
+    if load {
+        accounts.push(account(load::USER));
+    }
     Config {
         listen: vec![ListenAddress::Tcp(doors.pooled)],
         listeners: vec![ListenerConfig {
@@ -197,12 +223,7 @@ fn proxy_config(cluster: &Cluster, doors: Doors) -> Config {
             session: Some(SessionMode::Transparent),
             ..ListenerConfig::default()
         }],
-        configured_accounts: vec![AccountConfig {
-            user: "app".to_owned(),
-            password: Some(Secret::new("app")),
-            explain: Some(true),
-            ..AccountConfig::default()
-        }],
+        configured_accounts: accounts,
         admin: AdminConfig {
             address: vec![ListenAddress::Tcp(doors.admin)],
             username: Some("admin".to_owned()),
@@ -215,6 +236,10 @@ fn proxy_config(cluster: &Cluster, doors: Doors) -> Config {
         },
         backends: cluster.servers.iter().map(backend).collect(),
         timeout_drain: TIMEOUT_DRAIN,
+        insight: InsightConfig {
+            samples: true,
+            ..InsightConfig::default()
+        },
         limits: LimitsConfig {
             sessions_max: SESSIONS_MAX,
             ..LimitsConfig::default()
@@ -226,6 +251,16 @@ fn proxy_config(cluster: &Cluster, doors: Doors) -> Config {
             ..HealthConfig::default()
         },
         ..Config::default()
+    }
+}
+
+/// An account whose password is its name.
+fn account(user: &str) -> AccountConfig {
+    AccountConfig {
+        user: user.to_owned(),
+        password: Some(Secret::new(user)),
+        explain: Some(true),
+        ..AccountConfig::default()
     }
 }
 

@@ -11,6 +11,7 @@ use mysql_async::prelude::Queryable;
 use tokio::task::JoinSet;
 
 use super::fault::{During, Fault};
+use super::load;
 use super::server::{Family, Program, Server};
 
 /// How long a replica may take to catch up, in seconds.
@@ -108,6 +109,8 @@ async fn fill(primary: &mut Conn, family: Family, password: &str) -> mysql_async
         "GRANT REPLICATION SLAVE ON *.* TO replica@'%'".to_owned(),
         "CREATE USER app@'%' IDENTIFIED BY 'app'".to_owned(),
         "GRANT ALL ON demo.* TO app@'%'".to_owned(),
+        format!("CREATE USER '{0}'@'%' IDENTIFIED BY '{0}'", load::USER),
+        format!("GRANT ALL ON demo.* TO '{}'@'%'", load::USER),
         format!("CREATE USER monitor@'%' IDENTIFIED{plugin} BY '{MONITOR_PASSWORD}'"),
         format!("GRANT {monitors} ON *.* TO monitor@'%'"),
     ] {

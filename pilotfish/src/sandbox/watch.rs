@@ -1,7 +1,8 @@
 //! While the proxy runs: a server that ends is started again after a while, so that killing one
-//! shows what the proxy makes of it, and a signal ends the sandbox.
+//! shows what the proxy makes of it, a signal ends the sandbox, and clients come if they are wanted.
 
 use std::io;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -10,6 +11,7 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use super::guide::{say, tell};
+use super::load;
 use super::replication::Cluster;
 use super::server::Server;
 
@@ -57,15 +59,16 @@ pub struct Line {
     pub over: oneshot::Receiver<()>,
 }
 
-/// Looks after `cluster` until the proxy is over, and passes signals on to it.
-pub async fn watch(cluster: Cluster, interrupts: Interrupts, line: Line) {
+/// Looks after `cluster` until the proxy is over, passes signals on to it, and once it runs sends it clients
+/// to the address that `load` names.
+pub async fn watch(cluster: Cluster, interrupts: Interrupts, line: Line, load: Option<SocketAddr>) {
     let mut revivals = JoinSet::new();
     for server in cluster.servers {
         revivals.spawn(revive(server));
     }
     let Line { ready, stop, over } = line;
     tokio::select! {
-        () = pass_on(interrupts, ready, stop) => (),
+        () = pass_on(interrupts, ready, stop, load) => (),
         _ = over => (),
     }
 }
@@ -76,10 +79,17 @@ async fn pass_on(
     mut interrupts: Interrupts,
     ready: oneshot::Receiver<()>,
     stop: oneshot::Sender<()>,
+    load: Option<SocketAddr>,
 ) {
+    let mut clients = JoinSet::new();
     tokio::select! {
         () = interrupts.next() => (),
-        _ = ready => drop(interrupts.hang_up.recv().await),
+        _ = ready => {
+            if let Some(address) = load {
+                clients.spawn(load::run(address));
+            }
+            let _ = interrupts.hang_up.recv().await;
+        }
     }
     // The proxy may have ended on its own just now; then nobody needs to hear it.
     let _ = stop.send(());

@@ -1,0 +1,209 @@
+//! `--load`: a few clients of the sandbox's own that use its small world all the time, modestly, so that
+//! whoever looks at the tables or the dashboard sees something move.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use mysql_async::prelude::Queryable;
+use mysql_async::{Conn, OptsBuilder, TxOpts};
+use route::Dice;
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+/// The account that they use, and its password.
+pub const USER: &str = "load";
+
+/// How many there are.
+pub const CLIENTS: u64 = 6;
+
+/// The longest pause between two things that one of them does; the usual one is half of it. So all of them
+/// together ask some 200 statements a second, a few percent of a laptop's core.
+const PAUSE_MAX: Duration = Duration::from_millis(60);
+
+/// How long one that was cut off, or not let in, stays away.
+const AWAY: Duration = Duration::from_secs(1);
+
+/// Cities of the small world are numbered from 1.
+const CITIES: u64 = 22;
+
+/// Countries among which they choose.
+const COUNTRIES: [&str; 5] = ["BRA", "DEU", "IND", "JPN", "PRT"];
+
+/// What a client does next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Act {
+    /// A prepared read by the primary key.
+    City,
+    /// A read by a secondary key.
+    Largest,
+    /// A join that groups.
+    Continents,
+    /// A prepared read that finds no index.
+    Crowded,
+    /// A write.
+    Growth,
+    /// A transaction with two writes.
+    Move,
+    /// A lock, which keeps the session on one connection.
+    Census,
+    /// A statement that is slow.
+    Patience,
+    /// A table that is not there.
+    Misspelling,
+    /// A key that is there already.
+    Duplicate,
+    /// The client goes, and comes back as another session.
+    Leave,
+}
+
+/// How often each is done, in a thousand.
+const SHARES: [(Act, u64); 11] = [
+    (Act::City, 430),
+    (Act::Largest, 210),
+    (Act::Continents, 110),
+    (Act::Crowded, 90),
+    (Act::Growth, 80),
+    (Act::Move, 40),
+    (Act::Census, 16),
+    (Act::Patience, 2),
+    (Act::Misspelling, 6),
+    (Act::Duplicate, 6),
+    (Act::Leave, 10),
+];
+
+/// Clients at `address`, until this is dropped.
+pub async fn run(address: SocketAddr) {
+    let mut clients = JoinSet::new();
+    for seed in 0..CLIENTS {
+        clients.spawn(client(address, Dice::new(seed)));
+    }
+    while clients.join_next().await.is_some() {}
+}
+
+/// One client, session after session.
+async fn client(address: SocketAddr, mut dice: Dice) {
+    loop {
+        if let Err(error) = session(address, &mut dice).await {
+            tracing::debug!(%error, "a client of the sandbox's load was cut off");
+            sleep(AWAY).await;
+        }
+    }
+}
+
+/// Until the client leaves, or is cut off.
+async fn session(address: SocketAddr, dice: &mut Dice) -> mysql_async::Result<()> {
+    let options = OptsBuilder::default()
+        .ip_or_hostname(address.ip().to_string())
+        .tcp_port(address.port())
+        .prefer_socket(false)
+        .user(Some(USER))
+        .pass(Some(USER))
+        .db_name(Some("demo"));
+    let mut conn = Conn::new(options).await?;
+    loop {
+        let act = next(dice);
+        if act == Act::Leave {
+            return conn.disconnect().await;
+        }
+        match perform(&mut conn, act, dice).await {
+            // What a server refuses is nothing that a client goes for.
+            Ok(()) | Err(mysql_async::Error::Server(_)) => {}
+            Err(error) => return Err(error),
+        }
+        let pause = dice.below(PAUSE_MAX.as_micros() as u64);
+        sleep(Duration::from_micros(pause)).await;
+    }
+}
+
+fn next(dice: &mut Dice) -> Act {
+    let mut left = dice.below(SHARES.iter().map(|(_, share)| share).sum());
+    for (act, share) in SHARES {
+        match left.checked_sub(share) {
+            Some(rest) => left = rest,
+            None => return act,
+        }
+    }
+    Act::City
+}
+
+async fn perform(conn: &mut Conn, act: Act, dice: &mut Dice) -> mysql_async::Result<()> {
+    let city = 1 + dice.below(CITIES);
+    let country = COUNTRIES[dice.below(COUNTRIES.len() as u64) as usize];
+    match act {
+        Act::City => {
+            let text = "SELECT name, country, population FROM city WHERE id = ?";
+            conn.exec_drop(text, (city,)).await
+        }
+        Act::Largest => {
+            let text = format!(
+                "SELECT name, population FROM city WHERE country = '{country}' \
+                 ORDER BY population DESC LIMIT 3"
+            );
+            conn.query_drop(text).await
+        }
+        Act::Continents => {
+            let text = "SELECT continent, COUNT(*), MAX(city.population) \
+                 FROM country JOIN city ON city.country = country.code GROUP BY continent";
+            conn.query_drop(text).await
+        }
+        Act::Crowded => {
+            let text = "SELECT name FROM city WHERE population > ? ORDER BY population";
+            conn.exec_drop(text, (1_000_000 * dice.below(10),)).await
+        }
+        Act::Growth => {
+            let text = format!("UPDATE city SET population = population + 1 WHERE id = {city}");
+            conn.query_drop(text).await
+        }
+        Act::Move => relocate(conn, city).await,
+        Act::Census => {
+            conn.query_drop("SELECT GET_LOCK('census', 1)").await?;
+            let text = "SELECT SUM(population) FROM city WHERE country = ?";
+            conn.exec_drop(text, (country,)).await?;
+            conn.query_drop("SELECT RELEASE_LOCK('census')").await
+        }
+        Act::Patience => {
+            let text = "SELECT COUNT(*), SLEEP(1.2) FROM country";
+            conn.query_drop(text).await
+        }
+        Act::Misspelling => conn.query_drop("SELECT name FROM town").await,
+        Act::Duplicate => {
+            let text = format!("INSERT INTO country VALUES ('{country}', 'Twice', 'Asia', 0)");
+            conn.query_drop(text).await
+        }
+        Act::Leave => Ok(()),
+    }
+}
+
+/// A family moves to the next city. Rows are locked in one order, so nobody waits in a circle.
+async fn relocate(conn: &mut Conn, city: u64) -> mysql_async::Result<()> {
+    let from = city.min(CITIES - 1);
+    let mut transaction = conn.start_transaction(TxOpts::default()).await?;
+    let text = "UPDATE city SET population = population - 4 WHERE id = ?";
+    transaction.exec_drop(text, (from,)).await?;
+    let text = "UPDATE city SET population = population + 4 WHERE id = ?";
+    transaction.exec_drop(text, (from + 1,)).await?;
+    transaction.commit().await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_that_can_be_done_is_done_as_often_as_it_should() {
+        let mut dice = Dice::new(7);
+        let mut counts = SHARES.map(|_| 0_u64);
+        for _ in 0..100_000 {
+            let act = next(&mut dice);
+            let place = SHARES.iter().position(|(it, _)| *it == act);
+            counts[place.expect("each is in the list")] += 1;
+        }
+        for ((act, share), count) in SHARES.iter().zip(counts) {
+            let wanted = share * 100;
+            assert!(
+                count * 2 > wanted && count < wanted * 2,
+                "{act:?}: {count}, not {wanted}"
+            );
+        }
+    }
+}
