@@ -25,7 +25,7 @@ pub static TABLES: &[&dyn Table] = &[
     &workers::TABLE,
     &process::TABLE,
     &settings::TABLE,
-    &settings::PROXY_CONFIG,
+    &proxy_config::TABLE,
     &variables::TABLE,
     &status::TABLE,
     &help::TABLE,

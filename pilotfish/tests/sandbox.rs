@@ -258,6 +258,60 @@ async fn a_load_shows_a_newcomer_something_of_everything_and_leaves_the_world_as
     assert_eq!(rest.last().unwrap(), "sandbox: everything is removed");
 }
 
+#[tokio::test]
+async fn the_listings_of_mysql_proxys_first_article_are_had_with_their_statements() {
+    let scratch = tempfile::tempdir().unwrap();
+    let sandbox = Sandbox::start(&scratch.path().join("s"), 1, &[]);
+    let mut admin = sandbox.administrator().await;
+    let mut client = sandbox.connect("proxy").await;
+    let text = "UPDATE city SET population = population + 1 WHERE id = 1";
+    client.query_drop("BEGIN").await.unwrap();
+    client.query_drop(text).await.unwrap();
+
+    let connections: Vec<mysql_async::Row> = admin
+        .query("select * from proxy_connections")
+        .await
+        .unwrap();
+    let names = connections[0].columns_ref().iter();
+    let names: Vec<_> = names.map(|it| it.name_str().into_owned()).collect();
+    assert_eq!(names, ["id", "type", "state", "db"]);
+    let connections: Vec<(u32, String, String, String)> =
+        connections.into_iter().map(mysql_async::from_row).collect();
+    let id = client.id();
+    let row = |kind: &str, db: &str| (id, kind.to_owned(), "idle".to_owned(), db.to_owned());
+    assert_eq!(connections, [row("proxy", "demo"), row("server", "")]);
+
+    // A statement that has ended lets its connection go.
+    client.query_drop("COMMIT").await.unwrap();
+    let connections: Vec<(u32, String, String, String)> = admin
+        .query("select * from proxy_connections")
+        .await
+        .unwrap();
+    assert_eq!(connections, [row("proxy", "demo")]);
+
+    let options: Vec<(String, String)> = admin.query("select * from proxy_config").await.unwrap();
+    let expected = [
+        ("admin.address", "admin"),
+        ("proxy.address", "proxy"),
+        ("proxy.backend_addresses[0]", "primary"),
+        ("proxy.backend_addresses[1]", "replica-1"),
+    ];
+    let expected = expected.map(|(option, name)| {
+        let address = sandbox.addresses[name].to_string();
+        (option.to_owned(), address)
+    });
+    assert_eq!(options[..4], expected);
+    let settings: Option<usize> = admin
+        .query_first("SELECT count(*) FROM settings")
+        .await
+        .unwrap();
+    assert_eq!(Some(options.len() - 3), settings);
+    let password = options
+        .iter()
+        .find(|(option, _)| option == "admin.password");
+    assert!(!password.unwrap().1.contains("admin"), "{password:?}");
+}
+
 #[test]
 fn a_sandbox_that_is_killed_leaves_nothing_behind() {
     let scratch = tempfile::tempdir().unwrap();

@@ -15,6 +15,7 @@ pub mod logs;
 pub mod mysql_servers;
 pub mod pools;
 pub mod process;
+pub mod proxy_config;
 pub mod proxy_connections;
 pub mod rules;
 pub mod runtime_mysql_servers;

@@ -22,9 +22,11 @@ pub static TABLE: Sheet<Item> = Sheet {
         text("state", "login, idle or running.", |it| {
             it.state.name().into()
         }),
-        text("db", "The session's default schema.", |it| {
-            it.db.clone().into()
-        }),
+        text(
+            "db",
+            "The session's default schema; of a backend's connection nothing.",
+            |it| it.db.clone().into(),
+        ),
     ],
     items,
 };
@@ -50,7 +52,7 @@ fn items(material: &Material) -> Vec<Item> {
         };
         item("proxy", &session.schema);
         if session.backend.is_some() {
-            item("server", &None);
+            item("server", &Some(String::new()));
         }
     }
     items

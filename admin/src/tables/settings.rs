@@ -52,19 +52,6 @@ const SHEET: Sheet<Item> = Sheet {
     items,
 };
 
-/// The same as MySQL Proxy's first admin port showed it.
-pub static PROXY_CONFIG: Sheet<Item> = Sheet {
-    schema: Schema::Pilotfish,
-    name: "proxy_config",
-    about: "Every setting and its value, as MySQL Proxy 0.5 showed them.",
-    asks: Asks::Nothing,
-    columns: &[
-        text("option", "Its name.", |it| it.name.clone().into()),
-        text("value", "What it is.", |it| it.value.clone().into()),
-    ],
-    items,
-};
-
 /// One setting.
 pub struct Item {
     pub name: String,

@@ -3,9 +3,10 @@
 use super::{Watched, columns_of};
 use e2e::{Product, Server, Settings};
 
-const PAGES: [&str; 2] = [
+const PAGES: [&str; 3] = [
     include_str!("../../../docs/manual/src/admin.md"),
     include_str!("../../../docs/manual/src/insight.md"),
+    include_str!("../../../docs/manual/src/mysql-proxy.md"),
 ];
 
 const PROMPT: &str = "admin> ";
