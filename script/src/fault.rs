@@ -15,6 +15,16 @@ pub struct Fault {
     pub limit: Option<Limit>,
 }
 
+impl Fault {
+    /// Of a call that has passed no limit.
+    pub(crate) fn of(error: &Error) -> Self {
+        Self {
+            message: message(error),
+            limit: None,
+        }
+    }
+}
+
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use mlua::{FromLuaMulti, Function, IntoLuaMulti, Lua, LuaString, Table, Value};
+use mlua::{FromLuaMulti, Function, IntoLuaMulti, Lua, LuaString, Table, Thread, Value};
 use route::rules::Hints;
 
 use crate::answer::Answer;
@@ -26,7 +26,8 @@ use crate::session::{Session, SessionFault};
 use crate::{metrics, prepared, statement};
 
 /// What hooks are made of, in the order in which they build on one another.
-const OBJECTS: [(&str, &str); 15] = [
+const OBJECTS: [(&str, &str); 16] = [
+    ("keeping", include_str!("objects/keeping.lua")),
     ("address", include_str!("objects/address.lua")),
     ("socket", include_str!("objects/socket.lua")),
     ("waiting", include_str!("objects/waiting.lua")),
@@ -56,8 +57,8 @@ pub struct Scripts {
 
 struct Inner {
     interpreter: Interpreter,
-    /// Held by whoever runs something in it.
-    turn: Mutex<()>,
+    /// Held by whoever runs something in it; the coroutines in which no hook runs.
+    turn: Mutex<Vec<Thread>>,
     /// Whose turn it was last; changed by whoever has it.
     worker: AtomicUsize,
     log: Arc<dyn Log>,
@@ -67,19 +68,67 @@ struct Inner {
     began: Instant,
 }
 
+/// Whoever has it, runs something in the interpreter.
+type Turn<'a> = MutexGuard<'a, Vec<Thread>>;
+
+/// How a hook is called.
+pub(crate) enum Way<'a> {
+    /// It cannot wait.
+    AtOnce(&'a Function),
+    /// In a coroutine.
+    Waiting(&'a Function),
+    /// In the one in which it has waited.
+    GoesOn(Thread),
+}
+
 /// How a hook has ended, and what is to be looked at.
 pub(crate) struct Outcome {
     /// The number that it has returned, or 0.
     pub decision: f64,
     /// How many commands are to be sent.
     pub queued: usize,
-    pub has_moved: bool,
-    pub has_changed: bool,
-    pub wants_close: bool,
-    /// It has not ended: it wants something first.
-    pub waits: bool,
-    pub has_route: bool,
-    pub has_rows: bool,
+    flags: u8,
+    /// It has not ended: it wants something first, and this goes on with that.
+    pub waits: Option<Thread>,
+}
+
+// What `outcome_of` in `hooks.lua` tells.
+const HAS_MOVED: u8 = 1;
+const HAS_CHANGED: u8 = 2;
+const WANTS_CLOSE: u8 = 4;
+const WAITS: u8 = 8;
+const HAS_ROUTE: u8 = 16;
+const HAS_ROWS: u8 = 32;
+
+impl Outcome {
+    fn of((decision, queued, flags): (Option<f64>, Option<usize>, Option<u8>)) -> Self {
+        Self {
+            decision: decision.unwrap_or_default(),
+            queued: queued.unwrap_or_default(),
+            flags: flags.unwrap_or_default(),
+            waits: None,
+        }
+    }
+
+    pub fn has_moved(&self) -> bool {
+        self.flags & HAS_MOVED != 0
+    }
+
+    pub fn has_changed(&self) -> bool {
+        self.flags & HAS_CHANGED != 0
+    }
+
+    pub fn wants_close(&self) -> bool {
+        self.flags & WANTS_CLOSE != 0
+    }
+
+    pub fn has_route(&self) -> bool {
+        self.flags & HAS_ROUTE != 0
+    }
+
+    pub fn has_rows(&self) -> bool {
+        self.flags & HAS_ROWS != 0
+    }
 }
 
 /// The objects' functions that the proxy calls.
@@ -89,12 +138,12 @@ pub(crate) struct Functions {
     pub begin: Function,
     pub environment: Function,
     pub look: Function,
+    pub recover: Function,
     pub call: Function,
+    pub runner: Function,
     pub read_query: Function,
     pub read_query_result: Function,
-    pub resume: Function,
     pub rewrite_row: Function,
-    pub resume_with_reply: Function,
     pub next_query: Function,
     pub take_moves: Function,
     pub leave: Function,
@@ -133,6 +182,7 @@ impl Scripts {
             chunk.call::<()>((&module, &host))?;
         }
         share(lua, &proxy, &module)?;
+        module.raw_get::<Function>("keep")?.call::<()>(())?;
         let inner = Inner {
             turn: Mutex::default(),
             worker: AtomicUsize::new(usize::MAX),
@@ -274,7 +324,7 @@ impl Scripts {
 
     fn within_turn<R>(
         &self,
-        _turn: &MutexGuard<'_, ()>,
+        _turn: &Turn<'_>,
         run: impl FnOnce(&Lua) -> mlua::Result<R>,
     ) -> Result<R, Fault> {
         self.inner.interpreter.call(|lua| {
@@ -297,28 +347,44 @@ impl Scripts {
     /// Calls a hook: what it has decided, or what went wrong.
     pub(crate) fn run_hook<A: IntoLuaMulti>(
         &self,
-        function: &Function,
+        way: Way<'_>,
         session: &Table,
         arguments: impl FnOnce(&Lua) -> mlua::Result<A>,
-    ) -> Result<Outcome, String> {
-        let turn = self.turn();
+    ) -> Result<Outcome, Fault> {
+        let mut turn = self.turn();
         // What a hook is given is none of its own memory; and without a limit it is made faster.
-        let arguments = arguments(self.lua()).map_err(|error| error.to_string())?;
-        let outcome = self.within_turn(&turn, |_| {
-            function.call::<(Option<f64>, Option<usize>, Option<u8>)>((session, arguments))
-        });
-        let (decision, queued, flags) = outcome.map_err(|fault| fault.message)?;
-        let flags = flags.unwrap_or_default();
-        Ok(Outcome {
-            decision: decision.unwrap_or_default(),
-            queued: queued.unwrap_or_default(),
-            has_moved: flags & 1 != 0,
-            has_changed: flags & 2 != 0,
-            wants_close: flags & 4 != 0,
-            waits: flags & 8 != 0,
-            has_route: flags & 16 != 0,
-            has_rows: flags & 32 != 0,
-        })
+        let arguments = arguments(self.lua()).map_err(|error| Fault::of(&error))?;
+        let (told, runner) = match way {
+            Way::AtOnce(function) => {
+                let told = self.within_turn(&turn, |_| function.call((session, arguments)));
+                (told, None)
+            }
+            Way::Waiting(function) => {
+                let runner = self.runner(&mut turn)?;
+                let told =
+                    self.within_turn(&turn, |_| runner.resume((function, session, arguments)));
+                (told, Some(runner))
+            }
+            Way::GoesOn(runner) => {
+                let told = self.within_turn(&turn, |_| runner.resume(arguments));
+                (told, Some(runner))
+            }
+        };
+        let mut outcome = Outcome::of(told?);
+        match runner {
+            Some(runner) if outcome.flags & WAITS != 0 => outcome.waits = Some(runner),
+            Some(runner) => turn.push(runner),
+            None => {}
+        }
+        Ok(outcome)
+    }
+
+    /// A coroutine in which no hook runs.
+    fn runner(&self, turn: &mut Turn<'_>) -> Result<Thread, Fault> {
+        match turn.pop() {
+            Some(runner) => Ok(runner),
+            None => self.within_turn(turn, |_| self.functions().runner.call(())),
+        }
     }
 
     /// A hook's name, for the objects.
@@ -326,8 +392,8 @@ impl Scripts {
         self.inner.functions.names[hook as usize].clone()
     }
 
-    fn turn(&self) -> MutexGuard<'_, ()> {
-        // Nothing is guarded but the order.
+    fn turn(&self) -> Turn<'_> {
+        // A panic leaves whole coroutines only.
         self.inner
             .turn
             .lock()
@@ -363,12 +429,12 @@ impl Functions {
             begin: module.raw_get("begin")?,
             environment: module.raw_get("environment_of")?,
             look: module.raw_get("look")?,
+            recover: module.raw_get("recover")?,
             call: module.raw_get("call")?,
+            runner: module.raw_get("runner")?,
             read_query: module.raw_get("read_query")?,
             read_query_result: module.raw_get("read_query_result")?,
-            resume: module.raw_get("resume")?,
             rewrite_row: module.raw_get("rewrite_row")?,
-            resume_with_reply: module.raw_get("resume_with_reply")?,
             next_query: module.raw_get("next_query")?,
             take_moves: module.raw_get("take_moves")?,
             leave: module.raw_get("leave")?,

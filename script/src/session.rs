@@ -9,7 +9,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use mlua::{Function, IntoLuaMulti, Lua, LuaString, Table, Value};
+use mlua::{Function, IntoLuaMulti, Lua, LuaString, Table, Thread, Value};
 
 use crate::answer::Answer;
 use crate::decision::{Decision, Given, Hook, Injection, Move, ReplyFacts, Wish};
@@ -18,9 +18,9 @@ use crate::fault::Fault;
 use crate::log::Level;
 use crate::payloads::Payloads;
 use crate::prepared::Prepared;
-use crate::response;
+use crate::response::{self, err_payload};
 use crate::rows::Rows;
-use crate::scripts::Scripts;
+use crate::scripts::{Scripts, Way};
 
 /// One client's script.
 pub struct Session {
@@ -37,8 +37,10 @@ pub struct Session {
     wants_close: bool,
     /// What it has prepared, once there was something.
     prepared: Option<Prepared>,
-    /// The hook that waits.
-    waiting: Option<Hook>,
+    /// The hook that waits, and where it does.
+    waiting: Option<(Hook, Thread)>,
+    /// What the client is told instead of what a hook wants that has passed a limit.
+    refusal: Option<Payloads>,
     /// Its scripts, in their order.
     files: Vec<PathBuf>,
 }
@@ -108,6 +110,7 @@ impl Session {
             wants_close: false,
             prepared: None,
             waiting: None,
+            refusal: None,
             files: files.to_vec(),
         };
         session.look();
@@ -157,29 +160,27 @@ impl Session {
             table.raw_set("packet", lua.create_string(packet)?)?;
             Ok((scripts.name_of(Hook::ReadAuthResult), table))
         };
-        self.run_with(Hook::ReadAuthResult, &scripts.functions().call, argument)
-            .decision()
+        self.run_with(
+            Hook::ReadAuthResult,
+            Way::AtOnce(&scripts.functions().call),
+            argument,
+        )
     }
 
     /// `read_query`, for a command's whole payload.
     pub fn read_query(&mut self, payload: &[u8]) -> Decision {
         let scripts = self.scripts.clone();
         let packet = |lua: &Lua| lua.create_string(payload);
-        let ran = self.run_with(Hook::ReadQuery, &scripts.functions().read_query, packet);
-        if matches!(ran, Ran::Failed) {
-            // What was queued before the error is not sent.
-            self.clear_queue();
-        }
-        ran.decision()
+        let way = Way::Waiting(&scripts.functions().read_query);
+        self.run_with(Hook::ReadQuery, way, packet)
     }
 
     /// `read_query_result`, for the reply to what was sent last.
     pub fn read_query_result(&mut self, facts: &ReplyFacts, answer: Option<Answer>) -> Decision {
         let scripts = self.scripts.clone();
-        let function = &scripts.functions().read_query_result;
+        let way = Way::Waiting(&scripts.functions().read_query_result);
         let reply = |lua: &Lua| facts.arguments(lua, answer);
-        self.run_with(Hook::ReadQueryResult, function, reply)
-            .decision()
+        self.run_with(Hook::ReadQueryResult, way, reply)
     }
 
     /// The next command that is to be sent.
@@ -210,7 +211,10 @@ impl Session {
     }
 
     /// `proxy.response` as payloads, or why it is none; the log has been told.
-    pub fn response(&self) -> Option<Payloads> {
+    pub fn response(&mut self) -> Option<Payloads> {
+        if let Some(refusal) = self.refusal.take() {
+            return Some(refusal);
+        }
         let encoded = self.scripts.within(|lua| {
             let locals = self.table.raw_get::<Table>("locals")?;
             let response = locals.raw_get("response").unwrap_or(Value::Nil);
@@ -230,6 +234,11 @@ impl Session {
         }
     }
 
+    /// Whether the hook that ran last has passed a limit.
+    pub fn has_refused(&self) -> bool {
+        self.refusal.is_some()
+    }
+
     /// What the hook waits for.
     pub fn take_wish(&mut self) -> Option<Wish> {
         let wish = self.table.raw_get::<Option<Table>>("wish").ok()??;
@@ -238,39 +247,32 @@ impl Session {
 
     /// The hook that waits goes on.
     pub fn resume(&mut self, given: Given) -> Decision {
-        let Some(hook) = self.waiting.take() else {
+        let Some((hook, runner)) = self.waiting.take() else {
             return Decision::Nothing;
         };
-        let scripts = self.scripts.clone();
-        let functions = scripts.functions();
-        let is_of_query = hook == Hook::ReadQuery;
-        let ran = match given {
-            Given::Time => self.run_with(hook, &functions.resume, |_| Ok(is_of_query)),
+        let way = Way::GoesOn(runner);
+        match given {
+            Given::Time => self.run_with(hook, way, |_| Ok(())),
             Given::Refusal(text, number) => {
                 let refusal = |lua: &Lua| {
                     let text = lua.create_string(&text)?;
-                    Ok((is_of_query, Value::Nil, text, number, "HY000"))
+                    Ok((Value::Nil, text, number, "HY000"))
                 };
-                self.run_with(hook, &functions.resume, refusal)
+                self.run_with(hook, way, refusal)
             }
             Given::Reply(facts, answer) => {
                 let reply = |lua: &Lua| {
                     Ok((
-                        is_of_query,
+                        lua.create_userdata(answer)?,
                         facts.affected_rows.map(|count| count as f64),
                         facts.insert_id.map(|id| id as f64),
                         facts.warnings,
                         facts.status,
-                        lua.create_userdata(answer)?,
                     ))
                 };
-                self.run_with(hook, &functions.resume_with_reply, reply)
+                self.run_with(hook, way, reply)
             }
-        };
-        if matches!(ran, Ran::Failed) && hook == Hook::ReadQuery {
-            self.clear_queue();
         }
-        ran.decision()
     }
 
     /// Where the script has sent the command, as a hint, since it was asked last; empty: nowhere any more.
@@ -440,58 +442,77 @@ impl Session {
 
     fn run(&mut self, hook: Hook, arguments: impl IntoLuaMulti) -> Decision {
         let scripts = self.scripts.clone();
-        let function = &scripts.functions().call;
+        let way = Way::AtOnce(&scripts.functions().call);
         let name = scripts.name_of(hook);
-        self.run_with(hook, function, |_| Ok((name, arguments)))
-            .decision()
+        self.run_with(hook, way, |_| Ok((name, arguments)))
     }
 
     /// Runs a hook, if there is one.
     fn run_with<A: IntoLuaMulti>(
         &mut self,
         hook: Hook,
-        function: &Function,
+        way: Way<'_>,
         arguments: impl FnOnce(&Lua) -> mlua::Result<A>,
-    ) -> Ran {
+    ) -> Decision {
+        self.refusal = None;
         if !self.has(hook) {
-            return Ran::Ended(Decision::Nothing);
+            return Decision::Nothing;
         }
-        let ran = self.scripts.run_hook(function, &self.table, arguments);
-        match ran {
-            Ok(outcome) => {
-                self.queued = outcome.queued;
-                self.has_moved |= outcome.has_moved;
-                self.has_route |= outcome.has_route;
-                self.has_rows |= outcome.has_rows;
-                self.wants_close = outcome.wants_close;
-                if outcome.has_changed {
-                    self.look();
-                }
-                if outcome.waits {
-                    self.waiting = Some(hook);
-                    return Ran::Ended(Decision::Waits);
-                }
-                Ran::Ended(Decision::of(outcome.decision))
-            }
-            Err(cause) => {
-                let line = format!("({}) {cause}", hook.name());
-                self.scripts.log(Level::Critical, &line);
-                let commons = self.scripts.commons();
-                if let Some(file) = self.files.first() {
-                    commons.note(file, |it| it.failed(&line));
-                }
-                // Who knows how far it has come.
-                self.queued = usize::MAX;
-                self.has_moved = true;
-                self.look();
-                Ran::Failed
-            }
+        let outcome = match self.scripts.run_hook(way, &self.table, arguments) {
+            Ok(outcome) => outcome,
+            Err(fault) => return self.failed(hook, &fault),
+        };
+        self.queued = outcome.queued;
+        self.has_moved |= outcome.has_moved();
+        self.has_route |= outcome.has_route();
+        self.has_rows |= outcome.has_rows();
+        self.wants_close = outcome.wants_close();
+        if outcome.has_changed() {
+            self.look();
         }
+        if let Some(runner) = outcome.waits {
+            self.waiting = Some((hook, runner));
+            return Decision::Waits;
+        }
+        Decision::of(outcome.decision)
+    }
+
+    /// A hook has failed. Of one that has raised an error the client notices nothing; one that has passed a
+    /// limit has not said what it wanted, and nothing else than that must happen.
+    fn failed(&mut self, hook: Hook, fault: &Fault) -> Decision {
+        let line = format!("({}) {fault}", hook.name());
+        self.scripts.log(Level::Critical, &line);
+        let commons = self.scripts.commons();
+        if let Some(file) = self.files.first() {
+            commons.note(file, |it| it.failed(&line));
+        }
+        // Who knows how far it has come.
+        self.queued = usize::MAX;
+        self.has_moved = true;
+        let scripts = self.scripts.clone();
+        self.look_by(&scripts.functions().recover);
+        let Some(limit) = fault.limit else {
+            if hook == Hook::ReadQuery {
+                // What was queued before the error is not sent.
+                self.clear_queue();
+            }
+            return Decision::Nothing;
+        };
+        self.clear_queue();
+        let text = format!("(lua) {} has passed its limit of {limit}", hook.name());
+        let mut refusal = Payloads::default();
+        refusal.put(|out| out.extend_from_slice(&err_payload(&text)));
+        self.refusal = Some(refusal);
+        Decision::SendResult
     }
 
     /// Notes which hooks there are.
     fn look(&mut self) {
-        let look = &self.scripts.functions().look;
+        let scripts = self.scripts.clone();
+        self.look_by(&scripts.functions().look);
+    }
+
+    fn look_by(&mut self, look: &Function) {
         let Ok(found) = self.scripts.run::<Table>(look, &self.table) else {
             return;
         };
@@ -515,19 +536,4 @@ impl Drop for Session {
 /// What a script's body has raised.
 fn raised(file: &Path, cause: &str) -> String {
     format!("(lua-error) [{}] {cause}", file.display())
-}
-
-/// How a hook went.
-enum Ran {
-    Ended(Decision),
-    Failed,
-}
-
-impl Ran {
-    fn decision(self) -> Decision {
-        match self {
-            Self::Ended(decision) => decision,
-            Self::Failed => Decision::Nothing,
-        }
-    }
 }

@@ -163,10 +163,98 @@ fn a_runaway_script_costs_its_own_client_only() {
         let scripted = Scripted::with(settings, &wrong(body));
         let mut conn = scripted.connect();
         let mut other = scripted.connect();
-        assert_eq!(conn.query("DO wrong").error().unwrap().code, 1054, "{body}");
+        // It may have been about to say no.
+        let error = conn.query("DO wrong").error().unwrap().clone();
+        let told = format!("(lua) read_query has passed its limit of {limit}");
+        assert_eq!((error.code, error.text), (1105, told), "{body}");
         scripted.proxy.wait_logged(&["(read_query)", limit]);
         assert_eq!(other.value("SELECT 'well'"), "well", "{body}");
         assert_eq!(conn.value("SELECT 'next'"), "next", "{body}");
+    }
+}
+
+#[test]
+fn whichever_hook_passes_a_limit_it_lets_nothing_pass() {
+    let endless = "while true do end";
+    for hook in [
+        "connect_server",
+        "read_handshake",
+        "read_auth",
+        "read_auth_result",
+    ] {
+        let settings = Settings::in_front_of([Server::shared(Product::MariaDb)])
+            .set("script.instructions_max", 1_000_000);
+        let scripted = Scripted::with(settings, &format!("function {hook}() {endless} end"));
+        let (code, text) = scripted.refusal();
+        let told = format!("(lua) {hook} has passed its limit of instructions");
+        assert_eq!((code, text), (1105, told));
+    }
+    let settings = Settings::in_front_of([Server::shared(Product::MariaDb)])
+        .set("script.instructions_max", 1_000_000);
+    let script = format!(
+        "function read_query(packet)
+            proxy.queries:append(1, packet, {{ resultset_is_needed = true }})
+            return proxy.PROXY_SEND_QUERY
+        end
+        function read_query_result(inj) if inj.query:find('secret') then {endless} end end"
+    );
+    let scripted = Scripted::with(settings, &script);
+    let mut conn = scripted.connect();
+    let error = conn.query("SELECT 'secret'").error().unwrap().clone();
+    let told = "(lua) read_query_result has passed its limit of instructions";
+    assert_eq!((error.code, error.text.as_str()), (1105, told));
+    assert_eq!(conn.value("SELECT 'next'"), "next");
+}
+
+#[test]
+fn what_a_script_takes_from_all_is_put_back() {
+    for body in [
+        "proxy.global = nil",
+        "proxy.global.backends = nil",
+        "_G.proxy = nil",
+        "_G.proxy = {}",
+        "setmetatable(proxy, {})",
+        "setmetatable(proxy, nil)",
+        "proxy.PROXY_SEND_QUERY = 2",
+        "proxy.queries = nil",
+        "proxy.connection = 7",
+        "proxy.response = 'x'",
+        "string.sub = nil",
+        "string.format = 5",
+        "_G.type = nil",
+        "_G.pairs = nil",
+        "_G.string = nil",
+        "getmetatable('').__index = nil",
+        "for key in pairs(_G) do _G[key] = nil end",
+        "for key in pairs(proxy) do proxy[key] = nil end",
+        "coroutine.yield = nil",
+        "_G.pilotfish = nil",
+    ] {
+        let script = format!(
+            "function read_query(packet)
+                if packet:sub(2) == 'DO wrong' then {body} return end
+                if packet:sub(2) == 'DO fail' then error('now') end
+                if packet:sub(2) == 'SELECT what' then
+                    local backends = #proxy.global.backends
+                    proxy.queries:append(1, string.char(proxy.COM_QUERY) .. ('SELECT ' .. backends))
+                    return proxy.PROXY_SEND_QUERY
+                end
+            end"
+        );
+        let scripted = Scripted::start(Product::MariaDb, &script);
+        let mut before = scripted.connect();
+        assert_eq!(before.value("SELECT what"), "1", "{body}");
+        assert!(
+            scripted.connect().query("DO wrong").error().is_some(),
+            "{body}"
+        );
+        assert_eq!(scripted.connect().value("SELECT what"), "1", "{body}");
+        assert!(
+            scripted.connect().query("DO wrong").error().is_some(),
+            "{body}"
+        );
+        assert!(before.query("DO fail").error().is_some(), "{body}");
+        assert_eq!(before.value("SELECT what"), "1", "{body}");
     }
 }
 

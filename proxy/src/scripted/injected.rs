@@ -9,7 +9,7 @@ use wire::{Command, HEADER_BYTES, Header};
 
 use super::bridge::Bridge;
 use super::heard::{Heard, Towards};
-use super::stage::{Stage, lacks_server, say, say_all};
+use super::stage::{Stage, has_reply, lacks_server, say, say_all};
 use super::waiting::{Settled, settle};
 use crate::failure::{Failure, Kind};
 use crate::pooled::incoming::Incoming;
@@ -62,11 +62,7 @@ impl<'a, S: Stage> Queue<'a, S> {
                 after => return Ok(after),
             }
         }
-        let has_reply = !matches!(
-            self.incoming.command,
-            Command::STMT_CLOSE | Command::STMT_SEND_LONG_DATA | Command::QUIT
-        );
-        if self.is_owed && !self.is_told && has_reply {
+        if self.is_owed && !self.is_told && has_reply(self.incoming.command) {
             // Whoever has asked waits for an answer.
             let [low, high] = self.stage.status().0.to_le_bytes();
             say(self.stage, self.sequence, &[OK, 0, 0, low, high, 0, 0]);

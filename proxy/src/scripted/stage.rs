@@ -91,6 +91,9 @@ pub(crate) async fn act(stage: &mut impl Stage, incoming: Incoming) -> Result<Af
     stage.rewrite_rows(rows);
     let queued = stage.script().queue_len();
     match decision {
+        Decision::SendResult if stage.script().has_refused() && !has_reply(incoming.command) => {
+            return Err(unseen(&incoming));
+        }
         Decision::SendResult => {
             if queued > 0 {
                 tracing::error!(
@@ -122,6 +125,22 @@ pub(crate) async fn act(stage: &mut impl Stage, incoming: Incoming) -> Result<Af
     }
     stage.script().clear_queue();
     stage.forward(incoming).await
+}
+
+/// Whether clients wait for what comes of a command.
+pub(crate) fn has_reply(command: Command) -> bool {
+    !matches!(
+        command,
+        Command::STMT_CLOSE | Command::STMT_SEND_LONG_DATA | Command::QUIT
+    )
+}
+
+/// A command that is not executed, and whose client does not wait to be told so: what comes behind it may
+/// rely on it.
+fn unseen(incoming: &Incoming) -> CutOff {
+    let text = "(lua) read_query has passed a limit: the command is not executed";
+    let failure = Failure::relaying(Kind::ScriptFailed, text, err_payload(text));
+    CutOff::new(failure, Some(incoming.sequence))
 }
 
 /// Whether a command opens a cursor, or reads from one.

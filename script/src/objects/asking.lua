@@ -9,22 +9,6 @@ function M.sleep(seconds)
 	M.wait("sleep", "sleep", number)
 end
 
--- Runs a statement: with no place in the session itself, on the connection that its commands have; else
--- beside it, in a session of the same account with the same schema and variables. The result, or nil, the
--- error's text, its number and its SQLSTATE.
-function M.query(place, text)
-	if type(text) ~= "string" then
-		error(("pilotfish.query: the statement is a string, not a %s"):format(type(text)), 2)
-	end
-	local hint, problem = M.hint_of(place)
-	if problem then
-		error("pilotfish.query: " .. problem, 2)
-	elseif place ~= nil and not M.current.takes_turns then
-		error("pilotfish.query: this session has one connection; elsewhere is for those of accounts that the proxy knows", 2)
-	end
-	return M.wait("query", "query", text, place ~= nil and (hint or "role=split") or nil)
-end
-
 local function rows_of(answer)
 	local rows, row = {}, nil
 	local position = host.answer_first(answer)
@@ -35,18 +19,38 @@ local function rows_of(answer)
 	return rows
 end
 
--- A statement's reply, for the hook that has asked.
-function M.resume_with_reply(session, is_of_query, affected, insert_id, warnings, flags, answer)
+-- What a statement has come to: its kept reply and what was noted of it, or nil and why there is none.
+local function result_of(answer, ...)
+	if not answer then
+		return nil, ...
+	end
 	local text, number, sqlstate = host.answer_error(answer)
 	if text then
-		return M.resume(session, is_of_query, nil, text, number, sqlstate)
+		return nil, text, number, sqlstate
 	end
-	return M.resume(session, is_of_query, {
+	local affected, insert_id, warnings, flags = ...
+	return {
 		fields = host.answer_fields(answer),
 		rows = rows_of(answer),
 		affected_rows = affected,
 		insert_id = insert_id,
 		warning_count = warnings,
 		server_status = flags,
-	})
+	}
+end
+
+-- Runs a statement: with no place in the session itself, on the connection that its commands have; else
+-- beside it, in a session of the same account with the same schema and variables. The result, or nil, the
+-- error's text, its number and its SQLSTATE.
+function M.query(place, text)
+	if type(text) ~= "string" then
+		error(("pilotfish.query: the statement is a string, not a %s"):format(type(text)), 2)
+	end
+	local hint, problem = M.hint_of(place)
+	if problem then
+		error("pilotfish.query: " .. problem, 2)
+	elseif place ~= nil and not M.current().takes_turns then
+		error("pilotfish.query: this session has one connection; elsewhere is for those of accounts that the proxy knows", 2)
+	end
+	return result_of(M.wait("query", "query", text, place ~= nil and (hint or "role=split") or nil))
 end

@@ -24,7 +24,8 @@ end
 
 -- To a session that takes turns on connections, each that the proxy may have is one that it can get.
 local function idle(backend, name)
-	if M.current and M.current.takes_turns then
+	local session = M.current()
+	if session and session.takes_turns then
 		return backend.connections_max
 	end
 	local queue = queue_of(backend.users, name, backend.min_idle_connections)

@@ -34,7 +34,7 @@ local function ask(session, environment, name, ...)
 			table.remove(session.rows, at)
 		end
 	end
-	if session.is_queued and name == "read_query" then
+	if name == "read_query" and #session.queue > 0 then
 		session.queue = {}
 	end
 end

@@ -17,7 +17,7 @@ end
 -- `id`: of a connection; of a choice, the backend's number.
 local function note(session, what, id)
 	session.moves[#session.moves + 1] = { what = what, id = id }
-	session.has_news = true
+	session.is_dirty = true
 end
 
 local function user_of(session)
@@ -152,7 +152,7 @@ local function write(session, key, value)
 		if type(value) ~= "boolean" then
 			error("proxy.connection.connection_close has to be a boolean", 3)
 		end
-		session.wants_close, session.has_news = value, true
+		session.wants_close, session.is_dirty = value, true
 	else
 		error("proxy.connection." .. tostring(key) .. " is not writable", 3)
 	end

@@ -6,32 +6,55 @@ local M, host = ...
 io.stdout:setvbuf("line")
 
 -- `proxy.X` is the session's own X, unless it is a constant or `global`.
-local proxy_meta = {}
+local proxy_meta = { __metatable = false }
 setmetatable(proxy, proxy_meta)
 
+-- The session whose hook runs, and which hooks of it may what.
 local current
-local run = M.run
+local NOTHING, WAITING, REWRITING = 0, 1, 2
+local allowed = NOTHING
+
+function M.current()
+	return current
+end
+
+function M.may_wait()
+	return allowed >= WAITING
+end
+
+function M.may_rewrite()
+	return allowed >= REWRITING
+end
 
 local function switch_to(session)
 	if current ~= session then
-		current, M.current = session, session
-		proxy_meta.__index, proxy_meta.__newindex = session.locals, session.locals
+		current = session
+		local locals = session.locals
+		proxy_meta.__index, proxy_meta.__newindex = locals, locals
 	end
+	allowed = NOTHING
 end
 
--- A table that is there as soon as somebody looks.
+-- `proxy.response` is a table that is there as soon as somebody looks.
 local locals_meta = {
 	__index = function(locals, key)
 		if key == "response" then
 			local response = {}
-			rawset(locals, key, response)
+			locals.response = response
 			return response
+		end
+	end,
+	__newindex = function(locals, key, value)
+		rawset(locals, key, value)
+		if current then
+			current.is_dirty = true
 		end
 	end,
 }
 
 -- A client has come. The script's body runs once for it, in an environment of its own.
 function M.begin(id, client, takes_turns)
+	M.put_back()
 	local session =
 		{ id = id, client = client, takes_turns = takes_turns, backend_ndx = 0, queue = {}, moves = {} }
 	session.locals = setmetatable({ queries = M.queries(session), connection = M.connection(session) }, locals_meta)
@@ -41,13 +64,12 @@ end
 -- A script's globals. A hook that is defined later is noticed: the proxy calls those only that are there.
 function M.environment_of(session, file, is_one_of_several)
 	switch_to(session)
-	M.may_wait, M.may_rewrite = false, false
 	local environment = setmetatable({ __proxy = session.locals }, {
 		__index = _G,
 		__newindex = function(environment, key, value)
 			rawset(environment, key, value)
 			if host.hooks[key] then
-				session.has_changed, session.has_news = true, true
+				session.has_changed, session.is_dirty = true, true
 			end
 		end,
 	})
@@ -78,6 +100,12 @@ function M.look(session)
 	return found
 end
 
+-- The same behind a hook that has failed.
+function M.recover(session)
+	M.put_back()
+	return M.look(session)
+end
+
 -- Numbers and numeric strings are decisions, all else is none.
 local function decision_of(value)
 	local kind = type(value)
@@ -91,10 +119,8 @@ end
 -- What a hook has decided, how much is queued, and what else the proxy has to look at.
 local HAS_MOVED, HAS_CHANGED, WANTS_CLOSE, WAITS, HAS_ROUTE, HAS_ROWS = 1, 2, 4, 8, 16, 32
 
-local function outcome_of(session, value, waits)
+function M.outcome_of(session, value, waits)
 	local flags = waits and WAITS or 0
-	-- Who wants to go still does behind the next command.
-	session.has_news = session.wants_close
 	if #session.moves > 0 then
 		flags = flags + HAS_MOVED
 	end
@@ -113,10 +139,11 @@ local function outcome_of(session, value, waits)
 	return decision_of(value), #session.queue, flags
 end
 
+local outcome_of = M.outcome_of
+
 -- A hook that cannot wait.
 function M.call(session, name, ...)
 	switch_to(session)
-	M.may_wait, M.may_rewrite = false, false
 	local hook = hook_of(session, name)
 	local arguments = M.arguments[name]
 	if hook and arguments then
@@ -125,34 +152,39 @@ function M.call(session, name, ...)
 	return outcome_of(session, hook and hook(...))
 end
 
--- A command has come: whatever the last one left is forgotten. Returns nothing where nothing is wanted.
+-- Whatever the last command has left is forgotten; what a hook has said that has failed is not said.
+local function tidy(session)
+	if #session.queue > 0 then
+		session.queue = {}
+	end
+	session.locals.response = nil
+	session.route, session.rows = nil, nil
+	-- Who wants to go still does behind the next command.
+	session.is_dirty = session.wants_close
+end
+
+-- A command has come. Returns nothing where nothing is wanted.
 -- Each statement comes through here: what is not needed to know that is not done.
 function M.read_query(session, packet)
 	if current ~= session then
 		switch_to(session)
 	end
-	if session.is_queued then
-		session.queue, session.is_queued = {}, false
+	if session.is_dirty then
+		tidy(session)
 	end
-	session.locals.response = nil
-	if session.has_news then
-		-- What a hook has said that has failed is not said.
-		session.route, session.rows, session.has_news = nil, nil, session.wants_close
-	end
-	M.may_wait, M.may_rewrite = true, true
+	allowed = REWRITING
 	local hook = session.environment.read_query
-	if not hook or hook ~= session.known_hook then
+	if hook ~= session.known_hook then
 		hook = hook_of(session, "read_query")
-		session.known_hook = hook
-		if not hook then
-			return
-		end
+		session.known_hook = hook or false
 	end
-	local waits, value = run(session, hook, packet)
-	if value == nil and not (waits or session.is_queued or session.has_news) then
+	if not hook then
 		return
 	end
-	return outcome_of(session, value, waits)
+	local value = hook(packet)
+	if value ~= nil or session.is_dirty then
+		return outcome_of(session, value)
+	end
 end
 
 -- The next of the queue; it is what the next reply answers.
@@ -166,27 +198,22 @@ end
 
 function M.read_query_result(session, ...)
 	switch_to(session)
-	M.may_wait, M.may_rewrite = true, false
 	local hook = hook_of(session, "read_query_result")
 	if not hook then
 		return
 	end
-	local waits, value = run(session, hook, M.injection(session, ...))
-	if not waits then
-		M.forget_reply(session)
-	end
-	return outcome_of(session, value, waits)
+	local injection = M.injection(session, ...)
+	allowed = WAITING
+	local value = hook(injection)
+	M.forget_reply(session)
+	return outcome_of(session, value)
 end
 
--- A hook that waits goes on with what has come of its wish.
-function M.resume(session, is_of_query, ...)
+-- A hook that waits goes on with what follows, which has come of its wish.
+function M.go_on(session, is_of_query, ...)
 	switch_to(session)
-	M.may_wait, M.may_rewrite = true, is_of_query
-	local waits, value = M.run_on(session, ...)
-	if not waits then
-		M.forget_reply(session)
-	end
-	return outcome_of(session, value, waits)
+	allowed = is_of_query and REWRITING or WAITING
+	return ...
 end
 
 function M.take_moves(session)
@@ -197,11 +224,13 @@ function M.take_moves(session)
 	end
 end
 
+-- What runs from here on is the session's, and cannot wait.
 M.enter_session = switch_to
 
 -- From here on nobody's hook runs.
 function M.leave_session()
-	current, M.current, proxy_meta.__index, proxy_meta.__newindex = nil, nil, nil, nil
+	current, proxy_meta.__index, proxy_meta.__newindex = nil, nil, nil
+	allowed = NOTHING
 end
 
 function M.forget(session)
@@ -209,5 +238,5 @@ function M.forget(session)
 		M.leave_session()
 	end
 	M.set_server(session, nil)
-	session.environment, session.runner = nil, nil
+	session.environment = nil
 end

@@ -35,7 +35,7 @@ end
 -- Of the session whose hook runs.
 local session_meta = {
 	__index = function(_, key)
-		local session = M.current
+		local session = M.current()
 		if not session then
 			return nil
 		elseif key == "id" then

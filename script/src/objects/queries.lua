@@ -57,12 +57,12 @@ function M.queries(session)
 	function methods.append(_, id, packet, options)
 		local queue = session.queue
 		queue[#queue + 1] = entry(session, "append", id, packet, options)
-		session.is_queued = true
+		session.is_dirty = true
 	end
 
 	function methods.prepend(_, id, packet, options)
 		table.insert(session.queue, 1, entry(session, "prepend", id, packet, options))
-		session.is_queued = true
+		session.is_dirty = true
 	end
 
 	function methods.reset()

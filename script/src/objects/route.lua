@@ -59,7 +59,7 @@ end
 
 -- Where the command goes that the hook is for, and what is sent instead of it.
 local function route(place)
-	local session = M.current
+	local session = M.current()
 	if not session then
 		error("pilotfish.route: there is no command that could go anywhere", 2)
 	elseif not session.takes_turns then
@@ -72,6 +72,6 @@ local function route(place)
 	if problem then
 		error("pilotfish.route: " .. problem, 2)
 	end
-	session.route, session.has_news = hint or "", true
+	session.route, session.is_dirty = hint or "", true
 end
 M.route = route

@@ -3,21 +3,20 @@ local M, host = ...
 
 -- For the command that the hook is for, and what is sent instead of it and not kept for the script.
 function M.rows(run)
-	local session = M.current
-	if not (session and M.may_rewrite) then
+	local session = M.current()
+	if not (session and M.may_rewrite()) then
 		error("pilotfish.rows: rows are rewritten for the command of a read_query", 2)
 	elseif type(run) ~= "function" then
 		error("pilotfish.rows: what rewrites rows is a function, not a " .. type(run), 2)
 	end
 	session.rows = session.rows or {}
 	table.insert(session.rows, run)
-	session.has_news = true
+	session.is_dirty = true
 end
 
 -- A row as the functions want it, one after the other; nothing where one of them drops it.
 function M.rewrite_row(session, functions, row, fields)
 	M.enter_session(session)
-	M.may_wait = false
 	for _, run in ipairs(functions) do
 		local value = run(row, fields)
 		if value == false then
@@ -36,6 +35,6 @@ function M.execution(packet)
 	if type(packet) ~= "string" then
 		error(("bad argument #1 to 'execution' (string expected, got %s)"):format(type(packet)), 2)
 	end
-	local session = M.current
+	local session = M.current()
 	return session and session.prepared and host.execution(session.prepared, packet) or nil
 end

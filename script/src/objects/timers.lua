@@ -75,6 +75,5 @@ function M.run_timer()
 		timer.due = host.now() + timer.seconds * 1e6
 	end
 	M.leave_session()
-	M.may_wait, M.may_rewrite = false, false
 	timer.run()
 end

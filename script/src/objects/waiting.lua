@@ -1,83 +1,68 @@
--- Hooks that may wait run in a coroutine, which the next one uses again. What they wait for is a wish that
--- they yield; the proxy fulfils it, while other sessions' hooks run, and resumes them.
+-- Hooks that may wait run in a coroutine, which the next one uses again: the proxy resumes it with a function
+-- of `M` and what that takes, and gets what that returns. What a hook waits for is a wish; the proxy fulfils
+-- it, while other sessions' hooks run, and resumes the coroutine.
 local M, host = ...
 
 local resume, yield, create, running = coroutine.resume, coroutine.yield, coroutine.create, coroutine.running
 
--- What a coroutine of ours yields.
-local DONE, WISH = {}, {}
-
-local function serve(hook, ...)
-	return serve(yield(DONE, hook(...)))
-end
-
 local is_ours = setmetatable({}, { __mode = "k" })
-local idle, idle_count = {}, 0
 
-local function take_runner()
-	if idle_count > 0 then
-		idle_count = idle_count - 1
-		return idle[idle_count + 1]
-	end
+local function make(serve)
 	local runner = create(serve)
 	is_ours[runner] = true
 	return runner
 end
 
-local function put_back(runner)
-	idle_count = idle_count + 1
-	idle[idle_count] = runner
+local function serve(run, ...)
+	return serve(yield(run(...)))
+end
+
+-- A coroutine for hooks.
+function M.runner()
+	return make(serve)
 end
 
 local STRAY = "attempt to yield from outside a coroutine"
 
-local function settle(session, runner, ran, what, ...)
-	if what == DONE then
-		put_back(runner)
-		return false, ...
-	elseif what == WISH then
-		session.runner, session.wish = runner, { ... }
-		return true
+-- What our coroutines yield is the proxy's to read.
+function coroutine.yield(...)
+	if is_ours[running()] then
+		error(STRAY, 0)
 	end
-	error(ran and STRAY or what, 0)
+	return yield(...)
 end
 
--- Calls a hook: whether it waits, else what it has returned.
-function M.run(session, hook, ...)
-	local runner = take_runner()
-	return settle(session, runner, resume(runner, hook, ...))
+-- What a call that is protected has ended with.
+local DONE = {}
+
+local function serve_protected(run, ...)
+	return serve_protected(yield(DONE, run(...)))
 end
 
--- What it has waited for is there.
-function M.run_on(session, ...)
-	local runner = session.runner
-	session.runner, session.wish = nil, nil
-	return settle(session, runner, resume(runner, ...))
-end
+local idle = {}
 
 local function pass_on(runner, ran, what, ...)
 	if what == DONE then
-		put_back(runner)
+		idle[#idle + 1] = runner
 		return true, ...
-	elseif what == WISH and not is_ours[running()] then
+	elseif not ran then
+		return false, what
+	elseif not is_ours[running()] then
 		-- Whoever resumes this coroutine is no hook.
 		return false, STRAY
-	elseif what == WISH then
-		return pass_on(runner, resume(runner, yield(WISH, ...)))
 	end
-	return false, ran and STRAY or what
+	return pass_on(runner, resume(runner, yield(what, ...)))
 end
 
 -- As `pcall`, but what is called may wait.
 function M.protected(run, ...)
-	local runner = take_runner()
+	local runner = table.remove(idle) or make(serve_protected)
 	return pass_on(runner, resume(runner, run, ...))
 end
 
 -- The wish of a function of `pilotfish` of this name; what comes of it.
 function M.wait(name, ...)
-	local runner = running()
-	if not (M.may_wait and runner and is_ours[runner]) then
+	if not (M.may_wait() and is_ours[running()]) then
 		error(
 			("pilotfish.%s: only read_query and read_query_result can wait, and not in a coroutine of their own"):format(
 				name
@@ -85,5 +70,7 @@ function M.wait(name, ...)
 			3
 		)
 	end
-	return yield(WISH, ...)
+	local session, is_of_query = M.current(), M.may_rewrite()
+	session.wish = { ... }
+	return M.go_on(session, is_of_query, yield(M.outcome_of(session, nil, true)))
 end
