@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use jiff::Timestamp;
-use proxy::{Counts, DigestRow, ErrorRow, InsightView, StatementView, Whose};
+use proxy::{Counts, DigestRow, ErrorRow, InsightView, ProfileView, StatementView, Whose};
 use route::BackendId;
 
 /// See the module.
@@ -21,6 +21,8 @@ pub struct Insight {
     pub other_errors: u64,
     /// Slow statements, the latest first.
     pub slow: Vec<Arc<StatementView>>,
+    /// Profiles, the latest first.
+    pub profiles: Vec<Arc<ProfileView>>,
     /// When the process began, by the clock of now.
     pub began: Timestamp,
 }
@@ -33,6 +35,7 @@ impl Default for Insight {
             errors: Vec::new(),
             other_errors: 0,
             slow: Vec::new(),
+            profiles: Vec::new(),
             began: Timestamp::UNIX_EPOCH,
         }
     }
@@ -51,6 +54,10 @@ impl Insight {
         if !view.slow.is_empty() {
             self.slow = view.slow;
             self.slow.sort_by_key(|it| std::cmp::Reverse(it.at));
+        }
+        if !view.profiles.is_empty() {
+            self.profiles = view.profiles;
+            self.profiles.sort_by_key(|it| std::cmp::Reverse(it.at));
         }
         if !view.errors.is_empty() || view.other_errors > 0 {
             self.errors = merge_errors(view.errors);

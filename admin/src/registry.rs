@@ -13,6 +13,8 @@ pub static TABLES: &[&dyn Table] = &[
     &times::TABLE,
     &digests::TABLE,
     &slow_statements::TABLE,
+    &profiles::TABLE,
+    &profiling::TABLE,
     &errors::TABLE,
     &events::TABLE,
     &logs::TABLE,

@@ -5,6 +5,7 @@ mod accounts;
 mod admin;
 mod clusters;
 mod http;
+mod profiling;
 mod rules;
 
 use std::collections::{HashMap, HashSet};
@@ -31,6 +32,7 @@ pub(crate) fn faults(config: &Config, written: &Written) -> Vec<Fault> {
     http::faults(config, written, &mut faults);
     accounts::faults(config, written, &mut faults);
     rules::faults(config, written, &mut faults);
+    profiling::faults(config, written, &mut faults);
     faults.extend(faults_of_files(config, written));
     faults
 }

@@ -10,6 +10,7 @@ mod http;
 mod insight;
 mod journal;
 mod pool;
+mod profiling;
 mod rule;
 mod script;
 
@@ -25,6 +26,7 @@ pub use insight::*;
 pub use ipnet::IpNet;
 pub use journal::*;
 pub use pool::*;
+pub use profiling::*;
 pub use rule::*;
 pub use script::*;
 
@@ -110,6 +112,8 @@ settings! {
         query_log: QueryLogConfig,
         /// Logins and administration, in a file.
         audit_log: AuditLogConfig,
+        /// What statements have cost their backends.
+        profiling: ProfilingConfig,
     }
     lists {
         /// Where clients connect besides `listen`; addresses unique, together with those of `listen`.

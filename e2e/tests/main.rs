@@ -80,6 +80,7 @@ mod optimistic;
 mod outage;
 mod pooled;
 mod prepared;
+mod profiling;
 mod proxy_protocol;
 mod random;
 mod replication;

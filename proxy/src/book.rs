@@ -20,6 +20,8 @@ pub(crate) struct Book {
     pub directs: bool,
     /// Whether one may have to see more than its session says.
     pub raises_consistency: bool,
+    /// Whether statements are profiled by chance.
+    pub samples: bool,
     /// Whether somebody's reads may have to see everybody's writes.
     pub some_see_all: bool,
 }
@@ -62,6 +64,7 @@ impl Book {
         let some_see_all = has_hints || levels.any(|level| level == Consistency::Global);
         Self {
             some_see_all,
+            samples: settings.rules.profiling.is_on(),
             compiled: Arc::clone(&settings.rules),
             counters: Arc::new(counters),
             hints: config.hints.accepted.clone(),

@@ -23,11 +23,13 @@ pub enum Log {
     Query,
     /// Logins, ends of sessions, what administrators do.
     Audit,
+    /// Profiles of statements.
+    Profiles,
 }
 
 impl Log {
     /// Every one.
-    pub const ALL: [Self; 3] = [Self::Slow, Self::Query, Self::Audit];
+    pub const ALL: [Self; 4] = [Self::Slow, Self::Query, Self::Audit, Self::Profiles];
 
     /// Its section of the configuration.
     pub fn name(self) -> &'static str {
@@ -35,6 +37,7 @@ impl Log {
             Self::Slow => "slow_log",
             Self::Query => "query_log",
             Self::Audit => "audit_log",
+            Self::Profiles => "profiling",
         }
     }
 }
@@ -46,6 +49,8 @@ pub enum Entry {
     Statement(Log, Box<StatementView>),
     /// What somebody has done.
     Audit(Box<AuditEvent>),
+    /// A line that is ready.
+    Line(Log, Box<str>),
     /// Nothing: the settings may be others, or it is over.
     Look,
 }
@@ -184,6 +189,7 @@ impl Entry {
     pub fn log(&self) -> Option<Log> {
         match self {
             Self::Statement(log, _) => Some(*log),
+            Self::Line(log, _) => Some(*log),
             Self::Audit(_) => Some(Log::Audit),
             Self::Look => None,
         }
@@ -202,6 +208,7 @@ impl Entry {
                 let texts: usize = texts.iter().map(|text| text.len()).sum();
                 size_of::<AuditEvent>() + texts
             }
+            Self::Line(_, line) => size_of::<Self>() + line.len(),
             Self::Look => 0,
         }
     }

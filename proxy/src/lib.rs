@@ -45,6 +45,7 @@ mod worker;
 
 pub use insight::counts::Counts;
 pub use insight::errors::ErrorRow;
+pub use insight::profiles::{LeftOut, ProfileView, ProfilingCounts};
 pub use insight::slow::StatementView;
 pub use insight::table::{DigestRow, Ran};
 pub use insight::telling::{InsightView, Kept, Wish};

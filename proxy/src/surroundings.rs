@@ -13,6 +13,7 @@ use route::{Moment, Report, Topology};
 use tokio::sync::{Notify, mpsc, watch};
 
 use crate::book::Tallies;
+use crate::insight::profiles::ProfilingCounts;
 use crate::journal::{AuditEvent, Entry, Journal};
 use crate::pooled::ceilings::Ceilings;
 use crate::pooled::lane_counts::AllLaneCounts;
@@ -94,6 +95,8 @@ pub(crate) struct Shared {
     pub lane_counts: AllLaneCounts,
     /// How long statements have waited, and backends have taken.
     pub times: AllTimes,
+    /// What was profiled, and what that has cost.
+    pub profiling: ProfilingCounts,
     /// How many statements rules let through.
     pub limits: Limits,
     definitions: AtomicU64,

@@ -11,6 +11,7 @@ use route::{KillScope, Moment, Topology};
 use tokio::sync::mpsc;
 use tokio::time::timeout_at;
 
+use crate::insight::profiles::ProfilingCounts;
 use crate::insight::telling::{InsightView, Wish};
 use crate::journal::{AuditEvent, Journal};
 use crate::pooled::people::Kill;
@@ -157,6 +158,11 @@ impl Window {
     /// What has become of statements that might ride shared lanes: what, why, how many.
     pub fn lanes(&self) -> Vec<(&'static str, String, u64)> {
         self.shared.lane_counts.sums()
+    }
+
+    /// What was profiled, and what that has cost.
+    pub fn profiling(&self) -> &ProfilingCounts {
+        &self.shared.profiling
     }
 
     /// What scripts have together; `None` where no session runs any.

@@ -195,6 +195,26 @@ pub const FAMILIES: &[Family] = &[
         &[RULES.of("mirror_dropped")],
     ),
     of(
+        "pilotfish_profiling_statements_total",
+        Counter,
+        &[PROFILING.of("statements")],
+    ),
+    of(
+        "pilotfish_profiling_sent_total",
+        Counter,
+        &[PROFILING.of("sent")],
+    ),
+    of(
+        "pilotfish_profiling_failed_total",
+        Counter,
+        &[PROFILING.of("failed")],
+    ),
+    of(
+        "pilotfish_profiling_seconds_total",
+        Counter,
+        &[PROFILING.of("cost_us")],
+    ),
+    of(
         "pilotfish_listener_sessions",
         Gauge,
         &[LISTENERS.of("sessions")],
@@ -224,6 +244,7 @@ const BACKENDS: Rows = Rows("backends", BACKEND);
 const POOLS: Rows = Rows("pools", &[("backend", "backend"), ("account", "account")]);
 const LANES: Rows = Rows("lanes", &[("outcome", "outcome"), ("reason", "reason")]);
 const RULES: Rows = Rows("rules", &[("rule", "rule")]);
+const PROFILING: Rows = Rows("profiling", &[("outcome", "outcome"), ("reason", "reason")]);
 const LISTENERS: Rows = Rows(
     "listeners",
     &[("address", "address"), ("purpose", "purpose")],

@@ -14,9 +14,11 @@ pub static TABLE: Sheet<Item> = Sheet {
     about: "The logs of statements and logins: what was written, and what was not.",
     asks: Asks::Nothing,
     columns: &[
-        text("log", "slow_log, query_log or audit_log.", |it| {
-            it.log.name().into()
-        }),
+        text(
+            "log",
+            "slow_log, query_log, audit_log or profiling.",
+            |it| it.log.name().into(),
+        ),
         text("file", "Where it is written; NULL: nowhere.", |it| {
             let file = it.file.as_ref();
             file.map(|file| file.display().to_string()).into()
@@ -57,6 +59,7 @@ fn items(material: &Material) -> Vec<Item> {
             Log::Slow => &config.slow_log.file,
             Log::Query => &config.query_log.file,
             Log::Audit => &config.audit_log.file,
+            Log::Profiles => &config.profiling.file,
         };
         Item {
             log,

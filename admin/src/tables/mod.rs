@@ -15,6 +15,8 @@ pub mod logs;
 pub mod mysql_servers;
 pub mod pools;
 pub mod process;
+pub mod profiles;
+pub mod profiling;
 pub mod proxy_config;
 pub mod proxy_connections;
 pub mod rules;

@@ -59,6 +59,7 @@ impl Look<'_> {
         faults.extend(self.limits_without_one());
         faults.extend(self.nothing_injected());
         faults.extend(self.nothing_to_compare());
+        faults.extend(self.profiled_otherwise());
         faults
     }
 
@@ -159,6 +160,7 @@ impl Look<'_> {
             ("role", rule.role.is_some()),
             ("backend", rule.backend.is_some()),
             ("mirror", rule.mirror.is_some()),
+            ("profile", rule.profile),
             ("timeout", rule.timeout.is_some()),
             ("retry", rule.retry.is_some()),
             ("consistency", rule.consistency.is_some()),
@@ -272,6 +274,15 @@ impl Look<'_> {
         let keys = ["injected", "timeout_injected", "injected_bytes_max"];
         let key = keys.into_iter().find(|key| self.is_written(key))?;
         Some(self.fault(key, "is of no use without rule.before or rule.after"))
+    }
+
+    fn profiled_otherwise(&self) -> Option<Fault> {
+        let rule = self.rule;
+        let sends = !rule.before.is_empty() || !rule.after.is_empty();
+        (rule.profile && sends).then(|| {
+            let text = "sends statements of its own; a rule with rule.before or rule.after cannot";
+            self.fault("profile", text)
+        })
     }
 
     fn nothing_to_compare(&self) -> Option<Fault> {

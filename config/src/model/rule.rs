@@ -178,6 +178,9 @@ settings! {
         /// The longest result of `before` and `after` that is read, in bytes; a longer one is dropped.
         injected_bytes_max: u64 = 256 << 10, Traits::RELOAD.within(1 << 10, 16 << 20);
 
+        /// Whether the statement is profiled, as `[profiling]` says; see [Profiles](profiling.md).
+        profile: bool = false, Traits::RELOAD;
+
         /// How often a statement that only reads is sent again when the backend fails under it.
         retry: Option<u16> = None, Traits::RELOAD.within(0, 10).default_text("2");
 

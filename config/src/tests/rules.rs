@@ -52,6 +52,7 @@ before = ["SHOW SESSION STATUS"]
 after = ["SHOW SESSION STATUS", "SHOW WARNINGS"]
 injected = "diff"
 timeout_injected = "200ms"
+profile = false
 injected_bytes_max = "64KiB"
 retry = 0
 log = true
@@ -131,6 +132,7 @@ fn every_setting_of_a_rule_is_read() {
         after: vec!["SHOW SESSION STATUS".into(), "SHOW WARNINGS".into()],
         injected: InjectedResults::Diff,
         timeout_injected: Duration::from_millis(200),
+        profile: false,
         injected_bytes_max: 64 << 10,
         retry: Some(0),
         log: true,
@@ -337,6 +339,22 @@ const CASES: &[(&str, &[&str])] = &[
     (
         "[[rule]]\nname = \"a\"\nanswer = \"ok\"\nafter = \"SHOW STATUS\"\n",
         &["4:9: rule.after: is of no use beside rule.answer, which asks no backend"],
+    ),
+    (
+        "[[rule]]\nname = \"a\"\nprofile = true\nafter = \"SHOW STATUS\"\n",
+        &[
+            "3:11: rule.profile: sends statements of its own; a rule with rule.before or rule.after cannot",
+        ],
+    ),
+    (
+        "[profiling]\nasks = \"trace\"\n",
+        &[
+            "2:8: profiling.asks: \"trace\" tells values of statements, which profiling.values does not allow",
+        ],
+    ),
+    (
+        "[profiling]\nasks = []\n",
+        &["2:8: profiling.asks: is empty; hint: asks = [\"status\"]"],
     ),
     (
         "[[rule]]\nname = \"a\"\nafter = \"SHOW STATUS\"\ninjected = \"diffed\"\n",

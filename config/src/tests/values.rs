@@ -133,6 +133,18 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("audit_log.file", "\"\""),
     ("audit_log.bytes_max", "\"100MiB\""),
     ("audit_log.files_max", "5"),
+    ("profiling.one_of", "0"),
+    ("profiling.user", "[]"),
+    ("profiling.digest", "[]"),
+    ("profiling.session", "[]"),
+    ("profiling.asks", "[\"status\"]"),
+    ("profiling.timeout", "\"1s\""),
+    ("profiling.answer_bytes_max", "\"64KiB\""),
+    ("profiling.kept_max", "100"),
+    ("profiling.file", "\"\""),
+    ("profiling.values", "false"),
+    ("profiling.bytes_max", "\"100MiB\""),
+    ("profiling.files_max", "5"),
 ];
 
 fn shown_default(setting: &Setting<Config>) -> String {
@@ -576,6 +588,7 @@ fn another_value(setting: &Setting<Config>) -> BoxedStrategy<String> {
         ("accounts.learn" | "balance.lag_max" | "pool.connections_min" | "admin.username", _) => {
             Just(String::new()).boxed()
         }
+        ("profiling.asks", _) => Just(String::new()).boxed(),
         (_, Kind::Truth) => prop_oneof![Just("off".to_owned()), Just("true".to_owned())].boxed(),
         ("balance.replicas", _) => {
             prop_oneof![Just("any".to_owned()), Just("primary".to_owned())].boxed()

@@ -109,6 +109,7 @@ impl OneLog {
             })
         };
         let (slow, query, audit) = (&config.slow_log, &config.query_log, &config.audit_log);
+        let profiles = &config.profiling;
         let (place, format) = match self.log {
             Log::Slow => (
                 place(&slow.file, slow.bytes_max, slow.files_max),
@@ -120,6 +121,10 @@ impl OneLog {
             ),
             Log::Audit => (
                 place(&audit.file, audit.bytes_max, audit.files_max),
+                StatementFormat::Json,
+            ),
+            Log::Profiles => (
+                place(&profiles.file, profiles.bytes_max, profiles.files_max),
                 StatementFormat::Json,
             ),
         };
@@ -135,6 +140,7 @@ impl OneLog {
             (Entry::Statement(_, it), StatementFormat::Mysql) => {
                 text::mysql(&mut self.batch, it, began);
             }
+            (Entry::Line(_, line), _) => self.batch.extend_from_slice(line.as_bytes()),
             (Entry::Audit(event), _) => text::audit(&mut self.batch, event),
             (Entry::Look, _) => return,
         }

@@ -12,6 +12,7 @@ use sql::{Analysis, Facts, Flags};
 
 use super::counts::Ended;
 use super::errors::{ErrorTable, Failed};
+use super::profiles::ProfileRing;
 use super::slow::SlowRing;
 use super::table::{DigestTable, Ran, Said};
 
@@ -56,6 +57,7 @@ pub(crate) struct Insight {
     pub digests: RefCell<DigestTable>,
     pub errors: RefCell<ErrorTable>,
     pub slow: RefCell<SlowRing>,
+    pub profiles: RefCell<ProfileRing>,
     /// The second of the last entry of the query log, and how many it has had.
     pub pace: Cell<(u32, u32)>,
     /// How often the digests have been emptied.
@@ -74,6 +76,7 @@ impl Insight {
             digests: RefCell::default(),
             errors: RefCell::default(),
             slow: RefCell::default(),
+            profiles: RefCell::default(),
             pace: Cell::default(),
             emptied: Cell::default(),
             names: RefCell::default(),
@@ -106,6 +109,11 @@ impl Insight {
         self.wants.set(wants);
         let slow_max = wants.slow.map_or(0, |_| settings.slow_statements_max);
         self.slow.borrow_mut().resize(slow_max);
+        let profiles_max = match is_looked_at {
+            true => config.profiling.kept_max,
+            false => 0,
+        };
+        self.profiles.borrow_mut().resize(profiles_max);
         let bytes_max = usize::try_from(settings.digests_bytes_max).unwrap_or(usize::MAX);
         let mut digests = self.digests.borrow_mut();
         if !wants.counts {

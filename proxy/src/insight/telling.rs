@@ -10,6 +10,7 @@ use tokio::task::yield_now;
 
 use super::counts::Counts;
 use super::errors::{ErrorRow, ErrorTable};
+use super::profiles::ProfileView;
 use super::slow::StatementView;
 use super::table::{DigestRow, DigestTable};
 use crate::worker::Worker;
@@ -43,6 +44,7 @@ pub(crate) enum Told {
     Digests(Vec<DigestRow>),
     Errors(Vec<ErrorRow>),
     Slow(Vec<Arc<StatementView>>),
+    Profiles(Vec<Arc<ProfileView>>),
     /// That is all.
     End(TellingEnd),
     /// All at once, to be taken apart by whoever asked; and which worker's it was.
@@ -76,6 +78,8 @@ pub struct InsightView {
     pub other_errors: u64,
     /// Slow statements.
     pub slow: Vec<Arc<StatementView>>,
+    /// Profiles.
+    pub profiles: Vec<Arc<ProfileView>>,
     /// Workers that have told all.
     pub workers: Vec<usize>,
     /// How long the process had run.
@@ -88,6 +92,7 @@ impl InsightView {
             Told::Digests(rows) => self.digests.extend(rows),
             Told::Errors(rows) => self.errors.extend(rows),
             Told::Slow(slow) => self.slow.extend(slow),
+            Told::Profiles(profiles) => self.profiles.extend(profiles),
             Told::Whole(digests, errors, worker) => self.take_whole(*digests, errors, worker),
             Told::End(end) => {
                 self.remainder.add(&end.remainder);
@@ -150,6 +155,7 @@ async fn tell_copies(worker: Rc<Worker>, to: UnboundedSender<Told>) {
     let (remainder, evicted) = insight.digests.borrow().remainder();
     let _ = to.send(Told::Errors(errors));
     let _ = to.send(Told::Slow(insight.slow.borrow().told()));
+    let _ = to.send(Told::Profiles(insight.profiles.borrow().told()));
     let _ = to.send(Told::End(TellingEnd {
         worker: worker.index,
         remainder,

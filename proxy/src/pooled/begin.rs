@@ -109,6 +109,7 @@ pub(crate) async fn begin(
         changes: Changes::default(),
         timing: Timing::default(),
         subject: None,
+        is_sampled: false,
         whose: OwnWhose::default(),
         status: STATUS_FIRST,
         aftermath: Rc::new(Aftermath::default()),

@@ -171,6 +171,7 @@ impl Pooled {
             changes: Changes::default(),
             timing: Timing::default(),
             subject: None,
+            is_sampled: false,
             whose: OwnWhose::default(),
             status: StatusFlags::AUTOCOMMIT,
             aftermath: Rc::new(Aftermath::default()),

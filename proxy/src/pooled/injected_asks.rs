@@ -52,7 +52,9 @@ impl Pooled {
             true => injecting.injection.bytes_max,
             false => ERROR_BYTES_MAX,
         };
-        self.worker.book().counters.injected(injecting.rule);
+        if let Some(rule) = injecting.rule {
+            self.worker.book().counters.injected(rule);
+        }
         let own = self
             .hear_injected(injecting, statement, bytes_max, side)
             .await?;
@@ -81,6 +83,7 @@ impl Pooled {
         bytes_max: usize,
         side: Side,
     ) -> Result<OwnReply, Cut> {
+        injecting.sent += 1;
         let was_open = self.is_in_transaction_now();
         let own = self
             .ask_in_time(&injecting.injection, statement, bytes_max, side)

@@ -7,9 +7,9 @@ use config::InjectedResults;
 use route::rules::Purpose;
 use serde::Serialize;
 use serde_json::{Map, Value};
-use wire::Capabilities;
 use wire::column::ColumnDefinition;
 use wire::result::{ResultHead, TextRow};
+use wire::{Capabilities, HEADER_BYTES};
 
 use super::conn::{Broken, OwnReply};
 use super::diagnostics::Diagnostics;
@@ -30,6 +30,9 @@ pub(crate) enum Finding {
 pub(crate) struct ResultTable {
     columns: Vec<String>,
     rows: Vec<Vec<Option<String>>>,
+    /// What its server has sent for it.
+    #[serde(skip)]
+    bytes: u64,
 }
 
 /// One that was sent, or not, and what came of it.
@@ -45,12 +48,17 @@ pub(crate) struct Found {
 pub(crate) struct Profile<'a> {
     pub command: &'static str,
     pub timestamp: String,
-    /// Its digest: no value of it is told.
+    /// Its digest, so that no value of it is told; of a profile as it was said, where that may be.
     pub query: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
     pub thread_id: u32,
     /// Milliseconds at the backend.
     pub exec_time: f64,
-    pub rule: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chosen_by: Option<&'a str>,
     pub user: String,
     pub schema: Option<String>,
     pub backend: Option<&'a str>,
@@ -60,9 +68,18 @@ pub(crate) struct Profile<'a> {
     pub warnings: u16,
     pub tags: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Cost>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<Map<String, Value>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub results: Vec<Told<'a>>,
+}
+
+/// What was sent for one statement, and how long that took.
+#[derive(Serialize)]
+pub(crate) struct Cost {
+    pub statements: u32,
+    pub microseconds: u64,
 }
 
 /// What one of them has come to, as it is told.
@@ -89,13 +106,16 @@ impl ResultTable {
     pub(crate) fn new(columns: &[&str]) -> Self {
         Self {
             columns: columns.iter().map(|it| (*it).to_owned()).collect(),
-            rows: Vec::new(),
+            ..Self::default()
         }
     }
 
     /// Reads a result; one without rows and columns is none.
     pub(crate) fn read(own: &OwnReply, capabilities: Capabilities) -> Result<Self, Broken> {
-        let mut table = Self::default();
+        let mut table = Self {
+            bytes: own.tally.bytes,
+            ..Self::default()
+        };
         if !own.tally.had_rows {
             return Ok(table);
         }
@@ -132,6 +152,16 @@ impl ResultTable {
             })
             .collect();
         table
+    }
+
+    /// Makes the messages of a list what `shown` makes of them, by their numbers.
+    pub(crate) fn redact(&mut self, shown: impl Fn(u16, String, bool) -> String) {
+        for row in &mut self.rows {
+            if let [_, Some(code), message] = row.as_mut_slice() {
+                let number = code.parse().unwrap_or_default();
+                *message = message.take().map(|it| shown(number, it, false));
+            }
+        }
     }
 
     /// What has changed since an earlier one, by the names in the first of two columns: numbers are
@@ -209,6 +239,38 @@ pub(crate) fn told<'a>(
         }
     }
     (status, all)
+}
+
+/// Takes out of what SHOW SESSION STATUS has changed what the question itself has: the first of the two is
+/// counted when it ends, the second when it comes.
+pub(crate) fn without_own(changed: &mut Map<String, Value>, before: &[Found]) {
+    let is_status = |it: &&Found| it.purpose == Purpose::Status;
+    let Some(found) = before.iter().find(is_status) else {
+        return;
+    };
+    let Finding::Table(table) = &found.finding else {
+        return;
+    };
+    let bytes_received = HEADER_BYTES + 1 + found.text.len();
+    let count = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+    for (name, own) in [
+        ("Com_show_status", 1),
+        ("Questions", 1),
+        ("Queries", 1),
+        ("Bytes_received", count(bytes_received)),
+        ("Bytes_sent", i64::try_from(table.bytes).unwrap_or(i64::MAX)),
+        // Of MariaDB: the table that it is read from.
+        ("Rows_tmp_read", count(table.rows.len())),
+    ] {
+        let Some(all) = changed.get(name).and_then(Value::as_i64) else {
+            continue;
+        };
+        match all.saturating_sub(own) {
+            0 => changed.remove(name),
+            rest if rest > 0 => changed.insert(name.to_owned(), rest.into()),
+            _ => continue,
+        };
+    }
 }
 
 /// Of two numbers their difference, else what it is now.

@@ -74,6 +74,7 @@ impl Pooled {
             statement.extend_from_slice(literal);
         }
         injecting.undo.clear();
+        injecting.sent += 1;
         let own = self.ask_own(&statement).await?;
         if let Some(error) = failure_of(&own) {
             let shown = String::from_utf8_lossy(&statement).into_owned();
@@ -88,6 +89,7 @@ impl Pooled {
     /// Ends a transaction that is not the client's, and empties a list that is not.
     pub(crate) async fn leave_no_trace(&mut self, injecting: &mut Injecting) -> Result<(), Cut> {
         if std::mem::take(&mut injecting.has_begun) {
+            injecting.sent += 1;
             let own = self.ask_own(b"COMMIT AND NO CHAIN NO RELEASE").await?;
             if own.outcome != Outcome::Ok {
                 let text = "it does not end a transaction that has only read";
@@ -95,6 +97,7 @@ impl Pooled {
             }
         }
         if std::mem::take(&mut injecting.has_warned) {
+            injecting.sent += 1;
             let server = self.state.flags().server;
             self.ask_own(empty_list(server).as_bytes()).await?;
         }

@@ -4,12 +4,12 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use config::InjectedResults;
 use pool::CloseReason;
 use route::Backend;
-use route::rules::{By, Injected, Injection, Purpose, RuleIndex};
+use route::rules::{By, Injected, Injection, Profiling, Purpose, RuleIndex};
 use session::Outcome;
 use session::state::{Needs, Pin};
 use sql::Facts;
@@ -28,11 +28,18 @@ use crate::failure::{Failure, Kind as FailureKind};
 /// What is sent around the command of the moment, and what has come of it.
 pub(crate) struct Injecting {
     pub injection: Arc<Injection>,
-    pub rule: RuleIndex,
+    /// Whose wish it is; none: the statement is profiled.
+    pub rule: Option<RuleIndex>,
     name: Arc<str>,
-    tag: Option<Box<str>>,
-    before: Vec<Found>,
-    after: Vec<Found>,
+    pub tag: Option<Box<str>>,
+    pub before: Vec<Found>,
+    pub after: Vec<Found>,
+    /// Whether values may be told.
+    pub tells_values: bool,
+    /// How many statements were sent.
+    pub sent: u32,
+    /// How long all of that took.
+    pub spent: Duration,
     /// Assignments that set back what was set.
     pub undo: Vec<(Box<str>, Vec<u8>)>,
     /// What was read has begun a transaction.
@@ -44,17 +51,47 @@ pub(crate) struct Injecting {
 impl Injecting {
     pub(crate) fn new(book: &Book, by: By<&Arc<Injection>>, tag: Option<&str>) -> Self {
         let rule = book.compiled.rules.rule(by.rule);
+        let name = rule.map(|rule| Arc::clone(&rule.name)).unwrap_or_default();
         Self {
-            injection: Arc::clone(by.value),
-            rule: by.rule,
-            name: rule.map(|rule| Arc::clone(&rule.name)).unwrap_or_default(),
+            rule: Some(by.rule),
+            tells_values: true,
+            ..Self::of(by.value, name, tag)
+        }
+    }
+
+    /// Around a statement that is profiled; `name`: who has chosen it.
+    pub(crate) fn profile(profiling: &Profiling, name: Arc<str>, tag: Option<&str>) -> Self {
+        Self {
+            tells_values: profiling.values,
+            ..Self::of(&profiling.injection, name, tag)
+        }
+    }
+
+    fn of(injection: &Arc<Injection>, name: Arc<str>, tag: Option<&str>) -> Self {
+        Self {
+            injection: Arc::clone(injection),
+            rule: None,
+            name,
             tag: tag.map(Box::from),
             before: Vec::new(),
             after: Vec::new(),
+            tells_values: false,
+            sent: 0,
+            spent: Duration::ZERO,
             undo: Vec::new(),
             has_begun: false,
             has_warned: false,
         }
+    }
+
+    /// Whether the statement is profiled.
+    pub(crate) fn is_profile(&self) -> bool {
+        self.rule.is_none()
+    }
+
+    /// The rule's name, or who has chosen the statement.
+    pub(crate) fn name(&self) -> &Arc<str> {
+        &self.name
     }
 
     /// It is sent again, over another connection.
@@ -78,10 +115,13 @@ impl Pooled {
             return Ok(());
         };
         if !Injection::goes_with(facts) || self.may_not_inject() {
+            self.leaves_out(&injecting, Self::left_out(facts));
             return Ok(());
         }
         injecting.begin_anew();
+        let begun = Instant::now();
         let sent = self.send_before(&mut injecting, said, facts, needs).await;
+        injecting.spent += begun.elapsed();
         if let Some(order) = &mut self.order {
             order.injecting = Some(injecting);
         }
@@ -147,11 +187,15 @@ impl Pooled {
             .lent
             .as_ref()
             .map(|lent| Arc::clone(&lent.conn.backend));
+        let begun = Instant::now();
         if let Err(cut) = self.send_after(&mut injecting, said, facts).await {
             self.lost_behind(&cut)?;
         }
+        injecting.spent += begun.elapsed();
         self.running = None;
-        if injecting.injection.results != InjectedResults::Discard {
+        if injecting.is_profile() {
+            self.tell_profile(&mut injecting, said, done, (took, backend.as_deref()));
+        } else if injecting.injection.results != InjectedResults::Discard {
             self.tell_injected(&injecting, said, done, (took, backend.as_deref()));
         }
         Ok(())
@@ -177,9 +221,11 @@ impl Pooled {
             command: said.command(),
             timestamp: format!("{:.6}", jiff::Timestamp::now()),
             query: &String::from_utf8_lossy(digest.text()),
+            digest: None,
             thread_id: self.person.id(),
             exec_time: took.as_micros() as f64 / 1000.0,
-            rule: &injecting.name,
+            rule: Some(&injecting.name),
+            chosen_by: None,
             user: self.account.id().to_string(),
             schema: schema.map(|it| String::from_utf8_lossy(it).into_owned()),
             backend: backend.map(|it| &*it.name),
@@ -191,6 +237,7 @@ impl Pooled {
             affected_rows: done.tally.ok.affected_rows,
             warnings: done.tally.warnings,
             tags: injecting.tag.iter().map(ToString::to_string).collect(),
+            cost: None,
             status,
             results,
         };
@@ -302,14 +349,17 @@ impl Pooled {
     }
 
     pub(crate) fn injected_failed(&self, injecting: &Injecting, statement: &str, why: &str) {
-        let book = self.worker.book();
-        book.counters.injected_failed(injecting.rule);
+        match injecting.rule {
+            Some(rule) => self.worker.book().counters.injected_failed(rule),
+            None => self.worker.shared.profiling.fails(),
+        }
         if injecting.injection.fails() {
             tracing::warn!(
-                rule = &*injecting.name,
+                rule = injecting.rule.map(|_| &*injecting.name),
+                profile = injecting.is_profile(),
                 statement,
                 why,
-                "what a rule sends besides statements fails; this is told once"
+                "what is sent besides statements fails; this is told once"
             );
         }
     }

@@ -65,6 +65,7 @@ mod pass_on;
 pub(crate) mod people;
 mod prefix;
 mod prepared;
+mod profiling;
 pub(crate) mod pump;
 mod query;
 mod recall;

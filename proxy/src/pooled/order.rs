@@ -19,6 +19,7 @@ use super::limits::Inside;
 use super::mirror::Reflected;
 use super::session::Pooled;
 use crate::book::Book;
+use crate::insight::profiles::LeftOut;
 use crate::watch::{Ask, Watch};
 
 /// What is wanted of one command.
@@ -296,6 +297,9 @@ impl Pooled {
         let Some(order) = self.order.take() else {
             return;
         };
+        if let Some(injecting) = &order.injecting {
+            self.leaves_out(injecting, LeftOut::Unanswered);
+        }
         let Some(note) = order.note else {
             return;
         };

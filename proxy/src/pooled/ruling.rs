@@ -76,7 +76,8 @@ pub(crate) enum Ruled {
 
 impl Pooled {
     /// Whether somebody has to be asked about a statement at all.
-    pub(crate) fn is_ruled(&self, facts: &Facts, carries: Carries) -> bool {
+    pub(crate) fn is_ruled(&mut self, facts: &Facts, carries: Carries) -> bool {
+        self.is_sampled = false;
         if self.script_route().is_some() {
             return true;
         }
@@ -84,7 +85,9 @@ impl Pooled {
             return false;
         }
         let book = self.worker.book.borrow();
-        !book.compiled.rules.is_empty()
+        self.is_sampled = self.is_picked(&book);
+        self.is_sampled
+            || !book.compiled.rules.is_empty()
             || ((carries == Carries::Attributes || !facts.comments.is_empty())
                 && !book.hints_of(&self.account).is_empty())
     }
@@ -139,6 +142,10 @@ impl Pooled {
         let judgement = self.judge(&book, errand, counters, &mut ());
         let hints = self.hints(&book, errand);
         let mut order = self.order_of(&book, &judgement, &hints);
+        if let Some(by) = self.profiled_by(&book, errand, (&judgement, &hints)) {
+            let tag = judgement.set_tag.map(|it| it.value);
+            self.profile(&book, by, tag, &mut order.injecting);
+        }
         if let Some(note) = &mut order.note {
             let mut analysis = sql::Analysis::default();
             analysis.read(errand.text, self.state.flags());

@@ -91,6 +91,8 @@ pub(crate) struct Pooled {
     pub timing: Timing,
     /// What it is counted under, if it is.
     pub subject: Option<Subject>,
+    /// Chance has chosen it to be profiled, as far as its text need not be looked at.
+    pub is_sampled: bool,
     /// Whose statements are counted with its.
     pub whose: OwnWhose,
     /// The flags that the client saw last.

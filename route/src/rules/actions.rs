@@ -32,6 +32,8 @@ pub struct Actions {
     pub mirror: Option<String>,
     /// What is sent before it and behind it.
     pub injection: Option<Arc<Injection>>,
+    /// Whether it is profiled.
+    pub profile: bool,
     /// How often it is sent again when it only reads and the backend fails under it.
     pub retry: Option<u16>,
     /// Whether it is logged.

@@ -15,6 +15,7 @@ use super::injection::Injection;
 use super::kinds::{self, Kinds};
 use super::names::{Case, Names};
 use super::pattern::Pattern;
+use super::profiling::Profiling;
 use super::rewrite::Rewrite;
 use super::tables::Tables;
 use super::{Rule, Rules, Then, shadow};
@@ -26,6 +27,8 @@ pub struct Compiled {
     pub rules: Rules,
     /// What hints mean.
     pub hints: HintRules,
+    /// What is profiled, and how.
+    pub profiling: Profiling,
     /// Stored functions that only read.
     pub functions: TrustedFunctions,
     /// What is no fault and yet cannot be meant: rules that never match, or are never asked.
@@ -58,6 +61,7 @@ impl Rules {
             faults.extend(found);
             HintRules::default()
         });
+        let profiling = Profiling::of(config, &mut faults);
         if !faults.is_empty() {
             return Err(faults);
         }
@@ -67,6 +71,7 @@ impl Rules {
         Ok(Compiled {
             rules: Self { rules, index },
             hints,
+            profiling,
             functions: functions.iter().map(String::as_str).collect(),
             warnings,
         })
@@ -102,6 +107,7 @@ impl Making<'_> {
             limit: limit(config),
             mirror: config.mirror.clone(),
             injection: Injection::of(self.index, config, &mut self.faults).map(Arc::new),
+            profile: config.profile,
             retry: config.retry,
             log: config.log,
             set_tag: config.set_tag.clone(),

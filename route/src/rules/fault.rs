@@ -24,6 +24,8 @@ pub enum Spot {
     Test(usize),
     /// In `[hints]`.
     Hints,
+    /// In `[profiling]`.
+    Profiling,
 }
 
 impl Fault {
@@ -47,6 +49,7 @@ impl Fault {
             Spot::Rule(index) => Written::of(RULE.name, index, self.setting),
             Spot::Test(index) => Written::of(RULE_TEST.name, index, self.setting),
             Spot::Hints => format!("hints.{}", self.setting),
+            Spot::Profiling => format!("profiling.{}", self.setting),
         };
         let fault = written.fault(&key, self.text.clone());
         match &self.hint {

@@ -32,6 +32,8 @@ pub struct Hints<'a> {
     pub consistency: Option<Consistency>,
     /// Transactions that a replica must have: a GTID or a set of them.
     pub gtid: Option<&'a [u8]>,
+    /// It is to be profiled.
+    pub profile: bool,
     /// Words that were meant as hints and say nothing here.
     pub unread: u32,
 }
@@ -135,6 +137,7 @@ impl<'a> Hints<'a> {
             lag_max: self.lag_max.or(others.lag_max),
             consistency: self.consistency.or(others.consistency),
             gtid: self.gtid.or(others.gtid),
+            profile: self.profile || others.profile,
             unread: self.unread + others.unread,
         }
     }
@@ -163,6 +166,10 @@ impl<'a> Hints<'a> {
     fn item(&mut self, key: &[u8], value: Option<&'a [u8]>) -> Option<()> {
         let key = str::from_utf8(key).ok()?.to_ascii_lowercase();
         let Some(value) = value else {
+            if key == "profile" {
+                self.profile = true;
+                return Some(());
+            }
             set(&mut self.role, role(&key)?);
             return Some(());
         };
@@ -336,6 +343,7 @@ mod tests {
         lag_max: None,
         consistency: None,
         gtid: None,
+        profile: false,
         unread: 0,
     };
     const PRIMARY: Hints<'static> = Hints {
@@ -361,6 +369,13 @@ mod tests {
             (
                 "/* pilotfish: nowhere, timeout=soon, backend= */ SELECT 1",
                 Hints { unread: 3, ..NONE },
+            ),
+            (
+                "/* pilotfish: Profile */ SELECT 1",
+                Hints {
+                    profile: true,
+                    ..NONE
+                },
             ),
             (
                 "/* pilotfish: backend=db3, timeout=2s; consistency=Global,gtid='a:1,b:2', lag_max = 500ms */ SELECT 1",

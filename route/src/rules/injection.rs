@@ -84,14 +84,26 @@ impl Injection {
         let before = read("before", Place::Before, &config.before);
         let after = read("after", Place::After, &config.after);
         let is_something = !before.is_empty() || !after.is_empty();
-        is_something.then(|| Self {
+        let bytes_max = usize::try_from(config.injected_bytes_max).unwrap_or(usize::MAX);
+        let (results, timeout) = (config.injected, config.timeout_injected);
+        is_something.then(|| Self::new((before, after), results, timeout, bytes_max))
+    }
+
+    /// What is sent before and behind a statement.
+    pub(super) fn new(
+        (before, after): (Box<[Injected]>, Box<[Injected]>),
+        results: InjectedResults,
+        timeout: Duration,
+        bytes_max: usize,
+    ) -> Self {
+        Self {
             before,
             after,
-            results: config.injected,
-            timeout: config.timeout_injected,
-            bytes_max: usize::try_from(config.injected_bytes_max).unwrap_or(usize::MAX),
+            results,
+            timeout,
+            bytes_max,
             has_failed: AtomicBool::new(false),
-        })
+        }
     }
 
     /// One of its statements has failed; whether it is the first time.
@@ -165,6 +177,21 @@ enum Place {
 }
 
 impl Injected {
+    /// Statements of the proxy's own, to be sent before one.
+    pub(super) fn before(texts: &[&str]) -> Box<[Self]> {
+        Self::own(texts, Place::Before)
+    }
+
+    /// The same behind it.
+    pub(super) fn behind(texts: &[&str]) -> Box<[Self]> {
+        Self::own(texts, Place::After)
+    }
+
+    fn own(texts: &[&str], place: Place) -> Box<[Self]> {
+        let read = |text: &&str| Self::read(text, place).expect("its author has tried it");
+        texts.iter().map(read).collect()
+    }
+
     fn read(text: &str, place: Place) -> Result<Self, Refusal> {
         let is_explained = text.contains(STATEMENT);
         let facts = sql::facts(text.as_bytes(), Flags::default());

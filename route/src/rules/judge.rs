@@ -41,6 +41,8 @@ pub struct Judgement<'r> {
     pub mirror: Option<By<&'r str>>,
     /// What is sent before it and behind it.
     pub injection: Option<By<&'r Arc<Injection>>>,
+    /// Whose wish it is that it is profiled.
+    pub profile: Option<RuleIndex>,
     /// How often it is sent again when it only reads and the backend fails under it.
     pub retry: Option<By<u16>>,
     /// Whose wish it is that it is logged.
@@ -218,6 +220,9 @@ impl<'r> Judgement<'r> {
         }
         if actions.log && self.log.is_none() {
             self.log = Some(index);
+        }
+        if actions.profile && self.profile.is_none() {
+            self.profile = Some(index);
         }
         let pin = (!actions.pin.is_empty()).then_some(&*actions.pin);
         fill(&mut self.timeout, actions.timeout, index);

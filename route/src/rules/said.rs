@@ -26,6 +26,11 @@ impl Judgement<'_> {
             text: "the statement is logged".to_owned(),
             rule,
         });
+        let profile = self.profile.map(|rule| Said {
+            setting: "profile",
+            text: "the statement is profiled".to_owned(),
+            rule,
+        });
         let all = [
             said("cluster", self.cluster, str::to_owned),
             said("role", self.role, |role| role.name().to_owned()),
@@ -43,6 +48,7 @@ impl Judgement<'_> {
             said("injected", self.injection, |it| {
                 it.results.name().to_owned()
             }),
+            profile,
             said("retry", self.retry, |times| times.to_string()),
             log,
             said("set_tag", self.set_tag, str::to_owned),

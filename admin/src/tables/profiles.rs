@@ -1,0 +1,103 @@
+//! Profiles: what statements have cost their backends.
+
+use std::sync::Arc;
+
+use proxy::ProfileView;
+
+use super::digests::hexadecimal;
+use crate::material::Material;
+use crate::sheet::{Asks, Schema, Sheet, integer, measure, microseconds, text};
+
+/// See the module.
+pub static TABLE: Sheet<Item> = Sheet {
+    schema: Schema::Pilotfish,
+    name: "profiles",
+    about: "Statements around which their backend was asked what they cost, the latest first, as many as \
+            profiling.kept_max says of each worker.",
+    asks: Asks::Insight,
+    columns: &[
+        text("ended", "When it was told, in UTC.", |it| {
+            it.ended.clone().into()
+        }),
+        integer("session", "The id of its session.", |it| {
+            it.profile.session.into()
+        }),
+        text("account", "Whose it was.", |it| {
+            (&it.profile.account).into()
+        }),
+        text("db", "The default schema; NULL: none.", |it| {
+            it.profile.schema.clone().into()
+        }),
+        text("backend", "Where it ran.", |it| {
+            it.profile.backend.clone().into()
+        }),
+        text(
+            "command",
+            "Query, Execute of what is prepared, or Bulk execute.",
+            |it| it.profile.command.into(),
+        ),
+        text(
+            "chosen_by",
+            "The rule that has chosen it, or hint, or chance.",
+            |it| (&*it.profile.chosen_by).into(),
+        ),
+        text("tag", "The tag that a rule has set; NULL: none.", |it| {
+            it.profile.tag.as_deref().into()
+        }),
+        measure("backend_us", "us", "At the backend.", |it| {
+            microseconds(it.profile.taken)
+        }),
+        integer("rows_sent", "Rows of its results.", |it| {
+            it.profile.rows.into()
+        }),
+        integer("rows_affected", "Rows that it has changed.", |it| {
+            it.profile.affected_rows.into()
+        }),
+        integer("warnings", "What it has warned of.", |it| {
+            it.profile.warnings.into()
+        }),
+        integer("error", "The number of its error; NULL: none.", |it| {
+            it.profile.error.into()
+        }),
+        integer("sent", "Statements that the proxy has sent for it.", |it| {
+            it.profile.sent.into()
+        }),
+        measure("cost_us", "us", "How long these have taken.", |it| {
+            microseconds(it.profile.cost)
+        }),
+        text("digest", "The hash of its normalised text.", |it| {
+            hexadecimal(it.profile.digest).into()
+        }),
+        text(
+            "statement",
+            "Its normalised text; as it was said, if profiling.values allows.",
+            |it| (&it.profile.query).into(),
+        ),
+        text(
+            "status",
+            "What has changed of SHOW SESSION STATUS, a JSON object; NULL: it was not asked.",
+            |it| it.profile.status.clone().into(),
+        ),
+        text("results", "Other answers, a JSON array.", |it| {
+            (&it.profile.results).into()
+        }),
+    ],
+    items,
+};
+
+/// One profile.
+pub struct Item {
+    profile: Arc<ProfileView>,
+    ended: String,
+}
+
+fn items(material: &Material) -> Vec<Item> {
+    let insight = &material.insight;
+    let profiles = insight.profiles.iter();
+    profiles
+        .map(|profile| Item {
+            ended: insight.time(profile.at),
+            profile: Arc::clone(profile),
+        })
+        .collect()
+}

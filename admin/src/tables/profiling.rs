@@ -1,0 +1,68 @@
+//! Profiling: how many statements, at what cost, and what was left out.
+
+use std::time::Duration;
+
+use proxy::LeftOut;
+
+use crate::material::Material;
+use crate::sheet::{Asks, Schema, Sheet, integer, measure, microseconds, text};
+
+/// See the module.
+pub static TABLE: Sheet<Item> = Sheet {
+    schema: Schema::Pilotfish,
+    name: "profiling",
+    about: "What has become of statements that were chosen to be profiled, and what that has cost, since the \
+            start.",
+    asks: Asks::Nothing,
+    columns: &[
+        text("outcome", "profiled, or left_out.", |it| it.outcome.into()),
+        text(
+            "reason",
+            "Why it was left out: rule, as a rule has statements of its own sent around it; asks_about_last, as \
+             FOUND_ROWS() does; transaction, as one is about to begin, or is XA; unanswered by a backend.",
+            |it| it.reason.into(),
+        ),
+        integer("statements", "How many.", |it| it.statements.into()),
+        integer("sent", "Statements that were sent for them.", |it| {
+            it.sent.into()
+        }),
+        integer("failed", "How many of these have failed.", |it| {
+            it.failed.into()
+        }),
+        measure("cost_us", "us", "How long these have taken.", |it| {
+            microseconds(it.cost)
+        }),
+    ],
+    items,
+};
+
+/// An outcome.
+pub struct Item {
+    outcome: &'static str,
+    reason: &'static str,
+    statements: u64,
+    sent: u64,
+    failed: u64,
+    cost: Duration,
+}
+
+fn items(material: &Material) -> Vec<Item> {
+    let counts = material.window.profiling();
+    let profiled = Item {
+        outcome: "profiled",
+        reason: "",
+        statements: counts.profiled(),
+        sent: counts.sent(),
+        failed: counts.failed(),
+        cost: counts.cost(),
+    };
+    let left_out = LeftOut::ALL.into_iter().map(|why| Item {
+        outcome: "left_out",
+        reason: why.name(),
+        statements: counts.left_out(why),
+        sent: 0,
+        failed: 0,
+        cost: Duration::ZERO,
+    });
+    [profiled].into_iter().chain(left_out).collect()
+}

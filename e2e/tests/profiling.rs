@@ -1,0 +1,411 @@
+//! Profiles: what statements have cost, chosen by chance, by rules, by hints; and that their clients see
+//! nothing of it.
+
+use std::fs;
+use std::thread;
+
+use e2e::raw::{Execute, Login, Param, RawConn, Reply};
+use e2e::{PASSWORD, Product, Proxy, Server, Settings, free_port, wait};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::lanes;
+
+both! {
+    the_articles_profile_is_written
+    who_is_profiled_can_be_chosen
+    values_are_told_only_where_they_may_be
+    everything_can_be_asked
+    nothing_of_a_profile_can_be_asked
+    what_cannot_be_profiled_is_counted
+    a_profiled_statement_is_alone_on_its_connection
+}
+
+const SCHEMA: &str = "profiled";
+
+/// A server with the article's countries, behind a proxy that writes profiles.
+struct Site {
+    server: &'static Server,
+    proxy: Proxy,
+    folder: TempDir,
+    admin: u16,
+}
+
+impl Site {
+    fn start(product: Product, more: impl FnOnce(Settings) -> Settings) -> Self {
+        let server = Server::shared(product);
+        let mut root = server.root();
+        root.run(&format!("CREATE DATABASE IF NOT EXISTS {SCHEMA}"));
+        root.run(&format!("USE {SCHEMA}"));
+        root.run(
+            "CREATE TABLE IF NOT EXISTS Country (Code CHAR(3) PRIMARY KEY, Continent VARCHAR(20), \
+             Population INT, KEY (Continent)) ENGINE=InnoDB",
+        );
+        root.run(
+            "REPLACE INTO Country VALUES ('DEU', 'Europe', 82164700), ('FRA', 'Europe', 59225700), \
+             ('CHN', 'Asia', 1277558000), ('NGA', 'Africa', 111506000), ('BRA', 'South America', 170115000)",
+        );
+        let folder = tempfile::tempdir().unwrap();
+        let admin = free_port();
+        let settings = Settings::in_front_of([server])
+            .account("app", PASSWORD)
+            .set("workers", 1)
+            .set("hints.accepted", "pilotfish")
+            .set("pool.session", "statement")
+            .set("profiling.file", &folder.path().join("profiles"))
+            .admin_on(admin);
+        let proxy = Proxy::start(&more(settings));
+        Self {
+            server,
+            proxy,
+            folder,
+            admin,
+        }
+    }
+
+    fn client(&self) -> RawConn {
+        self.proxy.connect_as(&Login::app().schema(SCHEMA))
+    }
+
+    fn root(&self) -> RawConn {
+        let address = std::net::SocketAddr::from(([127, 0, 0, 1], self.admin));
+        RawConn::connect(&address.into(), &Login::with("root", "all")).unwrap()
+    }
+
+    /// What was written, once there is so much.
+    fn profiles(&self, count: usize) -> Vec<Value> {
+        let profiles = written(&self.folder, count);
+        assert_eq!(profiles.len(), count, "{profiles:?}");
+        profiles
+    }
+
+    fn left_out(&self, reason: &str) -> String {
+        let sql = format!("SELECT statements FROM profiling WHERE reason = '{reason}'");
+        self.root().value(&sql)
+    }
+}
+
+fn written(folder: &TempDir, count: usize) -> Vec<Value> {
+    let path = folder.path().join("profiles");
+    let text = || fs::read_to_string(&path).unwrap_or_default();
+    wait::until(&format!("{count} profiles are written"), wait::SOON, || {
+        text().lines().count() >= count
+    });
+    let text = text();
+    let lines = text.lines().map(serde_json::from_str);
+    lines.collect::<Result<_, _>>().unwrap()
+}
+
+fn counted(profile: &Value, name: &str) -> i64 {
+    profile["status"][name].as_i64().unwrap_or(0)
+}
+
+fn the_articles_profile_is_written(product: Product) {
+    let site = Site::start(product, |settings| {
+        let mark = [("kind", "\"SELECT\""), ("set_tag", "\"query-cost\"")];
+        settings.set("profiling.one_of", 1).rule("mark", &mark)
+    });
+    let mut client = site.client();
+    let asked = "SELECT MAX(population), continent FROM Country GROUP BY continent";
+    assert_eq!(client.run(asked).texts().len(), 4);
+    let profile = &site.profiles(1)[0];
+    assert_eq!(profile["command"], "Query");
+    assert_eq!(profile["query"], asked);
+    assert_eq!(profile["tags"], json!(["query-cost"]));
+    let id = client.value("SELECT CONNECTION_ID()");
+    assert_eq!(profile["thread_id"].to_string(), id);
+    assert!(profile["timestamp"].as_str().unwrap().ends_with('Z'));
+    assert!(profile["exec_time"].as_f64().unwrap() > 0.0);
+    // What it has cost, and nothing else.
+    assert_eq!(counted(profile, "Com_select"), 1, "{profile}");
+    assert_eq!(
+        counted(profile, "Bytes_received"),
+        5 + asked.len() as i64,
+        "{profile}"
+    );
+    assert!(
+        (50..1000).contains(&counted(profile, "Bytes_sent")),
+        "{profile}"
+    );
+    assert_eq!(counted(profile, "Questions"), 1, "{profile}");
+    assert_eq!(counted(profile, "Com_show_status"), 0, "{profile}");
+    let read: i64 = ["first", "key", "next", "rnd_next"]
+        .iter()
+        .map(|how| counted(profile, &format!("Handler_read_{how}")))
+        .sum();
+    assert!((5..40).contains(&read), "{profile}");
+    assert!(!profile["status"]["Last_query_cost"].is_null(), "{profile}");
+    assert_eq!(profile["cost"]["statements"], 2);
+    assert!(profile["cost"]["microseconds"].as_u64().unwrap() > 0);
+    // The same, for whoever looks.
+    let sql = "SELECT statement, tag, chosen_by, rows_sent, sent, status ->> '$.Com_select', db, command, \
+               session FROM profiles WHERE statement LIKE '%continent%'";
+    let row = site.root().run(sql).texts().remove(0);
+    let expected = [
+        asked,
+        "query-cost",
+        "chance",
+        "4",
+        "2",
+        "1",
+        SCHEMA,
+        "Query",
+        &id,
+    ];
+    assert_eq!(row, expected);
+    let log = "SELECT written, trouble IS NULL FROM logs WHERE log = 'profiling'";
+    assert_eq!(site.root().run(log).texts(), [["2", "1"]]);
+    site.proxy.assert_sound();
+}
+
+fn who_is_profiled_can_be_chosen(product: Product) {
+    let site = Site::start(product, |settings| {
+        settings.rule("asked", &[("tag", "\"looked\""), ("profile", "true")])
+    });
+    let mut client = site.client();
+    client.run("SELECT 1");
+    client.run("SELECT 2 /* tag: looked */");
+    client.run("SELECT 3, 3 /* pilotfish: profile */");
+    let prepared = client.prepare("SELECT Code FROM Country WHERE Code = ? /* tag: looked */");
+    let execute = Execute::new(prepared.statement(), &[Param::Text("DEU")]);
+    assert!(client.execute(&execute).error().is_none());
+    let chosen = |profiles: &[Value]| -> Vec<(String, String)> {
+        let text = |it: &Value| it.as_str().unwrap().to_owned();
+        let both = |it: &Value| (text(&it["chosen_by"]), text(&it["command"]));
+        profiles.iter().map(both).collect()
+    };
+    let pair = |by: &str, command: &str| (by.to_owned(), command.to_owned());
+    let expected = [
+        pair("asked", "Query"),
+        pair("hint", "Query"),
+        pair("asked", "Execute"),
+    ];
+    assert_eq!(chosen(&site.profiles(3)), expected);
+    // One session alone, from now on; and there one digest.
+    let mut other = site.client();
+    let id = client.value("SELECT CONNECTION_ID()");
+    let set = |name: &str, value: &str| {
+        let sql = format!("UPDATE settings SET value = '{value}' WHERE name = 'profiling.{name}'");
+        site.root().run(&sql);
+    };
+    set("session", &format!("[{id}]"));
+    set("digest", r#"["SELECT Code FROM Country"]"#);
+    set("one_of", "1");
+    let code = "SELECT Code FROM Country";
+    wait::until("it holds", wait::SOON, || {
+        client.run(code);
+        site.root().value("SELECT count(*) FROM profiles") != "3"
+    });
+    let before = site.root().value("SELECT count(*) FROM profiles");
+    other.run(code);
+    client.run("SELECT Continent FROM Country");
+    assert_eq!(site.root().value("SELECT count(*) FROM profiles"), before);
+    set("session", "[]");
+    set("user", r#"["nobody"]"#);
+    wait::until("it holds", wait::SOON, || {
+        let had = site.root().value("SELECT count(*) FROM profiles");
+        other.run(code);
+        site.root().value("SELECT count(*) FROM profiles") == had
+    });
+    site.proxy.assert_sound();
+}
+
+fn values_are_told_only_where_they_may_be(product: Product) {
+    let more = |settings: Settings| {
+        settings.set("profiling.one_of", 1).set(
+            "profiling.asks",
+            ["status", "warnings", "explain"].as_slice(),
+        )
+    };
+    let secret = "SELECT Code FROM Country WHERE Continent = 'hidden' AND 1 = 'hidden'";
+    let with_parameter = "SELECT Code FROM Country WHERE Code = ? AND Population > 1";
+    let hear = |site: &Site| {
+        let mut client = site.client();
+        client.run(secret);
+        let prepared = client.prepare(with_parameter);
+        let execute = Execute::new(prepared.statement(), &[Param::Text("hidden")]);
+        assert!(client.execute(&execute).error().is_none());
+        site.profiles(2)
+    };
+    let hidden = Site::start(product, more);
+    let profiles = hear(&hidden);
+    assert_eq!(
+        profiles[0]["query"],
+        "SELECT Code FROM Country WHERE Continent = ? AND ? = ?"
+    );
+    let text = fs::read_to_string(hidden.folder.path().join("profiles")).unwrap();
+    assert!(!text.contains("hidden"), "{text}");
+    let told = hidden.root().run("SELECT * FROM profiles").texts();
+    assert!(!format!("{told:?}").contains("hidden"), "{told:?}");
+    // It is explained all the same.
+    let explained = |profile: &Value| {
+        let results = profile["results"].as_array().unwrap();
+        let is_plan = |it: &&Value| it["statement"].as_str().unwrap().starts_with("EXPLAIN");
+        let plan = results.iter().find(is_plan).unwrap();
+        plan["result"]["rows"][0][0].clone()
+    };
+    assert_eq!(explained(&profiles[1]), "1", "{}", profiles[1]);
+
+    let open = Site::start(product, |settings| {
+        more(settings).set("profiling.values", true)
+    });
+    let profiles = hear(&open);
+    assert_eq!(profiles[0]["query"], secret);
+    let filled = profiles[1]["query"].as_str().unwrap();
+    assert!(filled.contains("Code = 'hidden' AND"), "{filled}");
+}
+
+fn everything_can_be_asked(product: Product) {
+    let asks = ["status", "warnings", "explain", "profile", "trace"];
+    let site = Site::start(product, |settings| {
+        settings
+            .set("profiling.one_of", 1)
+            .set("profiling.values", true)
+            .set("profiling.asks", asks.as_slice())
+    });
+    let mut client = site.client();
+    client.run("SELECT COUNT(*) FROM Country WHERE Continent = 'Europe' AND Code <> 'x'");
+    let profile = &site.profiles(1)[0];
+    assert_eq!(counted(profile, "Com_select"), 1, "{profile}");
+    let results = profile["results"].as_array().unwrap();
+    let rows = |statement: &str| -> Vec<Value> {
+        let found = results
+            .iter()
+            .find(|it| it["statement"].as_str().unwrap().starts_with(statement));
+        let rows = found.and_then(|it| it["result"]["rows"].as_array());
+        rows.unwrap_or_else(|| panic!("{statement}: {profile}"))
+            .clone()
+    };
+    assert!(rows("SHOW PROFILE").len() > 2, "{profile}");
+    assert_eq!(rows("SHOW WARNINGS"), [] as [Value; 0]);
+    assert_eq!(rows("EXPLAIN")[0][2], "Country");
+    let trace = rows("SELECT trace")[0][0].as_str().unwrap().to_owned();
+    assert!(trace.contains("Continent"), "{trace}");
+    let sql = "SELECT failed FROM profiling WHERE outcome = 'profiled'";
+    assert_eq!(site.root().value(sql), "0", "{profile}");
+    // What was set is set back.
+    let asked = "SELECT @@profiling, @@optimizer_trace";
+    let own = site.server.connect(SCHEMA).run(asked).texts();
+    assert_eq!(client.run(asked).texts(), own);
+}
+
+/// Each with what is asked afterwards.
+fn nothing_of_a_profile_can_be_asked(product: Product) {
+    let site = Site::start(product, |settings| {
+        settings.set("profiling.one_of", 1).set(
+            "profiling.asks",
+            ["status", "warnings", "explain", "profile"].as_slice(),
+        )
+    });
+    let mut root = site.server.root();
+    root.run(&format!(
+        "CREATE TABLE IF NOT EXISTS {SCHEMA}.made (n INT PRIMARY KEY AUTO_INCREMENT, v VARCHAR(20))"
+    ));
+    let mut through = site.client();
+    let mut direct = site.server.connect(SCHEMA);
+    let asks = [
+        "SHOW WARNINGS",
+        "SELECT ROW_COUNT(), FOUND_ROWS()",
+        "SELECT LAST_INSERT_ID()",
+        "SELECT @@warning_count, @@error_count",
+    ];
+    let statements = [
+        "INSERT INTO made (v) VALUES ('a'), ('b')",
+        "UPDATE made SET v = 'c' WHERE n < 3",
+        "SELECT SQL_CALC_FOUND_ROWS Code FROM Country LIMIT 1",
+        "SELECT 1 + 'own'",
+        "SELECT nothing",
+        "SET @x = 1",
+        "DELETE FROM made WHERE v = 'nobody'",
+        "SELECT 3; SELECT 1 + 'two'; SELECT 4",
+        "START TRANSACTION",
+        "SELECT COUNT(*) FROM made",
+        "COMMIT",
+    ];
+    for ask in asks {
+        for statement in statements {
+            let mut hear = |client: &mut RawConn| {
+                root.run(&format!("TRUNCATE TABLE {SCHEMA}.made"));
+                let said = [
+                    client.query(statement),
+                    client.query(ask),
+                    client.query(ask),
+                ];
+                let error = |it: &Reply| it.error().map(|it| it.code);
+                let shown = |it: &Reply| (it.texts(), error(it), it.status());
+                let heard: Vec<_> = said.iter().map(shown).collect();
+                client.query("COMMIT");
+                heard
+            };
+            let expected = hear(&mut direct);
+            assert_eq!(hear(&mut through), expected, "{statement}; {ask}");
+        }
+    }
+    let sql = "SELECT statements FROM profiling WHERE outcome = 'profiled'";
+    let profiled: u32 = site.root().value(sql).parse().unwrap();
+    assert!(profiled > 80, "{profiled}");
+    site.proxy.assert_sound();
+}
+
+fn what_cannot_be_profiled_is_counted(product: Product) {
+    let site = Site::start(product, |settings| {
+        settings
+            .set("profiling.one_of", 1)
+            .rule("answers", &[("tag", "\"answered\""), ("answer", "\"ok\"")])
+            .rule(
+                "looks",
+                &[("tag", "\"own\""), ("after", "[\"SHOW WARNINGS\"]")],
+            )
+    });
+    let mut client = site.client();
+    client.run("SELECT 1 /* tag: own */");
+    client.run("SELECT 1 /* tag: answered */");
+    client.run("SELECT FOUND_ROWS() FROM Country");
+    let counts = ["rule", "unanswered", "transaction"].map(|reason| site.left_out(reason));
+    assert_eq!(counts, ["1", "1", "0"]);
+    // On MariaDB a number stands in its place.
+    let asks = matches!(product, Product::MySql);
+    let expected = u32::from(asks).to_string();
+    assert_eq!(site.left_out("asks_about_last"), expected);
+    client.run("SET TRANSACTION ISOLATION LEVEL SERIALIZABLE");
+    client.run("SELECT Code FROM Country");
+    assert_eq!(site.left_out("transaction"), "2");
+    site.client().run("SELECT 3");
+    let profiles = site.profiles(2 - usize::from(asks));
+    assert_eq!(profiles.last().unwrap()["query"], "SELECT ?");
+    site.proxy.assert_sound();
+}
+
+fn a_profiled_statement_is_alone_on_its_connection(product: Product) {
+    let folder = tempfile::tempdir().unwrap();
+    let site = lanes::Site::at(Server::start(product, &[]), 6, |settings| {
+        settings
+            .set("hints.accepted", "pilotfish")
+            .set("profiling.file", &folder.path().join("profiles"))
+    });
+    site.teach();
+    thread::scope(|scope| {
+        for number in 0..8u32 {
+            let site = &site;
+            scope.spawn(move || {
+                let mut client = site.client();
+                for turn in 0..100 {
+                    lanes::read(&mut client, "t", number * 10 + turn % 10);
+                    if turn % 10 == 0 {
+                        let asked = "SELECT id, v FROM t WHERE id = 7 /* pilotfish: profile */";
+                        client.send_query(asked).unwrap();
+                        lanes::answered(&mut client, 7);
+                    }
+                }
+            });
+        }
+    });
+    assert!(site.count("rode") > 0, "{:?}", site.counts());
+    let profiles = written(&folder, 80);
+    assert_eq!(profiles.len(), 80);
+    for profile in profiles {
+        assert_eq!(counted(&profile, "Com_select"), 1, "{profile}");
+        assert!(counted(&profile, "Handler_read_key") <= 2, "{profile}");
+    }
+    site.proxy.assert_sound();
+}

@@ -1,0 +1,236 @@
+//! Profiles: what statements have cost their backends. Each worker keeps the latest; how many there were,
+//! what they have cost, and what was left out, all workers count together.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// The memory of one worker's profiles.
+const BYTES_MAX: usize = 4 << 20;
+
+/// A statement, and what its backend has told of it.
+#[derive(Debug, Clone)]
+pub struct ProfileView {
+    /// When, since the process began.
+    pub at: Duration,
+    /// The id of its session, as its client sees it.
+    pub session: u32,
+    /// `Query`, `Execute` or `Bulk execute`.
+    pub command: &'static str,
+    /// Who has chosen it: `chance`, `hint`, or a rule's name.
+    pub chosen_by: Arc<str>,
+    /// The account as servers write it.
+    pub account: String,
+    /// The default schema; none: there is none.
+    pub schema: Option<String>,
+    /// Where it ran.
+    pub backend: Option<String>,
+    /// The hash of its normalised text.
+    pub digest: u64,
+    /// Its normalised text; as it was said, where values may be told.
+    pub query: String,
+    /// The tag that a rule has set.
+    pub tag: Option<Box<str>>,
+    /// How long its backend had it.
+    pub taken: Duration,
+    /// Rows of its result.
+    pub rows: u64,
+    /// Rows that it has changed.
+    pub affected_rows: u64,
+    /// What it has warned of.
+    pub warnings: u16,
+    /// The number of its error.
+    pub error: Option<u16>,
+    /// What has changed of SHOW STATUS: a JSON object, where that was asked.
+    pub status: Option<String>,
+    /// Other answers: a JSON array.
+    pub results: String,
+    /// How many statements the proxy has sent for it.
+    pub sent: u32,
+    /// How long these have taken.
+    pub cost: Duration,
+}
+
+impl ProfileView {
+    fn bytes(&self) -> usize {
+        let texts = [
+            self.account.len(),
+            self.schema.as_ref().map_or(0, String::len),
+            self.backend.as_ref().map_or(0, String::len),
+            self.query.len(),
+            self.status.as_ref().map_or(0, String::len),
+            self.results.len(),
+        ];
+        size_of::<Self>() + texts.iter().sum::<usize>()
+    }
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct ProfileRing {
+    latest: VecDeque<Arc<ProfileView>>,
+    bytes: usize,
+    count_max: usize,
+}
+
+impl ProfileRing {
+    /// It may have so many from now on.
+    pub(crate) fn resize(&mut self, count_max: usize) {
+        self.count_max = count_max;
+        self.make_room();
+    }
+
+    /// One more; the oldest make room.
+    pub(crate) fn note(&mut self, profile: Arc<ProfileView>) {
+        self.bytes += profile.bytes();
+        self.latest.push_back(profile);
+        self.make_room();
+    }
+
+    fn make_room(&mut self) {
+        while self.latest.len() > self.count_max || self.bytes > BYTES_MAX {
+            let Some(oldest) = self.latest.pop_front() else {
+                return;
+            };
+            self.bytes -= oldest.bytes();
+        }
+    }
+
+    /// All of them.
+    pub(crate) fn told(&self) -> Vec<Arc<ProfileView>> {
+        self.latest.iter().map(Arc::clone).collect()
+    }
+}
+
+/// Why a statement that was chosen is not profiled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LeftOut {
+    /// A rule has statements of its own sent around it.
+    Rule,
+    /// It asks about the statement before it, which would be one of the proxy's.
+    AsksAboutLast,
+    /// What is sent would be part of a transaction that is about to begin, or of one of XA.
+    Transaction,
+    /// It has not been answered by a backend.
+    Unanswered,
+}
+
+impl LeftOut {
+    /// Every reason.
+    pub const ALL: [Self; 4] = [
+        Self::Rule,
+        Self::AsksAboutLast,
+        Self::Transaction,
+        Self::Unanswered,
+    ];
+
+    /// As tables and metrics have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Rule => "rule",
+            Self::AsksAboutLast => "asks_about_last",
+            Self::Transaction => "transaction",
+            Self::Unanswered => "unanswered",
+        }
+    }
+}
+
+/// Counts of all workers.
+#[derive(Debug, Default)]
+pub struct ProfilingCounts {
+    profiled: AtomicU64,
+    sent: AtomicU64,
+    failed: AtomicU64,
+    cost_us: AtomicU64,
+    left_out: [AtomicU64; LeftOut::ALL.len()],
+}
+
+impl ProfilingCounts {
+    /// Statements that were profiled.
+    pub fn profiled(&self) -> u64 {
+        self.profiled.load(Ordering::Relaxed)
+    }
+
+    /// Statements that were sent for that.
+    pub fn sent(&self) -> u64 {
+        self.sent.load(Ordering::Relaxed)
+    }
+
+    /// Those of them that failed.
+    pub fn failed(&self) -> u64 {
+        self.failed.load(Ordering::Relaxed)
+    }
+
+    /// How long all of them have taken.
+    pub fn cost(&self) -> Duration {
+        Duration::from_micros(self.cost_us.load(Ordering::Relaxed))
+    }
+
+    /// Statements that were chosen and not profiled, for this reason.
+    pub fn left_out(&self, why: LeftOut) -> u64 {
+        self.left_out[why as usize].load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn is_profiled(&self, sent: u32, cost: Duration) {
+        let cost = u64::try_from(cost.as_micros()).unwrap_or(u64::MAX);
+        self.profiled.fetch_add(1, Ordering::Relaxed);
+        self.sent.fetch_add(sent.into(), Ordering::Relaxed);
+        self.cost_us.fetch_add(cost, Ordering::Relaxed);
+    }
+
+    pub(crate) fn fails(&self) {
+        self.failed.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn leaves_out(&self, why: LeftOut) {
+        self.left_out[why as usize].fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn profile(second: u64, results: String) -> Arc<ProfileView> {
+        Arc::new(ProfileView {
+            at: Duration::from_secs(second),
+            session: 1,
+            command: "Query",
+            chosen_by: "chance".into(),
+            account: "'a'@'%'".into(),
+            schema: None,
+            backend: None,
+            digest: 1,
+            query: "SELECT ?".into(),
+            tag: None,
+            taken: Duration::ZERO,
+            rows: 0,
+            affected_rows: 0,
+            warnings: 0,
+            error: None,
+            status: None,
+            results,
+            sent: 2,
+            cost: Duration::ZERO,
+        })
+    }
+
+    #[test]
+    fn the_latest_stay_as_far_as_there_is_room() {
+        let mut ring = ProfileRing::default();
+        let seconds = |ring: &ProfileRing| -> Vec<_> {
+            ring.told().iter().map(|it| it.at.as_secs()).collect()
+        };
+        ring.note(profile(0, String::new()));
+        assert!(seconds(&ring).is_empty(), "none may stay");
+        ring.resize(3);
+        (1..=5).for_each(|second| ring.note(profile(second, String::new())));
+        assert_eq!(seconds(&ring), [3, 4, 5]);
+        ring.note(profile(6, "x".repeat(BYTES_MAX / 2)));
+        ring.note(profile(7, "x".repeat(BYTES_MAX / 2)));
+        assert_eq!(seconds(&ring), [7]);
+        ring.resize(0);
+        assert_eq!((ring.bytes, ring.latest.len()), (0, 0));
+    }
+}

@@ -1,0 +1,168 @@
+//! Which statements are profiled without a rule's word, and what is sent around those that are: an
+//! [`Injection`] like any rule's.
+
+use std::sync::Arc;
+
+use config::{Config, InjectedResults, ProfileQuestion, ProfilingConfig};
+
+use super::compile::{DigestEntry, read_digest};
+use super::fault::{Fault, Spot};
+use super::injection::{Injected, Injection};
+use super::names::{Case, Names};
+
+/// What `[profiling]` says, ready to be asked.
+#[derive(Debug)]
+pub struct Profiling {
+    /// What is sent before and behind a statement that is profiled.
+    pub injection: Arc<Injection>,
+    /// Whether values may be told.
+    pub values: bool,
+    /// One of so many that are meant; 0: none.
+    one_of: u32,
+    users: Option<Names>,
+    digests: Box<[u64]>,
+    sessions: Box<[u32]>,
+}
+
+impl Profiling {
+    /// Makes the settings ready; every fault there is goes into `faults`.
+    pub(super) fn of(config: &Config, faults: &mut Vec<Fault>) -> Self {
+        let config = &config.profiling;
+        let mut digests = Vec::new();
+        for entry in &config.digest {
+            match read_digest(entry) {
+                Ok(DigestEntry::Hash(hash)) => digests.push(hash),
+                Ok(DigestEntry::Text(digest)) => {
+                    digests.push(sql::Digest::of_text(entry.trim().as_bytes()).hash());
+                    digests.push(digest.hash());
+                }
+                Err(text) => faults.push(Fault {
+                    spot: Spot::Profiling,
+                    setting: "digest",
+                    text,
+                    hint: None,
+                }),
+            }
+        }
+        Self {
+            injection: Arc::new(injection(config)),
+            values: config.values,
+            one_of: config.one_of,
+            users: (!config.user.is_empty()).then(|| Names::new(&config.user, Case::Kept)),
+            digests: digests.into(),
+            sessions: config.session.as_slice().into(),
+        }
+    }
+
+    /// Whether any statement is, without a rule's word.
+    pub fn is_on(&self) -> bool {
+        self.one_of > 0
+    }
+
+    /// Whether a statement of this session may be, so far; `below` throws a number below another.
+    pub fn picks(&self, session: u32, user: &[u8], below: impl FnOnce(u64) -> u64) -> bool {
+        let is_session = || self.sessions.is_empty() || self.sessions.contains(&session);
+        let is_user = || self.users.as_ref().is_none_or(|it| it.matches(user));
+        let is_lucky = match self.one_of {
+            0 => false,
+            1 => true,
+            one_of => below(one_of.into()) == 0,
+        };
+        is_lucky && is_session() && is_user()
+    }
+
+    /// The same of its digest's hash.
+    pub fn picks_digest(&self, digest: impl FnOnce() -> u64) -> bool {
+        self.digests.is_empty() || self.digests.contains(&digest())
+    }
+}
+
+impl Default for Profiling {
+    fn default() -> Self {
+        Self::of(&Config::default(), &mut Vec::new())
+    }
+}
+
+fn injection(config: &ProfilingConfig) -> Injection {
+    let has = |question| config.asks.contains(&question);
+    let mut before = Vec::new();
+    let mut after = Vec::new();
+    if has(ProfileQuestion::Profile) {
+        before.push("SET profiling = 1");
+        after.push("SHOW PROFILE");
+    }
+    if has(ProfileQuestion::Trace) {
+        before.push("SET optimizer_trace = 'enabled=on'");
+        after.push("SELECT trace FROM information_schema.optimizer_trace");
+    }
+    if has(ProfileQuestion::Status) {
+        // Next to the statement on both sides, so that nothing else is counted.
+        before.push("SHOW SESSION STATUS");
+        after.insert(0, "SHOW SESSION STATUS");
+    }
+    if has(ProfileQuestion::Warnings) {
+        after.push("SHOW WARNINGS");
+    }
+    if has(ProfileQuestion::Explain) {
+        // In rows and columns, whatever the server's default: other forms quote values.
+        after.push("EXPLAIN FORMAT=TRADITIONAL {statement}");
+    }
+    let bytes_max = usize::try_from(config.answer_bytes_max).unwrap_or(usize::MAX);
+    Injection::new(
+        (Injected::before(&before), Injected::behind(&after)),
+        InjectedResults::Diff,
+        config.timeout,
+        bytes_max,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn of(change: impl FnOnce(&mut ProfilingConfig)) -> Profiling {
+        let mut config = Config::default();
+        change(&mut config.profiling);
+        let mut faults = Vec::new();
+        let profiling = Profiling::of(&config, &mut faults);
+        assert_eq!(faults, []);
+        profiling
+    }
+
+    #[test]
+    fn nobody_is_picked_unless_one_of_so_many_is() {
+        let off = of(|it| it.session = vec![7]);
+        assert!(!off.is_on());
+        assert!(!off.picks(7, b"app", |_| 0));
+    }
+
+    #[test]
+    fn session_user_digest_and_chance_must_all_hold() {
+        let statement = "SELECT n FROM t WHERE n = 1";
+        let some = of(|it| {
+            it.one_of = 50;
+            it.session = vec![7, 8];
+            it.user = vec!["app*".to_owned(), "!apple".to_owned()];
+            it.digest = vec![statement.to_owned()];
+        });
+        assert!(some.picks(7, b"app1", |below| 50 - below));
+        assert!(!some.picks(7, b"app1", |below| below - 1));
+        assert!(!some.picks(9, b"app1", |_| 0));
+        assert!(!some.picks(7, b"apple", |_| 0));
+        let hash = |text: &str| sql::digest(text.as_bytes(), sql::Flags::default()).hash();
+        assert!(some.picks_digest(|| hash("select n from t where n = 22")));
+        assert!(!some.picks_digest(|| hash("SELECT m FROM t")));
+        assert!(of(|it| it.one_of = 1).picks(1, b"", |_| 1));
+    }
+
+    #[test]
+    fn whatever_is_asked_may_be_sent() {
+        use ProfileQuestion::*;
+        let all = of(|it| it.asks = vec![Status, Warnings, Explain, Profile, Trace]);
+        assert_eq!(all.injection.before.len(), 3);
+        assert_eq!(all.injection.after.len(), 5);
+        let last = all.injection.before.last().unwrap();
+        assert_eq!(last.text, all.injection.after.first().unwrap().text);
+    }
+}
