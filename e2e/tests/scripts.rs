@@ -40,6 +40,7 @@ macro_rules! in_both_ways {
 mod backends;
 mod beyond;
 mod decisions;
+mod ending;
 mod examples;
 mod injections;
 mod logins;

@@ -32,6 +32,20 @@ pub(crate) enum Ask {
     KillSession = 32,
     /// It was idle for longer than its own `wait_timeout`.
     WaitTimeout = 64,
+    /// Its statement is to be killed, and is a hook that waits.
+    EndHook = 128,
+}
+
+/// What a hook of its script waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum HookWait {
+    /// None waits.
+    #[default]
+    None,
+    /// The reply to a statement in the session itself.
+    Reply,
+    /// Something else: nothing runs on the session's connection, if it has one.
+    Aside,
 }
 
 /// What a session is asked, all at once.
@@ -76,6 +90,9 @@ pub(crate) struct Watch {
     pins: Cell<Option<Pins>>,
     /// The schema and variables of a pooled one.
     values: RefCell<Option<Rc<Values>>>,
+    hook_wait: Cell<HookWait>,
+    /// The id on its backend of the connection that it has meanwhile; 0: none that is its own.
+    hook_thread: Cell<u32>,
     card: RefCell<Option<Box<Card>>>,
 }
 
@@ -105,6 +122,43 @@ impl Watch {
     /// A pooled session keeps its connection between commands, because of these, or keeps none.
     pub(crate) fn hold(&self, pins: Option<Pins>) {
         self.pins.set(pins);
+    }
+
+    /// A hook waits from here on: the session is within a command.
+    pub(crate) fn hook_waits(&self, second: u32, wait: HookWait, thread_id: u32) {
+        self.withdraw(Ask::EndHook);
+        self.hook_wait.set(wait);
+        self.hook_thread.set(thread_id);
+        self.note(second, false);
+    }
+
+    /// It has what it waited for, unless it is to be ended.
+    pub(crate) fn hook_goes_on(&self, second: u32) -> bool {
+        let is_to_end = self.asked.get().contains(Ask::EndHook);
+        self.hook_wait.set(HookWait::None);
+        self.withdraw(Ask::EndHook);
+        self.note(second, false);
+        !is_to_end
+    }
+
+    /// Whether a hook waits, and nothing else can be killed.
+    pub(crate) fn has_waiting_hook(&self) -> bool {
+        self.hook_wait.get() != HookWait::None
+    }
+
+    /// Whether a hook waits in a session that has this connection.
+    pub(crate) fn has_waiting_hook_at(&self, backend: BackendId, thread_id: u32) -> bool {
+        self.has_waiting_hook()
+            && self.hook_thread.get() == thread_id
+            && self.backend.get() == Some(backend)
+    }
+
+    /// Asks that its statement be ended, as KILL QUERY does.
+    pub(crate) fn kill_statement(&self) {
+        self.ask(Ask::KillStatement);
+        if self.has_waiting_hook() {
+            self.ask(Ask::EndHook);
+        }
     }
 
     /// Who it is.
@@ -204,7 +258,8 @@ impl Watch {
 
     /// The backend for which an exchange waits, and for how many seconds nothing has moved.
     pub(crate) fn waits_for(&self, second: u32) -> Option<(BackendId, u32)> {
-        let backend = self.backend.get().filter(|_| !self.idle.get())?;
+        let is_within = !self.idle.get() && self.hook_wait.get() != HookWait::Aside;
+        let backend = self.backend.get().filter(|_| is_within)?;
         Some((backend, second.saturating_sub(self.active.get())))
     }
 
@@ -267,6 +322,22 @@ mod tests {
         assert!(watch.has_waited_too_long(131));
         watch.note(100, false);
         assert!(!watch.has_waited_too_long(131));
+    }
+
+    #[test]
+    fn who_kills_a_statement_ends_a_hook_that_waits() {
+        let watch = Watch::default();
+        watch.settle(BackendId(7));
+        watch.kill_statement();
+        watch.hook_waits(100, HookWait::Aside, 42);
+        assert_eq!((watch.idle_seconds(130), watch.waits_for(130)), (0, None));
+        assert!(watch.has_waiting_hook_at(BackendId(7), 42));
+        assert!(!watch.has_waiting_hook_at(BackendId(8), 42));
+        assert!(watch.hook_goes_on(130));
+        watch.hook_waits(130, HookWait::Reply, 42);
+        watch.kill_statement();
+        assert!(!watch.hook_goes_on(131));
+        assert!(!watch.has_waiting_hook());
     }
 
     #[test]

@@ -101,7 +101,11 @@ impl Window {
     /// Ends a session, or its statement.
     pub async fn kill(&self, id: u32, scope: KillScope) -> Killed {
         let (to, mut told) = mpsc::unbounded_channel();
-        let kill = Kill { id, scope };
+        let kill = Kill {
+            id,
+            scope,
+            at: None,
+        };
         self.workers.send_all(|| Message::Kill(kill, to.clone()));
         drop(to);
         let deadline = tokio::time::Instant::now() + TIMEOUT_LOOK;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use net::clock::Clock;
 use net::worker::{Seat, WorkerContext};
 use net::{Endpoint, RawSocket};
-use route::{Backend, Dice, Health, KillReason, KillScope, Loads, Report, Topology};
+use route::{Backend, BackendId, Dice, Health, KillReason, KillScope, Loads, Report, Topology};
 use slab::Slab;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{MissedTickBehavior, interval};
@@ -284,11 +284,23 @@ impl Worker {
 
     /// Tells a session that it, or its statement, is to be killed.
     fn kill(&self, kill: Kill) {
+        if let Some(backend) = kill.at {
+            return self.end_hook_at(backend, kill.id);
+        }
         if let Some(watch) = self.people.borrow().get(&kill.id) {
-            watch.ask(match kill.scope {
-                KillScope::Statement => Ask::KillStatement,
-                KillScope::Connection => Ask::KillSession,
-            });
+            match kill.scope {
+                KillScope::Statement => watch.kill_statement(),
+                KillScope::Connection => watch.ask(Ask::KillSession),
+            }
+        }
+    }
+
+    /// A backend has killed what ran on this connection: a hook whose session has it waits no longer.
+    fn end_hook_at(&self, backend: BackendId, thread_id: u32) {
+        for (_, watch) in self.watches.borrow().iter() {
+            if watch.has_waiting_hook_at(backend, thread_id) {
+                watch.ask(Ask::EndHook);
+            }
         }
     }
 
@@ -303,8 +315,7 @@ impl Worker {
         let (watch, card) = found.next()?;
         match (kill.scope, card.way, watch.backend()) {
             (KillScope::Statement, Way::Relayed, Some(backend)) => {
-                let settings = self.surroundings.settings.borrow();
-                if settings.config.health.monitor_user.is_none() {
+                if !self.has_monitor() {
                     let why = "A session that is not pooled needs health.monitor_user for that; KILL \
                                without QUERY ends it whole";
                     return Some(Killed::Impossible(why));
@@ -315,15 +326,23 @@ impl Worker {
                     why: KillReason::Asked,
                 });
             }
-            (KillScope::Statement, Way::Scripted, _) => {
-                let why = "Of a session that runs a script no statement can be ended alone; KILL \
-                           without QUERY ends it whole";
+            (KillScope::Statement, Way::Scripted, _)
+                if !watch.has_waiting_hook() && !self.has_monitor() =>
+            {
+                let why = "A session that runs a script and is not pooled needs health.monitor_user \
+                           for that, unless a hook of it waits; KILL without QUERY ends it whole";
                 return Some(Killed::Impossible(why));
             }
-            (KillScope::Statement, _, _) => watch.ask(Ask::KillStatement),
+            (KillScope::Statement, _, _) => watch.kill_statement(),
             (KillScope::Connection, _, _) => watch.ask(Ask::KillSession),
         }
         Some(Killed::Told)
+    }
+
+    /// Whether somebody kills statements that sessions cannot kill themselves.
+    pub(crate) fn has_monitor(&self) -> bool {
+        let settings = self.surroundings.settings.borrow();
+        settings.config.health.monitor_user.is_some()
     }
 
     /// What it tells of itself.

@@ -291,6 +291,11 @@ impl Scripts {
         self.tell(|_, module| module.raw_get::<Function>("unpark")?.call(id));
     }
 
+    /// The hook that a session waits in does not go on.
+    pub(crate) fn give_up(&self, session: &Table) {
+        self.tell(|_, module| module.raw_get::<Function>("give_up")?.call(session));
+    }
+
     /// Microseconds since the interpreter began.
     pub fn now(&self) -> f64 {
         self.inner.began.elapsed().as_micros() as f64

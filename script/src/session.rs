@@ -275,6 +275,13 @@ impl Session {
         }
     }
 
+    /// The hook that waits does not go on: it is as if there had been none.
+    pub fn give_up(&mut self) {
+        self.waiting = None;
+        self.scripts.give_up(&self.table);
+        self.queued = 0;
+    }
+
     /// Where the script has sent the command, as a hint, since it was asked last; empty: nowhere any more.
     pub fn take_route(&mut self) -> Option<Box<[u8]>> {
         if !std::mem::take(&mut self.has_route) {

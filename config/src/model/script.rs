@@ -38,6 +38,12 @@ settings! {
         time_max: Duration = Duration::from_secs(1),
             Traits::RESTART.within(MS, DAY).nothing("no limit");
 
+        /// How long a statement of a script's own (`pilotfish.query`) may run. Then it is killed, and the
+        /// script is told so; a session that has a connection of its own ends, unless
+        /// `health.monitor_user` can kill its statements.
+        timeout_query: Duration = Duration::from_secs(60),
+            Traits::RELOAD.within(MS, DAY).nothing("no limit");
+
         /// The most memory that a hook may take, in bytes, beside what scripts have.
         memory_bytes_max: u64 = 256 << 20,
             Traits::RESTART.within(1 << 20, 1 << 40).nothing("no limit");

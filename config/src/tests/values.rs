@@ -93,6 +93,7 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("script.base_folder", "\"\""),
     ("script.instructions_max", "100000000"),
     ("script.time_max", "\"1s\""),
+    ("script.timeout_query", "\"1m\""),
     ("script.memory_bytes_max", "\"256MiB\""),
     ("script.shared_bytes_max", "\"16MiB\""),
     ("script.result_bytes_max", "\"64MiB\""),

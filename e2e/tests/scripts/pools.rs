@@ -93,3 +93,57 @@ fn another_accounts_connection_is_never_taken() {
     let user = other.value("SELECT SUBSTRING_INDEX(CURRENT_USER(), '@', 1)");
     assert_eq!(user, "scripted_other");
 }
+
+/// Takes an idle connection if there is one; who leaves parks it.
+const PARKS: &str = r#"
+    function connect_server()
+        proxy.global.backends[1].pool.max_idle_connections = 1
+        proxy.connection.backend_ndx = 1
+        if proxy.connection.server then return proxy.PROXY_IGNORE_RESULT end
+    end
+    function read_query(packet)
+        if is_asked(packet) then return seen() end
+        if packet:byte() == proxy.COM_QUIT then
+            proxy.response = { type = proxy.MYSQLD_PACKET_OK }
+            return proxy.PROXY_SEND_RESULT
+        end
+    end
+    function disconnect_client()
+        proxy.connection.backend_ndx = 0
+        see("left")
+    end
+"#;
+
+both! { two_workers_have_pools_of_their_own }
+
+fn two_workers_have_pools_of_their_own(product: Product) {
+    let server = Server::shared(product);
+    let mut root = server.root();
+    let user = "scripted_pools";
+    root.run(&format!("DROP USER IF EXISTS {user}"));
+    root.run(&format!("CREATE USER {user} IDENTIFIED BY 'pw'"));
+    let settings = Settings::in_front_of([server]);
+    let scripted = Scripted::with_workers(settings, 2, &seeing(PARKS));
+    let login = Login::with(user, "pw");
+    let mut other = scripted.connect();
+    let clients: Vec<RawConn> = (0..6).map(|_| scripted.connect_as(&login)).collect();
+    for client in clients {
+        client.quit();
+    }
+    let mut left = 0;
+    e2e::wait::until("all have left", e2e::wait::SOON, || {
+        left += seen(&mut other).len();
+        left == 6
+    });
+    // One for each worker, whose others have been closed, by it and not by the other one.
+    let count =
+        format!("SELECT COUNT(*) FROM information_schema.processlist WHERE user = '{user}'");
+    e2e::wait::until("one is kept for each", e2e::wait::SOON, || {
+        root.value(&count) == "2"
+    });
+    let mut again: Vec<RawConn> = (0..2).map(|_| scripted.connect_as(&login)).collect();
+    for client in &mut again {
+        assert_eq!(client.value("SELECT 7"), "7");
+    }
+    assert_eq!(root.value(&count), "2");
+}

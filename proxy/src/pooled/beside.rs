@@ -249,7 +249,9 @@ impl Pooled {
         let Some(Answering { route, ear, reply }) = answering else {
             return self.run_work(work).await;
         };
-        self.order = Order::of_script(Some(route));
+        let limit = self.settings.config.script.timeout_query;
+        let limit = Some(limit).filter(|it| !it.is_zero());
+        self.order = Order::of_script(Some(route), limit);
         self.client.ear = Some(ear);
         let ran = self.run_work(work).await;
         self.close_order();

@@ -93,7 +93,11 @@ impl Pooled {
                     return Ok(Answered::Whole(After::Next));
                 }
                 let Target { id, scope } = target;
-                self.worker.shared.people.kill(Kill { id, scope });
+                self.worker.shared.people.kill(Kill {
+                    id,
+                    scope,
+                    at: None,
+                });
                 self.say_ok(incoming.sequence);
                 Ok(Answered::Whole(After::Next))
             }
@@ -300,6 +304,17 @@ fn statement(scope: KillScope, thread_id: u32) -> String {
         KillScope::Statement => format!("KILL QUERY {thread_id}"),
         KillScope::Connection => format!("KILL {thread_id}"),
     }
+}
+
+/// Whose statement a KILL QUERY of a session with a connection of its own names, by the backend's id.
+pub(crate) fn statement_killed(text: &[u8], own: u32) -> Option<u32> {
+    const KILL: &[u8] = b"KILL";
+    let begin = text.trim_ascii_start().get(..KILL.len())?;
+    if !begin.eq_ignore_ascii_case(KILL) {
+        return None;
+    }
+    let target = target_of(&sql::facts(text, sql::Flags::default()), text, own)?;
+    (target.scope == KillScope::Statement).then_some(target.id)
 }
 
 /// Whom a KILL names, when it names an id.

@@ -62,13 +62,19 @@ pub(crate) struct Note {
 }
 
 impl Order {
-    /// A command that a script sends somewhere.
-    pub(crate) fn of_script(route: Option<Box<[u8]>>) -> Option<Box<Self>> {
-        let script = Some(route?);
-        Some(Box::new(Self {
-            script,
-            ..Self::default()
-        }))
+    /// A command that a script sends somewhere, or that may run for so long only.
+    pub(crate) fn of_script(
+        script: Option<Box<[u8]>>,
+        timeout: Option<Duration>,
+    ) -> Option<Box<Self>> {
+        let has_any = script.is_some() || timeout.is_some();
+        has_any.then(|| {
+            Box::new(Self {
+                script,
+                timeout,
+                ..Self::default()
+            })
+        })
     }
 
     /// Whether it says where the command goes.
@@ -130,6 +136,7 @@ impl Pooled {
             // Nobody allows himself more time than he is given.
             timeout: (judgement.timeout.map(|it| it.value).into_iter())
                 .chain(hints.timeout)
+                .chain(self.order.as_ref().and_then(|it| it.timeout))
                 .min(),
             retries: judgement.retry.map(|it| u32::from(it.value)),
             ..Order::default()

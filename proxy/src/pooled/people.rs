@@ -42,6 +42,9 @@ struct Entry {
 pub(crate) struct Kill {
     pub id: u32,
     pub scope: KillScope,
+    /// The id is one of this backend's, which has killed a statement there: hooks that wait in a session
+    /// with that connection are to end as well.
+    pub at: Option<BackendId>,
 }
 
 /// Where an id leads.
@@ -111,6 +114,17 @@ impl People {
         let inbox = worker.and_then(|worker| known.workers.get(worker)?.as_ref());
         if let Some(inbox) = inbox {
             let _ = inbox.send(kill);
+        }
+    }
+
+    /// Tells all workers that a backend has killed a statement.
+    pub(crate) fn end_hook_at(&self, backend: BackendId, thread_id: u32) {
+        for inbox in self.known().workers.iter().flatten() {
+            let _ = inbox.send(Kill {
+                id: thread_id,
+                scope: KillScope::Statement,
+                at: Some(backend),
+            });
         }
     }
 

@@ -358,6 +358,7 @@ impl Pooled {
             return None;
         }
         self.watch.withdraw(Ask::KillStatement);
+        self.watch.withdraw(Ask::EndHook);
         self.watch.withdraw(Ask::BackendDown);
         let is_at_rest = self.inbox.is_empty() && self.client.is_drained();
         let is_free = !self.status.contains(StatusFlags::IN_TRANS);

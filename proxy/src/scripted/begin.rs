@@ -431,6 +431,7 @@ impl Begun {
             script: self.script,
             has_changed: false,
             rows: None,
+            is_bound: false,
             host,
             id: self.id,
             status: self.status,

@@ -2,13 +2,17 @@
 //! comes, or kept for the script.
 
 use std::future::poll_fn;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
+use std::rc::Rc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
+use route::{KillReason, Report};
 use session::{Outcome, Piece, Progress, Reply, Sequences};
 use tokio::io::{AsyncRead, ReadBuf};
+use tokio::time::timeout;
 use wire::reply::OkPacket;
-use wire::{Capabilities, Command};
+use wire::{Capabilities, Command, ErrorCode};
 
 use super::heard::{Heard, Preparing, Towards};
 use super::rewriting::Rewriting;
@@ -19,7 +23,9 @@ use crate::dialogue::{AuthEnd, Dialogue, Exchange, Legs};
 use crate::failure::{Failure, Kind};
 use crate::packets::PacketStream;
 use crate::pooled::conn::own_command;
+use crate::pooled::exchange::TIMEOUT_KILL;
 use crate::pooled::incoming::{EndOf, Incoming, Passage};
+use crate::pooled::kill::statement_killed;
 use crate::pooled::session::CutOff;
 use crate::watch::Ask;
 
@@ -52,8 +58,14 @@ impl Scripted {
         server.send(&incoming.packets).await;
         let heard = match incoming.command {
             Command::CHANGE_USER => self.change_user(&mut server).await,
+            command if std::mem::take(&mut self.is_bound) => {
+                self.hear_in_time(&mut server, command, towards).await
+            }
             command => self.hear(&mut server, command, towards).await,
         };
+        if heard.as_ref().is_ok_and(|it| it.outcome == Outcome::Ok) {
+            self.pass_kill_on(incoming, &server);
+        }
         self.server = Some(server);
         if let (Some(observer), Ok(heard)) = (&mut self.observer, &heard) {
             if let Some((id, _)) = heard.prepared {
@@ -65,6 +77,57 @@ impl Scripted {
             self.report(&cut.failure);
         }
         heard
+    }
+
+    /// A client has killed a statement by the backend's id: that may be a hook that waits.
+    fn pass_kill_on(&self, incoming: &Incoming, server: &Server) {
+        if incoming.command != Command::QUERY {
+            return;
+        }
+        let argument = incoming.argument();
+        let own = server.greeting.thread_id;
+        if let Some(thread_id) = statement_killed(&argument, own) {
+            let people = &self.worker.shared.people;
+            people.end_hook_at(server.backend.id, thread_id);
+        }
+    }
+
+    /// The same for a statement of the script's own: when it has had its time it is killed, if somebody
+    /// can; if nobody can, or that is of no use, the session ends.
+    async fn hear_in_time(
+        &mut self,
+        server: &mut Server,
+        command: Command,
+        towards: Towards,
+    ) -> Result<Heard, CutOff> {
+        let (worker, watch) = (Rc::clone(&self.worker), Rc::clone(&self.watch));
+        let limit = self.settings.config.script.timeout_query;
+        let limit = Some(limit).filter(|it| !it.is_zero());
+        let limit = limit.unwrap_or(Duration::MAX);
+        let (backend, thread_id) = (server.backend.id, server.greeting.thread_id);
+        let mut hearing = pin!(self.hear(server, command, towards));
+        if let Ok(heard) = timeout(limit, &mut hearing).await {
+            let killed = Outcome::Err(ErrorCode::QUERY_INTERRUPTED.number);
+            if heard.as_ref().is_ok_and(|it| it.outcome == killed) {
+                // Somebody has done it at the backend, which tells nobody else.
+                watch.ask(Ask::EndHook);
+            }
+            return heard;
+        }
+        worker.surroundings.report(Report::KillStatement {
+            backend,
+            thread_id,
+            why: KillReason::OverTime,
+        });
+        if worker.has_monitor()
+            && let Ok(heard) = timeout(TIMEOUT_KILL, &mut hearing).await
+        {
+            return heard;
+        }
+        let text = "a statement of a script's own has not ended in script.timeout_query: closing \
+                    connection";
+        let failure = Failure::new(Kind::ScriptRefused, text);
+        Err(CutOff::new(failure, Some(towards.sequence())))
     }
 
     async fn hear(
@@ -159,7 +222,7 @@ impl Scripted {
         passing: &mut Passing,
         context: &mut Context<'_>,
     ) -> Poll<Result<(), Failure>> {
-        let worker = std::rc::Rc::clone(&self.worker);
+        let worker = Rc::clone(&self.worker);
         if !server.inbox.is_empty() {
             let mut bytes = std::mem::take(&mut server.inbox);
             let taken = self.feed(server, passing, &mut bytes, context)?;
@@ -255,7 +318,16 @@ impl Scripted {
         if let Poll::Ready(failure) = self.poll_ended(context) {
             return Poll::Ready(Err(failure));
         }
-        if self.watch.poll_asked(context).contains(Ask::BackendDown) {
+        let asked = self.watch.poll_asked(context);
+        if asked.contains(Ask::KillStatement) {
+            self.watch.withdraw(Ask::KillStatement);
+            self.worker.surroundings.report(Report::KillStatement {
+                backend: server.backend.id,
+                thread_id: server.greeting.thread_id,
+                why: KillReason::Asked,
+            });
+        }
+        if asked.contains(Ask::BackendDown) {
             let name = &server.backend.name;
             let text = format!(
                 "Lost connection to backend {name}: it is down and has not answered \

@@ -58,6 +58,7 @@ impl Host {
             .map(|it| backend_facts(it, connections_max))
             .collect();
         self.scripts.take_up(&facts);
+        self.parked.keep(&backends);
         *self.backends.borrow_mut() = backends;
     }
 

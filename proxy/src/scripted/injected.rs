@@ -10,7 +10,7 @@ use wire::{Command, HEADER_BYTES, Header};
 use super::bridge::Bridge;
 use super::heard::{Heard, Towards};
 use super::stage::{Stage, has_reply, lacks_server, say, say_all};
-use super::waiting::{Settled, settle};
+use super::waiting::{Settled, interrupted, settle};
 use crate::failure::{Failure, Kind};
 use crate::pooled::incoming::Incoming;
 use crate::pooled::session::{After, CutOff};
@@ -141,6 +141,7 @@ impl<'a, S: Stage> Queue<'a, S> {
             decision = match settle(self.stage, said, self.sequence).await? {
                 Settled::Decided(decision) => decision,
                 Settled::Over(after) => return Ok(after),
+                Settled::Killed => return Ok(self.end(heard.has_passed)),
             };
         }
         match decision {
@@ -166,6 +167,15 @@ impl<'a, S: Stage> Queue<'a, S> {
         Ok(After::Next)
     }
 
+    /// The command was killed in a hook. What its client has had, it has had.
+    fn end(&mut self, has_passed: bool) -> After {
+        if !(self.is_told || has_passed) && has_reply(self.incoming.command) {
+            say(self.stage, self.sequence, &interrupted());
+        }
+        self.is_told = true;
+        After::Next
+    }
+
     /// The client gets a result, if it has had none.
     fn tell(&mut self, say: impl FnOnce(&mut S, u8)) {
         match self.is_told {
@@ -185,6 +195,7 @@ impl<'a, S: Stage> Queue<'a, S> {
         let decision = match settle(self.stage, said, self.sequence).await? {
             Settled::Decided(decision) => decision,
             Settled::Over(after) => return Ok(after),
+            Settled::Killed => return Ok(self.end(true)),
         };
         if decision != Decision::Nothing {
             tracing::error!(

@@ -4,7 +4,9 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
+use std::sync::Arc;
 
+use route::{Backend, BackendId};
 use tokio::sync::oneshot;
 
 use super::host::Host;
@@ -16,7 +18,7 @@ type Wanted = oneshot::Sender<oneshot::Sender<Server>>;
 /// One worker's parked connections.
 #[derive(Default)]
 pub(crate) struct Parked {
-    connections: RefCell<HashMap<u64, Wanted>>,
+    connections: RefCell<HashMap<u64, (BackendId, Wanted)>>,
 }
 
 impl Parked {
@@ -24,7 +26,8 @@ impl Parked {
     pub(crate) fn park(host: &Rc<Host>, mut server: Server) {
         let (want, wanted) = oneshot::channel::<oneshot::Sender<Server>>();
         let id = server.id;
-        host.parked.connections.borrow_mut().insert(id, want);
+        let entry = (server.backend.id, want);
+        host.parked.connections.borrow_mut().insert(id, entry);
         let host = Rc::clone(host);
         tokio::task::spawn_local(async move {
             let wanted = tokio::select! {
@@ -46,7 +49,7 @@ impl Parked {
 
     /// Brings a connection back; `None` if it has ended meanwhile.
     pub(crate) async fn take(&self, id: u64) -> Option<Server> {
-        let want = self.connections.borrow_mut().remove(&id)?;
+        let (_, want) = self.connections.borrow_mut().remove(&id)?;
         let (bring, brought) = oneshot::channel();
         want.send(bring).ok()?;
         brought.await.ok()
@@ -55,6 +58,13 @@ impl Parked {
     /// Closes a connection.
     pub(crate) fn close(&self, id: u64) {
         self.connections.borrow_mut().remove(&id);
+    }
+
+    /// Closes those to other backends: scripts know their pools no more.
+    pub(crate) fn keep(&self, backends: &[Arc<Backend>]) {
+        let is_known = |id: BackendId| backends.iter().any(|backend| backend.id == id);
+        let mut connections = self.connections.borrow_mut();
+        connections.retain(|_, (backend, _)| is_known(*backend));
     }
 
     /// Closes all of them: the worker drains.

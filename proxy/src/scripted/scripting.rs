@@ -1,8 +1,11 @@
 //! A script in a session that takes turns on backend connections: each command gets whichever it needs,
 //! or one to the backend of the script's choice.
 
+use std::future::poll_fn;
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use script::{Hook, Move, Rows};
@@ -16,12 +19,15 @@ use super::login_hooks::{LoginHooks, Newcomer};
 use super::rewriting::Rewriting;
 use super::stage::{Stage, act, note_prepared, prepared_text};
 use super::waiting::query_packets;
+use crate::failure::Failure;
 use crate::leg::Leg;
 use crate::pooled::beside::{Answering, Beside, Item, Work};
+use crate::pooled::broken::waiting;
 use crate::pooled::incoming::Incoming;
 use crate::pooled::order::Order;
 use crate::pooled::session::{After, CutOff, Pooled};
 use crate::relay::End;
+use crate::watch::{Ask, HookWait};
 
 /// One session's.
 pub(crate) struct Scripting {
@@ -102,6 +108,7 @@ impl Pooled {
             asked: 0,
             route: None,
             route_next: None,
+            limit_next: None,
             rows: None,
         };
         staged.follow_moves().await;
@@ -127,6 +134,8 @@ struct Staged<'a> {
     /// Where what is sent for it goes, as a hint; and the next of that.
     route: Option<Box<[u8]>>,
     route_next: Option<Box<[u8]>>,
+    /// How long the next may run.
+    limit_next: Option<Duration>,
     /// What rewrites the rows that go to the client.
     rows: Option<Rows>,
 }
@@ -142,7 +151,7 @@ impl Staged<'_> {
         }
         self.asked += 1;
         let route = self.route_next.take().or_else(|| self.route.clone());
-        self.session.order = Order::of_script(route);
+        self.session.order = Order::of_script(route, self.limit_next.take());
         let worker = Rc::clone(&self.session.worker);
         let acted = worker.blocks.hold(self.session.act(incoming)).await?;
         self.tell_changes(command);
@@ -205,6 +214,31 @@ impl Staged<'_> {
         let sent = beside.send(item);
         sent.map_err(|_| "too much waits already".to_owned())?;
         Ok(answered)
+    }
+
+    /// Waits for something outside of the session, unless that ends. What was said before leaves. `None`: the
+    /// command is to end.
+    async fn outwait<T>(&mut self, event: impl Future<Output = T>) -> Result<Option<T>, Failure> {
+        let session = &mut *self.session;
+        if session.lent.is_none() {
+            session.watch.unsettle();
+        }
+        let mut event = pin!(event);
+        poll_fn(|context| {
+            if let Poll::Ready(outcome) = event.as_mut().poll(context) {
+                return Poll::Ready(Ok(Some(outcome)));
+            }
+            // Should the client be gone, that is heard as well.
+            let _ = session.client.poll_drain(context);
+            if let Poll::Ready(Err(cut)) = session.poll_meanwhile(context) {
+                return Poll::Ready(Err(waiting(&cut)));
+            }
+            match session.watch.poll_asked(context).contains(Ask::EndHook) {
+                true => Poll::Ready(Ok(None)),
+                false => Poll::Pending,
+            }
+        })
+        .await
     }
 
     /// The backend of the script's choice, from here on.
@@ -273,9 +307,24 @@ impl Stage for Staged<'_> {
         self.route_next = Some(route);
     }
 
-    async fn sleep(&mut self, time: Duration, sequence: u8) -> Result<(), CutOff> {
+    fn bound_next(&mut self) {
+        let limit = self.session.settings.config.script.timeout_query;
+        self.limit_next = Some(limit).filter(|it| !it.is_zero());
+    }
+
+    fn note_wait(&self, wait: HookWait) {
+        let second = self.session.worker.clock.now();
+        self.session.watch.hook_waits(second, wait, 0);
+    }
+
+    fn note_wait_over(&self) -> bool {
+        let second = self.session.worker.clock.now();
+        self.session.watch.hook_goes_on(second)
+    }
+
+    async fn sleep(&mut self, time: Duration, sequence: u8) -> Result<Option<()>, CutOff> {
         self.session.rest().await?;
-        let slept = self.session.outwait(tokio::time::sleep(time)).await;
+        let slept = self.outwait(tokio::time::sleep(time)).await;
         slept.map_err(|failure| CutOff::new(failure, Some(sequence)))
     }
 
@@ -284,21 +333,26 @@ impl Stage for Staged<'_> {
         text: &[u8],
         route: Box<[u8]>,
         sequence: u8,
-    ) -> Result<Result<Heard, String>, CutOff> {
+    ) -> Result<Option<Result<Heard, String>>, CutOff> {
         // Who waits holds no connection that others wait for.
         self.session.rest().await?;
         let answered = match self.send_beside(text, route) {
             Ok(answered) => answered,
-            Err(refusal) => return Ok(Err(refusal)),
+            Err(refusal) => return Ok(Some(Err(refusal))),
         };
-        match self.session.outwait(answered).await {
-            Ok(heard) => Ok(heard.map_err(|_| "the session beside has broken off".to_owned())),
-            Err(failure) => {
-                if let Some(beside) = self.scripting.beside.take() {
-                    beside.kill();
-                }
-                Err(CutOff::new(failure, Some(sequence)))
-            }
+        let heard = self.outwait(answered).await;
+        if let Ok(Some(heard)) = heard {
+            return Ok(Some(
+                heard.map_err(|_| "the session beside has broken off".to_owned()),
+            ));
+        }
+        // Nobody waits for what it runs.
+        if let Some(beside) = self.scripting.beside.take() {
+            beside.kill();
+        }
+        match heard {
+            Err(failure) => Err(CutOff::new(failure, Some(sequence))),
+            Ok(_) => Ok(None),
         }
     }
 

@@ -26,7 +26,7 @@ use crate::pooled::incoming::{Inbox, Incoming};
 use crate::pooled::session::{After, CutOff};
 use crate::relay::{End, client_violation};
 use crate::surroundings::{Place, Settings};
-use crate::watch::{Ask, Watch};
+use crate::watch::{Ask, HookWait, Watch};
 use crate::worker::Worker;
 
 /// One session. Fields are dropped in this order: the connection goes before the session's place.
@@ -39,6 +39,8 @@ pub(crate) struct Scripted {
     pub has_changed: bool,
     /// What rewrites the rows of the command.
     pub rows: Option<Rows>,
+    /// The next command is the script's own, and may run for so long only.
+    pub is_bound: bool,
     pub host: Rc<Host>,
     pub id: u64,
     /// The flags that the client saw last.
@@ -223,6 +225,29 @@ impl Scripted {
         Poll::Ready(Err(CutOff::new(failure, Some(0))))
     }
 
+    /// While a hook waits: what was said before leaves. Ready: the command is to end, or the session ends.
+    fn poll_waiting(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Failure>> {
+        if let Poll::Ready(Err(error)) = self.client.poll_drain(context) {
+            let text = format!("the client is gone: {error}");
+            return Poll::Ready(Err(Failure::new(Kind::ClientLost, text)));
+        }
+        match self.poll_server(context) {
+            Poll::Ready(Err(cut)) => return Poll::Ready(Err(cut.failure)),
+            Poll::Ready(Ok(_)) => {
+                let text = "Lost connection to the backend while a hook waited";
+                return Poll::Ready(Err(Failure::new(Kind::HeldBackendLost, text)));
+            }
+            Poll::Pending => {}
+        }
+        if let Poll::Ready(failure) = self.poll_ended(context) {
+            return Poll::Ready(Err(failure));
+        }
+        match self.watch.poll_asked(context).contains(Ask::EndHook) {
+            true => Poll::Ready(Ok(())),
+            false => Poll::Pending,
+        }
+    }
+
     /// What the worker asks of a session that is between two commands.
     fn heed(&mut self, context: &Context<'_>) -> Option<CutOff> {
         let asked = self.watch.poll_asked(context);
@@ -230,6 +255,7 @@ impl Scripted {
             return None;
         }
         self.watch.withdraw(Ask::BackendDown);
+        self.watch.withdraw(Ask::KillStatement);
         let told = |kind, text: &str| Some(CutOff::new(Failure::new(kind, text), Some(0)));
         if asked.contains(Ask::KillSession) {
             return told(Kind::Killed, "Connection was killed");
@@ -342,14 +368,32 @@ impl Stage for Scripted {
     /// It has one connection for all; scripts are told so.
     fn route_next(&mut self, _: Box<[u8]>) {}
 
-    async fn sleep(&mut self, time: Duration, sequence: u8) -> Result<(), CutOff> {
+    fn bound_next(&mut self) {
+        self.is_bound = true;
+    }
+
+    fn note_wait(&self, wait: HookWait) {
+        let server = self.server.as_ref();
+        let thread_id = server.map_or(0, |server| server.greeting.thread_id);
+        let second = self.worker.clock.now();
+        self.watch.hook_waits(second, wait, thread_id);
+    }
+
+    fn note_wait_over(&self) -> bool {
+        self.watch.hook_goes_on(self.worker.clock.now())
+    }
+
+    async fn sleep(&mut self, time: Duration, sequence: u8) -> Result<Option<()>, CutOff> {
         let mut end = pin!(tokio::time::sleep(time));
         poll_fn(|context| {
             if end.as_mut().poll(context).is_ready() {
-                return Poll::Ready(Ok(()));
+                return Poll::Ready(Ok(Some(())));
             }
-            let ended = self.poll_ended(context);
-            ended.map(|failure| Err(CutOff::new(failure, Some(sequence))))
+            match self.poll_waiting(context) {
+                Poll::Ready(Ok(())) => Poll::Ready(Ok(None)),
+                Poll::Ready(Err(failure)) => Poll::Ready(Err(CutOff::new(failure, Some(sequence)))),
+                Poll::Pending => Poll::Pending,
+            }
         })
         .await
     }
@@ -359,8 +403,9 @@ impl Stage for Scripted {
         _: &[u8],
         _: Box<[u8]>,
         _: u8,
-    ) -> Result<Result<Heard, String>, CutOff> {
-        Ok(Err("this session has one connection for all".to_owned()))
+    ) -> Result<Option<Result<Heard, String>>, CutOff> {
+        let refusal = "this session has one connection for all";
+        Ok(Some(Err(refusal.to_owned())))
     }
 
     async fn forward(&mut self, incoming: Incoming) -> Result<After, CutOff> {

@@ -10,12 +10,13 @@ use wire::{Capabilities, Command, StatusFlags};
 use super::bridge::Bridge;
 use super::heard::{Heard, Towards};
 use super::injected::Queue;
-use super::waiting::{Settled, settle};
+use super::waiting::{Settled, interrupted, settle};
 use crate::failure::{Failure, Kind};
 use crate::leg::Leg;
 use crate::pooled::incoming::Incoming;
 use crate::pooled::session::{After, CutOff};
 use crate::relay::End;
+use crate::watch::HookWait;
 
 /// A session with its script.
 pub(crate) trait Stage {
@@ -44,16 +45,26 @@ pub(crate) trait Stage {
     /// The next command that is sent goes there, by a hint.
     fn route_next(&mut self, route: Box<[u8]>);
 
-    /// Nothing happens for a while.
-    async fn sleep(&mut self, time: Duration, sequence: u8) -> Result<(), CutOff>;
+    /// And is killed if it runs for longer than a script's own may.
+    fn bound_next(&mut self);
+
+    /// A hook waits from here on.
+    fn note_wait(&self, wait: HookWait);
+
+    /// It has what it waited for; false: the command is to end.
+    fn note_wait_over(&self) -> bool;
+
+    /// Nothing happens for a while. `None`: the command is to end.
+    async fn sleep(&mut self, time: Duration, sequence: u8) -> Result<Option<()>, CutOff>;
 
     /// Runs a statement in a session beside this one, where the hint says. `Err`: why it cannot be run.
+    /// `None`: the command is to end.
     async fn ask_beside(
         &mut self,
         text: &[u8],
         route: Box<[u8]>,
         sequence: u8,
-    ) -> Result<Result<Heard, String>, CutOff>;
+    ) -> Result<Option<Result<Heard, String>>, CutOff>;
 
     /// The client's command as it came, and its reply as it comes.
     async fn forward(&mut self, incoming: Incoming) -> Result<After, CutOff>;
@@ -76,6 +87,11 @@ pub(crate) async fn act(stage: &mut impl Stage, incoming: Incoming) -> Result<Af
     let decision = match settle(stage, said, incoming.sequence).await? {
         Settled::Decided(decision) => decision,
         Settled::Over(after) => return Ok(after),
+        Settled::Killed if has_reply(incoming.command) => {
+            say(stage, incoming.sequence, &interrupted());
+            return Ok(After::Next);
+        }
+        Settled::Killed => return stage.forward(incoming).await,
     };
     follow_statements(stage, incoming.command, &payload);
     let own = match payload {

@@ -5,19 +5,31 @@ use script::{Answer, Decision, Given, Wish};
 use sql::Kind;
 use wire::query::Query;
 use wire::write::put_packets;
-use wire::{Capabilities, Command};
+use wire::{Capabilities, Command, ErrPacket, ErrorCode};
 
 use super::bridge::Bridge;
 use super::heard::{Heard, Towards};
 use super::injected::{incoming_of, payloads_of, reply_facts};
 use super::stage::Stage;
 use crate::pooled::session::{After, CutOff};
+use crate::watch::HookWait;
 
 /// How a hook has ended.
 pub(crate) enum Settled {
     Decided(Decision),
     /// The session has, before the hook could.
     Over(After),
+    /// The client's command was killed while it waited: nothing comes of it.
+    Killed,
+}
+
+/// What has come of a wish.
+enum Came {
+    Given(Given),
+    /// The session has ended.
+    Over(After),
+    /// The client's command is to.
+    Killed,
 }
 
 /// What a script is told where a reply is none.
@@ -34,26 +46,57 @@ pub(crate) async fn settle(
         if decision != Decision::Waits {
             return Ok(Settled::Decided(decision));
         }
-        let given = match stage.script().take_wish() {
-            Some(Wish::Sleep(time)) => {
-                stage.sleep(time, sequence).await?;
-                Given::Time
+        let wish = stage.script().take_wish();
+        stage.note_wait(match &wish {
+            Some(Wish::Query(_, None)) => HookWait::Reply,
+            _ => HookWait::Aside,
+        });
+        let came = fulfil(stage, wish, sequence).await?;
+        let goes_on = stage.note_wait_over();
+        decision = match came {
+            Came::Over(after) => return Ok(Settled::Over(after)),
+            Came::Given(given) if goes_on => stage.script().resume(given),
+            Came::Given(_) | Came::Killed => {
+                stage.script().give_up();
+                return Ok(Settled::Killed);
             }
-            Some(Wish::Query(text, None)) => match ask(stage, &text, sequence).await? {
-                Ok(given) => given,
-                Err(after) => return Ok(Settled::Over(after)),
-            },
-            Some(Wish::Query(text, Some(place))) => {
-                let heard = stage.ask_beside(&text, place, sequence).await?;
-                match heard {
-                    Ok(heard) => given(heard, stage.capabilities()),
-                    Err(refusal) => Given::Refusal(refusal, UNKNOWN),
-                }
-            }
-            None => Given::Refusal("this cannot be waited for".to_owned(), UNKNOWN),
         };
-        decision = stage.script().resume(given);
     }
+}
+
+/// The ERR of a command whose hook was killed.
+pub(crate) fn interrupted() -> Vec<u8> {
+    let code = ErrorCode::QUERY_INTERRUPTED;
+    let mut payload = Vec::new();
+    ErrPacket {
+        number: code.number,
+        sqlstate: Some(code.sqlstate),
+        text: b"Query execution was interrupted",
+    }
+    .encode(&mut payload);
+    payload
+}
+
+async fn fulfil(stage: &mut impl Stage, wish: Option<Wish>, sequence: u8) -> Result<Came, CutOff> {
+    let refused = |why: &str| Given::Refusal(why.to_owned(), UNKNOWN);
+    Ok(match wish {
+        Some(Wish::Sleep(time)) => match stage.sleep(time, sequence).await? {
+            Some(()) => Came::Given(Given::Time),
+            None => Came::Killed,
+        },
+        Some(Wish::Query(text, None)) => match ask(stage, &text, sequence).await? {
+            Ok(given) => Came::Given(given),
+            Err(after) => Came::Over(after),
+        },
+        Some(Wish::Query(text, Some(place))) => {
+            match stage.ask_beside(&text, place, sequence).await? {
+                Some(Ok(heard)) => Came::Given(given(heard, stage.capabilities())),
+                Some(Err(refusal)) => Came::Given(refused(&refusal)),
+                None => Came::Killed,
+            }
+        }
+        None => Came::Given(refused("this cannot be waited for")),
+    })
 }
 
 /// Runs a statement in the session itself. `Err`: the session ends with it.
@@ -77,6 +120,7 @@ async fn ask(
     };
     let capabilities = stage.capabilities();
     let incoming = incoming_of(Command::QUERY, &query(text, capabilities));
+    stage.bound_next();
     let (heard, after) = stage.ask(incoming, towards).await?;
     Ok(match after {
         After::Next => Ok(given(heard, capabilities)),

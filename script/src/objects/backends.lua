@@ -1,7 +1,7 @@
 -- `proxy.global.backends`: the backends with their pools. One list for all sessions of an interpreter.
 --
--- A connection in a pool is `{ id, worker, socket }`: the worker keeps the connection itself under that
--- id, and only its own sessions can have it.
+-- A connection in a pool is `{ id, socket }`: the worker keeps the connection itself under that id, and
+-- only its own sessions can have it. So each worker has pools of its own; another's ids mean nothing there.
 local M, host = ...
 
 local UNKNOWN, UP, DOWN = 0, 1, 2
@@ -9,14 +9,25 @@ local AGAIN_US, LOOK_US = 4000000, 1000000
 
 M.backends = {}
 
+-- The queues of this worker's pool by their users.
+local function users_of(backend)
+	local users = backend.users[M.worker]
+	if not users then
+		users = {}
+		backend.users[M.worker] = users
+	end
+	return users
+end
+
 -- A user's own queue; while nobody knows the user, any that has more than the minimum. Unlike in MySQL
 -- Proxy a user without a queue finds no other's: the connections there are logged in.
-local function queue_of(users, name, min)
+local function queue_of(backend, name)
+	local users = users_of(backend)
 	if name ~= "" then
 		return users[name]
 	end
 	for _, any in pairs(users) do
-		if #any > min then
+		if #any > backend.min_idle_connections then
 			return any
 		end
 	end
@@ -28,34 +39,21 @@ local function idle(backend, name)
 	if session and session.takes_turns then
 		return backend.connections_max
 	end
-	local queue = queue_of(backend.users, name, backend.min_idle_connections)
-	local count = 0
-	for _, parked in ipairs(queue or {}) do
-		if parked.worker == M.worker then
-			count = count + 1
-		end
-	end
-	return count
+	local queue = queue_of(backend, name)
+	return queue and #queue or 0
 end
 
 -- The first that is idle here for this user; it is the caller's from then on.
 function M.take(backend, name)
-	local queue = queue_of(backend.users, name, backend.min_idle_connections) or {}
-	for at, parked in ipairs(queue) do
-		if parked.worker == M.worker then
-			table.remove(queue, at)
-			return parked
-		end
-	end
+	local queue = queue_of(backend, name)
+	return queue and table.remove(queue, 1)
 end
 
 -- A connection for whoever comes next; beyond the pool's limit, if it has one, the oldest is closed.
 function M.park(backend, name, parked)
-	local queue = backend.users[name]
-	if not queue then
-		queue = {}
-		backend.users[name] = queue
-	end
+	local users = users_of(backend)
+	local queue = users[name] or {}
+	users[name] = queue
 	queue[#queue + 1] = parked
 	local max = backend.max_idle_connections
 	if max > 0 and #queue > max then
@@ -66,7 +64,7 @@ end
 -- A connection that has ended by itself.
 function M.unpark(id)
 	for _, backend in ipairs(M.backends) do
-		for _, queue in pairs(backend.users) do
+		for _, queue in pairs(users_of(backend)) do
 			for at, parked in ipairs(queue) do
 				if parked.id == id then
 					table.remove(queue, at)

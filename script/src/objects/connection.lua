@@ -31,7 +31,7 @@ local function leave(session)
 	end
 	local backend = M.backends[session.server.backend]
 	if backend then
-		local parked = { id = session.server.id, worker = M.worker, socket = session.server }
+		local parked = { id = session.server.id, socket = session.server }
 		local spare = M.park(backend, user_of(session), parked)
 		note(session, "park", session.server.id)
 		if spare then

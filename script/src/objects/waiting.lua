@@ -41,6 +41,13 @@ end
 
 local idle = {}
 
+-- It does not go on; what it has said is not said.
+function M.give_up(session)
+	session.wish = nil
+	session.route, session.rows, session.queue = nil, nil, {}
+	M.forget_reply(session)
+end
+
 local function pass_on(runner, ran, what, ...)
 	if what == DONE then
 		idle[#idle + 1] = runner

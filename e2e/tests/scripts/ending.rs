@@ -1,0 +1,242 @@
+//! What ends a hook that waits, and what does not.
+
+use e2e::PASSWORD;
+use e2e::raw::Address;
+use e2e::wait::{SOON, until};
+
+use super::waiting::TELLS;
+use super::*;
+
+in_both_ways! {
+    kill_query_ends_the_command_whose_hook_waits
+    kill_ends_the_session_whose_hook_waits
+    kill_query_ends_the_command_whose_hook_asks
+    the_admin_port_ends_a_hook_that_waits
+    a_result_hook_that_is_killed_sends_no_result
+    who_waits_is_not_idle
+    what_was_said_before_a_wait_does_not_wait
+}
+
+both! {
+    kill_query_ends_what_is_asked_elsewhere
+    a_statement_of_a_scripts_own_has_its_time
+    a_statement_in_a_session_of_its_own_has_its_time
+}
+
+const WAITS: &str = r#"
+    -- Where it is killed it is an error, on MySQL as well.
+    local SLEEPS = "SELECT SLEEP(3600) FROM (SELECT 1 UNION SELECT 2) AS two"
+    function read_query(packet)
+        local text = packet:sub(2)
+        if text == "DO wait" then
+            proxy.global.waits = true
+            pilotfish.sleep(3600)
+            return tell("went on")
+        elseif text == "DO doze" then
+            pilotfish.sleep(3.5)
+            return tell("awake")
+        elseif text == "DO ask" then
+            pilotfish.query(nil, SLEEPS)
+            return tell("went on")
+        elseif text == "DO ask elsewhere" then
+            pilotfish.query({ role = "any" }, SLEEPS)
+            return tell("went on")
+        elseif text == "DO name" then
+            local result, cause, number = pilotfish.query(nil, SLEEPS)
+            return tell(result and "slept" or number)
+        elseif text == "DO name elsewhere" then
+            local result, cause, number = pilotfish.query({ role = "any" }, SLEEPS)
+            return tell(result and "slept" or number)
+        elseif text == "SELECT 'judged'" then
+            proxy.queries:append(1, packet, { resultset_is_needed = true })
+            return proxy.PROXY_SEND_QUERY
+        elseif text == "DO they wait" then
+            return tell(proxy.global.waits and "yes" or "no")
+        end
+    end
+    function read_query_result(inj)
+        proxy.global.waits = true
+        pilotfish.sleep(3600)
+    end
+"#;
+
+fn script() -> String {
+    format!("{TELLS}{WAITS}")
+}
+
+/// A client whose command's hook waits, and another one.
+fn waiting(scripted: &Scripted, command: &str) -> (RawConn, RawConn) {
+    let mut victim = scripted.connect();
+    let mut other = scripted.connect();
+    victim.send_query(command).unwrap();
+    until("the hook waits", SOON, || {
+        other.value("DO they wait") == "yes"
+    });
+    (victim, other)
+}
+
+#[track_caller]
+fn is_interrupted(victim: &mut RawConn) {
+    let reply = victim.reply(Shape::Results);
+    let error = reply.error().unwrap();
+    assert_eq!(error.code, 1317);
+    assert_eq!(victim.value("SELECT 7"), "7");
+}
+
+fn kill_query_ends_the_command_whose_hook_waits(product: Product) {
+    let scripted = Scripted::start(product, &script());
+    let (mut victim, mut other) = waiting(&scripted, "DO wait");
+    other.run(&format!("KILL QUERY {}", victim.id));
+    is_interrupted(&mut victim);
+    // Nothing is left of it.
+    other.run(&format!("KILL QUERY {}", victim.id));
+    assert_eq!(victim.value("DO they wait"), "yes");
+}
+
+fn kill_ends_the_session_whose_hook_waits(product: Product) {
+    let scripted = Scripted::start(product, &script());
+    let (mut victim, mut other) = waiting(&scripted, "DO wait");
+    other.run(&format!("KILL {}", victim.id));
+    let reply = victim.try_reply(Shape::Results);
+    assert!(reply.map_or(true, |reply| reply.error().is_some()));
+    assert!(victim.is_closed_by_server());
+    assert_eq!(other.value("SELECT 7"), "7");
+}
+
+/// Waits until this many sleep on the server for this account.
+fn until_asleep(product: Product, user: &str, count: usize) {
+    let mut root = Server::shared(product).root();
+    let ask = format!(
+        "SELECT COUNT(*) FROM information_schema.processlist \
+         WHERE user = '{user}' AND state = 'User sleep'"
+    );
+    until("they sleep", SOON, || root.value(&ask) == count.to_string());
+}
+
+/// An account of the test's own: others sleep as well.
+fn own_account(product: Product, user: &str) -> Login {
+    let mut root = Server::shared(product).root();
+    root.run(&format!("DROP USER IF EXISTS {user}"));
+    root.run(&format!("CREATE USER {user} IDENTIFIED BY '{PASSWORD}'"));
+    Login::with(user, PASSWORD)
+}
+
+fn user_of(name: &str) -> String {
+    let way = if TAKES_TURNS.get() { "_p" } else { "" };
+    format!("s_{name}{way}")
+}
+
+fn settings_for(product: Product, user: &str) -> Settings {
+    match TAKES_TURNS.get() {
+        true => usual(product).account(user, PASSWORD),
+        false => usual(product),
+    }
+}
+
+fn kill_query_ends_the_command_whose_hook_asks(product: Product) {
+    let user = user_of("asks");
+    let login = own_account(product, &user);
+    let scripted = Scripted::with(settings_for(product, &user), &script());
+    let mut victim = scripted.connect_as(&login);
+    victim.send_query("DO ask").unwrap();
+    until_asleep(product, &user, 1);
+    let mut other = scripted.connect_as(&login);
+    other.run(&format!("KILL QUERY {}", victim.id));
+    is_interrupted(&mut victim);
+    until_asleep(product, &user, 0);
+}
+
+fn kill_query_ends_what_is_asked_elsewhere(product: Product) {
+    take_turns();
+    let user = user_of("elsewhere");
+    let login = own_account(product, &user);
+    let scripted = Scripted::with(settings_for(product, &user), &script());
+    let mut victim = scripted.connect_as(&login);
+    victim.send_query("DO ask elsewhere").unwrap();
+    until_asleep(product, &user, 1);
+    let mut other = scripted.connect_as(&login);
+    other.run(&format!("KILL QUERY {}", victim.id));
+    is_interrupted(&mut victim);
+    until_asleep(product, &user, 0);
+}
+
+fn the_admin_port_ends_a_hook_that_waits(product: Product) {
+    let port = e2e::free_port();
+    let scripted = Scripted::with(usual(product).admin_on(port), &script());
+    let (mut victim, _other) = waiting(&scripted, "DO wait");
+    let address = Address::from(std::net::SocketAddr::from(([127, 0, 0, 1], port)));
+    let mut admin = RawConn::connect(&address, &Login::with("root", "all")).unwrap();
+    let id = admin.value("SELECT MIN(id) FROM sessions");
+    admin.run(&format!("KILL QUERY {id}"));
+    is_interrupted(&mut victim);
+}
+
+fn a_result_hook_that_is_killed_sends_no_result(product: Product) {
+    let scripted = Scripted::start(product, &script());
+    let (mut victim, mut other) = waiting(&scripted, "SELECT 'judged'");
+    other.run(&format!("KILL QUERY {}", victim.id));
+    is_interrupted(&mut victim);
+}
+
+fn who_waits_is_not_idle(product: Product) {
+    let settings = usual(product).set("limits.timeout_idle", "1s");
+    let scripted = Scripted::with(settings, &script());
+    let mut conn = scripted.connect();
+    assert_eq!(conn.value("DO doze"), "awake");
+    assert_eq!(conn.value("SELECT 7"), "7");
+    // Who does nothing is.
+    scripted.proxy.wait_logged(&["limits.timeout_idle"]);
+}
+
+fn what_was_said_before_a_wait_does_not_wait(product: Product) {
+    let scripted = Scripted::start(product, &script());
+    let mut conn = scripted.connect();
+    // In one write, so that they come together.
+    let mut bytes = Vec::new();
+    for text in ["DO they wait", "DO wait"] {
+        let mut payload = vec![command::QUERY];
+        if conn.can(capability::QUERY_ATTRIBUTES) {
+            payload.extend([0, 1]);
+        }
+        payload.extend(text.as_bytes());
+        bytes.extend([u8::try_from(payload.len()).unwrap(), 0, 0, 0]);
+        bytes.extend(payload);
+    }
+    conn.write_bytes(&bytes).unwrap();
+    while conn.packet_of_any_order().unwrap() != b"\x02no" {}
+}
+
+fn a_statement_of_a_scripts_own_has_its_time(product: Product) {
+    take_turns();
+    let settings = usual(product).set("script.timeout_query", "200ms");
+    let scripted = Scripted::with(settings, &script());
+    let mut conn = scripted.connect();
+    for _ in 0..2 {
+        assert_eq!(conn.value("DO name"), "1317");
+        assert_eq!(conn.value("DO name elsewhere"), "1317");
+    }
+    assert_eq!(conn.value("SELECT 7"), "7");
+}
+
+fn a_statement_in_a_session_of_its_own_has_its_time(product: Product) {
+    let settings = usual(product).set("script.timeout_query", "200ms");
+    let monitored = settings
+        .clone()
+        .set("health.monitor_user", "app")
+        .set("health.monitor_password", PASSWORD);
+    let scripted = Scripted::with(monitored, &script());
+    let mut conn = scripted.connect();
+    assert_eq!(conn.value("DO name"), "1317");
+    assert_eq!(conn.value("SELECT 7"), "7");
+    // Nobody is there who could kill it.
+    let scripted = Scripted::with(settings, &script());
+    let mut conn = scripted.connect();
+    let told = conn.query("DO name");
+    let error = told.error().unwrap();
+    assert!(
+        error.text.contains("script.timeout_query"),
+        "{}",
+        error.text
+    );
+    assert!(conn.is_closed_by_server());
+}
