@@ -12,7 +12,7 @@ pub mod alter;
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::limits::Limit;
@@ -21,6 +21,7 @@ use rusqlite::{Connection, ToSql, params_from_iter};
 
 use crate::fault::Fault;
 use crate::functions::{self, Asker};
+use crate::history::view::{HOME, NAME};
 use crate::material::Material;
 use crate::registry::{TABLES, table};
 use crate::sheet::{Cell, Kind, Schema, Table};
@@ -33,6 +34,9 @@ const VALUE_BYTES_MAX: i32 = 4 << 20;
 
 /// The most that a result may have, in bytes.
 const RESULT_BYTES_MAX: usize = 64 << 20;
+
+/// How long a statement waits for what the history's thread is writing.
+const TIMEOUT_BUSY: Duration = Duration::from_secs(2);
 
 /// Instructions of SQLite's machine between two looks at the clock: some 100 µs.
 const PACE: i32 = 10_000;
@@ -156,13 +160,21 @@ fn fill(
     material: &Material,
 ) -> Result<(), Fault> {
     database.authorizer(None::<fn(AuthContext<'_>) -> Authorization>)?;
+    let (kept, tables): (Vec<&dyn Table>, Vec<_>) =
+        tables.iter().partition(|table| table.home() == HOME);
+    if let (false, Some(source)) = (kept.is_empty(), &material.port.history.source) {
+        // It is read where it is.
+        database.execute_batch(&format!("DETACH \"{HOME}\""))?;
+        database.execute(&format!("ATTACH ? AS \"{HOME}\""), [source])?;
+        database.busy_timeout(TIMEOUT_BUSY)?;
+    }
     let filling = database.unchecked_transaction()?;
     for table in tables {
         let columns = table.columns().len();
         let marks = vec!["?"; columns].join(", ");
         let mut insert = filling.prepare(&format!(
             "INSERT INTO \"{}\".\"{}\" VALUES ({marks})",
-            table.schema().name(),
+            table.home(),
             table.name()
         ))?;
         for row in table.rows(material) {
@@ -240,7 +252,7 @@ fn open(asker: &Asker) -> Result<Connection, Fault> {
     database.execute_batch(&format!(
         "PRAGMA temp_store = MEMORY; PRAGMA hard_heap_limit = {HEAP_BYTES_MAX};"
     ))?;
-    let mut definitions = String::new();
+    let mut definitions = format!("ATTACH ':memory:' AS \"{HOME}\";\n");
     for schema in Schema::ALL {
         if schema != Schema::Main {
             definitions.push_str(&format!("ATTACH ':memory:' AS \"{}\";\n", schema.name()));
@@ -255,7 +267,7 @@ fn open(asker: &Asker) -> Result<Connection, Fault> {
             .collect();
         definitions.push_str(&format!(
             "CREATE TABLE \"{}\".\"{}\" ({});\n",
-            table.schema().name(),
+            table.home(),
             table.name(),
             columns.join(", ")
         ));
@@ -315,7 +327,9 @@ fn authorize(context: &AuthContext<'_>, mut reads: impl FnMut(usize)) -> Authori
             }
             // A name of the statement's own (`WITH`) is told only where no column of it is read.
             let is_own = column_name.is_empty();
-            match found.is_some() || is_own || MADE.contains(&table_name) {
+            // Of what its view is made of.
+            let is_kept = context.database_name == Some(HOME) && context.accessor == Some(NAME);
+            match found.is_some() || is_own || is_kept || MADE.contains(&table_name) {
                 true => Authorization::Allow,
                 false => Authorization::Deny,
             }

@@ -43,6 +43,8 @@ pub enum EventKind {
     Kill,
     /// Counts begin from nothing.
     Reset,
+    /// The digests' history cannot be written, or can again.
+    History,
 }
 
 /// The last ones.
@@ -66,6 +68,7 @@ impl EventKind {
             Self::File => "file",
             Self::Kill => "kill",
             Self::Reset => "reset",
+            Self::History => "history",
         }
     }
 }

@@ -82,9 +82,16 @@ impl Insight {
 }
 
 /// What is counted together, whichever worker has counted it.
-struct Alike(u64, Option<BackendId>, Arc<Whose>);
+#[derive(Clone)]
+pub struct Alike(u64, Option<BackendId>, Arc<Whose>);
 
 impl Alike {
+    /// Those of a row.
+    pub fn of(row: &DigestRow) -> Self {
+        let ran = row.backend.as_ref().map(|ran| ran.backend);
+        Self(row.digest, ran, Arc::clone(&row.whose))
+    }
+
     fn names(&self) -> (u64, Option<BackendId>, &str, &str) {
         (self.0, self.1, &self.2.account, &self.2.schema)
     }
@@ -104,11 +111,10 @@ impl Hash for Alike {
     }
 }
 
-fn merge_digests(rows: Vec<DigestRow>) -> Vec<Arc<DigestRow>> {
+fn merge_digests(rows: Vec<(usize, DigestRow)>) -> Vec<Arc<DigestRow>> {
     let mut merged: HashMap<Alike, DigestRow> = HashMap::with_capacity(rows.len());
-    for row in rows {
-        let ran = row.backend.as_ref().map(|ran| ran.backend);
-        let key = Alike(row.digest, ran, Arc::clone(&row.whose));
+    for (_, row) in rows {
+        let key = Alike::of(&row);
         match merged.get_mut(&key) {
             Some(known) => {
                 if row.counts.max_ns > known.counts.max_ns {

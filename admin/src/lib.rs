@@ -24,6 +24,7 @@ mod engine;
 mod events;
 mod fault;
 mod functions;
+mod history;
 mod http;
 mod insight;
 mod material;
@@ -43,4 +44,5 @@ mod visitor;
 
 pub use editor::{Difference, Editor, Refused, Told, View, What, When, Wish};
 pub use events::{EventKind, Events};
+pub use history::History;
 pub use port::AdminPort;

@@ -10,6 +10,7 @@ use route::{Backend, BackendId, Moment, Topology};
 
 use crate::editor::View;
 use crate::events::Events;
+use crate::history::HistoryFacts;
 use crate::insight::Insight;
 use crate::sheet::{Asks, Demands, Table};
 
@@ -54,6 +55,8 @@ pub struct PortFacts {
     pub callers: usize,
     /// What has happened of late.
     pub events: Arc<Events>,
+    /// Where the digests' history is.
+    pub history: HistoryFacts,
 }
 
 impl Material {

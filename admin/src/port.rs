@@ -15,6 +15,7 @@ use tokio::task::JoinSet;
 use crate::conversation::Conversation;
 use crate::editor::Editor;
 use crate::functions::VERSION;
+use crate::history::{Facts, History};
 use crate::http;
 use crate::porter::{Count, Porter};
 use crate::sheet::Schema;
@@ -39,10 +40,13 @@ struct Listening {
     bound: Bound,
     /// Whether MySQL's protocol is spoken: for a token alone it is not.
     has_guests: bool,
-    start: Option<oneshot::Sender<(Window, Editor)>>,
+    start: Option<oneshot::Sender<Seen>>,
     stop: oneshot::Sender<()>,
     thread: JoinHandle<()>,
 }
+
+/// What is seen through the ports.
+type Seen = (Window, Editor, Facts);
 
 /// Where to listen.
 struct Addresses {
@@ -93,7 +97,7 @@ impl AdminPort {
     }
 
     /// Lets people in.
-    pub fn open(&mut self, window: &Window, editor: &Editor) {
+    pub fn open(&mut self, window: &Window, editor: &Editor, history: &History) {
         let Some(listening) = &mut self.listening else {
             return;
         };
@@ -105,12 +109,12 @@ impl AdminPort {
                 tracing::info!(address, "the HTTP port is open");
             }
             // The thread has failed otherwise, and has said why.
-            let _ = start.send((window.clone(), editor.clone()));
+            let _ = start.send((window.clone(), editor.clone(), Arc::clone(history.facts())));
         }
     }
 
     /// After a reload: the first who may come in find it open. Who may not any more finds nobody.
-    pub fn follow(&mut self, window: &Window, editor: &Editor) {
+    pub fn follow(&mut self, window: &Window, editor: &Editor, history: &History) {
         let config = Arc::clone(&window.settings().config);
         if let Some(listening) = &self.listening {
             if listening.has_guests || config.admins().is_empty() {
@@ -122,7 +126,7 @@ impl AdminPort {
             Ok(bound) => *self = bound,
             Err(error) => tracing::error!(%error, "the admin port cannot be opened"),
         }
-        self.open(window, editor);
+        self.open(window, editor, history);
     }
 
     /// Closes it, and waits until all is over.
@@ -145,7 +149,7 @@ impl AdminPort {
 fn live(
     addresses: &Addresses,
     told: &std::sync::mpsc::Sender<io::Result<Bound>>,
-    started: oneshot::Receiver<(Window, Editor)>,
+    started: oneshot::Receiver<Seen>,
     stopped: oneshot::Receiver<()>,
 ) {
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -169,10 +173,16 @@ fn live(
         };
         // Whoever has started this thread may have given up.
         let _ = told.send(Ok(bound.clone()));
-        let Ok((window, editor)) = started.await else {
+        let Ok((window, editor, history)) = started.await else {
             return;
         };
-        let porter = Arc::new(Porter::new(window, editor, bound.guests, bound.callers));
+        let porter = Arc::new(Porter::new(
+            window,
+            editor,
+            history,
+            bound.guests,
+            bound.callers,
+        ));
         let door = http::Door::new(Arc::clone(&porter));
         tokio::select! {
             () = serve(guests, |accepted| welcome(&porter, accepted)) => {}

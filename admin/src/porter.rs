@@ -8,6 +8,7 @@ use config::{AccountConfig, AdminRole, Config};
 use proxy::{Reception, Window};
 
 use crate::editor::Editor;
+use crate::history::{Facts, facts_of};
 use crate::material::PortFacts;
 
 /// What all connections of administrators share.
@@ -16,6 +17,8 @@ pub struct Porter {
     pub window: Window,
     /// Who keeps the configuration.
     pub editor: Editor,
+    /// Where the digests' history is.
+    pub history: Facts,
     /// Where passwords are proven.
     pub reception: Reception,
     /// Where the MySQL protocol is spoken.
@@ -40,11 +43,13 @@ impl Porter {
     pub fn new(
         window: Window,
         editor: Editor,
+        history: Facts,
         addresses: Vec<String>,
         http_addresses: Vec<String>,
     ) -> Self {
         Self {
             editor,
+            history,
             reception: window.reception(),
             window,
             addresses,
@@ -78,6 +83,7 @@ impl Porter {
             http_addresses: self.http_addresses.clone(),
             callers: self.callers.load(Ordering::Relaxed),
             events: Arc::clone(self.editor.events()),
+            history: facts_of(&self.history),
         }
     }
 

@@ -1,5 +1,6 @@
 //! All tables there are.
 
+use crate::history::view::DigestHistory;
 use crate::sheet::{Schema, Table};
 use crate::tables::*;
 
@@ -12,6 +13,8 @@ pub static TABLES: &[&dyn Table] = &[
     &lanes::TABLE,
     &times::TABLE,
     &digests::TABLE,
+    &digest_times::TABLE,
+    &DigestHistory,
     &slow_statements::TABLE,
     &profiles::TABLE,
     &profiling::TABLE,

@@ -138,6 +138,10 @@ pub trait Table: Sync {
     fn columns(&self) -> Vec<ColumnFacts>;
     /// Its rows, each with a value for each column.
     fn rows(&self, material: &Material) -> Vec<Vec<Cell>>;
+    /// The schema that SQLite knows it in.
+    fn home(&self) -> &'static str {
+        self.schema().name()
+    }
     /// Columns of which no two rows have the same.
     fn unique(&self) -> &'static [&'static str] {
         &[]

@@ -4,6 +4,8 @@
 use sql::{Flags, Lexer, Server, Token, TokenKind};
 
 use crate::fault::Fault;
+use crate::history::view::{HOME, NAME};
+use crate::sheet::Schema;
 
 /// As whom the admin port reads statements; of MySQL's versions one that every client knows.
 pub const FLAGS: Flags = Flags {
@@ -200,11 +202,25 @@ impl<'a> Text<'a> {
                 name if name.starts_with("utf8") => Ok(("COLLATE BINARY".to_owned(), 2)),
                 _ => one(text),
             },
+            TokenKind::Word | TokenKind::Quoted if self.is_kept_elsewhere(at) => one(HOME),
             TokenKind::Word if is(at, "CURRENT_USER") && written(at + 1) != "(" => {
                 one("CURRENT_USER()")
             }
             _ => one(text),
         }
+    }
+
+    /// Whether this is the schema of a table that SQLite knows in another one.
+    fn is_kept_elsewhere(self, at: usize) -> bool {
+        let name = |at: usize| {
+            let rest = self.tokens.get(at..).unwrap_or_default();
+            Text::new(self.text, rest).name().map(|(name, _)| name)
+        };
+        let (Some(schema), Some(table)) = (name(at), name(at + 2)) else {
+            return false;
+        };
+        let is = |name: String, expected: &str| name.eq_ignore_ascii_case(expected);
+        self.text_of(at + 1) == "." && is(schema, Schema::Pilotfish.name()) && is(table, NAME)
     }
 
     /// `@@name`, `@@session.name` and their like.
@@ -304,6 +320,10 @@ mod tests {
                 "SELECT a COLLATE NOCASE, b COLLATE BINARY",
             ),
             ("SELECT a COLLATE NOCASE", "SELECT a COLLATE NOCASE"),
+            (
+                "SELECT * FROM `pilotfish`.digest_history, pilotfish.digests",
+                "SELECT * FROM history.digest_history, pilotfish.digests",
+            ),
         ] {
             assert_eq!(spelled(text).as_deref(), Ok(expected), "{text}");
         }

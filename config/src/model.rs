@@ -6,6 +6,7 @@
 mod accounts;
 mod admin;
 mod balance;
+mod history;
 mod http;
 mod insight;
 mod journal;
@@ -21,6 +22,7 @@ use std::time::Duration;
 pub use accounts::*;
 pub use admin::*;
 pub use balance::*;
+pub use history::*;
 pub use http::*;
 pub use insight::*;
 pub use ipnet::IpNet;
@@ -106,6 +108,8 @@ settings! {
         http: HttpConfig,
         /// What is kept about statements, to be looked at.
         insight: InsightConfig,
+        /// What digests have cost from interval to interval.
+        history: HistoryConfig,
         /// Slow statements, in a file.
         slow_log: SlowLogConfig,
         /// Statements, in a file.

@@ -32,6 +32,8 @@ fn under_load(look: impl FnOnce(&Browser, &Proxy, &str)) {
     let settings = Settings::pooled(server, 4)
         .set("workers", 2)
         .http_on(port)
+        .set("history.interval", "1s")
+        .set("insight.samples", true)
         .set("admin.address", [admin.as_str()]);
     let proxy = Proxy::start(&settings);
     proxy.connect().run(HOSTILE);
@@ -173,6 +175,35 @@ fn everything_is_seen_and_nothing_that_is_shown_runs() {
         }
         assert_ne!(browser.run("return document.title"), "owned");
         proxy.assert_sound();
+    });
+}
+
+#[test]
+fn the_page_of_a_digest_shows_its_trend_its_histogram_where_it_runs_and_a_sample() {
+    under_load(|browser, _, address| {
+        browser.open(&format!("{address}#digests"));
+        let row = "[...document.querySelectorAll('tr.open')].find(it => it.textContent.includes('CONCAT'))";
+        browser.wait("it is listed", row);
+        browser.run(&format!("{row}.click()"));
+        browser.wait(
+            "its trend is drawn",
+            "document.querySelectorAll('.trend .plot canvas').length == 2",
+        );
+        browser.wait(
+            "its histogram is there, and is all of it",
+            "(() => { const parts = [...document.querySelectorAll('.histogram .part')]; \
+             const sum = parts.map(it => parseFloat(it.lastChild.textContent.split('·')[1])).reduce((a, b) => a + b, 0); \
+             return parts.length > 2 && Math.abs(sum - 100) < 1; })()",
+        );
+        browser.wait(
+            "where it runs",
+            "[...document.querySelectorAll('main tbody')].at(-1).textContent.includes('127.0.0.1')",
+        );
+        browser.wait(
+            "a sample has its values",
+            "[...document.querySelectorAll('.statement')].at(-1).textContent.includes('a text of some length')",
+        );
+        picture(browser, "dashboard-digest");
     });
 }
 

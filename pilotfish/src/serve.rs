@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use admin::{AdminPort, Editor, Events, Wish};
+use admin::{AdminPort, Editor, Events, History, Wish};
 use config::{Config, Draft, Fault, SessionMode};
 use control::Control;
 use net::service::{State, notify};
@@ -150,7 +150,9 @@ async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(),
     let events = Arc::new(Events::default());
     tokio::spawn(follow_backends(control.topology(), Arc::clone(&events)));
     let (editor, mut wishes) = Editor::channel(Arc::clone(&events));
-    admin.open(plane.window(), &editor);
+    let mut history = History::start(plane.window(), &events)
+        .map_err(|error| format!("the history of digests cannot be kept: {error}"))?;
+    admin.open(plane.window(), &editor, &history);
     tell_manager(&[State::Ready, State::Status("serving")]);
     if let Some(ready) = serving.ready.take() {
         ready();
@@ -173,7 +175,7 @@ async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(),
         &mut signals,
         &mut serving,
         (&reloading, &mut notes, &end),
-        (&mut editing, &mut wishes, &mut admin, &editor),
+        (&mut editing, &mut wishes, &mut admin, &editor, &history),
     )
     .await;
 
@@ -187,6 +189,7 @@ async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(),
         ?limit,
         "stopped accepting; sessions are coming to rest"
     );
+    history.end();
     let cut = plane.drain(limit, signals.stop()).await;
     control.stop();
     admin.close();
@@ -202,11 +205,12 @@ async fn wait(
     signals: &mut Signals,
     serving: &mut Serving<'_>,
     (reloading, notes, end): (&Reloading<'_>, &mut Notes, &Notify),
-    (editing, wishes, admin, editor): (
+    (editing, wishes, admin, editor, history): (
         &mut Editing<'_>,
         &mut UnboundedReceiver<Wish>,
         &mut AdminPort,
         &Editor,
+        &History,
     ),
 ) -> Result<(), String> {
     let mut look = interval(CERTIFICATES_INTERVAL);
@@ -220,7 +224,7 @@ async fn wait(
                     tell_manager(&[State::Reloading]);
                     editing.reload(reloading);
                     tell_manager(&[State::Ready]);
-                    admin.follow(plane.window(), editor);
+                    admin.follow(plane.window(), editor, history);
                 }
             },
             Some(wish) = wishes.recv() => editing.answer(wish, reloading),

@@ -21,7 +21,7 @@ function clock(at: number): string {
 
 /** A line's numbers, as far back as they are kept. */
 export class History {
-  readonly times: number[] = [];
+  times: number[] = [];
   readonly lines = new Map<string, (number | null)[]>();
 
   add(values: Iterable<readonly [string, number | null]>) {
@@ -36,6 +36,15 @@ export class History {
       if (line.every((it) => it === null)) this.lines.delete(name);
     }
     if (this.times.length > MOMENTS) this.times.shift();
+  }
+}
+
+/** A line's numbers, all of them told at once. */
+export class Told extends History {
+  tell(times: number[], lines: Iterable<readonly [string, (number | null)[]]>) {
+    this.times = times;
+    this.lines.clear();
+    for (const [name, line] of lines) this.lines.set(name, line);
   }
 }
 

@@ -186,7 +186,7 @@ fn wanted(table: &dyn Table, pairs: &[(String, String)]) -> Result<Wanted, Strin
     let mut sql = format!(
         "SELECT {} FROM \"{}\".\"{}\"",
         names.join(", "),
-        table.schema().name(),
+        table.home(),
         table.name()
     );
     if !filters.is_empty() {

@@ -11,24 +11,31 @@ use crate::sheet::{Asks, Schema, Sheet, integer, text};
 pub static TABLE: Sheet<Item> = Sheet {
     schema: Schema::Pilotfish,
     name: "logs",
-    about: "The logs of statements and logins: what was written, and what was not.",
+    about: "The logs of statements and logins, and the digests' history: what was written, and what was not.",
     asks: Asks::Nothing,
     columns: &[
         text(
             "log",
-            "slow_log, query_log, audit_log or profiling.",
-            |it| it.log.name().into(),
+            "slow_log, query_log, audit_log, profiling or history.",
+            |it| it.name.into(),
         ),
-        text("file", "Where it is written; NULL: nowhere.", |it| {
-            let file = it.file.as_ref();
-            file.map(|file| file.display().to_string()).into()
-        }),
-        integer("written", "Entries since the start.", |it| {
-            it.written.into()
-        }),
+        text(
+            "file",
+            "Where it is written; NULL: nowhere, but for the history, which is in memory then.",
+            |it| {
+                let file = it.file.as_ref();
+                file.map(|file| file.display().to_string()).into()
+            },
+        ),
+        integer(
+            "written",
+            "Entries since the start; of the history rows.",
+            |it| it.written.into(),
+        ),
         integer(
             "dropped",
-            "Entries that were not written: too many waited, or they could not be.",
+            "Entries that were not written: too many waited, or they could not be; of the history intervals, which \
+             come with the next.",
             |it| it.dropped.into(),
         ),
         text(
@@ -42,7 +49,7 @@ pub static TABLE: Sheet<Item> = Sheet {
 
 /// One log.
 pub struct Item {
-    log: Log,
+    name: &'static str,
     file: Option<PathBuf>,
     written: u64,
     dropped: u64,
@@ -53,21 +60,31 @@ fn items(material: &Material) -> Vec<Item> {
     let config = &material.settings.config;
     let journal = material.window.journal();
     let logs = Log::ALL.into_iter();
-    logs.map(|log| {
-        let counts = journal.counts(log);
-        let file = match log {
-            Log::Slow => &config.slow_log.file,
-            Log::Query => &config.query_log.file,
-            Log::Audit => &config.audit_log.file,
-            Log::Profiles => &config.profiling.file,
-        };
-        Item {
-            log,
-            file: file.clone(),
-            written: counts.written(),
-            dropped: counts.dropped(),
-            trouble: counts.trouble().filter(|_| file.is_some()),
-        }
-    })
-    .collect()
+    let mut items: Vec<_> = logs
+        .map(|log| {
+            let counts = journal.counts(log);
+            let file = match log {
+                Log::Slow => &config.slow_log.file,
+                Log::Query => &config.query_log.file,
+                Log::Audit => &config.audit_log.file,
+                Log::Profiles => &config.profiling.file,
+            };
+            Item {
+                name: log.name(),
+                file: file.clone(),
+                written: counts.written(),
+                dropped: counts.dropped(),
+                trouble: counts.trouble().filter(|_| file.is_some()),
+            }
+        })
+        .collect();
+    let history = &material.port.history;
+    items.push(Item {
+        name: "history",
+        file: config.history.file.clone(),
+        written: history.written,
+        dropped: history.failed,
+        trouble: history.trouble.clone(),
+    });
+    items
 }

@@ -4,6 +4,7 @@ pub mod accounts;
 pub mod admin_accounts;
 pub mod backends;
 pub mod columns;
+pub mod digest_times;
 pub mod digests;
 pub mod errors;
 pub mod events;

@@ -8,6 +8,7 @@ use e2e::{Product, Proxy, Server, Settings, free_port};
 mod busy;
 mod changes;
 mod clients;
+mod history;
 mod hostile;
 mod insight;
 mod logins;

@@ -126,6 +126,41 @@ impl Counts {
         }
     }
 
+    /// What has come since they were `earlier`. The slowest of that is known where it is the slowest of all;
+    /// else it is up to a quarter too slow. When the first had ended is not known, nor how fast the fastest was.
+    pub fn since(&self, earlier: &Self) -> Self {
+        let mut bars = Bars::default();
+        for (bar, count) in self.bars.each() {
+            let before = earlier.bars.each().find(|(it, _)| *it == bar);
+            let more = count.saturating_sub(before.map_or(0, |(_, count)| count));
+            if more > 0 {
+                bars.add(bar, more);
+            }
+        }
+        let slowest = bars.each().map(|(bar, _)| bar).max();
+        let end = slowest.map_or(Some(0), bar_end).unwrap_or(self.max_ns);
+        Self {
+            count: self.count.saturating_sub(earlier.count),
+            errors: self.errors.saturating_sub(earlier.errors),
+            rows_sent: self.rows_sent.saturating_sub(earlier.rows_sent),
+            rows_affected: self.rows_affected.saturating_sub(earlier.rows_affected),
+            bytes_in: self.bytes_in.saturating_sub(earlier.bytes_in),
+            bytes_out: self.bytes_out.saturating_sub(earlier.bytes_out),
+            proxy_ns: self.proxy_ns.saturating_sub(earlier.proxy_ns),
+            queue_ns: self.queue_ns.saturating_sub(earlier.queue_ns),
+            first_byte_ns: self.first_byte_ns.saturating_sub(earlier.first_byte_ns),
+            backend_ns: self.backend_ns.saturating_sub(earlier.backend_ns),
+            min_ns: 0,
+            max_ns: match self.max_ns > earlier.max_ns {
+                true => self.max_ns,
+                false => end.min(self.max_ns),
+            },
+            first_seen: earlier.last_seen,
+            last_seen: self.last_seen,
+            bars,
+        }
+    }
+
     /// All of their time, from arrival to end.
     pub fn whole_ns(&self) -> u64 {
         self.proxy_ns + self.queue_ns + self.backend_ns
@@ -218,6 +253,22 @@ mod tests {
         from_none.add(&all);
         from_none.add(&Counts::default());
         assert_eq!(from_none, all);
+    }
+
+    #[test]
+    fn what_has_come_since_is_what_a_count_from_nothing_would_be() {
+        let earlier = of(1..=50);
+        let mut now = earlier.clone();
+        now.add(&of(3..=9));
+        let since = now.since(&earlier);
+        assert_eq!((since.count, since.rows_sent), (7, 14));
+        assert_eq!(since.whole_ns(), of(3..=9).whole_ns());
+        assert_eq!(since.histogram(), of(3..=9).histogram());
+        assert!((9_000_000..=9_000_000 * 5 / 4).contains(&since.max_ns));
+        now.add(&of([90]));
+        assert_eq!(now.since(&earlier).max_ns, 90_000_000);
+        assert_eq!(now.since(&now).count, 0);
+        assert_eq!(earlier.since(&now).count, 0);
     }
 
     #[test]

@@ -41,7 +41,7 @@ pub enum Kept {
 /// What a worker tells.
 #[derive(Debug)]
 pub(crate) enum Told {
-    Digests(Vec<DigestRow>),
+    Digests(usize, Vec<DigestRow>),
     Errors(Vec<ErrorRow>),
     Slow(Vec<Arc<StatementView>>),
     Profiles(Vec<Arc<ProfileView>>),
@@ -64,8 +64,8 @@ pub(crate) struct TellingEnd {
 /// What all workers have told.
 #[derive(Debug, Default)]
 pub struct InsightView {
-    /// Digests, each worker's for itself.
-    pub digests: Vec<DigestRow>,
+    /// Digests, each worker's for itself, with its number.
+    pub digests: Vec<(usize, DigestRow)>,
     /// Digests that have made room for others, all together.
     pub remainder: Counts,
     /// How many rows have.
@@ -89,7 +89,10 @@ pub struct InsightView {
 impl InsightView {
     pub(crate) fn take(&mut self, told: Told) {
         match told {
-            Told::Digests(rows) => self.digests.extend(rows),
+            Told::Digests(worker, rows) => {
+                self.digests
+                    .extend(rows.into_iter().map(|row| (worker, row)));
+            }
             Told::Errors(rows) => self.errors.extend(rows),
             Told::Slow(slow) => self.slow.extend(slow),
             Told::Profiles(profiles) => self.profiles.extend(profiles),
@@ -107,7 +110,8 @@ impl InsightView {
     fn take_whole(&mut self, digests: DigestTable, errors: ErrorTable, worker: usize) {
         let (remainder, evicted) = digests.remainder();
         let bytes = digests.bytes();
-        self.digests.extend(digests.into_rows());
+        let rows = digests.into_rows().into_iter();
+        self.digests.extend(rows.map(|row| (worker, row)));
         let (errors, other_errors) = errors.into_told();
         self.errors.extend(errors);
         self.take(Told::End(TellingEnd {
@@ -145,7 +149,7 @@ async fn tell_copies(worker: Rc<Worker>, to: UnboundedSender<Told>) {
     let mut next = Some(0);
     while let Some(from) = next.filter(|_| insight.emptied.get() == emptied) {
         let (rows, rest) = insight.digests.borrow().piece(from, PIECE);
-        if to.send(Told::Digests(rows)).is_err() {
+        if to.send(Told::Digests(worker.index, rows)).is_err() {
             return;
         }
         next = rest;

@@ -8,7 +8,7 @@ use auth::KnownAccount;
 use session::state::Values;
 
 /// An account, and a default schema.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Whose {
     /// The account as servers write it; of a session whose login has passed through, what it called itself.
     pub account: String,

@@ -1,8 +1,8 @@
 // Statements that are alike but for their values: which take the most time.
 
-import { objects, query, table, type Row } from "../api";
+import { objects, query, type Row } from "../api";
 import { h, s } from "../dom";
-import { count, time, bytes } from "../format";
+import { count, time } from "../format";
 import { Table, type Head } from "../table";
 import type { View } from "../view";
 
@@ -49,11 +49,12 @@ class Trends {
 
 const trends = new Trends();
 
-function number(row: Row, name: string): number {
+export function number(row: Row, name: string): number {
   return Number(row[name] ?? 0);
 }
 
-function heads(): Head<Row>[] {
+/** Columns of sums. */
+export function heads(): Head<Row>[] {
   const of = (title: string, name: string, about: string, show: (it: number) => string): Head<Row> => ({
     title,
     about,
@@ -114,71 +115,5 @@ export class Digests implements View {
     rows.forEach((row) => trends.note(row));
     this.note.textContent = rows.length < SHOWN ? `${rows.length} digests` : `the ${SHOWN} that took the longest in all`;
     this.table.show(rows);
-  }
-}
-
-export class Digest implements View {
-  readonly interval = 5;
-  readonly element = h("div");
-  private readonly text = h("pre", { class: "statement" });
-  private readonly sample = h("pre", { class: "statement" });
-  private readonly figures = h("dl", { class: "figures" });
-  private readonly bars = h("div", { class: "bars" });
-  private readonly table = new Table<Row>(
-    [
-      { title: "Backend", show: (row) => String(row.backend ?? "the proxy"), sort: (row) => String(row.backend) },
-      { title: "Account", show: (row) => String(row.account ?? ""), sort: (row) => String(row.account) },
-      { title: "Schema", show: (row) => String(row.db ?? ""), sort: (row) => String(row.db) },
-      ...heads().slice(3),
-    ],
-    (row) => [row.backend, row.account, row.db].join("\n"),
-    { empty: "It is not kept any more." },
-  );
-
-  constructor(private readonly digest: string) {
-    const back = h("a", { href: "#digests" }, "← All digests");
-    this.element.append(
-      h("p", {}, back, `  ${digest}`),
-      h("section", { class: "card" }, h("h2", {}, "Statement"), this.text, this.figures),
-      h("section", { class: "card" }, h("h2", {}, "How long it takes"), this.bars),
-      h("section", { class: "card" }, h("h2", {}, "Where it runs, and whose it is"), this.table.element),
-    );
-  }
-
-  async refresh() {
-    const rows = objects(await table(`digests?digest=${encodeURIComponent(this.digest)}&order=-total_us`));
-    this.table.show(rows);
-    const [first] = rows;
-    if (!first) return;
-    const sum = (name: string) => rows.reduce((all, row) => all + number(row, name), 0);
-    const most = (name: string) => Math.max(...rows.map((row) => number(row, name)));
-    this.text.textContent = String(first.digest_text);
-    const sample = rows.find((row) => row.sample != null)?.sample;
-    this.sample.textContent = sample == null ? "" : String(sample);
-    if (sample != null && !this.sample.isConnected) {
-      this.text.after(h("h2", {}, "Its slowest"), this.sample);
-    }
-    const figures = [
-      ["count", count(sum("count"))],
-      ["errors", count(sum("errors"))],
-      ["in all", time(sum("total_us"))],
-      ["rows sent", count(sum("rows_sent"))],
-      ["rows affected", count(sum("rows_affected"))],
-      ["sent to clients", bytes(sum("bytes_out"))],
-      ["last seen", String(first.last_seen)],
-    ];
-    this.figures.replaceChildren(...figures.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
-    const total = Math.max(1, sum("total_us"));
-    const parts = ["proxy_us", "queue_us", "backend_us"].map((name) => sum(name) / total);
-    const names = ["in the proxy", "in queues", "at backends"];
-    const percentiles = ["p50_us", "p95_us", "p99_us", "max_us"].map((name) => [name.replace("_us", ""), most(name)] as const);
-    const longest = Math.max(1, most("max_us"));
-    const bar = (name: string, share: number, text: string) =>
-      h("div", { class: "part" }, h("span", {}, name), h("meter", { value: share }), h("span", {}, text));
-    this.bars.replaceChildren(
-      // Logarithmic, as they differ by magnitudes.
-      ...percentiles.map(([name, us]) => bar(name, Math.log1p(us) / Math.log1p(longest), time(us))),
-      ...parts.map((share, at) => bar(names[at]!, share, `${(100 * share).toFixed(1)} %`)),
-    );
   }
 }

@@ -1,0 +1,299 @@
+//! The SQLite database that keeps the history: a file, or memory of this process. One writes, whoever asks
+//! reads beside it.
+
+use std::fs::OpenOptions;
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use proxy::{Counts, DigestRow};
+use rusqlite::{Connection, params};
+
+use super::growth::{Grown, named};
+use super::view;
+
+/// Bytes of a history that no file keeps.
+const MEMORY_BYTES_MAX: u64 = 16 << 20;
+
+/// How long it is tried to write beside those who read.
+const TIMEOUT_BUSY: Duration = Duration::from_secs(15);
+
+/// "PfHi": that a database is one of these.
+const APPLICATION: i64 = 0x5066_4869;
+
+/// Which columns there are.
+const VERSION: i64 = 1;
+
+/// How much makes room at once where the database is full.
+const ROOM_PERCENT: i64 = 10;
+
+const TABLES: &str = "
+    CREATE TABLE series (
+        id INTEGER PRIMARY KEY, digest TEXT, digest_text TEXT NOT NULL, db TEXT NOT NULL,
+        account TEXT NOT NULL, backend TEXT NOT NULL
+    );
+    CREATE INDEX series_by_digest ON series (digest, db, account, backend);
+    CREATE TABLE intervals (
+        series INTEGER NOT NULL, start INTEGER NOT NULL, seconds INTEGER NOT NULL,
+        count INTEGER NOT NULL, errors INTEGER NOT NULL, rows_sent INTEGER NOT NULL,
+        rows_affected INTEGER NOT NULL, bytes_in INTEGER NOT NULL, bytes_out INTEGER NOT NULL,
+        proxy_us INTEGER NOT NULL, queue_us INTEGER NOT NULL, backend_us INTEGER NOT NULL,
+        p50_us INTEGER NOT NULL, p95_us INTEGER NOT NULL, p99_us INTEGER NOT NULL, max_us INTEGER NOT NULL,
+        PRIMARY KEY (series, start)
+    ) WITHOUT ROWID;
+    CREATE INDEX intervals_by_start ON intervals (start);
+";
+
+const FIND: &str = "SELECT id FROM series
+    WHERE digest IS ?1 AND db = ?3 AND account = ?4 AND backend = ?5 AND digest_text = ?2";
+
+const ADD_SERIES: &str = "INSERT INTO series (digest, digest_text, db, account, backend)
+    VALUES (?1, ?2, ?3, ?4, ?5)";
+
+// A clock that was set back, and a start within the second of an end, meet rows that are there.
+const ADD: &str = "INSERT INTO intervals
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)
+    ON CONFLICT DO UPDATE SET
+        seconds = seconds + excluded.seconds, count = count + excluded.count,
+        errors = errors + excluded.errors, rows_sent = rows_sent + excluded.rows_sent,
+        rows_affected = rows_affected + excluded.rows_affected,
+        bytes_in = bytes_in + excluded.bytes_in, bytes_out = bytes_out + excluded.bytes_out,
+        proxy_us = proxy_us + excluded.proxy_us, queue_us = queue_us + excluded.queue_us,
+        backend_us = backend_us + excluded.backend_us, p50_us = max(p50_us, excluded.p50_us),
+        p95_us = max(p95_us, excluded.p95_us), p99_us = max(p99_us, excluded.p99_us),
+        max_us = max(max_us, excluded.max_us)";
+
+/// See the module.
+pub struct Store {
+    database: Connection,
+    /// As SQLite is told where it is.
+    pub source: String,
+    /// The file, if there is one.
+    pub file: Option<PathBuf>,
+}
+
+/// The time that rows are about, in seconds.
+#[derive(Debug, Clone, Copy)]
+pub struct Span {
+    /// Since 1970.
+    pub start: i64,
+    /// How many.
+    pub seconds: i64,
+}
+
+/// What bounds it.
+#[derive(Debug, Clone, Copy)]
+pub struct Bounds {
+    /// Rows that begin earlier go, in seconds since 1970.
+    pub oldest: i64,
+    /// The most bytes of a file.
+    pub bytes_max: u64,
+}
+
+impl Store {
+    /// Opens the file, or memory; makes what is not there.
+    ///
+    /// # Errors
+    /// The file cannot be had, or is something else.
+    pub fn open(file: Option<&Path>) -> Result<Self, String> {
+        let source = match file {
+            Some(file) => {
+                make(file).map_err(|error| error.to_string())?;
+                format!("file:{}", encoded(file))
+            }
+            None => {
+                static COUNT: AtomicU64 = AtomicU64::new(0);
+                let number = COUNT.fetch_add(1, Ordering::Relaxed);
+                format!("file:/pilotfish-history-{number}?vfs=memdb")
+            }
+        };
+        let database = Connection::open(&source).map_err(|error| error.to_string())?;
+        let store = Self {
+            database,
+            source: match file {
+                Some(_) => format!("{source}?mode=ro"),
+                None => source,
+            },
+            file: file.map(Path::to_owned),
+        };
+        match store.prepare() {
+            Ok(true) => Ok(store),
+            Ok(false) => {
+                Err("it is a database of something else, or of another version".to_owned())
+            }
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    /// Makes it ready; whether it is one of these.
+    fn prepare(&self) -> rusqlite::Result<bool> {
+        self.database.busy_timeout(TIMEOUT_BUSY)?;
+        let is_new = self.number("PRAGMA schema_version")? == 0;
+        if is_new {
+            let view = view::definition();
+            self.database.execute_batch(&format!(
+                "PRAGMA auto_vacuum = INCREMENTAL; BEGIN; {TABLES} {view}; PRAGMA application_id = {APPLICATION}; \
+                 PRAGMA user_version = {VERSION}; COMMIT;"
+            ))?;
+        }
+        if !self.is_ours()? {
+            return Ok(false);
+        }
+        if self.file.is_some() {
+            // Whoever reads does not keep the writer waiting.
+            self.database
+                .execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;")?;
+        }
+        Ok(true)
+    }
+
+    fn is_ours(&self) -> rusqlite::Result<bool> {
+        let application = self.number("PRAGMA application_id")?;
+        let version = self.number("PRAGMA user_version")?;
+        Ok((application, version) == (APPLICATION, VERSION))
+    }
+
+    /// Writes what has come in an interval, all of it or nothing; how many rows that were.
+    ///
+    /// # Errors
+    /// SQLite's: the disk is full, or gone.
+    pub fn write(&mut self, span: Span, grown: &Grown, bounds: Bounds) -> rusqlite::Result<u64> {
+        if let Some(file) = &self.file
+            && !file.exists()
+        {
+            // SQLite would go on writing to what has no name any more.
+            return Err(rusqlite::Error::InvalidPath(file.clone()));
+        }
+        let writing = self.database.transaction()?;
+        let mut rows = 0;
+        for row in &grown.rows {
+            add(&writing, span, Some(row), &row.counts)?;
+            rows += 1;
+        }
+        if grown.others.count > 0 {
+            add(&writing, span, None, &grown.others)?;
+            rows += 1;
+        }
+        writing.execute("DELETE FROM intervals WHERE start < ?", [bounds.oldest])?;
+        writing.commit()?;
+        self.make_room(bounds)?;
+        Ok(rows)
+    }
+
+    /// The oldest rows go until it is small enough.
+    fn make_room(&self, bounds: Bounds) -> rusqlite::Result<()> {
+        let bytes_max = match self.file {
+            Some(_) => bounds.bytes_max,
+            None => MEMORY_BYTES_MAX,
+        };
+        let bytes_max = i64::try_from(bytes_max).unwrap_or(i64::MAX);
+        while self.used_bytes()? > bytes_max {
+            let removed = self.database.execute(
+                "DELETE FROM intervals WHERE start <= (SELECT min(start) + \
+                 (max(start) - min(start)) * ?1 / 100 FROM intervals)",
+                [ROOM_PERCENT],
+            )?;
+            self.forget_series()?;
+            if removed == 0 {
+                break;
+            }
+        }
+        self.forget_series()?;
+        self.database
+            .execute_batch("PRAGMA incremental_vacuum(1000)")
+    }
+
+    /// Names that no row has any more.
+    fn forget_series(&self) -> rusqlite::Result<usize> {
+        self.database.execute(
+            "DELETE FROM series WHERE NOT EXISTS \
+             (SELECT 1 FROM intervals WHERE intervals.series = series.id)",
+            [],
+        )
+    }
+
+    fn used_bytes(&self) -> rusqlite::Result<i64> {
+        let pages = self.number("PRAGMA page_count")? - self.number("PRAGMA freelist_count")?;
+        Ok(pages * self.number("PRAGMA page_size")?)
+    }
+
+    /// As on a disk that is full.
+    #[cfg(test)]
+    pub fn limit_pages(&self) {
+        let limited = self.number("PRAGMA max_page_count = 20");
+        assert_eq!(limited, Ok(20));
+    }
+
+    fn number(&self, text: &str) -> rusqlite::Result<i64> {
+        self.database.query_row(text, [], |row| row.get(0))
+    }
+}
+
+/// A row more; without a digest that of all others.
+fn add(
+    database: &Connection,
+    span: Span,
+    row: Option<&DigestRow>,
+    counts: &Counts,
+) -> rusqlite::Result<()> {
+    let (digest, text) = row.map(named).unzip();
+    let text = text.unwrap_or_else(|| "(all others)".into());
+    let whose = row.map(|row| (&*row.whose.schema, &*row.whose.account));
+    let (db, account) = whose.unwrap_or_default();
+    let backend = row.and_then(|row| row.backend.as_ref());
+    let backend = backend.map_or("", |ran| &*ran.name);
+    let names = params![digest, &*text, db, account, backend];
+    let found = database
+        .prepare_cached(FIND)?
+        .query_row(names, |row| row.get::<_, i64>(0));
+    let series = match found {
+        Err(rusqlite::Error::QueryReturnedNoRows) => {
+            database.prepare_cached(ADD_SERIES)?.insert(names)?
+        }
+        found => found?,
+    };
+    let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+    let us = |nanoseconds: u64| number(nanoseconds / 1000);
+    database.prepare_cached(ADD)?.execute(params![
+        series,
+        span.start,
+        span.seconds,
+        number(counts.count),
+        number(counts.errors),
+        number(counts.rows_sent),
+        number(counts.rows_affected),
+        number(counts.bytes_in),
+        number(counts.bytes_out),
+        us(counts.proxy_ns),
+        us(counts.queue_ns),
+        us(counts.backend_ns),
+        us(counts.percentile_ns(50)),
+        us(counts.percentile_ns(95)),
+        us(counts.percentile_ns(99)),
+        us(counts.max_ns),
+    ])?;
+    Ok(())
+}
+
+/// An empty file that nobody else may read, where there is none.
+fn make(file: &Path) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.append(true).create(true).mode(0o600).open(file)?;
+    Ok(())
+}
+
+/// A path as a URI has it.
+fn encoded(path: &Path) -> String {
+    let mut encoded = String::new();
+    for byte in path.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' => {
+                encoded.push(char::from(*byte));
+            }
+            _ => encoded.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    encoded
+}

@@ -1,0 +1,250 @@
+#![allow(clippy::unwrap_used)]
+use std::path::Path;
+
+use proxy::{Counts, DigestRow, Whose};
+use route::BackendId;
+use rusqlite::Connection;
+
+use super::growth::Grown;
+use super::*;
+
+const BOUNDS: Bounds = Bounds {
+    oldest: 0,
+    bytes_max: 1 << 30,
+};
+
+fn row(digest: u64, account: &str, count: u64) -> DigestRow {
+    let mut whose = Whose::default();
+    account.clone_into(&mut whose.account);
+    let name = Arc::from("db1");
+    let backend = BackendId(1);
+    let mut counts = Counts::default();
+    (counts.count, counts.backend_ns) = (count, count * 1_000_000);
+    DigestRow {
+        digest,
+        text: format!("SELECT {digest}").into(),
+        whose: Arc::new(whose),
+        backend: Some(proxy::Ran { backend, name }),
+        counts,
+        sample: None,
+    }
+}
+
+fn looked(rows: Vec<(usize, DigestRow)>, remainder: u64) -> InsightView {
+    InsightView {
+        digests: rows,
+        remainder: row(0, "", remainder).counts,
+        ..InsightView::default()
+    }
+}
+
+fn told(grown: &Grown) -> Vec<(u64, u64)> {
+    let rows = grown.rows.iter();
+    rows.map(|row| (row.digest, row.counts.count)).collect()
+}
+
+#[test]
+fn what_has_come_since_is_told_of_all_workers_together() {
+    let first = vec![
+        (0, row(1, "a", 10)),
+        (1, row(1, "a", 5)),
+        (0, row(2, "a", 3)),
+    ];
+    let grown = Counted::default().grown(looked(first, 0), 10);
+    assert_eq!(told(&grown), [(1, 15), (2, 3)]);
+    assert_eq!(grown.others.count, 0);
+    let second = vec![
+        (0, row(1, "a", 10)),
+        (1, row(1, "a", 7)),
+        (0, row(2, "a", 9)),
+    ];
+    let grown = grown.counted.grown(looked(second, 0), 1);
+    assert_eq!((told(&grown), grown.others.count), (vec![(2, 6)], 2));
+}
+
+#[test]
+fn what_made_room_is_among_the_others_and_what_begins_anew_is_told_whole() {
+    let first = vec![(0, row(1, "a", 10)), (1, row(1, "a", 5))];
+    let counted = Counted::default().grown(looked(first, 0), 10).counted;
+    // The second worker's made room after two more, and is counted again.
+    let second = vec![(0, row(1, "a", 11)), (1, row(1, "a", 1))];
+    let grown = counted.grown(looked(second, 7), 10);
+    assert_eq!((told(&grown), grown.others.count), (vec![(1, 2)], 2));
+    // FLUSH STATUS.
+    let grown = grown
+        .counted
+        .grown(looked(vec![(0, row(1, "a", 4))], 0), 10);
+    assert_eq!((told(&grown), grown.others.count), (vec![(1, 4)], 0));
+}
+
+fn grown(counts: &[(u64, u64)], others: u64) -> Grown {
+    Grown {
+        rows: counts
+            .iter()
+            .map(|(it, count)| row(*it, "a", *count))
+            .collect(),
+        others: row(0, "", others).counts,
+        counted: Counted::default(),
+    }
+}
+
+fn span(start: i64) -> Span {
+    Span { start, seconds: 60 }
+}
+
+/// What a statement finds who reads beside the writer.
+fn shown(store: &Store) -> Vec<(i64, Option<String>, i64)> {
+    let reader = Connection::open(&store.source).unwrap();
+    let text = "SELECT start, digest, count FROM digest_history ORDER BY start, digest";
+    let mut statement = reader.prepare(text).unwrap();
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)));
+    rows.unwrap().map(Result::unwrap).collect()
+}
+
+fn digest(number: u64) -> Option<String> {
+    Some(format!("0x{number:016X}"))
+}
+
+#[test]
+fn what_is_written_is_read_by_others_and_by_the_next_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("with ?%# and ä.db");
+    let files = [Some(file.as_path()), None];
+    for file in files {
+        let mut store = Store::open(file).unwrap();
+        assert_eq!(
+            store.write(span(60), &grown(&[(1, 4), (2, 5)], 6), BOUNDS),
+            Ok(3)
+        );
+        assert_eq!(store.write(span(120), &grown(&[(1, 7)], 0), BOUNDS), Ok(1));
+        let expected = [
+            (60, None, 6),
+            (60, digest(1), 4),
+            (60, digest(2), 5),
+            (120, digest(1), 7),
+        ];
+        assert_eq!(shown(&store), expected);
+        if file.is_some() {
+            drop(store);
+            let mut store = Store::open(file).unwrap();
+            assert_eq!(shown(&store), expected);
+            // The same interval again, as after a quick restart.
+            store
+                .write(span(120), &grown(&[(1, 1)], 0), BOUNDS)
+                .unwrap();
+            assert_eq!(shown(&store)[3], (120, digest(1), 8));
+        }
+    }
+    use std::os::unix::fs::PermissionsExt;
+    let mode = std::fs::metadata(&file).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+}
+
+#[test]
+fn the_oldest_rows_go_by_age_and_for_room() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = Store::open(Some(&folder.path().join("h"))).unwrap();
+    for start in 0..10 {
+        let bounds = Bounds {
+            oldest: start - 2,
+            ..BOUNDS
+        };
+        store
+            .write(span(start), &grown(&[(start as u64, 1)], 0), bounds)
+            .unwrap();
+    }
+    let starts: Vec<_> = shown(&store).iter().map(|row| row.0).collect();
+    assert_eq!(starts, [7, 8, 9]);
+    let many: Vec<_> = (0..1000).map(|it| (it, 1)).collect();
+    let bounds = Bounds {
+        bytes_max: 1 << 20,
+        ..BOUNDS
+    };
+    for start in 10..60 {
+        store.write(span(start), &grown(&many, 1), bounds).unwrap();
+    }
+    let rows = shown(&store);
+    assert_eq!(rows.last().unwrap().0, 59);
+    assert!(
+        rows[0].0 > 20 && rows.len() > 2000,
+        "{} {}",
+        rows[0].0,
+        rows.len()
+    );
+}
+
+#[test]
+fn a_file_of_something_else_is_left_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = folder.path().join("text");
+    std::fs::write(&text, "precious ".repeat(1000)).unwrap();
+    assert!(Store::open(Some(&text)).is_err());
+    assert_eq!(std::fs::read(&text).unwrap().len(), 9000);
+    let other = folder.path().join("other");
+    Connection::open(&other)
+        .unwrap()
+        .execute_batch("CREATE TABLE t (a)")
+        .unwrap();
+    let error = Store::open(Some(&other)).map(|_| ()).unwrap_err();
+    assert!(error.contains("something else"), "{error}");
+}
+
+fn keeper() -> Keeper {
+    Keeper {
+        start: 100,
+        tried: 100,
+        ..Keeper::new(Facts::default(), Arc::default())
+    }
+}
+
+fn config(file: Option<&Path>) -> HistoryConfig {
+    HistoryConfig {
+        file: file.map(Path::to_owned),
+        retention: Duration::from_secs(1000),
+        ..HistoryConfig::default()
+    }
+}
+
+#[test]
+fn what_cannot_be_written_is_told_once_and_comes_with_the_next_interval() {
+    let folder = tempfile::tempdir().unwrap();
+    let missing = folder.path().join("missing");
+    let config = config(Some(&missing.join("history.db")));
+    let mut keeper = keeper();
+    keeper.note(&config, looked(vec![(0, row(1, "a", 3))], 0), 120);
+    assert!(!keeper.is_due(&config, 150) && keeper.is_due(&config, 180));
+    keeper.note(&config, looked(vec![(0, row(1, "a", 4))], 0), 180);
+    let facts = facts_of(&keeper.facts);
+    assert_eq!((facts.failed, facts.written, &facts.source), (2, 0, &None));
+    assert!(facts.trouble.is_some());
+    assert_eq!(keeper.events.all().len(), 1);
+
+    std::fs::create_dir(&missing).unwrap();
+    keeper.note(&config, looked(vec![(0, row(1, "a", 9))], 0), 240);
+    let facts = facts_of(&keeper.facts);
+    assert_eq!((facts.failed, facts.written, facts.trouble), (2, 1, None));
+    assert_eq!(keeper.events.all().len(), 2);
+    assert_eq!(shown(keeper.store.as_ref().unwrap()), [(100, digest(1), 9)]);
+
+    // Gone under its feet.
+    std::fs::remove_dir_all(&missing).unwrap();
+    keeper.note(&config, looked(vec![(0, row(1, "a", 10))], 0), 300);
+    assert!(facts_of(&keeper.facts).trouble.is_some());
+    std::fs::create_dir(&missing).unwrap();
+    keeper.note(&config, looked(vec![(0, row(1, "a", 12))], 0), 360);
+    assert_eq!(shown(keeper.store.as_ref().unwrap()), [(240, digest(1), 3)]);
+}
+
+#[test]
+fn a_disk_that_is_full_costs_nothing_that_was_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = Store::open(Some(&folder.path().join("h"))).unwrap();
+    store.write(span(60), &grown(&[(1, 4)], 0), BOUNDS).unwrap();
+    store.limit_pages();
+    let many: Vec<_> = (0..10_000).map(|it| (it, 1)).collect();
+    let error = store
+        .write(span(120), &grown(&many, 0), BOUNDS)
+        .unwrap_err();
+    assert!(error.to_string().contains("full"), "{error}");
+    assert_eq!(shown(&store), [(60, digest(1), 4)]);
+}

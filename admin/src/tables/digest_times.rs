@@ -1,0 +1,64 @@
+//! How long statements took, by what they are but for their values: the histograms of `digests`.
+
+use std::sync::Arc;
+
+use proxy::DigestRow;
+
+use super::digests::hexadecimal;
+use crate::material::Material;
+use crate::sheet::{Asks, Schema, Sheet, integer, measure, text};
+
+/// See the module.
+pub static TABLE: Sheet<Item> = Sheet {
+    schema: Schema::Pilotfish,
+    name: "digest_times",
+    about: "How many statements of each digest took how long: the bars of a histogram, those that have some.",
+    asks: Asks::Insight,
+    columns: &[
+        text("digest", "The hash of the normalised text.", |it| {
+            hexadecimal(it.row.digest).into()
+        }),
+        text("db", "The default schema; NULL: none.", |it| {
+            let schema = Some(&*it.row.whose.schema);
+            schema.filter(|it| !it.is_empty()).into()
+        }),
+        text("account", "Whose they were.", |it| {
+            (&it.row.whose.account).into()
+        }),
+        text(
+            "backend",
+            "Where they ran; NULL: they reached no backend.",
+            |it| it.row.backend.as_ref().map(|ran| &*ran.name).into(),
+        ),
+        measure(
+            "up_to_us",
+            "us",
+            "They took no longer than that, from when they came to when their replies had ended, and longer than \
+             four fifths of it; NULL: longer than a minute.",
+            |it| it.up_to_ns.map(|end| end.div_ceil(1000)).into(),
+        ),
+        integer("count", "How many.", |it| it.count.into()),
+    ],
+    items,
+};
+
+/// A bar of one digest's histogram.
+pub struct Item {
+    row: Arc<DigestRow>,
+    up_to_ns: Option<u64>,
+    count: u64,
+}
+
+fn items(material: &Material) -> Vec<Item> {
+    let bars = |row: &Arc<DigestRow>| {
+        let bars = row.counts.histogram().into_iter();
+        let row = Arc::clone(row);
+        bars.map(move |(up_to_ns, count)| Item {
+            row: Arc::clone(&row),
+            up_to_ns,
+            count,
+        })
+    };
+    let rows = material.insight.digests.iter();
+    rows.flat_map(bars).collect()
+}

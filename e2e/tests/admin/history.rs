@@ -1,0 +1,138 @@
+//! The digests' history: what they have cost from interval to interval, over restarts.
+
+use e2e::http::Http;
+use e2e::{Product, Proxy, Server, Settings, free_port, wait};
+
+use super::{Watched, columns, rows};
+
+const SQL: &str = "SELECT count(DISTINCT start) AS intervals, sum(count) AS count, sum(errors) AS errors, \
+     max(db) AS db, max(account) AS account FROM digest_history WHERE digest_text = 'SELECT ? AS remembered'";
+
+fn sums(watched: &Watched) -> (u64, u64) {
+    let row = rows(&mut watched.look(), SQL).remove(0);
+    let number = |name: &str| row[name].parse().unwrap_or(0);
+    (number("intervals"), number("count"))
+}
+
+fn ask(watched: &Watched, times: u64) {
+    let mut client = watched.proxy.connect();
+    for number in 0..times {
+        client.run(&format!("SELECT {number} AS remembered"));
+    }
+}
+
+fn wait_for(watched: &Watched, count: u64) -> u64 {
+    wait::for_some("the history has them all", wait::SOON, || {
+        let (intervals, found) = sums(watched);
+        assert!(found <= count, "{found} of {count}");
+        (found == count).then_some(intervals)
+    })
+}
+
+#[test]
+fn every_face_reads_what_a_file_has_kept_over_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("history.db");
+    let (admin, http) = (free_port(), free_port());
+    let settings = Settings::pooled(Server::shared(Product::MariaDb), 4)
+        .set("workers", 2)
+        .set("history.interval", "1s")
+        .set("history.file", file.to_str().unwrap())
+        .admin_on(admin)
+        .set("http.address", [format!("127.0.0.1:{http}").as_str()]);
+    let start = || Watched {
+        proxy: Proxy::start(&settings),
+        port: admin,
+    };
+    let watched = start();
+    ask(&watched, 5);
+    assert_eq!(wait_for(&watched, 5), 1);
+    ask(&watched, 3);
+    assert_eq!(wait_for(&watched, 8), 2);
+    // Those of the last interval are written at the end.
+    ask(&watched, 2);
+    watched.proxy.stop();
+
+    let watched = start();
+    let intervals = wait_for(&watched, 10);
+    assert!((2..=3).contains(&intervals), "{intervals}");
+    ask(&watched, 4);
+    wait_for(&watched, 14);
+    let mut look = watched.look();
+    let table = "`pilotfish`.digest_history";
+    let names = columns(&mut look, &format!("SELECT * FROM {table} LIMIT 1"));
+    let described = look.run("DESCRIBE digest_history").texts();
+    assert_eq!(
+        names,
+        described
+            .into_iter()
+            .map(|row| row[0].clone())
+            .collect::<Vec<_>>()
+    );
+    let text = format!(
+        "SELECT h.digest = d.digest FROM {table} AS h JOIN digests AS d ON d.digest = h.digest \
+         WHERE h.digest_text LIKE '%remembered' LIMIT 1"
+    );
+    assert_eq!(look.value(&text), "1");
+    let row = rows(&mut look, "SELECT * FROM logs WHERE log = 'history'").remove(0);
+    assert_eq!((&*row["dropped"], &*row["trouble"]), ("0", "NULL"));
+    assert_eq!(row["file"], file.to_str().unwrap());
+
+    let digest = look.value("SELECT max(digest) FROM digests WHERE digest_text LIKE '%remembered'");
+    let answer = Http::new(http).basic("cm9vdDphbGw=");
+    let answer = answer.get(&format!(
+        "/api/tables/digest_history?digest={digest}&columns=start,count,total_us&order=start"
+    ));
+    let told = answer.json();
+    let told = told["rows"].as_array().unwrap();
+    assert_eq!(
+        told.iter().map(|row| row[1].as_u64().unwrap()).sum::<u64>(),
+        14
+    );
+    assert!(told.iter().all(|row| row[2].as_u64().unwrap() > 0));
+    for forbidden in [
+        "SELECT * FROM history.series",
+        "DELETE FROM digest_history",
+        "SELECT * FROM series",
+    ] {
+        assert!(look.query(forbidden).error().is_some(), "{forbidden}");
+    }
+}
+
+#[test]
+fn without_a_file_it_is_in_memory_and_counting_anew_tells_nothing_twice() {
+    let settings =
+        Settings::pooled(Server::shared(Product::MariaDb), 4).set("history.interval", "1s");
+    let watched = Watched::start(settings);
+    ask(&watched, 5);
+    wait_for(&watched, 5);
+    watched.root().run("RESET DIGESTS");
+    ask(&watched, 2);
+    wait_for(&watched, 7);
+}
+
+#[test]
+fn a_folder_that_is_gone_is_told_and_stops_nobody() {
+    let folder = tempfile::tempdir().unwrap();
+    let missing = folder.path().join("missing");
+    let settings = Settings::pooled(Server::shared(Product::MariaDb), 4)
+        .set("history.interval", "1s")
+        .set("history.file", missing.join("history.db").to_str().unwrap());
+    let watched = Watched::start(settings);
+    ask(&watched, 5);
+    let mut look = watched.look();
+    let event = "SELECT count(*) FROM events WHERE kind = 'history'";
+    wait::until("it is told", wait::SOON, || look.value(event) == "1");
+    let failed = "SELECT dropped FROM logs WHERE log = 'history' AND trouble IS NOT NULL";
+    wait::until("it is counted", wait::SOON, || {
+        look.run(failed)
+            .texts()
+            .first()
+            .is_some_and(|row| row[0] != "0")
+    });
+    assert_eq!(sums(&watched).1, 0);
+    std::fs::create_dir(&missing).unwrap();
+    wait_for(&watched, 5);
+    assert_eq!(look.value(event), "2");
+    watched.proxy.assert_sound();
+}

@@ -1,0 +1,133 @@
+// One digest: what it is, what it costs and has cost, how long it takes, where it runs.
+
+import { objects, query, table, type Row } from "../api";
+import { Chart, Told } from "../chart";
+import { h } from "../dom";
+import { bytes, count, time } from "../format";
+import { Table } from "../table";
+import type { View } from "../view";
+import { heads, number } from "./digests";
+
+const SPREAD = `SELECT up_to_us, sum(count) AS count FROM digest_times WHERE digest = ?
+  GROUP BY up_to_us ORDER BY up_to_us IS NULL, up_to_us`;
+
+/** Of the last day. */
+const TREND = `SELECT start, max(seconds) AS seconds, sum(count) AS count, sum(errors) AS errors,
+  sum(total_us) / max(sum(count), 1) AS avg_us, max(p95_us) AS p95_us, max(p99_us) AS p99_us
+  FROM digest_history WHERE digest = ? AND start > strftime('%s', 'now') - 86400 GROUP BY start ORDER BY start`;
+
+/** Seconds between two looks at the history, once there is some. */
+const TREND_EVERY = 30;
+
+/** What it has cost, from interval to interval. */
+class Trend {
+  private readonly rate = new Told();
+  private readonly latency = new Told();
+  private readonly charts = [
+    new Chart("Statements by second", "Of the last day, as far as it is kept (history.interval).", this.rate, count),
+    new Chart("How long they took", "On the average, and the slowest backend's percentiles.", this.latency, time),
+  ];
+  private readonly note = h("p", { class: "note" }, "What it has cost over time is shown when two intervals are over (history.interval).");
+  readonly element = h("section", { class: "trend" }, this.note, h("div", { class: "charts" }, ...this.charts.map((it) => it.element)));
+  private asked = -Infinity;
+
+  async refresh(digest: string) {
+    const now = performance.now() / 1000;
+    if (this.rate.times.length > 1 && now - this.asked < TREND_EVERY) return;
+    this.asked = now;
+    const rows = objects(await query(TREND, digest));
+    const times = rows.map((row) => number(row, "start"));
+    const line = (name: string) => rows.map((row) => number(row, name));
+    const bySecond = (name: string) => rows.map((row) => number(row, name) / Math.max(1, number(row, "seconds")));
+    this.rate.tell(times, [["all", bySecond("count")], ["with errors", bySecond("errors")]]);
+    this.latency.tell(times, [["average", line("avg_us")], ["p95", line("p95_us")], ["p99", line("p99_us")]]);
+    this.note.hidden = rows.length > 1;
+    this.charts.forEach((chart) => {
+      chart.element.hidden = rows.length < 2;
+      chart.draw();
+    });
+  }
+}
+
+export class Digest implements View {
+  readonly interval = 5;
+  readonly element = h("div");
+  private readonly text = h("pre", { class: "statement" });
+  private readonly sample = h("pre", { class: "statement" });
+  private readonly figures = h("dl", { class: "figures" });
+  private readonly bars = h("div", { class: "bars" });
+  private readonly histogram = h("div", { class: "histogram" });
+  private readonly trend = new Trend();
+  private readonly table = new Table<Row>(
+    [
+      { title: "Backend", show: (row) => String(row.backend ?? "the proxy"), sort: (row) => String(row.backend) },
+      { title: "Account", show: (row) => String(row.account ?? ""), sort: (row) => String(row.account) },
+      { title: "Schema", show: (row) => String(row.db ?? ""), sort: (row) => String(row.db) },
+      ...heads().slice(3),
+    ],
+    (row) => [row.backend, row.account, row.db].join("\n"),
+    { empty: "It is not kept any more." },
+  );
+
+  constructor(private readonly digest: string) {
+    const back = h("a", { href: "#digests" }, "← All digests");
+    this.element.append(
+      h("p", {}, back, `  ${digest}`),
+      h("section", { class: "card" }, h("h2", {}, "Statement"), this.text, this.figures),
+      this.trend.element,
+      h("section", { class: "card" }, h("h2", {}, "How long it takes"), this.bars, this.histogram),
+      h("section", { class: "card" }, h("h2", {}, "Where it runs, and whose it is"), this.table.element),
+    );
+  }
+
+  async refresh() {
+    const rows = objects(await table(`digests?digest=${encodeURIComponent(this.digest)}&order=-total_us`));
+    this.spread(objects(await query(SPREAD, this.digest)));
+    await this.trend.refresh(this.digest);
+    this.table.show(rows);
+    const [first] = rows;
+    if (!first) return;
+    const sum = (name: string) => rows.reduce((all, row) => all + number(row, name), 0);
+    const most = (name: string) => Math.max(...rows.map((row) => number(row, name)));
+    this.text.textContent = String(first.digest_text);
+    const sample = rows.find((row) => row.sample != null)?.sample;
+    this.sample.textContent = sample == null ? "" : String(sample);
+    if (sample != null && !this.sample.isConnected) {
+      this.text.after(h("h2", {}, "Its slowest"), this.sample);
+    }
+    const figures = [
+      ["count", count(sum("count"))],
+      ["errors", count(sum("errors"))],
+      ["in all", time(sum("total_us"))],
+      ["rows sent", count(sum("rows_sent"))],
+      ["rows affected", count(sum("rows_affected"))],
+      ["sent to clients", bytes(sum("bytes_out"))],
+      ["last seen", String(first.last_seen)],
+    ];
+    this.figures.replaceChildren(...figures.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
+    const total = Math.max(1, sum("total_us"));
+    const parts = ["proxy_us", "queue_us", "backend_us"].map((name) => sum(name) / total);
+    const names = ["in the proxy", "in queues", "at backends"];
+    const percentiles = ["p50_us", "p95_us", "p99_us", "max_us"].map((name) => [name.replace("_us", ""), most(name)] as const);
+    const longest = Math.max(1, most("max_us"));
+    const bar = (name: string, share: number, text: string) =>
+      h("div", { class: "part" }, h("span", {}, name), h("meter", { value: share }), h("span", {}, text));
+    this.bars.replaceChildren(
+      // Logarithmic, as they differ by magnitudes.
+      ...percentiles.map(([name, us]) => bar(name, Math.log1p(us) / Math.log1p(longest), time(us))),
+      ...parts.map((share, at) => bar(names[at]!, share, `${(100 * share).toFixed(1)} %`)),
+    );
+  }
+
+  /** A bar for each stretch of time, the shortest first. */
+  private spread(rows: Row[]) {
+    const most = Math.max(1, ...rows.map((row) => number(row, "count")));
+    const all = Math.max(1, rows.reduce((sum, row) => sum + number(row, "count"), 0));
+    const line = (row: Row) => {
+      const text = row.up_to_us === null ? "longer" : `≤ ${time(number(row, "up_to_us"))}`;
+      const share = `${count(number(row, "count"))} · ${((100 * number(row, "count")) / all).toFixed(1)} %`;
+      return h("div", { class: "part" }, h("span", {}, text), h("meter", { value: number(row, "count") / most }), h("span", {}, share));
+    };
+    this.histogram.replaceChildren(...(rows.length ? [h("h3", {}, "How many took how long"), ...rows.map(line)] : []));
+  }
+}
