@@ -5,7 +5,7 @@ SANDBOX ?=
 LOAD ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help build run dashboard test check nightly bench manual fuzz clean
+.PHONY: help build run dashboard test check nightly soak bench manual fuzz clean
 
 help: ## this list
 	@awk -F ' ## ' '/^[a-z]+:.* ## / { sub(/:.*/, "", $$1); printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,6 +26,11 @@ nightly: ## random sessions compared with direct ones, 100,000 statements (STATE
 	$(CARGO) build --locked -p pilotfish
 	PILOTFISH_STATEMENTS=$(or $(STATEMENTS),100000) PILOTFISH_SEED=$(or $(SEED),$(shell date -u +%Y%m%d)) \
 		$(CARGO) test --locked -p pilotfish-e2e --test e2e -- --nocapture --test-threads=1 random::
+
+soak: ## sysbench, 64 threads, through each shipped script for a minute (SECONDS=n, SCRIPTS="a b+c": these alone)
+	$(CARGO) build --locked -p pilotfish
+	PILOTFISH_SCRIPT_SECONDS=$(or $(SECONDS),60) $(if $(SCRIPTS),PILOTFISH_SCRIPTS='$(SCRIPTS)') \
+		$(CARGO) test --locked -p pilotfish-e2e --test e2e -- --nocapture --test-threads=1 script_load::
 
 check: ## format, lints, floors, and that the manual's settings page is current
 	$(CARGO) fmt --all --check

@@ -85,6 +85,7 @@ mod proxy_protocol;
 mod random;
 mod replication;
 mod rules;
+mod script_load;
 mod scripts;
 mod sockets;
 mod splitting;
