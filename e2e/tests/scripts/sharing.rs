@@ -11,6 +11,7 @@ both! {
     a_transaction_stays_where_it_is
     what_was_written_is_seen_where_a_script_reads
     many_sessions_need_few_connections
+    nothing_leads_out_of_a_scripts_sight
     a_script_sees_a_denied_login
     credentials_may_be_replaced
     reads_and_writes_are_split_by_a_script
@@ -121,6 +122,51 @@ fn many_sessions_need_few_connections(product: Product) {
         .iter_mut()
         .map(|it| it.value("SELECT @@pseudo_thread_id"));
     assert_eq!(ids.count(), 12);
+}
+
+fn nothing_leads_out_of_a_scripts_sight(product: Product) {
+    let script = r#"
+        function read_query(packet)
+            if packet:find("secret") then
+                proxy.response = { type = proxy.MYSQLD_PACKET_ERR, errmsg = "not for you", errcode = 4000 }
+                return proxy.PROXY_SEND_RESULT
+            end
+        end
+    "#;
+    let server = Server::shared(product);
+    // Only the server knows it: its login passes through.
+    let mut root = server.root();
+    root.run("CREATE USER IF NOT EXISTS unsighted@'%' IDENTIFIED BY 'strange'");
+    root.run("GRANT SELECT ON *.* TO unsighted@'%'");
+    let stranger = plain(Login::with("unsighted", "strange"));
+    let scripted = Scripted::with(Settings::pooled(server, 2), script);
+    let mut conn = scripted.connect();
+    let is_kept_in = |conn: &mut RawConn| {
+        let error = conn.query("SELECT 'secret'").error().unwrap().clone();
+        assert_eq!((error.code, &*error.text), (4000, "not for you"));
+        assert_eq!(conn.value("SELECT 'open'"), "open");
+    };
+    for unknown in [
+        command::REGISTER_SLAVE,
+        command::BINLOG_DUMP,
+        command::BINLOG_DUMP_GTID,
+        0x13,
+        0x00,
+        0x20,
+        0x7f,
+    ] {
+        let reply = conn.command(unknown, &[0; 20]);
+        assert_eq!(reply.error().unwrap().code, 1047, "{unknown}");
+        is_kept_in(&mut conn);
+    }
+    let refused = conn.change_user(&stranger);
+    let error = refused.unwrap_err().refusal();
+    assert!(error.text.contains("log in anew"), "{error}");
+    if product == Product::MariaDb {
+        is_kept_in(&mut conn);
+    }
+    let mut other = scripted.connect_as(&stranger);
+    is_kept_in(&mut other);
 }
 
 fn a_script_sees_a_denied_login(product: Product) {

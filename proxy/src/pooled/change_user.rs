@@ -82,6 +82,21 @@ impl Pooled {
         dialect_of(&self.greeting) == Dialect::MariaDb
     }
 
+    /// Lets a backend judge, which only sessions without scripts may: what they become is relayed.
+    async fn to_backend(
+        &self,
+        stream: &mut PacketStream,
+        wish: &ChangeUser<'_>,
+    ) -> Result<Changed, Failure> {
+        if self.settings.config.scripts_of(&self.listener).is_empty() {
+            return self.pass_on(stream, wish).await.map(Changed::of);
+        }
+        let text = "(lua) COM_CHANGE_USER cannot lead to an account whose login passes through where \
+                    scripts run: log in anew";
+        let payload = script::err_payload(text);
+        Err(Failure::relaying(FailureKind::LoginDenied, text, payload))
+    }
+
     async fn change(
         &mut self,
         stream: &mut PacketStream,
@@ -95,12 +110,10 @@ impl Pooled {
             accounts = later;
         }
         let (account, verifiers) = match accounts.find(wish.user, &self.origin) {
-            Found::PassThrough => return self.pass_on(stream, wish).await.map(Changed::of),
+            Found::PassThrough => return self.to_backend(stream, wish).await,
             Found::Nobody => (None, accounts.decoy(wish.user)),
             Found::Account(account) => match account.treatment(since_1970()) {
-                Treatment::PassThrough(_) => {
-                    return self.pass_on(stream, wish).await.map(Changed::of);
-                }
+                Treatment::PassThrough(_) => return self.to_backend(stream, wish).await,
                 Treatment::Examine(verifiers) => (Some(Arc::clone(account)), verifiers),
             },
         };

@@ -270,6 +270,12 @@ impl Pooled {
             | Command::SHUTDOWN
             | Command::CREATE_DB
             | Command::DROP_DB => return self.plain(incoming).await,
+            _ if self.has_scripts() => {
+                // Relayed, it would be out of their sight.
+                let text = "Unknown command, or one of replication: sessions with a script have none of \
+                            these; give the account script = []";
+                self.say_error(incoming.sequence, ErrorCode::UNKNOWN_COM, text);
+            }
             _ => return self.hand_over(incoming).await,
         }
         Ok(After::Next)

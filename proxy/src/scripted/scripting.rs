@@ -55,10 +55,18 @@ impl Scripting {
 }
 
 impl Pooled {
+    /// Whether scripts see its commands.
+    pub(crate) fn has_scripts(&self) -> bool {
+        let files = self.account.script.as_deref();
+        !files
+            .unwrap_or_else(|| self.settings.config.scripts_of(&self.listener))
+            .is_empty()
+    }
+
     /// COM_CHANGE_USER may have made the session another account's, with other scripts.
     pub(crate) fn follow_account(&mut self) -> Result<(), CutOff> {
-        let account = Arc::clone(&self.account);
-        let listeners = self.settings.config.scripts_of(&self.listener);
+        let (account, settings) = (Arc::clone(&self.account), Arc::clone(&self.settings));
+        let listeners = settings.config.scripts_of(&self.listener);
         let files = account.script.as_deref().unwrap_or(listeners);
         let running = self.scripting.as_ref().map(|it| it.script.files());
         if running.unwrap_or_default() == files {
