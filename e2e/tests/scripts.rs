@@ -39,6 +39,7 @@ macro_rules! in_both_ways {
 
 mod backends;
 mod beyond;
+mod chained;
 mod decisions;
 mod ending;
 mod examples;
@@ -47,6 +48,7 @@ mod logins;
 mod mistakes;
 mod mocks;
 mod moving;
+mod partings;
 mod pools;
 mod rows;
 mod several;

@@ -72,8 +72,17 @@ pub(crate) enum Exchange {
 
 /// Whoever listens to what the backend says in a login.
 pub(crate) trait Ear {
-    /// What the client gets instead of a packet of the backend's; `None`: the packet.
-    fn hears(&mut self, payload: &[u8]) -> Option<Vec<Vec<u8>>>;
+    fn hears(&mut self, payload: &[u8]) -> Said;
+}
+
+/// What the client gets of a packet of the backend's.
+pub(crate) enum Said {
+    /// The packet.
+    AsItIs,
+    /// These instead.
+    Instead(Vec<Vec<u8>>),
+    /// These instead, and nothing behind them: why the session ends.
+    Last(Vec<Vec<u8>>, &'static str),
 }
 
 /// One login dialogue.
@@ -152,12 +161,31 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Dialogue<'_, T> {
             AuthPacket::Err => Some(AuthEnd::Err),
             _ => None,
         };
-        let heard = self.ear.as_mut().and_then(|ear| ear.hears(&payload));
-        for said in heard.as_deref().unwrap_or(std::slice::from_ref(&payload)) {
-            let sent = self.client.write(said).await;
-            sent.map_err(|error| client_broke(error.into()))?;
+        let said = match &mut self.ear {
+            Some(ear) => ear.hears(&payload),
+            None => Said::AsItIs,
+        };
+        match said {
+            Said::AsItIs => self.tell(&payload).await?,
+            Said::Instead(payloads) => self.tell_all(&payloads).await?,
+            Said::Last(payloads, why) => {
+                self.tell_all(&payloads).await?;
+                return Err(Failure::new(Kind::ScriptEnded, why));
+            }
         }
         Ok(end.map(|end| end(payload)))
+    }
+
+    async fn tell(&mut self, payload: &[u8]) -> Result<(), Failure> {
+        let sent = self.client.write(payload).await;
+        sent.map_err(|error| client_broke(error.into()))
+    }
+
+    async fn tell_all(&mut self, payloads: &[Vec<u8>]) -> Result<(), Failure> {
+        for payload in payloads {
+            self.tell(payload).await?;
+        }
+        Ok(())
     }
 
     async fn hear_client(&mut self, payload: Vec<u8>) -> Result<(), Failure> {

@@ -17,7 +17,7 @@ use route::Backend;
 use wire::auth::put_auth_switch;
 use wire::compression::Algorithm;
 use wire::greeting::patch_capabilities;
-use wire::handshake::HandshakeHead;
+use wire::handshake::{HandshakeHead, PROTOCOL_40};
 use wire::reply::OkPacket;
 use wire::{Capabilities, ErrPacket, Greeting, HandshakeResponse, StatusFlags};
 
@@ -308,7 +308,24 @@ pub(crate) async fn secure_backend(
     })
 }
 
+/// Before 4.1 an ERR had no SQLSTATE, and the number is the one that those clients know for it.
+fn too_old() -> Failure {
+    const CR_VERSION_ERROR: u16 = 2007;
+    let text = "4.0 protocol is not supported";
+    let mut payload = Vec::new();
+    wire::ErrPacket {
+        number: CR_VERSION_ERROR,
+        sqlstate: None,
+        text: text.as_bytes(),
+    }
+    .encode(&mut payload);
+    Failure::relaying(Kind::LoginMalformed, text, payload)
+}
+
 pub(crate) fn malformed(error: wire::Malformed) -> Failure {
+    if error == PROTOCOL_40 {
+        return too_old();
+    }
     Failure::new(Kind::LoginMalformed, format!("Bad handshake: {error}"))
 }
 

@@ -6,7 +6,6 @@ use std::time::{Duration, SystemTime};
 
 use config::{ListenerConfig, OverLimit, SessionMode};
 use net::{Endpoint, Socket, proxy_protocol};
-use script::Hook;
 use tokio::time::timeout;
 use tracing::Level;
 use wire::compression::{Codec, Remote};
@@ -175,7 +174,7 @@ async fn begin(
             return Ok(Begun::Relayed(Box::new(session)));
         }
         // Nobody but a script does that.
-        Ok((Entered::LetIn(_), _)) => Failure::new(Kind::ScriptEnded, "there is no script"),
+        Ok((Entered::LetIn(..), _)) => Failure::new(Kind::ScriptEnded, "there is no script"),
         Ok((Entered::Examined(admission), place)) => {
             let given = (worker, registered, &settings);
             return take_in(given, client, *admission, place, None, facts).await;
@@ -232,9 +231,8 @@ fn own_script(
     let (Some(files), Some(host)) = (&admission.account.script, worker.script_host()) else {
         return Ok(script);
     };
-    if let Some((mut hooks, _)) = script {
-        hooks.script.call(Hook::DisconnectClient);
-    }
+    // The listener's hear of its end.
+    drop(script);
     let newcomer = LoggedIn {
         remote: &facts.client,
         local: client.local_address(),

@@ -5,8 +5,8 @@
 
 use mlua::{Lua, Table, UserData, Value};
 use wire::column::ColumnDefinition;
-use wire::reply::{EOF, EOF_BYTES_LIMIT, ERR, LOCAL_INFILE, OK};
-use wire::{Capabilities, ErrPacket, HEADER_BYTES, Reader};
+use wire::reply::{EOF, EOF_BYTES_LIMIT, ERR, LOCAL_INFILE, OK, OkPacket, eof_status};
+use wire::{Capabilities, ErrPacket, HEADER_BYTES, Reader, StatusFlags};
 
 use crate::payloads::Payloads;
 
@@ -42,16 +42,35 @@ impl Answer {
         (self.columns > 0).then_some(self.columns + 2)
     }
 
-    /// How many rows it has, and how many bytes their packets, headers among them.
+    /// How many rows all its results have, and how many bytes their packets, headers among them.
     pub fn rows_and_bytes(&self) -> (u64, u64) {
-        let Some(first) = self.first_row() else {
-            return (0, 0);
-        };
-        let rows = (first..).map_while(|at| self.payloads.at(at));
-        let rows = rows.take_while(|payload| !is_end(payload));
-        rows.fold((0, 0), |(rows, bytes), payload| {
-            (rows + 1, bytes + payload.len() as u64 + HEADER_BYTES as u64)
-        })
+        let (mut rows, mut bytes) = (0, 0);
+        let mut at = 0;
+        while let Some(head) = self.payloads.at(at) {
+            let columns = columns_of(head);
+            let mut end = head;
+            if columns > 0 {
+                // The count, the definitions, the EOF.
+                at = at.saturating_add(columns).saturating_add(2);
+                let mut left = (at..).map_while(|at| self.payloads.at(at));
+                end = loop {
+                    match left.next() {
+                        Some(payload) if !is_end(payload) => {
+                            rows += 1;
+                            bytes += (payload.len() + HEADER_BYTES) as u64;
+                            at += 1;
+                        }
+                        Some(payload) => break payload,
+                        None => return (rows, bytes),
+                    }
+                };
+            }
+            at += 1;
+            if !is_followed(end) {
+                break;
+            }
+        }
+        (rows, bytes)
     }
 
     pub(crate) fn raw(&self) -> &[u8] {
@@ -138,6 +157,16 @@ fn columns_of(first: &[u8]) -> usize {
             }
         }
     }
+}
+
+/// Whether another result comes behind this OK or EOF.
+fn is_followed(end: &[u8]) -> bool {
+    let status = match end.first() {
+        Some(&OK) => OkPacket::decode(end).ok().map(|ok| ok.status),
+        Some(&EOF) => eof_status(end).ok(),
+        _ => None,
+    };
+    status.is_some_and(|status| status.contains(StatusFlags::MORE_RESULTS_EXISTS))
 }
 
 fn is_end(payload: &[u8]) -> bool {

@@ -153,7 +153,11 @@ fn rows(
     let Value::Table(fields) = get(resultset, "fields")? else {
         return Err("proxy.response.resultset.fields has to be a table".to_owned());
     };
-    let columns = fields.raw_len().min(COLUMNS_MAX + 1);
+    // The first nil ends them, whatever comes behind.
+    let columns = fields
+        .sequence_values::<Value>()
+        .take(COLUMNS_MAX + 1)
+        .count();
     if columns == 0 {
         return Err("proxy.response.resultset.fields is empty".to_owned());
     }

@@ -43,6 +43,8 @@ pub struct Session {
     refusal: Option<Payloads>,
     /// Its scripts, in their order.
     files: Vec<PathBuf>,
+    /// `disconnect_client` has run.
+    has_ended: bool,
 }
 
 /// Why a session has no script to run, as the log says it.
@@ -112,6 +114,7 @@ impl Session {
             waiting: None,
             refusal: None,
             files: files.to_vec(),
+            has_ended: false,
         };
         session.look();
         Ok(session)
@@ -150,6 +153,14 @@ impl Session {
     /// Runs a hook that takes no argument.
     pub fn call(&mut self, hook: Hook) -> Decision {
         self.run(hook, ())
+    }
+
+    /// The session ends, however it does: `disconnect_client`, once. Whoever drops it without a word has
+    /// said the same.
+    pub fn end(&mut self) {
+        if !std::mem::replace(&mut self.has_ended, true) {
+            self.call(Hook::DisconnectClient);
+        }
     }
 
     /// `read_auth_result`, for a packet of the backend's.
@@ -535,6 +546,7 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
+        self.end();
         let forget = &self.scripts.functions().forget;
         let _ = self.scripts.run::<()>(forget, &self.table);
     }

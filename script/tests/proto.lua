@@ -57,7 +57,10 @@ local named = "\0105.5.5-10.11.19-MariaDB\0" .. "\1\0\0\0" .. "abcdefgh\0" .. "\
 local named = proto.from_challenge_packet(named)
 eq(named.server_version, 50505)
 eq(named.auth_plugin_name, "mysql_native_password")
-eq(named.challenge, "abcdefghijklmnopqrst")
+eq(named.challenge, "abcdefghijklmnopqrst\0")
+-- It goes back as it came, with its NUL or without.
+local again = proto.to_challenge_packet{ challenge = named.challenge }
+eq(again, proto.to_challenge_packet{ challenge = "abcdefghijklmnopqrst" })
 fails("from_challenge_packet%(%) failed", proto.from_challenge_packet, "\10")
 
 -- The client's answer.
@@ -76,6 +79,14 @@ same(proto.from_response_packet(proto.to_response_packet(given), flags), given, 
 -- The server cannot take a database.
 given.server_capabilities = 0x8200
 eq(proto.from_response_packet(proto.to_response_packet(given), 0x8200).database, nil)
+-- A client that names none says its plugin next.
+given.capabilities, given.server_capabilities = flags - CONNECT_WITH_DB, flags - CONNECT_WITH_DB
+local none = proto.from_response_packet(proto.to_response_packet(given), flags)
+eq(none.database, nil)
+eq(none.auth_plugin_name, "mysql_native_password")
+-- Without a plugin what follows is the database.
+local bare = { username = "me", database = "shop", server_capabilities = 0x8208 }
+eq(proto.from_response_packet(proto.to_response_packet(bare), 0x8208).database, "shop")
 -- Scripts of before 0.8.3 do not say what the server can.
 eq(proto.from_response_packet(proto.to_response_packet{ username = "old" }).username, "old")
 fails("%.server_capabilities has to be a number", proto.to_response_packet, { server_capabilities = {} })

@@ -80,6 +80,15 @@ impl Greeting {
         })
     }
 
+    /// The scramble as greetings with PLUGIN_AUTH carry it: with its trailing NUL.
+    pub fn scramble_as_sent(&self) -> Vec<u8> {
+        let mut scramble = self.scramble.clone();
+        if self.capabilities.contains(Capabilities::PLUGIN_AUTH) {
+            scramble.push(0);
+        }
+        scramble
+    }
+
     /// Appends the payload. [`Greeting::decode`] gives the same value back for scrambles of 20 to
     /// 254 bytes (8 without SECURE_CONNECTION); shorter ones are filled up with NULs.
     pub fn encode(&self, out: &mut Vec<u8>) {

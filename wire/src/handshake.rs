@@ -9,6 +9,9 @@ use crate::write::{put_lenenc, put_lenenc_bytes, put_nul_terminated};
 /// Bytes of an SSLRequest, and of the part that every handshake response begins with.
 pub const SSL_REQUEST_BYTES: usize = 32;
 
+/// What is wrong with the answer of a client that speaks the protocol from before 4.1.
+pub const PROTOCOL_40: Malformed = Malformed::Invalid("client capabilities (protocol 4.0)");
+
 const FILLER_BYTES: usize = 19;
 const EXTENDED_AT: usize = 28;
 
@@ -32,7 +35,7 @@ impl HandshakeHead {
     fn read(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
         let protocol = reader.u32("client capabilities")?;
         if !Capabilities::from_parts(protocol, 0).contains(Capabilities::PROTOCOL_41) {
-            return Err(Malformed::Invalid("client capabilities (protocol 4.0)"));
+            return Err(PROTOCOL_40);
         }
         let packet_bytes_max = reader.u32("maximum packet size")?;
         let collation = reader.u8("collation")?;

@@ -9,9 +9,12 @@ in_both_ways! {
     a_refused_login_is_seen
     addresses_are_told
     another_account_may_log_in_later
+    a_deprecated_answer_to_the_greeting_is_one
+    scramble_and_challenge_are_as_on_the_wire
+    read_auth_may_let_a_client_in
 }
 
-both! { credentials_may_be_replaced }
+both! { credentials_may_be_replaced a_replaced_login_keeps_what_its_script_says }
 
 fn a_greeting_may_be_refused(product: Product) {
     let scripted = Scripted::start(
@@ -142,4 +145,97 @@ fn another_account_may_log_in_later(product: Product) {
     assert_eq!(conn.value("SELECT 1"), "1");
     let wrong = plain(Login::with("app", "wrong"));
     conn.change_user(&wrong).unwrap_err();
+}
+
+fn a_deprecated_answer_to_the_greeting_is_one(product: Product) {
+    let scripted = Scripted::start(
+        product,
+        r#"
+        function read_handshake()
+            proxy.response = { type = proxy.MYSQLD_PACKET_ERR, errmsg = "not today", errcode = 1129 }
+            return proxy.PROXY_SEND_QUERY
+        end
+        "#,
+    );
+    assert_eq!(scripted.refusal().0, 1129);
+    scripted
+        .proxy
+        .wait_logged(&["(read_handshake)", "PROXY_SEND_QUERY is deprecated"]);
+}
+
+/// 20 bytes and the NUL behind them, which every greeting with plugins has.
+fn scramble_and_challenge_are_as_on_the_wire(product: Product) {
+    let scripted = Scripted::start(
+        product,
+        &seeing(
+            r#"
+            local password = require("mysql.password")
+            function read_query(packet)
+                if is_asked(packet) then return seen() end
+                local client, server = proxy.connection.client, proxy.connection.server
+                see(#client.scramble_buffer, #server.scramble_buffer, server.scramble_buffer:byte(21))
+                local hashed = password.hash("x")
+                local response = password.scramble(client.scramble_buffer, hashed)
+                see(password.check(client.scramble_buffer, response, password.hash(hashed)))
+            end
+            "#,
+        ),
+    );
+    let mut conn = scripted.connect();
+    conn.run("SELECT 1");
+    assert_eq!(seen(&mut conn), ["21 21 0", "true"]);
+}
+
+/// Nobody has logged in to a server: the script answers from there on.
+fn read_auth_may_let_a_client_in(product: Product) {
+    let scripted = Scripted::start(
+        product,
+        &seeing(
+            r#"
+            function read_auth()
+                proxy.response = { type = proxy.MYSQLD_PACKET_OK }
+                return proxy.PROXY_SEND_RESULT
+            end
+            function read_query(packet)
+                if is_asked(packet) then
+                    see(proxy.connection.server, proxy.connection.client.username)
+                    return seen()
+                end
+            end
+            "#,
+        ),
+    );
+    let mut conn = scripted.connect_as(&Login::with("who", "knows"));
+    assert_eq!(seen(&mut conn), ["nil who"]);
+    let reply = conn.query("SELECT 1");
+    assert_eq!(
+        reply.error().unwrap().text,
+        "I have no server backend, closing connection"
+    );
+}
+
+/// The character set is the script's, where it names one; else the client's.
+fn a_replaced_login_keeps_what_its_script_says(product: Product) {
+    if product == Product::MySql {
+        return;
+    }
+    let mut root = Server::shared(product).root();
+    root.run("CREATE OR REPLACE USER scripted_charset IDENTIFIED BY 'secret'");
+    for (charset, expected) in [("charset = 8,", "latin1"), ("", "utf8mb4")] {
+        let script = r#"
+            local proto = require("mysql.proto")
+            local password = require("mysql.password")
+            function read_auth()
+                local packet = proto.to_response_packet({
+                    username = "scripted_charset", CHARSET
+                    response = password.scramble(proxy.connection.server.scramble_buffer, password.hash("secret")),
+                })
+                proxy.queries:append(1, packet)
+                return proxy.PROXY_SEND_QUERY
+            end
+        "#;
+        let scripted = Scripted::start(product, &script.replace("CHARSET", charset));
+        let mut conn = scripted.connect();
+        assert_eq!(conn.value("SELECT @@character_set_client"), expected);
+    }
 }

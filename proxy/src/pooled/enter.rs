@@ -12,6 +12,7 @@ use config::{ListenerConfig, SessionMode};
 use net::{Endpoint, proxy_protocol};
 use wire::auth::MYSQL_NATIVE_PASSWORD;
 use wire::compression::Algorithm;
+use wire::handshake::HandshakeHead;
 use wire::{Capabilities, Greeting, HandshakeResponse, StatusFlags};
 
 use super::appeal::{appeal, learned_anew};
@@ -28,7 +29,7 @@ use crate::login::{Agreement, Who, client_compression, malformed, read_response}
 use crate::packets::PacketStream;
 use crate::scripted::auth_ear::AuthEar;
 use crate::scripted::bridge::UNBRIDGED;
-use crate::scripted::login_hooks::{Auth, LoginHooks, ended, replaced};
+use crate::scripted::login_hooks::{Auth, LoginHooks, replaced};
 use crate::surroundings::{Settings, Shared};
 use crate::worker::Worker;
 
@@ -61,7 +62,7 @@ pub(crate) enum Entered {
     /// A backend has, and the client knows.
     Passed(Box<(Greeted, Agreement)>),
     /// Its script has; with what is agreed on of compression.
-    LetIn(Option<(Algorithm, u8)>),
+    LetIn(Option<(Algorithm, u8)>, Capabilities),
 }
 
 /// What an examined client begins with.
@@ -119,7 +120,8 @@ impl Enter<'_> {
                 Auth::Goes => {}
                 Auth::LetIn => {
                     let compression = client_compression(self.settings, &response);
-                    return Ok(Entered::LetIn(compression));
+                    let agreed = response.head.capabilities & greeting.capabilities;
+                    return Ok(Entered::LetIn(compression, agreed));
                 }
                 Auth::Replaced(payload) => {
                     replacing = payload;
@@ -127,7 +129,10 @@ impl Enter<'_> {
                     // What the client can, it can as anybody. Scripts know one plugin.
                     let plugin = other.plugin.unwrap_or(MYSQL_NATIVE_PASSWORD);
                     response = HandshakeResponse {
-                        head: response.head,
+                        head: HandshakeHead {
+                            capabilities: response.head.capabilities,
+                            ..other.head
+                        },
                         plugin: Some(plugin),
                         ..other
                     };
@@ -375,7 +380,9 @@ impl Enter<'_> {
         mut person: Person,
     ) -> Result<Entered, Failure> {
         let course = self.course(account);
-        let mut ear = self.hooks.map(|hooks| AuthEar::new(&mut hooks.script));
+        let mut ear = self
+            .hooks
+            .map(|hooks| AuthEar::new(&mut hooks.script, None));
         let pass_on = PassOn {
             worker: self.worker,
             settings: self.settings,
@@ -387,9 +394,6 @@ impl Enter<'_> {
             ear: ear.as_mut(),
         };
         let (greeted, mut agreement) = pass_on.run(response).await?;
-        if ear.is_some_and(|ear| ear.has_refused) {
-            return Err(ended("read_auth_result has answered the client"));
-        }
         person.pass_on(greeted.backend.id, greeted.greeting.thread_id);
         agreement.person = Some(person);
         Ok(Entered::Passed(Box::new((greeted, agreement))))

@@ -2,40 +2,51 @@
 //! packets.
 
 use script::{Decision, FAILED, Hook, Session, err_payload};
-use wire::reply::ERR;
+use wire::reply::{ERR, OK};
 
-use crate::dialogue::Ear;
+use crate::dialogue::{Ear, Said};
+
+/// As MySQL Proxy says it.
+pub(crate) const RESET: &str = "(lua) read-auth-old-password failed as backend_ndx got reset.";
 
 /// A script that listens to a login.
 pub(crate) struct AuthEar<'a> {
     script: &'a mut Session,
-    /// The script has told the client an error: the session ends.
-    pub has_refused: bool,
+    /// The connection that logs in, where scripts can move it.
+    server_id: Option<u64>,
 }
 
 impl<'a> AuthEar<'a> {
-    pub(crate) fn new(script: &'a mut Session) -> Self {
-        Self {
-            script,
-            has_refused: false,
-        }
+    pub(crate) fn new(script: &'a mut Session, server_id: Option<u64>) -> Self {
+        Self { script, server_id }
+    }
+
+    /// Whether the script has given the connection away before it was logged in.
+    fn is_reset(&self, payload: &[u8]) -> bool {
+        let is_under_way = !matches!(payload.first(), Some(&(OK | ERR)));
+        is_under_way && self.server_id.is_some() && self.script.server_id() != self.server_id
     }
 }
 
 impl Ear for AuthEar<'_> {
-    fn hears(&mut self, payload: &[u8]) -> Option<Vec<Vec<u8>>> {
+    fn hears(&mut self, payload: &[u8]) -> Said {
         if !self.script.has(Hook::ReadAuthResult) {
-            return None;
+            return Said::AsItIs;
         }
-        match self.script.read_auth_result(payload) {
-            Decision::SendResult => {}
-            _ => return None,
+        let decision = self.script.read_auth_result(payload);
+        if self.is_reset(payload) {
+            return Said::Last(vec![err_payload(RESET)], RESET);
+        }
+        if decision != Decision::SendResult {
+            return Said::AsItIs;
         }
         let payloads: Vec<Vec<u8>> = match self.script.response() {
             Some(payloads) => payloads.iter().map(<[u8]>::to_vec).collect(),
             None => vec![err_payload(FAILED)],
         };
-        self.has_refused = payloads.iter().any(|it| it.first() == Some(&ERR));
-        Some(payloads)
+        match payloads.iter().any(|it| it.first() == Some(&ERR)) {
+            true => Said::Last(payloads, "read_auth_result has answered the client"),
+            false => Said::Instead(payloads),
+        }
     }
 }

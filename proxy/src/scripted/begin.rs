@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 use config::ListenerConfig;
 use net::{Endpoint, proxy_protocol};
-use script::{FAILED, Payloads, SocketFacts};
+use script::{FAILED, SocketFacts};
 use wire::compression::{Algorithm, Remote};
 use wire::handshake::HandshakeHead;
-use wire::reply::{ERR, OK};
+use wire::reply::ERR;
 use wire::{Capabilities, ErrPacket, Greeting, HandshakeResponse, StatusFlags};
 
-use super::auth_ear::AuthEar;
+use super::auth_ear::{AuthEar, RESET};
 use super::facts::{address_facts, backend_address, note_greeting};
 use super::host::Host;
-use super::login_hooks::{Auth, LoginHooks, ended, replaced, say};
+use super::login_hooks::{Auth, LoginHooks, ended, replaced};
 use super::meet::{Met, refused};
 use super::server::Server;
 use super::session::Scripted;
@@ -80,6 +80,8 @@ pub(crate) struct Begun {
     status: StatusFlags,
     compression: Option<(Algorithm, u8)>,
     collation: u8,
+    /// What the client has agreed on.
+    capabilities: Capabilities,
 }
 
 impl Begin<'_> {
@@ -113,19 +115,6 @@ impl Begin<'_> {
         Ok(Entry::Scripted(Box::new(begun)))
     }
 
-    /// The script's own greeting; whatever else it says is the end.
-    async fn greet_alone(&mut self, payloads: &Payloads) -> Result<Greeting, Failure> {
-        say(self.client, payloads).await?;
-        let first = payloads.at(0).unwrap_or_default();
-        match Greeting::decode(first) {
-            Ok(greeting) => {
-                self.hooks.note_greeting(&greeting);
-                Ok(greeting)
-            }
-            Err(_) => Err(ended("connect_server has answered the client")),
-        }
-    }
-
     /// The backend's greeting, as the client gets it.
     async fn show(&mut self, greeting: &Greeting) -> Result<(), Failure> {
         self.hooks.read_handshake(self.client).await?;
@@ -136,8 +125,7 @@ impl Begin<'_> {
             ..greeting.clone()
         }
         .encode(&mut payload);
-        let sent = self.client.write(&payload).await;
-        sent.map_err(|error| client_broke(error.into()))?;
+        self.tell(&payload).await?;
         self.hooks.note_greeting(greeting);
         Ok(())
     }
@@ -166,8 +154,10 @@ impl Begin<'_> {
             Auth::Goes => self.log_in(met, response).await,
             Auth::LetIn => {
                 self.abandon(met);
+                self.hooks.script.set_server(None);
                 let compression = client_compression(self.settings, &response);
-                Ok(self.begun_alone(compression))
+                let capabilities = response.head.capabilities.with(NEVER, false);
+                Ok(self.begun_alone(compression, capabilities))
             }
             Auth::Replaced(replacing) => {
                 let replacing = match replaced(&replacing, response.head) {
@@ -183,7 +173,7 @@ impl Begin<'_> {
     }
 
     /// The login goes to the backend, if there is one.
-    async fn log_in(self, met: Met, response: HandshakeResponse<'_>) -> Result<Begun, Failure> {
+    async fn log_in(mut self, met: Met, response: HandshakeResponse<'_>) -> Result<Begun, Failure> {
         let head = HandshakeHead {
             capabilities: response.head.capabilities.with(NEVER, false),
             ..response.head
@@ -194,15 +184,16 @@ impl Begin<'_> {
             Met::Pooled(server) => self.change_user(*server, response).await,
             Met::Here => Err(refused("nobody has examined the client", FAILED)),
             Met::Alone(_) => {
-                let mut ok = vec![OK, 0, 0];
-                ok.extend_from_slice(&StatusFlags::AUTOCOMMIT.0.to_le_bytes());
-                ok.extend_from_slice(&[0, 0]);
-                let sent = self.client.write(&ok).await;
-                sent.map_err(|error| client_broke(error.into()))?;
+                self.let_in(&response).await?;
                 let compression = client_compression(self.settings, &response);
-                Ok(self.begun_alone(compression))
+                Ok(self.begun_alone(compression, response.head.capabilities))
             }
         }
+    }
+
+    pub(crate) async fn tell(&mut self, payload: &[u8]) -> Result<(), Failure> {
+        let sent = self.client.write(payload).await;
+        sent.map_err(|error| client_broke(error.into()))
     }
 
     /// The usual case: it passes through, and every packet of the backend's is heard.
@@ -215,13 +206,12 @@ impl Begin<'_> {
         let mut facts = std::mem::take(&mut self.hooks.server);
         if self.hooks.script.server_id() != facts.id {
             self.abandon(Met::Greeted(Box::new(greeted), index));
-            let text = "(lua) read-auth-old-password failed as backend_ndx got reset.";
-            return Err(refused(text, text));
+            return Err(refused(RESET, RESET));
         }
         self.hooks.introduce(&mut facts);
         self.hooks.script.set_server(Some(&facts));
         let collation = response.head.collation;
-        let mut ear = AuthEar::new(&mut self.hooks.script);
+        let mut ear = AuthEar::new(&mut self.hooks.script, facts.id);
         let login = Login {
             settings: self.settings,
             own_key: &self.worker.shared.own_key,
@@ -231,11 +221,8 @@ impl Begin<'_> {
             ear: Some(&mut ear),
         };
         let agreement = login.complete(response).await?;
-        if ear.has_refused {
-            return Err(ended("read_auth_result has answered the client"));
-        }
         let compression = agreement.client_compression;
-        let status = agreement.status;
+        let (status, capabilities) = (agreement.status, agreement.capabilities);
         let server = server_of(greeted, facts, agreement, self.id)?;
         Ok(Begun {
             script: self.hooks.script,
@@ -244,6 +231,7 @@ impl Begin<'_> {
             status,
             compression,
             collation,
+            capabilities,
         })
     }
 
@@ -253,6 +241,10 @@ impl Begin<'_> {
         mut server: Server,
         response: HandshakeResponse<'_>,
     ) -> Result<Begun, Failure> {
+        if self.hooks.script.server_id() != Some(server.id) {
+            self.put_back(server);
+            return Err(refused(RESET, RESET));
+        }
         let mut facts = server.facts.clone();
         self.hooks.introduce(&mut facts);
         self.hooks.script.set_server(Some(&facts));
@@ -278,7 +270,7 @@ impl Begin<'_> {
         let mut backend =
             PacketStream::new(std::mem::replace(&mut server.leg, Leg::gone()).transport, 1)
                 .with_ahead(ahead);
-        let mut ear = AuthEar::new(&mut self.hooks.script);
+        let mut ear = AuthEar::new(&mut self.hooks.script, Some(server.id));
         let mut dialogue = Dialogue {
             client: self.client,
             backend: &mut backend,
@@ -291,9 +283,6 @@ impl Begin<'_> {
         };
         let end = dialogue.run().await?;
         server.scramble = std::mem::take(&mut dialogue.scramble);
-        if ear.has_refused {
-            return Err(ended("read_auth_result has answered the client"));
-        }
         if let AuthEnd::Err(err) = end {
             return Err(login_refused(&err));
         }
@@ -305,15 +294,21 @@ impl Begin<'_> {
             script: self.hooks.script,
             id: self.id,
             status: StatusFlags::AUTOCOMMIT,
+            capabilities: server.capabilities,
             server: Some(server),
             compression,
             collation: response.head.collation,
         })
     }
 
-    fn begun_alone(self, compression: Option<(Algorithm, u8)>) -> Begun {
+    fn begun_alone(
+        self,
+        compression: Option<(Algorithm, u8)>,
+        capabilities: Capabilities,
+    ) -> Begun {
         Begun {
             compression,
+            capabilities,
             script: self.hooks.script,
             id: self.id,
             server: None,
@@ -324,14 +319,13 @@ impl Begin<'_> {
 
     /// Leaves a backend that nobody logs in to.
     fn abandon(&mut self, met: Met) {
-        self.hooks.script.set_server(None);
         match met {
             Met::Greeted(greeted, _) => {
                 if greeted.stream.awaits_first_answer() {
                     decline(greeted.stream);
                 }
             }
-            Met::Pooled(server) => super::parked::Parked::park(&self.host, *server),
+            Met::Pooled(server) => self.put_back(*server),
             Met::Alone(_) | Met::Here => {}
         }
     }
@@ -360,8 +354,9 @@ impl Begin<'_> {
                 let (greeted, agreement) = *passed;
                 self.passed(greeted, agreement)
             }
-            Ok(Entered::LetIn(compression)) => {
-                let begun = self.begun_alone(compression);
+            Ok(Entered::LetIn(compression, capabilities)) => {
+                self.hooks.script.set_server(None);
+                let begun = self.begun_alone(compression, capabilities);
                 Ok(Entry::Scripted(Box::new(begun)))
             }
             Err(failure) => Err(self.hooks.refused(self.client, failure).await),
@@ -376,6 +371,7 @@ impl Begin<'_> {
         self.hooks.script.settle(index);
         self.hooks.script.set_server(Some(&facts));
         let (compression, status) = (agreement.client_compression, agreement.status);
+        let capabilities = agreement.capabilities;
         let server = server_of(greeted, facts, agreement, self.id)?;
         Ok(Entry::Scripted(Box::new(Begun {
             script: self.hooks.script,
@@ -384,6 +380,7 @@ impl Begin<'_> {
             status,
             compression,
             collation: self.who.collation,
+            capabilities,
         })))
     }
 
@@ -422,8 +419,6 @@ impl Begun {
         if let Some(server) = &self.server {
             watch.settle(server.backend.id);
         }
-        let capabilities = self.server.as_ref().map(|server| server.capabilities);
-        let capabilities = capabilities.unwrap_or_default();
         Ok(Scripted {
             client: Leg::new(client),
             inbox: Inbox::new(ahead),
@@ -436,7 +431,7 @@ impl Begun {
             id: self.id,
             status: self.status,
             collation: self.collation,
-            capabilities,
+            capabilities: self.capabilities,
             worker: Rc::clone(worker),
             watch: Rc::clone(watch),
             settings: Arc::clone(settings),

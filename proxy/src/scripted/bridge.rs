@@ -38,6 +38,14 @@ pub(crate) struct Bridge {
     capabilities: Capabilities,
 }
 
+/// Whether a reply to such a command may be a result with rows.
+fn has_result(command: Command) -> bool {
+    matches!(
+        command,
+        Command::QUERY | Command::STMT_EXECUTE | Command::PROCESS_INFO
+    )
+}
+
 /// How far a reply has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum At {
@@ -159,8 +167,7 @@ impl Bridge {
 
     /// The reply to a statement as scripts read it.
     pub(crate) fn read(self, command: Command, reply: Payloads) -> Payloads {
-        let is_result = matches!(command, Command::QUERY | Command::STMT_EXECUTE);
-        if !is_result || !self.changes_replies() {
+        if !has_result(command) || !self.changes_replies() {
             return reply;
         }
         let lacks_eof = self.has(Capabilities::DEPRECATE_EOF);
@@ -192,7 +199,7 @@ impl Bridge {
     pub(crate) fn told(self, command: Command, answer: Payloads) -> Payloads {
         match command {
             _ if !self.changes_replies() => answer,
-            Command::QUERY | Command::STMT_EXECUTE => self.told_result(&answer),
+            command if has_result(command) => self.told_result(&answer),
             Command::STMT_PREPARE => self.told_prepared(&answer),
             Command::STMT_FETCH | Command::FIELD_LIST => {
                 let mut told = Payloads::default();

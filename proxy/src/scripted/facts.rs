@@ -70,7 +70,7 @@ pub(crate) fn backend_address(backend: &Backend) -> AddressFacts {
 pub(crate) fn note_greeting(facts: &mut SocketFacts, greeting: &Greeting) {
     facts.version = Some(version_number(&greeting.version));
     facts.thread_id = Some(greeting.thread_id);
-    facts.scramble = Some(greeting.scramble.clone());
+    facts.scramble = Some(greeting.scramble_as_sent());
     if facts.plugin.is_none() {
         facts.plugin = Some(greeting.plugin.clone());
     }

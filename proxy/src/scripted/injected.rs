@@ -28,8 +28,6 @@ pub(crate) struct Queue<'a, S> {
     /// The id that its reply begins with.
     sequence: u8,
     is_told: bool,
-    /// Some command of the queue has a reply.
-    is_owed: bool,
 }
 
 impl<'a, S: Stage> Queue<'a, S> {
@@ -41,7 +39,6 @@ impl<'a, S: Stage> Queue<'a, S> {
             incoming,
             shown,
             is_told: false,
-            is_owed: false,
         }
     }
 
@@ -62,12 +59,17 @@ impl<'a, S: Stage> Queue<'a, S> {
                 after => return Ok(after),
             }
         }
-        if self.is_owed && !self.is_told && has_reply(self.incoming.command) {
+        if !self.is_told && self.is_awaited() {
             // Whoever has asked waits for an answer.
             let [low, high] = self.stage.status().0.to_le_bytes();
             say(self.stage, self.sequence, &[OK, 0, 0, low, high, 0, 0]);
         }
         Ok(After::Next)
+    }
+
+    /// Whether the client waits for a reply to its command.
+    fn is_awaited(&self) -> bool {
+        has_reply(self.incoming.command)
     }
 
     /// Sends one command of the script's and does with its reply what the script wants.
@@ -91,17 +93,24 @@ impl<'a, S: Stage> Queue<'a, S> {
                 sequence,
                 bytes_max: self.stage.result_bytes_max(),
             },
-            false => Towards::Client { sequence },
+            false if self.is_awaited() => Towards::Client { sequence },
+            false => Towards::Nobody,
         };
         let incoming = self.outgoing(command, injection.payload);
         if let Some(route) = injection.route {
             self.stage.route_next(route);
         }
         let (heard, after) = self.stage.ask(incoming, towards).await?;
-        if !matches!(after, After::Next) || !heard.is_reply {
+        if !matches!(after, After::Next) {
             return Ok(after);
         }
-        self.is_owed = true;
+        if !heard.is_reply {
+            if self.stage.script().next_query().is_some() {
+                tracing::error!("nothing is sent behind a command that has no reply");
+                self.stage.script().clear_queue();
+            }
+            return Ok(after);
+        }
         self.is_told |= heard.has_passed;
         if is_kept {
             return self.judge(command, heard).await;
@@ -180,6 +189,9 @@ impl<'a, S: Stage> Queue<'a, S> {
     fn tell(&mut self, say: impl FnOnce(&mut S, u8)) {
         match self.is_told {
             true => tracing::error!("a second result for one command: it is not sent"),
+            false if !self.is_awaited() => {
+                tracing::error!("a result for a command that has none: it is not sent");
+            }
             false => say(self.stage, self.sequence),
         }
         self.is_told = true;
@@ -234,7 +246,7 @@ pub(crate) fn reply_facts(command: Command, heard: &Heard, answer: Option<&Answe
     let is_result = tally.had_rows || tally.rows > 0;
     let (rows, bytes) = match answer {
         Some(answer) => answer.rows_and_bytes(),
-        None => (tally.rows, tally.bytes),
+        None => (tally.rows_before + tally.rows, tally.bytes),
     };
     let times = ReplyFacts {
         first_at: heard.first_at,

@@ -95,7 +95,14 @@ impl LoginHooks {
         &mut self,
         client: &mut PacketStream,
     ) -> Result<(), Failure> {
-        match self.script.call(Hook::ReadHandshake) {
+        let decision = self.script.call(Hook::ReadHandshake);
+        if decision == Decision::SendQuery {
+            tracing::warn!(
+                target: "script",
+                "(read_handshake) return proxy.PROXY_SEND_QUERY is deprecated, use PROXY_SEND_RESULT instead"
+            );
+        }
+        match decision {
             Decision::SendResult | Decision::SendQuery => {
                 Err(self.answer_and_end(client, "read_handshake").await)
             }
@@ -224,19 +231,31 @@ impl LoginHooks {
     }
 }
 
-/// The client's answer as the script wants it, with what the client can.
+/// The client's answer as the script wants it; what it leaves out is as the client has it.
 pub(crate) fn replaced<'a>(
     payload: &'a [u8],
     head: HandshakeHead,
 ) -> Result<HandshakeResponse<'a>, Failure> {
     match HandshakeResponse::decode(payload) {
-        Ok(replacing) => Ok(HandshakeResponse {
-            head: HandshakeHead {
-                capabilities: replacing.head.capabilities,
-                ..head
-            },
-            ..replacing
-        }),
+        Ok(replacing) => {
+            let said = replacing.head;
+            let packet_bytes_max = match said.packet_bytes_max {
+                0 => head.packet_bytes_max,
+                said => said,
+            };
+            let collation = match said.collation {
+                0 => head.collation,
+                said => said,
+            };
+            Ok(HandshakeResponse {
+                head: HandshakeHead {
+                    capabilities: said.capabilities,
+                    packet_bytes_max,
+                    collation,
+                },
+                ..replacing
+            })
+        }
         Err(error) => {
             let cause = format!("read_auth has queued what is no login: {error}");
             Err(refused(&cause, FAILED))

@@ -141,8 +141,8 @@ impl Begin<'_> {
         taken
     }
 
-    /// A connection that the script took and does not want after all.
-    fn put_back(&mut self, server: Server) {
+    /// A connection that the script took and nobody has come to use.
+    pub(crate) fn put_back(&mut self, server: Server) {
         self.hooks.script.leave();
         for step in self.hooks.script.take_moves() {
             if let Move::Close(id) = step {

@@ -3,6 +3,7 @@
 //! ```text
 //!  all       the interpreters: one for all workers, or one for each
 //!  begin     connect_server, and the login, which passes through or is answered here
+//!  alone     greeting and login of sessions that a script answers all by itself
 //!  login_hooks  read_handshake, read_auth, read_auth_result
 //!  stage     one command at a time: read_query decides
 //!  injected  what the script wants to be sent, reply by reply: read_query_result decides
@@ -22,6 +23,7 @@
 //! others'.
 
 pub(crate) mod all;
+pub(crate) mod alone;
 pub(crate) mod auth_ear;
 pub(crate) mod begin;
 pub(crate) mod bridge;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use script::{Hook, Move, Rows};
+use script::{Move, Rows};
 use sql::Kind;
 use tokio::sync::oneshot;
 use wire::{Capabilities, Command, StatusFlags};
@@ -91,13 +91,6 @@ impl Pooled {
             Box::new(Scripting::of(hooks, host))
         });
         Ok(())
-    }
-}
-
-impl Drop for Scripting {
-    /// The session has ended, however it did.
-    fn drop(&mut self) {
-        self.script.call(Hook::DisconnectClient);
     }
 }
 
@@ -289,6 +282,11 @@ impl Stage for Staged<'_> {
     fn result_bytes_max(&self) -> usize {
         let bytes_max = self.session.settings.config.script.result_bytes_max;
         usize::try_from(bytes_max).unwrap_or(usize::MAX)
+    }
+
+    /// The proxy answers it.
+    fn server_version(&self) -> Option<u32> {
+        None
     }
 
     /// It gets a connection when it needs one.

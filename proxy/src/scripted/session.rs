@@ -8,7 +8,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use route::{KillReason, Report};
-use script::{Hook, Move, Rows};
+use script::{Move, Rows};
 use session::Outcome;
 use tokio::io::{AsyncRead, ReadBuf};
 use wire::{Capabilities, Command, ErrPacket, StatusFlags};
@@ -79,7 +79,7 @@ impl Scripted {
             // What is under way on it is nobody's any more.
             self.break_server();
         }
-        self.script.call(Hook::DisconnectClient);
+        self.script.end();
         self.follow_moves().await;
         if let Some(server) = self.server.take() {
             server.quit().await;
@@ -335,6 +335,10 @@ impl Stage for Scripted {
     fn result_bytes_max(&self) -> usize {
         let bytes_max = self.settings.config.script.result_bytes_max;
         usize::try_from(bytes_max).unwrap_or(usize::MAX)
+    }
+
+    fn server_version(&self) -> Option<u32> {
+        self.server.as_ref()?.facts.version
     }
 
     fn has_server(&self) -> bool {

@@ -33,6 +33,9 @@ pub(crate) trait Stage {
     /// How much of a reply may be kept for the script.
     fn result_bytes_max(&self) -> usize;
 
+    /// The number of the version of the server that COM_CHANGE_USER would go to, as scripts know it.
+    fn server_version(&self) -> Option<u32>;
+
     /// Whether there is somebody to ask.
     fn has_server(&self) -> bool;
 
@@ -76,6 +79,14 @@ pub(crate) trait Stage {
 
 /// Asks the script what is to be done with a command, and does it.
 pub(crate) async fn act(stage: &mut impl Stage, incoming: Incoming) -> Result<After, CutOff> {
+    if incoming.command == Command::CHANGE_USER && is_broken(stage.server_version()) {
+        say(
+            stage,
+            incoming.sequence,
+            &err_payload(CHANGE_USER_IS_BROKEN),
+        );
+        return Ok(After::Next);
+    }
     if !stage.script().has(Hook::ReadQuery) {
         return stage.forward(incoming).await;
     }
@@ -157,6 +168,14 @@ fn unseen(incoming: &Incoming) -> CutOff {
     let text = "(lua) read_query has passed a limit: the command is not executed";
     let failure = Failure::relaying(Kind::ScriptFailed, text, err_payload(text));
     CutOff::new(failure, Some(incoming.sequence))
+}
+
+/// What MySQL Proxy says of servers that answer it twice (MySQL bug 25371).
+const CHANGE_USER_IS_BROKEN: &str =
+    "COM_CHANGE_USER is broken on 5.1.14-.17, please upgrade the MySQL Server";
+
+fn is_broken(version: Option<u32>) -> bool {
+    version.is_some_and(|version| (50_114..=50_117).contains(&version))
 }
 
 /// Whether a command opens a cursor, or reads from one.

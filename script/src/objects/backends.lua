@@ -61,6 +61,13 @@ function M.park(backend, name, parked)
 	end
 end
 
+-- A connection that nobody has taken after all.
+function M.give_back(backend, parked)
+	local users, name = users_of(backend), parked.socket.username or ""
+	users[name] = users[name] or {}
+	table.insert(users[name], 1, parked)
+end
+
 -- A connection that has ended by itself.
 function M.unpark(id)
 	for _, backend in ipairs(M.backends) do
@@ -146,7 +153,8 @@ local function write(backend, key, value)
 		if state ~= UNKNOWN and state ~= UP and state ~= DOWN then
 			error("proxy.global.backends[...].state is one of proxy.BACKEND_STATE_*", 3)
 		end
-		M.set_state(backend, state)
+		-- Since when it is so is the proxy's to say: what is down by a script's word is tried again soon.
+		backend.state = state
 	elseif key == "uuid" then
 		if value ~= nil and type(value) ~= "string" then
 			error("proxy.global.backends[...].uuid has to be a string", 3)

@@ -15,8 +15,8 @@ local function socket_of(facts, is_client)
 end
 
 -- `id`: of a connection; of a choice, the backend's number.
-local function note(session, what, id)
-	session.moves[#session.moves + 1] = { what = what, id = id }
+local function note(session, what, id, backend, parked)
+	session.moves[#session.moves + 1] = { what = what, id = id, backend = backend, parked = parked }
 	session.is_dirty = true
 end
 
@@ -32,10 +32,11 @@ local function leave(session)
 	local backend = M.backends[session.server.backend]
 	if backend then
 		local parked = { id = session.server.id, socket = session.server }
-		local spare = M.park(backend, user_of(session), parked)
-		note(session, "park", session.server.id)
+		-- Whose login it has, whoever wants to log in now.
+		local spare = M.park(backend, parked.socket.username or user_of(session), parked)
+		note(session, "park", parked.id, backend, parked)
 		if spare then
-			note(session, "close", spare.id)
+			note(session, "close", spare.id, backend, spare)
 		end
 	end
 	M.set_server(session, nil)
@@ -50,8 +51,28 @@ local function enter(session, backend)
 		leave(session)
 		parked.socket.backend = backend.index
 		M.set_server(session, parked.socket)
-		note(session, "take", parked.id)
+		note(session, "take", parked.id, backend, parked)
 	end
+end
+
+-- The session has ended before its moves were carried out: a pool gets back what it had, and loses what
+-- never came.
+function M.undo_moves(session)
+	local net = {}
+	for _, move in ipairs(session.moves) do
+		if move.parked then
+			net[move.id] = (net[move.id] or 0) + (move.what == "park" and 1 or -1)
+		end
+	end
+	for _, move in ipairs(session.moves) do
+		if net[move.id] == 1 then
+			M.unpark(move.id)
+		elseif net[move.id] == -1 then
+			M.give_back(move.backend, move.parked)
+		end
+		net[move.id] = nil
+	end
+	session.moves = {}
 end
 
 local function count(server, change)

@@ -237,6 +237,7 @@ function M.forget(session)
 	if current == session then
 		M.leave_session()
 	end
+	M.undo_moves(session)
 	M.set_server(session, nil)
 	session.environment = nil
 end

@@ -58,12 +58,11 @@ end
 
 local function rows_of(reply)
 	local answer = kept(reply, "rows")
-	if reply.is_binary then
-		error(".resultset.rows isn't available for prepared statements", 4)
-	end
 	local position = host.answer_first(answer)
 	if not position then
 		return nil
+	elseif reply.is_binary then
+		error(".resultset.rows isn't available for prepared statements", 4)
 	end
 	return function()
 		if not position then

@@ -1,5 +1,6 @@
 //! The greeting ("challenge") and the client's answer ("response").
 
+use wire::greeting::SCRAMBLE_BYTES;
 use wire::handshake::HandshakeHead;
 use wire::write::{put_lenenc_bytes, put_nul_terminated};
 use wire::{Capabilities, Greeting, Reader, StatusFlags};
@@ -22,16 +23,21 @@ pub(super) fn from_challenge(fields: &Fields<'_>, packet: &[u8]) -> Result<(), F
     fields.set("capabilities", greeting.capabilities.lower())?;
     fields.set("charset", greeting.collation)?;
     fields.set("server_status", greeting.status.0)?;
-    fields.set_text("challenge", &greeting.scramble)?;
+    fields.set_text("challenge", &greeting.scramble_as_sent())?;
     fields.set_text("auth_plugin_name", &greeting.plugin)
 }
 
 pub(super) fn to_challenge(fields: &Fields<'_>) -> Result<Vec<u8>, Fault> {
     let capabilities = fields.number_or("capabilities", CAPABILITIES)? as u32;
+    let mut scramble = fields.text_or("challenge", CHALLENGE)?;
+    if scramble.len() == SCRAMBLE_BYTES + 1 && scramble.last() == Some(&0) {
+        // As greetings with PLUGIN_AUTH are read.
+        scramble.pop();
+    }
     let greeting = Greeting {
         version: version_text(fields.number_or("server_version", 0)?).into_bytes(),
         thread_id: fields.number_or("thread_id", 0)? as u32,
-        scramble: fields.text_or("challenge", CHALLENGE)?,
+        scramble,
         capabilities: Capabilities(capabilities.into()),
         collation: fields.number_or("charset", 0)? as u8,
         status: StatusFlags(fields.number_or("server_status", 0)? as u16),
@@ -93,10 +99,13 @@ pub(super) fn from_response(
         reader.until_nul("response")?
     };
     fields.set_text("response", response)?;
-    if server.contains(Capabilities::CONNECT_WITH_DB) {
+    let has_plugin = both(client, server, Capabilities::PLUGIN_AUTH);
+    // `to_response_packet` writes it for the server's flag alone.
+    let is_all = server.contains(Capabilities::CONNECT_WITH_DB) && !has_plugin;
+    if is_all || both(client, server, Capabilities::CONNECT_WITH_DB) {
         fields.set_text("database", string_if_any(&mut reader))?;
     }
-    if both(client, server, Capabilities::PLUGIN_AUTH) {
+    if has_plugin {
         fields.set_text("auth_plugin_name", string_if_any(&mut reader))?;
     }
     Ok(())

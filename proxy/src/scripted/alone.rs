@@ -1,0 +1,84 @@
+//! A session without a backend: the script greets, lets in whoever comes, and answers everything.
+
+use auth::Scramble;
+use auth::plugin::MORE_DATA;
+use script::Payloads;
+use wire::auth::{CACHING_SHA2_PASSWORD, MYSQL_NATIVE_PASSWORD, put_auth_switch};
+use wire::reply::OK;
+use wire::{Capabilities, Greeting, HandshakeResponse, StatusFlags};
+
+use super::begin::Begin;
+use super::login_hooks::{ended, say};
+use crate::dialogue::client_broke;
+use crate::failure::Failure;
+use crate::login::own_offer;
+use crate::pooled::enter::random;
+
+/// What a script that answers everything says it is, unless it greets itself.
+const VERSION_OF_NOBODY: &[u8] = b"8.0.99-pilotfish";
+
+/// utf8mb4_general_ci
+const UTF8MB4: u8 = 45;
+
+impl Begin<'_> {
+    /// The script's own greeting, or the proxy's where the script says OK; whatever else it says is the
+    /// end.
+    pub(crate) async fn greet_alone(&mut self, payloads: &Payloads) -> Result<Greeting, Failure> {
+        let first = payloads.at(0).unwrap_or_default();
+        if first.first() == Some(&OK) {
+            let greeting = self.greeting_of_nobody();
+            let mut payload = Vec::new();
+            greeting.encode(&mut payload);
+            self.tell(&payload).await?;
+            self.hooks.note_greeting(&greeting);
+            return Ok(greeting);
+        }
+        say(self.client, payloads).await?;
+        match Greeting::decode(first) {
+            Ok(greeting) => {
+                self.hooks.note_greeting(&greeting);
+                Ok(greeting)
+            }
+            Err(_) => Err(ended("connect_server has answered the client")),
+        }
+    }
+
+    /// For clients of a script that lets in whoever comes.
+    fn greeting_of_nobody(&self) -> Greeting {
+        let capabilities = Capabilities::LONG_PASSWORD
+            | Capabilities::CONNECT_WITH_DB
+            | Capabilities::PROTOCOL_41
+            | Capabilities::TRANSACTIONS
+            | Capabilities::SECURE_CONNECTION
+            | Capabilities::PLUGIN_AUTH;
+        Greeting {
+            version: VERSION_OF_NOBODY.to_vec(),
+            thread_id: self.id as u32,
+            scramble: Scramble::of_random(random()).as_bytes().to_vec(),
+            capabilities: own_offer(self.settings, capabilities),
+            collation: UTF8MB4,
+            status: StatusFlags::AUTOCOMMIT,
+            plugin: MYSQL_NATIVE_PASSWORD.to_vec(),
+        }
+    }
+
+    /// Nobody examines the client: OK, behind what its plugin waits for before that.
+    pub(crate) async fn let_in(&mut self, response: &HandshakeResponse<'_>) -> Result<(), Failure> {
+        const FAST_AUTHENTICATION: u8 = 3;
+        if response.plugin == Some(CACHING_SHA2_PASSWORD) {
+            let mut switch = Vec::new();
+            let scramble = Scramble::of_random(random());
+            put_auth_switch(&mut switch, CACHING_SHA2_PASSWORD, scramble.as_bytes());
+            switch.push(0);
+            self.tell(&switch).await?;
+            let answer = self.client.read().await.map_err(client_broke)?;
+            if !matches!(answer.as_slice(), [] | [0]) {
+                self.tell(&[MORE_DATA, FAST_AUTHENTICATION]).await?;
+            }
+        }
+        let mut ok = vec![OK, 0, 0];
+        ok.extend_from_slice(&StatusFlags::AUTOCOMMIT.0.to_le_bytes());
+        ok.extend_from_slice(&[0, 0]);
+        self.tell(&ok).await
+    }
+}
