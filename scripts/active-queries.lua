@@ -43,8 +43,16 @@ function read_query(packet)
 	return proxy.PROXY_SEND_QUERY
 end
 
+-- An ERR has no flags, nor have the replies to other commands: what was open is.
+local in_trans = false
+local has_flags = { [proxy.COM_QUERY] = true, [proxy.COM_STMT_EXECUTE] = true }
+
 function read_query_result(inj)
-	note(nil, inj.resultset.flags.in_trans)
+	local result = inj.resultset
+	if has_flags[inj.query:byte()] and result.query_status == proxy.MYSQLD_PACKET_OK then
+		in_trans = result.flags.in_trans
+	end
+	note(nil, in_trans)
 end
 
 function disconnect_client()

@@ -54,6 +54,7 @@ mod rows;
 mod several;
 mod sharing;
 mod shipped;
+mod shipped_page;
 mod waiting;
 
 /// A proxy that runs a script, and the folder that holds it.

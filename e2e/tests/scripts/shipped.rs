@@ -13,6 +13,11 @@ in_both_ways! {
     a_shells_commands_are_rewritten
     schemas_are_united
     a_crosstab_is_made
+    an_error_ends_no_transaction
+    connections_outlive_their_clients
+    a_transaction_that_is_left_open_is_kept_for_nobody
+    scripts_are_loaded_and_unloaded
+    what_is_loaded_stands_beside_scripts_of_the_file
 }
 
 /// A proxy with one of the scripts, and a schema of the test's own.
@@ -175,4 +180,121 @@ fn a_crosstab_is_made(product: Product) {
         1146
     );
     assert_eq!(conn.value("SELECT 1"), "1");
+}
+
+/// Where the file's own scripts are.
+fn file_of(name: &str) -> String {
+    format!("{}/../scripts/{name}.lua", env!("CARGO_MANIFEST_DIR"))
+}
+
+fn an_error_ends_no_transaction(product: Product) {
+    let (scripted, login) = shipped(product, "active-transactions");
+    let mut one = scripted.connect_as(&login);
+    let mut two = scripted.connect_as(&login);
+    one.run("CREATE TABLE kept (a INT PRIMARY KEY) ENGINE=InnoDB");
+    one.run("INSERT INTO kept VALUES (1)");
+    one.run("BEGIN");
+    one.run("UPDATE kept SET a = 2 WHERE a = 1");
+    assert_eq!(one.query("SELECT nonsense").error().unwrap().code, 1054);
+    one.prepare("SELECT 'prepared meanwhile'");
+    two.run("SET innodb_lock_wait_timeout = 1");
+    assert_eq!(two.query("DELETE FROM kept").error().unwrap().code, 1205);
+    for statement in ["UPDATE kept SET a = 2 WHERE a = 1", "SELECT nonsense"] {
+        scripted.proxy.wait_logged(&[statement]);
+    }
+    one.run("COMMIT");
+    one.run("DO 'outside'");
+    assert_eq!(two.value("SELECT 7"), "7");
+}
+
+fn connections_outlive_their_clients(product: Product) {
+    let (scripted, login) = shipped(product, "keepalive");
+    let id = |conn: &mut RawConn| conn.value("SELECT CONNECTION_ID()");
+    let mut first: Vec<RawConn> = (0..2).map(|_| scripted.connect_as(&login)).collect();
+    let mut ids: Vec<String> = first.iter_mut().map(id).collect();
+    for mut conn in first {
+        conn.run("SET @mine = 'of another'");
+        conn.quit();
+    }
+    // One stays idle (min_idle_connections), as soon as both are there the other is taken over.
+    let mut next = e2e::wait::for_some("one is taken over", e2e::wait::SOON, || {
+        let mut conn = scripted.connect_as(&login);
+        let is_old = TAKES_TURNS.get() || ids.contains(&id(&mut conn));
+        if !is_old {
+            ids.push(id(&mut conn));
+        }
+        is_old.then_some(conn)
+    });
+    assert_eq!(next.run("SELECT @mine").text(0, 0), None);
+    assert_eq!(next.value("SELECT DATABASE()"), schema_of("keepalive"));
+}
+
+fn a_transaction_that_is_left_open_is_kept_for_nobody(product: Product) {
+    let (scripted, login) = shipped(product, "keepalive");
+    let mut conn = scripted.connect_as(&login);
+    conn.run("CREATE TABLE t (a INT) ENGINE=InnoDB");
+    conn.run("BEGIN");
+    conn.run("INSERT INTO t VALUES (1)");
+    assert_eq!(conn.query("SELECT nonsense").error().unwrap().code, 1054);
+    conn.quit();
+    let mut next = scripted.connect_as(&login);
+    next.run("SET innodb_lock_wait_timeout = 60");
+    // Were it open yet, its lock would be held.
+    next.run("DELETE FROM t");
+    assert_eq!(next.value("SELECT COUNT(*) FROM t"), "0");
+}
+
+fn scripts_are_loaded_and_unloaded(product: Product) {
+    let (scripted, login) = shipped(product, "load-multi");
+    let mut conn = scripted.connect_as(&login);
+    let mut other = scripted.connect_as(&login);
+    conn.run("CREATE TABLE here (a INT)");
+    assert_eq!(conn.query("ls").error().unwrap().code, 1064);
+    assert_eq!(
+        rows(&conn.run(&format!("PLOAD {}", file_of("rewrite")))),
+        ["rewrite"]
+    );
+    assert_eq!(
+        rows(&conn.run(&format!("pload '{}';", file_of("histogram")))),
+        ["histogram"]
+    );
+    assert_eq!(rows(&other.run("PLOAD_LIST")), ["rewrite", "histogram"]);
+    for client in [&mut conn, &mut other] {
+        assert_eq!(rows(&client.run("ls")), ["here"]);
+        client.run("SELECT a FROM here");
+    }
+    let counted = conn.run("SELECT * FROM histogram.queries").texts();
+    let form = "SELECT `a` FROM `here` ";
+    let row = counted.iter().find(|row| row[0] == form).unwrap();
+    assert_eq!(row[1], "2", "{counted:?}");
+    conn.run("PUNLOAD rewrite");
+    assert_eq!(other.query("ls").error().unwrap().code, 1064);
+    assert_eq!(rows(&other.run("PLOAD_LIST")), ["histogram"]);
+    assert_eq!(other.query("PUNLOAD rewrite").error().unwrap().code, 1105);
+    assert_eq!(other.query("PLOAD /no/such").error().unwrap().code, 1105);
+    assert_eq!(other.run("PLOAD_HELP").texts().len(), 4);
+}
+
+fn what_is_loaded_stands_beside_scripts_of_the_file(product: Product) {
+    let schema = schema_of("chained");
+    let mut root = Server::shared(product).root();
+    root.run(&format!("DROP DATABASE IF EXISTS {schema}"));
+    root.run(&format!("CREATE DATABASE {schema}"));
+    let files = ["auditing", "load-multi", "histogram"].map(file_of);
+    let files: Vec<&str> = files.iter().map(String::as_str).collect();
+    let settings = usual(product).set("workers", 1);
+    let proxy = Proxy::start(&settings.set("script.file", &files[..]));
+    let mut conn = proxy.connect_as(&plain(Login::app().schema(&schema)));
+    conn.run("CREATE TABLE here (a INT)");
+    conn.run(&format!("PLOAD {}", file_of("rewrite")));
+    // Each reply goes to whoever has sent the statement.
+    assert_eq!(rows(&conn.run("ls")), ["here"]);
+    conn.run("SELECT a FROM here");
+    let counted = conn.run("SELECT * FROM histogram.queries").texts();
+    let count_of = |form: &str| counted.iter().filter(|row| row[0] == form).count();
+    assert_eq!(count_of("SELECT `a` FROM `here` "), 1, "{counted:?}");
+    assert_eq!(count_of("SHOW TABLES "), 0, "{counted:?}");
+    for text in ["ls", "SELECT a FROM here"] {
+        proxy.wait_logged(&["[COM_QUERY]", text]);
+    }
 }
