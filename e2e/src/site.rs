@@ -31,6 +31,8 @@ pub struct Except {
     pub pooled: Option<&'static str>,
     /// Through a script.
     pub scripted: Option<&'static str>,
+    /// Why it is not played through a script where clients take turns.
+    pub pooled_scripted: Option<&'static str>,
 }
 
 impl Except {
@@ -44,6 +46,15 @@ impl Except {
     pub fn scripted(self, why: &'static str) -> Self {
         let scripted = Some(why);
         Self { scripted, ..self }
+    }
+
+    /// The same where clients take turns.
+    pub fn pooled_scripted(self, why: &'static str) -> Self {
+        let pooled_scripted = Some(why);
+        Self {
+            pooled_scripted,
+            ..self
+        }
     }
 }
 
@@ -270,15 +281,14 @@ pub fn everywhere(
         }
         proxy.assert_sound();
     }
-    match (except.scripted, except.pooled) {
-        (Some(reason), _) => println!("not through a script: {reason}"),
-        (None, Some(_)) => drop(through_a_script(&tour)),
-        (None, None) => {
+    match except.scripted {
+        Some(reason) => println!("not through a script: {reason}"),
+        None => {
             let plain = through_a_script(&tour);
-            let held = pooled(product, Turn::TwoScripted);
-            let proxied = tour.play_plain(Way::Pooled, Some(held.proxy));
-            plain.assert_same(&proxied, "pooled, through a script");
-            held.proxy.assert_sound();
+            match except.pooled.or(except.pooled_scripted) {
+                Some(reason) => println!("not pooled through a script: {reason}"),
+                None => pooled_through_a_script(&tour, &plain),
+            }
         }
     }
     match except.pooled {
@@ -296,6 +306,13 @@ fn through_a_script(tour: &Tour<'_, impl Fn(&Site) -> Transcript>) -> Transcript
     plain.assert_same(&proxied, "through a script");
     proxy.assert_sound();
     plain
+}
+
+fn pooled_through_a_script(tour: &Tour<'_, impl Fn(&Site) -> Transcript>, plain: &Transcript) {
+    let held = pooled(tour.product, Turn::TwoScripted);
+    let proxied = tour.play_plain(Way::Pooled, Some(held.proxy));
+    plain.assert_same(&proxied, "pooled, through a script");
+    held.proxy.assert_sound();
 }
 
 fn with_few_connections(tour: &Tour<'_, impl Fn(&Site) -> Transcript>, direct: &Transcript) {
