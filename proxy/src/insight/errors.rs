@@ -84,7 +84,7 @@ impl ErrorTable {
             row.sqlstate = String::from_utf8_lossy(&state).into_owned();
         }
         let message = shortened(failed.message, MESSAGE_BYTES_MAX);
-        row.message = shown(failed.number, message, shows_values);
+        row.message = shown_of(failed.number, failed.sqlstate, message, shows_values);
     }
 
     fn make_room(&mut self) {
@@ -114,47 +114,80 @@ const QUOTES_NAMES: &[u16] = &[
     1452, 1615, 3948,
 ];
 
-/// A message as it may be seen.
-pub(crate) fn shown(number: u16, message: String, shows_values: bool) -> String {
-    match shows_values || QUOTES_NAMES.contains(&number) {
-        true => message,
-        false => without_quoted(&message),
+/// What an application says itself, with SIGNAL, and may be any value; so is whatever has SQLSTATE 45000.
+const SAID_BY_APPLICATIONS: u16 = 1644;
+
+/// What servers say between two things that they quote, and nobody else's value can be told by.
+const BETWEEN: &[&str] = &[
+    " for key ",
+    " for column ",
+    " for function ",
+    " in ",
+    " to ",
+    " and ",
+    " at position ",
+    "@",
+];
+
+/// What they say behind the last, with a number at the end.
+const BEHIND: &[&str] = &[" at line ", " at row "];
+
+/// A message as it may be seen, with its SQLSTATE.
+pub(crate) fn shown_of(
+    number: u16,
+    sqlstate: Option<[u8; 5]>,
+    message: String,
+    shows_values: bool,
+) -> String {
+    match sqlstate.is_some_and(|it| it.starts_with(b"45")) && !shows_values {
+        true => "...".to_owned(),
+        false => shown(number, message, shows_values),
     }
 }
 
-/// A message with what it quotes left out.
-fn without_quoted(message: &str) -> String {
-    let mut kept = String::with_capacity(message.len());
-    let mut rest = message;
-    while let Some(opening) = rest.find(['\'', '"', '`']) {
-        let (before, quoted) = rest.split_at(opening);
-        kept.push_str(before);
-        let mut characters = quoted.chars();
-        let quote = characters.next().unwrap_or('\'');
-        kept.push(quote);
-        // A value may have quotes in it: up to the last one that is of this kind.
-        let inner = characters.as_str();
-        let Some(closing) = end_of_quoted(inner, quote) else {
-            kept.push_str("...");
-            return kept;
-        };
-        kept.push_str("...");
-        kept.push(quote);
-        rest = inner.get(closing + quote.len_utf8()..).unwrap_or_default();
+/// A message as it may be seen.
+pub(crate) fn shown(number: u16, message: String, shows_values: bool) -> String {
+    match (shows_values, number) {
+        (true, _) => message,
+        (false, SAID_BY_APPLICATIONS) => "...".to_owned(),
+        (false, number) if QUOTES_NAMES.contains(&number) => message,
+        (false, _) => without_quoted(&message),
     }
-    kept.push_str(rest);
+}
+
+/// A message with what it quotes left out. What is quoted may have quotes in it, and nothing says where it
+/// ends: so behind the first quote nothing stays but what servers are known to say.
+fn without_quoted(message: &str) -> String {
+    const QUOTES: [char; 3] = ['\'', '"', '`'];
+    let Some(first) = message.find(QUOTES) else {
+        return message.to_owned();
+    };
+    let (before, quoted) = message.split_at(first);
+    let mut kept = before.to_owned();
+    let mut pieces = quoted.split(QUOTES).skip(1).peekable();
+    let mut is_left_out = false;
+    while let Some(piece) = pieces.next() {
+        let is_last = pieces.peek().is_none();
+        let is_known = match is_last {
+            true => is_known_end(piece),
+            false => BETWEEN.contains(&piece),
+        };
+        if is_known && is_left_out {
+            kept.push_str(piece);
+            is_left_out = false;
+        } else if !is_left_out && !(is_last && piece.is_empty()) {
+            kept.push_str("'...'");
+            is_left_out = true;
+        }
+    }
     kept
 }
 
-/// Where what is quoted ends: at a quote with nothing but an end, a space or a mark behind it.
-fn end_of_quoted(inner: &str, quote: char) -> Option<usize> {
-    let mut ends = inner.match_indices(quote).map(|(at, _)| at);
-    ends.find(|at| {
-        let behind = inner.get(at + quote.len_utf8()..).unwrap_or_default();
-        behind
-            .chars()
-            .next()
-            .is_none_or(|it| matches!(it, ' ' | '.' | ',' | ':' | ';' | ')' | '@'))
+/// Whether servers are known to say that at the end.
+fn is_known_end(text: &str) -> bool {
+    let mut known = BEHIND.iter().filter_map(|known| text.strip_prefix(known));
+    known.any(|number| {
+        (1..=9).contains(&number.len()) && number.bytes().all(|it| it.is_ascii_digit())
     })
 }
 
@@ -174,11 +207,67 @@ mod tests {
                 "Query execution was interrupted",
             ),
             ("near 'it's me' at line 1", "near '...' at line 1"),
-            ("near 'cut off", "near '..."),
+            ("near 'cut off", "near '...'"),
             ("near ''", "near '...'"),
+            ("near '' at line 1", "near '...' at line 1"),
+            (
+                "Incorrect integer value: 'abc' for column `shop`.`t`.`c` at row 12",
+                "Incorrect integer value: '...' for column '...' at row 12",
+            ),
+            ("Access denied for 'a'@'%'", "Access denied for '...'@'...'"),
         ] {
             assert_eq!(without_quoted(message), expected, "{message}");
         }
+    }
+
+    #[test]
+    fn whatever_is_quoted_and_however_nothing_of_it_is_seen() {
+        const SECRET: &str = "s3cr3t";
+        for value in [
+            "s3cr3t",
+            "WHERE name = 's3cr3t' AND x = 's3cr3t' OR 1",
+            "'s3cr3t'",
+            "''s3cr3t''",
+            "\\'s3cr3t\\'",
+            "a' s3cr3t",
+            "a', s3cr3t, 'b",
+            "a' for key 's3cr3t",
+            "a' for key s3cr3t for key 'b",
+            "a' at line s3cr3t",
+            "a' at line 1 s3cr3t' at line 2",
+            "\"s3cr3t\" `s3cr3t` \"",
+            "' 's3cr3t' '",
+            "x') s3cr3t ('",
+            "x';s3cr3t",
+            "x'@'s3cr3t'@'",
+            "x\n's3cr3t\n",
+        ] {
+            for (before, behind) in [
+                ("syntax to use near '", "' at line 1"),
+                ("Duplicate entry '", "' for key 'mail'"),
+                ("Incorrect string value: '", "' for column 'c' at row 1"),
+                ("Invalid value \"", "\""),
+                // Cut off where it is too long.
+                ("near '", ""),
+            ] {
+                let message = format!("{before}{value}{behind}");
+                let kept = shown_of(1064, Some(*b"42000"), message.clone(), false);
+                assert!(!kept.contains(SECRET), "{message}: {kept}");
+                let quote = before.len() - 1;
+                assert!(kept.starts_with(&before[..quote]), "{message}: {kept}");
+            }
+        }
+        for (number, state) in [(1644, *b"HY000"), (30_001, *b"45000")] {
+            let said = shown_of(
+                number,
+                Some(state),
+                "no credit for s3cr3t".to_owned(),
+                false,
+            );
+            assert_eq!(said, "...");
+        }
+        let said = shown_of(1644, None, "no credit for s3cr3t".to_owned(), true);
+        assert!(said.contains(SECRET));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use wire::ErrPacket;
 
 use super::counts::Ended;
 use super::digests::{Subject, Wants};
-use super::errors::{Failed, MESSAGE_BYTES_MAX, shown};
+use super::errors::{Failed, MESSAGE_BYTES_MAX, shown_of};
 use super::slow::StatementView;
 use super::table::{SAMPLE_BYTES_MAX, Said, shortened};
 use super::whose::Whose;
@@ -251,9 +251,9 @@ fn view(
     let insight = &worker.insight;
     let ended = &end.ended;
     let backend = end.backend;
-    let error = end.error.map(|(number, _)| {
+    let error = end.error.map(|(number, sqlstate)| {
         let message = shortened(end.message, MESSAGE_BYTES_MAX);
-        (number, shown(number, message, values))
+        (number, shown_of(number, sqlstate, message, values))
     });
     let text = |text: &[u8]| shortened(text, SAMPLE_BYTES_MAX).into();
     StatementView {
