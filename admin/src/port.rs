@@ -3,12 +3,11 @@
 use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::SystemTime;
 
 use config::{Config, ListenAddress};
 use net::listen::{AcceptError, Accepted, ListenOptions};
 use net::{Endpoint, Listener};
-use proxy::{AuditEvent, House, Window};
+use proxy::{House, Window};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
@@ -25,6 +24,9 @@ const LOGINS_MAX: usize = 256;
 
 /// Statements that run at once; the others wait, within their time.
 const RUNNING_MAX: usize = 4;
+
+/// What the audit log calls it.
+const PORT: &str = "admin";
 
 /// How much they leave to others: clients' statements come first.
 const NICENESS: i32 = 5;
@@ -283,16 +285,11 @@ async fn converse(porter: Arc<Porter>, accepted: Accepted, login: Count) {
     let guest = match porter.reception.receive(accepted, &house).await {
         Ok(guest) => guest,
         Err(error) => {
-            audit(
-                &porter,
-                "login_failed",
-                (id, "", &remote),
-                error.to_string(),
-            );
+            porter.audit(PORT, "login_failed", (id, "", &remote), error.to_string());
             return tracing::warn!(client = %remote, %error, "no login to the admin port");
         }
     };
-    audit(&porter, "login", (id, &guest.user, &remote), String::new());
+    porter.audit(PORT, "login", (id, &guest.user, &remote), String::new());
     let user = guest.user.clone();
     drop(login);
     let role = Porter::role(&settings.config, &guest.user);
@@ -309,24 +306,5 @@ async fn converse(porter: Arc<Porter>, accepted: Accepted, login: Count) {
     Conversation::new(guest, id, role, window, editor, facts)
         .run()
         .await;
-    audit(&porter, "disconnect", (id, &user, &remote), String::new());
-}
-
-/// The audit log is told, if there is one.
-fn audit(
-    porter: &Porter,
-    event: &'static str,
-    (session, user, client): (u32, &str, &net::Endpoint),
-    detail: String,
-) {
-    porter.window.audit(|| AuditEvent {
-        at: SystemTime::now(),
-        event,
-        port: "admin",
-        session,
-        user: user.to_owned(),
-        client: client.to_string(),
-        schema: String::new(),
-        detail,
-    });
+    porter.audit(PORT, "disconnect", (id, &user, &remote), String::new());
 }

@@ -2,10 +2,11 @@
 
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
 
 use auth::Directory;
 use config::{AccountConfig, AdminRole, Config};
-use proxy::{Reception, Window};
+use proxy::{AuditEvent, Reception, Window};
 
 use crate::editor::Editor;
 use crate::history::{Facts, facts_of};
@@ -61,6 +62,26 @@ impl Porter {
             secret: auth::random_bytes().unwrap_or_default(),
             people: Mutex::new(None),
         }
+    }
+
+    /// The audit log is told, if there is one.
+    pub fn audit(
+        &self,
+        port: &'static str,
+        event: &'static str,
+        (session, user, client): (u32, &str, &net::Endpoint),
+        detail: String,
+    ) {
+        self.window.audit(|| AuditEvent {
+            at: SystemTime::now(),
+            event,
+            port,
+            session,
+            user: user.to_owned(),
+            client: client.to_string(),
+            schema: String::new(),
+            detail,
+        });
     }
 
     /// A number for who comes next.

@@ -242,6 +242,54 @@ fn logins_ends_and_administration_are_in_the_audit_log() {
 }
 
 #[test]
+fn changes_of_user_and_failed_logins_over_http_are_in_the_audit_log() {
+    let http = free_port();
+    let logged = Logged::start(|settings, path| {
+        settings
+            .set("audit_log.file", &path("audit"))
+            .set("http.address", [format!("127.0.0.1:{http}").as_str()])
+    });
+    let mut client = logged.proxy.connect();
+    let id = client.id;
+    client
+        .change_user(&Login::with("app", "secret"))
+        .unwrap_err();
+    let mut client = logged.proxy.connect();
+    client.change_user(&Login::app()).unwrap();
+    let line = |words: &[&str]| {
+        wait::for_some(&format!("{words:?} is noted"), wait::SOON, || {
+            let text = logged.text("audit");
+            let mut lines = text.lines();
+            let line = lines.find(|line| words.iter().all(|word| line.contains(word)))?;
+            serde_json::from_str::<Value>(line).ok()
+        })
+    };
+    let refused = line(&["change_user_failed"]);
+    assert_eq!(
+        (&refused["session"], &refused["user"]),
+        (&id.into(), &"app".into())
+    );
+    let detail = refused["detail"].as_str().unwrap();
+    assert!(detail.starts_with("was app; login_denied: "), "{detail}");
+    let changed = line(&["\"change_user\""]);
+    assert_eq!(changed["detail"], "was app");
+    assert_eq!(changed["port"], "clients");
+
+    for (header, user) in [
+        ("Basic cm9vdDpzZWNyZXQ=", "root"),
+        ("Bearer secret", "token"),
+        ("Basic ???", ""),
+    ] {
+        let answer = e2e::http::Http::new(http).header("authorization", header);
+        assert_eq!(answer.get("/api/tables").status, 401);
+        let user = format!("\"user\":\"{user}\"");
+        let noted = line(&["login_failed", "\"port\":\"http\"", &user]);
+        assert_eq!(noted["detail"], "/api/tables");
+    }
+    assert!(!logged.text("audit").contains("secret"));
+}
+
+#[test]
 fn a_folder_that_has_gone_is_told_once_and_its_return_noticed() {
     let logged = Logged::start(|settings, path| {
         fs::create_dir(path("below")).unwrap();

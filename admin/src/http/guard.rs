@@ -128,14 +128,22 @@ pub async fn admit(State(house): State<Arc<House>>, mut request: Request, next: 
     let (Some(caller), Some(shown)) = (caller, shown) else {
         return unknown("Who asks is to be said: a user of the admin port, or the token");
     };
-    let known = match Shown::read(&shown) {
+    let (named, known) = match Shown::read(&shown) {
         Some(Shown::Password { user, password }) => {
-            by_password(&house, &settings, &caller, user, &password).await
+            let named = user.clone();
+            let known = by_password(&house, &settings, &caller, user, &password).await;
+            (named, known)
         }
-        Some(Shown::Token(token)) => by_token(&house, &settings, &caller, &token).await,
-        None => None,
+        Some(Shown::Token(token)) => {
+            let known = by_token(&house, &settings, &caller, &token).await;
+            (TOKEN_USER.to_owned(), known)
+        }
+        None => (String::new(), None),
     };
     let Some(known) = known else {
+        let who = (house.porter.next_id(), &*named, &caller.remote);
+        let path = request.uri().path().to_owned();
+        house.porter.audit("http", "login_failed", who, path);
         tracing::warn!(client = %caller.remote, "no login to the HTTP port");
         return unknown("The user or the password, or the token, is not right");
     };

@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use auth::{
     Candidate, Circumstances, Credential, Denial, Dialect, Found, KnownAccount, LoginExam, Names,
@@ -25,6 +26,7 @@ use super::shelf::{BackendLogin, Kind};
 use crate::card::Way;
 use crate::connect::Greeted;
 use crate::failure::{Failure, Kind as FailureKind};
+use crate::journal::AuditEvent;
 use crate::leg::Leg;
 use crate::login::Agreement;
 use crate::packets::PacketStream;
@@ -51,7 +53,9 @@ impl Pooled {
         let mut stream = PacketStream::new(client.transport, incoming.sequence)
             .with_sequences(sequences)
             .with_ahead(self.inbox.take_all());
+        let before = self.account.id().user().to_owned();
         let changed = Box::pin(self.change(&mut stream, &wish)).await;
+        self.audit_change(&wish, &before, changed.as_ref().err());
         if let Err(failure) = &changed
             && let Some(payload) = failure.err_payload(true)
         {
@@ -76,6 +80,30 @@ impl Pooled {
             }
             Err(failure) => Err(cut(failure)),
         }
+    }
+
+    /// The audit log is told, if there is one.
+    fn audit_change(&self, wish: &ChangeUser<'_>, before: &str, failure: Option<&Failure>) {
+        self.worker.surroundings.audit(|| {
+            let card = self.watch.card();
+            let text = |text: &[u8]| String::from_utf8_lossy(text).into_owned();
+            AuditEvent {
+                at: SystemTime::now(),
+                event: match failure {
+                    None => "change_user",
+                    Some(_) => "change_user_failed",
+                },
+                port: "clients",
+                session: self.person.id(),
+                user: text(wish.user),
+                client: card.map_or_else(String::new, |card| card.client.to_string()),
+                schema: wish.schema.map(text).unwrap_or_default(),
+                detail: match failure {
+                    None => format!("was {before}"),
+                    Some(it) => format!("was {before}; {}: {}", it.kind.verdict().label, it.cause),
+                },
+            }
+        });
     }
 
     fn is_mariadb(&self) -> bool {
