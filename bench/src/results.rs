@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use crate::load::{Beside, Errors, Findings, Latency};
 use crate::run::backend::Kind;
 use crate::run::contestant::names::{
-    DIRECT, HAPROXY, LANES, LANES_2_WORKERS, PILOTFISH, PILOTFISH_2_WORKERS, POOLED, RIVALS, RULED,
-    SCRIPTED,
+    DIRECT, HAPROXY, ISOLATED, LANES, LANES_2_WORKERS, PILOTFISH, PILOTFISH_2_WORKERS, POOLED,
+    RIVALS, RULED, SCRIPTED,
 };
 
 /// The names under which [`Findings::usage`] holds the two sides.
@@ -247,7 +247,11 @@ fn references(contestant: &str) -> Vec<&'static str> {
         LANES => references.extend(RIVALS),
         LANES_2_WORKERS => references.push(LANES),
         PILOTFISH_2_WORKERS => references.push(PILOTFISH),
-        _ if RULED.contains(&contestant) || SCRIPTED.contains(&contestant) => {
+        _ if contestant == ISOLATED[1] => references.push(ISOLATED[0]),
+        _ if RULED.contains(&contestant)
+            || SCRIPTED.contains(&contestant)
+            || contestant == ISOLATED[0] =>
+        {
             references.push(POOLED[0]);
         }
         _ => {}

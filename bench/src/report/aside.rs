@@ -6,7 +6,8 @@ use super::number::count;
 use crate::results::{Idle, Results};
 use crate::run::backend::Kind;
 use crate::run::contestant::names::{
-    LANES, LANES_2_WORKERS, PILOTFISH, PILOTFISH_2_WORKERS, POOLED, RULED, SCRIPTED, title,
+    ISOLATED, LANES, LANES_2_WORKERS, PILOTFISH, PILOTFISH_2_WORKERS, POOLED, RULED, SCRIPTED,
+    title,
 };
 use crate::run::plan::CPU_CLIENTS;
 
@@ -54,7 +55,8 @@ pub fn scripts(page: &mut String, results: &Results) {
          whose `read_query` does nothing, reads the statement's tokens, or sends it itself.\n\n\
          | | CPU per query, µs | × without a script | errors |\n|---|--:|--:|--:|"
     );
-    beside_the_pool(page, results, &SCRIPTED, &heading);
+    let names: Vec<_> = SCRIPTED.into_iter().chain([ISOLATED[0]]).collect();
+    beside_the_pool(page, results, &names, &heading);
 }
 
 /// What the pool's contestants with something in a statement's way need.
@@ -87,7 +89,11 @@ fn beside_the_pool(page: &mut String, results: &Results, names: &[&'static str],
 /// What a query costs one worker, and two.
 pub fn workers(page: &mut String, results: &Results) {
     let comparison = results.comparison(Kind::Minimal, "point", CPU_CLIENTS);
-    let pairs = [(PILOTFISH, PILOTFISH_2_WORKERS), (LANES, LANES_2_WORKERS)];
+    let pairs = [
+        (PILOTFISH, PILOTFISH_2_WORKERS),
+        (LANES, LANES_2_WORKERS),
+        (ISOLATED[0], ISOLATED[1]),
+    ];
     let rows: Vec<_> = pairs
         .into_iter()
         .filter_map(|(one, two)| {

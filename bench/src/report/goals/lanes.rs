@@ -266,7 +266,8 @@ fn mix(results: &Results, server: Kind) -> Goal {
     })
 }
 
-fn workers(results: &Results, one: &str, two: &str) -> Goal {
+/// What two workers serve, by what they cost.
+pub(super) fn workers(results: &Results, one: &str, two: &str) -> Goal {
     let text = format!(
         "1 → 2 workers by CPU per query, {}, minimal backend, {CPU_CLIENTS} clients: ≥ 1.8 ×",
         title(one)

@@ -1,9 +1,10 @@
 //! Goals of scripts.
 
 use super::Goal;
+use super::lanes::workers;
 use crate::results::{Comparison, Results};
 use crate::run::backend::Kind;
-use crate::run::contestant::names::{POOLED, SCRIPTED};
+use crate::run::contestant::names::{ISOLATED, POOLED, SCRIPTED};
 use crate::run::plan::CPU_CLIENTS;
 
 /// What each of [`SCRIPTED`] does, and how many microseconds that may add.
@@ -18,7 +19,9 @@ pub fn all(results: &Results) -> Vec<Goal> {
     let comparison = results.comparison(Kind::Minimal, "point", CPU_CLIENTS);
     let scripts = SCRIPTED.into_iter().zip(ADDED_MAX_US);
     let goals = scripts.map(|(name, (what, most))| added(comparison, name, what, most));
-    goals.collect()
+    goals
+        .chain([workers(results, ISOLATED[0], ISOLATED[1])])
+        .collect()
 }
 
 fn added(comparison: Option<&Comparison>, name: &str, what: &str, most: f64) -> Goal {

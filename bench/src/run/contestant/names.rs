@@ -26,6 +26,12 @@ pub const SCRIPTED: [&str; 3] = [
     "pilotfish-script-injects",
 ];
 
+/// The pool of 8 with a script that reads tokens and an interpreter for each worker: one, and two.
+pub const ISOLATED: [&str; 2] = [
+    "pilotfish-script-isolated",
+    "pilotfish-script-isolated-2-workers",
+];
+
 /// Ours with shared lanes.
 pub const LANES: &str = "pilotfish-lanes";
 pub const LANES_2_WORKERS: &str = "pilotfish-lanes-2-workers";
@@ -46,7 +52,12 @@ pub fn is_ours(name: &str) -> bool {
 
 /// Whether it is ours and lends backend connections, without lanes.
 pub fn is_pooled(name: &str) -> bool {
-    POOLED.contains(&name) || RULED.contains(&name) || SCRIPTED.contains(&name)
+    let all = POOLED
+        .iter()
+        .chain(&RULED)
+        .chain(&SCRIPTED)
+        .chain(&ISOLATED);
+    all.copied().any(|known| known == name)
 }
 
 /// What a contestant is called in pictures and tables.
@@ -64,6 +75,10 @@ pub fn title(name: &str) -> &str {
         "pilotfish-script-empty" => "Pilotfish pooled, 8, an empty hook",
         "pilotfish-script-tokens" => "Pilotfish pooled, 8, a hook that reads tokens",
         "pilotfish-script-injects" => "Pilotfish pooled, 8, a hook that sends the statement itself",
+        "pilotfish-script-isolated" => "Pilotfish pooled, 8, a script for each worker",
+        "pilotfish-script-isolated-2-workers" => {
+            "Pilotfish pooled, 8, a script for each worker, 2 workers"
+        }
         LANES => "Pilotfish lanes",
         LANES_2_WORKERS => "Pilotfish lanes, 2 workers",
         ROUTER => "MySQL Router",
@@ -84,6 +99,7 @@ pub fn order(name: &str) -> usize {
         .chain(POOLED)
         .chain(RULED)
         .chain(SCRIPTED)
+        .chain(ISOLATED)
         .chain([LANES, LANES_2_WORKERS]);
     let places = all.clone().count();
     all.clone()

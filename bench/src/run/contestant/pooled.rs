@@ -1,4 +1,4 @@
-//! Pilotfish with one worker that answers logins itself and lends backend connections for a
+//! Pilotfish with one worker, or two, that answers logins itself and lends backend connections for a
 //! statement.
 
 use std::fmt::Write as _;
@@ -7,7 +7,7 @@ use std::io;
 use std::path::PathBuf;
 use std::process::Command;
 
-use super::names::{POOLED, RULED, SCRIPTED};
+use super::names::{ISOLATED, POOLED, RULED, SCRIPTED};
 use super::{Contestant, Place, pilotfish};
 use crate::run::process::version_line;
 
@@ -32,6 +32,7 @@ pub struct Pooled {
     program: PathBuf,
     name: &'static str,
     backend_connections: usize,
+    workers: usize,
     more: More,
 }
 
@@ -40,6 +41,8 @@ pub struct Pooled {
 enum More {
     Rules(usize),
     Script(&'static str),
+    /// With an interpreter for each worker.
+    Isolated(&'static str),
 }
 
 pub fn found() -> impl Iterator<Item = Pooled> {
@@ -50,12 +53,19 @@ pub fn found() -> impl Iterator<Item = Pooled> {
     let scripted = SCRIPTED.into_iter().zip(SCRIPTS.map(More::Script));
     let more = ruled.chain(scripted);
     let more = more.map(|(name, more)| (name, BACKEND_CONNECTIONS[0], more));
-    let all = plain.chain(more);
-    all.filter_map(move |(name, backend_connections, more)| {
+    let single = plain.chain(more).map(|it| (it, 1));
+    let isolated = ISOLATED.into_iter().zip([1, 2]);
+    let isolated = isolated.map(|(name, workers)| {
+        let tokens = More::Isolated(SCRIPTS[1]);
+        ((name, BACKEND_CONNECTIONS[0], tokens), workers)
+    });
+    let all = single.chain(isolated);
+    all.filter_map(move |((name, backend_connections, more), workers)| {
         Some(Pooled {
             program: program.clone()?,
             name,
             backend_connections,
+            workers,
             more,
         })
     })
@@ -93,12 +103,19 @@ impl Contestant for Pooled {
         let pool = format!("backend_connections_max = {connections}\nlanes = \"off\"");
         let more = match self.more {
             More::Rules(count) => rules(count),
-            More::Script(text) => {
-                let file = place.folder.join("script.lua");
-                fs::write(&file, text)?;
-                format!("[script]\nfile = \"{}\"\n", file.display())
-            }
+            More::Script(text) => script(place, text, "shared")?,
+            More::Isolated(text) => script(place, text, "worker")?,
         };
-        pilotfish::pooled(&self.program, place, 1, &pool, &more)
+        pilotfish::pooled(&self.program, place, self.workers, &pool, &more)
     }
+}
+
+/// The settings of a script, which is written down.
+fn script(place: &Place<'_>, text: &str, isolation: &str) -> io::Result<String> {
+    let file = place.folder.join("script.lua");
+    fs::write(&file, text)?;
+    let file = file.display();
+    Ok(format!(
+        "[script]\nfile = \"{file}\"\nisolation = \"{isolation}\"\n"
+    ))
 }

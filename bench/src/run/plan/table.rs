@@ -7,8 +7,8 @@ use super::article;
 use crate::load::Workload;
 use crate::run::backend::Kind;
 use crate::run::contestant::names::{
-    DIRECT, HAPROXY, HAPROXY_NEWER, LANES, LANES_2_WORKERS, PILOTFISH, PILOTFISH_2_WORKERS, POOLED,
-    RIVALS, RULED, SCRIPTED,
+    DIRECT, HAPROXY, HAPROXY_NEWER, ISOLATED, LANES, LANES_2_WORKERS, PILOTFISH,
+    PILOTFISH_2_WORKERS, POOLED, RIVALS, RULED, SCRIPTED,
 };
 use crate::run::sysbench::{Keys, PsMode, Script, Sysbench};
 
@@ -153,7 +153,7 @@ impl Table {
             Self::Rows => has(&[DIRECT, HAPROXY, PILOTFISH]),
             Self::Connect => has(&[DIRECT, HAPROXY, PILOTFISH]) || has(&POOLED),
             Self::Rules => has(&POOLED[..1]) || has(&RULED),
-            Self::Scripts => has(&POOLED[..1]) || has(&SCRIPTED),
+            Self::Scripts => has(&POOLED[..1]) || has(&SCRIPTED) || has(&ISOLATED),
             Self::Workers => has(&[PILOTFISH, PILOTFISH_2_WORKERS, LANES, LANES_2_WORKERS]),
             Self::Paced => has(&[DIRECT, PILOTFISH]) || has(&POOLED),
             Self::Reset => has(&[DIRECT]),
@@ -161,6 +161,7 @@ impl Table {
                 !has(&[DIRECT])
                     && !has(&RULED)
                     && !has(&SCRIPTED)
+                    && !has(&ISOLATED)
                     && !contestant.ends_with("-workers")
             }
             Self::Sysbench => {
