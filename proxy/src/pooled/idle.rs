@@ -1,0 +1,186 @@
+//! A session between two commands: what may come then.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use tokio::io::{AsyncRead, ReadBuf};
+use wire::{Command, ErrPacket, StatusFlags};
+
+use super::incoming::Incoming;
+use super::session::{CutOff, Pooled};
+use crate::failure::{Failure, Kind as FailureKind};
+use crate::watch::Ask;
+
+/// What ends the wait for a command.
+enum Idle {
+    Bytes,
+    Closed,
+}
+
+impl Pooled {
+    /// Waits for the client's next command; `None` when it has closed.
+    pub(super) async fn next_command(&mut self) -> Result<Option<Incoming>, CutOff> {
+        let config = &self.settings.config;
+        let bytes = |bytes| usize::try_from(bytes).unwrap_or(usize::MAX);
+        // Scripts see commands whole.
+        let held = match self.scripting {
+            None => bytes(config.pool.statement_bytes_max),
+            Some(_) => usize::MAX,
+        };
+        let limit = config.limits.packet_bytes_max;
+        let long = held.max(bytes(config.pool.long_data_bytes_max));
+        loop {
+            // What names a statement must be held to be changed.
+            let held = match self.inbox.peek() {
+                Some(
+                    Command::STMT_SEND_LONG_DATA
+                    | Command::STMT_EXECUTE
+                    | Command::STMT_BULK_EXECUTE,
+                ) => long,
+                _ => held,
+            };
+            match self.inbox.command(held, limit) {
+                Ok(Some(incoming)) => {
+                    self.timing.comes(self.worker.surroundings.now().0);
+                    return Ok(Some(incoming));
+                }
+                Ok(None) => {}
+                Err(violation) => {
+                    let failure = crate::relay::client_violation(violation);
+                    return Err(CutOff::new(failure, Some(1)));
+                }
+            }
+            match poll_fn(|context| self.poll_idle(context)).await? {
+                Idle::Bytes => {}
+                Idle::Closed if self.inbox.is_empty() => return Ok(None),
+                Idle::Closed => {
+                    let text = "the client left within a command";
+                    let failure = Failure::new(FailureKind::ClientLeft, text);
+                    return Err(CutOff::new(failure, None));
+                }
+            }
+        }
+    }
+
+    /// Between two commands: the client, its unsent bytes, the connection it holds, the worker.
+    fn poll_idle(&mut self, context: &mut Context<'_>) -> Poll<Result<Idle, CutOff>> {
+        let lost = |error: std::io::Error| {
+            let text = format!("the client is gone: {error}");
+            CutOff::new(Failure::new(FailureKind::ClientLost, text), None)
+        };
+        if let Poll::Ready(Err(error)) = self.client.poll_drain(context) {
+            return Poll::Ready(Err(lost(error)));
+        }
+        // Its next command is not wanted before it has taken the reply to the last one.
+        if self.client.is_drained() {
+            match self.poll_client(context) {
+                Poll::Ready(Ok(0)) => return Poll::Ready(Ok(Idle::Closed)),
+                Poll::Ready(Ok(_)) => {
+                    self.watch.has_spoken();
+                    return Poll::Ready(Ok(Idle::Bytes));
+                }
+                // A reset is an end like any other here.
+                Poll::Ready(Err(_)) => return Poll::Ready(Ok(Idle::Closed)),
+                Poll::Pending => {}
+            }
+        }
+        let is_whole = self.inbox.is_empty();
+        self.watch.note(self.worker.clock.now(), is_whole);
+        self.watch.stand(self.status);
+        self.watch.note_values(self.state.values());
+        if let Some(cut) = self.heed(context) {
+            return Poll::Ready(Err(cut));
+        }
+        self.poll_held(context)
+    }
+
+    /// What the worker asks of a session that is between two commands.
+    fn heed(&mut self, context: &Context<'_>) -> Option<CutOff> {
+        let asked = self.watch.poll_asked(context);
+        if asked.is_nothing() {
+            return None;
+        }
+        self.watch.withdraw(Ask::KillStatement);
+        self.watch.withdraw(Ask::EndHook);
+        self.watch.withdraw(Ask::BackendDown);
+        let is_at_rest = self.inbox.is_empty() && self.client.is_drained();
+        let is_free = !self.status.contains(StatusFlags::IN_TRANS);
+        let told = |kind, text: &str| Some(CutOff::new(Failure::new(kind, text), Some(0)));
+        if asked.contains(Ask::KillSession) {
+            return told(FailureKind::Killed, "Connection was killed");
+        }
+        if is_at_rest && is_free && (asked.contains(Ask::Stop) || asked.contains(Ask::Drain)) {
+            return told(FailureKind::Drained, "The proxy is shutting down");
+        }
+        if asked.contains(Ask::Stop) {
+            return told(
+                FailureKind::Stopped,
+                "The proxy is shutting down, and the transaction did not end in time",
+            );
+        }
+        if asked.contains(Ask::IdleTimeout) && is_at_rest {
+            return told(
+                FailureKind::IdleTimeout,
+                "The client was disconnected by the proxy because of inactivity (limits.timeout_idle)",
+            );
+        }
+        if asked.contains(Ask::WaitTimeout) && is_at_rest {
+            return Some(self.waited_too_long());
+        }
+        self.watch.withdraw(Ask::WaitTimeout);
+        self.watch.withdraw(Ask::IdleTimeout);
+        None
+    }
+
+    /// The end that a server makes of a session after its `wait_timeout`: MySQL says why, MariaDB does
+    /// not.
+    fn waited_too_long(&self) -> CutOff {
+        let text = "The client was disconnected by the server because of inactivity. See wait_timeout \
+                    and interactive_timeout for configuring this behavior.";
+        let failure = Failure::new(FailureKind::IdleTimeout, text);
+        let told = match self.state.flags().server {
+            sql::Server::MySql(_) => Some(0),
+            sql::Server::MariaDb(_) | sql::Server::Unknown => None,
+        };
+        CutOff::new(failure, told)
+    }
+
+    /// Its `wait_timeout` may be another one now.
+    pub(crate) fn note_wait_timeout(&self) {
+        self.watch.may_wait(self.state.wait_timeout());
+    }
+
+    /// A connection that is held between two commands may end by itself, and takes the session along.
+    fn poll_held(&mut self, context: &mut Context<'_>) -> Poll<Result<Idle, CutOff>> {
+        let Some(lent) = &mut self.lent else {
+            return Poll::Pending;
+        };
+        let mut scratch = self.worker.scratch.borrow_mut();
+        let mut buffer = ReadBuf::new(&mut scratch);
+        let read = Pin::new(&mut lent.conn.leg.transport).poll_read(context, &mut buffer);
+        let last_words = match read {
+            Poll::Pending => return Poll::Pending,
+            Poll::Ready(Ok(())) => buffer.filled().to_vec(),
+            Poll::Ready(Err(_)) => Vec::new(),
+        };
+        drop(scratch);
+        let name = &lent.conn.backend.name;
+        let text = format!("Lost connection to backend {name} between two commands");
+        let may_go_on = last_words.is_empty() || self.optimism.is_some();
+        if may_go_on && self.cut_while_idle(&text) {
+            return Poll::Pending;
+        }
+        // What a server says before it closes is an ERR that tells why; the client hears it.
+        let failure = match last_words
+            .get(4..)
+            .map(|words| (words, ErrPacket::decode(words)))
+        {
+            Some((words, Ok(_))) => {
+                Failure::relaying(FailureKind::HeldBackendLost, text, words.to_vec())
+            }
+            _ => Failure::new(FailureKind::HeldBackendLost, self.with_losses(text)),
+        };
+        Poll::Ready(Err(CutOff::new(failure, Some(0))))
+    }
+}
