@@ -172,12 +172,16 @@ fn without_quoted(message: &str) -> String {
             true => is_known_end(piece),
             false => BETWEEN.contains(&piece),
         };
-        if is_known && is_left_out {
-            kept.push_str(piece);
-            is_left_out = false;
-        } else if !is_left_out && !(is_last && piece.is_empty()) {
-            kept.push_str("'...'");
-            is_left_out = true;
+        match (is_left_out, is_known) {
+            (true, true) => {
+                kept.push_str(piece);
+                is_left_out = false;
+            }
+            (false, _) if !is_last || !piece.is_empty() => {
+                kept.push_str("'...'");
+                is_left_out = true;
+            }
+            (true | false, _) => {}
         }
     }
     kept
