@@ -253,3 +253,40 @@ fn the_command_line_wins_over_the_defaults_file() {
     assert_eq!(config.backends[0].name, "b:3306");
     assert_eq!(both.base_folder.as_deref(), Some(Path::new("/two")));
 }
+
+#[test]
+fn the_manual_names_every_option() {
+    let page = include_str!("../../../docs/manual/src/mysql-proxy.md");
+    for option in OPTIONS {
+        let name = option.name;
+        let name = match name.split_once('-') {
+            Some(("replicant", _)) => "replicant-…",
+            _ => name,
+        };
+        let (plain, with_value) = (format!("`--{name}`"), format!("`--{name}="));
+        assert!(
+            page.contains(&plain) || page.contains(&with_value),
+            "--{name}"
+        );
+    }
+}
+
+#[test]
+fn a_password_is_warned_of_where_others_can_read_it() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("proxy.cnf");
+    let text = "[mysql-proxy]\nproxy-backend-addresses=a\nadmin-username=root\nadmin-password=x\n";
+    std::fs::write(&file, text).unwrap();
+    for (mode, told) in [(0o640, None), (0o644, Some("every user of this machine"))] {
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
+        let translation = read_defaults_file(&file);
+        let loaded = Config::load(None, &translation.overrides).unwrap();
+        let warned = loaded.warnings.first().map(ToString::to_string);
+        assert_eq!(warned.is_some(), told.is_some(), "{warned:?}");
+        if let (Some(warned), Some(told)) = (warned, told) {
+            assert!(warned.contains(told), "{warned}");
+            assert!(!warned.contains("list of processes"), "{warned}");
+        }
+    }
+}

@@ -16,6 +16,7 @@ both! {
     a_quota_is_looked_up
     writers_wait_for_maintenance
     addresses_are_masked
+    a_session_has_its_history
     a_guest_is_limited
     the_heart_beats
     kinds_are_counted
@@ -47,6 +48,7 @@ fn every_example_is_run() {
         "quota",
         "maintenance",
         "mask",
+        "history",
         "limit",
         "heartbeat",
         "kinds",
@@ -153,6 +155,18 @@ fn addresses_are_masked(product: Product) {
     let mut conn = scripted.connect();
     let reply = conn.run("SELECT 'a@example.org' AS email, 'x' AS name UNION ALL SELECT NULL, 'y'");
     assert_eq!(rows(&reply), ["a***|x", "NULL|y"]);
+}
+
+fn a_session_has_its_history(product: Product) {
+    let scripted = pooled(product, "history");
+    let (mut one, mut other) = (scripted.connect(), scripted.connect());
+    for number in 1..=12 {
+        one.run(&format!("SELECT {number}"));
+    }
+    other.run("SELECT 'mine'");
+    let kept: Vec<String> = (3..=12).map(|number| format!("SELECT {number}")).collect();
+    assert_eq!(rows(&one.run("SHOW HISTORY")), kept);
+    assert_eq!(rows(&other.run("show history")), ["SELECT 'mine'"]);
 }
 
 fn a_guest_is_limited(product: Product) {
