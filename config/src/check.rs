@@ -30,6 +30,7 @@ pub(crate) fn faults(config: &Config, written: &Written) -> Vec<Fault> {
     pool(config, written, &mut faults);
     admin::faults(config, written, &mut faults);
     http::faults(config, written, &mut faults);
+    insight(config, written, &mut faults);
     accounts::faults(config, written, &mut faults);
     rules::faults(config, written, &mut faults);
     profiling::faults(config, written, &mut faults);
@@ -42,6 +43,17 @@ pub(crate) fn warnings(config: &Config, written: &Written) -> Vec<Fault> {
     let mut warnings = accounts::warnings(config, written);
     warnings.extend(clusters::warnings(config, written));
     warnings
+}
+
+/// What is explained is counted by digest.
+fn insight(config: &Config, written: &Written, faults: &mut Vec<Fault>) {
+    if config.insight.index_usage && !config.insight.digests {
+        let fault = written.fault(
+            "insight.index_usage",
+            "is of no use without insight.digests",
+        );
+        faults.push(fault.hint("insight.digests = true"));
+    }
 }
 
 /// Every fault of the files that settings name.

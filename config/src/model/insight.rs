@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Config, DAY, MS};
+use super::{Config, DAY, MS, SECOND};
 use crate::Traits;
 use crate::define::settings;
 
@@ -33,6 +33,19 @@ settings! {
         /// Whether values may be seen: a sample of each digest, slow statements as they were said, messages
         /// of errors with what they quote. Without it only digests are.
         samples: bool = false, Traits::RELOAD;
+
+        /// Whether servers are asked by EXPLAIN how they run the SELECT, UPDATE and DELETE of pooled
+        /// sessions, each digest once in a while: which indexes are used, which tables are read whole. No
+        /// statement runs for that. See [Index usage](index-usage.md).
+        index_usage: bool = false, Traits::RELOAD;
+
+        /// How much time there is at least between two EXPLAIN of one digest in one schema.
+        explain_interval: Duration = Duration::from_secs(600),
+            Traits::RELOAD.within(SECOND, DAY);
+
+        /// No more statements than these are explained within a second. Each worker has an even share, at
+        /// least one.
+        explains_per_second_max: u32 = 10, Traits::RELOAD.within(1, 1000);
     }
 }
 

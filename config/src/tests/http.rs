@@ -28,3 +28,15 @@ fn a_token_cannot_be_guessed_and_fits_a_header() {
         assert_eq!(File::new(&with_backend(&text)).faults(), [expected]);
     }
 }
+
+#[test]
+fn what_is_explained_is_counted_by_digest() {
+    let text = with_backend("[insight]\nindex_usage = true\ndigests = false");
+    assert_eq!(
+        File::new(&text).faults(),
+        [
+            "pilotfish.toml:2:15: insight.index_usage: is of no use without insight.digests; hint: \
+             insight.digests = true"
+        ]
+    );
+}
