@@ -15,6 +15,7 @@ use tokio::sync::{Notify, mpsc, watch};
 use crate::book::Tallies;
 use crate::insight::profiles::ProfilingCounts;
 use crate::journal::{AuditEvent, Entry, Journal};
+use crate::plans::store::Plans;
 use crate::pooled::ceilings::Ceilings;
 use crate::pooled::lane_counts::AllLaneCounts;
 use crate::pooled::limits::Limits;
@@ -99,6 +100,8 @@ pub(crate) struct Shared {
     pub profiling: ProfilingCounts,
     /// How many statements rules let through.
     pub limits: Limits,
+    /// How servers run statements, and which indexes they have.
+    pub plans: Plans,
     definitions: AtomicU64,
 }
 

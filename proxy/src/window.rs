@@ -12,8 +12,9 @@ use tokio::sync::mpsc;
 use tokio::time::timeout_at;
 
 use crate::insight::profiles::ProfilingCounts;
-use crate::insight::telling::{InsightView, Wish};
+use crate::insight::telling::{InsightView, Kept, Wish};
 use crate::journal::{AuditEvent, Journal};
+use crate::plans::store::PlansView;
 use crate::pooled::people::Kill;
 use crate::reception::Reception;
 use crate::surroundings::{Settings, Shared, Surroundings};
@@ -85,7 +86,34 @@ impl Window {
             view.take(part);
         }
         view.now = self.now().0;
+        if wish == Wish::Take(Kept::Digests) {
+            self.keep_counts(&view);
+        }
         view
+    }
+
+    /// Plans go on counting where digests begin from nothing.
+    fn keep_counts(&self, view: &InsightView) {
+        let topology = self.topology();
+        let rows = view.digests.iter().map(|(_, row)| row);
+        self.shared.plans.keep_counts(rows, |row| {
+            let backend = topology.backend(row.backend.as_ref()?.backend)?;
+            let cluster = topology
+                .clusters
+                .iter()
+                .find(|it| it.id == backend.cluster)?;
+            Some(cluster.name.as_str().into())
+        });
+    }
+
+    /// How servers run statements, and which indexes they have, as far as that was asked.
+    pub fn plans(&self) -> PlansView {
+        self.shared.plans.view()
+    }
+
+    /// Forgets all of that.
+    pub fn forget_plans(&self) {
+        self.shared.plans.forget(self.now().0);
     }
 
     /// The way to the logs of statements and logins.

@@ -14,7 +14,7 @@ use super::counts::Ended;
 use super::errors::{ErrorTable, Failed};
 use super::profiles::ProfileRing;
 use super::slow::SlowRing;
-use super::table::{DigestTable, Ran, Said};
+use super::table::{DigestTable, Due, Ran, Said};
 
 /// What is to be kept.
 #[derive(Debug, Clone, Copy, Default)]
@@ -29,6 +29,8 @@ pub(crate) struct Wants {
     pub slow_log: Option<(Duration, u32)>,
     /// In the query log one of so many, and of these so many a second; 0: all.
     pub query_log: Option<(u32, u32)>,
+    /// After how many seconds a digest is explained again, if digests are; and how many a second.
+    pub plans: Option<(u32, u32)>,
     /// Whether values may be seen.
     pub values: bool,
     /// The same in the slow log.
@@ -60,6 +62,8 @@ pub(crate) struct Insight {
     pub profiles: RefCell<ProfileRing>,
     /// The second of the last entry of the query log, and how many it has had.
     pub pace: Cell<(u32, u32)>,
+    /// The second of the last statement that was explained, and how many there were in it.
+    pub plan_pace: Cell<(u32, u32)>,
     /// How often the digests have been emptied.
     pub emptied: Cell<u64>,
     /// Backends' names, by their ids.
@@ -78,6 +82,7 @@ impl Insight {
             slow: RefCell::default(),
             profiles: RefCell::default(),
             pace: Cell::default(),
+            plan_pace: Cell::default(),
             emptied: Cell::default(),
             names: RefCell::default(),
             keys: RandomState::new(),
@@ -101,6 +106,12 @@ impl Insight {
                 let workers = u32::try_from(config.workers).unwrap_or(u32::MAX);
                 let share = config.query_log.per_second_max.div_ceil(workers.max(1));
                 (config.query_log.one_of, share)
+            }),
+            plans: (settings.index_usage && settings.digests && is_looked_at).then(|| {
+                let interval = settings.explain_interval.as_secs();
+                let workers = u32::try_from(config.workers).unwrap_or(u32::MAX);
+                let share = settings.explains_per_second_max / workers.max(1);
+                (u32::try_from(interval).unwrap_or(u32::MAX), share.max(1))
             }),
             values: settings.samples,
             slow_log_values: config.slow_log.values && config.slow_log.file.is_some(),
@@ -163,11 +174,43 @@ impl Insight {
         })
     }
 
-    /// A statement has ended.
+    /// A statement has ended. Whether it is due to be explained, if it may be: then `since` says up to which
+    /// second plans are forgotten.
     #[inline]
-    pub(crate) fn note(&self, said: &Said<'_>, ended: &Ended, topology: &RefCell<Arc<Topology>>) {
+    pub(crate) fn note(
+        &self,
+        said: &Said<'_>,
+        ended: &Ended,
+        since: Option<u32>,
+        topology: &RefCell<Arc<Topology>>,
+    ) -> bool {
+        let due = since.and_then(|since| self.due(since, ended));
         let name = |backend| self.name(backend, topology);
-        self.digests.borrow_mut().note(said, ended, name);
+        self.digests.borrow_mut().note(said, ended, due, name)
+    }
+
+    /// Which digests are due now; none where this second has had its share.
+    fn due(&self, since: u32, ended: &Ended) -> Option<Due> {
+        let (interval, share) = self.wants.get().plans?;
+        let second = u32::try_from(ended.at.as_secs()).unwrap_or(u32::MAX);
+        let second = second.saturating_add(1);
+        let (known, had) = self.plan_pace.get();
+        (known != second || had < share).then_some(Due {
+            second,
+            interval,
+            since,
+        })
+    }
+
+    /// One is explained in the second that this is.
+    pub(crate) fn spends_plan(&self, at: Duration) {
+        let second = u32::try_from(at.as_secs()).unwrap_or(u32::MAX);
+        let second = second.saturating_add(1);
+        let had = match self.plan_pace.get() {
+            (known, had) if known == second => had,
+            _ => 0,
+        };
+        self.plan_pace.set((second, had.saturating_add(1)));
     }
 
     /// It has ended with an error.

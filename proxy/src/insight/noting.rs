@@ -72,16 +72,15 @@ impl Pooled {
         });
     }
 
-    /// The statement of the moment has had its reply, or was answered with an error.
+    /// The statement of the moment has had its reply, or was answered with an error. It is returned where it
+    /// is due to be explained.
     #[inline]
-    pub(crate) fn note_statement(&mut self, done: &Done) {
+    pub(crate) fn note_statement(&mut self, done: &Done) -> Option<Subject> {
         // What is said again is not said by the client.
         if self.delivery == Delivery::Nobody {
-            return;
+            return None;
         }
-        let Some(subject) = self.subject.take() else {
-            return;
-        };
+        let subject = self.subject.take()?;
         let tally = &done.tally;
         let error = match done.outcome {
             Outcome::Ok => None,
@@ -113,7 +112,8 @@ impl Pooled {
                 at: self.timing.ended(),
             },
         };
-        self.note_end(&subject, &end);
+        let is_due = self.note_end(&subject, &end);
+        is_due.then_some(subject)
     }
 
     /// The statement of the moment was answered with this error, and is at no backend.
@@ -148,15 +148,15 @@ impl Pooled {
         self.note_end(&subject, &end);
     }
 
-    fn note_end(&mut self, subject: &Subject, end: &End<'_>) {
+    fn note_end(&mut self, subject: &Subject, end: &End<'_>) -> bool {
         let worker = &self.worker;
         let keys = &worker.insight.keys;
         let whose = self.whose.of(keys, &self.account, self.state.values());
-        note(worker, subject, end, whose, || self.watch.card());
+        note(worker, subject, end, whose, || self.watch.card())
     }
 }
 
-/// A statement has ended: it is counted, and told wherever it belongs.
+/// A statement has ended: it is counted, and told wherever it belongs. Whether it is due to be explained.
 #[inline]
 pub(crate) fn note(
     worker: &Worker,
@@ -164,7 +164,7 @@ pub(crate) fn note(
     end: &End<'_>,
     whose: &Arc<Whose>,
     card: impl Fn() -> Option<Card>,
-) {
+) -> bool {
     let insight = &worker.insight;
     let wants = insight.wants();
     if wants.tells_single() {
@@ -173,7 +173,7 @@ pub(crate) fn note(
         });
     }
     if !wants.counts {
-        return;
+        return false;
     }
     let said = Said {
         digest: subject.digest,
@@ -182,7 +182,9 @@ pub(crate) fn note(
         backend: end.backend,
         sample: subject.sample.as_deref().filter(|_| wants.values),
     };
-    insight.note(&said, &end.ended, &worker.topology);
+    let may_be_due = end.error.is_none() && end.backend.is_some();
+    let since = (wants.plans.is_some() && may_be_due).then(|| worker.shared.plans.since());
+    let is_due = insight.note(&said, &end.ended, since, &worker.topology);
     if let Some((number, sqlstate)) = end.error {
         let failed = Failed {
             number,
@@ -193,6 +195,7 @@ pub(crate) fn note(
         };
         insight.note_error(&failed, end.ended.at, &worker.topology);
     }
+    is_due
 }
 
 /// Tells of one statement wherever it belongs: the table, the slow log, the query log. `view` makes what is

@@ -90,7 +90,20 @@ pub(crate) struct DigestTable {
 struct Place {
     key: Key,
     is_used: bool,
+    /// In which second it was found due to be explained, counted from 1; 0: never.
+    planned: u32,
     row: DigestRow,
+}
+
+/// When statements are explained again.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Due {
+    /// Now, counted from 1.
+    pub second: u32,
+    /// So many seconds after the last time.
+    pub interval: u32,
+    /// What was explained up to this second is forgotten.
+    pub since: u32,
 }
 
 #[derive(Debug)]
@@ -166,14 +179,15 @@ impl DigestTable {
         self.unused = 0;
     }
 
-    /// A statement has ended.
+    /// A statement has ended. Whether it is due to be explained, where that is asked.
     #[inline]
     pub(crate) fn note(
         &mut self,
         said: &Said<'_>,
         ended: &Ended,
+        due: Option<Due>,
         name: impl FnOnce(BackendId) -> Option<Arc<str>>,
-    ) {
+    ) -> bool {
         let key = Key {
             digest: said.digest,
             whose: said.whose.hash(),
@@ -184,8 +198,9 @@ impl DigestTable {
             None => self.enter(key, said, name),
         };
         let Some(Some(place)) = self.rows.get_mut(at as usize) else {
-            return;
+            return false;
         };
+        let is_due = due.is_some_and(|due| place.falls_due(due));
         let counts = &mut place.row.counts;
         // What is said for the first time has to be said again to stay.
         place.is_used |= counts.count > 0;
@@ -206,6 +221,7 @@ impl DigestTable {
         if has_grown {
             self.make_room();
         }
+        is_due
     }
 
     /// A row for what has none.
@@ -230,6 +246,7 @@ impl DigestTable {
         let place = Box::new(Place {
             key,
             is_used: false,
+            planned: 0,
             row: DigestRow {
                 digest: said.digest,
                 text: Arc::clone(said.text),
@@ -327,6 +344,17 @@ impl DigestTable {
     #[cfg(test)]
     fn len(&self) -> usize {
         self.index.len()
+    }
+}
+
+impl Place {
+    fn falls_due(&mut self, due: Due) -> bool {
+        let is_due =
+            self.planned <= due.since || due.second.saturating_sub(self.planned) >= due.interval;
+        if is_due {
+            self.planned = due.second;
+        }
+        is_due
     }
 }
 

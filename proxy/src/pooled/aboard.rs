@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use config::LaneUse;
-use pool::TypesSeen;
+use pool::{LongData, TypesSeen};
 use route::ride::{Habit, Seen, Stays, may_ride};
 use route::{Backend, BackendId};
 use session::Outcome;
@@ -17,6 +17,7 @@ use super::broken::effect_of;
 use super::candidate::{Candidate, Executing};
 use super::conn::BackendConn;
 use super::exchange::{Done, Part};
+use super::explained::Said;
 use super::lane::{SharedLane, is_like};
 use super::query::Ending;
 use super::relive::Past;
@@ -328,7 +329,14 @@ impl Pooled {
             order.ended(&fare.backend, done.outcome);
         }
         let text = candidate.text(self.capabilities);
-        self.observe(candidate.command(), candidate.facts, &text, done);
+        if let Some(due) = self.observe(candidate.command(), candidate.facts, &text, done) {
+            let none = LongData::default();
+            let said = match candidate.execution {
+                Some(executing) => Said::Execution(executing, &none),
+                None => Said::Text(&text),
+            };
+            self.explain_later(&due, candidate.facts, &said);
+        }
         let is_owed = self.aftermath.is_owed();
         if is_owed {
             self.riding.ridden = Some(Past::of(candidate));

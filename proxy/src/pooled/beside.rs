@@ -131,13 +131,26 @@ impl Item {
 impl Pooled {
     /// A session like this one, in this cluster; none when there are too many sessions.
     pub(crate) fn beside(&self, cluster: ClusterId) -> Option<Beside> {
+        let (double, registered) = self.double(cluster)?;
+        let watch = Rc::clone(&registered.watch);
+        let (queue, items) = mpsc::channel(STATEMENTS_WAITING_MAX);
+        let bytes = Rc::new(Cell::new(0));
+        let left = Rc::clone(&bytes);
+        tokio::task::spawn_local(run(double, registered, items, left));
+        Some(Beside {
+            cluster,
+            queue,
+            bytes,
+            watch,
+        })
+    }
+
+    /// The same to do one thing, and to end.
+    pub(crate) fn double(&self, cluster: ClusterId) -> Option<(Pooled, Registered)> {
         let worker = &self.worker;
         let sessions_max = self.settings.config.limits.sessions_max;
         let place = worker.shared.enter(sessions_max)?;
         let registered = worker.register();
-        let watch = Rc::clone(&registered.watch);
-        let (queue, items) = mpsc::channel(STATEMENTS_WAITING_MAX);
-        let bytes = Rc::new(Cell::new(0));
         let long_data_max = self.settings.config.pool.long_data_bytes_max;
         let double = Pooled {
             client: Leg::gone(),
@@ -199,14 +212,7 @@ impl Pooled {
             person: worker.shared.people.register(worker.index),
             place,
         };
-        let left = Rc::clone(&bytes);
-        tokio::task::spawn_local(run(double, registered, items, left));
-        Some(Beside {
-            cluster,
-            queue,
-            bytes,
-            watch,
-        })
+        Some((double, registered))
     }
 }
 

@@ -248,7 +248,10 @@ impl Pooled {
         let own_schema = self.visit(key).await;
         let outcome = self.execute_there(executing, long_data, sequence).await;
         if let Ok(Ok(done)) = &outcome {
-            self.observe(Command::STMT_EXECUTE, &key.facts, key.text.bytes(), done);
+            let text = key.text.bytes();
+            if let Some(due) = self.observe(Command::STMT_EXECUTE, &key.facts, text, done) {
+                self.explain_later(&due, &key.facts, &Said::Execution(executing, long_data));
+            }
         }
         self.return_to(own_schema);
         outcome

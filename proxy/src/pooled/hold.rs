@@ -199,6 +199,18 @@ impl Pooled {
         self.check_out(backend, begun).await
     }
 
+    /// A connection to a backend that can be had without waiting, and without anybody waiting for it then.
+    pub(super) async fn check_out_if_free(&mut self, backend: &Arc<Backend>) -> Option<Lent> {
+        match self.begin(backend) {
+            Begun::Lent(lent) => Some(lent),
+            Begun::Permit(shelf, permit) => {
+                let opened = self.worker.desk.open(&self.worker, shelf, permit).await;
+                opened.ok()
+            }
+            Begun::Waits(_) | Begun::Refused(_) => None,
+        }
+    }
+
     pub(super) async fn check_out(
         &mut self,
         backend: &Arc<Backend>,

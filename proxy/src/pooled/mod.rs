@@ -40,6 +40,7 @@ mod execute;
 mod explain;
 mod explain_route;
 mod explained;
+pub(crate) mod explaining;
 pub(crate) mod greeting;
 mod hand_over;
 mod hold;

@@ -19,6 +19,7 @@ use super::incoming::Incoming;
 use super::ruling::Carries;
 use super::session::{After, CutOff, Pooled};
 use super::sight::Sight;
+use crate::insight::digests::Subject;
 use session::Outcome;
 use session::state::Needs;
 
@@ -271,8 +272,10 @@ impl Pooled {
         let alarm = self.alarm();
         let outcome = self.exchange(&job).await.map(Ok);
         drop(alarm);
-        if let Ok(Ok(done)) = &outcome {
-            self.observe(Command::QUERY, facts, text, done);
+        if let Ok(Ok(done)) = &outcome
+            && let Some(due) = self.observe(Command::QUERY, facts, text, done)
+        {
+            self.explain_later(&due, facts, &Said::Text(text));
         }
         self.return_to(own_schema);
         outcome
@@ -340,15 +343,23 @@ impl Pooled {
     }
 
     /// After a statement: what it changed, by the server's word and its text.
-    pub(crate) fn observe(&mut self, command: Command, facts: &Facts, text: &[u8], done: &Done) {
+    /// It is returned where it is due to be explained.
+    pub(crate) fn observe(
+        &mut self,
+        command: Command,
+        facts: &Facts,
+        text: &[u8],
+        done: &Done,
+    ) -> Option<Subject> {
         if let (Some(order), Some(lent)) = (&mut self.order, &self.lent) {
             order.ended(&lent.conn.backend, done.outcome);
         }
-        self.note_statement(done);
+        let due = self.note_statement(done);
         if let Some(trace) = self.trace.take() {
             self.record(&trace, facts, text, done);
         }
         super::observe::observe(self, command, facts, text, done);
+        due
     }
 
     /// A command whose payload does not hold what it must: the servers' own answer.

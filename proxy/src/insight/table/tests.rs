@@ -21,6 +21,10 @@ impl Kept {
     }
 
     fn say_on(&mut self, digest: u64, backend: BackendId) {
+        self.say_in(digest, backend, None);
+    }
+
+    fn say_in(&mut self, digest: u64, backend: BackendId, due: Option<Due>) -> bool {
         let text = self
             .table
             .text_of(digest, format!("SELECT {digest}").as_bytes());
@@ -36,7 +40,7 @@ impl Kept {
             ..Ended::default()
         };
         self.table
-            .note(&said, &ended, |id| Some(format!("db{}", id.0).into()));
+            .note(&said, &ended, due, |id| Some(format!("db{}", id.0).into()))
     }
 
     fn counts(&self) -> Vec<(String, u64)> {
@@ -116,9 +120,29 @@ fn ten_thousand_digests_need_no_more_than_they_may() {
                 backend: Duration::from_micros(50 + 11 * took * took),
                 ..Ended::default()
             };
-            kept.table.note(&said, &ended, |_| None);
+            kept.table.note(&said, &ended, None, |_| None);
         }
     }
     let megabytes = kept.table.bytes() / (1 << 20);
     assert!(megabytes < 11, "{megabytes}");
+}
+
+#[test]
+fn a_statement_is_due_once_in_an_interval_and_when_all_is_forgotten() {
+    let mut kept = Kept::new(1 << 20);
+    let mut is_due = |second, since| {
+        let due = Due {
+            second,
+            interval: 60,
+            since,
+        };
+        kept.say_in(1, BackendId(1), Some(due))
+    };
+    assert!(is_due(5, 0));
+    assert!(!is_due(5, 0));
+    assert!(!is_due(64, 0));
+    assert!(is_due(65, 0));
+    assert!(is_due(70, 70), "what was known is forgotten");
+    assert!(!is_due(71, 70));
+    assert!(!kept.say_in(2, BackendId(1), None), "nobody asks");
 }

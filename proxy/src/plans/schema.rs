@@ -1,0 +1,193 @@
+//! The indexes that a schema has, by the word of `information_schema.STATISTICS`, as far as the account may see
+//! them that was asked for.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use super::rows::Rows;
+
+/// So many rows of a schema are read: an index has as many as it has columns.
+pub(crate) const ROWS_MAX: usize = 20_000;
+
+/// One index.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Index {
+    /// Its table.
+    pub table: String,
+    /// Its name.
+    pub name: String,
+    /// No two rows have the same values.
+    pub is_unique: bool,
+    /// What it is: BTREE, FULLTEXT …
+    pub kind: String,
+    /// Its columns, in their order.
+    pub parts: Vec<Part>,
+    /// A foreign key of its table needs it, or another one that begins with the same columns.
+    pub serves_foreign_key: bool,
+}
+
+/// One column of an index.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Part {
+    /// Its name; none: it is an expression.
+    pub column: Option<String>,
+    /// How many of its first characters; none: all of it.
+    pub length: Option<u32>,
+    /// Whether it is sorted downwards.
+    pub is_descending: bool,
+}
+
+/// A foreign key: its table, and its columns in their order.
+type ForeignKey = (String, Vec<String>);
+
+impl Index {
+    /// Whether rows are found in it by the order of its columns.
+    pub fn is_ordered(&self) -> bool {
+        self.kind.eq_ignore_ascii_case("BTREE")
+    }
+
+    /// Its columns as they are written in a list.
+    pub fn columns(&self) -> String {
+        let parts = self.parts.iter().map(|part| {
+            let mut shown = part
+                .column
+                .clone()
+                .unwrap_or_else(|| "(expression)".to_owned());
+            if let Some(length) = part.length {
+                let _ = write!(shown, "({length})");
+            }
+            if part.is_descending {
+                shown.push_str(" DESC");
+            }
+            shown
+        });
+        parts.collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// What is asked for the indexes of a schema, and for its foreign keys.
+pub(crate) fn questions(schema: &str) -> [String; 2] {
+    // Whatever quotes are to the session, digits are digits.
+    let mut name = String::from("_utf8mb4 0x");
+    for byte in schema.as_bytes() {
+        let _ = write!(name, "{byte:02x}");
+    }
+    [
+        format!(
+            "SELECT TABLE_NAME, INDEX_NAME, NON_UNIQUE, SEQ_IN_INDEX, COLUMN_NAME, SUB_PART, COLLATION, INDEX_TYPE \
+             FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = {name} LIMIT {ROWS_MAX}"
+        ),
+        format!(
+            "SELECT TABLE_NAME, CONSTRAINT_NAME, ORDINAL_POSITION, COLUMN_NAME FROM \
+             information_schema.KEY_COLUMN_USAGE WHERE TABLE_SCHEMA = {name} AND REFERENCED_TABLE_NAME IS NOT NULL \
+             LIMIT {ROWS_MAX}"
+        ),
+    ]
+}
+
+/// The indexes, by table and name.
+pub(crate) fn indexes(statistics: &Rows, foreign_keys: &Rows) -> Vec<Index> {
+    let mut all: BTreeMap<(String, String), (Index, BTreeMap<u32, Part>)> = BTreeMap::new();
+    for row in statistics.iter() {
+        let text = |column| row.value(column).unwrap_or_default().to_owned();
+        let key = (text("TABLE_NAME"), text("INDEX_NAME"));
+        let (index, parts) = all.entry(key.clone()).or_default();
+        (index.table, index.name) = key;
+        index.is_unique = row.value("NON_UNIQUE") == Some("0");
+        index.kind = text("INDEX_TYPE");
+        let part = Part {
+            column: row.value("COLUMN_NAME").map(str::to_owned),
+            length: row.value("SUB_PART").and_then(|it| it.parse().ok()),
+            is_descending: row.value("COLLATION") == Some("D"),
+        };
+        let at = row.value("SEQ_IN_INDEX").and_then(|it| it.parse().ok());
+        parts.insert(at.unwrap_or(u32::MAX), part);
+    }
+    let keys = keys(foreign_keys);
+    let indexes = all.into_values().map(|(mut index, parts)| {
+        index.parts = parts.into_values().collect();
+        index.serves_foreign_key = keys.iter().any(|key| serves(&index, key));
+        index
+    });
+    indexes.collect()
+}
+
+fn keys(rows: &Rows) -> Vec<ForeignKey> {
+    let mut all: BTreeMap<(String, String), BTreeMap<u32, String>> = BTreeMap::new();
+    for row in rows.iter() {
+        let text = |column| row.value(column).unwrap_or_default().to_owned();
+        let key = (text("TABLE_NAME"), text("CONSTRAINT_NAME"));
+        let at = row.value("ORDINAL_POSITION").and_then(|it| it.parse().ok());
+        let columns = all.entry(key).or_default();
+        columns.insert(at.unwrap_or(u32::MAX), text("COLUMN_NAME"));
+    }
+    let keys = all.into_iter();
+    keys.map(|((table, _), columns)| (table, columns.into_values().collect()))
+        .collect()
+}
+
+/// Whether an index begins with a foreign key's columns, in whatever order.
+fn serves(index: &Index, (table, columns): &ForeignKey) -> bool {
+    let first = index.parts.get(..columns.len());
+    let is_one = |part: &Part| {
+        let column = part.column.as_ref();
+        part.length.is_none() && column.is_some_and(|column| columns.contains(column))
+    };
+    index.table == *table && first.is_some_and(|first| first.iter().all(is_one))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_become_indexes() {
+        // MySQL 9.7; the columns of an index in no order.
+        let statistics = Rows::drawn(
+            "| TABLE_NAME | INDEX_NAME  | NON_UNIQUE | SEQ_IN_INDEX | COLUMN_NAME | SUB_PART | COLLATION | INDEX_TYPE |
+             | City       | cc2         |          1 |            2 | Name        |       10 | D         | BTREE      |
+             | City       | cc2         |          1 |            1 | CountryCode |     NULL | A         | BTREE      |
+             | City       | PRIMARY     |          0 |            1 | ID          |     NULL | A         | BTREE      |
+             | City       | f           |          1 |            1 | NULL        |     NULL | A         | BTREE      |
+             | City       | words       |          1 |            1 | Name        |     NULL | NULL      | FULLTEXT   |",
+        );
+        let keys = Rows::drawn(
+            "| TABLE_NAME | CONSTRAINT_NAME | ORDINAL_POSITION | COLUMN_NAME |
+             | City       | city_ibfk_1     |                1 | CountryCode |",
+        );
+        let indexes = indexes(&statistics, &keys);
+        let told: Vec<_> = indexes
+            .iter()
+            .map(|it| {
+                (
+                    &*it.name,
+                    it.columns(),
+                    it.is_unique,
+                    it.is_ordered(),
+                    it.serves_foreign_key,
+                )
+            })
+            .collect();
+        assert_eq!(
+            told,
+            [
+                ("PRIMARY", "ID".to_owned(), true, true, false),
+                (
+                    "cc2",
+                    "CountryCode, Name(10) DESC".to_owned(),
+                    false,
+                    true,
+                    true
+                ),
+                ("f", "(expression)".to_owned(), false, true, false),
+                ("words", "Name".to_owned(), false, false, false),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_schema_of_any_name_is_asked_for() {
+        let [statistics, _] = questions("a'; DROP TABLE t; --");
+        assert!(statistics.contains("_utf8mb4 0x61273b2044524f50205441424c4520743b202d2d LIMIT"));
+    }
+}

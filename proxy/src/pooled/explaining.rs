@@ -1,0 +1,510 @@
+//! A statement that has ended is explained: by a session without a client, of the same account and with the
+//! same settings, over a connection that nobody waits for. On a replica, where there is one; then what writes
+//! is planned as the SELECT of the rows that it reads, since servers that only read explain nothing else. The
+//! client's session knows nothing of it.
+
+use std::borrow::Cow;
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pool::CloseReason;
+use route::{Backend, ClusterId, Role, Roles};
+use serde_json::Value;
+use session::Outcome;
+use session::state::{Needs, Pin};
+use sql::{Facts, Planned, Server, Source};
+use tokio::time::{sleep, timeout};
+use wire::ErrPacket;
+
+use super::aim::Aim;
+use super::conn::OwnReply;
+use super::exchange::TIMEOUT_KILL;
+use super::explained::Said;
+use super::open::text;
+use super::session::{Pooled, Running};
+use crate::insight::digests::Subject;
+use crate::plans::conditions;
+use crate::plans::reading::{self, Line};
+use crate::plans::rows::Rows;
+use crate::plans::schema;
+use crate::plans::store::PlanKey;
+use crate::worker::Registered;
+
+/// Longer statements are not explained.
+const STATEMENT_BYTES_MAX: usize = 64 << 10;
+
+/// An answer that takes longer is given up.
+const TIMEOUT_EXPLAIN: Duration = Duration::from_secs(2);
+
+/// The same where a schema's indexes are asked for.
+const TIMEOUT_SCHEMA: Duration = Duration::from_secs(10);
+
+/// Longer answers are thrown away.
+const ANSWER_BYTES_MAX: usize = 1 << 20;
+
+/// The same of a schema's indexes.
+const SCHEMA_BYTES_MAX: usize = 8 << 20;
+
+/// A connection that others need is looked for so often again.
+const TRIES: u32 = 10;
+
+/// After so long.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// Columns of so many tables of a plan are asked for.
+const SCANS_MAX: usize = 8;
+
+/// MySQL's error where its hypergraph optimizer has no plan in rows.
+const NOT_IN_ROWS: u16 = 3999;
+
+/// What keeps a session's statements from being planned elsewhere: names that only it has, locks of its own.
+const OWN: &[Pin] = &[
+    Pin::TemporaryTable,
+    Pin::TableLock,
+    Pin::GlobalLock,
+    Pin::Xa,
+];
+
+/// A statement that is to be explained.
+struct Explaining {
+    key: PlanKey,
+    cluster: ClusterId,
+    /// As it was said, where it writes.
+    writing: Option<Vec<u8>>,
+    /// As a SELECT.
+    reading: Option<Vec<u8>>,
+    sources: Vec<Source>,
+}
+
+/// Why there is no plan.
+type Refusal = String;
+
+impl Pooled {
+    /// Has a statement explained that has ended, if it may be, and nobody has asked about its like of late.
+    #[cold]
+    pub(crate) fn explain_later(&mut self, due: &Subject, facts: &Facts, said: &Said<'_>) {
+        let Some(explaining) = self.explaining(due, facts, said) else {
+            return;
+        };
+        let worker = &self.worker;
+        let now = worker.surroundings.now().0;
+        let interval = self
+            .worker
+            .surroundings
+            .settings
+            .borrow()
+            .config
+            .insight
+            .explain_interval;
+        let plans = &worker.shared.plans;
+        if !plans.claim(&explaining.key, &due.text, now, interval) {
+            return;
+        }
+        worker.insight.spends_plan(now);
+        let Some((double, registered)) = self.double(explaining.cluster) else {
+            return;
+        };
+        tokio::task::spawn_local(explain(double, registered, explaining));
+    }
+
+    /// None: it is not fit for that.
+    fn explaining(&self, due: &Subject, facts: &Facts, said: &Said<'_>) -> Option<Explaining> {
+        let pins = self.pins();
+        if OWN.iter().any(|pin| pins.has(*pin)) {
+            return None;
+        }
+        let flags = self.state.flags();
+        let statement = said.statement(flags, self.capabilities)?;
+        if statement.len() > STATEMENT_BYTES_MAX {
+            return None;
+        }
+        // Its parameters are values now.
+        let filled = match said {
+            Said::Execution(..) => Cow::Owned(sql::facts(&statement, flags)),
+            Said::Text(_) | Said::Bulk(_) => Cow::Borrowed(facts),
+        };
+        let planned = Planned::of(&statement, &filled, flags)?;
+        let worker = &self.worker;
+        let topology = worker.topology.borrow();
+        let backend = topology.backend(self.course.last?)?;
+        let cluster = topology
+            .clusters
+            .iter()
+            .find(|it| it.id == backend.cluster)?;
+        let values = self.state.values();
+        Some(Explaining {
+            key: PlanKey {
+                digest: due.digest,
+                cluster: cluster.name.as_str().into(),
+                schema: String::from_utf8_lossy(values.schema().unwrap_or_default()).into(),
+            },
+            cluster: cluster.id,
+            writing: planned.writing.map(<[u8]>::to_vec),
+            reading: planned.reading.map(Cow::into_owned),
+            sources: sql::sources(&statement, &filled, flags),
+        })
+    }
+}
+
+async fn explain(mut double: Pooled, registered: Registered, explaining: Explaining) {
+    let came = double.plan_of(&explaining).await;
+    let worker = Rc::clone(&double.worker);
+    let backend = double
+        .lent
+        .as_ref()
+        .map(|lent| Arc::clone(&lent.conn.backend));
+    let name = backend.as_ref().map_or("", |it| &it.name);
+    if let Err(cause) = &came {
+        tracing::debug!(cause, backend = name, "a statement cannot be explained");
+    }
+    let schemas = came.as_deref().map(schemas_of).unwrap_or_default();
+    worker.shared.plans.note(&explaining.key, name, came);
+    for schema in schemas {
+        double.read_schema(&explaining.key.cluster, &schema).await;
+    }
+    if double.is_in_transaction_now() {
+        // Without autocommit, planning begins one.
+        let _ = double
+            .ask_within(b"ROLLBACK", TIMEOUT_EXPLAIN, ANSWER_BYTES_MAX)
+            .await;
+    }
+    double.leave().await;
+    drop(double);
+    drop(registered);
+}
+
+/// The schemas that a plan's tables are in, but for the servers' own.
+fn schemas_of(lines: &[Line]) -> Vec<String> {
+    const OWN: [&str; 4] = ["information_schema", "performance_schema", "mysql", "sys"];
+    let named = lines
+        .iter()
+        .filter_map(|line| Some(&line.table.as_ref()?.0));
+    let mut schemas: Vec<String> = named
+        .filter(|it| !it.is_empty() && !OWN.iter().any(|own| own.eq_ignore_ascii_case(it)))
+        .cloned()
+        .collect();
+    schemas.sort_unstable();
+    schemas.dedup();
+    schemas
+}
+
+impl Pooled {
+    async fn plan_of(&mut self, explaining: &Explaining) -> Result<Vec<Line>, Refusal> {
+        let backend = self.backend_to_ask(explaining)?;
+        self.take_free(&backend).await?;
+        let server = self.state.flags().server;
+        let is_written_there = explaining.reading.is_none()
+            || backend.role != Some(Role::Replica) && explains_writing(server);
+        let statement = match (&explaining.writing, &explaining.reading) {
+            (Some(writing), _) if is_written_there => writing,
+            (_, Some(reading)) => reading,
+            (Some(writing), None) => writing,
+            (None, None) => return Err("it is nothing that can be explained".to_owned()),
+        };
+        let mut lines = match self.ask_rows(&explain_rows(server), statement).await {
+            Ok(rows) => reading::lines(&rows),
+            Err((NOT_IN_ROWS, _)) => reading::json_lines(&self.ask_json(statement).await?),
+            Err((_, refusal)) => return Err(refusal),
+        };
+        let schema = &*explaining.key.schema;
+        for line in &mut lines {
+            name_table(line, &explaining.sources, schema);
+        }
+        if lines.iter().any(wants_columns) {
+            // Without it only the columns are missing.
+            let json = self.ask_json(statement).await.unwrap_or_default();
+            for line in lines
+                .iter_mut()
+                .filter(|it| wants_columns(it))
+                .take(SCANS_MAX)
+            {
+                let alias = line.alias.as_deref().unwrap_or_default();
+                line.columns = conditions::columns(&json, alias);
+            }
+        }
+        Ok(lines)
+    }
+
+    /// A replica that takes reads, if what is asked can be asked there; the session's own backend else.
+    fn backend_to_ask(&mut self, explaining: &Explaining) -> Result<Arc<Backend>, Refusal> {
+        if explaining.reading.is_some()
+            && let Ok(replica) = self.backend(Aim::Ordered(Roles::Replica), &[])
+        {
+            return Ok(replica);
+        }
+        let own = self.backend(Aim::Home, &[]);
+        own.map_err(|none| none.to_string())
+    }
+
+    /// Takes a connection that nobody else needs, and makes it like the session.
+    async fn take_free(&mut self, backend: &Arc<Backend>) -> Result<(), Refusal> {
+        let mut free = self.check_out_if_free(backend).await;
+        for _ in 0..TRIES {
+            if free.is_some() {
+                break;
+            }
+            sleep(PAUSE).await;
+            free = self.check_out_if_free(backend).await;
+        }
+        let Some(mut lent) = free else {
+            return Err("no connection was free".to_owned());
+        };
+        let equal = self.become_equal(&mut lent.conn, &Needs::NONE).await;
+        self.lent = Some(lent);
+        match equal {
+            Ok(()) => Ok(()),
+            Err(_) => {
+                self.drop_lent(CloseReason::Broken);
+                Err("a connection cannot be made like the session".to_owned())
+            }
+        }
+    }
+
+    /// Reads a schema's indexes, unless they are known.
+    async fn read_schema(&mut self, cluster: &Arc<str>, schema: &str) {
+        let worker = Rc::clone(&self.worker);
+        let plans = &worker.shared.plans;
+        let now = worker.surroundings.now().0;
+        let interval = worker
+            .surroundings
+            .settings
+            .borrow()
+            .config
+            .insight
+            .explain_interval;
+        let account = self.account.id().to_string();
+        let whose = (cluster, schema, account.as_str());
+        let epoch = worker.shared.definitions_epoch();
+        if self.lent.is_none() || !plans.claim_schema(whose, (now, epoch), interval) {
+            return;
+        }
+        let [indexes, keys] = schema::questions(schema);
+        let came = match self.ask_schema(&indexes).await {
+            Ok(indexes) => {
+                // Without them only the remark is missing that an index serves one.
+                let keys = self.ask_schema(&keys).await.unwrap_or_default();
+                Ok(schema::indexes(&indexes, &keys))
+            }
+            Err(refusal) => Err(refusal),
+        };
+        plans.note_schema(whose, came);
+    }
+
+    async fn ask_schema(&mut self, question: &str) -> Result<Rows, Refusal> {
+        let question = question.as_bytes();
+        let own = self
+            .ask_within(question, TIMEOUT_SCHEMA, SCHEMA_BYTES_MAX)
+            .await?;
+        self.rows_of(&own).map_err(|(_, refusal)| refusal)
+    }
+
+    async fn ask_rows(&mut self, head: &str, statement: &[u8]) -> Result<Rows, (u16, Refusal)> {
+        let question = [head.as_bytes(), statement].concat();
+        let own = self
+            .ask_within(&question, TIMEOUT_EXPLAIN, ANSWER_BYTES_MAX)
+            .await;
+        self.rows_of(&own.map_err(|refusal| (0, refusal))?)
+    }
+
+    async fn ask_json(&mut self, statement: &[u8]) -> Result<Value, Refusal> {
+        let rows = self.ask_rows("EXPLAIN FORMAT=JSON ", statement).await;
+        let rows = rows.map_err(|(_, refusal)| refusal)?;
+        let first = rows.iter().next();
+        let json = first
+            .and_then(|row| row.value("EXPLAIN"))
+            .unwrap_or_default();
+        serde_json::from_str(json).map_err(|error| error.to_string())
+    }
+
+    fn rows_of(&self, own: &OwnReply) -> Result<Rows, (u16, Refusal)> {
+        match own.outcome {
+            Outcome::Ok if own.is_cut => Err((0, "the answer is too long".to_owned())),
+            Outcome::Ok => {
+                Rows::read(own, self.conn_capabilities()).map_err(|broken| (0, broken.to_string()))
+            }
+            Outcome::Err(number) => {
+                let shown = own.error().map(|error| refusal_of(&error));
+                Err((number, shown.unwrap_or_else(|| format!("error {number}"))))
+            }
+        }
+    }
+
+    /// Asks something; what takes longer than that is killed.
+    async fn ask_within(
+        &mut self,
+        question: &[u8],
+        limit: Duration,
+        bytes_max: usize,
+    ) -> Result<OwnReply, Refusal> {
+        let lost = || "the connection is lost".to_owned();
+        let mut lent = self.lent.take().ok_or_else(lost)?;
+        let running = Running {
+            backend: Arc::clone(&lent.conn.backend),
+            thread_id: lent.conn.thread_id,
+        };
+        let worker = Rc::clone(&self.worker);
+        let argument = text(&lent.conn, question);
+        let mut kill = None;
+        let heard = {
+            let mut asked = pin!(lent.conn.ask_in_part(&worker, &argument, bytes_max));
+            match timeout(limit, asked.as_mut()).await {
+                Ok(heard) => Some(heard),
+                Err(_) => {
+                    kill = Some(self.kill_thread(&running, route::KillScope::Statement));
+                    timeout(TIMEOUT_KILL, asked.as_mut()).await.ok()
+                }
+            }
+        };
+        self.lent = Some(lent);
+        let Some(Ok(own)) = heard else {
+            self.drop_lent(CloseReason::Broken);
+            return Err(lost());
+        };
+        if let Some(status) = own.tally.status {
+            self.status = status;
+        }
+        if let Some(kill) = kill {
+            // It never fails, but may have given the connection up.
+            let _ = self.outlive(kill).await;
+            return Err(format!("there was no answer within {limit:?}"));
+        }
+        Ok(own)
+    }
+}
+
+/// Whether a table's columns are to be asked for: it is read whole, and not all of it is wanted.
+fn wants_columns(line: &Line) -> bool {
+    line.is_full_scan() && line.is_filtered()
+}
+
+/// Says which table a line is about, where the statement tells that in one way only.
+fn name_table(line: &mut Line, sources: &[Source], schema: &str) {
+    let Some(alias) = line
+        .alias
+        .clone()
+        .filter(|_| line.is_table() && line.table.is_none())
+    else {
+        return;
+    };
+    let mut named = sources.iter().filter(|it| it.alias == alias.as_bytes());
+    line.table = match (named.next(), named.next()) {
+        (Some(one), None) => {
+            let shown = |name: &[u8]| String::from_utf8_lossy(name).into_owned();
+            let schema = one
+                .schema
+                .as_deref()
+                .map_or_else(|| schema.to_owned(), shown);
+            Some((schema, shown(&one.table)))
+        }
+        // A view's own table, or one of two that are called the same: its name, if it is one.
+        (None, _) => Some((schema.to_owned(), alias)),
+        (Some(_), Some(_)) => None,
+    };
+}
+
+/// What stands in front of a statement whose plan is wanted in rows: MySQL has had other formats by default.
+fn explain_rows(server: Server) -> String {
+    match server {
+        Server::MySql(version) if version >= 50_605 => "EXPLAIN FORMAT=TRADITIONAL ".to_owned(),
+        Server::MySql(_) | Server::MariaDb(_) | Server::Unknown => "EXPLAIN ".to_owned(),
+    }
+}
+
+/// Whether a server explains UPDATE and DELETE.
+fn explains_writing(server: Server) -> bool {
+    match server {
+        Server::MySql(version) => version >= 50_603,
+        Server::MariaDb(version) => version >= 100_005,
+        Server::Unknown => false,
+    }
+}
+
+/// What a server said, without what it quotes.
+fn refusal_of(error: &ErrPacket<'_>) -> Refusal {
+    let message = crate::insight::table::shortened(error.text, ERROR_BYTES_MAX);
+    format!(
+        "error {}: {}",
+        error.number,
+        crate::insight::errors::shown(error.number, message, false)
+    )
+}
+
+/// A message is no longer.
+const ERROR_BYTES_MAX: usize = 512;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn source(alias: &str, schema: Option<&str>, table: &str) -> Source {
+        Source {
+            alias: alias.into(),
+            schema: schema.map(Into::into),
+            table: table.into(),
+        }
+    }
+
+    fn named(alias: &str, sources: &[Source]) -> Option<(String, String)> {
+        let mut line = Line {
+            alias: Some(alias.to_owned()),
+            access: Some("ALL".to_owned()),
+            ..Line::default()
+        };
+        name_table(&mut line, sources, "world");
+        line.table
+    }
+
+    #[test]
+    fn a_line_is_about_the_table_that_its_alias_stands_for() {
+        let of = |schema: &str, table: &str| Some((schema.to_owned(), table.to_owned()));
+        let sources = [
+            source("c", None, "City"),
+            source("k", Some("other"), "Country"),
+            source("x", None, "One"),
+            source("x", None, "Two"),
+        ];
+        assert_eq!(named("c", &sources), of("world", "City"));
+        assert_eq!(named("k", &sources), of("other", "Country"));
+        assert_eq!(
+            named("x", &sources),
+            None,
+            "of two that are called the same nobody knows"
+        );
+        assert_eq!(named("v_table", &sources), of("world", "v_table"));
+        assert_eq!(named("<derived2>", &sources), None);
+    }
+
+    #[test]
+    fn indexes_are_read_of_schemas_that_are_not_the_servers_own() {
+        let line = |schema: &str| Line {
+            table: Some((schema.to_owned(), "t".to_owned())),
+            ..Line::default()
+        };
+        let lines = [
+            line("b"),
+            line("a"),
+            line("MYSQL"),
+            line("a"),
+            line(""),
+            Line::default(),
+        ];
+        assert_eq!(schemas_of(&lines), ["a", "b"]);
+    }
+
+    #[test]
+    fn servers_are_asked_as_they_can_answer() {
+        for (server, head, explains) in [
+            (Server::MySql(50_541), "EXPLAIN ", false),
+            (Server::MySql(50_744), "EXPLAIN FORMAT=TRADITIONAL ", true),
+            (Server::MySql(90_700), "EXPLAIN FORMAT=TRADITIONAL ", true),
+            (Server::MariaDb(50_568), "EXPLAIN ", false),
+            (Server::MariaDb(101_119), "EXPLAIN ", true),
+            (Server::Unknown, "EXPLAIN ", false),
+        ] {
+            assert_eq!(explain_rows(server), head, "{server:?}");
+            assert_eq!(explains_writing(server), explains, "{server:?}");
+        }
+    }
+}
