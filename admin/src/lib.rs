@@ -39,7 +39,9 @@ mod sheet;
 mod show;
 mod spelling;
 mod statement;
+mod suggestions;
 mod tables;
+mod usage;
 mod visitor;
 
 pub use editor::{Difference, Editor, Refused, Told, View, What, When, Wish};

@@ -47,6 +47,8 @@ pub enum Statement {
     Kill(u32, KillScope),
     /// What is kept about statements is to be counted from nothing again.
     Reset(Kept),
+    /// Plans and indexes are to be asked for again.
+    ResetIndexUsage,
 }
 
 impl Statement {
@@ -55,6 +57,7 @@ impl Statement {
         matches!(
             self,
             Self::Reset(_)
+                | Self::ResetIndexUsage
                 | Self::ResetStatus
                 | Self::Change(_)
                 | Self::Set(_)
@@ -145,7 +148,7 @@ pub fn read(text: &str, schema: Schema) -> Result<Statement, Fault> {
     }
     if let Some(rest) = text.behind("RESET") {
         return reset(rest)
-            .ok_or_else(|| Fault::syntax("RESET DIGESTS, ERRORS or SLOW_STATEMENTS"));
+            .ok_or_else(|| Fault::syntax("RESET DIGESTS, ERRORS, SLOW_STATEMENTS or INDEX_USAGE"));
     }
     if let Some(rest) = text.behind("TRUNCATE") {
         return reset(rest.without(&["TABLE"])).ok_or_else(Fault::read_only);
@@ -228,6 +231,9 @@ fn set(rest: Text<'_>) -> Result<Statement, Fault> {
 /// What is kept, by the name of its table.
 fn reset(rest: Text<'_>) -> Option<Statement> {
     let (name, rest) = rest.name()?;
+    if name.eq_ignore_ascii_case("index_usage") {
+        return rest.is_empty().then_some(Statement::ResetIndexUsage);
+    }
     let kept = match &*name.to_ascii_lowercase() {
         "digests" | "stats_mysql_query_digest" => Kept::Digests,
         "errors" => Kept::Errors,
@@ -350,6 +356,8 @@ mod tests {
             ("KILL 99999999999", Err(1064)),
             ("flush status;", Ok(Statement::ResetStatus)),
             ("RESET digests", Ok(Statement::Reset(Kept::Digests))),
+            ("RESET INDEX_USAGE;", Ok(Statement::ResetIndexUsage)),
+            ("TRUNCATE TABLE index_usage", Ok(Statement::ResetIndexUsage)),
             (
                 "truncate table `errors`;",
                 Ok(Statement::Reset(Kept::Errors)),

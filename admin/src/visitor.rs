@@ -135,6 +135,10 @@ impl Visitor {
                 self.forget(kept).await?;
                 Ok(Outcome::Done)
             }
+            Statement::ResetIndexUsage => {
+                self.forget_plans()?;
+                Ok(Outcome::Done)
+            }
             Statement::ResetStatus => self.reset_status().await,
             Statement::Change(text) => self.change(text, values).await,
             Statement::Set(settings) => self.set(settings).await,
@@ -181,6 +185,7 @@ impl Visitor {
             | Statement::Nothing
             | Statement::Kill(..)
             | Statement::Reset(_)
+            | Statement::ResetIndexUsage
             | Statement::ResetStatus
             | Statement::Set(_)
             | Statement::Begin
@@ -326,11 +331,26 @@ impl Visitor {
         Ok(())
     }
 
+    /// Plans and indexes are forgotten, and asked for again.
+    fn forget_plans(&self) -> Result<(), Fault> {
+        if !self.may_change() {
+            return Err(Fault::not_allowed("RESET"));
+        }
+        self.window.forget_plans();
+        tracing::info!(
+            user = self.asker.user,
+            "an administrator has had plans forgotten"
+        );
+        self.note(EventKind::Reset, "index_usage", "plans are asked for again");
+        Ok(())
+    }
+
     /// FLUSH STATUS: what workers count of times, lanes and rules, and keep about statements.
     async fn reset_status(&mut self) -> Result<Outcome, Fault> {
         for kept in [Kept::Digests, Kept::Errors, Kept::Slow] {
             self.forget(kept).await?;
         }
+        self.forget_plans()?;
         let late = self.window.workers() - self.window.reset_counts().await;
         self.warnings = match late {
             0 => Vec::new(),

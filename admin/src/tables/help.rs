@@ -50,6 +50,10 @@ const COMMANDS: &[(&str, &str)] = &[
         "Forgets those that are kept; for the role admin.",
     ),
     (
+        "RESET INDEX_USAGE",
+        "Forgets plans and indexes: statements are explained anew; for the role admin.",
+    ),
+    (
         "UPDATE, INSERT INTO, DELETE FROM settings, backends, rules, accounts, admin_accounts",
         "Changes the configuration, at once or at COMMIT; for the role admin.",
     ),
@@ -72,7 +76,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ),
     (
         "FLUSH STATUS",
-        "Counts digests, errors, slow statements, times, lanes and rules from nothing; for the role admin.",
+        "Counts digests, errors, slow statements, times, lanes and rules from nothing, and forgets plans; for the role admin.",
     ),
     ("KILL id", "Ends a session; for the role admin."),
     (

@@ -28,6 +28,7 @@ pub fn items(material: &Material) -> Vec<Item> {
     let waiting: usize = pools.iter().map(|it| it.figures.waiting).sum();
     let statements: u64 = material.window.times().iter().map(|it| it.statements).sum();
     let pinned = material.sessions().filter(|it| it.pins.is_some()).count();
+    let plans = material.window.plans();
     let backends = &material.topology.backends;
     let usable = backends.iter().filter(|it| it.is_usable()).count();
     vec![
@@ -42,6 +43,8 @@ pub fn items(material: &Material) -> Vec<Item> {
         ("Backends", backends.len() as u64),
         ("Backends_usable", usable as u64),
         ("Backend_connections_pooled", pooled as u64),
+        ("Statements_explained", plans.explained),
+        ("Statements_not_explained", plans.failed),
         ("Workers", material.window.workers() as u64),
         ("Admin_connections", material.port.guests as u64),
         ("Http_connections", material.port.callers as u64),

@@ -1,0 +1,321 @@
+//! Which indexes could go, since others do their work, and which ones statements lack.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use proxy::Index;
+
+use crate::usage::{FullScan, IndexName, IndexUse, Usage};
+
+/// A table with fewer rows is best read whole.
+const ROWS_MIN: u64 = 100;
+
+/// Something that is worth a thought.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Suggestion {
+    /// What is to be done.
+    pub what: What,
+    /// The cluster.
+    pub cluster: Arc<str>,
+    /// The schema.
+    pub schema: String,
+    /// The table.
+    pub table: String,
+    /// The index that could go.
+    pub index: Option<String>,
+    /// Its columns, or those of one that could come.
+    pub columns: String,
+    /// Why.
+    pub because: String,
+    /// The statement that does it.
+    pub statement: String,
+    /// Rows that would not have to be looked at.
+    pub rows: u64,
+    /// The digest that looks at most of them.
+    pub digest: Option<u64>,
+}
+
+/// What is to be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum What {
+    /// Another index has the same columns.
+    DropDuplicate,
+    /// Another index begins with its columns.
+    DropPrefix,
+    /// Statements read the whole table that look for some of its rows.
+    Add,
+}
+
+impl What {
+    /// As people are told it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::DropDuplicate => "drop duplicate",
+            Self::DropPrefix => "drop prefix",
+            Self::Add => "add",
+        }
+    }
+}
+
+/// The indexes of one table.
+type OfTable<'a> = Vec<(&'a IndexName, &'a IndexUse)>;
+
+/// All of them: first what is lacking, the most rows first.
+pub fn suggestions(usage: &Usage) -> Vec<Suggestion> {
+    let mut suggestions = lacking(usage);
+    let mut tables: BTreeMap<_, OfTable<'_>> = BTreeMap::new();
+    for (name, index) in &usage.indexes {
+        let table = (&name.cluster, &*name.schema, &*name.table);
+        tables.entry(table).or_default().push((name, index));
+    }
+    for indexes in tables.into_values() {
+        suggestions.extend(superfluous(&indexes));
+    }
+    suggestions
+}
+
+/// Of the indexes of one table, those whose work another one does.
+fn superfluous(indexes: &[(&IndexName, &IndexUse)]) -> Vec<Suggestion> {
+    let known = indexes
+        .iter()
+        .filter_map(|(name, it)| Some((*name, it.facts.as_ref()?)));
+    let known: Vec<(&IndexName, &Index)> = known.collect();
+    let mut found = Vec::new();
+    for (name, index) in &known {
+        let mut others = known.iter().filter(|(other, _)| other.index != name.index);
+        if let Some((other, _)) = others.clone().find(|(_, other)| is_duplicate(index, other)) {
+            let because = format!("{} has the same columns", other.index);
+            found.push(drop_of(What::DropDuplicate, name, index, because));
+        } else if let Some((other, longer)) = others.find(|(_, other)| is_prefix(index, other)) {
+            let because = format!("{} begins with them: {}", other.index, longer.columns());
+            found.push(drop_of(What::DropPrefix, name, index, because));
+        }
+    }
+    found
+}
+
+/// Whether one can go since the other is the same. Of two that both can go, the one whose name comes later.
+fn is_duplicate(index: &Index, other: &Index) -> bool {
+    let rank = |it: &Index| (it.name != "PRIMARY", !it.is_unique);
+    let is_known = index.parts.iter().all(|part| part.column.is_some());
+    is_known
+        && index.kind == other.kind
+        && index.parts == other.parts
+        && (rank(index), &index.name) > (rank(other), &other.name)
+}
+
+/// Whether one can go since the other begins with it.
+fn is_prefix(index: &Index, other: &Index) -> bool {
+    let begins = other.parts.get(..index.parts.len());
+    let is_known = index.parts.iter().all(|part| part.column.is_some());
+    is_known
+        && !index.is_unique
+        && index.is_ordered()
+        && other.is_ordered()
+        && other.parts.len() > index.parts.len()
+        && begins == Some(&index.parts[..])
+}
+
+fn drop_of(what: What, name: &IndexName, index: &Index, because: String) -> Suggestion {
+    Suggestion {
+        what,
+        cluster: Arc::clone(&name.cluster),
+        schema: name.schema.clone(),
+        table: name.table.clone(),
+        index: Some(name.index.clone()),
+        columns: index.columns(),
+        because,
+        statement: format!(
+            "ALTER TABLE {}.{} DROP INDEX {}",
+            quoted(&name.schema),
+            quoted(&name.table),
+            quoted(&name.index)
+        ),
+        rows: 0,
+        digest: None,
+    }
+}
+
+/// Columns that tables are searched by and that no index begins with.
+fn lacking(usage: &Usage) -> Vec<Suggestion> {
+    let mut found: Vec<Suggestion> = Vec::new();
+    for scan in &usage.scans {
+        let is_large = scan.line.rows.is_some_and(|rows| rows >= ROWS_MIN);
+        if !is_large || scan.line.columns.is_empty() || has_index(usage, scan) {
+            continue;
+        }
+        let columns: Vec<_> = scan.line.columns.iter().map(|it| quoted(it)).collect();
+        let columns = columns.join(", ");
+        let (schema, table) = &scan.table;
+        let plan = &scan.explained.plan;
+        let same = found.iter_mut().find(|it| {
+            (&it.cluster, &it.schema, &it.table, &it.columns)
+                == (&plan.cluster, schema, table, &columns)
+        });
+        match same {
+            Some(same) => same.rows = same.rows.saturating_add(scan.rows()),
+            None => found.push(Suggestion {
+                what: What::Add,
+                cluster: Arc::clone(&plan.cluster),
+                schema: schema.clone(),
+                table: table.clone(),
+                index: None,
+                because: format!(
+                    "statements look for rows by {} and read about {} rows each time",
+                    scan.line.columns.join(", "),
+                    scan.line.rows.unwrap_or_default()
+                ),
+                statement: format!(
+                    "ALTER TABLE {}.{} ADD INDEX ({columns})",
+                    quoted(schema),
+                    quoted(table)
+                ),
+                columns,
+                rows: scan.rows(),
+                digest: Some(plan.digest),
+            }),
+        }
+    }
+    found.sort_by_key(|it| std::cmp::Reverse(it.rows));
+    found
+}
+
+/// Whether an index begins with one of the columns that are searched: then the server has chosen not to use it.
+fn has_index(usage: &Usage, scan: &FullScan) -> bool {
+    let (schema, table) = &scan.table;
+    let cluster = &scan.explained.plan.cluster;
+    usage.indexes.iter().any(|(name, index)| {
+        let first = index
+            .facts
+            .as_ref()
+            .and_then(|facts| facts.parts.first()?.column.clone());
+        (&name.cluster, &name.schema, &name.table) == (cluster, schema, table)
+            && first.is_some_and(|first| scan.line.columns.contains(&first))
+    })
+}
+
+/// A name as it stands in a statement.
+fn quoted(name: &str) -> String {
+    format!("`{}`", name.replace('`', "``"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::usage::tests::{index, usage, whole};
+
+    fn told(plans: Vec<Vec<proxy::Line>>, indexes: Vec<Index>) -> Vec<(&'static str, String)> {
+        let all = suggestions(&usage(plans, indexes));
+        all.into_iter()
+            .map(|it| (it.what.name(), it.statement))
+            .collect()
+    }
+
+    #[test]
+    fn an_index_can_go_whose_work_another_does() {
+        let of = |what, index: &str| {
+            (
+                what,
+                format!("ALTER TABLE `world`.`t` DROP INDEX `{index}`"),
+            )
+        };
+        for (about, indexes, expected) in [
+            (
+                "the same columns",
+                vec![
+                    index("t", "a", false, &["x"]),
+                    index("t", "b", false, &["x"]),
+                ],
+                vec![of("drop duplicate", "b")],
+            ),
+            (
+                "the unique one stays",
+                vec![
+                    index("t", "a", false, &["x"]),
+                    index("t", "b", true, &["x"]),
+                ],
+                vec![of("drop duplicate", "a")],
+            ),
+            (
+                "the primary key stays",
+                vec![
+                    index("t", "A", true, &["x"]),
+                    index("t", "PRIMARY", true, &["x"]),
+                ],
+                vec![of("drop duplicate", "A")],
+            ),
+            (
+                "the beginning of another",
+                vec![
+                    index("t", "a", false, &["x"]),
+                    index("t", "b", false, &["x", "y"]),
+                ],
+                vec![of("drop prefix", "a")],
+            ),
+            (
+                "a unique one is needed",
+                vec![
+                    index("t", "a", true, &["x"]),
+                    index("t", "b", false, &["x", "y"]),
+                ],
+                vec![],
+            ),
+            (
+                "another order",
+                vec![
+                    index("t", "a", false, &["y"]),
+                    index("t", "b", false, &["x", "y"]),
+                ],
+                vec![],
+            ),
+            (
+                "another table",
+                vec![
+                    index("t", "a", false, &["x"]),
+                    index("u", "b", false, &["x", "y"]),
+                ],
+                vec![],
+            ),
+        ] {
+            assert_eq!(told(Vec::new(), indexes), expected, "{about}");
+        }
+    }
+
+    #[test]
+    fn expressions_prefixes_and_other_kinds_are_not_mistaken() {
+        let mut expression = index("t", "a", false, &["x"]);
+        expression.parts[0].column = None;
+        let mut other = expression.clone();
+        other.name = "b".to_owned();
+        assert!(told(Vec::new(), vec![expression, other]).is_empty());
+        let mut short = index("t", "a", false, &["x"]);
+        short.parts[0].length = Some(10);
+        assert!(told(Vec::new(), vec![short, index("t", "b", false, &["x", "y"])]).is_empty());
+        let mut words = index("t", "a", false, &["x"]);
+        words.kind = "FULLTEXT".to_owned();
+        assert!(told(Vec::new(), vec![words, index("t", "b", false, &["x"])]).is_empty());
+    }
+
+    #[test]
+    fn an_index_is_lacking_where_a_large_table_is_searched_without_one() {
+        let add = (
+            "add",
+            "ALTER TABLE `world`.`City` ADD INDEX (`District`)".to_owned(),
+        );
+        let scan = || vec![vec![whole("City", 1000, &["District"])]];
+        assert_eq!(told(scan(), Vec::new()), [add]);
+        let has = vec![index("City", "d", false, &["District", "Name"])];
+        assert!(told(scan(), has).is_empty(), "the server does not want it");
+        assert!(told(vec![vec![whole("City", 10, &["District"])]], Vec::new()).is_empty());
+        assert!(told(vec![vec![whole("City", 1000, &[])]], Vec::new()).is_empty());
+    }
+
+    #[test]
+    fn hostile_names_stay_names() {
+        let scan = vec![vec![whole("a`; DROP TABLE b; -- ", 1000, &["c`d"])]];
+        assert_eq!(
+            told(scan, Vec::new())[0].1,
+            "ALTER TABLE `world`.`a``; DROP TABLE b; -- ` ADD INDEX (`c``d`)"
+        );
+    }
+}

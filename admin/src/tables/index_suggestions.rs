@@ -1,0 +1,56 @@
+//! Indexes that could go, and indexes that are lacking.
+
+use crate::material::Material;
+use crate::sheet::{Asks, Schema, Sheet, integer, text};
+use crate::suggestions::{Suggestion, suggestions};
+use crate::tables::digests::hexadecimal;
+use crate::usage::Usage;
+
+/// See the module.
+pub static TABLE: Sheet<Suggestion> = Sheet {
+    schema: Schema::Pilotfish,
+    name: "index_suggestions",
+    about: "Indexes that statements lack, and indexes whose work others do: to be thought about, not to be \
+            followed blindly. Empty without insight.index_usage.",
+    asks: Asks::Insight,
+    columns: &[
+        text(
+            "suggestion",
+            "add: statements look for rows in a whole table; drop duplicate: another index has the same columns; \
+             drop prefix: another index begins with its columns.",
+            |it| it.what.name().into(),
+        ),
+        text("cluster", "The cluster.", |it| (&*it.cluster).into()),
+        text("schema_name", "The schema.", |it| (&it.schema).into()),
+        text("table_name", "The table.", |it| (&it.table).into()),
+        text("index_name", "The index that could go.", |it| {
+            it.index.clone().into()
+        }),
+        text(
+            "column_names",
+            "Its columns, or those of the one that is lacking.",
+            |it| (&it.columns).into(),
+        ),
+        text("because", "Why that is suggested.", |it| {
+            (&it.because).into()
+        }),
+        text(
+            "statement",
+            "What does it; the proxy never says it.",
+            |it| (&it.statement).into(),
+        ),
+        integer(
+            "rows_total",
+            "About so many rows were looked at for want of it.",
+            |it| it.rows.into(),
+        ),
+        text("digest", "The digest that looked at most of them.", |it| {
+            it.digest.map(hexadecimal).into()
+        }),
+    ],
+    items,
+};
+
+fn items(material: &Material) -> Vec<Suggestion> {
+    suggestions(&Usage::of(material))
+}

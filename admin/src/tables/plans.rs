@@ -1,0 +1,134 @@
+//! The last EXPLAIN of each digest, line by line.
+
+use proxy::Line;
+
+use crate::material::Material;
+use crate::sheet::{Asks, Cell, Schema, Sheet, integer, text};
+use crate::tables::digests::hexadecimal;
+use crate::usage::{Explained, Usage};
+
+/// See the module.
+pub static TABLE: Sheet<Item> = Sheet {
+    schema: Schema::Pilotfish,
+    name: "plans",
+    about: "What EXPLAIN has said last of each digest, line by line; those that run most often first. Empty \
+            without insight.index_usage.",
+    asks: Asks::Insight,
+    columns: &[
+        text("digest", "As in digests.", |it| {
+            hexadecimal(it.explained.plan.digest).into()
+        }),
+        text("digest_text", "The normalised text.", |it| {
+            (&*it.explained.plan.text).into()
+        }),
+        text("db", "The default schema; NULL: none.", |it| {
+            it.explained.schema().into()
+        }),
+        text("cluster", "Where the statements run.", |it| {
+            (&*it.explained.plan.cluster).into()
+        }),
+        text("backend", "Who was asked; NULL: nobody yet.", |it| {
+            let backend = &*it.explained.plan.backend;
+            Some(backend).filter(|it| !it.is_empty()).into()
+        }),
+        integer("count", "How often the statements have run.", |it| {
+            it.explained.executions.into()
+        }),
+        integer("explained", "How often one of them was explained.", |it| {
+            it.explained.plan.explained.into()
+        }),
+        text(
+            "asked",
+            "When one of them was explained last, in UTC.",
+            |it| it.asked.clone().into(),
+        ),
+        text(
+            "error",
+            "Why that has failed, if it has; then the plan is the one before.",
+            |it| it.explained.plan.error.as_deref().into(),
+        ),
+        integer(
+            "line",
+            "Which line of the plan; NULL: there is none.",
+            |it| it.line.as_ref().map(|(number, _)| *number).into(),
+        ),
+        integer("id", "As EXPLAIN says it: which SELECT.", |it| {
+            it.of(|line| line.id.into())
+        }),
+        text("select_type", "As EXPLAIN says it.", |it| {
+            it.of(|line| line.select_type.clone().into())
+        }),
+        text("alias", "What the statement calls the table.", |it| {
+            it.of(|line| line.alias.clone().into())
+        }),
+        text(
+            "schema_name",
+            "The schema of the table, where that is known.",
+            |it| it.of(|line| line.table.as_ref().map(|it| it.0.clone()).into()),
+        ),
+        text("table_name", "The table, where that is known.", |it| {
+            it.of(|line| line.table.as_ref().map(|it| it.1.clone()).into())
+        }),
+        text(
+            "type",
+            "How it is read: ALL, index, range, ref, eq_ref, const and others.",
+            |it| it.of(|line| line.access.clone().into()),
+        ),
+        text("key", "The index; several, where they are merged.", |it| {
+            it.of(|line| {
+                let names: Vec<_> = line.keys.iter().map(|(name, _)| &**name).collect();
+                Some(names.join(",")).filter(|it| !it.is_empty()).into()
+            })
+        }),
+        text("key_len", "So many bytes of it.", |it| {
+            it.of(|line| {
+                let lengths = line.keys.iter().filter_map(|(_, length)| *length);
+                let lengths: Vec<_> = lengths.map(|it| it.to_string()).collect();
+                Some(lengths.join(",")).filter(|it| !it.is_empty()).into()
+            })
+        }),
+        text("ref", "What the index is compared with.", |it| {
+            it.of(|line| line.reference.clone().into())
+        }),
+        integer("row_count", "About how many rows are looked at.", |it| {
+            it.of(|line| line.rows.into())
+        }),
+        text("extra", "What else EXPLAIN says.", |it| {
+            it.of(|line| line.extra.clone().into())
+        }),
+    ],
+    items,
+};
+
+/// One line, or a plan without any.
+pub struct Item {
+    explained: Explained,
+    asked: String,
+    line: Option<(usize, Line)>,
+}
+
+impl Item {
+    fn of(&self, value: impl FnOnce(&Line) -> Cell) -> Cell {
+        self.line
+            .as_ref()
+            .map_or(Cell::Null, |(_, line)| value(line))
+    }
+}
+
+fn items(material: &Material) -> Vec<Item> {
+    let mut items = Vec::new();
+    for explained in Usage::of(material).plans {
+        let asked = material.insight.time(explained.plan.at);
+        let item = |line| Item {
+            explained: explained.clone(),
+            asked: asked.clone(),
+            line,
+        };
+        let lines = explained.plan.lines.iter().cloned();
+        items.extend((1..).zip(lines).map(|line| item(Some(line))));
+        if explained.plan.lines.is_empty() {
+            items.push(item(None));
+        }
+    }
+    items
+}

@@ -1,0 +1,74 @@
+//! Indexes that no statement has used.
+
+use proxy::Index;
+
+use crate::material::Material;
+use crate::sheet::{Asks, Schema, Sheet, integer, text};
+use crate::usage::{IndexName, Usage};
+
+/// See the module.
+pub static TABLE: Sheet<Item> = Sheet {
+    schema: Schema::Pilotfish,
+    name: "unused_indexes",
+    about: "Indexes of the schemas in which statements were explained that none of them uses, those of tables \
+            that are read most first. Empty without insight.index_usage.",
+    asks: Asks::Insight,
+    columns: &[
+        text("cluster", "Its cluster.", |it| (&*it.name.cluster).into()),
+        text("schema_name", "Its schema.", |it| (&it.name.schema).into()),
+        text("table_name", "Its table.", |it| (&it.name.table).into()),
+        text("index_name", "Its name.", |it| (&it.name.index).into()),
+        text("column_names", "Its columns, in their order.", |it| {
+            it.facts.columns().into()
+        }),
+        text(
+            "kept_for",
+            "What it is needed for all the same: primary key, unique, foreign key; NULL: nothing that is known.",
+            |it| kept_for(&it.facts).into(),
+        ),
+        integer(
+            "table_digests",
+            "How many digests that were explained read its table: without any, nothing is known of it.",
+            |it| it.table_digests.into(),
+        ),
+    ],
+    items,
+};
+
+/// One index.
+pub struct Item {
+    name: IndexName,
+    facts: Index,
+    table_digests: u64,
+}
+
+/// What an index is for besides finding rows.
+fn kept_for(index: &Index) -> Option<&'static str> {
+    match () {
+        () if index.name == "PRIMARY" => Some("primary key"),
+        () if index.is_unique => Some("unique"),
+        () if index.serves_foreign_key => Some("foreign key"),
+        () => None,
+    }
+}
+
+fn items(material: &Material) -> Vec<Item> {
+    let unused = Usage::of(material).indexes.into_iter();
+    let unused = unused.filter(|(_, index)| index.used == 0);
+    let mut items: Vec<_> = unused
+        .filter_map(|(name, index)| {
+            Some(Item {
+                name,
+                facts: index.facts?,
+                table_digests: index.table_digests,
+            })
+        })
+        .collect();
+    items.sort_by_key(|it| {
+        (
+            std::cmp::Reverse(it.table_digests),
+            kept_for(&it.facts).is_some(),
+        )
+    });
+    items
+}

@@ -1,0 +1,429 @@
+//! What plans, digests and schemas say together: how often which index is used, what is read whole, and what
+//! follows from that.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use proxy::{Index, Line, Plan, PlansView, SchemaIndexes};
+
+use crate::material::Material;
+
+/// An index, wherever it is.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct IndexName {
+    /// The cluster.
+    pub cluster: Arc<str>,
+    /// The schema.
+    pub schema: String,
+    /// The table.
+    pub table: String,
+    /// The index.
+    pub index: String,
+}
+
+/// What is known of one.
+#[derive(Debug, Clone, Default)]
+pub struct IndexUse {
+    /// What it is; none where no schema tells.
+    pub facts: Option<Index>,
+    /// Executions of statements that use it.
+    pub used: u64,
+    /// Digests that do.
+    pub digests: u64,
+    /// Bytes of it that are used, at most.
+    pub length_max: Option<u32>,
+    /// The same of all uses together, and of how many.
+    length_sum: u128,
+    length_count: u64,
+    /// When a statement that uses it was explained last.
+    pub last: Option<Duration>,
+    /// Digests that read its table, as far as they were explained.
+    pub table_digests: u64,
+}
+
+/// A plan, and how often it has been run.
+#[derive(Debug, Clone)]
+pub struct Explained {
+    /// The plan.
+    pub plan: Arc<Plan>,
+    /// Executions of its statements.
+    pub executions: u64,
+}
+
+/// A table, or the whole of an index, that statements read.
+#[derive(Debug, Clone)]
+pub struct FullScan {
+    /// Which statements.
+    pub explained: Explained,
+    /// The line of their plan.
+    pub line: Line,
+    /// The schema and the table.
+    pub table: (String, String),
+}
+
+/// All of it.
+#[derive(Debug, Default)]
+pub struct Usage {
+    /// Plans, those that are run most often first.
+    pub plans: Vec<Explained>,
+    /// Indexes, by their names.
+    pub indexes: BTreeMap<IndexName, IndexUse>,
+    /// What is read whole, the most rows first.
+    pub scans: Vec<FullScan>,
+}
+
+/// Indexes of a cluster's schemas: by schema and table, those of the table.
+type Tables = HashMap<(Arc<str>, String), BTreeMap<String, Vec<Index>>>;
+
+impl Explained {
+    /// The default schema, if there is one.
+    pub fn schema(&self) -> Option<&str> {
+        Some(&*self.plan.schema).filter(|it| !it.is_empty())
+    }
+}
+
+impl FullScan {
+    /// About how many rows were looked at by all executions.
+    pub fn rows(&self) -> u64 {
+        let rows = self.line.rows.unwrap_or_default();
+        rows.saturating_mul(self.explained.executions)
+    }
+}
+
+impl IndexUse {
+    /// Bytes of it that are used on the average, in ten thousandths.
+    pub fn length_average(&self) -> Option<String> {
+        let count = u128::from(self.length_count);
+        let scaled = (self.length_sum * 10_000).checked_div(count)?;
+        Some(format!("{}.{:04}", scaled / 10_000, scaled % 10_000))
+    }
+
+    fn note(&mut self, executions: u64, length: Option<u32>, at: Duration) {
+        self.used += executions;
+        self.digests += 1;
+        self.last = self.last.max(Some(at));
+        if let Some(length) = length {
+            self.length_max = self.length_max.max(Some(length));
+            self.length_sum += u128::from(length) * u128::from(executions);
+            self.length_count += executions;
+        }
+    }
+}
+
+impl Usage {
+    /// That of a moment.
+    pub fn of(material: &Material) -> Self {
+        let view = material.window.plans();
+        let counts = counts(material);
+        let executions = |plan: &Plan| {
+            let key = (plan.digest, &*plan.schema, &*plan.cluster);
+            counts.get(&key).copied().unwrap_or_default()
+        };
+        Self::made_of(&view, executions)
+    }
+
+    fn made_of(view: &PlansView, executions: impl Fn(&Plan) -> u64) -> Self {
+        let tables = tables(&view.schemas);
+        let mut plans: Vec<Explained> = view
+            .plans
+            .iter()
+            .map(|plan| Explained {
+                executions: (plan.before + executions(plan)).max(1),
+                plan: Arc::clone(plan),
+            })
+            .collect();
+        plans.sort_by_key(|it| (std::cmp::Reverse(it.executions), it.plan.digest));
+        let mut usage = Self::default();
+        for ((cluster, schema), tables) in &tables {
+            for index in tables.values().flatten() {
+                let name = IndexName {
+                    cluster: Arc::clone(cluster),
+                    schema: schema.clone(),
+                    table: index.table.clone(),
+                    index: index.name.clone(),
+                };
+                usage.indexes.entry(name).or_default().facts = Some(index.clone());
+            }
+        }
+        for explained in &plans {
+            usage.take(explained, &tables);
+        }
+        usage.scans.sort_by_key(|it| std::cmp::Reverse(it.rows()));
+        usage.plans = plans;
+        usage
+    }
+
+    /// One digest uses an index once, however often its plan names it.
+    fn take(&mut self, explained: &Explained, all: &Tables) {
+        let plan = &explained.plan;
+        let mut used: BTreeMap<IndexName, Option<u32>> = BTreeMap::new();
+        let mut read: BTreeMap<(String, String), ()> = BTreeMap::new();
+        for line in plan.lines.iter() {
+            let Some((schema, table)) = resolved(line, &plan.cluster, all) else {
+                continue;
+            };
+            read.insert((schema.clone(), table.clone()), ());
+            for (index, length) in &line.keys {
+                // What servers make for one statement has such names.
+                if index.starts_with(['#', '<']) {
+                    continue;
+                }
+                let name = IndexName {
+                    cluster: Arc::clone(&plan.cluster),
+                    schema: schema.clone(),
+                    table: table.clone(),
+                    index: index.clone(),
+                };
+                let known = used.entry(name).or_default();
+                *known = (*known).max(*length);
+            }
+            if line.is_full_scan() {
+                self.scans.push(FullScan {
+                    explained: explained.clone(),
+                    line: line.clone(),
+                    table: (schema, table),
+                });
+            }
+        }
+        for (name, length) in used {
+            let index = self.indexes.entry(name).or_default();
+            index.note(explained.executions, length, plan.at);
+        }
+        for (table, ()) in read {
+            for (name, index) in &mut self.indexes {
+                let is_its = name.cluster == plan.cluster
+                    && (&name.schema, &name.table) == (&table.0, &table.1);
+                index.table_digests += u64::from(is_its);
+            }
+        }
+    }
+
+    /// Indexes that some statement uses, those that are used most often first.
+    pub fn used(self) -> Vec<(IndexName, IndexUse)> {
+        let mut used: Vec<_> = self
+            .indexes
+            .into_iter()
+            .filter(|(_, it)| it.used > 0)
+            .collect();
+        used.sort_by_key(|(_, it)| std::cmp::Reverse(it.used));
+        used
+    }
+}
+
+/// Executions that have not failed, by digest, schema and cluster.
+fn counts(material: &Material) -> HashMap<(u64, &str, &str), u64> {
+    let mut counts = HashMap::new();
+    for row in &material.insight.digests {
+        let ran = row.backend.as_ref();
+        let Some(backend) = ran.and_then(|ran| material.backend(ran.backend)) else {
+            continue;
+        };
+        let mut clusters = material.topology.clusters.iter();
+        let Some(cluster) = clusters.find(|it| it.id == backend.cluster) else {
+            continue;
+        };
+        let key = (row.digest, &*row.whose.schema, &*cluster.name);
+        *counts.entry(key).or_default() += row.counts.count - row.counts.errors;
+    }
+    counts
+}
+
+/// What schemas have, as the account that was asked last sees each table.
+fn tables(schemas: &[Arc<SchemaIndexes>]) -> Tables {
+    let mut all = Tables::new();
+    for schema in schemas {
+        let key = (Arc::clone(&schema.cluster), schema.schema.to_string());
+        let known = all.entry(key).or_default();
+        let mut told: BTreeMap<String, Vec<Index>> = BTreeMap::new();
+        for index in schema.indexes.iter() {
+            told.entry(index.table.clone())
+                .or_default()
+                .push(index.clone());
+        }
+        known.extend(told);
+    }
+    all
+}
+
+/// Which table a line is about. A view's own table has the name that it has there: then its index tells, if only
+/// one table has one of that name.
+fn resolved(line: &Line, cluster: &Arc<str>, all: &Tables) -> Option<(String, String)> {
+    let (schema, table) = line.table.as_ref()?;
+    let key = (Arc::clone(cluster), schema.clone());
+    let Some(known) = all.get(&key).filter(|known| !known.is_empty()) else {
+        return line.table.clone();
+    };
+    if known.contains_key(table) {
+        return line.table.clone();
+    }
+    // Where case does not matter to the server.
+    let mut alike = known.keys().filter(|it| it.eq_ignore_ascii_case(table));
+    if let (Some(one), None) = (alike.next(), alike.next()) {
+        return Some((schema.clone(), one.clone()));
+    }
+    let is_plain = line.alias.as_deref() != Some(table);
+    let mut having = known.iter().filter(|(_, indexes)| {
+        let has = |name: &str| indexes.iter().any(|index| index.name == name);
+        !line.keys.is_empty() && line.keys.iter().all(|(name, _)| has(name))
+    });
+    match (having.next(), having.next()) {
+        _ if is_plain => line.table.clone(),
+        (Some((one, _)), None) => Some((schema.clone(), one.clone())),
+        // A table without any index is not listed, and a view's alias is nobody's.
+        _ if line.keys.is_empty() => line.table.clone(),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+pub mod tests {
+    use proxy::Part;
+
+    use super::*;
+
+    /// An index of a table in the schema world: its name, whether it is unique, its columns.
+    pub fn index(table: &str, name: &str, is_unique: bool, columns: &[&str]) -> Index {
+        let parts = columns.iter().map(|column| Part {
+            column: Some((*column).to_owned()),
+            ..Part::default()
+        });
+        Index {
+            table: table.to_owned(),
+            name: name.to_owned(),
+            is_unique,
+            kind: "BTREE".to_owned(),
+            parts: parts.collect(),
+            serves_foreign_key: false,
+        }
+    }
+
+    /// A line that reads a table by an index.
+    pub fn by(alias: &str, table: &str, key: &str, length: u32) -> Line {
+        Line {
+            alias: Some(alias.to_owned()),
+            table: Some(("world".to_owned(), table.to_owned())),
+            access: Some("ref".to_owned()),
+            keys: vec![(key.to_owned(), Some(length))],
+            rows: Some(3),
+            ..Line::default()
+        }
+    }
+
+    /// A line that reads all of one.
+    pub fn whole(table: &str, rows: u64, columns: &[&str]) -> Line {
+        Line {
+            alias: Some(table.to_owned()),
+            table: Some(("world".to_owned(), table.to_owned())),
+            access: Some("ALL".to_owned()),
+            rows: Some(rows),
+            columns: columns.iter().map(|it| (*it).to_owned()).collect(),
+            ..Line::default()
+        }
+    }
+
+    /// Plans of digests 1, 2 …, run ten times each, and the indexes of a schema.
+    pub fn usage(plans: Vec<Vec<Line>>, indexes: Vec<Index>) -> Usage {
+        let plans = plans.into_iter().enumerate().map(|(at, lines)| {
+            Arc::new(Plan {
+                digest: at as u64 + 1,
+                text: "SELECT ?".into(),
+                cluster: "c".into(),
+                schema: "world".into(),
+                explained: 1,
+                failed: 0,
+                error: None,
+                at: Duration::from_secs(1),
+                backend: "b".into(),
+                lines: lines.into(),
+                before: 4,
+            })
+        });
+        let view = PlansView {
+            plans: plans.collect(),
+            schemas: vec![Arc::new(SchemaIndexes::new(
+                "c", "world", "'a'@'%'", indexes,
+            ))],
+            ..PlansView::default()
+        };
+        Usage::made_of(&view, |_| 6)
+    }
+
+    #[test]
+    fn uses_are_weighted_by_executions_and_a_digest_counts_once() {
+        let usage = usage(
+            vec![
+                vec![by("a", "City", "PRIMARY", 4), by("b", "City", "PRIMARY", 4)],
+                vec![
+                    by("City", "City", "cc", 6),
+                    by("City", "City", "PRIMARY", 2),
+                ],
+                vec![by("City", "City", "#hash#$hj", 6)],
+            ],
+            vec![
+                index("City", "PRIMARY", true, &["ID"]),
+                index("City", "cc", false, &["CountryCode"]),
+                index("City", "unused", false, &["Name"]),
+            ],
+        );
+        let told = usage.indexes.iter().map(|(name, it)| {
+            (
+                &*name.index,
+                it.used,
+                it.digests,
+                it.length_max,
+                it.length_average(),
+                it.table_digests,
+            )
+        });
+        let told: Vec<_> = told.collect();
+        assert_eq!(
+            told,
+            [
+                ("PRIMARY", 20, 2, Some(4), Some("3.0000".to_owned()), 3),
+                ("cc", 10, 1, Some(6), Some("6.0000".to_owned()), 3),
+                ("unused", 0, 0, None, None, 3),
+            ]
+        );
+    }
+
+    #[test]
+    fn the_table_of_a_view_is_told_by_its_index() {
+        let indexes = || {
+            vec![
+                index("City", "PRIMARY", true, &["ID"]),
+                index("City", "cc", false, &["C"]),
+                index("Other", "PRIMARY", true, &["ID"]),
+            ]
+        };
+        let used = |line: Line| -> Vec<String> {
+            let used = usage(vec![vec![line]], indexes()).used();
+            used.into_iter()
+                .map(|(name, _)| format!("{}.{}", name.table, name.index))
+                .collect()
+        };
+        assert_eq!(used(by("v", "v", "cc", 3)), ["City.cc"]);
+        assert!(
+            used(by("v", "v", "PRIMARY", 4)).is_empty(),
+            "two tables have one of that name"
+        );
+        assert_eq!(used(by("city", "city", "cc", 3)), ["City.cc"]);
+    }
+
+    #[test]
+    fn what_is_read_whole_is_sorted_by_rows() {
+        let usage = usage(
+            vec![
+                vec![whole("Small", 10, &[])],
+                vec![whole("Large", 1000, &["District"])],
+            ],
+            Vec::new(),
+        );
+        let told: Vec<_> = usage
+            .scans
+            .iter()
+            .map(|it| (&*it.table.1, it.rows()))
+            .collect();
+        assert_eq!(told, [("Large", 10_000), ("Small", 100)]);
+    }
+}
