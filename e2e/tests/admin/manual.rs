@@ -3,10 +3,11 @@
 use super::{Watched, columns_of};
 use e2e::{Product, Server, Settings};
 
-const PAGES: [&str; 3] = [
+const PAGES: [&str; 4] = [
     include_str!("../../../docs/manual/src/admin.md"),
     include_str!("../../../docs/manual/src/insight.md"),
     include_str!("../../../docs/manual/src/mysql-proxy.md"),
+    include_str!("../../../docs/manual/src/index-usage.md"),
 ];
 
 const PROMPT: &str = "admin> ";

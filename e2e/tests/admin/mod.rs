@@ -10,6 +10,7 @@ mod changes;
 mod clients;
 mod history;
 mod hostile;
+mod index_usage;
 mod insight;
 mod logins;
 mod manual;
