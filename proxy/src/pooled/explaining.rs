@@ -238,7 +238,7 @@ impl Pooled {
         own.map_err(|none| none.to_string())
     }
 
-    /// Takes a connection that nobody else needs, and makes it like the session.
+    /// Takes a connection, in the usual case one that nobody else needs, and makes it like the session.
     async fn take_free(&mut self, backend: &Arc<Backend>) -> Result<(), Refusal> {
         let mut free = self.check_out_if_free(backend).await;
         for _ in 0..TRIES {
@@ -248,8 +248,13 @@ impl Pooled {
             sleep(PAUSE).await;
             free = self.check_out_if_free(backend).await;
         }
-        let Some(mut lent) = free else {
-            return Err("no connection was free".to_owned());
+        let mut lent = match free {
+            Some(lent) => lent,
+            // Where all are in use all the time, it waits for its turn as clients do.
+            None => {
+                let lent = self.check_out(backend, None).await;
+                lent.map_err(|failure| failure.cause)?
+            }
         };
         let equal = self.become_equal(&mut lent.conn, &Needs::NONE).await;
         self.lent = Some(lent);
