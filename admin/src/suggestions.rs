@@ -144,8 +144,9 @@ fn lacking(usage: &Usage) -> Vec<Suggestion> {
         if !is_large || scan.line.columns.is_empty() || has_index(usage, scan) {
             continue;
         }
-        let columns: Vec<_> = scan.line.columns.iter().map(|it| quoted(it)).collect();
-        let columns = columns.join(", ");
+        let columns = scan.line.columns.join(", ");
+        let listed: Vec<_> = scan.line.columns.iter().map(|it| quoted(it)).collect();
+        let listed = listed.join(", ");
         let (schema, table) = &scan.table;
         let plan = &scan.explained.plan;
         let same = found.iter_mut().find(|it| {
@@ -161,12 +162,11 @@ fn lacking(usage: &Usage) -> Vec<Suggestion> {
                 table: table.clone(),
                 index: None,
                 because: format!(
-                    "statements look for rows by {} and read about {} rows each time",
-                    scan.line.columns.join(", "),
+                    "statements look for rows by {columns} and read about {} rows each time",
                     scan.line.rows.unwrap_or_default()
                 ),
                 statement: format!(
-                    "ALTER TABLE {}.{} ADD INDEX ({columns})",
+                    "ALTER TABLE {}.{} ADD INDEX ({listed})",
                     quoted(schema),
                     quoted(table)
                 ),

@@ -31,6 +31,7 @@ fn under_load(look: impl FnOnce(&Browser, &Proxy, &str)) {
     let admin = format!("127.0.0.1:{}", free_port());
     let settings = Settings::pooled(server, 4)
         .set("workers", 2)
+        .set("insight.index_usage", true)
         .http_on(port)
         .set("history.interval", "1s")
         .set("insight.samples", true)
@@ -159,7 +160,8 @@ fn everything_is_seen_and_nothing_that_is_shown_runs() {
             ("4", "own connection"),
             ("5", "1146"),
             ("6", "There is no rule"),
-            ("7", "limits.sessions_max"),
+            ("7", "Suggestions"),
+            ("8", "limits.sessions_max"),
         ] {
             browser.press(key);
             let shown = format!("document.querySelector('main').textContent.includes({words:?})");
@@ -204,6 +206,77 @@ fn the_page_of_a_digest_shows_its_trend_its_histogram_where_it_runs_and_a_sample
             "[...document.querySelectorAll('.statement')].at(-1).textContent.includes('a text of some length')",
         );
         picture(browser, "dashboard-digest");
+    });
+}
+
+#[test]
+fn indexes_are_told_and_lead_to_the_statements_that_read_whole_tables() {
+    const HOSTILE_INDEX: &str = "<img src=x onerror=document.title='owned'>";
+    let mut root = Server::shared(Product::MariaDb).root();
+    let rows: Vec<_> = (1..500)
+        .map(|at| format!("({at},{},{at})", at % 50))
+        .collect();
+    for statement in [
+        "DROP DATABASE IF EXISTS dashboard_indexes",
+        "CREATE DATABASE dashboard_indexes",
+        "CREATE TABLE dashboard_indexes.City (ID INT PRIMARY KEY, District INT, Population INT, \
+         KEY Population (Population), KEY Twice (Population))",
+        &format!("CREATE TABLE dashboard_indexes.Other (a INT, KEY `{HOSTILE_INDEX}` (a))"),
+        &format!(
+            "INSERT INTO dashboard_indexes.City VALUES {}",
+            rows.join(",")
+        ),
+    ] {
+        root.run(statement);
+    }
+    under_load(|browser, proxy, address| {
+        let mut client = proxy.connect();
+        client.run("USE dashboard_indexes");
+        client.run("SELECT Population FROM City WHERE ID = 7");
+        client.run("SELECT ID, Population FROM City WHERE District = 7");
+        client.run("SELECT ID FROM City WHERE Population = 17");
+        browser.open(&format!("{address}#overview"));
+        browser.press("7");
+        let part = |title: &str| {
+            format!(
+                "[...document.querySelectorAll('main section')].find(it => it.firstChild.textContent == '{title}')\
+                 .querySelector('tbody')"
+            )
+        };
+        for (title, words) in [
+            ("Suggestions", "ADD INDEX (`District`)"),
+            ("Full scans", "SELECT ID, Population FROM City"),
+            ("Used indexes", "PRIMARY"),
+            ("Unused indexes", "onerror"),
+        ] {
+            let shown = format!("{}.textContent.includes({words:?})", part(title));
+            browser.wait(&format!("{title} are told"), &shown);
+        }
+        assert_eq!(
+            browser.run("return document.querySelectorAll('main img').length"),
+            0
+        );
+        picture(browser, "dashboard-indexes");
+        browser.press("/");
+        browser.press("district");
+        browser.wait(
+            "what has it is left",
+            &format!(
+                "{}.querySelectorAll('tr:not(.empty)').length == 0",
+                part("Used indexes")
+            ),
+        );
+        browser.press(&format!("{ESCAPE}{DOWN}"));
+        browser.wait(
+            "a row has the focus",
+            "document.activeElement.matches('tr.open')",
+        );
+        browser.press(ENTER);
+        browser.wait(
+            "its page has the plan",
+            "location.hash.startsWith('#digest/') && document.querySelector('.plan tbody')?.textContent.includes('ALL')",
+        );
+        assert_ne!(browser.run("return document.title"), "owned");
     });
 }
 
@@ -269,7 +342,7 @@ fn a_phone_shows_it_without_scrolling_aside() {
     under_load(|browser, _, address| {
         browser.become_phone(390, 844);
         for view in [
-            "overview", "digests", "sessions", "lanes", "errors", "settings",
+            "overview", "digests", "sessions", "lanes", "errors", "indexes", "settings",
         ] {
             browser.open(&format!("{address}#{view}"));
             browser.wait("it is fresh", "document.body.dataset.fresh");

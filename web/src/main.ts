@@ -8,6 +8,7 @@ import { h, isTyping } from "./dom";
 import type { View } from "./view";
 import { Digest } from "./views/digest";
 import { Digests } from "./views/digests";
+import { Indexes } from "./views/indexes";
 import { Overview } from "./views/overview";
 import { Tables } from "./views/plain";
 import { Sessions } from "./views/sessions";
@@ -46,10 +47,11 @@ const VIEWS: [name: string, title: string, make: (known: Set<string>) => View][]
       ),
   ],
   ["rules", "Rules", () => new Tables({ title: "Rules", question: `rules?columns=place,rule,effect,hits,unfit,queued,refused,mirror_dropped&${LIMIT}`, empty: "There is no rule." })],
+  ["indexes", "Indexes", () => new Indexes()],
   ["settings", "Settings", () => new Settings()],
 ];
 
-const KEYS = "1 to 7: views. / : filter. ↑ ↓ Enter: through a table. Esc: back. ?: this.";
+const KEYS = "1 to 8: views. / : filter. ↑ ↓ Enter: through a table. Esc: back. ?: this.";
 
 class Page {
   private readonly place = h("main", { tabindex: -1 });

@@ -49,6 +49,37 @@ class Trend {
   }
 }
 
+/** What EXPLAIN has said of it last, where it was asked. */
+class Plan {
+  private readonly note = h("p", { class: "note" });
+  private readonly lines = new Table<Row>(
+    [
+      { title: "Schema", show: (row) => String(row.db ?? "") },
+      { title: "Select", show: (row) => `${row.id ?? ""} ${row.select_type ?? ""}` },
+      { title: "Table", show: (row) => String(row.table_name ?? row.alias ?? "") },
+      { title: "Type", about: "ALL: the whole table is read.", show: (row) => String(row.type ?? "") },
+      { title: "Index", show: (row) => String(row.key ?? "") },
+      { title: "Length", about: "Bytes of the index.", numeric: true, show: (row) => String(row.key_len ?? "") },
+      { title: "Ref", about: "What the index is compared with.", show: (row) => String(row.ref ?? "") },
+      { title: "Rows", numeric: true, show: (row) => count(row.row_count == null ? null : number(row, "row_count")) },
+      { title: "Extra", show: (row) => String(row.extra ?? "") },
+    ],
+    (row) => [row.db, row.cluster, row.line].join("\n"),
+    { empty: "There is no plan." },
+  );
+  readonly element = h("section", { class: "card plan", hidden: true }, h("h2", {}, "How servers run it"), this.note, this.lines.element);
+
+  async refresh(digest: string) {
+    const rows = objects(await table(`plans?digest=${encodeURIComponent(digest)}&limit=200`));
+    const [first] = rows;
+    this.element.hidden = !first;
+    if (!first) return;
+    const refused = first.error == null ? "" : ` The last time it was refused: ${first.error}`;
+    this.note.textContent = `By EXPLAIN on ${first.backend ?? "a server"}, ${first.asked}.${refused}`;
+    this.lines.show(rows.filter((row) => row.line != null));
+  }
+}
+
 export class Digest implements View {
   readonly interval = 5;
   readonly element = h("div");
@@ -58,6 +89,7 @@ export class Digest implements View {
   private readonly bars = h("div", { class: "bars" });
   private readonly histogram = h("div", { class: "histogram" });
   private readonly trend = new Trend();
+  private readonly plan = new Plan();
   private readonly table = new Table<Row>(
     [
       { title: "Backend", show: (row) => String(row.backend ?? "the proxy"), sort: (row) => String(row.backend) },
@@ -76,6 +108,7 @@ export class Digest implements View {
       h("section", { class: "card" }, h("h2", {}, "Statement"), this.text, this.figures),
       this.trend.element,
       h("section", { class: "card" }, h("h2", {}, "How long it takes"), this.bars, this.histogram),
+      this.plan.element,
       h("section", { class: "card" }, h("h2", {}, "Where it runs, and whose it is"), this.table.element),
     );
   }
@@ -84,6 +117,7 @@ export class Digest implements View {
     const rows = objects(await table(`digests?digest=${encodeURIComponent(this.digest)}&order=-total_us`));
     this.spread(objects(await query(SPREAD, this.digest)));
     await this.trend.refresh(this.digest);
+    await this.plan.refresh(this.digest);
     this.table.show(rows);
     const [first] = rows;
     if (!first) return;
