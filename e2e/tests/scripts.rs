@@ -44,6 +44,7 @@ mod decisions;
 mod ending;
 mod examples;
 mod injections;
+mod lines;
 mod logins;
 mod mistakes;
 mod mocks;

@@ -1,25 +1,46 @@
 //! What scripts do wrong: a clear error for the client or the usual way, a line in the log, and no harm
 //! to anybody else.
 
+use std::io::ErrorKind;
+
 use super::*;
+
+in_both_ways! {
+    answers_that_cannot_be_built_are_errors
+    decisions_that_mean_nothing_let_the_command_pass
+    what_is_raised_is_logged_with_its_line
+    a_runaway_script_costs_its_own_client_only
+    endless_recursion_is_an_error_of_lua
+    what_was_queued_before_an_error_is_not_sent
+    a_script_that_cannot_be_loaded_refuses_clients
+    a_changed_script_is_for_those_who_come
+    packets_that_are_none_harm_nobody
+    what_is_kept_beyond_its_hook_is_gone_or_harmless
+    an_error_in_a_hook_is_as_if_it_were_not_there
+}
 
 /// A script that does something wrong when it is asked "DO wrong".
 fn wrong(body: &str) -> String {
-    format!(
-        r#"
-        local function wrong() {body} end
-        function read_query(packet)
-            if packet:sub(2) == "DO wrong" then return wrong() end
-        end
-        "#
-    )
+    wrongs(&[body]).replace("DO wrong1", "DO wrong")
+}
+
+/// The same for several: "DO wrong1" and so on.
+fn wrongs(bodies: &[&str]) -> String {
+    let mut script = "local wrongs = {}\n".to_owned();
+    for (body, number) in bodies.iter().zip(1..) {
+        script += &format!("wrongs['DO wrong{number}'] = function() {body} end\n");
+    }
+    script
+        + "function read_query(packet)
+            local wrong = wrongs[packet:sub(2)]
+            if wrong then return wrong() end
+        end"
 }
 
 const FAILED: &str = "(lua) handling proxy.response failed, check error-log";
 
-#[test]
-fn answers_that_cannot_be_built_are_errors() {
-    for (response, logged) in [
+fn answers_that_cannot_be_built_are_errors(product: Product) {
+    let answers = [
         ("proxy.response = 5", "has to be a table"),
         ("proxy.response = {}", "type is nil"),
         ("proxy.response = { type = 'x' }", "type is nil"),
@@ -56,39 +77,38 @@ fn answers_that_cannot_be_built_are_errors() {
             "proxy.response = { type = 0, resultset = { fields = { { name = 'a' } }, rows = { 1 } } }",
             "rows[1]",
         ),
-    ] {
-        let script = wrong(&format!("{response} return proxy.PROXY_SEND_RESULT"));
-        let scripted = Scripted::start(Product::MariaDb, &script);
-        let mut conn = scripted.connect();
-        let reply = conn.query("DO wrong");
+    ];
+    let bodies = answers.map(|(response, _)| format!("{response} return proxy.PROXY_SEND_RESULT"));
+    let scripted = Scripted::start(product, &wrongs(&bodies.each_ref().map(String::as_str)));
+    let mut conn = scripted.connect();
+    for ((response, logged), number) in answers.into_iter().zip(1..) {
+        let reply = conn.query(&format!("DO wrong{number}"));
         let error = reply
             .error()
             .unwrap_or_else(|| panic!("{response}: no error"));
-        assert_eq!(
-            (error.code, error.text.as_str()),
-            (1105, FAILED),
-            "{response}"
-        );
+        let told = (error.code, error.text.as_str());
+        assert_eq!(told, (1105, FAILED), "{response}");
         scripted.proxy.wait_logged(&[logged]);
         assert_eq!(conn.value("SELECT 'next'"), "next");
     }
 }
 
-#[test]
-fn decisions_that_mean_nothing_let_the_command_pass() {
-    for decision in [
+fn decisions_that_mean_nothing_let_the_command_pass(product: Product) {
+    let decisions = [
         "3", "4", "-1", "99", "0/0", "{}", "true", "'word'", "nil", "1",
-    ] {
-        let scripted = Scripted::start(Product::MariaDb, &wrong(&format!("return {decision}")));
-        let mut conn = scripted.connect();
-        assert!(conn.query("DO wrong").error().is_some(), "{decision}");
+    ];
+    let bodies = decisions.map(|decision| format!("return {decision}"));
+    let scripted = Scripted::start(product, &wrongs(&bodies.each_ref().map(String::as_str)));
+    let mut conn = scripted.connect();
+    for (decision, number) in decisions.into_iter().zip(1..) {
+        let reply = conn.query(&format!("DO wrong{number}"));
+        assert_eq!(reply.error().unwrap().code, 1054, "{decision}");
         assert_eq!(conn.value("SELECT 'next'"), "next", "{decision}");
     }
 }
 
-#[test]
-fn what_is_raised_is_logged_with_its_line() {
-    for (body, logged) in [
+fn what_is_raised_is_logged_with_its_line(product: Product) {
+    let mistakes = [
         ("error('on purpose')", "on purpose"),
         ("error({})", "table: "),
         ("local x = nil + 1", "attempt to perform arithmetic"),
@@ -131,18 +151,60 @@ fn what_is_raised_is_logged_with_its_line() {
             "return proxy.global.backends.x",
             "bad argument #2 to '?' (number expected, got string)",
         ),
-    ] {
-        let scripted = Scripted::start(Product::MariaDb, &wrong(body));
-        let mut conn = scripted.connect();
+        (
+            "proxy.queries:append(1, 'x', { resultset_is_needed = 1 })",
+            "bad argument #3 to 'append' (resultset_is_needed is a boolean, is number)",
+        ),
+        (
+            "proxy.queries:prepend({}, 'x')",
+            "bad argument #1 to 'prepend' (number expected, got table)",
+        ),
+        ("proxy.queries.x = 1", "proxy.queries.x is not writable"),
+        (
+            "proxy.connection.client.username = 'x'",
+            "proxy.connection.(client|server).username is not writable",
+        ),
+        (
+            "proxy.connection.client.src.port = 1",
+            "address.port is not writable",
+        ),
+        (
+            "proxy.global.backends[1].pool.x = 1",
+            "proxy.backend[...].x is not writable",
+        ),
+        (
+            "proxy.global.backends[1] = 1",
+            "proxy.global.backends is not writable",
+        ),
+        (
+            "proxy.global.backends[1].state = 3",
+            "state is one of proxy.BACKEND_STATE_",
+        ),
+        (
+            "proxy.connection.backend_ndx = 1.5",
+            "has to be an integer, is 1.5",
+        ),
+    ];
+    let bodies = mistakes.map(|(body, _)| body);
+    let scripted = Scripted::start(product, &wrongs(&bodies));
+    let mut conn = scripted.connect();
+    for ((body, logged), number) in mistakes.into_iter().zip(1..) {
         // As if there were no script: the server's own word.
-        assert_eq!(conn.query("DO wrong").error().unwrap().code, 1054, "{body}");
-        scripted.proxy.wait_logged(&["(read_query)", logged]);
+        let reply = conn.query(&format!("DO wrong{number}"));
+        assert_eq!(reply.error().unwrap().code, 1054, "{body}");
+        // Bodies begin on the second line.
+        let place = format!(":{}: ", number + 1);
+        match body.contains("error({})") || body.contains("yield") {
+            true => scripted.proxy.wait_logged(&["(read_query)", logged]),
+            false => scripted
+                .proxy
+                .wait_logged(&["(read_query)", &place, logged]),
+        };
         assert_eq!(conn.value("SELECT 'next'"), "next", "{body}");
     }
 }
 
-#[test]
-fn a_runaway_script_costs_its_own_client_only() {
+fn a_runaway_script_costs_its_own_client_only(product: Product) {
     for (body, limit) in [
         ("while true do end", "instructions"),
         ("while true do pcall(error) end", "instructions"),
@@ -156,7 +218,7 @@ fn a_runaway_script_costs_its_own_client_only() {
         ),
         ("return string.rep('x', 1e12)", "memory"),
     ] {
-        let settings = Settings::in_front_of([Server::shared(Product::MariaDb)])
+        let settings = usual(product)
             .set("script.instructions_max", 5_000_000)
             .set("script.time_max", "60s")
             .set("script.memory_bytes_max", 16 << 20);
@@ -258,10 +320,9 @@ fn what_a_script_takes_from_all_is_put_back() {
     }
 }
 
-#[test]
-fn endless_recursion_is_an_error_of_lua() {
+fn endless_recursion_is_an_error_of_lua(product: Product) {
     let scripted = Scripted::start(
-        Product::MariaDb,
+        product,
         &wrong("local function f() return 1 + f() end return f()"),
     );
     let mut conn = scripted.connect();
@@ -271,10 +332,9 @@ fn endless_recursion_is_an_error_of_lua() {
         .wait_logged(&["(read_query)", "stack overflow"]);
 }
 
-#[test]
-fn what_was_queued_before_an_error_is_not_sent() {
+fn what_was_queued_before_an_error_is_not_sent(product: Product) {
     let scripted = Scripted::start(
-        Product::MariaDb,
+        product,
         &wrong("proxy.queries:append(1, '\\003SELECT 1') error('late')"),
     );
     let mut conn = scripted.connect();
@@ -282,9 +342,8 @@ fn what_was_queued_before_an_error_is_not_sent() {
     assert_eq!(conn.value("SELECT 'next'"), "next");
 }
 
-#[test]
-fn a_script_that_cannot_be_loaded_refuses_clients() {
-    let scripted = Scripted::start(Product::MariaDb, "function read_query() end");
+fn a_script_that_cannot_be_loaded_refuses_clients(product: Product) {
+    let scripted = Scripted::start(product, "function read_query() end");
     let mut before = scripted.connect();
     fs::write(&scripted.script, "function read_query( -- what now").unwrap();
     let (code, text) = scripted.refusal();
@@ -308,8 +367,7 @@ fn a_script_that_cannot_be_loaded_refuses_clients() {
     assert_eq!(before.value("SELECT 'still'"), "still");
 }
 
-#[test]
-fn a_changed_script_is_for_those_who_come() {
+fn a_changed_script_is_for_those_who_come(product: Product) {
     let say = |word: &str| {
         format!(
             r#"function read_query(packet)
@@ -319,10 +377,150 @@ fn a_changed_script_is_for_those_who_come() {
             end"#
         )
     };
-    let scripted = Scripted::start(Product::MariaDb, &say("old"));
+    let scripted = Scripted::start(product, &say("old"));
     let mut old = scripted.connect();
     fs::write(&scripted.script, say("newer")).unwrap();
     let mut new = scripted.connect();
     assert_eq!(new.value("SELECT which"), "newer");
     assert_eq!(old.value("SELECT which"), "old");
+}
+
+/// Commands that no server knows, or that end too soon: the session has an error or an end, and no other.
+fn packets_that_are_none_harm_nobody(product: Product) {
+    let script = r#"
+        local garbage = { "", "\000", "\003", "\255", "\023", "\023\1\0", "\025\1", "\028x", "\002", "\005x", "\200abc",
+            ("\3x"):rep(1000), "\022" }
+        function read_query(packet)
+            local number = packet:match("^\003DO garbage(%d+)$")
+            if number then
+                for _, needed in ipairs({ true, false }) do
+                    proxy.queries:append(1, garbage[tonumber(number)], { resultset_is_needed = needed })
+                end
+                return proxy.PROXY_SEND_QUERY
+            end
+        end
+        function read_query_result(inj) return proxy.PROXY_IGNORE_RESULT end
+    "#;
+    let scripted = Scripted::start(product, script);
+    let mut other = scripted.connect();
+    for number in 1..=13 {
+        let mut conn = scripted.connect();
+        conn.patience(std::time::Duration::from_secs(20));
+        // Whatever is told: it is one reply, or the end.
+        let is_end = |error: &std::io::Error| {
+            !matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
+        };
+        match conn.try_query(&format!("DO garbage{number}")) {
+            Err(error) => assert!(is_end(&error), "{number}: {error}"),
+            Ok(_) => match conn.try_query("SELECT 'after'") {
+                Ok(after) => {
+                    let is_in_order = after.error().is_some() || rows(&after) == ["after"];
+                    assert!(is_in_order, "{number}: {after:?}");
+                }
+                Err(error) => assert!(is_end(&error), "{number}: {error}"),
+            },
+        }
+        assert_eq!(other.value("SELECT 'well'"), "well", "{number}");
+    }
+    scripted.proxy.assert_sound();
+}
+
+/// Objects of one hook in the hands of another, of another session's, and after the session's end.
+fn what_is_kept_beyond_its_hook_is_gone_or_harmless(product: Product) {
+    let script = r#"
+        local kept = proxy.global
+        function read_query(packet)
+            if is_asked(packet) then return seen() end
+            if packet == "\003DO look" then
+                local set = kept.set
+                for _, key in ipairs({ "rows", "fields", "raw" }) do
+                    local ok, why = pcall(function() return set[key] end)
+                    see(key, ok, (tostring(why):gsub("^.-%.resultset", ".resultset")))
+                end
+                see("row", pcall(kept.row))
+                see(kept.inj.id, kept.inj.query, kept.client.username, kept.client.src.address)
+                see(#kept.queries, kept.connection.client.username, kept.field.name, #kept.fields)
+                kept.queries:append(1, packet)
+                kept.connection.backend_ndx = 1
+                return
+            end
+            proxy.queries:append(7, packet, { resultset_is_needed = true })
+            return proxy.PROXY_SEND_QUERY
+        end
+        function read_query_result(inj)
+            kept.inj, kept.set, kept.row = inj, inj.resultset, inj.resultset.rows
+            kept.fields = inj.resultset.fields
+            kept.field = kept.fields[1]
+            kept.client, kept.connection, kept.queries = proxy.connection.client, proxy.connection, proxy.queries
+        end
+    "#;
+    let scripted = Scripted::start(product, &seeing(script));
+    let mut first = scripted.connect();
+    assert_eq!(first.value("SELECT 'mine' AS a"), "mine");
+    let look = |conn: &mut RawConn| {
+        let _ = conn.query("DO look");
+        assert_eq!(conn.value("SELECT 5 AS a"), "5");
+    };
+    let is_told = |lines: &[String]| {
+        for (at, key) in ["rows", "fields", "raw"].into_iter().enumerate() {
+            let why = "is gone: a result lives as long as its read_query_result";
+            assert_eq!(lines[at], format!("{key} false .resultset.{key} {why}"));
+        }
+        assert!(lines[3].starts_with("row false"), "{lines:?}");
+        assert_eq!(lines[5], "0 app a 1");
+    };
+    look(&mut first);
+    let lines = seen(&mut first);
+    is_told(&lines);
+    assert!(
+        lines[4].starts_with("7 \u{3}SELECT 'mine' AS a app 127.0.0.1"),
+        "{lines:?}"
+    );
+    // In another's hands, while its own is there and when it is gone.
+    let mut second = scripted.connect();
+    first.run("SELECT 6 AS a");
+    look(&mut second);
+    is_told(&seen(&mut second));
+    first.run("SELECT 7 AS a");
+    first.quit();
+    look(&mut second);
+    is_told(&seen(&mut second));
+    scripted.proxy.assert_sound();
+}
+
+/// The login goes its way, the command is forwarded, the result is sent.
+fn an_error_in_a_hook_is_as_if_it_were_not_there(product: Product) {
+    for hook in [
+        "connect_server",
+        "read_handshake",
+        "read_auth",
+        "read_auth_result",
+        "read_query",
+        "read_query_result",
+        "disconnect_client",
+    ] {
+        let script = format!(
+            "function read_query(packet)
+                proxy.queries:append(1, packet, {{ resultset_is_needed = true }})
+                return proxy.PROXY_SEND_QUERY
+            end
+            local function fail() error('in {hook}') end
+            function {hook}() fail() end"
+        );
+        let scripted = Scripted::start(product, &script);
+        let mut conn = scripted.connect();
+        assert_eq!(conn.value("SELECT 'well'"), "well", "{hook}");
+        conn.quit();
+        let place = format!("({hook})");
+        scripted.proxy.wait_logged(&[&place, &format!("in {hook}")]);
+    }
+    // What is no function is no hook.
+    let scripted = Scripted::start(
+        product,
+        "read_query = 5 read_auth = 'x' connect_server = {}",
+    );
+    assert_eq!(scripted.connect().value("SELECT 'well'"), "well");
+    scripted
+        .proxy
+        .wait_logged(&["read_query is a number and no function: ignored"]);
 }

@@ -82,7 +82,7 @@ impl<'a, S: Stage> Queue<'a, S> {
             Command::BINLOG_DUMP | Command::BINLOG_DUMP_GTID | Command::TABLE_DUMP
         );
         let is_kept = injection.is_kept && !is_stream;
-        if !is_kept && self.is_told {
+        if !is_kept && self.is_told && self.is_awaited() {
             // The first is to arrive.
             let _ = self.stage.client().drained().await;
             return Err(second_result());
@@ -188,10 +188,10 @@ impl<'a, S: Stage> Queue<'a, S> {
     /// The client gets a result, if it has had none.
     fn tell(&mut self, say: impl FnOnce(&mut S, u8)) {
         match self.is_told {
-            true => tracing::error!("a second result for one command: it is not sent"),
-            false if !self.is_awaited() => {
+            _ if !self.is_awaited() => {
                 tracing::error!("a result for a command that has none: it is not sent");
             }
+            true => tracing::error!("a second result for one command: it is not sent"),
             false => say(self.stage, self.sequence),
         }
         self.is_told = true;

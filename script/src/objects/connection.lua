@@ -126,7 +126,7 @@ end
 local function choose(session, value)
 	local index = tonumber(value)
 	if not index or index ~= math.floor(index) then
-		error("proxy.connection.backend_ndx has to be an integer, is " .. tostring(value), 3)
+		error("proxy.connection.backend_ndx has to be an integer, is " .. tostring(value), 4)
 	end
 	local backend = M.backends[index]
 	if session.takes_turns then

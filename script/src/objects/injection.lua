@@ -109,7 +109,8 @@ local function resultset_object(reply)
 end
 
 local function read(session, resultset, key)
-	local entry, reply = session.sent, session.reply
+	local reply = session.reply
+	local entry = reply.entry
 	if key == "resultset" then
 		return resultset
 	elseif key == "id" or key == "type" then
@@ -140,6 +141,7 @@ function M.injection(session, status, affected, insert_id, warnings, rows, bytes
 	local object = session.injection or injection(session)
 	session.injection = object
 	local reply = session.reply
+	reply.entry = session.sent
 	reply.query_status, reply.affected_rows, reply.insert_id = status, affected, insert_id
 	reply.warning_count, reply.row_count, reply.bytes = warnings, rows, bytes
 	reply.server_status, reply.is_binary = flags, is_binary

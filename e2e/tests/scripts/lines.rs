@@ -1,0 +1,510 @@
+//! MySQL Proxy's behaviour as it is described, line by line, where no other file of these has it.
+
+use super::*;
+
+in_both_ways! {
+    each_constant_has_its_number
+    what_is_one_clients_no_other_sees
+    nothing_is_sent_behind_a_command_without_reply
+    a_queue_may_end_the_session
+    an_injected_command_may_be_longer_than_a_packet
+    an_answer_on_the_wire
+    answers_end_where_lists_do
+    an_answer_may_be_left_for_the_result
+    a_result_is_judged_in_every_way
+    a_reply_tells_all_it_has
+    figures_count_all_results
+    an_error_of_an_execution_has_no_rows
+    process_info_is_a_result
+    unknown_keys_are_nil
+}
+
+const CONSTANTS: [(&str, i64); 69] = [
+    ("PROXY_SEND_QUERY", 1),
+    ("PROXY_SEND_RESULT", 2),
+    ("PROXY_IGNORE_RESULT", 4),
+    ("PROXY_VERSION", 2053),
+    ("MYSQLD_PACKET_OK", 0),
+    ("MYSQLD_PACKET_ERR", 255),
+    ("MYSQLD_PACKET_RAW", 250),
+    ("BACKEND_STATE_UNKNOWN", 0),
+    ("BACKEND_STATE_UP", 1),
+    ("BACKEND_STATE_DOWN", 2),
+    ("BACKEND_TYPE_UNKNOWN", 0),
+    ("BACKEND_TYPE_RW", 1),
+    ("BACKEND_TYPE_RO", 2),
+    ("COM_SLEEP", 0),
+    ("COM_QUIT", 1),
+    ("COM_INIT_DB", 2),
+    ("COM_QUERY", 3),
+    ("COM_FIELD_LIST", 4),
+    ("COM_CREATE_DB", 5),
+    ("COM_DROP_DB", 6),
+    ("COM_REFRESH", 7),
+    ("COM_SHUTDOWN", 8),
+    ("COM_STATISTICS", 9),
+    ("COM_PROCESS_INFO", 10),
+    ("COM_CONNECT", 11),
+    ("COM_PROCESS_KILL", 12),
+    ("COM_DEBUG", 13),
+    ("COM_PING", 14),
+    ("COM_TIME", 15),
+    ("COM_DELAYED_INSERT", 16),
+    ("COM_CHANGE_USER", 17),
+    ("COM_BINLOG_DUMP", 18),
+    ("COM_TABLE_DUMP", 19),
+    ("COM_CONNECT_OUT", 20),
+    ("COM_REGISTER_SLAVE", 21),
+    ("COM_STMT_PREPARE", 22),
+    ("COM_STMT_EXECUTE", 23),
+    ("COM_STMT_SEND_LONG_DATA", 24),
+    ("COM_STMT_CLOSE", 25),
+    ("COM_STMT_RESET", 26),
+    ("COM_SET_OPTION", 27),
+    ("COM_STMT_FETCH", 28),
+    ("COM_DAEMON", 29),
+    ("MYSQL_TYPE_DECIMAL", 0),
+    ("MYSQL_TYPE_TINY", 1),
+    ("MYSQL_TYPE_SHORT", 2),
+    ("MYSQL_TYPE_LONG", 3),
+    ("MYSQL_TYPE_FLOAT", 4),
+    ("MYSQL_TYPE_DOUBLE", 5),
+    ("MYSQL_TYPE_NULL", 6),
+    ("MYSQL_TYPE_TIMESTAMP", 7),
+    ("MYSQL_TYPE_LONGLONG", 8),
+    ("MYSQL_TYPE_INT24", 9),
+    ("MYSQL_TYPE_DATE", 10),
+    ("MYSQL_TYPE_TIME", 11),
+    ("MYSQL_TYPE_DATETIME", 12),
+    ("MYSQL_TYPE_YEAR", 13),
+    ("MYSQL_TYPE_NEWDATE", 14),
+    ("MYSQL_TYPE_BIT", 16),
+    ("MYSQL_TYPE_NEWDECIMAL", 246),
+    ("MYSQL_TYPE_ENUM", 247),
+    ("MYSQL_TYPE_SET", 248),
+    ("MYSQL_TYPE_TINY_BLOB", 249),
+    ("MYSQL_TYPE_MEDIUM_BLOB", 250),
+    ("MYSQL_TYPE_LONG_BLOB", 251),
+    ("MYSQL_TYPE_BLOB", 252),
+    ("MYSQL_TYPE_VAR_STRING", 253),
+    ("MYSQL_TYPE_STRING", 254),
+    ("MYSQL_TYPE_GEOMETRY", 255),
+];
+
+fn each_constant_has_its_number(product: Product) {
+    let scripted = Scripted::start(
+        product,
+        &seeing(
+            r#"
+            function read_query(packet)
+                if is_asked(packet) then return seen() end
+                for name in packet:gmatch("[%u_%d]+") do see(name, proxy[name]) end
+                see(proxy.MYSQL_TYPE_VARCHAR, proxy.PROXY_NO_DECISION, proxy.SERVER_STATUS_IN_TRANS)
+                proxy.response = { type = proxy.MYSQLD_PACKET_OK }
+                return proxy.PROXY_SEND_RESULT
+            end
+            "#,
+        ),
+    );
+    let mut conn = scripted.connect();
+    let names: Vec<_> = CONSTANTS.iter().map(|(name, _)| *name).collect();
+    conn.run(&names.join(" "));
+    let lines = seen(&mut conn);
+    for ((name, value), line) in CONSTANTS.iter().zip(&lines) {
+        assert_eq!(*line, format!("{name} {value}"));
+    }
+    assert_eq!(lines[69..], ["nil nil nil"]);
+}
+
+/// `proxy.x` and a script's globals are each client's own; `proxy.global` and `_G.x` are everybody's.
+fn what_is_one_clients_no_other_sees(product: Product) {
+    let scripted = Scripted::start(
+        product,
+        &seeing(
+            r#"
+            own = (own or 0) + 1
+            proxy.mine = (proxy.mine or 0) + 1
+            _G.ours = (_G.ours or 0) + 1
+            proxy.global.all = (proxy.global.all or 0) + 1
+            function read_query(packet)
+                if is_asked(packet) then return seen() end
+                own, proxy.mine = own + 1, proxy.mine + 1
+                see(own, proxy.mine, _G.ours, proxy.global.all, __proxy.mine)
+            end
+            "#,
+        ),
+    );
+    let mut one = scripted.connect();
+    let mut two = scripted.connect();
+    one.run("SELECT 1");
+    one.run("SELECT 1");
+    two.run("SELECT 1");
+    assert_eq!(seen(&mut one), ["2 2 2 2 2", "3 3 2 2 3", "2 2 2 2 2"]);
+}
+
+/// An id that nobody has prepared is closed without a word.
+fn nothing_is_sent_behind_a_command_without_reply(product: Product) {
+    for first in ["\\025\\099\\0\\0\\0", "\\024\\099\\0\\0\\0\\0\\0x"] {
+        let script = r#"
+            function read_query(packet)
+                if is_asked(packet) then return seen() end
+                if packet:sub(2) == "DO queue" then
+                    proxy.queries:append(1, "FIRST", { resultset_is_needed = true })
+                    proxy.queries:append(2, "\003SET @behind = 1", { resultset_is_needed = true })
+                    return proxy.PROXY_SEND_QUERY
+                end
+            end
+            function read_query_result(inj) see(inj.id) end
+        "#;
+        let scripted = Scripted::start(product, &seeing(&script.replace("FIRST", first)));
+        let mut conn = scripted.connect();
+        // It waits, and is answered.
+        assert!(conn.query("DO queue").error().is_none());
+        assert!(seen(&mut conn).is_empty());
+        scripted
+            .proxy
+            .wait_logged(&["nothing is sent behind a command that has no reply"]);
+        assert_eq!(conn.run("SELECT @behind").text(0, 0), None);
+    }
+    // A client that does not wait is told nothing, whatever is sent for it.
+    let script = r#"
+        function read_query(packet)
+            if is_asked(packet) then return seen() end
+            if packet:byte() == proxy.COM_STMT_CLOSE then
+                proxy.queries:append(1, "\003SELECT 'not for you'")
+                proxy.queries:append(2, "\003SELECT 'nor this'", { resultset_is_needed = true })
+                proxy.queries:append(3, packet)
+                return proxy.PROXY_SEND_QUERY
+            end
+        end
+        function read_query_result(inj) see(inj.id, inj.resultset.query_status) end
+    "#;
+    let scripted = Scripted::start(product, &seeing(script));
+    let mut conn = scripted.connect();
+    let statement = conn.prepare("SELECT 1").statement();
+    conn.close_statement(statement);
+    assert_eq!(conn.value("SELECT 'well'"), "well");
+    assert_eq!(seen(&mut conn), ["1 0", "2 0"]);
+}
+
+fn a_queue_may_end_the_session(product: Product) {
+    let scripted = Scripted::start(
+        product,
+        r#"
+        function read_query(packet)
+            if packet:sub(2) == "DO quit" then
+                proxy.queries:append(1, string.char(proxy.COM_QUIT))
+                proxy.queries:append(2, packet)
+                return proxy.PROXY_SEND_QUERY
+            end
+        end
+        "#,
+    );
+    let mut conn = scripted.connect();
+    conn.send_query("DO quit").unwrap();
+    assert!(conn.is_closed_by_server());
+    assert_eq!(scripted.connect().value("SELECT 'well'"), "well");
+}
+
+fn an_injected_command_may_be_longer_than_a_packet(product: Product) {
+    let scripted = Scripted::start(
+        product,
+        r#"
+        function read_query(packet)
+            if packet:sub(2) == "DO long" then
+                local text = string.char(proxy.COM_QUERY) .. "SELECT LENGTH('" .. ("x"):rep(17000000) .. "')"
+                proxy.queries:append(1, text, { resultset_is_needed = true })
+                return proxy.PROXY_SEND_QUERY
+            end
+        end
+        "#,
+    );
+    let mut conn = scripted.connect();
+    let reply = conn.query("DO long");
+    match reply.error() {
+        // max_allowed_packet
+        Some(error) => assert_eq!(error.code, 1153),
+        None => {
+            assert_eq!(reply.text(0, 0).unwrap(), "17000000");
+            assert_eq!(conn.value("SELECT 'next'"), "next");
+        }
+    }
+}
+
+/// Each byte that stands for a key of `proxy.response`.
+fn an_answer_on_the_wire(product: Product) {
+    let scripted = Scripted::start(
+        product,
+        r#"
+        local answers = {
+            ["DO ok"] = { type = "0", affected_rows = 300, insert_id = 7, errmsg = "not used" },
+            ["DO plain"] = { type = proxy.MYSQLD_PACKET_OK, resultset = 5 },
+            ["DO err"] = { type = proxy.MYSQLD_PACKET_ERR, errmsg = ("x"):rep(600), errcode = "1234", sqlstate = "42S02" },
+            ["DO raw"] = { type = proxy.MYSQLD_PACKET_RAW, packets = { "\1", "\3def\0\0\0\1a\0\12\8\0\32\0\0\0\253\0\0\0\0\0", "\254\0\0\2\0", 5, "\254\0\0\2\0", nil, "never" } },
+        }
+        function read_query(packet)
+            local answer = answers[packet:sub(2)]
+            if answer then
+                proxy.response = answer
+                return proxy.PROXY_SEND_RESULT
+            end
+        end
+        "#,
+    );
+    let mut conn = scripted.connect();
+    conn.send_query("DO ok").unwrap();
+    assert_eq!(conn.packet().unwrap(), b"\0\xfc\x2c\x01\x07\x02\0\0\0");
+    conn.send_query("DO plain").unwrap();
+    assert_eq!(conn.packet().unwrap(), b"\0\0\0\x02\0\0\0");
+    conn.send_query("DO err").unwrap();
+    let err = conn.packet().unwrap();
+    assert_eq!(err[..9], *b"\xff\xd2\x04#42S02");
+    assert_eq!(err.len(), 9 + 512);
+    // Ids go on, numbers are texts, and the first nil is the end.
+    let login = plain(Login::app().without(capability::DEPRECATE_EOF));
+    let mut conn = scripted.connect_as(&login);
+    let reply = conn.run("DO raw");
+    assert_eq!(reply.results().next().unwrap().rows, [b"5".to_vec()]);
+    assert_eq!(conn.value("SELECT 1"), "1");
+}
+
+/// `fields` and `rows` end with their first nil, and a row has as many values as there are fields.
+fn answers_end_where_lists_do(product: Product) {
+    let scripted = Scripted::start(
+        product,
+        r#"
+        local field = { name = "a", type = 254 }
+        local answers = {
+            ["SELECT fields"] = { fields = { field, nil, field }, rows = { { 1, 2, 3 }, {}, nil, { 4 } } },
+            ["SELECT unnamed"] = { fields = { {} }, rows = {} },
+            ["SELECT none"] = { fields = { field } },
+        }
+        function read_query(packet)
+            local answer = answers[packet:sub(2)]
+            if answer then
+                proxy.response = { type = proxy.MYSQLD_PACKET_OK, resultset = answer }
+                return proxy.PROXY_SEND_RESULT
+            end
+        end
+        "#,
+    );
+    let mut conn = scripted.connect();
+    let reply = conn.run("SELECT fields");
+    assert_eq!(rows(&reply), ["1", "NULL"]);
+    assert_eq!(reply.results().next().unwrap().columns.len(), 1);
+    let reply = conn.run("SELECT unnamed");
+    let column = &reply.results().next().unwrap().columns[0];
+    // "def", five empty names around this one, latin1, 32 long, a string, part of a key, no decimals.
+    let expected = b"\x03def\0\0\0\x0dno-field-name\0\x0c\x08\0\x20\0\0\0\xfe\x02\0\0\0\0";
+    assert_eq!(column, expected);
+    scripted
+        .proxy
+        .wait_logged(&["fields[1].type is nil: taken for MYSQL_TYPE_STRING"]);
+    assert!(rows(&conn.run("SELECT none")).is_empty());
+}
+
+/// What read_query has put into `proxy.response` is there until the next command.
+fn an_answer_may_be_left_for_the_result(product: Product) {
+    let scripted = Scripted::start(
+        product,
+        &seeing(
+            r#"
+            function read_query(packet)
+                if is_asked(packet) then return seen() end
+                see(proxy.response.errmsg)
+                proxy.response = { type = proxy.MYSQLD_PACKET_ERR, errmsg = "left behind" }
+                proxy.queries:append(1, packet, { resultset_is_needed = true })
+                return proxy.PROXY_SEND_QUERY
+            end
+            function read_query_result(inj) return proxy.PROXY_SEND_RESULT end
+            "#,
+        ),
+    );
+    let mut conn = scripted.connect();
+    for _ in 0..2 {
+        assert_eq!(conn.query("SELECT 1").error().unwrap().text, "left behind");
+    }
+    assert_eq!(seen(&mut conn), ["nil", "nil"]);
+}
+
+/// The returns of read_query_result, for results that were kept and that were not.
+fn a_result_is_judged_in_every_way(product: Product) {
+    let scripted = Scripted::start(
+        product,
+        r#"
+        local judge
+        function read_query(packet)
+            local needed, body = packet:match("^\003SELECT '(%a+) ([^']+)'")
+            if needed then
+                judge = loadstring("return " .. body)
+                proxy.queries:append(1, packet, { resultset_is_needed = needed == "kept" })
+                return proxy.PROXY_SEND_QUERY
+            end
+        end
+        function read_query_result(inj)
+            if not judge then error("on purpose") end
+            proxy.response = nil
+            return judge()
+        end
+        "#,
+    );
+    let mut conn = scripted.connect();
+    let failed = "(lua) handling proxy.response failed, check error-log";
+    for (body, logged) in [
+        ("nil", ""),
+        ("0", ""),
+        ("true", ""),
+        ("99", "Unknown(99) is no decision"),
+        ("1", "SendQuery is no decision"),
+        ("3", "Unknown(3) is no decision"),
+        ("no syntax", "on purpose"),
+    ] {
+        let text = format!("kept {body}");
+        assert_eq!(conn.value(&format!("SELECT '{text}'")), text);
+        if !logged.is_empty() {
+            scripted.proxy.wait_logged(&["(read_query_result)", logged]);
+        }
+    }
+    let reply = conn.query("SELECT 'kept 2'");
+    assert_eq!(reply.error().unwrap().text, failed);
+    let reply = conn.query("SELECT 'kept 4'");
+    assert!(reply.error().is_none() && reply.results().next().is_none());
+    for (body, logged) in [
+        ("2", "SendResult"),
+        ("4", "IgnoreResult"),
+        ("99", "Unknown(99)"),
+    ] {
+        let text = format!("streamed {body}");
+        assert_eq!(conn.value(&format!("SELECT '{text}'")), text);
+        scripted
+            .proxy
+            .wait_logged(&[logged, "the result is sent already"]);
+    }
+    assert_eq!(conn.value("SELECT 'next'"), "next");
+}
+
+/// What is injected, and what `read_query_result` sees of each reply.
+fn watcher(product: Product, body: &str) -> Scripted {
+    let script = format!(
+        "function read_query(packet)
+            if is_asked(packet) then return seen() end
+            proxy.queries:append(packet:byte(), packet, {{ resultset_is_needed = not packet:find('streamed', 1, true) }})
+            return proxy.PROXY_SEND_QUERY
+        end
+        function read_query_result(inj) local set = inj.resultset {body} end"
+    );
+    Scripted::start(product, &seeing(&script))
+}
+
+fn a_reply_tells_all_it_has(product: Product) {
+    let scripted = watcher(
+        product,
+        r#"
+        see(set.query_status, set.affected_rows, set.insert_id, set.warning_count, set.flags.in_trans, set.flags.auto_commit)
+        for at = 1, #set.fields do
+            local field = set.fields[at]
+            see(field.name, field.org_name, field.table, field.org_table, field.type, field.db, field.flags)
+        end
+        see(set.fields[0], set.fields[99], set.flags.no_index_used ~= nil, set.flags.no_good_index_used)
+        for _ = 1, 2 do if set.rows then for row in set.rows do see(unpack(row, 1, #set.fields)) end end end
+        "#,
+    );
+    let mut root = Server::shared(product).root();
+    root.run("CREATE DATABASE IF NOT EXISTS t_scripted_lines");
+    let mut conn = scripted.connect_as(&plain(Login::app().schema("t_scripted_lines")));
+    conn.run("CREATE TEMPORARY TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, b VARCHAR(9))");
+    seen(&mut conn);
+    conn.run("INSERT INTO t (b) VALUES ('x'), (NULL)");
+    assert_eq!(
+        seen(&mut conn),
+        ["0 2 1 0 false true", "nil nil true false"]
+    );
+    conn.run("SET autocommit = 0");
+    conn.run("SELECT b AS c FROM t AS u ORDER BY id");
+    let lines = seen(&mut conn);
+    let at = lines.len() - 6;
+    assert_eq!(
+        lines[at..],
+        [
+            "c b u t 253 nil nil",
+            "nil nil true false",
+            // A row's NULLs are nil; whoever asks for rows again begins again.
+            "x",
+            "nil",
+            "x",
+            "nil",
+        ]
+    );
+    assert_eq!(lines[at - 1], "0 nil nil 0 true false");
+    conn.run("SELECT CAST('12x' AS SIGNED)");
+    assert!(seen(&mut conn)[0].starts_with("0 nil nil 1 "));
+    assert!(conn.query("SELECT no_such_column FROM t").error().is_some());
+    assert!(seen(&mut conn)[0].starts_with("255 0 0 "));
+}
+
+/// Rows and bytes of several results, kept or not.
+fn figures_count_all_results(product: Product) {
+    let scripted = watcher(product, "see(set.row_count, set.bytes)");
+    let login = plain(Login::app().and(capability::MULTI_STATEMENTS));
+    let mut conn = scripted.connect_as(&login);
+    let text = "SELECT 1 UNION ALL SELECT 22; DO 1; SELECT NULL, 'abc'";
+    conn.run(text);
+    // Rows of 2, 3 and 5 bytes behind headers of 4.
+    assert_eq!(seen(&mut conn), ["3 22"]);
+    conn.run(&format!("/* streamed */ {text}"));
+    assert!(seen(&mut conn)[0].starts_with("3 "));
+}
+
+fn an_error_of_an_execution_has_no_rows(product: Product) {
+    use e2e::raw::{Execute, Param};
+    let scripted = watcher(
+        product,
+        "if inj.id == 23 then see(set.query_status, pcall(function() return set.rows end)) end",
+    );
+    let mut conn = scripted.connect();
+    let statement = conn.prepare("SET time_zone = ?").statement();
+    let reply = conn.execute(&Execute::new(statement, &[Param::Text("nowhere")]));
+    assert_eq!(reply.error().unwrap().code, 1298);
+    let statement = conn.prepare("DO ?").statement();
+    conn.execute(&Execute::new(statement, &[Param::Int(2)]));
+    assert_eq!(seen(&mut conn), ["255 true nil", "0 true nil"]);
+}
+
+/// COM_PROCESS_INFO, which servers answer with rows: as scripts read them, whatever was agreed on.
+fn process_info_is_a_result(product: Product) {
+    let scripted = watcher(
+        product,
+        "local count = 0 if set.rows then for row in set.rows do count = count + 1 end end
+         see(inj.id, #set.fields, set.fields[1] and set.fields[1].name, count > 0)",
+    );
+    let mut conn = scripted.connect();
+    conn.send(&[command::PROCESS_INFO]);
+    let reply = conn.reply(Shape::Results);
+    if reply.error().is_none() {
+        let columns = reply.results().next().unwrap().columns.len();
+        assert_eq!(seen(&mut conn), [format!("10 {columns} Id true")]);
+    }
+}
+
+fn unknown_keys_are_nil(product: Product) {
+    let scripted = watcher(
+        product,
+        r#"
+        local client, server = proxy.connection.client, proxy.connection.server
+        local backend = proxy.global.backends[1]
+        see(inj.nothing, set.nothing, client.nothing, client.src.nothing, proxy.connection.nothing)
+        see(backend.nothing, backend.pool.nothing, backend.pool.users.app.nothing, proxy.nothing, proxy.connection.connection_close)
+        see(backend.uuid, backend.dst.port == server.dst.port, backend.dst.type, client.dst.type)
+        "#,
+    );
+    let mut conn = scripted.connect();
+    conn.run("SELECT 1");
+    assert_eq!(
+        seen(&mut conn),
+        ["nil nil nil nil nil", "nil nil nil nil nil", "nil true 2 2"]
+    );
+    scripted.proxy.wait_logged(&["inj[nothing] is not known"]);
+    scripted
+        .proxy
+        .wait_logged(&["proxy.connection.(client|server).nothing is not known"]);
+}
