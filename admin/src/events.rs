@@ -45,6 +45,8 @@ pub enum EventKind {
     Reset,
     /// The digests' history cannot be written, or can again.
     History,
+    /// Spans cannot be sent, or can be again.
+    Traces,
 }
 
 /// The last ones.
@@ -69,6 +71,7 @@ impl EventKind {
             Self::Kill => "kill",
             Self::Reset => "reset",
             Self::History => "history",
+            Self::Traces => "traces",
         }
     }
 }

@@ -27,6 +27,7 @@ pub static TABLES: &[&dyn Table] = &[
     &plans::TABLE,
     &events::TABLE,
     &logs::TABLE,
+    &tracing::TABLE,
     &rules::TABLE,
     &accounts::TABLE,
     &admin_accounts::TABLE,

@@ -7,6 +7,7 @@ mod clusters;
 mod http;
 mod profiling;
 mod rules;
+mod tracing;
 
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
@@ -34,6 +35,7 @@ pub(crate) fn faults(config: &Config, written: &Written) -> Vec<Fault> {
     accounts::faults(config, written, &mut faults);
     rules::faults(config, written, &mut faults);
     profiling::faults(config, written, &mut faults);
+    tracing::faults(config, written, &mut faults);
     faults.extend(faults_of_files(config, written));
     faults
 }

@@ -14,6 +14,7 @@ mod pool;
 mod profiling;
 mod rule;
 mod script;
+mod tracing;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -31,6 +32,7 @@ pub use pool::*;
 pub use profiling::*;
 pub use rule::*;
 pub use script::*;
+pub use tracing::*;
 
 use crate::address::{BACKEND_PORT, LISTEN_PORT};
 use crate::define::{choices, settings};
@@ -118,6 +120,8 @@ settings! {
         audit_log: AuditLogConfig,
         /// What statements have cost their backends.
         profiling: ProfilingConfig,
+        /// Spans of statements, for a collector.
+        tracing: TracingConfig,
     }
     lists {
         /// Where clients connect besides `listen`; addresses unique, together with those of `listen`.

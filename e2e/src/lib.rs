@@ -18,6 +18,7 @@
 pub mod browser;
 mod certs;
 mod cluster;
+pub mod collector;
 mod dice;
 pub mod http;
 mod intruder;

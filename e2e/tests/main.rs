@@ -93,3 +93,4 @@ mod suite;
 mod text;
 mod tls;
 mod top;
+mod tracing;

@@ -16,6 +16,7 @@ mod sandbox;
 mod serve;
 mod snapshot;
 mod top;
+mod traces;
 
 use std::process::ExitCode;
 

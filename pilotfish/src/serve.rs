@@ -11,7 +11,7 @@ use config::{Config, Draft, Fault, SessionMode};
 use control::Control;
 use net::service::{State, notify};
 use net::worker::WorkerEnd;
-use proxy::{AllScripts, DataPlane, Journal, Settings, Surroundings};
+use proxy::{AllScripts, DataPlane, Journal, Settings, Surroundings, Traces};
 use route::Topology;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -26,6 +26,7 @@ use crate::listening::{self, Listening};
 use crate::logging::Log;
 use crate::process::{PidFile, become_user, raise_open_files};
 use crate::snapshot::{reload_certificates, snapshot};
+use crate::traces::{Exporter, Sights};
 
 /// Time between two looks at certificate files.
 const CERTIFICATES_INTERVAL: Duration = Duration::from_secs(5);
@@ -126,8 +127,19 @@ async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(),
     let (journal, entries) = Journal::new();
     let journals = Journals::start(&journal, entries, settings.clone(), started)
         .map_err(|error| format!("the logs of statements cannot be written: {error}"))?;
+    let events = Arc::new(Events::default());
+    let (traces, statements) = Traces::new();
+    let sights = Sights {
+        settings: settings.clone(),
+        topology: control.topology(),
+        events: Arc::clone(&events),
+        started,
+    };
+    let exporter = Exporter::start(&traces, statements, sights)
+        .map_err(|error| format!("traces cannot be sent: {error}"))?;
     let surroundings = Surroundings {
         journal,
+        traces,
         scripts: Arc::new(scripts),
         settings,
         topology: control.topology(),
@@ -147,7 +159,6 @@ async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(),
         backends = config.backends.len(),
         "pilotfish is ready"
     );
-    let events = Arc::new(Events::default());
     tokio::spawn(follow_backends(control.topology(), Arc::clone(&events)));
     let (editor, mut wishes) = Editor::channel(Arc::clone(&events));
     let mut history = History::start(plane.window(), &events)
@@ -194,6 +205,7 @@ async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(),
     control.stop();
     admin.close();
     journals.end();
+    exporter.end();
     tracing::info!(cut, "pilotfish has ended");
     outcome
 }

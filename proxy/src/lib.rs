@@ -38,6 +38,7 @@ mod scripted;
 mod seen;
 mod serve;
 mod surroundings;
+mod traces;
 pub mod transport;
 mod view;
 mod watch;
@@ -46,6 +47,7 @@ mod worker;
 
 pub use insight::counts::Counts;
 pub use insight::errors::ErrorRow;
+pub use insight::parent::TraceParent;
 pub use insight::profiles::{LeftOut, ProfileView, ProfilingCounts};
 pub use insight::slow::StatementView;
 pub use insight::table::{DigestRow, Ran};
@@ -60,6 +62,7 @@ pub use reception::{Guest, GuestError, House, Reception};
 pub use scripted::all::AllScripts;
 pub use seen::SeenDigest;
 pub use surroundings::{Settings, Surroundings};
+pub use traces::{Dropped, Traces};
 pub use view::{
     LoadView, PoolView, SessionState, SessionView, SpreadView, StepsView, TimesView, WorkerView,
 };

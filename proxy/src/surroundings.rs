@@ -22,6 +22,7 @@ use crate::pooled::limits::Limits;
 use crate::pooled::people::People;
 use crate::pooled::times::AllTimes;
 use crate::scripted::all::AllScripts;
+use crate::traces::Traces;
 
 /// A snapshot of everything configured that sessions look at, made anew at each reload.
 /// A session keeps the one it began with.
@@ -52,6 +53,8 @@ pub struct Surroundings {
     pub scripts: Arc<AllScripts>,
     /// The way to the logs of statements and logins.
     pub journal: Arc<Journal>,
+    /// The way of spans to whoever sends them.
+    pub traces: Arc<Traces>,
     /// When the process began; every [`Moment`] counts from here.
     pub started: Instant,
 }

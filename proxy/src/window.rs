@@ -18,6 +18,7 @@ use crate::plans::store::PlansView;
 use crate::pooled::people::Kill;
 use crate::reception::Reception;
 use crate::surroundings::{Settings, Shared, Surroundings};
+use crate::traces::Traces;
 use crate::view::{TimesView, WorkerView};
 use crate::worker::Message;
 
@@ -119,6 +120,11 @@ impl Window {
     /// The way to the logs of statements and logins.
     pub fn journal(&self) -> &Journal {
         &self.surroundings.journal
+    }
+
+    /// The way of spans to whoever sends them.
+    pub fn traces(&self) -> &Traces {
+        &self.surroundings.traces
     }
 
     /// Somebody has done something that the audit log is to have, if there is one.

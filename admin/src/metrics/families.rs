@@ -215,6 +215,11 @@ pub const FAMILIES: &[Family] = &[
         &[PROFILING.of("cost_us")],
     ),
     of(
+        "pilotfish_trace_spans_total",
+        Counter,
+        &[TRACING.of("spans")],
+    ),
+    of(
         "pilotfish_listener_sessions",
         Gauge,
         &[LISTENERS.of("sessions")],
@@ -245,6 +250,7 @@ const POOLS: Rows = Rows("pools", &[("backend", "backend"), ("account", "account
 const LANES: Rows = Rows("lanes", &[("outcome", "outcome"), ("reason", "reason")]);
 const RULES: Rows = Rows("rules", &[("rule", "rule")]);
 const PROFILING: Rows = Rows("profiling", &[("outcome", "outcome"), ("reason", "reason")]);
+const TRACING: Rows = Rows("tracing", &[("outcome", "outcome"), ("reason", "reason")]);
 const LISTENERS: Rows = Rows(
     "listeners",
     &[("address", "address"), ("purpose", "purpose")],

@@ -19,9 +19,11 @@ pub static TABLE: Sheet<Arc<Event>> = Sheet {
         text("time", "When it was, in UTC.", |it| {
             format!("{:.3}", it.time).into()
         }),
-        text("kind", "backend, change, file, kill or reset.", |it| {
-            it.kind.name().into()
-        }),
+        text(
+            "kind",
+            "backend, change, file, kill, reset, history or traces.",
+            |it| it.kind.name().into(),
+        ),
         text("subject", "What it has happened to.", |it| {
             it.subject.clone().into()
         }),

@@ -37,6 +37,7 @@ pub mod stats_processlist;
 pub mod stats_query_digest;
 pub mod status;
 pub mod times;
+pub mod tracing;
 pub mod unused_indexes;
 pub mod variables;
 pub mod workers;

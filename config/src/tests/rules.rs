@@ -353,6 +353,12 @@ const CASES: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "[tracing]\nendpoint = \"127.0.0.1:4318\"\n",
+        &[
+            "2:12: tracing.endpoint: must begin with http:// or https://; hint: endpoint = \"http://127.0.0.1:4318\"",
+        ],
+    ),
+    (
         "[profiling]\nasks = []\n",
         &["2:8: profiling.asks: is empty; hint: asks = [\"status\"]"],
     ),

@@ -154,6 +154,12 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("profiling.values", "false"),
     ("profiling.bytes_max", "\"100MiB\""),
     ("profiling.files_max", "5"),
+    ("tracing.endpoint", "\"\""),
+    ("tracing.one_of", "1000"),
+    ("tracing.parents", "\"follow\""),
+    ("tracing.values", "false"),
+    ("tracing.service", "\"pilotfish\""),
+    ("tracing.timeout", "\"10s\""),
 ];
 
 fn shown_default(setting: &Setting<Config>) -> String {
@@ -597,7 +603,7 @@ fn another_value(setting: &Setting<Config>) -> BoxedStrategy<String> {
         ("accounts.learn" | "balance.lag_max" | "pool.connections_min" | "admin.username", _) => {
             Just(String::new()).boxed()
         }
-        ("profiling.asks", _) => Just(String::new()).boxed(),
+        ("profiling.asks" | "tracing.endpoint", _) => Just(String::new()).boxed(),
         (_, Kind::Truth) => prop_oneof![Just("off".to_owned()), Just("true".to_owned())].boxed(),
         ("balance.replicas", _) => {
             prop_oneof![Just("any".to_owned()), Just("primary".to_owned())].boxed()

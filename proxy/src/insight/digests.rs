@@ -6,12 +6,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use config::Config;
+use config::{Config, TraceParents};
 use route::{BackendId, Topology};
 use sql::{Analysis, Facts, Flags};
 
 use super::counts::Ended;
 use super::errors::{ErrorTable, Failed};
+use super::parent::TraceParent;
 use super::profiles::ProfileRing;
 use super::slow::SlowRing;
 use super::table::{DigestTable, Due, Ran, Said};
@@ -31,6 +32,10 @@ pub(crate) struct Wants {
     pub query_log: Option<(u32, u32)>,
     /// After how many seconds a digest is explained again, if digests are; and how many a second.
     pub plans: Option<(u32, u32)>,
+    /// Of spans: one of so many that belong to no trace, and whether others' traces are followed.
+    pub tracing: Option<(u32, TraceParents)>,
+    /// The same in spans.
+    pub tracing_values: bool,
     /// Whether values may be seen.
     pub values: bool,
     /// The same in the slow log.
@@ -42,12 +47,15 @@ pub(crate) struct Wants {
 impl Wants {
     /// Whether statements are told one by one.
     pub(crate) fn tells_single(&self) -> bool {
-        self.slow.is_some() || self.slow_log.is_some() || self.query_log.is_some()
+        self.slow.is_some()
+            || self.slow_log.is_some()
+            || self.query_log.is_some()
+            || self.tracing.is_some()
     }
 
     /// Whether any place shows statements as they were said.
     pub(crate) fn some_values(&self) -> bool {
-        self.values || self.slow_log_values || self.query_log_values
+        self.values || self.slow_log_values || self.query_log_values || self.tracing_values
     }
 }
 
@@ -113,6 +121,9 @@ impl Insight {
                 let share = settings.explains_per_second_max / workers.max(1);
                 (u32::try_from(interval).unwrap_or(u32::MAX), share.max(1))
             }),
+            tracing: (config.tracing.endpoint.as_ref())
+                .map(|_| (config.tracing.one_of, config.tracing.parents)),
+            tracing_values: config.tracing.values && config.tracing.endpoint.is_some(),
             values: settings.samples,
             slow_log_values: config.slow_log.values && config.slow_log.file.is_some(),
             query_log_values: config.query_log.values && config.query_log.file.is_some(),
@@ -145,6 +156,14 @@ impl Insight {
     #[inline]
     pub(crate) fn wants(&self) -> Wants {
         self.wants.get()
+    }
+
+    /// The span in which a statement was said, by its comments, where that is of interest.
+    pub(crate) fn parent_of(&self, text: &[u8], facts: &Facts) -> Option<Box<TraceParent>> {
+        let (_, parents) = self.wants.get().tracing?;
+        let follows = parents == TraceParents::Follow && !facts.comments.is_empty();
+        let parent = follows.then(|| TraceParent::of_comments(text, facts));
+        parent.flatten().map(Box::new)
     }
 
     /// Reads a statement's facts and returns the hash of its digest, with its text where that is wanted.
@@ -264,4 +283,6 @@ pub(crate) struct Subject {
     pub bytes: u64,
     /// As it was said, where that may be seen.
     pub sample: Option<Rc<[u8]>>,
+    /// The span in which it was said, where that is of interest.
+    pub parent: Option<Box<TraceParent>>,
 }

@@ -12,6 +12,7 @@ pub(crate) mod digests;
 pub(crate) mod errors;
 pub(crate) mod noting;
 pub(crate) mod observer;
+pub(crate) mod parent;
 pub(crate) mod profiles;
 pub(crate) mod slow;
 pub(crate) mod table;

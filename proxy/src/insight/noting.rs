@@ -3,14 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use config::TraceParents;
 use route::BackendId;
 use session::Outcome;
-use sql::Facts;
+use sql::{Facts, Server};
 use wire::ErrPacket;
+use wire::attribute::QueryAttribute;
 
 use super::counts::Ended;
 use super::digests::{Subject, Wants};
 use super::errors::{Failed, MESSAGE_BYTES_MAX, shown_of};
+use super::parent::TraceParent;
 use super::slow::StatementView;
 use super::table::{SAMPLE_BYTES_MAX, Said, shortened};
 use super::whose::Whose;
@@ -52,6 +55,7 @@ impl Pooled {
             text: known,
             bytes: bytes as u64,
             sample: insight.wants().some_values().then(|| text.into()),
+            parent: insight.parent_of(text, facts),
         });
         Some(digest)
     }
@@ -69,7 +73,18 @@ impl Pooled {
             text: insight.text_of(key.digest, text, self.state.flags()),
             bytes: bytes as u64,
             sample: insight.wants().some_values().then(|| text.into()),
+            parent: insight.parent_of(text, &key.facts),
         });
+    }
+
+    /// What came with the statement of the moment may say in which span it was said.
+    pub(crate) fn note_attributes(&mut self, attributes: &[QueryAttribute<'_>]) {
+        let tracing = self.worker.insight.wants().tracing;
+        if let (Some((_, TraceParents::Follow)), Some(subject)) = (tracing, &mut self.subject)
+            && let Some(parent) = TraceParent::of_attributes(attributes)
+        {
+            subject.parent = Some(Box::new(parent));
+        }
     }
 
     /// The statement of the moment has had its reply, or was answered with an error. It is returned where it
@@ -152,7 +167,8 @@ impl Pooled {
         let worker = &self.worker;
         let keys = &worker.insight.keys;
         let whose = self.whose.of(keys, &self.account, self.state.values());
-        note(worker, subject, end, whose, || self.watch.card())
+        let session = || (self.watch.card(), self.state.flags().server);
+        note(worker, subject, end, whose, session)
     }
 }
 
@@ -163,13 +179,14 @@ pub(crate) fn note(
     subject: &Subject,
     end: &End<'_>,
     whose: &Arc<Whose>,
-    card: impl Fn() -> Option<Card>,
+    session: impl Fn() -> (Option<Card>, Server),
 ) -> bool {
     let insight = &worker.insight;
     let wants = insight.wants();
     if wants.tells_single() {
-        tell_single(worker, &wants, end.ended.whole(), |values| {
-            view(worker, subject, end, whose, card().as_ref(), values)
+        let parent = subject.parent.as_deref();
+        tell_single(worker, &wants, (end.ended.whole(), parent), |values| {
+            view(worker, subject, end, whose, session(), values)
         });
     }
     if !wants.counts {
@@ -203,7 +220,7 @@ pub(crate) fn note(
 fn tell_single(
     worker: &Worker,
     wants: &Wants,
-    whole: Duration,
+    (whole, parent): (Duration, Option<&TraceParent>),
     view: impl Fn(bool) -> StatementView,
 ) {
     let journal = &worker.surroundings.journal;
@@ -227,6 +244,23 @@ fn tell_single(
         let said = Box::new(view(wants.query_log_values));
         journal.offer(Entry::Statement(Log::Query, said));
     }
+    if let Some((one_of, _)) = wants.tracing
+        && is_traced(one_of, parent, is_picked)
+    {
+        worker.surroundings.traces.offer(view(wants.tracing_values));
+    }
+}
+
+/// Whether spans tell of a statement: of its trace's the one who began it has decided.
+fn is_traced(
+    one_of: u32,
+    parent: Option<&TraceParent>,
+    is_picked: impl FnOnce(u32) -> bool,
+) -> bool {
+    match parent {
+        Some(parent) => parent.is_sampled,
+        None => one_of > 0 && is_picked(one_of),
+    }
 }
 
 /// Whether this second has had fewer than its share.
@@ -248,7 +282,7 @@ fn view(
     subject: &Subject,
     end: &End<'_>,
     whose: &Arc<Whose>,
-    card: Option<&Card>,
+    (card, server): (Option<Card>, Server),
     values: bool,
 ) -> StatementView {
     let insight = &worker.insight;
@@ -261,11 +295,12 @@ fn view(
     let text = |text: &[u8]| shortened(text, SAMPLE_BYTES_MAX).into();
     StatementView {
         at: ended.at,
-        session: card.map_or(0, |card| card.id),
+        session: card.as_ref().map_or(0, |card| card.id),
         client: card
             .map_or_else(String::new, |it| it.client.to_string())
             .into(),
         whose: Arc::clone(whose),
+        server,
         backend: backend.map(|backend| insight.ran(backend, &worker.topology)),
         digest: subject.digest,
         digest_text: Arc::clone(&subject.text),
@@ -279,5 +314,6 @@ fn view(
         bytes_in: ended.bytes_in,
         bytes_out: ended.bytes_out,
         error,
+        parent: subject.parent.as_deref().copied(),
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use route::BackendId;
 use session::{Outcome, Tally};
-use sql::{Facts, Flags};
+use sql::{Facts, Flags, Server};
 use wire::query::Query;
 use wire::{Capabilities, Command, HEADER_BYTES, Header, StatusFlags};
 
@@ -124,6 +124,7 @@ impl Observer {
             text: known.unwrap_or_else(|| Arc::from("")),
             bytes: bytes as u64,
             sample: insight.wants().some_values().then(|| text.into()),
+            parent: insight.parent_of(text, &self.facts),
         }
     }
 
@@ -135,6 +136,7 @@ impl Observer {
             text: Arc::clone(text),
             bytes: bytes as u64,
             sample: None,
+            parent: None,
         })
     }
 
@@ -198,8 +200,8 @@ impl Observer {
                 at: now,
             },
         };
-        let card = || Some(self.card.clone());
-        note(&self.worker, &current.subject, &end, &self.whose, card);
+        let session = || (Some(self.card.clone()), Server::Unknown);
+        note(&self.worker, &current.subject, &end, &self.whose, session);
     }
 
     fn keep_prepared(&mut self, current: Current) {

@@ -4,6 +4,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use sql::Server;
+
+use super::parent::TraceParent;
 use super::table::Ran;
 use super::whose::Whose;
 
@@ -18,6 +21,8 @@ pub struct StatementView {
     pub client: Arc<str>,
     /// Whose it was.
     pub whose: Arc<Whose>,
+    /// What kind of server its session's is, where that is known.
+    pub server: Server,
     /// Where it ran; none: it reached no backend.
     pub backend: Option<Ran>,
     /// The hash of its normalised text.
@@ -44,12 +49,22 @@ pub struct StatementView {
     pub bytes_out: u64,
     /// The number and the message of the error that it ended with.
     pub error: Option<(u16, String)>,
+    /// The span in which it was said, where traces are followed.
+    pub parent: Option<TraceParent>,
 }
 
 impl StatementView {
     /// From its arrival to its end.
     pub fn whole(&self) -> Duration {
         self.proxy + self.queue + self.taken
+    }
+
+    /// How many spans tell of it: one, one for its wait, and two for what its backend did.
+    pub fn spans(&self) -> u64 {
+        match self.backend {
+            Some(_) => 4,
+            None => 2,
+        }
     }
 }
 
@@ -103,6 +118,7 @@ mod tests {
                 session: 1,
                 client: "c".into(),
                 whose: Arc::clone(&whose),
+                server: Server::Unknown,
                 backend: None,
                 digest: 1,
                 digest_text: "SELECT ?".into(),
@@ -116,6 +132,7 @@ mod tests {
                 bytes_in: 0,
                 bytes_out: 0,
                 error: None,
+                parent: None,
             })
         };
         let seconds = |ring: &SlowRing| -> Vec<_> {

@@ -89,6 +89,7 @@ impl Pooled {
         );
         // What is malformed the server refuses.
         let attributes = attributes.unwrap_or_default();
+        self.note_attributes(&attributes);
         let ruled = self.rule_execute(&key, &attributes, incoming.sequence);
         if let Some(after) = ruled.await? {
             return Ok(after);

@@ -54,6 +54,10 @@ impl Pooled {
                 false => Carries::Nothing,
             };
             digest = self.read_facts(facts, query.text, incoming.packets.len());
+            if carries == Carries::Attributes && self.worker.insight.wants().tracing.is_some() {
+                let attributes = query.named_attributes(self.capabilities);
+                self.note_attributes(&attributes.unwrap_or_default());
+            }
             self.trust(facts, query.text);
             if self.may_ask()
                 && let Some(inquiry) = inquiry(query.text, flags)

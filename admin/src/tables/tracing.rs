@@ -1,0 +1,65 @@
+//! Traces: spans that were sent to the collector, and those that were not.
+
+use proxy::Dropped;
+
+use crate::material::Material;
+use crate::sheet::{Asks, Schema, Sheet, integer, text};
+
+/// See the module.
+pub static TABLE: Sheet<Item> = Sheet {
+    schema: Schema::Pilotfish,
+    name: "tracing",
+    about: "Spans of statements, since the start: how many were sent to the collector, and how many were not.",
+    asks: Asks::Nothing,
+    columns: &[
+        text("outcome", "sent, or dropped.", |it| it.outcome.into()),
+        text(
+            "reason",
+            "Why they were dropped: queue_full, as too many waited; unreachable, or refused, the collector; ended, \
+             as traces were switched off.",
+            |it| it.reason.into(),
+        ),
+        integer(
+            "spans",
+            "How many: four of a statement that a backend has answered, two of others.",
+            |it| it.spans.into(),
+        ),
+        text("endpoint", "Where they are sent; NULL: nowhere.", |it| {
+            it.endpoint.clone().into()
+        }),
+        text(
+            "trouble",
+            "Why none can be sent now; NULL: they can.",
+            |it| it.trouble.clone().into(),
+        ),
+    ],
+    items,
+};
+
+/// What became of spans.
+pub struct Item {
+    outcome: &'static str,
+    reason: &'static str,
+    spans: u64,
+    endpoint: Option<String>,
+    trouble: Option<String>,
+}
+
+fn items(material: &Material) -> Vec<Item> {
+    let traces = material.window.traces();
+    let endpoint = &material.settings.config.tracing.endpoint;
+    let trouble = traces.trouble().filter(|_| endpoint.is_some());
+    let dropped = Dropped::ALL.into_iter();
+    let dropped = dropped.map(|why| ("dropped", why.name(), traces.dropped(why)));
+    [("sent", "", traces.sent())]
+        .into_iter()
+        .chain(dropped)
+        .map(|(outcome, reason, spans)| Item {
+            outcome,
+            reason,
+            spans,
+            endpoint: endpoint.clone(),
+            trouble: trouble.clone(),
+        })
+        .collect()
+}

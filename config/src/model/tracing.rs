@@ -1,0 +1,143 @@
+//! Settings of traces: where spans of statements are sent.
+
+use std::time::Duration;
+
+use super::{Config, MINUTE, MS};
+use crate::Traits;
+use crate::define::{choices, settings};
+
+settings! {
+    /// Spans of statements, sent to a collector of OpenTelemetry's. See [Traces](tracing.md).
+    pub struct TracingConfig in Config [tracing], "Traces" {
+        /// Where spans are sent, by OTLP over HTTP: `"http://127.0.0.1:4318"`. Without a path it is
+        /// `/v1/traces`. None are made unless it is given.
+        endpoint: Option<String> = None, Traits::RELOAD;
+
+        /// Of statements that belong to no trace, one of so many begins one, by chance.
+        one_of: u32 = 1000, Traits::RELOAD.within(1, 1_000_000_000).nothing("none");
+
+        /// What becomes of statements that say to which trace they belong.
+        parents: TraceParents = TraceParents::Follow, Traits::RELOAD;
+
+        /// Whether spans have statements as they were said, with their values, and not as digests.
+        values: bool = false, Traits::RELOAD;
+
+        /// The `service.name` under which spans are found.
+        service: String = "pilotfish".to_owned(), Traits::RELOAD;
+
+        /// How long the collector may take to accept a batch.
+        timeout: Duration = Duration::from_secs(10), Traits::RELOAD.within(MS, MINUTE);
+    }
+}
+
+choices! {
+    /// What becomes of statements that say to which trace they belong.
+    pub enum TraceParents {
+        /// They are part of it when it is sampled, and only then.
+        Follow = "follow",
+        /// They are statements like others.
+        Ignore = "ignore",
+    }
+}
+
+/// Where spans are sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TraceTarget {
+    /// Whether that is `https`.
+    pub is_tls: bool,
+    /// A name or an address.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+    /// The path, and what belongs to it.
+    pub path: String,
+}
+
+impl TracingConfig {
+    /// Where spans are sent, if they are.
+    ///
+    /// # Errors
+    /// Why that is no place.
+    pub fn target(&self) -> Option<Result<TraceTarget, &'static str>> {
+        Some(TraceTarget::parse(self.endpoint.as_deref()?))
+    }
+}
+
+impl TraceTarget {
+    fn parse(endpoint: &str) -> Result<Self, &'static str> {
+        let (is_tls, rest) = match endpoint.split_once("://") {
+            Some(("http", rest)) => (false, rest),
+            Some(("https", rest)) => (true, rest),
+            _ => return Err("must begin with http:// or https://"),
+        };
+        if !rest.bytes().all(|it| it.is_ascii_graphic()) {
+            return Err("must be of visible ASCII characters");
+        }
+        let (authority, path) = match rest.find('/') {
+            Some(at) => rest.split_at(at),
+            None => (rest, ""),
+        };
+        if authority.contains('@') {
+            return Err("must have no user and no password");
+        }
+        let (host, port) = match authority.rsplit_once(':') {
+            Some((host, port)) if !port.ends_with(']') => (
+                host,
+                port.parse().map_err(|_| "has no port behind its colon")?,
+            ),
+            _ => (authority, if is_tls { 443 } else { 4318 }),
+        };
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        if host.is_empty() || host.contains(['[', ']', '?', '#']) || port == 0 {
+            return Err("names no host");
+        }
+        Ok(Self {
+            is_tls,
+            host: host.to_owned(),
+            port,
+            path: match path {
+                "" | "/" => "/v1/traces".to_owned(),
+                path => path.to_owned(),
+            },
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn endpoints_are_read_as_urls() {
+        let read = |text: &str| {
+            let target = TraceTarget::parse(text)?;
+            let (host, port) = (target.host, target.port);
+            Ok(format!("{} {host} {port} {}", target.is_tls, target.path))
+        };
+        for (text, expected) in [
+            ("http://otel", Ok("false otel 4318 /v1/traces")),
+            ("http://otel:80/", Ok("false otel 80 /v1/traces")),
+            (
+                "https://otel.example/x/y?z",
+                Ok("true otel.example 443 /x/y?z"),
+            ),
+            ("http://[::1]:4318", Ok("false ::1 4318 /v1/traces")),
+            ("http://[::1]", Ok("false ::1 4318 /v1/traces")),
+            ("otel:4318", Err("must begin with http:// or https://")),
+            ("http://", Err("names no host")),
+            ("http://:1", Err("names no host")),
+            ("http://a:b", Err("has no port behind its colon")),
+            ("http://a:70000", Err("has no port behind its colon")),
+            (
+                "http://me:secret@a",
+                Err("must have no user and no password"),
+            ),
+            (
+                "http://a\r\nX: y",
+                Err("must be of visible ASCII characters"),
+            ),
+        ] {
+            assert_eq!(read(text), expected.map(str::to_owned), "{text}");
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! A collector of OpenTelemetry's: takes spans by OTLP over HTTP, and reads them by the published schema.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use opentelemetry_proto::tonic::common::v1::any_value::Value;
+use opentelemetry_proto::tonic::trace::v1::Span;
+use prost::Message;
+
+use crate::{free_port, wait};
+
+/// See the module.
+pub struct Collector {
+    port: u16,
+    state: Arc<State>,
+}
+
+#[derive(Default)]
+struct State {
+    spans: Mutex<Vec<Span>>,
+    /// Values of `service.name`.
+    services: Mutex<Vec<String>>,
+    requests: Mutex<Vec<String>>,
+    status: AtomicU16,
+    is_silent: AtomicBool,
+    has_ended: AtomicBool,
+}
+
+impl Collector {
+    /// One on any port.
+    pub fn start() -> Self {
+        Self::on(free_port())
+    }
+
+    /// One on this port.
+    pub fn on(port: u16) -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", port)).expect("the port is free");
+        let state = Arc::new(State::default());
+        state.status.store(200, Ordering::Relaxed);
+        let shared = Arc::clone(&state);
+        thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                if shared.has_ended.load(Ordering::Relaxed) {
+                    return;
+                }
+                let shared = Arc::clone(&shared);
+                thread::spawn(move || shared.answer(stream));
+            }
+        });
+        Self { port, state }
+    }
+
+    /// What the proxy is told.
+    pub fn endpoint(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// Answers with this status from now on.
+    pub fn answer_with(&self, status: u16) {
+        self.state.status.store(status, Ordering::Relaxed);
+    }
+
+    /// Answers nobody from now on.
+    pub fn fall_silent(&self) {
+        self.state.is_silent.store(true, Ordering::Relaxed);
+    }
+
+    /// Every span so far.
+    pub fn spans(&self) -> Vec<Span> {
+        locked(&self.state.spans).clone()
+    }
+
+    /// The same, once there are so many.
+    pub fn wait_for(&self, count: usize) -> Vec<Span> {
+        wait::until(&format!("{count} spans have come"), wait::SOON, || {
+            locked(&self.state.spans).len() >= count
+        });
+        self.spans()
+    }
+
+    /// The services that have sent spans, each as often as it has.
+    pub fn services(&self) -> Vec<String> {
+        locked(&self.state.services).clone()
+    }
+
+    /// The heads of requests, with small letters.
+    pub fn requests(&self) -> Vec<String> {
+        locked(&self.state.requests).clone()
+    }
+}
+
+impl Drop for Collector {
+    fn drop(&mut self) {
+        self.state.has_ended.store(true, Ordering::Relaxed);
+        // So that it looks.
+        let _ = TcpStream::connect(("127.0.0.1", self.port));
+    }
+}
+
+impl State {
+    fn answer(&self, stream: TcpStream) {
+        let mut reader = BufReader::new(stream);
+        let mut head = String::new();
+        while !head.ends_with("\r\n\r\n") {
+            if reader.read_line(&mut head).unwrap_or(0) == 0 {
+                return;
+            }
+        }
+        head.make_ascii_lowercase();
+        let length = head
+            .lines()
+            .find_map(|line| line.strip_prefix("content-length:"))
+            .and_then(|it| it.trim().parse().ok())
+            .expect("it says how long it is");
+        let mut body = vec![0; length];
+        reader.read_exact(&mut body).expect("it is all there");
+        while self.is_silent.load(Ordering::Relaxed) {
+            if self.has_ended.load(Ordering::Relaxed) {
+                return;
+            }
+            thread::sleep(std::time::Duration::from_millis(20));
+        }
+        let status = self.status.load(Ordering::Relaxed);
+        locked(&self.requests).push(head);
+        if status == 200 {
+            let request = ExportTraceServiceRequest::decode(&*body).expect("it is a request");
+            self.keep(request);
+        }
+        let answer =
+            format!("HTTP/1.1 {status} X\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+        let _ = reader.into_inner().write_all(answer.as_bytes());
+    }
+
+    fn keep(&self, request: ExportTraceServiceRequest) {
+        for of_resource in request.resource_spans {
+            let resource = of_resource.resource.expect("it says of what they are");
+            let name = resource
+                .attributes
+                .iter()
+                .find(|it| it.key == "service.name");
+            let name = name.and_then(|it| it.value.clone()).and_then(|it| it.value);
+            if let Some(Value::StringValue(name)) = name {
+                locked(&self.services).push(name);
+            }
+            for scope in of_resource.scope_spans {
+                locked(&self.spans).extend(scope.spans);
+            }
+        }
+    }
+}
+
+/// An attribute of a span, as text; empty: it has none.
+pub fn attribute(span: &Span, key: &str) -> String {
+    let found = span.attributes.iter().find(|it| it.key == key);
+    match found
+        .and_then(|it| it.value.clone())
+        .and_then(|it| it.value)
+    {
+        Some(Value::StringValue(text)) => text,
+        Some(Value::IntValue(number)) => number.to_string(),
+        Some(Value::BoolValue(truth)) => truth.to_string(),
+        _ => String::new(),
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

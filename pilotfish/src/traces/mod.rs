@@ -1,0 +1,221 @@
+//! Sends spans of statements to a collector: a thread that takes statements out of a bounded queue, so that no
+//! worker ever waits for it.
+
+mod otlp;
+mod post;
+mod spans;
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver as Ended, Sender as Ending, channel};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+use admin::{EventKind, Events};
+use config::TraceTarget;
+use prost::Message;
+use proxy::{Dropped, Settings, StatementView, Traces};
+use route::{Dice, Topology};
+use tokio::sync::mpsc::Receiver;
+use tokio::sync::watch;
+use tokio::time::{Instant as Moment, sleep, timeout_at};
+
+use post::{Failure, post};
+use spans::Maker;
+
+/// Statements of one batch.
+const BATCH_MAX: usize = 512;
+
+/// How long a batch is gathered.
+const GATHERING: Duration = Duration::from_millis(500);
+
+/// Waits before a batch is tried again.
+const PAUSES: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(1)];
+
+/// How long the last batches may take when the proxy ends.
+const TIMEOUT_END: Duration = Duration::from_secs(2);
+
+/// The thread that sends.
+pub struct Exporter {
+    end: watch::Sender<bool>,
+    ended: Ended<()>,
+}
+
+/// What it looks at.
+pub struct Sights {
+    /// The configuration of the moment.
+    pub settings: watch::Receiver<Arc<Settings>>,
+    /// The backends of the moment.
+    pub topology: watch::Receiver<Arc<Topology>>,
+    /// Where it tells of a collector that is not there.
+    pub events: Arc<Events>,
+    /// When the process began.
+    pub started: Instant,
+}
+
+impl Exporter {
+    /// Begins to send what comes out of `statements`.
+    ///
+    /// # Errors
+    /// The kernel's: there is no thread to be had; or the system has no randomness.
+    pub fn start(
+        traces: &Arc<Traces>,
+        statements: Receiver<StatementView>,
+        sights: Sights,
+    ) -> std::io::Result<Self> {
+        let seed = auth::random_bytes().map_err(std::io::Error::other)?;
+        let seed = seed.first_chunk().copied().unwrap_or_default();
+        let (end, ends) = watch::channel(false);
+        let (has_ended, ended) = channel();
+        let sending = Sending {
+            traces: Arc::clone(traces),
+            statements,
+            sights,
+            ends,
+            dice: Dice::new(u64::from_ne_bytes(seed)),
+            has_ended,
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        thread::Builder::new()
+            .name("traces".to_owned())
+            .spawn(move || runtime.block_on(sending.run()))?;
+        Ok(Self { end, ended })
+    }
+
+    /// What waits is sent, unless that takes too long.
+    pub fn end(&self) {
+        self.end.send_replace(true);
+        let _ = self.ended.recv_timeout(TIMEOUT_END);
+    }
+}
+
+struct Sending {
+    traces: Arc<Traces>,
+    statements: Receiver<StatementView>,
+    sights: Sights,
+    ends: watch::Receiver<bool>,
+    dice: Dice,
+    /// Dropped when it has.
+    has_ended: Ending<()>,
+}
+
+impl Sending {
+    async fn run(mut self) {
+        loop {
+            let first = tokio::select! {
+                statement = self.statements.recv() => statement,
+                _ = self.ends.wait_for(|ends| *ends) => None,
+            };
+            let Some(first) = first else { break };
+            let batch = self.gather(first).await;
+            self.send(batch).await;
+        }
+        // What workers have said before they ended.
+        while let Ok(first) = self.statements.try_recv() {
+            let mut batch = vec![first];
+            while batch.len() < BATCH_MAX
+                && let Ok(next) = self.statements.try_recv()
+            {
+                batch.push(next);
+            }
+            self.send(batch).await;
+        }
+        drop(self.has_ended);
+    }
+
+    async fn gather(&mut self, first: StatementView) -> Vec<StatementView> {
+        let mut batch = vec![first];
+        let deadline = Moment::now() + GATHERING;
+        while batch.len() < BATCH_MAX && !*self.ends.borrow() {
+            let next = tokio::select! {
+                next = timeout_at(deadline, self.statements.recv()) => next,
+                _ = self.ends.wait_for(|ends| *ends) => return batch,
+            };
+            match next {
+                Ok(Some(next)) => batch.push(next),
+                Ok(None) | Err(_) => return batch,
+            }
+        }
+        batch
+    }
+
+    async fn send(&mut self, batch: Vec<StatementView>) {
+        let spans = batch.iter().map(|it| it.spans()).sum();
+        let config = Arc::clone(&self.sights.settings.borrow().config);
+        let Some(Ok(target)) = config.tracing.target() else {
+            // It was switched off meanwhile.
+            self.traces.note_dropped(Dropped::Ended, spans);
+            self.traces.note_trouble(None);
+            return;
+        };
+        let began = SystemTime::now().checked_sub(self.sights.started.elapsed());
+        let topology = Arc::clone(&self.sights.topology.borrow());
+        let mut maker = Maker {
+            config: &config,
+            topology: &topology,
+            began: began.unwrap_or(SystemTime::UNIX_EPOCH),
+            dice: &mut self.dice,
+        };
+        let body: hyper::body::Bytes = maker.request(&batch).encode_to_vec().into();
+        drop(batch);
+        let mut pauses = PAUSES.iter();
+        let posted = loop {
+            let posted = post(&target, body.clone(), config.tracing.timeout).await;
+            let Err(Failure::Unreachable(_)) = posted else {
+                break posted;
+            };
+            let Some(pause) = pauses.next().filter(|_| !*self.ends.borrow()) else {
+                break posted;
+            };
+            tokio::select! {
+                () = sleep(*pause) => {}
+                _ = self.ends.wait_for(|ends| *ends) => {}
+            }
+        };
+        self.note(&target, spans, posted);
+    }
+
+    fn note(
+        &self,
+        target: &TraceTarget,
+        spans: u64,
+        posted: Result<Option<(u64, String)>, Failure>,
+    ) {
+        let trouble = match posted {
+            Ok(None) => {
+                self.traces.note_sent(spans);
+                None
+            }
+            Ok(Some((rejected, why))) => {
+                let rejected = rejected.min(spans);
+                self.traces.note_sent(spans - rejected);
+                self.traces.note_dropped(Dropped::Refused, rejected);
+                Some(format!("the collector has thrown spans away: {why}"))
+            }
+            Err(Failure::Unreachable(why)) => {
+                self.traces.note_dropped(Dropped::Unreachable, spans);
+                Some(why)
+            }
+            Err(Failure::Refused(why)) => {
+                self.traces.note_dropped(Dropped::Refused, spans);
+                Some(why)
+            }
+        };
+        let place = format!("{}:{}", target.host, target.port);
+        let text = match &trouble {
+            Some(why) => format!("spans cannot be sent, and are dropped: {why}"),
+            None => "spans are sent again".to_owned(),
+        };
+        let has_trouble = trouble.is_some();
+        if !self.traces.note_trouble(trouble) {
+            return;
+        }
+        match has_trouble {
+            true => tracing::warn!(collector = place, text, "traces"),
+            false => tracing::info!(collector = place, text, "traces"),
+        }
+        let events = &self.sights.events;
+        events.note(EventKind::Traces, &place, text, None);
+    }
+}

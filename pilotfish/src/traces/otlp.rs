@@ -1,0 +1,159 @@
+//! What a collector is sent: the messages of OpenTelemetry's `trace/v1`, as far as spans of statements need
+//! them (opentelemetry-proto 1.x; its field numbers do not change).
+
+use prost::{Message, Oneof};
+
+/// `ExportTraceServiceRequest`.
+#[derive(Clone, PartialEq, Message)]
+pub struct Request {
+    #[prost(message, repeated, tag = "1")]
+    pub resource_spans: Vec<ResourceSpans>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct ResourceSpans {
+    #[prost(message, optional, tag = "1")]
+    pub resource: Option<Resource>,
+    #[prost(message, repeated, tag = "2")]
+    pub scope_spans: Vec<ScopeSpans>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct Resource {
+    #[prost(message, repeated, tag = "1")]
+    pub attributes: Vec<KeyValue>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct ScopeSpans {
+    #[prost(message, optional, tag = "1")]
+    pub scope: Option<Scope>,
+    #[prost(message, repeated, tag = "2")]
+    pub spans: Vec<Span>,
+}
+
+/// `InstrumentationScope`.
+#[derive(Clone, PartialEq, Message)]
+pub struct Scope {
+    #[prost(string, tag = "1")]
+    pub name: String,
+    #[prost(string, tag = "2")]
+    pub version: String,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct Span {
+    #[prost(bytes = "vec", tag = "1")]
+    pub trace_id: Vec<u8>,
+    #[prost(bytes = "vec", tag = "2")]
+    pub span_id: Vec<u8>,
+    #[prost(bytes = "vec", tag = "4")]
+    pub parent_span_id: Vec<u8>,
+    #[prost(string, tag = "5")]
+    pub name: String,
+    #[prost(int32, tag = "6")]
+    pub kind: i32,
+    #[prost(fixed64, tag = "7")]
+    pub start_time_unix_nano: u64,
+    #[prost(fixed64, tag = "8")]
+    pub end_time_unix_nano: u64,
+    #[prost(message, repeated, tag = "9")]
+    pub attributes: Vec<KeyValue>,
+    #[prost(message, optional, tag = "15")]
+    pub status: Option<Status>,
+    #[prost(fixed32, tag = "16")]
+    pub flags: u32,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct Status {
+    #[prost(string, tag = "2")]
+    pub message: String,
+    #[prost(int32, tag = "3")]
+    pub code: i32,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct KeyValue {
+    #[prost(string, tag = "1")]
+    pub key: String,
+    #[prost(message, optional, tag = "2")]
+    pub value: Option<AnyValue>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct AnyValue {
+    #[prost(oneof = "Content", tags = "1, 2, 3")]
+    pub content: Option<Content>,
+}
+
+#[derive(Clone, PartialEq, Oneof)]
+pub enum Content {
+    #[prost(string, tag = "1")]
+    Text(String),
+    #[prost(bool, tag = "2")]
+    Truth(bool),
+    #[prost(int64, tag = "3")]
+    Integer(i64),
+}
+
+/// `SPAN_KIND_INTERNAL`: it happens within the proxy's own.
+pub const INTERNAL: i32 = 1;
+/// `SPAN_KIND_CLIENT`: somebody else is asked.
+pub const CLIENT: i32 = 3;
+/// `STATUS_CODE_ERROR`.
+pub const ERROR: i32 = 2;
+
+/// The trace is sampled; it is known where the parent is, and it is not here.
+pub const FLAGS_REMOTE: u32 = 0x301;
+/// The same, and it is here.
+pub const FLAGS_OWN: u32 = 0x101;
+
+/// What a collector answers: `ExportTraceServiceResponse`.
+#[derive(Clone, PartialEq, Message)]
+pub struct Response {
+    #[prost(message, optional, tag = "1")]
+    pub partial_success: Option<PartialSuccess>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct PartialSuccess {
+    #[prost(int64, tag = "1")]
+    pub rejected_spans: i64,
+    #[prost(string, tag = "2")]
+    pub error_message: String,
+}
+
+impl From<String> for Content {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<&str> for Content {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl From<bool> for Content {
+    fn from(truth: bool) -> Self {
+        Self::Truth(truth)
+    }
+}
+
+impl From<u64> for Content {
+    fn from(number: u64) -> Self {
+        Self::Integer(i64::try_from(number).unwrap_or(i64::MAX))
+    }
+}
+
+/// An attribute.
+pub fn attribute(key: &str, value: impl Into<Content>) -> KeyValue {
+    KeyValue {
+        key: key.to_owned(),
+        value: Some(AnyValue {
+            content: Some(value.into()),
+        }),
+    }
+}

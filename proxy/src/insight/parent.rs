@@ -1,0 +1,131 @@
+//! To which trace a statement says that it belongs: by W3C's `traceparent`, in a query attribute of that name
+//! or in a comment in sqlcommenter's style.
+
+use sql::Facts;
+use wire::attribute::QueryAttribute;
+
+const NAME: &[u8] = b"traceparent";
+
+/// `00-` and 32 digits, `-` and 16, `-` and 2.
+const TEXT_BYTES: usize = 55;
+
+/// The span in which a statement was said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TraceParent {
+    /// Of all spans that belong together.
+    pub trace_id: [u8; 16],
+    /// Of the one that the statement's is within.
+    pub span_id: [u8; 8],
+    /// Whether it is kept.
+    pub is_sampled: bool,
+}
+
+impl TraceParent {
+    /// What a query attribute says.
+    pub(crate) fn of_attributes(attributes: &[QueryAttribute<'_>]) -> Option<Self> {
+        let mut named = attributes.iter().filter(|it| it.name == NAME);
+        Self::parse(&named.next()?.value)
+    }
+
+    /// What a comment says: `/*traceparent='00-...'*/`.
+    pub(crate) fn of_comments(text: &[u8], facts: &Facts) -> Option<Self> {
+        let comments = facts.comments.iter().filter(|it| !it.is_hint);
+        comments
+            .filter_map(|comment| Self::of_comment(comment.span.of(text)))
+            .next()
+    }
+
+    fn of_comment(comment: &[u8]) -> Option<Self> {
+        let at = memchr::memmem::find(comment, NAME)?;
+        let value = comment.get(at + NAME.len()..)?.trim_ascii_start();
+        let value = value.strip_prefix(b"=")?.trim_ascii_start();
+        Self::parse(value.strip_prefix(b"'")?.get(..TEXT_BYTES)?)
+    }
+
+    /// Reads `00-TRACE-SPAN-FLAGS`. Later versions may have more behind it.
+    fn parse(text: &[u8]) -> Option<Self> {
+        let (head, rest) = text.split_at_checked(TEXT_BYTES)?;
+        let version = hexadecimal::<1>(head.get(..2)?)?;
+        let is_whole = match version {
+            [0xFF] => false,
+            [0] => rest.is_empty(),
+            _ => rest.is_empty() || rest.starts_with(b"-"),
+        };
+        let dashes = [2, 35, 52].iter().all(|at| head.get(*at) == Some(&b'-'));
+        if !is_whole || !dashes {
+            return None;
+        }
+        let trace_id = hexadecimal(head.get(3..35)?)?;
+        let span_id = hexadecimal(head.get(36..52)?)?;
+        let [flags] = hexadecimal::<1>(head.get(53..)?)?;
+        let is_one = trace_id != [0; 16] && span_id != [0; 8];
+        is_one.then_some(Self {
+            trace_id,
+            span_id,
+            is_sampled: flags & 1 != 0,
+        })
+    }
+}
+
+/// Small digits only, as the standard has it.
+fn hexadecimal<const N: usize>(text: &[u8]) -> Option<[u8; N]> {
+    let digit = |byte: u8| match byte {
+        b'0'..=b'9' => Some(byte - b'0'),
+        b'a'..=b'f' => Some(byte - b'a' + 10),
+        _ => None,
+    };
+    let mut bytes = [0; N];
+    for (byte, pair) in bytes.iter_mut().zip(text.chunks_exact(2)) {
+        let [high, low] = pair else { return None };
+        *byte = digit(*high)? << 4 | digit(*low)?;
+    }
+    (text.len() == 2 * N).then_some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+
+    fn of(statement: &str) -> Option<TraceParent> {
+        let facts = sql::facts(statement.as_bytes(), sql::Flags::default());
+        TraceParent::of_comments(statement.as_bytes(), &facts)
+    }
+
+    #[test]
+    fn comments_say_where_a_statement_belongs() {
+        let parent = of(&format!("SELECT 1 /*db='x',traceparent='{TEXT}'*/"));
+        let parent = parent.map(|it| {
+            (
+                it.trace_id[0],
+                it.trace_id[15],
+                it.span_id[7],
+                it.is_sampled,
+            )
+        });
+        assert_eq!(parent, Some((0x0A, 0x9C, 0x31, true)));
+        let unsampled = TEXT.replace("-01", "-00");
+        let parent = of(&format!("/* traceparent = '{unsampled}' */ SELECT 1"));
+        assert_eq!(parent.map(|it| it.is_sampled), Some(false));
+    }
+
+    #[test]
+    fn what_is_no_parent_is_none() {
+        for statement in [
+            "SELECT 1".to_owned(),
+            format!("SELECT 'traceparent=''{TEXT}'"),
+            format!("SELECT 1 /*traceparent='{}'*/", &TEXT[..54]),
+            "SELECT 1 /*traceparent='00-00000000000000000000000000000000-b7ad6b7169203331-01'*/"
+                .to_owned(),
+            format!("SELECT 1 /*traceparent='{}'*/", TEXT.replace("00-", "ff-")),
+            format!("SELECT 1 /*traceparent='{}'*/", TEXT.to_uppercase()),
+            "SELECT 1 /*traceparent*/".to_owned(),
+        ] {
+            assert_eq!(of(&statement), None, "{statement}");
+        }
+        assert_eq!(TraceParent::parse(format!("{TEXT}-x").as_bytes()), None);
+        let later = TEXT.replacen("00", "01", 1);
+        assert!(TraceParent::parse(format!("{later}-x").as_bytes()).is_some());
+    }
+}
