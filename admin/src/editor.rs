@@ -49,14 +49,43 @@ pub enum What {
         /// The view that they were made of.
         version: u64,
     },
-    /// To have all that waits take effect, all or none.
-    Load,
-    /// To have nothing wait any more.
-    Discard,
+    /// To have all of that that waits take effect, all or none.
+    Load(Module),
+    /// To have nothing of that wait any more.
+    Discard(Module),
     /// To have the file say what holds.
     Save,
     /// To have hold what the file says.
     Revert,
+}
+
+/// What is loaded together, as ProxySQL has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Module {
+    /// Backends.
+    Servers,
+    /// Accounts.
+    Users,
+    /// Rules.
+    QueryRules,
+    /// Settings.
+    Variables,
+}
+
+impl Module {
+    /// Whether a change is one of these.
+    pub fn has(self, edit: &Edit) -> bool {
+        let list = match edit {
+            Edit::Set { .. } => return self == Self::Variables,
+            Edit::Add { list, .. } | Edit::Change { list, .. } | Edit::Remove { list, .. } => *list,
+        };
+        match self {
+            Self::Servers => list == config::BACKEND.name,
+            Self::Users => list == config::ACCOUNT.name,
+            Self::QueryRules => list == config::RULE.name,
+            Self::Variables => false,
+        }
+    }
 }
 
 /// What a wish has come to.

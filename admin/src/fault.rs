@@ -45,9 +45,7 @@ impl Fault {
     pub fn no_table(name: &str) -> Self {
         let bare = name.rsplit('.').next().unwrap_or(name).to_ascii_lowercase();
         let hint = match bare.trim_start_matches("runtime_") {
-            "mysql_users" => "accounts stand in `accounts`",
-            "mysql_query_rules" | "mysql_query_rules_fast_routing" => "rules stand in `rules`",
-            "global_variables" => "settings stand in `settings`",
+            "mysql_query_rules_fast_routing" => "rules stand in `rules`",
             "mysql_replication_hostgroups"
             | "mysql_group_replication_hostgroups"
             | "mysql_galera_hostgroups"

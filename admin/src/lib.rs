@@ -44,7 +44,7 @@ mod tables;
 mod usage;
 mod visitor;
 
-pub use editor::{Difference, Editor, Refused, Told, View, What, When, Wish};
+pub use editor::{Difference, Editor, Module, Refused, Told, View, What, When, Wish};
 pub use events::{EventKind, Events};
 pub use history::History;
 pub use port::AdminPort;

@@ -3,6 +3,7 @@
 use proxy::Kept;
 use route::KillScope;
 
+use crate::editor::Module;
 use crate::fault::Fault;
 use crate::sheet::Schema;
 use crate::show;
@@ -35,10 +36,10 @@ pub enum Statement {
     Changes,
     /// The file is to say what holds.
     Save,
-    /// What waits takes effect.
-    Load,
-    /// Nothing waits any more.
-    Discard,
+    /// What waits of that takes effect.
+    Load(Module),
+    /// Nothing of that waits any more.
+    Discard(Module),
     /// What the file says is to hold.
     Revert,
     /// Nothing that would change anything here: what clients say of their session.
@@ -63,8 +64,8 @@ impl Statement {
                 | Self::Set(_)
                 | Self::Commit
                 | Self::Save
-                | Self::Load
-                | Self::Discard
+                | Self::Load(_)
+                | Self::Discard(_)
                 | Self::Revert
         )
     }
@@ -158,28 +159,24 @@ pub fn read(text: &str, schema: Schema) -> Result<Statement, Fault> {
 
 /// ProxySQL's way: what a module's tables say is moved between memory, what holds, and the file.
 fn module(words: &str) -> Option<Result<Statement, Fault>> {
-    const MODULES: [&str; 5] = [
-        "MYSQL SERVERS ",
-        "MYSQL USERS ",
-        "MYSQL QUERY RULES ",
-        "MYSQL VARIABLES ",
-        "ADMIN VARIABLES ",
+    const MODULES: [(&str, Module); 5] = [
+        ("MYSQL SERVERS ", Module::Servers),
+        ("MYSQL USERS ", Module::Users),
+        ("MYSQL QUERY RULES ", Module::QueryRules),
+        ("MYSQL VARIABLES ", Module::Variables),
+        ("ADMIN VARIABLES ", Module::Variables),
     ];
     let (verb, rest) = words.split_once(' ')?;
-    let way = MODULES
+    let (way, module) = MODULES
         .iter()
-        .find_map(|module| rest.strip_prefix(module))?;
-    // Only of servers anything waits; the tables of the others hold at once.
-    let waits = rest.starts_with("MYSQL SERVERS");
-    let statement = match (verb, way, waits) {
-        ("LOAD", "TO RUNTIME" | "TO RUN" | "FROM MEMORY" | "FROM MEM", true) => Statement::Load,
-        ("LOAD", "TO RUNTIME" | "TO RUN" | "FROM MEMORY" | "FROM MEM", false)
-        | ("SAVE", "TO MEMORY" | "TO MEM" | "FROM RUNTIME" | "FROM RUN", false) => {
-            Statement::Nothing
+        .find_map(|(name, module)| Some((rest.strip_prefix(name)?, *module)))?;
+    let statement = match (verb, way) {
+        ("LOAD", "TO RUNTIME" | "TO RUN" | "FROM MEMORY" | "FROM MEM") => Statement::Load(module),
+        ("SAVE", "TO MEMORY" | "TO MEM" | "FROM RUNTIME" | "FROM RUN") => {
+            Statement::Discard(module)
         }
-        ("SAVE", "TO MEMORY" | "TO MEM" | "FROM RUNTIME" | "FROM RUN", true) => Statement::Discard,
-        ("SAVE", "TO DISK" | "FROM MEMORY" | "FROM MEM", _) => Statement::Save,
-        ("LOAD", "FROM DISK" | "TO MEMORY" | "TO MEM" | "FROM CONFIG", _) => {
+        ("SAVE", "TO DISK" | "FROM MEMORY" | "FROM MEM") => Statement::Save,
+        ("LOAD", "FROM DISK" | "TO MEMORY" | "TO MEM" | "FROM CONFIG") => {
             let text =
                 "The file is one, and what it says holds when it is read: REVERT goes back to it";
             return Some(Err(Fault::syntax(text)));
@@ -338,11 +335,20 @@ mod tests {
             ("save to file", Ok(Statement::Save)),
             ("SAVE to '/etc/passwd'", Err(1142)),
             ("REVERT;", Ok(Statement::Revert)),
-            ("LOAD MYSQL SERVERS TO RUNTIME", Ok(Statement::Load)),
-            ("load mysql query rules to run", Ok(Statement::Nothing)),
+            (
+                "LOAD MYSQL SERVERS TO RUNTIME",
+                Ok(Statement::Load(Module::Servers)),
+            ),
+            (
+                "load mysql query rules to run",
+                Ok(Statement::Load(Module::QueryRules)),
+            ),
             ("SAVE MYSQL SERVERS TO DISK;", Ok(Statement::Save)),
             ("SAVE ADMIN VARIABLES TO DISK", Ok(Statement::Save)),
-            ("SAVE MYSQL SERVERS FROM RUNTIME", Ok(Statement::Discard)),
+            (
+                "SAVE MYSQL SERVERS FROM RUNTIME",
+                Ok(Statement::Discard(Module::Servers)),
+            ),
             ("LOAD MYSQL SERVERS FROM DISK", Err(1064)),
             ("LOAD PGSQL SERVERS TO RUNTIME", Err(1142)),
             ("SHOW CHANGES", Ok(Statement::Changes)),

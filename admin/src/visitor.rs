@@ -153,8 +153,8 @@ impl Visitor {
                 Ok(Outcome::Rows(rows, Vec::new()))
             }
             Statement::Save => self.done("SAVE", What::Save).await,
-            Statement::Load => self.done("LOAD", What::Load).await,
-            Statement::Discard => self.done("SAVE", What::Discard).await,
+            Statement::Load(module) => self.done("LOAD", What::Load(module)).await,
+            Statement::Discard(module) => self.done("SAVE", What::Discard(module)).await,
             Statement::Revert => self.done("REVERT", What::Revert).await,
             Statement::Kill(id, scope) => {
                 self.kill(id, scope).await?;
@@ -192,8 +192,8 @@ impl Visitor {
             | Statement::Commit
             | Statement::Rollback
             | Statement::Save
-            | Statement::Load
-            | Statement::Discard
+            | Statement::Load(_)
+            | Statement::Discard(_)
             | Statement::Revert => Ok((0, Vec::new())),
         }
     }

@@ -110,7 +110,7 @@ impl<'a> Editing<'a> {
     /// Grants a wish, or says why not.
     pub fn answer(&mut self, wish: Wish, reloading: &Reloading<'_>) {
         let Wish { user, what, answer } = wish;
-        let is_applied = matches!(what, What::Apply { .. } | What::Load | What::Revert);
+        let is_applied = matches!(what, What::Apply { .. } | What::Load(_) | What::Revert);
         let told = match what {
             What::View(edits) => self.view(&edits),
             What::Compare(edits) => self.compare(&edits),
@@ -123,16 +123,17 @@ impl<'a> Editing<'a> {
                 true => self.remember(&edits),
                 false => Err(Refused::Outdated),
             },
-            What::Load => {
-                let edits = self.memory.clone();
+            What::Load(module) => {
+                let (edits, others): (Vec<Edit>, Vec<Edit>) =
+                    self.memory.iter().cloned().partition(|it| module.has(it));
                 let applied = match edits.is_empty() {
                     true => Ok(Told::Done(Vec::new())),
                     false => self.apply(&user, &edits, reloading),
                 };
-                applied.inspect(|_| self.memory.clear())
+                applied.inspect(|_| self.memory = others)
             }
-            What::Discard => {
-                self.memory.clear();
+            What::Discard(module) => {
+                self.memory.retain(|it| !module.has(it));
                 self.version += 1;
                 Ok(Told::Done(Vec::new()))
             }
@@ -184,7 +185,7 @@ impl<'a> Editing<'a> {
 
     fn remember(&mut self, edits: &[Edit]) -> Answer {
         if self.memory.len() + edits.len() > WAITING_MAX {
-            let text = format!("{WAITING_MAX} changes wait already: LOAD MYSQL SERVERS TO RUNTIME");
+            let text = format!("{WAITING_MAX} changes wait already: LOAD … TO RUNTIME");
             return Err(Refused::Because(vec![text]));
         }
         let memory = [self.memory.as_slice(), edits].concat();
@@ -247,8 +248,8 @@ impl<'a> Editing<'a> {
     fn save(&mut self, user: &str) -> Answer {
         let because = |why: String| Refused::Because(vec![why]);
         if !self.memory.is_empty() {
-            let text = "What waits does not hold yet, and is not saved: LOAD MYSQL SERVERS TO RUNTIME first, or SAVE \
-                        MYSQL SERVERS TO MEMORY to give it up";
+            let text = "What waits does not hold yet, and is not saved: LOAD MYSQL SERVERS (or USERS, QUERY RULES, VARIABLES) \
+                        TO RUNTIME first, or SAVE MYSQL … TO MEMORY to give it up";
             return Err(because(text.to_owned()));
         }
         let Some(path) = self.current.draft.path() else {

@@ -71,8 +71,8 @@ const COMMANDS: &[(&str, &str)] = &[
         "Goes back to the configuration file; for the role admin.",
     ),
     (
-        "LOAD MYSQL SERVERS TO RUNTIME, SAVE MYSQL SERVERS TO DISK | TO MEMORY",
-        "Has changes of mysql_servers take effect, be written, be given up; for the role admin.",
+        "LOAD MYSQL SERVERS | USERS | QUERY RULES | VARIABLES TO RUNTIME, SAVE … TO DISK | TO MEMORY",
+        "Has changes of mysql_servers, mysql_users, mysql_query_rules, global_variables take effect, be written, be given up; for the role admin.",
     ),
     (
         "FLUSH STATUS",

@@ -2,6 +2,7 @@
 
 use config::{BackendAddress, BackendConfig, Edit};
 
+use super::waiting::{cluster, hostgroup};
 use crate::fault::Fault;
 use crate::material::Material;
 use crate::sheet::{
@@ -105,12 +106,6 @@ impl Server {
             BackendAddress::Unix(path) => (path.display().to_string(), 0),
         }
     }
-}
-
-fn hostgroup(material: &Material, cluster: &str) -> Option<u32> {
-    let mut clusters = material.topology.clusters.iter();
-    let found = clusters.find(|it| it.name == cluster);
-    found.map(|it| it.id.0)
 }
 
 impl Table for Servers {
@@ -234,19 +229,6 @@ fn elsewhere(column: &str, setting: &str) -> Fault {
     Fault::wrong_value(format!(
         "{column} can be 0 only: the setting {setting} says it for all backends"
     ))
-}
-
-fn cluster(hostgroup: &str, material: &Material) -> Result<String, Fault> {
-    let clusters = &material.topology.clusters;
-    let number = hostgroup.parse::<u32>().ok();
-    let mut found = clusters.iter().filter(|it| Some(it.id.0) == number);
-    match found.next() {
-        Some(cluster) => Ok(cluster.name.clone()),
-        None => Err(Fault::wrong_value(format!(
-            "There is no hostgroup {hostgroup}: hostgroups are the numbers of clusters here. INSERT INTO backends \
-             (address, cluster) makes a new one"
-        ))),
-    }
 }
 
 fn address(row: &Row<'_>) -> String {

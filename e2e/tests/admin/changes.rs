@@ -714,13 +714,11 @@ fn the_habits_of_proxysql_work_where_they_mean_the_same() {
         root.run(statement);
     }
     for (sql, code, words) in [
-        ("SELECT * FROM mysql_users", 1146, "`accounts`"),
         (
-            "INSERT INTO mysql_query_rules (rule_id) VALUES (1)",
+            "SELECT * FROM mysql_query_rules_fast_routing",
             1146,
             "`rules`",
         ),
-        ("UPDATE main.global_variables SET x = 1", 1146, "`settings`"),
         (
             "UPDATE mysql_servers SET use_ssl = 1",
             1231,
@@ -755,4 +753,194 @@ fn the_habits_of_proxysql_work_where_they_mean_the_same() {
         refused(&mut watched.look(), "LOAD MYSQL SERVERS TO RUNTIME"),
         1142
     );
+}
+
+#[test]
+fn users_rules_and_variables_wait_as_proxysqls_do_each_for_its_own_load() {
+    let settings = Settings::pooled(Server::shared(Product::MariaDb), 4);
+    let watched = Watched::start(settings.set("workers", 2));
+    let (mut root, mut other) = (watched.root(), watched.root());
+    root.run("USE main");
+    root.run(
+        "INSERT INTO mysql_users (username, password, active, default_hostgroup, max_connections) \
+         VALUES ('batch', 'its password', 1, 0, 10)",
+    );
+    let hash = "*2470C0C06DEE42FD1618BB99005ADCA2EC9D1E19";
+    root.run(&format!(
+        "INSERT INTO mysql_users (username, password, fast_forward) VALUES ('hashed', '{hash}', 1)"
+    ));
+    root.run(
+        "INSERT INTO mysql_query_rules (rule_id, active, match_pattern, replace_pattern, apply, comment) \
+         VALUES (20, 1, '^SELECT (\\\\d+) AS turned$', 'SELECT -\\\\1 AS turned', 1, 'turn')",
+    );
+    root.run(
+        "INSERT INTO mysql_query_rules (rule_id, active, username, client_addr, match_digest, error_msg, apply) \
+         VALUES (10, 1, 'app', '127.0.%', '^DROP', 'not here', 1)",
+    );
+    root.run(
+        "UPDATE global_variables SET variable_value = '5000' \
+         WHERE variable_name = 'mysql-connect_timeout_client'",
+    );
+    // Everybody sees what waits, and nothing of it holds.
+    let users = "SELECT group_concat(username, ' ') FROM";
+    let mine = "WHERE username IN ('batch', 'hashed')";
+    let rules = "SELECT group_concat(rule_id, ' ') FROM";
+    assert_eq!(
+        other.value(&format!("{users} mysql_users {mine}")),
+        "batch hashed"
+    );
+    assert_eq!(
+        other.value(&format!("{users} runtime_mysql_users {mine}")),
+        ""
+    );
+    assert_eq!(other.value(&format!("{rules} mysql_query_rules")), "10 20");
+    assert_eq!(
+        other.value(&format!("{rules} runtime_mysql_query_rules")),
+        ""
+    );
+    assert_eq!(value(&mut other, "limits.timeout_login"), "1m");
+    assert!(told(&mut root, "SAVE MYSQL USERS TO DISK").contains("TO RUNTIME"));
+
+    // Each module is loaded, or given up, by itself.
+    root.run("LOAD MYSQL QUERY RULES TO RUNTIME");
+    assert_eq!(
+        other.value(&format!("{rules} runtime_mysql_query_rules")),
+        "10 20"
+    );
+    assert_eq!(
+        other.value(&format!("{users} runtime_mysql_users {mine}")),
+        ""
+    );
+    let mut client = watched.proxy.connect();
+    assert_eq!(client.value("SELECT 7 AS turned"), "-7");
+    assert_eq!(refused(&mut client, "DROP TABLE nowhere.nothing"), 1227);
+    root.run("SAVE MYSQL VARIABLES TO MEMORY");
+    let login = "SELECT variable_value FROM global_variables \
+         WHERE variable_name = 'mysql-connect_timeout_client'";
+    assert_eq!(root.value(login), "60000");
+    root.run("UPDATE global_variables SET variable_value = 7000 WHERE variable_name = 'mysql-connect_timeout_client'");
+    root.run("LOAD MYSQL VARIABLES TO RUNTIME");
+    assert_eq!(value(&mut other, "limits.timeout_login"), "7s");
+    root.run("LOAD MYSQL USERS TO RUNTIME");
+    assert_eq!(
+        other.value(&format!("{users} runtime_mysql_users {mine}")),
+        "batch hashed"
+    );
+    assert!(changes(&mut root).iter().all(|row| row[3] == "now"));
+
+    root.run("UPDATE mysql_query_rules SET rule_id = 5, apply = 0 WHERE comment = 'turn'");
+    root.run("DELETE FROM mysql_query_rules WHERE rule_id = 10");
+    root.run("UPDATE mysql_users SET password = 'another', use_ssl = 1 WHERE username = 'hashed'");
+    root.run("DELETE FROM mysql_users WHERE username = 'batch'");
+    root.run("LOAD MYSQL QUERY RULES TO RUN");
+    root.run("LOAD MYSQL USERS TO RUN");
+    let seen = "SELECT rule_id, apply, comment FROM runtime_mysql_query_rules";
+    assert_eq!(other.run(seen).texts(), [["5", "0", "turn"]]);
+    root.run("SAVE MYSQL USERS TO DISK");
+    let text = std::fs::read_to_string(watched.proxy.config_file()).unwrap();
+    assert!(
+        text.contains("name = \"5 turn\"") && !text.contains("batch"),
+        "{text}"
+    );
+    assert!(text.contains("another") && !text.contains(hash), "{text}");
+
+    // No password comes out, by whichever table.
+    for table in [
+        "mysql_users",
+        "runtime_mysql_users",
+        "accounts",
+        "settings",
+        "global_variables",
+        "events",
+    ] {
+        let shown = format!("{:?}", root.run(&format!("SELECT * FROM {table}")).texts());
+        for secret in ["another", "its password", hash] {
+            assert!(!shown.contains(secret), "{table}: {shown}");
+        }
+    }
+    for (sql, code, words) in [
+        ("UPDATE mysql_users SET active = 0", 1231, "deleted"),
+        (
+            "UPDATE mysql_users SET schema_locked = 1",
+            1231,
+            "no such lock",
+        ),
+        (
+            "UPDATE mysql_users SET transaction_persistent = 0",
+            1231,
+            "stays",
+        ),
+        ("UPDATE mysql_users SET frontend = 0", 1231, "backend_user"),
+        (
+            "UPDATE mysql_users SET attributes = '{}'",
+            1231,
+            "no meaning",
+        ),
+        (
+            "UPDATE mysql_users SET default_hostgroup = 7",
+            1231,
+            "no hostgroup",
+        ),
+        (
+            "INSERT INTO mysql_users (username) VALUES ('app')",
+            1062,
+            "",
+        ),
+        (
+            "UPDATE mysql_query_rules SET cache_ttl = 5",
+            1231,
+            "no cache",
+        ),
+        ("UPDATE mysql_query_rules SET flagIN = 5", 1231, "order"),
+        (
+            "UPDATE mysql_query_rules SET multiplex = 2",
+            1231,
+            "multiplex",
+        ),
+        (
+            "UPDATE mysql_query_rules SET client_addr = '10.1%'",
+            1231,
+            "10.%",
+        ),
+        ("UPDATE mysql_query_rules SET re_modifiers = ''", 0, ""),
+        (
+            "UPDATE mysql_query_rules SET re_modifiers = 'GLOBAL'",
+            1231,
+            "(?-i)",
+        ),
+        (
+            "INSERT INTO mysql_query_rules (rule_id) VALUES (1)",
+            1231,
+            "active",
+        ),
+        (
+            "UPDATE main.global_variables SET variable_name = 'x' WHERE variable_name = 'mysql-threads'",
+            1348,
+            "variable_name",
+        ),
+        (
+            "INSERT INTO global_variables VALUES ('mysql-x', '1')",
+            1348,
+            "settings",
+        ),
+        ("DELETE FROM global_variables", 1348, "settings"),
+        ("UPDATE runtime_mysql_users SET active = 0", 1142, ""),
+    ] {
+        if code == 0 {
+            root.run(sql);
+            continue;
+        }
+        assert_eq!(refused(&mut root, sql), code, "{sql}");
+        assert!(
+            told(&mut root, sql).contains(words),
+            "{sql}: {}",
+            told(&mut root, sql)
+        );
+    }
+    for sql in [
+        "UPDATE mysql_users SET use_ssl = 0",
+        "LOAD MYSQL USERS TO RUNTIME",
+    ] {
+        assert_eq!(refused(&mut watched.look(), sql), 1142, "{sql}");
+    }
 }

@@ -1,0 +1,450 @@
+//! The rules as ProxySQL's admin schema has them: changes wait until LOAD MYSQL QUERY RULES TO RUNTIME.
+//!
+//! A rule's name is its `rule_id`, and behind a space its `comment`.
+
+use std::net::Ipv4Addr;
+
+use config::manual::plain;
+use config::{Config, Edit, RULE, RuleConfig, SessionMode, SqlText};
+
+use super::waiting::{
+    Value, Waiting, Words, alterable, awaited, hostgroup, only, said, said_alone, said_cluster,
+};
+use crate::fault::Fault;
+use crate::material::Material;
+use crate::sheet::{Altered, Asks, Cell, Column, Row, Schema, Sheet, integer, measure, text};
+
+/// See the module.
+pub static TABLE: Waiting<Rule> = Waiting {
+    sheet: Sheet {
+        schema: Schema::Main,
+        name: "mysql_query_rules",
+        about: "The rules by the names of ProxySQL. Rows can be changed, and changes wait until LOAD MYSQL QUERY RULES \
+                TO RUNTIME.",
+        asks: Asks::Nothing,
+        columns: COLUMNS,
+        items: |material| rules(material, awaited(material)),
+    },
+    alterable: alterable(edit),
+    unique: &["rule_id"],
+};
+
+/// The same as they hold.
+pub static RUNTIME: Sheet<Rule> = Sheet {
+    schema: Schema::Main,
+    name: "runtime_mysql_query_rules",
+    about: "The rules as they hold, by the names of ProxySQL.",
+    asks: Asks::Nothing,
+    columns: COLUMNS,
+    items: |material| rules(material, &material.config),
+};
+
+const COLUMNS: &[Column<Rule>] = &[
+    integer(
+        "rule_id",
+        "The number that its name begins with; NULL: none.",
+        |it| it.id.into(),
+    ),
+    integer(
+        "active",
+        "Whether it does anything (watch = false).",
+        |it| (!it.config.watch).into(),
+    ),
+    text("username", "Users.", |it| joined(&it.config.user)),
+    text("schemaname", "Default schemas.", |it| {
+        joined(&it.config.schema)
+    }),
+    integer("flagIN", "Rules are read in their order: 0.", |_| {
+        0_u32.into()
+    }),
+    text("client_addr", "Networks of clients.", |it| {
+        joined(&it.config.networks)
+    }),
+    text("proxy_addr", "rules.listener says it: NULL.", |_| {
+        Cell::Null
+    }),
+    integer("proxy_port", "rules.listener says it: NULL.", |_| {
+        Cell::Null
+    }),
+    text("digest", "Digests.", |it| {
+        joined(it.config.digest.iter().map(SqlText::to_string))
+    }),
+    text(
+        "match_digest",
+        "Regular expression for the digest's text.",
+        |it| {
+            it.config
+                .digest_regex
+                .as_ref()
+                .map(SqlText::to_string)
+                .into()
+        },
+    ),
+    text("match_pattern", "Regular expression for the text.", |it| {
+        it.config.regex.as_ref().map(SqlText::to_string).into()
+    }),
+    integer("negate_match_pattern", "Always 0.", |_| 0_u32.into()),
+    text(
+        "re_modifiers",
+        "CASELESS, unless the expression says (?-i); and every match is replaced.",
+        |_| "CASELESS,GLOBAL".into(),
+    ),
+    integer("flagOUT", "Rules are read in their order: NULL.", |_| {
+        Cell::Null
+    }),
+    text(
+        "replace_pattern",
+        "What replaces matches; groups are ${1} here, and are understood as \\1.",
+        |it| it.config.rewrite.as_ref().map(SqlText::to_string).into(),
+    ),
+    integer(
+        "destination_hostgroup",
+        "The number of the cluster.",
+        |it| it.destination.into(),
+    ),
+    integer("cache_ttl", "There is no cache: NULL.", |_| Cell::Null),
+    integer("cache_empty_result", "There is no cache: NULL.", |_| {
+        Cell::Null
+    }),
+    integer("cache_timeout", "There is no cache: NULL.", |_| Cell::Null),
+    integer("reconnect", "It has no meaning: NULL.", |_| Cell::Null),
+    measure("timeout", "ms", "How long a statement may run.", |it| {
+        it.config.timeout.map(|it| it.as_millis() as u64).into()
+    }),
+    integer("retries", "How often a read is sent again.", |it| {
+        it.config.retry.map(u32::from).into()
+    }),
+    measure(
+        "delay",
+        "ms",
+        "How long it waits before it is sent.",
+        |it| it.config.delay.map(|it| it.as_millis() as u64).into(),
+    ),
+    integer(
+        "next_query_flagIN",
+        "Rules know one statement: NULL.",
+        |_| Cell::Null,
+    ),
+    integer(
+        "mirror_flagOUT",
+        "Rules are read in their order: NULL.",
+        |_| Cell::Null,
+    ),
+    integer(
+        "mirror_hostgroup",
+        "The number of the cluster that it is sent to as well.",
+        |it| it.mirror.into(),
+    ),
+    text("error_msg", "The text with which it is refused.", |it| {
+        it.config.refuse.as_ref().map(SqlText::to_string).into()
+    }),
+    text("OK_msg", "rules.answer says it: NULL.", |_| Cell::Null),
+    integer("sticky_conn", "It has no meaning: NULL.", |_| Cell::Null),
+    integer(
+        "multiplex",
+        "0: the session keeps its connection from there on; NULL: nothing changes.",
+        |it| match it.config.session {
+            Some(SessionMode::Transparent) => 0_u32.into(),
+            _ => Cell::Null,
+        },
+    ),
+    integer(
+        "gtid_from_hostgroup",
+        "balance.consistency says it: NULL.",
+        |_| Cell::Null,
+    ),
+    integer("log", "Whether it is logged.", |it| it.config.log.into()),
+    integer("apply", "Whether rules behind it are left unread.", |it| {
+        it.config.stop.into()
+    }),
+    text(
+        "attributes",
+        "What else it says, as JSON; it is set in rules.",
+        |it| others(&it.config).into(),
+    ),
+    text("comment", "Its name behind the number.", |it| {
+        Some(it.comment.clone()).filter(|it| !it.is_empty()).into()
+    }),
+];
+
+/// Settings that the other columns tell.
+const TOLD: [&str; 19] = [
+    "name",
+    "user",
+    "schema",
+    "networks",
+    "digest",
+    "digest_regex",
+    "regex",
+    "rewrite",
+    "cluster",
+    "timeout",
+    "retry",
+    "delay",
+    "mirror",
+    "refuse",
+    "session",
+    "log",
+    "stop",
+    "watch",
+    "tests",
+];
+
+/// One rule.
+pub struct Rule {
+    config: RuleConfig,
+    id: Option<u32>,
+    comment: String,
+    destination: Option<u32>,
+    mirror: Option<u32>,
+}
+
+fn rules(material: &Material, config: &Config) -> Vec<Rule> {
+    let mut ids = Vec::new();
+    let rule = |rule: &RuleConfig| {
+        let number = |name: &Option<String>| hostgroup(material, name.as_deref()?);
+        // Of several with one number the first has it.
+        let (id, comment) = match parted(&rule.name) {
+            (Some(id), comment) if !ids.contains(&id) => {
+                ids.push(id);
+                (Some(id), comment)
+            }
+            _ => (None, rule.name.clone()),
+        };
+        Rule {
+            id,
+            comment,
+            destination: number(&rule.cluster),
+            mirror: number(&rule.mirror),
+            config: rule.clone(),
+        }
+    };
+    config.rules.iter().map(rule).collect()
+}
+
+/// A number and what is behind it.
+fn parted(name: &str) -> (Option<u32>, String) {
+    let (number, comment) = name.split_once(' ').unwrap_or((name, ""));
+    match number.parse::<u32>() {
+        // One that is spelled otherwise, such as `007`, is no number.
+        Ok(id) if id.to_string() == number => (Some(id), comment.to_owned()),
+        _ => (None, name.to_owned()),
+    }
+}
+
+fn named(id: &str, comment: &str) -> String {
+    match (id, comment) {
+        ("", comment) => comment.to_owned(),
+        (id, "") => id.to_owned(),
+        (id, comment) => format!("{id} {comment}"),
+    }
+}
+
+fn joined<T: ToString>(values: impl IntoIterator<Item = T>) -> Cell {
+    let values: Vec<_> = values.into_iter().map(|it| it.to_string()).collect();
+    Some(values.join(", ")).filter(|it| !it.is_empty()).into()
+}
+
+/// What no other column tells.
+fn others(rule: &RuleConfig) -> String {
+    let bare = RuleConfig::default();
+    let settings = RULE.settings.iter();
+    let others = settings.filter(|it| !TOLD.contains(&it.key) && !(it.same)(rule, &bare));
+    let others = others.map(|it| (it.key.to_owned(), plain(&(it.show)(rule)).into()));
+    let others: serde_json::Map<String, serde_json::Value> = others.collect();
+    match others.is_empty() {
+        true => String::new(),
+        false => serde_json::Value::Object(others).to_string(),
+    }
+}
+
+const WORDS: Words = Words {
+    list: RULE.name,
+    title: |row| named(&row.text("rule_id"), &row.text("comment")),
+    values,
+    come,
+    place,
+};
+
+fn edit(altered: &Altered<'_>, material: &Material) -> Result<Edit, Fault> {
+    WORDS.edit(altered, material)
+}
+
+fn ids(material: &Material) -> impl Iterator<Item = (usize, u32)> {
+    let rules = awaited(material).rules.iter().enumerate();
+    rules.filter_map(|(index, rule)| Some((index, parted(&rule.name).0?)))
+}
+
+/// A rule that has come: it needs a name, and does what its column `apply` says.
+fn come(row: &Row<'_>, material: &Material) -> Result<Vec<Value>, Fault> {
+    if row.text("active").is_empty() {
+        return Err(Fault::wrong_value(
+            "Say whether it is active: a rule with active = 0 counts what it matches and does nothing",
+        ));
+    }
+    let (id, comment) = (row.text("rule_id"), row.text("comment"));
+    let next = ids(material).map(|(_, id)| id).max().unwrap_or(0) + 1;
+    let name = match (id.is_empty(), comment.is_empty()) {
+        (true, true) => next.to_string(),
+        _ => named(&id, &comment),
+    };
+    let stops = row.text("apply") == "1";
+    Ok([said("name", &name), said("stop", &stops.to_string())].concat())
+}
+
+/// Before the first with a larger number; nothing where the number stays the same.
+fn place(altered: &Altered<'_>, material: &Material) -> Option<usize> {
+    let id = altered
+        .after
+        .as_ref()?
+        .text("rule_id")
+        .parse::<u32>()
+        .ok()?;
+    let before = altered
+        .before
+        .as_ref()
+        .map(|row| row.text("rule_id").parse::<u32>().ok());
+    if before == Some(Some(id)) {
+        return None;
+    }
+    let own = before.flatten();
+    let mut others = ids(material).filter(|(_, it)| Some(*it) != own);
+    let (index, _) = others.find(|(_, it)| *it > id)?;
+    let own = own.and_then(|own| ids(material).find(|(_, it)| *it == own));
+    let is_behind_itself = own.is_some_and(|(own, _)| own < index);
+    Some(index + 1 - usize::from(is_behind_itself))
+}
+
+fn values(column: &str, row: &Row<'_>, material: &Material) -> Result<Vec<Value>, Fault> {
+    let text = row.text(column);
+    let milliseconds = |key| match text.is_empty() {
+        true => said(key, ""),
+        false => said(key, &format!("{text}ms")),
+    };
+    let truth = |key: &str, is: &str, is_not: &str| match &*text {
+        "1" => Ok(said(key, is)),
+        "0" | "" => Ok(said(key, is_not)),
+        _ => Err(Fault::wrong_value(format!(
+            "{column} is 0 or 1, and not {text}"
+        ))),
+    };
+    Ok(match column {
+        "rule_id" | "comment" => said("name", &named(&row.text("rule_id"), &row.text("comment"))),
+        "active" => truth("watch", "", "true")?,
+        "username" => said_alone("user", &text),
+        "schemaname" => said_alone("schema", &text),
+        "client_addr" => said("networks", &network(&text)?),
+        "digest" => said_alone("digest", &text),
+        "match_digest" => said("digest_regex", &text),
+        "match_pattern" => said("regex", &text),
+        "replace_pattern" => said("rewrite", &replacement(&text)),
+        "destination_hostgroup" => said_cluster("cluster", &text, material)?,
+        "timeout" => milliseconds("timeout"),
+        "retries" => said("retry", &text),
+        "delay" => milliseconds("delay"),
+        "mirror_hostgroup" => said_cluster("mirror", &text, material)?,
+        "error_msg" => said("refuse", &text),
+        "multiplex" => match &*text {
+            "0" => said("session", SessionMode::Transparent.name()),
+            "" => said("session", ""),
+            _ => {
+                return Err(Fault::wrong_value(
+                    "multiplex is 0 or NULL here: what keeps a connection with its session, the servers tell",
+                ));
+            }
+        },
+        "log" => truth("log", "true", "")?,
+        "apply" => truth("stop", "true", "false")?,
+        "flagIN" | "negate_match_pattern" => only(
+            column,
+            row,
+            &["0"],
+            "rules are read in their order, and say what they match",
+        )?,
+        "re_modifiers" => only(
+            column,
+            row,
+            &["CASELESS", "CASELESS,GLOBAL", "GLOBAL,CASELESS"],
+            "it is CASELESS,GLOBAL; write (?-i) in the expression where case matters",
+        )?,
+        "proxy_addr" | "proxy_port" => only(column, row, &[], "rules.listener says it")?,
+        "OK_msg" => only(column, row, &[], "rules.answer says it")?,
+        "attributes" => only(column, row, &[], "what it shows is set in rules")?,
+        "cache_ttl" | "cache_empty_result" | "cache_timeout" => {
+            only(column, row, &[], "there is no cache of results")?
+        }
+        _ => only(column, row, &[], "it has no meaning")?,
+    })
+}
+
+/// A client's address: a whole one, or the beginning of one with `%`.
+fn network(text: &str) -> Result<String, Fault> {
+    let Some(begin) = text.strip_suffix('%') else {
+        return Ok(text.to_owned());
+    };
+    let parts: Vec<&str> = begin.split('.').filter(|it| !it.is_empty()).collect();
+    let octets: Result<Vec<u8>, _> = parts.iter().map(|it| it.parse::<u8>()).collect();
+    match octets {
+        Ok(octets) if octets.len() < 4 && (begin.is_empty() || begin.ends_with('.')) => {
+            let mut address = [0; 4];
+            address[..octets.len()].copy_from_slice(&octets);
+            Ok(format!("{}/{}", Ipv4Addr::from(address), octets.len() * 8))
+        }
+        _ => Err(Fault::wrong_value(format!(
+            "client_addr is an address, a network as 10.0.0.0/8, or as 10.%, and not {text}"
+        ))),
+    }
+}
+
+/// ProxySQL's `\1` as rules have it, `${1}`.
+fn replacement(text: &str) -> String {
+    let mut written = String::with_capacity(text.len());
+    let mut rest = text.chars().peekable();
+    while let Some(character) = rest.next() {
+        match (character, rest.peek()) {
+            ('\\', Some(digit)) if digit.is_ascii_digit() => {
+                written.push_str(&format!("${{{digit}}}"));
+                rest.next();
+            }
+            ('$', _) => written.push_str("$$"),
+            _ => written.push(character),
+        }
+    }
+    written
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_name_is_a_number_and_a_comment() {
+        for (name, id, comment) in [
+            ("10 no drop", Some(10), "no drop"),
+            ("10", Some(10), ""),
+            ("no drop", None, "no drop"),
+            ("007 bond", None, "007 bond"),
+            ("2nd", None, "2nd"),
+        ] {
+            assert_eq!(parted(name), (id, comment.to_owned()), "{name}");
+            let id = id.map(|id| id.to_string()).unwrap_or_default();
+            assert_eq!(named(&id, comment), name);
+        }
+    }
+
+    #[test]
+    fn what_proxysql_writes_otherwise_is_written_as_here() {
+        assert_eq!(replacement(r"a \1 b$ \x"), r"a ${1} b$$ \x");
+        for (text, expected) in [
+            ("10.1.%", "10.1.0.0/16"),
+            ("%", "0.0.0.0/0"),
+            ("10.0.0.7", "10.0.0.7"),
+        ] {
+            assert_eq!(network(text).unwrap(), expected);
+        }
+        for text in ["10.1%", "x.%", "1.2.3.4.%"] {
+            assert!(network(text).is_err(), "{text}");
+        }
+    }
+}
