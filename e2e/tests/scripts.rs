@@ -40,6 +40,7 @@ macro_rules! in_both_ways {
 mod backends;
 mod beyond;
 mod chained;
+mod connecting;
 mod decisions;
 mod ending;
 mod examples;

@@ -17,6 +17,7 @@ both! {
     reads_and_writes_are_split_by_a_script
     reads_and_writes_are_split_over_pools_of_a_script
     many_clients_are_split_at_once
+    errors_and_pings_leave_a_transaction_where_it_is
 }
 
 const WHO: &str = "SELECT name FROM d.whoami";
@@ -253,6 +254,27 @@ fn reads_and_writes_are_split_over_pools_of_a_script(product: Product) {
     // Its connection knows what it has set.
     assert_eq!(conn.value(WHO), "primary");
     assert_eq!(conn.value("SELECT @mine"), "1");
+}
+
+/// So does a schema that cannot be used.
+fn errors_and_pings_leave_a_transaction_where_it_is(product: Product) {
+    let cluster = cluster(product);
+    for settings in [pooled(&cluster), Settings::of_cluster(&cluster)] {
+        let scripted = Scripted::with(settings, &rw_splitting());
+        let mut conn = scripted.connect_as(&Login::app().schema("d"));
+        conn.run("BEGIN");
+        conn.run("INSERT INTO t (name) VALUES ('in it')");
+        assert!(conn.command(command::PING, b"").error().is_none());
+        assert!(conn.query("no statement").error().is_some());
+        assert_eq!(conn.value(WHO), "primary");
+        let refused = conn.command(command::INIT_DB, b"no_such_schema");
+        assert_eq!(refused.error().unwrap().code, 1049);
+        assert_eq!(conn.value("SELECT DATABASE()"), "d");
+        let count = "SELECT COUNT(*) FROM t WHERE name = 'in it'";
+        assert_eq!(conn.value(count), "1");
+        conn.run("ROLLBACK");
+        assert_eq!(conn.value(count), "0");
+    }
 }
 
 /// Everybody sees what they have written, whoever else is there.
