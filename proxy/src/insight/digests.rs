@@ -159,6 +159,7 @@ impl Insight {
     }
 
     /// The span in which a statement was said, by its comments, where that is of interest.
+    #[inline]
     pub(crate) fn parent_of(&self, text: &[u8], facts: &Facts) -> Option<Box<TraceParent>> {
         let (_, parents) = self.wants.get().tracing?;
         let follows = parents == TraceParents::Follow && !facts.comments.is_empty();
