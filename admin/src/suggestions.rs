@@ -184,14 +184,22 @@ fn lacking(usage: &Usage) -> Vec<Suggestion> {
 fn has_index(usage: &Usage, scan: &FullScan) -> bool {
     let (schema, table) = &scan.table;
     let cluster = &scan.explained.plan.cluster;
-    usage.indexes.iter().any(|(name, index)| {
-        let first = index
-            .facts
-            .as_ref()
-            .and_then(|facts| facts.parts.first()?.column.clone());
-        (&name.cluster, &name.schema, &name.table) == (cluster, schema, table)
-            && first.is_some_and(|first| scan.line.columns.contains(&first))
-    })
+    let first = IndexName {
+        cluster: Arc::clone(cluster),
+        schema: schema.clone(),
+        table: table.clone(),
+        index: String::new(),
+    };
+    let is_its =
+        |name: &IndexName| (&name.cluster, &name.schema, &name.table) == (cluster, schema, table);
+    let indexes = usage.indexes.range(first..);
+    indexes
+        .take_while(|(name, _)| is_its(name))
+        .any(|(_, index)| {
+            let parts = index.facts.as_ref().map(|facts| &facts.parts);
+            let first = parts.and_then(|parts| parts.first()?.column.as_ref());
+            first.is_some_and(|first| scan.line.columns.contains(first))
+        })
 }
 
 /// A name as it stands in a statement.

@@ -190,11 +190,20 @@ impl Usage {
             let index = self.indexes.entry(name).or_default();
             index.note(explained.executions, length, plan.at);
         }
-        for (table, ()) in read {
-            for (name, index) in &mut self.indexes {
-                let is_its = name.cluster == plan.cluster
-                    && (&name.schema, &name.table) == (&table.0, &table.1);
-                index.table_digests += u64::from(is_its);
+        for (schema, table) in read.into_keys() {
+            let first = IndexName {
+                cluster: Arc::clone(&plan.cluster),
+                schema,
+                table,
+                index: String::new(),
+            };
+            let is_its = |name: &IndexName| {
+                (&name.cluster, &name.schema, &name.table)
+                    == (&first.cluster, &first.schema, &first.table)
+            };
+            let indexes = self.indexes.range_mut(first.clone()..);
+            for (_, index) in indexes.take_while(|(name, _)| is_its(name)) {
+                index.table_digests += 1;
             }
         }
     }
