@@ -238,6 +238,7 @@ fn proxy_config(cluster: &Cluster, doors: Doors, load: bool) -> Config {
         timeout_drain: TIMEOUT_DRAIN,
         insight: InsightConfig {
             samples: true,
+            index_usage: true,
             ..InsightConfig::default()
         },
         limits: LimitsConfig {
