@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use config::AdminRole;
 use net::Endpoint;
-use proxy::{Guest, GuestError, Window};
+use proxy::{Clerk, Guest, GuestError, Window};
 use route::KillScope;
 use rusqlite::types::Value;
 use wire::{Command, ErrorCode, StatusFlags};
@@ -25,6 +25,8 @@ pub struct Conversation {
     guest: Guest,
     visitor: Visitor,
     statements: Statements,
+    /// Who is asked first.
+    clerk: Option<Clerk>,
 }
 
 /// What is answered to a command.
@@ -57,10 +59,21 @@ impl Conversation {
                 .and_then(Schema::named)
                 .unwrap_or(Schema::Pilotfish),
         };
+        let clerk = window.clerk(&guest, id).and_then(|clerk| {
+            clerk
+                .inspect_err(|cause| {
+                    tracing::error!(
+                        cause,
+                        "admin.script cannot be run; the tables are served without it"
+                    );
+                })
+                .ok()
+        });
         Self {
             guest,
             visitor: Visitor::new(asker, role, window, editor, port),
             statements: Statements::default(),
+            clerk,
         }
     }
 
@@ -98,6 +111,9 @@ impl Conversation {
             let fault = Fault::new(ErrorCode::MALFORMED_PACKET, "A command of no bytes");
             return Answer::Packets(reply::fault(&fault));
         };
+        if let Some(packets) = self.ask_clerk(payload).await {
+            return Answer::Packets(packets);
+        }
         let answered = match Command(*command) {
             Command::QUIT => return Answer::End,
             Command::PING => Ok(reply::ok(self.guest.capabilities)),
@@ -139,6 +155,20 @@ impl Conversation {
             }
         };
         Answer::Packets(answered.unwrap_or_else(|fault| reply::fault(&fault)))
+    }
+
+    /// What the script answers, if it is one for it.
+    async fn ask_clerk(&mut self, payload: &[u8]) -> Option<Vec<u8>> {
+        let mut clerk = self.clerk.take()?;
+        let (payload, capabilities) = (payload.to_vec(), self.guest.capabilities);
+        let (topology, connections_max) = self.visitor.backends();
+        let asked = aside(move || {
+            let said = clerk.answer(&topology, connections_max, &payload, capabilities);
+            Ok((clerk, said))
+        });
+        let (clerk, said) = asked.await.ok()?;
+        self.clerk = Some(clerk);
+        said
     }
 
     /// Understands a statement and keeps it.

@@ -8,7 +8,7 @@ use std::time::{Instant, SystemTime};
 
 use config::AdminRole;
 use proxy::{AuditEvent, Kept, Killed, Window, Wish};
-use route::KillScope;
+use route::{KillScope, Topology};
 use rusqlite::types::Value;
 
 use crate::editor::{Editor, Told, What};
@@ -236,6 +236,13 @@ impl Visitor {
         let material = self.gather(&tables).await;
         self.warnings = material.warnings();
         self.finish(prepared, material, values).await
+    }
+
+    /// The backends of the moment, and how many connections to each the proxy may share.
+    pub fn backends(&self) -> (Arc<Topology>, u32) {
+        let config = &self.window.settings().config;
+        let connections_max = config.pool.backend_connections_max;
+        (self.window.topology(), connections_max)
     }
 
     /// Understands what SQLite shall do.

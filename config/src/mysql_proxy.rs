@@ -65,8 +65,6 @@ const fn short(letter: char, option: Legacy) -> Legacy {
     }
 }
 
-const NO_ADMIN_SCRIPT: &str =
-    "is not run: the tables of the admin port are built in, `help` and `backends` among them";
 const NO_C_MODULES: &str =
     "has no effect: modules in C cannot be loaded; those of MySQL Proxy are built in";
 const NO_REPLICANT: &str = "there is no replicant plugin; mysqlbinlog reads binary logs";
@@ -166,7 +164,7 @@ pub const OPTIONS: &[Legacy] = &[
     value("admin-address", Meaning::Setting("admin.address")),
     value("admin-username", Meaning::Setting("admin.username")),
     value("admin-password", Meaning::Setting("admin.password")),
-    value("admin-lua-script", Meaning::Unneeded(NO_ADMIN_SCRIPT)),
+    value("admin-lua-script", Meaning::Setting("admin.script")),
     value("replicant-master-address", Meaning::Refused(NO_REPLICANT)),
     value("replicant-username", Meaning::Refused(NO_REPLICANT)),
     value("replicant-password", Meaning::Refused(NO_REPLICANT)),

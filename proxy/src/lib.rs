@@ -60,6 +60,7 @@ pub use plans::schema::{Index, Part};
 pub use plans::store::{Plan, PlansView, SchemaIndexes};
 pub use reception::{Guest, GuestError, House, Reception};
 pub use scripted::all::AllScripts;
+pub use scripted::clerk::Clerk;
 pub use seen::SeenDigest;
 pub use surroundings::{Settings, Surroundings};
 pub use traces::{Dropped, Traces};

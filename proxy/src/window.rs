@@ -16,7 +16,8 @@ use crate::insight::telling::{InsightView, Kept, Wish};
 use crate::journal::{AuditEvent, Journal};
 use crate::plans::store::PlansView;
 use crate::pooled::people::Kill;
-use crate::reception::Reception;
+use crate::reception::{Guest, Reception};
+use crate::scripted::clerk::Clerk;
 use crate::surroundings::{Settings, Shared, Surroundings};
 use crate::traces::Traces;
 use crate::view::{TimesView, WorkerView};
@@ -206,6 +207,13 @@ impl Window {
     /// What scripts have together; `None` where no session runs any.
     pub fn scripts(&self) -> Option<&script::Commons> {
         self.surroundings.scripts.commons().map(|it| &**it)
+    }
+
+    /// The script that answers this administrator, if there is one; or why it cannot.
+    pub fn clerk(&self, guest: &Guest, id: u32) -> Option<Result<Clerk, String>> {
+        let all = self.surroundings.scripts.of_admin()?.clone();
+        let file = self.settings().config.admin.script.clone()?;
+        Some(Clerk::new(all, file, guest, id).map_err(|fault| fault.to_string()))
     }
 
     /// How long statements have waited and backends have taken.

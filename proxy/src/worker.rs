@@ -204,6 +204,12 @@ impl Worker {
             emptied: Notify::new(),
         });
         tokio::task::spawn_local(Rc::clone(&worker).sweep());
+        if context.index == 0
+            && let Some(of_admin) = worker.surroundings.scripts.of_admin()
+            && let Some(timekeeper) = of_admin.timekeeper()
+        {
+            tokio::task::spawn_local(timekeeper.keep_time());
+        }
         tokio::task::spawn_local(Desk::keep(Rc::clone(&worker)));
         let mut is_draining = false;
         while !(is_draining && worker.watches.borrow().is_empty()) {

@@ -68,6 +68,8 @@ pub struct BackendFacts {
     pub role: i64,
     /// How many connections to it sessions that take turns may have.
     pub connections_max: u32,
+    /// How many sessions are there, where scripts do not count them themselves.
+    pub sessions: Option<u32>,
 }
 
 impl AddressFacts {
@@ -111,6 +113,7 @@ impl BackendFacts {
         table.raw_set("state", self.state)?;
         table.raw_set("type", self.role)?;
         table.raw_set("connections_max", self.connections_max)?;
+        table.raw_set("sessions", self.sessions)?;
         Ok(table)
     }
 }

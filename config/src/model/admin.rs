@@ -1,6 +1,7 @@
 //! Settings of the admin port.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::{Config, DAY, MS};
@@ -26,6 +27,10 @@ settings! {
         /// The password of `username`. `"file:PATH"` reads it from a file, `"env:NAME"` from the
         /// environment. It is never shown.
         password: Option<Secret> = None, Traits::RELOAD;
+
+        /// A Lua script in the way of MySQL Proxy's `admin-lua-script`: what its `read_query` answers is the
+        /// answer; where it answers nothing the tables do. See [The admin port](admin.md#a-script-of-your-own).
+        script: Option<PathBuf> = None, Traits::RESTART;
 
         /// Connections to it at the same time.
         connections_max: usize = 100, Traits::RELOAD.within(1, 10_000);

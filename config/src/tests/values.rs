@@ -103,6 +103,7 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("admin.address", "[\"127.0.0.1:4041\"]"),
     ("admin.username", "\"\""),
     ("admin.password", "\"\""),
+    ("admin.script", "\"\""),
     ("admin.connections_max", "100"),
     ("admin.timeout_statement", "\"10s\""),
     ("admin.rows_max", "100000"),

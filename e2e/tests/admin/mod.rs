@@ -15,6 +15,7 @@ mod insight;
 mod logins;
 mod manual;
 mod prepared;
+mod script;
 mod tables;
 
 /// A proxy with its admin port.

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use e2e::raw::Address;
+
 use super::*;
 
 both! { every_dialogue_of_the_page_is_held }
@@ -16,14 +18,19 @@ const ANYTHING: char = '…';
 struct Clients<'a> {
     scripted: &'a Proxy,
     login: Login,
+    /// Where administrators come in.
+    admin: Address,
     by_name: BTreeMap<String, RawConn>,
 }
 
 impl Clients<'_> {
     fn named(&mut self, name: &str) -> &mut RawConn {
-        let (proxy, login) = (self.scripted, &self.login);
+        let (proxy, login, admin) = (self.scripted, &self.login, &self.admin);
         let known = self.by_name.entry(name.to_owned());
-        known.or_insert_with(|| proxy.connect_as(login))
+        known.or_insert_with(|| match name {
+            "admin" => RawConn::connect(admin, &Login::with("root", "all")).unwrap(),
+            _ => proxy.connect_as(login),
+        })
     }
 
     /// What comes of a line, as the page writes it.
@@ -85,18 +92,24 @@ fn hold(product: Product, name: &str, section: &str) {
     root.run(&format!("DROP DATABASE IF EXISTS {schema}"));
     root.run(&format!("CREATE DATABASE {schema}"));
     let file = format!("{}/../scripts/{name}.lua", env!("CARGO_MANIFEST_DIR"));
-    let settings = usual(product).set("workers", 1);
-    let proxy = Proxy::start(&settings.set("script.file", file.as_str()));
+    let port = e2e::free_port();
+    let settings = usual(product).set("workers", 1).admin_on(port);
+    let proxy = Proxy::start(&match name {
+        "admin" => settings.set("admin.script", file.as_str()),
+        _ => settings.set("script.file", file.as_str()),
+    });
+    proxy.wait_logged(&["backend is up"]);
     let mut clients = Clients {
         scripted: &proxy,
         login: plain(Login::app().schema(&schema)),
+        admin: std::net::SocketAddr::from(([127, 0, 0, 1], port)).into(),
         by_name: BTreeMap::new(),
     };
     for dialogue in blocks(section, "console") {
         let mut expected = Vec::new();
         for line in dialogue.lines().filter(|line| !line.starts_with('$')) {
             match line.split_once("> ") {
-                Some((who @ ("app" | "other"), text)) => {
+                Some((who @ ("app" | "other" | "admin"), text)) => {
                     assert!(expected.is_empty(), "{name}: {expected:?} before {line}");
                     expected = clients.say(who, text);
                     expected.reverse();
@@ -128,6 +141,7 @@ fn every_dialogue_of_the_page_is_held(product: Product) {
     let mut found: Vec<String> = found
         .map(|it| it.unwrap().file_name().into_string().unwrap())
         .collect();
+    names.sort();
     found.sort();
     assert_eq!(names, found);
 }

@@ -12,6 +12,7 @@ use tokio::time::timeout;
 #[derive(Default)]
 pub struct AllScripts {
     each: Vec<OfWorker>,
+    admin: Option<OfAdmin>,
     commons: Option<Arc<Commons>>,
 }
 
@@ -23,6 +24,15 @@ pub(crate) struct OfWorker {
     pub timers: Arc<Notify>,
 }
 
+/// What the admin port runs its script with.
+#[derive(Clone)]
+pub(crate) struct OfAdmin {
+    pub scripts: Scripts,
+    /// No session runs a script in this interpreter.
+    pub is_alone: bool,
+    timers: Arc<Notify>,
+}
+
 impl AllScripts {
     /// As configured, for so many workers. Where no session runs a script there is none. `shutdown` is what
     /// a script's `chassis.set_shutdown()` does.
@@ -30,10 +40,15 @@ impl AllScripts {
     /// # Errors
     /// The interpreter cannot be set up.
     pub fn new(config: &Config, shutdown: &Arc<dyn Fn() + Send + Sync>) -> Result<Self, String> {
-        if !config.runs_scripts() {
+        let (has_sessions, has_clerk) = (config.runs_scripts(), config.admin.script.is_some());
+        if !has_sessions && !has_clerk {
             return Ok(Self::default());
         }
-        let (config, workers) = (&config.script, config.workers);
+        let workers = match has_sessions {
+            true => config.workers,
+            false => 0,
+        };
+        let config = &config.script;
         let shared_bytes_max = usize::try_from(config.shared_bytes_max).unwrap_or(usize::MAX);
         let commons = Arc::new(Commons::new(shared_bytes_max));
         let interpreter = || {
@@ -43,19 +58,28 @@ impl AllScripts {
             let scripts = Scripts::new(setup, keeps_all).map_err(|error| error.to_string())?;
             Ok::<_, String>(OfWorker { scripts, timers })
         };
+        let mut shared = None;
         let each = match config.isolation {
-            Isolation::Shared => {
-                let shared = interpreter()?;
+            Isolation::Shared if has_sessions => {
+                let shared = shared.insert(interpreter()?);
                 let workers = 0..workers;
                 workers.map(|it| shared.of_worker(it, it == 0)).collect()
             }
+            Isolation::Shared => Vec::new(),
             Isolation::Worker => {
                 let all = (0..workers).map(|it| Ok(interpreter()?.of_worker(it, true)));
                 all.collect::<Result<_, String>>()?
             }
         };
+        let admin = match (has_clerk, shared) {
+            (false, _) => None,
+            // As in MySQL Proxy, it sees what sessions' scripts have put into `proxy.global`.
+            (true, Some(shared)) => Some(OfAdmin::new(shared.of_worker(workers, false), false)),
+            (true, None) => Some(OfAdmin::new(interpreter()?.of_worker(workers, true), true)),
+        };
         Ok(Self {
             each,
+            admin,
             commons: Some(commons),
         })
     }
@@ -67,6 +91,28 @@ impl AllScripts {
 
     pub(crate) fn of_worker(&self, worker: usize) -> Option<OfWorker> {
         self.each.get(worker).cloned()
+    }
+
+    pub(crate) fn of_admin(&self) -> Option<&OfAdmin> {
+        self.admin.as_ref()
+    }
+}
+
+impl OfAdmin {
+    fn new(of_worker: OfWorker, is_alone: bool) -> Self {
+        Self {
+            scripts: of_worker.scripts,
+            is_alone,
+            timers: of_worker.timers,
+        }
+    }
+
+    /// What runs its timers, which no worker does; `None` where one does.
+    pub fn timekeeper(&self) -> Option<OfWorker> {
+        self.is_alone.then(|| OfWorker {
+            scripts: self.scripts.clone(),
+            timers: Arc::clone(&self.timers),
+        })
     }
 }
 

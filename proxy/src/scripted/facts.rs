@@ -1,7 +1,9 @@
 //! What scripts are told of addresses, greetings and backends.
 
+use std::sync::Arc;
+
 use net::Endpoint;
-use route::{Backend, Health, Role};
+use route::{Backend, Health, Role, Topology};
 use script::facts::{
     BACKEND_STATE_DOWN, BACKEND_STATE_UNKNOWN, BACKEND_STATE_UP, BACKEND_TYPE_RO, BACKEND_TYPE_RW,
     BACKEND_TYPE_UNKNOWN,
@@ -34,7 +36,7 @@ pub(crate) fn address_facts(endpoint: &Endpoint) -> AddressFacts {
 }
 
 /// A backend, by the first address that it has.
-pub(crate) fn backend_facts(backend: &Backend, connections_max: u32) -> BackendFacts {
+fn backend_facts(backend: &Backend, connections_max: u32) -> BackendFacts {
     BackendFacts {
         name: backend.name.clone(),
         address: backend_address(backend),
@@ -49,7 +51,26 @@ pub(crate) fn backend_facts(backend: &Backend, connections_max: u32) -> BackendF
             None => BACKEND_TYPE_UNKNOWN,
         },
         connections_max,
+        sessions: Some(backend.load.sessions()),
     }
+}
+
+/// The backends that scripts see, and what they are told of them.
+pub(crate) fn facts_of(
+    topology: &Topology,
+    connections_max: u32,
+) -> (Vec<Arc<Backend>>, Vec<BackendFacts>) {
+    let cluster = topology.first_cluster();
+    let all = topology.backends.iter();
+    let backends: Vec<_> = all
+        .filter(|backend| backend.cluster == cluster)
+        .cloned()
+        .collect();
+    let facts = backends
+        .iter()
+        .map(|it| backend_facts(it, connections_max))
+        .collect();
+    (backends, facts)
 }
 
 pub(crate) fn backend_address(backend: &Backend) -> AddressFacts {

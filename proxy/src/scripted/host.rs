@@ -7,7 +7,7 @@ use std::sync::Arc;
 use route::{Backend, BackendId, Topology};
 use script::Scripts;
 
-use super::facts::backend_facts;
+use super::facts::facts_of;
 use super::parked::Parked;
 use crate::surroundings::Settings;
 
@@ -47,16 +47,9 @@ impl Host {
         if self.known.replace(now) == now {
             return;
         }
-        let cluster = topology.first_cluster();
-        let backends = topology.backends.iter();
-        let backends: Vec<_> = backends
-            .filter(|backend| backend.cluster == cluster)
-            .cloned()
-            .collect();
-        let facts: Vec<_> = backends
-            .iter()
-            .map(|it| backend_facts(it, connections_max))
-            .collect();
+        let (backends, mut facts) = facts_of(topology, connections_max);
+        // Scripts count those that have a connection there.
+        facts.iter_mut().for_each(|it| it.sessions = None);
         self.scripts.take_up(&facts);
         self.parked.keep(&backends);
         *self.backends.borrow_mut() = backends;

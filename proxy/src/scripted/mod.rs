@@ -16,6 +16,8 @@
 //!  parked    connections that wait in the script's pools
 //!
 //!  scripting sessions whose login the proxy has answered: the connection is whichever they get
+//!
+//!  clerk     the admin port's script
 //! ```
 //!
 //! Sessions without a script never come here. What a script could not read is bridged where the proxy has
@@ -27,6 +29,7 @@ pub(crate) mod alone;
 pub(crate) mod auth_ear;
 pub(crate) mod begin;
 pub(crate) mod bridge;
+pub(crate) mod clerk;
 pub(crate) mod exchange;
 pub(crate) mod facts;
 pub(crate) mod heard;

@@ -203,6 +203,7 @@ function M.take_up(list)
 		backend.index, backend.dst, backend.type = index, facts.dst, facts.type
 		backend.dst_object = nil
 		backend.name, backend.connections_max = facts.name, facts.connections_max
+		backend.connected_clients = facts.sessions or backend.connected_clients
 		if facts.state ~= backend.seen then
 			backend.seen = facts.state
 			M.set_state(backend, facts.state)

@@ -1,0 +1,113 @@
+//! The admin port's own script.
+
+use std::fs;
+
+use super::*;
+
+both! {
+    the_shipped_script_answers_as_mysql_proxys_did
+    it_shares_what_sessions_scripts_know
+    what_it_does_not_answer_the_port_does
+}
+
+const SHIPPED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../scripts/admin.lua");
+
+fn the_shipped_script_answers_as_mysql_proxys_did(product: Product) {
+    let server = Server::shared(product);
+    let settings = Settings::in_front_of([server]).set("admin.script", SHIPPED);
+    let watched = Watched::start(settings);
+    watched.proxy.wait_logged(&["backend is up"]);
+    let _client = watched.proxy.connect();
+    let mut look = watched.look();
+    let address = server.tcp().to_string();
+    let reply = look.run("select * from backends");
+    let backend = &reply.texts()[0];
+    assert_eq!(backend.len(), 6);
+    assert_eq!(backend[..4], ["1", &*address, "up", "rw"]);
+    assert_eq!(backend[5], "1");
+    assert_eq!(look.run("SELECT * FROM help;").texts().len(), 2);
+    // What is more than that is the port's.
+    assert_eq!(look.value("SELECT COUNT(*) FROM sessions"), "1");
+}
+
+/// A script in a file of its own.
+fn written(text: &str) -> (tempfile::TempDir, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("admin.lua");
+    fs::write(&file, text).unwrap();
+    let name = file.display().to_string();
+    (folder, name)
+}
+
+const TELLS: &str = r#"
+    local function tell(value)
+        proxy.response = {
+            type = proxy.MYSQLD_PACKET_OK,
+            resultset = { fields = { { name = "told", type = proxy.MYSQL_TYPE_STRING } }, rows = { { value } } },
+        }
+        return proxy.PROXY_SEND_RESULT
+    end
+    function read_query(packet)
+        local text = packet:sub(2)
+        if text == "COUNT" then
+            return tell(tostring(proxy.global.count))
+        elseif text == "WHO" then
+            return tell(proxy.connection.client.username)
+        elseif text == "NUMBER" then
+            return 5
+        elseif text == "WAIT" then
+            pilotfish.sleep(1)
+        elseif text == "SELECT 41 + 1" then
+            error("raised on purpose")
+        elseif text == "TWO" then
+            proxy.queries:append(1, packet)
+            return proxy.PROXY_SEND_QUERY
+        end
+    end
+"#;
+
+fn it_shares_what_sessions_scripts_know(product: Product) {
+    let counts = r#"
+        function read_query() proxy.global.count = (proxy.global.count or 0) + 1 end
+    "#;
+    let (_one, sessions) = written(counts);
+    let (_other, admins) = written(TELLS);
+    for (isolation, told) in [("shared", "2"), ("worker", "nil")] {
+        let settings = Settings::pooled(Server::shared(product), 4)
+            .set("workers", 2)
+            .set("script.file", &[sessions.as_str()][..])
+            .set("script.isolation", isolation)
+            .set("admin.script", admins.as_str());
+        let watched = Watched::start(settings);
+        let mut client = watched.proxy.connect();
+        client.run("SELECT 1");
+        client.run("SELECT 2");
+        assert_eq!(watched.root().value("COUNT"), told, "{isolation}");
+    }
+}
+
+fn what_it_does_not_answer_the_port_does(product: Product) {
+    let (_folder, file) = written(TELLS);
+    let settings = Settings::in_front_of([Server::shared(product)]);
+    let watched = Watched::start(settings.clone().set("admin.script", file.as_str()));
+    let mut root = watched.root();
+    assert_eq!(root.value("WHO"), "root");
+    for text in ["NUMBER", "WAIT", "TWO"] {
+        let reply = root.query(text);
+        let error = reply.error().unwrap();
+        assert_eq!(
+            (error.code, &*error.text),
+            (1105, "need a resultset + proxy.PROXY_SEND_RESULT")
+        );
+    }
+    // A hook that fails is as if it were not there.
+    assert_eq!(root.value("SELECT 41 + 1"), "42");
+    watched.proxy.wait_logged(&["raised on purpose"]);
+    assert_eq!(root.value("SELECT COUNT(*) FROM backends"), "1");
+    drop(root);
+    let watched = Watched::start(settings.set("admin.script", "/no/such/admin.lua"));
+    assert_eq!(watched.root().value("SELECT COUNT(*) FROM backends"), "1");
+    watched
+        .proxy
+        .wait_logged(&["admin.script cannot be run", "/no/such/admin.lua"]);
+}
