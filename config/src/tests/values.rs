@@ -604,7 +604,9 @@ fn another_value(setting: &Setting<Config>) -> BoxedStrategy<String> {
         ("accounts.learn" | "balance.lag_max" | "pool.connections_min" | "admin.username", _) => {
             Just(String::new()).boxed()
         }
-        ("profiling.asks" | "tracing.endpoint", _) => Just(String::new()).boxed(),
+        ("profiling.asks" | "tracing.endpoint" | "insight.index_usage", _) => {
+            Just(String::new()).boxed()
+        }
         (_, Kind::Truth) => prop_oneof![Just("off".to_owned()), Just("true".to_owned())].boxed(),
         ("balance.replicas", _) => {
             prop_oneof![Just("any".to_owned()), Just("primary".to_owned())].boxed()
