@@ -89,6 +89,7 @@ pub(crate) enum Said {
 pub(crate) struct Dialogue<'a, T> {
     pub client: &'a mut PacketStream<T>,
     pub backend: &'a mut PacketStream<T>,
+    pub backend_name: &'a str,
     pub legs: Legs,
     pub own_key: &'a OwnKey,
     /// The plugin that speaks.
@@ -105,7 +106,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Dialogue<'_, T> {
         loop {
             tokio::select! {
                 payload = self.backend.read() => {
-                    if let Some(end) = self.hear_backend(payload.map_err(backend_broke)?).await? {
+                    if let Some(end) = self.hear_backend(payload.map_err(|error| backend_broke(self.backend_name, error))?).await? {
                         return Ok(end);
                     }
                 }
@@ -239,7 +240,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Dialogue<'_, T> {
         self.backend
             .write(payload)
             .await
-            .map_err(|error| backend_broke(error.into()))
+            .map_err(|error| backend_broke(self.backend_name, error.into()))
     }
 }
 
@@ -257,10 +258,10 @@ pub(crate) fn client_broke(error: PacketError) -> Failure {
     Failure::new(kind, format!("login: {error}"))
 }
 
-pub(crate) fn backend_broke(error: PacketError) -> Failure {
+pub(crate) fn backend_broke(name: &str, error: PacketError) -> Failure {
     Failure::new(
         Kind::BackendLogin,
-        format!("the backend broke off the login: {error}"),
+        format!("backend {name} broke off the login: {error}"),
     )
 }
 

@@ -155,6 +155,7 @@ impl Login<'_> {
             plugin,
             scramble: greeting.scramble.clone(),
             backend: stream,
+            backend_name: &backend.name,
             own_key: self.own_key,
             exchange: Exchange::None,
             ear: self.ear,

@@ -119,7 +119,7 @@ impl Session {
             .backend
             .drained()
             .await
-            .map_err(|error| backend_broke(error.into()))?;
+            .map_err(|error| backend_broke(&self.relay.to.name, error.into()))?;
         let sequences = self.relay.tracker.sequences();
         let stream =
             |transport| PacketStream::new(transport, AFTER_COMMAND).with_sequences(sequences);
@@ -128,6 +128,7 @@ impl Session {
         let mut dialogue = Dialogue {
             client: &mut client,
             backend: &mut backend,
+            backend_name: &self.relay.to.name,
             legs: self.legs,
             own_key: &worker.shared.own_key,
             plugin: wire::auth::CACHING_SHA2_PASSWORD.to_vec(),

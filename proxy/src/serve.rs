@@ -27,6 +27,7 @@ use crate::relayed::Session;
 use crate::scripted::begin::{Answering, Begin as BeginScripted, Entry};
 use crate::scripted::host::Host;
 use crate::scripted::login_hooks::{LoginHooks, Newcomer as LoggedIn};
+use crate::scripted::scripting::no_scripts_yet;
 use crate::scripted::session::Scripted;
 use crate::surroundings::{Place, Settings};
 use crate::transport::Transport;
@@ -228,8 +229,14 @@ fn own_script(
     script: Option<(LoginHooks, Rc<Host>)>,
     facts: &Facts,
 ) -> Result<Option<(LoginHooks, Rc<Host>)>, Failure> {
-    let (Some(files), Some(host)) = (&admission.account.script, worker.script_host()) else {
+    let Some(files) = &admission.account.script else {
         return Ok(script);
+    };
+    let Some(host) = worker.script_host() else {
+        return match files.is_empty() {
+            true => Ok(script),
+            false => Err(no_scripts_yet()),
+        };
     };
     // The listener's hear of its end.
     drop(script);

@@ -136,6 +136,10 @@ impl Watch {
     pub(crate) fn hook_goes_on(&self, second: u32) -> bool {
         let is_to_end = self.asked.get().contains(Ask::EndHook);
         self.hook_wait.set(HookWait::None);
+        if is_to_end {
+            // It is the same that asked for both.
+            self.withdraw(Ask::KillStatement);
+        }
         self.withdraw(Ask::EndHook);
         self.note(second, false);
         !is_to_end

@@ -68,10 +68,14 @@ pub(crate) fn place(lua: &Lua, level: usize) -> String {
     }
 }
 
-/// Whether memory has run out somewhere below.
+/// What Lua says where memory has run out.
+const OUT_OF_MEMORY: &str = "not enough memory";
+
+/// Whether memory has run out somewhere below. What was caught and raised again is a text.
 pub(crate) fn is_of_memory(error: &Error) -> bool {
     match error {
         Error::MemoryError(_) => true,
+        Error::RuntimeError(text) => without_traceback(text).ends_with(OUT_OF_MEMORY),
         Error::CallbackError { cause, .. } | Error::WithContext { cause, .. } => {
             is_of_memory(cause)
         }

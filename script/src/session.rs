@@ -473,7 +473,8 @@ impl Session {
         arguments: impl FnOnce(&Lua) -> mlua::Result<A>,
     ) -> Decision {
         self.refusal = None;
-        if !self.has(hook) {
+        let has_begun = matches!(way, Way::GoesOn(_));
+        if !has_begun && !self.has(hook) {
             return Decision::Nothing;
         }
         let outcome = match self.scripts.run_hook(way, &self.table, arguments) {

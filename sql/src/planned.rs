@@ -33,13 +33,14 @@ pub struct Source {
 
 impl<'a> Planned<'a> {
     /// Reads a command. None: servers might do more than plan it, or it has no plan that tells anything.
-    /// They evaluate functions that are constant to them, user variables and named locks among them, and
-    /// read single rows; stored functions may do anything.
+    /// They evaluate functions that are constant to them, user variables and named locks among them, read
+    /// single rows, and run tables that are made of a SELECT; stored functions may do anything.
     pub fn of(text: &'a [u8], facts: &Facts, flags: Flags) -> Option<Self> {
         const UNFIT: Marks = Marks::LOST
             .with(Marks::CROWDED)
             .with(Marks::CONDITIONAL)
             .with(Marks::PLACEHOLDERS)
+            .with(Marks::WITH)
             .with(Marks::UNKNOWN_FUNCTION)
             .with(Marks::INTO_FILE)
             .with(Marks::INTO_VARIABLES);
@@ -68,6 +69,9 @@ impl<'a> Planned<'a> {
             return None;
         }
         let said = Words::of(part.span, text, flags);
+        if said.may_have_derived_table() {
+            return None;
+        }
         let whole = part.span.of(text);
         let locks = facts.marks.has(Marks::LOCKING);
         match facts.kind {
@@ -80,8 +84,8 @@ impl<'a> Planned<'a> {
                 reading: Some(Cow::Borrowed(whole)),
             }),
             Kind::Update | Kind::Delete if locks => None,
-            Kind::Update => Some(said.written(whole, said.update())),
-            Kind::Delete => Some(said.written(whole, said.delete())),
+            Kind::Update => said.written(whole, said.update()),
+            Kind::Delete => said.written(whole, said.delete()),
             _ => None,
         }
     }
@@ -218,23 +222,60 @@ impl<'a> Words<'a> {
         None
     }
 
-    /// What is made of one that writes: several tables are planned as a SELECT alone, since planning such a
-    /// join reads single rows, and locks them.
-    fn written(&self, whole: &'a [u8], reading: Option<(Vec<u8>, Tables)>) -> Planned<'a> {
-        match reading {
-            Some((reading, Tables::Several)) => Planned {
-                writing: None,
+    /// Whether a SELECT may stand where a table does: servers run those to plan the rest. What stands behind
+    /// a comma may be one of several tables.
+    fn may_have_derived_table(&self) -> bool {
+        let is_open = |at: usize| {
+            let token = self.tokens.get(at).map(|(token, _)| token.kind);
+            token == Some(TokenKind::Open)
+        };
+        let selects = (1..self.tokens.len()).filter(|at| {
+            is_open(at - 1) && matches!(self.word(*at), Word::Select | Word::Values | Word::With)
+        });
+        selects.into_iter().any(|at| {
+            let mut before = at - 1;
+            while before > 0 && is_open(before) {
+                before -= 1;
+            }
+            const TABLES: &[Word] = &[
+                Word::From,
+                Word::Join,
+                Word::StraightJoin,
+                Word::Lateral,
+                Word::Update,
+                Word::Using,
+            ];
+            let token = self.tokens.get(before).map(|(token, _)| token.kind);
+            token == Some(TokenKind::Comma) || TABLES.contains(&self.word(before))
+        })
+    }
+
+    /// What is made of one that writes: what reads several tables is planned as a SELECT alone, since planning
+    /// such a join reads single rows, and locks them. What cannot be read as one is planned if it is known to
+    /// have one table.
+    fn written(&self, whole: &'a [u8], reading: Option<(Vec<u8>, Tables)>) -> Option<Planned<'a>> {
+        let has_select = (self.tokens.iter()).any(|(token, _)| token.word == Word::Select);
+        Some(match reading {
+            Some((reading, tables)) => Planned {
+                writing: Some(whole).filter(|_| tables == Tables::One && !has_select),
                 reading: Some(Cow::Owned(reading)),
             },
-            Some((reading, Tables::One)) => Planned {
-                writing: Some(whole),
-                reading: Some(Cow::Owned(reading)),
-            },
-            None => Planned {
+            None if self.has_portion() && !has_select && !self.has_code() => Planned {
                 writing: Some(whole),
                 reading: None,
             },
-        }
+            None => return None,
+        })
+    }
+
+    /// FOR PORTION OF, behind the one table of a write of MariaDB's.
+    fn has_portion(&self) -> bool {
+        let behind = |at: usize| {
+            let token = self.tokens.get(at + 1).map(|(token, _)| token);
+            token.is_some_and(|it| it.span.of(self.text).eq_ignore_ascii_case(b"portion"))
+        };
+        let is_joined = self.find(0, &[Word::Join, Word::StraightJoin]).is_some();
+        !is_joined && self.find(0, &[Word::For]).is_some_and(behind)
     }
 
     /// UPDATE [modifiers] tables SET … [WHERE …]
@@ -360,14 +401,10 @@ mod tests {
         for (said, reading) in [
             ("UPDATE t SET a=1 WHERE b=2", "SELECT * FROM t  WHERE b=2"),
             (
-                "UPDATE LOW_PRIORITY IGNORE s.t AS x SET a=(SELECT 1 FROM u WHERE c=1) ORDER BY b LIMIT 1",
+                "UPDATE LOW_PRIORITY IGNORE s.t AS x SET a=1 ORDER BY b LIMIT 1",
                 "SELECT * FROM s.t AS x  ORDER BY b LIMIT 1",
             ),
             ("UPDATE t SET a=1", "SELECT * FROM t "),
-            (
-                "DELETE FROM t WHERE a IN (SELECT b FROM u WHERE c=1)",
-                "SELECT * FROM t  WHERE a IN (SELECT b FROM u WHERE c=1)",
-            ),
             (
                 "DELETE QUICK IGNORE FROM `t` WHERE a=1 RETURNING a",
                 "SELECT * FROM `t`  WHERE a=1 ",
@@ -382,6 +419,14 @@ mod tests {
     #[test]
     fn what_writes_to_a_join_is_planned_as_a_select_alone() {
         for (said, reading) in [
+            (
+                "UPDATE t SET a=(SELECT 1 FROM u WHERE c=1) ORDER BY b LIMIT 1",
+                "SELECT * FROM t  ORDER BY b LIMIT 1",
+            ),
+            (
+                "DELETE FROM t WHERE a IN (SELECT b FROM u WHERE c=1)",
+                "SELECT * FROM t  WHERE a IN (SELECT b FROM u WHERE c=1)",
+            ),
             (
                 "UPDATE t JOIN u ON t.a=u.a SET t.b=1 WHERE u.c=2",
                 "SELECT * FROM t JOIN u ON t.a=u.a  WHERE u.c=2",
@@ -422,6 +467,14 @@ mod tests {
             "SELECT a FROM t /*!50000 FOR UPDATE */",
             "SELECT a FROM t /*M! FOR UPDATE */",
             "SELECT a FROM (SELECT a FROM t FOR UPDATE) d",
+            "SELECT a FROM (SELECT a FROM t) d",
+            "SELECT a FROM t, ((SELECT a FROM t)) d",
+            "SELECT a FROM t JOIN (SELECT MAX(a) m FROM u) d ON a=m",
+            "WITH d AS (SELECT a FROM t) SELECT a FROM d",
+            "WITH c AS (SELECT 1 n) UPDATE t JOIN c ON t.a=c.n SET t.b=1",
+            "UPDATE t JOIN u ON t.a=u.a SET t.b='/*!' WHERE u.id=1",
+            "UPDATE t USE INDEX FOR JOIN (i) JOIN u ON t.a=u.a SET t.b=1",
+            "UPDATE t JOIN (SELECT a FROM u) d ON t.a=d.a SET t.b=1",
             "SELECT a FROM t; SELECT b FROM t",
             "SELECT * FROM information_schema.PROCESSLIST",
             "SELECT table_name FROM information_schema.tables",

@@ -71,9 +71,14 @@ impl Counted {
 /// What has come since; where there are fewer, they have been counted from nothing again.
 fn since(now: &Counts, before: Option<&Counts>) -> Counts {
     match before {
-        Some(before) if before.count <= now.count => now.since(before),
+        Some(before) if is_same(now, before) => now.since(before),
         _ => now.clone(),
     }
+}
+
+/// Whether both have been counted from the same beginning on.
+fn is_same(now: &Counts, before: &Counts) -> bool {
+    before.count <= now.count && before.first_seen == now.first_seen
 }
 
 /// The hash as people are shown it, and the text.

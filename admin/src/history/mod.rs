@@ -211,12 +211,12 @@ impl Keeper {
                 self.trouble(config, None);
             }
             Err(error) => {
-                // The next try begins with a file that is opened anew.
-                self.store = None;
-                self.tell(|facts| {
-                    facts.failed += 1;
-                    facts.source = None;
-                });
+                self.tell(|facts| facts.failed += 1);
+                if config.file.is_some() {
+                    // The next try begins with a file that is opened anew. What is in memory would be gone.
+                    self.store = None;
+                    self.tell(|facts| facts.source = None);
+                }
                 self.trouble(config, Some(error));
             }
         }

@@ -134,6 +134,11 @@ fn edit(altered: &Altered<'_>, _: &Material) -> Result<Edit, Fault> {
         )));
     };
     let value = after.text("variable_value");
+    if setting.kind == Kind::Secret && value.is_empty() {
+        return Err(Fault::wrong_value(format!(
+            "{name} is shown as NULL and cannot be taken away here: give one, or alter the table settings"
+        )));
+    }
     let is_number = !value.is_empty() && value.bytes().all(|it| it.is_ascii_digit());
     let value = match setting.kind {
         Kind::Duration if is_number => format!("{value}ms"),

@@ -292,7 +292,7 @@ fn come(row: &Row<'_>, material: &Material) -> Result<Vec<Value>, Fault> {
     Ok([said("name", &name), said("stop", &stops.to_string())].concat())
 }
 
-/// Before the first with a larger number; nothing where the number stays the same.
+/// Before the first with a larger number, else behind all; nothing where the number stays the same.
 fn place(altered: &Altered<'_>, material: &Material) -> Option<usize> {
     let id = altered
         .after
@@ -309,7 +309,12 @@ fn place(altered: &Altered<'_>, material: &Material) -> Option<usize> {
     }
     let own = before.flatten();
     let mut others = ids(material).filter(|(_, it)| Some(*it) != own);
-    let (index, _) = others.find(|(_, it)| *it > id)?;
+    let Some((index, _)) = others.find(|(_, it)| *it > id) else {
+        return altered
+            .before
+            .is_some()
+            .then(|| awaited(material).rules.len());
+    };
     let own = own.and_then(|own| ids(material).find(|(_, it)| *it == own));
     let is_behind_itself = own.is_some_and(|(own, _)| own < index);
     Some(index + 1 - usize::from(is_behind_itself))

@@ -111,6 +111,12 @@ fn values(column: &str, row: &Row<'_>, material: &Material) -> Result<Vec<Value>
     let text = row.text(column);
     Ok(match column {
         "username" => said("user", &text),
+        "password" if text.is_empty() => {
+            return Err(Fault::wrong_value(
+                "password is shown as NULL and cannot be taken away here: give one, leave the column out, or alter \
+                 the table accounts",
+            ));
+        }
         "password" => {
             let (is, is_not) = match HashForm::of(&text) {
                 Some(_) => ("hash", "password"),

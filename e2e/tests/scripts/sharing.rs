@@ -12,6 +12,8 @@ both! {
     what_was_written_is_seen_where_a_script_reads
     many_sessions_need_few_connections
     nothing_leads_out_of_a_scripts_sight
+    what_has_no_reply_is_answered_nothing
+    a_hook_that_has_begun_ends
     a_script_sees_a_denied_login
     credentials_may_be_replaced
     reads_and_writes_are_split_by_a_script
@@ -168,6 +170,45 @@ fn nothing_leads_out_of_a_scripts_sight(product: Product) {
     }
     let mut other = scripted.connect_as(&stranger);
     is_kept_in(&mut other);
+}
+
+fn what_has_no_reply_is_answered_nothing(product: Product) {
+    let script = r#"
+        function read_query(packet)
+            local command = packet:byte()
+            if command == proxy.COM_STMT_CLOSE or command == proxy.COM_STMT_SEND_LONG_DATA then
+                proxy.response = { type = proxy.MYSQLD_PACKET_ERR, errmsg = "nobody asked" }
+                return proxy.PROXY_SEND_RESULT
+            end
+        end
+    "#;
+    let server = Server::shared(product);
+    for settings in [Settings::pooled(server, 2), Settings::in_front_of([server])] {
+        let scripted = Scripted::with(settings, script);
+        let mut conn = scripted.connect();
+        let id = conn.prepare("SELECT ?").statement();
+        conn.send_long_data(id, 0, b"x");
+        conn.close_statement(id);
+        assert_eq!(conn.value("SELECT 'first'"), "first");
+        assert_eq!(conn.value("SELECT 'second'"), "second");
+    }
+}
+
+fn a_hook_that_has_begun_ends(product: Product) {
+    let script = r#"
+        function read_query(packet)
+            if packet:sub(2) == "DO last" then
+                read_query = nil
+                pilotfish.sleep(0.01)
+                proxy.response = { type = proxy.MYSQLD_PACKET_ERR, errmsg = "to the end", errcode = 4000 }
+                return proxy.PROXY_SEND_RESULT
+            end
+        end
+    "#;
+    let scripted = Scripted::with(Settings::pooled(Server::shared(product), 2), script);
+    let mut conn = scripted.connect();
+    assert_eq!(conn.query("DO last").error().unwrap().text, "to the end");
+    assert_eq!(conn.query("DO last").error().unwrap().code, 1054);
 }
 
 fn a_script_sees_a_denied_login(product: Product) {

@@ -30,6 +30,7 @@ fn play(legs: Legs, plugin: &[u8], lines: &[Line<'_>]) -> Result<bool, Failure> 
     let mut dialogue = Dialogue {
         client: &mut client,
         backend: &mut backend,
+        backend_name: "db1",
         legs,
         own_key: &OwnKey::default(),
         plugin: plugin.to_vec(),
@@ -147,6 +148,7 @@ fn a_password_in_clear_is_encrypted_for_an_open_backend() {
         let mut dialogue = Dialogue {
             client: &mut client,
             backend: &mut backend,
+            backend_name: "db1",
             legs: legs(privacy, Privacy::Open),
             own_key: &own_key,
             plugin: Vec::new(),

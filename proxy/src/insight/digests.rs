@@ -9,6 +9,7 @@ use std::time::Duration;
 use config::{Config, TraceParents};
 use route::{BackendId, Topology};
 use sql::{Analysis, Facts, Flags};
+use tokio::sync::Semaphore;
 
 use super::counts::Ended;
 use super::errors::{ErrorTable, Failed};
@@ -72,6 +73,9 @@ pub(crate) struct Insight {
     pub pace: Cell<(u32, u32)>,
     /// The second of the last statement that was explained, and how many there were in it.
     pub plan_pace: Cell<(u32, u32)>,
+    /// Whose turn it is to have a statement explained, and how many wait for theirs.
+    pub explaining: Semaphore,
+    pub explaining_count: Cell<u32>,
     /// How often the digests have been emptied.
     pub emptied: Cell<u64>,
     /// Backends' names, by their ids.
@@ -91,6 +95,8 @@ impl Insight {
             profiles: RefCell::default(),
             pace: Cell::default(),
             plan_pace: Cell::default(),
+            explaining: Semaphore::new(1),
+            explaining_count: Cell::default(),
             emptied: Cell::default(),
             names: RefCell::default(),
             keys: RandomState::new(),

@@ -1,6 +1,7 @@
 //! One worker's errors, by number, account and backend, in bounded memory.
 
 use std::collections::HashMap;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -115,7 +116,11 @@ const QUOTES_NAMES: &[u16] = &[
 ];
 
 /// What an application says itself, with SIGNAL, and may be any value; so is whatever has SQLSTATE 45000.
-const SAID_BY_APPLICATIONS: u16 = 1644;
+const SAID_BY_APPLICATIONS: RangeInclusive<u16> = 1642..=1644;
+
+/// Messages with values that are not quoted: ER_NO_PARTITION_FOR_GIVEN_VALUE, and the coordinates that are out
+/// of range (ER_LONGITUDE_OUT_OF_RANGE and its kin).
+const BARE_VALUES: &[u16] = &[1526, 3616, 3617, 3731, 3732];
 
 /// What servers say between two things that they quote, and nobody else's value can be told by.
 const BETWEEN: &[&str] = &[
@@ -149,7 +154,11 @@ pub(crate) fn shown_of(
 pub(crate) fn shown(number: u16, message: String, shows_values: bool) -> String {
     match (shows_values, number) {
         (true, _) => message,
-        (false, SAID_BY_APPLICATIONS) => "...".to_owned(),
+        (false, number)
+            if SAID_BY_APPLICATIONS.contains(&number) || BARE_VALUES.contains(&number) =>
+        {
+            "...".to_owned()
+        }
         (false, number) if QUOTES_NAMES.contains(&number) => message,
         (false, _) => without_quoted(&message),
     }

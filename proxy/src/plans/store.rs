@@ -182,10 +182,15 @@ impl Plans {
         });
         let indexes = match found {
             Some(at) => {
-                let is_fresh = known
-                    .schemas
-                    .get(at)
-                    .is_some_and(|it| it.epoch == epoch && now < it.at + interval);
+                let is_fresh = known.schemas.get(at).is_some_and(|it| {
+                    // Whatever may have changed it, servers are not asked all the time.
+                    now < it.at
+                        + if it.epoch == epoch {
+                            interval
+                        } else {
+                            interval / 10
+                        }
+                });
                 if is_fresh {
                     return false;
                 }

@@ -30,6 +30,7 @@ use crate::journal::AuditEvent;
 use crate::leg::Leg;
 use crate::login::Agreement;
 use crate::packets::PacketStream;
+use crate::scripted::scripting::out_of_sight;
 
 impl Pooled {
     /// Who fails is sent away, as by the servers.
@@ -141,6 +142,11 @@ impl Pooled {
             Found::PassThrough => return self.to_backend(stream, wish).await,
             Found::Nobody => (None, accounts.decoy(wish.user)),
             Found::Account(account) => match account.treatment(since_1970()) {
+                Treatment::PassThrough(_)
+                    if account.script.as_deref().is_some_and(|it| !it.is_empty()) =>
+                {
+                    return Err(out_of_sight());
+                }
                 Treatment::PassThrough(_) => return self.to_backend(stream, wish).await,
                 Treatment::Examine(verifiers) => (Some(Arc::clone(account)), verifiers),
             },

@@ -129,7 +129,7 @@ impl Pooled {
     /// Whether its reads have to see certain writes.
     pub(crate) fn is_consistent(&self) -> bool {
         let book = self.worker.book.borrow();
-        let is_directed = book.directs || self.scripting.is_some();
+        let is_directed = book.directs || self.has_scripts();
         let may_differ = self.is_split() || (is_directed && self.mode != SessionMode::Transparent);
         let sees = self.course.consistency != Consistency::None || book.raises_consistency;
         (may_differ && sees) || book.some_see_all

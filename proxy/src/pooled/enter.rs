@@ -30,6 +30,7 @@ use crate::packets::PacketStream;
 use crate::scripted::auth_ear::AuthEar;
 use crate::scripted::bridge::UNBRIDGED;
 use crate::scripted::login_hooks::{Auth, LoginHooks, replaced};
+use crate::scripted::scripting::out_of_sight;
 use crate::surroundings::{Settings, Shared};
 use crate::worker::Worker;
 
@@ -158,6 +159,9 @@ impl Enter<'_> {
             Known::Account(account) => {
                 let verifiers = match (self.mode_of(&account), account.treatment(since_1970())) {
                     (SessionMode::Transparent, _) | (_, Treatment::PassThrough(_)) => {
+                        if account.script.as_deref().is_some_and(|it| !it.is_empty()) {
+                            return Err(out_of_sight());
+                        }
                         let account = Some(&**account);
                         return self.pass_on(&greeting, response, account, person).await;
                     }

@@ -47,6 +47,12 @@ const ANSWER_BYTES_MAX: usize = 1 << 20;
 /// The same of a schema's indexes.
 const SCHEMA_BYTES_MAX: usize = 8 << 20;
 
+/// So many statements of a worker's may wait to be explained, one after the other.
+const WAITING_MAX: u32 = 16;
+
+/// In front of what only reads.
+const READ_ONLY: &[u8] = b"START TRANSACTION READ ONLY";
+
 /// A connection that others need is looked for so often again.
 const TRIES: u32 = 10;
 
@@ -103,9 +109,14 @@ impl Pooled {
             return;
         }
         worker.insight.spends_plan(now);
+        let count = &worker.insight.explaining_count;
+        if count.get() >= WAITING_MAX {
+            return;
+        }
         let Some((double, registered)) = self.double(explaining.cluster) else {
             return;
         };
+        count.set(count.get() + 1);
         tokio::task::spawn_local(explain(double, registered, explaining));
     }
 
@@ -149,8 +160,11 @@ impl Pooled {
 }
 
 async fn explain(mut double: Pooled, registered: Registered, explaining: Explaining) {
-    let came = double.plan_of(&explaining).await;
     let worker = Rc::clone(&double.worker);
+    // One after the other: at most one connection of each worker's is busy with that.
+    let turn = worker.insight.explaining.acquire().await;
+    let came = double.plan_of(&explaining).await;
+    double.end_planning().await;
     let backend = double
         .lent
         .as_ref()
@@ -164,13 +178,11 @@ async fn explain(mut double: Pooled, registered: Registered, explaining: Explain
     for schema in schemas {
         double.read_schema(&explaining.key.cluster, &schema).await;
     }
-    if double.is_in_transaction_now() {
-        // Without autocommit, planning begins one.
-        let _ = double
-            .ask_within(b"ROLLBACK", TIMEOUT_EXPLAIN, ANSWER_BYTES_MAX)
-            .await;
-    }
+    double.end_planning().await;
     double.leave().await;
+    drop(turn);
+    let count = &worker.insight.explaining_count;
+    count.set(count.get() - 1);
     drop(double);
     drop(registered);
 }
@@ -191,6 +203,15 @@ fn schemas_of(lines: &[Line]) -> Vec<String> {
 }
 
 impl Pooled {
+    /// Nothing that planning has locked stays so: it may have begun a transaction.
+    async fn end_planning(&mut self) {
+        if self.lent.is_some() {
+            let _ = self
+                .ask_within(b"ROLLBACK", TIMEOUT_EXPLAIN, ANSWER_BYTES_MAX)
+                .await;
+        }
+    }
+
     async fn plan_of(&mut self, explaining: &Explaining) -> Result<Vec<Line>, Refusal> {
         let backend = self.backend_to_ask(explaining)?;
         self.take_free(&backend).await?;
@@ -203,6 +224,11 @@ impl Pooled {
             (Some(writing), None) => writing,
             (None, None) => return Err("it is nothing that can be explained".to_owned()),
         };
+        if explaining.writing.as_ref() != Some(statement) {
+            // A view's functions may do anything, and servers run some views to plan the rest.
+            self.ask_within(READ_ONLY, TIMEOUT_EXPLAIN, ANSWER_BYTES_MAX)
+                .await?;
+        }
         let mut lines = match self.ask_rows(&explain_rows(server), statement).await {
             Ok(rows) => reading::lines(&rows),
             Err((NOT_IN_ROWS, _)) => reading::json_lines(&self.ask_json(statement).await?),

@@ -263,8 +263,15 @@ impl Pooled {
             | Command::DROP_DB => return self.plain(incoming).await,
             _ if self.has_scripts() => {
                 // Relayed, it would be out of their sight.
-                let text = "Unknown command, or one of replication: sessions with a script have none of \
-                            these; give the account script = []";
+                let text = match incoming.command {
+                    Command::REGISTER_SLAVE
+                    | Command::BINLOG_DUMP
+                    | Command::BINLOG_DUMP_GTID
+                    | Command::TABLE_DUMP => {
+                        "Replication is not for sessions with a script: give the account script = []"
+                    }
+                    _ => "Unknown command",
+                };
                 self.say_error(incoming.sequence, ErrorCode::UNKNOWN_COM, text);
             }
             _ => return self.hand_over(incoming).await,

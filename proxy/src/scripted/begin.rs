@@ -274,6 +274,7 @@ impl Begin<'_> {
         let mut dialogue = Dialogue {
             client: self.client,
             backend: &mut backend,
+            backend_name: &server.backend.name,
             legs,
             own_key: &self.worker.shared.own_key,
             plugin: response.plugin.unwrap_or_default().to_vec(),

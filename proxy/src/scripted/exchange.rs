@@ -432,6 +432,7 @@ impl Scripted {
         let mut dialogue = Dialogue {
             client: &mut client,
             backend: &mut backend,
+            backend_name: &server.backend.name,
             legs,
             own_key: &self.worker.shared.own_key,
             plugin: wire::auth::CACHING_SHA2_PASSWORD.to_vec(),

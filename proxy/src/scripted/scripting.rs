@@ -9,7 +9,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use script::{Move, Rows};
-use sql::Kind;
+use sql::{Kind, Uses};
 use tokio::sync::oneshot;
 use wire::{Capabilities, Command, StatusFlags};
 
@@ -19,7 +19,7 @@ use super::login_hooks::{LoginHooks, Newcomer};
 use super::rewriting::Rewriting;
 use super::stage::{Stage, act, note_prepared, prepared_text};
 use super::waiting::query_packets;
-use crate::failure::Failure;
+use crate::failure::{Failure, Kind as FailureKind};
 use crate::leg::Leg;
 use crate::pooled::beside::{Answering, Beside, Item, Work};
 use crate::pooled::broken::waiting;
@@ -54,6 +54,19 @@ impl Scripting {
     }
 }
 
+/// An account came with scripts to a proxy that has begun without any: it must not do without.
+pub(crate) fn no_scripts_yet() -> Failure {
+    let text = "(lua) this account has a script, and the proxy was started without any: restart it";
+    Failure::relaying(FailureKind::ScriptFailed, text, script::err_payload(text))
+}
+
+/// An account with scripts whose login only a backend can judge, behind which nothing is looked at.
+pub(crate) fn out_of_sight() -> Failure {
+    let text = "(lua) this account has a script, and a login that passes through the proxy: its script would see \
+                nothing";
+    Failure::relaying(FailureKind::ScriptFailed, text, script::err_payload(text))
+}
+
 impl Pooled {
     /// Whether scripts see its commands.
     pub(crate) fn has_scripts(&self) -> bool {
@@ -74,7 +87,10 @@ impl Pooled {
         }
         self.scripting = None;
         let (Some(host), Some(card)) = (self.worker.script_host(), self.watch.card()) else {
-            return Ok(());
+            return match files.is_empty() {
+                true => Ok(()),
+                false => Err(CutOff::new(no_scripts_yet(), Some(0))),
+            };
         };
         let local = self.client.transport.socket();
         let newcomer = Newcomer {
@@ -184,7 +200,8 @@ impl Staged<'_> {
         route: Box<[u8]>,
     ) -> Result<oneshot::Receiver<Heard>, String> {
         let session = &self.session;
-        if let Kind::Load = sql::facts(text, session.state.flags()).kind {
+        let facts = sql::facts(text, session.state.flags());
+        if facts.kind == Kind::Load || facts.uses.has(Uses::CLIENT_FILE) {
             return Err("LOAD DATA runs in the session itself only".to_owned());
         }
         let cluster = session.course.cluster;

@@ -102,6 +102,10 @@ pub(crate) async fn act(stage: &mut impl Stage, incoming: Incoming) -> Result<Af
             say(stage, incoming.sequence, &interrupted());
             return Ok(After::Next);
         }
+        // What comes behind it may rely on it.
+        Settled::Killed if incoming.command == Command::STMT_SEND_LONG_DATA => {
+            return Err(unseen(&incoming));
+        }
         Settled::Killed => return stage.forward(incoming).await,
     };
     follow_statements(stage, incoming.command, &payload);
@@ -131,6 +135,13 @@ pub(crate) async fn act(stage: &mut impl Stage, incoming: Incoming) -> Result<Af
             if incoming.command == Command::QUIT {
                 // Nobody waits for an answer; the connection may stay in a pool.
                 return Ok(After::Ended(End::Quit));
+            }
+            if !has_reply(incoming.command) {
+                tracing::error!(
+                    command = %incoming.command,
+                    "(read_query) PROXY_SEND_RESULT for a command without a reply: nothing is sent"
+                );
+                return Ok(After::Next);
             }
             answer(stage, &incoming);
             return Ok(After::Next);
@@ -165,7 +176,7 @@ pub(crate) fn has_reply(command: Command) -> bool {
 /// A command that is not executed, and whose client does not wait to be told so: what comes behind it may
 /// rely on it.
 fn unseen(incoming: &Incoming) -> CutOff {
-    let text = "(lua) read_query has passed a limit: the command is not executed";
+    let text = "(lua) read_query was ended before it could decide: the command is not executed";
     let failure = Failure::relaying(Kind::ScriptFailed, text, err_payload(text));
     CutOff::new(failure, Some(incoming.sequence))
 }

@@ -2,7 +2,7 @@
 //! decided.
 
 use script::{Answer, Decision, Given, Wish};
-use sql::Kind;
+use sql::{Kind, Uses};
 use wire::query::Query;
 use wire::write::put_packets;
 use wire::{Capabilities, Command, ErrPacket, ErrorCode};
@@ -106,7 +106,8 @@ async fn ask(
     sequence: u8,
 ) -> Result<Result<Given, After>, CutOff> {
     // Its file is the client's to send, for a statement of its own.
-    if let Kind::Load = sql::facts(text, sql::Flags::default()).kind {
+    let facts = sql::facts(text, sql::Flags::default());
+    if facts.kind == Kind::Load || facts.uses.has(Uses::CLIENT_FILE) {
         let refusal = "LOAD DATA cannot be asked".to_owned();
         return Ok(Ok(Given::Refusal(refusal, UNKNOWN)));
     }

@@ -25,7 +25,10 @@ local function ask(session, environment, name, ...)
 	if ran and (decides(value) or name == "read_query_result") then
 		return value
 	end
-	if not ran then
+	if not ran and tostring(value):find("not enough memory", 1, true) then
+		-- It has not said what it wanted, as with any other limit.
+		error(value, 0)
+	elseif not ran then
 		local cause = ("(%s) %s"):format(name, tostring(value))
 		host.log("critical", cause)
 		host.fault(file, cause)
