@@ -25,6 +25,7 @@ pub struct Conversation {
     guest: Guest,
     visitor: Visitor,
     statements: Statements,
+    id: u32,
     /// Who is asked first.
     clerk: Option<Clerk>,
 }
@@ -59,33 +60,52 @@ impl Conversation {
                 .and_then(Schema::named)
                 .unwrap_or(Schema::Pilotfish),
         };
-        let clerk = window.clerk(&guest, id).and_then(|clerk| {
-            clerk
-                .inspect_err(|cause| {
-                    tracing::error!(
-                        cause,
-                        "admin.script cannot be run; the tables are served without it"
-                    );
-                })
-                .ok()
-        });
         Self {
             guest,
             visitor: Visitor::new(asker, role, window, editor, port),
             statements: Statements::default(),
-            clerk,
+            id,
+            clerk: None,
         }
     }
 
-    /// Command after command, until the guest goes.
+    /// From the greeting's end until the guest goes.
     pub async fn run(mut self) {
+        self.call_clerk().await;
+        let broken = self.commands().await;
+        if let Some(clerk) = self.clerk.take() {
+            // Its last hook runs where nobody else waits for it.
+            drop(tokio::task::spawn_blocking(move || drop(clerk)));
+        }
+        if let Some(fault) = broken {
+            self.guest.dismiss(&fault.payload()).await;
+        }
+    }
+
+    /// The script begins, if there is one.
+    async fn call_clerk(&mut self) {
+        let Some(clerk) = self.visitor.window().clerk(&self.guest, self.id) else {
+            return;
+        };
+        match aside(move || Ok(clerk())).await {
+            Ok(Ok(clerk)) => self.clerk = Some(clerk),
+            Ok(Err(cause)) => tracing::error!(
+                cause,
+                "admin.script cannot be run; the tables are served without it"
+            ),
+            Err(_) => {}
+        }
+    }
+
+    /// Command after command; what the guest has broken.
+    async fn commands(&mut self) -> Option<Fault> {
         loop {
             let answered = match self.guest.command().await {
                 Ok(Some(payload)) => match self.answer(&payload).await {
                     Answer::Packets(packets) => self.guest.say(&packets).await,
-                    Answer::End => return,
+                    Answer::End => return None,
                 },
-                Ok(None) => return,
+                Ok(None) => return None,
                 Err(error) => Err(error),
             };
             match answered {
@@ -96,11 +116,11 @@ impl Conversation {
                         cause = text,
                         "an administrator broke the protocol"
                     );
-                    let fault = Fault::new(code, text);
-                    return self.guest.dismiss(&fault.payload()).await;
+                    return Some(Fault::new(code, text));
                 }
                 Err(error) => {
-                    return tracing::debug!(user = self.visitor.asker.user, %error, "an administrator is gone");
+                    tracing::debug!(user = self.visitor.asker.user, %error, "an administrator is gone");
+                    return None;
                 }
             }
         }

@@ -51,6 +51,11 @@ pub enum Outcome {
 }
 
 impl Visitor {
+    /// What is asked of the workers.
+    pub fn window(&self) -> &Window {
+        &self.window
+    }
+
     /// Begins with somebody who has logged in.
     pub fn new(
         asker: Asker,

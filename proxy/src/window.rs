@@ -209,11 +209,17 @@ impl Window {
         self.surroundings.scripts.commons().map(|it| &**it)
     }
 
-    /// The script that answers this administrator, if there is one; or why it cannot.
-    pub fn clerk(&self, guest: &Guest, id: u32) -> Option<Result<Clerk, String>> {
+    /// Makes the script that answers this administrator, if there is one; or says why it cannot. It may last:
+    /// its body runs.
+    pub fn clerk(
+        &self,
+        guest: &Guest,
+        id: u32,
+    ) -> Option<impl FnOnce() -> Result<Clerk, String> + Send + 'static> {
         let all = self.surroundings.scripts.of_admin()?.clone();
         let file = self.settings().config.admin.script.clone()?;
-        Some(Clerk::new(all, file, guest, id).map_err(|fault| fault.to_string()))
+        let facts = Clerk::facts(guest);
+        Some(move || Clerk::new(all, file, &facts, id).map_err(|fault| fault.to_string()))
     }
 
     /// How long statements have waited and backends have taken.

@@ -106,12 +106,15 @@ pub(crate) fn indexes(statistics: &Rows, foreign_keys: &Rows) -> Vec<Index> {
     let keys = keys(foreign_keys);
     let indexes = all.into_values().map(|(mut index, parts)| {
         index.parts = parts.into_values().collect();
-        index.serves_foreign_key = keys.iter().any(|key| serves(&index, key));
+        let from = keys.partition_point(|(table, _)| *table < index.table);
+        let mut own = keys[from..].iter().take_while(|it| it.0 == index.table);
+        index.serves_foreign_key = own.any(|key| serves(&index, key));
         index
     });
     indexes.collect()
 }
 
+/// By table.
 fn keys(rows: &Rows) -> Vec<ForeignKey> {
     let mut all: BTreeMap<(String, String), BTreeMap<u32, String>> = BTreeMap::new();
     for row in rows.iter() {

@@ -313,6 +313,11 @@ impl Pooled {
         }
         let [indexes, keys] = schema::questions(schema);
         let came = match self.ask_schema(&indexes).await {
+            // What is cut looks like other indexes, and those like duplicates.
+            Ok(indexes) if indexes.iter().count() >= schema::ROWS_MAX => Err(format!(
+                "the schema has {} columns of indexes or more: none are looked at",
+                schema::ROWS_MAX
+            )),
             Ok(indexes) => {
                 // Without them only the remark is missing that an index serves one.
                 let keys = self.ask_schema(&keys).await.unwrap_or_default();

@@ -27,6 +27,16 @@ pub struct Clerk {
 }
 
 impl Clerk {
+    /// What the script is told of an administrator.
+    pub(crate) fn facts(guest: &Guest) -> SocketFacts {
+        SocketFacts {
+            source: address_facts(&guest.remote),
+            user: Some(guest.user.clone().into_bytes()),
+            schema: guest.schema.clone().unwrap_or_default().into_bytes(),
+            ..SocketFacts::default()
+        }
+    }
+
     /// The script's body runs.
     ///
     /// # Errors
@@ -34,17 +44,11 @@ impl Clerk {
     pub(crate) fn new(
         all: OfAdmin,
         file: PathBuf,
-        guest: &Guest,
+        facts: &SocketFacts,
         id: u32,
     ) -> Result<Self, script::SessionFault> {
-        let facts = SocketFacts {
-            source: address_facts(&guest.remote),
-            user: Some(guest.user.clone().into_bytes()),
-            schema: guest.schema.clone().unwrap_or_default().into_bytes(),
-            ..SocketFacts::default()
-        };
         let scripts = all.scripts;
-        let script = scripts.begin(&[file], u64::from(id), &facts, false)?;
+        let script = scripts.begin(&[file], u64::from(id), facts, false)?;
         Ok(Self {
             scripts,
             counts: all.is_alone,
