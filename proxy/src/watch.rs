@@ -14,6 +14,7 @@ use session::state::{Pins, Values};
 use wire::StatusFlags;
 
 use crate::card::Card;
+use crate::failure::{Failure, Kind};
 
 /// Why a worker asks a session to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,6 +60,29 @@ impl Asked {
 
     pub(crate) fn is_nothing(self) -> bool {
         self.0 == 0
+    }
+
+    /// The end that is asked of a session between two commands, if it is now; `is_free`: it is in no transaction.
+    pub(crate) fn end(self, is_at_rest: bool, is_free: bool) -> Option<Failure> {
+        let stops = self.contains(Ask::Stop) || self.contains(Ask::Drain);
+        let (kind, text) = if self.contains(Ask::KillSession) {
+            (Kind::Killed, "Connection was killed")
+        } else if is_at_rest && is_free && stops {
+            (Kind::Drained, "The proxy is shutting down")
+        } else if self.contains(Ask::Stop) {
+            (
+                Kind::Stopped,
+                "The proxy is shutting down, and the transaction did not end in time",
+            )
+        } else if self.contains(Ask::IdleTimeout) && is_at_rest {
+            (
+                Kind::IdleTimeout,
+                "The client was disconnected by the proxy because of inactivity (limits.timeout_idle)",
+            )
+        } else {
+            return None;
+        };
+        Some(Failure::new(kind, text))
     }
 }
 

@@ -12,6 +12,5 @@
 
 pub(crate) mod conditions;
 pub(crate) mod reading;
-pub(crate) mod rows;
 pub(crate) mod schema;
 pub(crate) mod store;

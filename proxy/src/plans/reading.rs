@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::rows::{Row, Rows};
+use crate::pooled::rows::{Row, Rows};
 
 /// So many lines are kept of one plan.
 pub(crate) const LINES_MAX: usize = 64;

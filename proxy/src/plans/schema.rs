@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::rows::Rows;
+use crate::pooled::rows::Rows;
 
 /// So many rows of a schema are read: an index has as many as it has columns.
 pub(crate) const ROWS_MAX: usize = 20_000;

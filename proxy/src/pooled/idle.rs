@@ -106,24 +106,8 @@ impl Pooled {
         self.watch.withdraw(Ask::BackendDown);
         let is_at_rest = self.inbox.is_empty() && self.client.is_drained();
         let is_free = !self.status.contains(StatusFlags::IN_TRANS);
-        let told = |kind, text: &str| Some(CutOff::new(Failure::new(kind, text), Some(0)));
-        if asked.contains(Ask::KillSession) {
-            return told(FailureKind::Killed, "Connection was killed");
-        }
-        if is_at_rest && is_free && (asked.contains(Ask::Stop) || asked.contains(Ask::Drain)) {
-            return told(FailureKind::Drained, "The proxy is shutting down");
-        }
-        if asked.contains(Ask::Stop) {
-            return told(
-                FailureKind::Stopped,
-                "The proxy is shutting down, and the transaction did not end in time",
-            );
-        }
-        if asked.contains(Ask::IdleTimeout) && is_at_rest {
-            return told(
-                FailureKind::IdleTimeout,
-                "The client was disconnected by the proxy because of inactivity (limits.timeout_idle)",
-            );
+        if let Some(failure) = asked.end(is_at_rest, is_free) {
+            return Some(CutOff::new(failure, Some(0)));
         }
         if asked.contains(Ask::WaitTimeout) && is_at_rest {
             return Some(self.waited_too_long());

@@ -7,12 +7,11 @@ use config::InjectedResults;
 use route::rules::Purpose;
 use serde::Serialize;
 use serde_json::{Map, Value};
-use wire::column::ColumnDefinition;
-use wire::result::{ResultHead, TextRow};
 use wire::{Capabilities, HEADER_BYTES};
 
 use super::conn::{Broken, OwnReply};
 use super::diagnostics::Diagnostics;
+use super::rows::Rows;
 
 /// What one of them has come to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,31 +111,12 @@ impl ResultTable {
 
     /// Reads a result; one without rows and columns is none.
     pub(crate) fn read(own: &OwnReply, capabilities: Capabilities) -> Result<Self, Broken> {
-        let mut table = Self {
+        let Rows { columns, rows } = Rows::read(own, capabilities)?;
+        Ok(Self {
+            columns,
+            rows,
             bytes: own.tally.bytes,
-            ..Self::default()
-        };
-        if !own.tally.had_rows {
-            return Ok(table);
-        }
-        let mut payloads = own.payloads();
-        let head = ResultHead::decode(payloads.next().unwrap_or_default(), capabilities)?;
-        for _ in 0..head.columns {
-            let payload = payloads.next().unwrap_or_default();
-            let column = ColumnDefinition::decode(payload, capabilities)?;
-            table.columns.push(shown(column.name));
-        }
-        if !capabilities.contains(Capabilities::DEPRECATE_EOF) {
-            payloads.next();
-        }
-        let count = usize::try_from(own.tally.rows).unwrap_or(usize::MAX);
-        for payload in payloads.take(count) {
-            let row: Result<Vec<_>, _> = TextRow::new(payload)
-                .map(|value| value.map(|it| it.map(shown)))
-                .collect();
-            table.rows.push(row?);
-        }
-        Ok(table)
+        })
     }
 
     /// SHOW WARNINGS, or SHOW ERRORS, from a list that was put down.

@@ -77,6 +77,7 @@ mod relive;
 mod replay;
 mod resting;
 mod ride;
+pub(crate) mod rows;
 mod ruled;
 mod ruling;
 mod saying;

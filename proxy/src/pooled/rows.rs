@@ -4,13 +4,13 @@ use wire::Capabilities;
 use wire::column::ColumnDefinition;
 use wire::result::{ResultHead, TextRow};
 
-use crate::pooled::conn::{Broken, OwnReply};
+use super::conn::{Broken, OwnReply};
 
 /// Names of columns, and rows of values; what is not UTF-8 is shown as it can be.
 #[derive(Debug, Default)]
 pub(crate) struct Rows {
-    columns: Vec<String>,
-    rows: Vec<Vec<Option<String>>>,
+    pub columns: Vec<String>,
+    pub rows: Vec<Vec<Option<String>>>,
 }
 
 /// One of them.
