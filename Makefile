@@ -27,7 +27,7 @@ nightly: ## random sessions compared with direct ones, 100,000 statements (STATE
 	PILOTFISH_STATEMENTS=$(or $(STATEMENTS),100000) PILOTFISH_SEED=$(or $(SEED),$(shell date -u +%Y%m%d)) \
 		$(CARGO) test --locked -p pilotfish-e2e --test e2e -- --nocapture --test-threads=1 random::
 
-soak: ## sysbench, 64 threads, through each shipped script for a minute (SECONDS=n, SCRIPTS="a b+c": these alone)
+soak: ## sysbench, 64 threads, through each shipped script for a minute (SECONDS=n, SCRIPTS="a b+c": these alone; rw-splitting@cluster over replicas)
 	$(CARGO) build --locked -p pilotfish
 	PILOTFISH_SCRIPT_SECONDS=$(or $(SECONDS),60) $(if $(SCRIPTS),PILOTFISH_SCRIPTS='$(SCRIPTS)') \
 		$(CARGO) test --locked -p pilotfish-e2e --test e2e -- --nocapture --test-threads=1 script_load::

@@ -53,6 +53,7 @@ impl Conversation {
         };
         let asker = Asker {
             user: format!("{}@{host}", guest.user),
+            client: guest.remote.to_string(),
             id,
             schema: guest
                 .schema

@@ -40,6 +40,8 @@ pub enum What {
     },
     /// To know what is not as in the file; and these changes besides.
     Compare(Vec<Edit>),
+    /// To know what these changes would come to, and whether they would be refused.
+    Check(Vec<Edit>),
     /// To see what waits until it is loaded.
     Memory,
     /// To have these changes wait until they are loaded, with what waits already.
@@ -96,6 +98,8 @@ pub enum Told {
     Done(Vec<String>),
     /// What differs.
     Differences(Vec<Difference>),
+    /// What would become otherwise, and what would be worth a warning.
+    Checked(Vec<Difference>, Vec<String>),
 }
 
 /// A configuration as it would be.
@@ -149,6 +153,14 @@ impl Editor {
     /// What has happened of late.
     pub fn events(&self) -> &Arc<Events> {
         &self.events
+    }
+
+    /// What waits until it is loaded; none: the proxy is ending.
+    pub async fn waiting(&self) -> Option<View> {
+        match self.ask("", What::Memory).await {
+            Ok(Told::View(view)) => Some(view),
+            Ok(Told::Done(_) | Told::Differences(_) | Told::Checked(..)) | Err(_) => None,
+        }
     }
 
     /// Asks, and waits for the answer.

@@ -9,6 +9,11 @@
 //! limits.
 
 pub mod alter;
+mod numbers;
+mod patterns;
+mod servers_functions;
+mod texts;
+pub mod times;
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,8 +28,9 @@ use crate::fault::Fault;
 use crate::functions::{self, Asker};
 use crate::history::view::{HOME, NAME};
 use crate::material::Material;
-use crate::registry::{TABLES, table};
+use crate::registry::TABLES;
 use crate::sheet::{Cell, Kind, Schema, Table};
+use crate::spelling;
 
 /// What SQLite takes for all statements at once, in bytes.
 const HEAP_BYTES_MAX: u64 = 256 << 20;
@@ -40,6 +46,9 @@ const TIMEOUT_BUSY: Duration = Duration::from_secs(2);
 
 /// Instructions of SQLite's machine between two looks at the clock: some 100 µs.
 const PACE: i32 = 10_000;
+
+/// What SQLite says where HAVING stands without GROUP BY, which servers take for a WHERE over the result.
+const LONE_HAVING: &str = "HAVING clause on a non-aggregate query";
 
 /// A statement that has been understood.
 pub struct Prepared {
@@ -75,7 +84,17 @@ pub struct Rows {
 /// # Errors
 /// What SQLite does not understand, or what is not to be done here.
 pub fn prepare(text: String, asker: &Asker) -> Result<Prepared, Fault> {
-    let mut database = open(asker)?;
+    match prepare_as_written(text.clone(), asker) {
+        Err(fault) if fault.text.starts_with(LONE_HAVING) => {
+            let text = spelling::without_lone_having(&text).ok_or(fault)?;
+            prepare_as_written(text, asker)
+        }
+        prepared => prepared,
+    }
+}
+
+fn prepare_as_written(text: String, asker: &Asker) -> Result<Prepared, Fault> {
+    let mut database = open(asker, &text)?;
     let read: Arc<Mutex<BTreeSet<usize>>> = Arc::default();
     let noted = Arc::clone(&read);
     database.authorizer(Some(move |context: AuthContext<'_>| {
@@ -92,7 +111,7 @@ pub fn prepare(text: String, asker: &Asker) -> Result<Prepared, Fault> {
             return Err(Fault::read_only());
         }
         let columns = statement.column_names();
-        let columns = columns.map(crate::spelling::column_name).collect();
+        let columns = columns.map(spelling::column_name).collect();
         (statement.parameter_count(), columns)
     };
     let tables = std::mem::take(&mut *read.lock().unwrap_or_else(PoisonError::into_inner));
@@ -132,9 +151,7 @@ impl Prepared {
         fill(&mut self.database, &tables, material)?;
         self.database
             .authorizer(Some(|context: AuthContext<'_>| authorize(&context, |_| {})))?;
-        let deadline = limits.deadline;
-        self.database
-            .progress_handler(PACE, Some(move || Instant::now() >= deadline))?;
+        end_by(&mut self.database, limits.deadline)?;
         let mut statement = self.database.prepare(&self.text)?;
         let mut result = Reading::new(self.columns.len());
         let mut rows = statement.query(params_from_iter(values))?;
@@ -151,6 +168,12 @@ impl Prepared {
         drop(statement);
         Ok(result.finish(self.columns))
     }
+}
+
+/// What runs is over at that moment.
+fn end_by(database: &mut Connection, deadline: Instant) -> Result<(), Fault> {
+    database.progress_handler(PACE, Some(move || Instant::now() >= deadline))?;
+    patterns::define(database, Some(deadline))
 }
 
 /// Puts rows into these tables, whatever has been authorised.
@@ -188,8 +211,8 @@ fn fill(
 /// A result that is being read.
 struct Reading {
     rows: Vec<Vec<Option<Vec<u8>>>>,
-    /// Whether each column has had nothing but whole numbers, and at least one.
-    numbers: Vec<Option<bool>>,
+    /// What each column has had so far; `None`: nothing.
+    kinds: Vec<Option<Kind>>,
     bytes: usize,
 }
 
@@ -197,26 +220,33 @@ impl Reading {
     fn new(columns: usize) -> Self {
         Self {
             rows: Vec::new(),
-            numbers: vec![None; columns],
+            kinds: vec![None; columns],
             bytes: 0,
         }
     }
 
     fn take(&mut self, row: &rusqlite::Row<'_>) -> Result<(), Fault> {
-        let mut values = Vec::with_capacity(self.numbers.len());
-        for (index, number) in self.numbers.iter_mut().enumerate() {
+        let mut values = Vec::with_capacity(self.kinds.len());
+        for (index, kind) in self.kinds.iter_mut().enumerate() {
             let value = match row.get_ref(index)? {
                 ValueRef::Null => None,
                 ValueRef::Integer(value) => {
-                    *number = Some(number.unwrap_or(true));
+                    *kind = Some(kind.unwrap_or(Kind::Integer));
+                    Some(value.to_string().into_bytes())
+                }
+                ValueRef::Real(value) if value.is_finite() => {
+                    *kind = Some(match kind {
+                        Some(Kind::Text) => Kind::Text,
+                        _ => Kind::Fraction,
+                    });
                     Some(value.to_string().into_bytes())
                 }
                 ValueRef::Real(value) => {
-                    *number = Some(false);
+                    *kind = Some(Kind::Text);
                     Some(value.to_string().into_bytes())
                 }
                 ValueRef::Text(value) | ValueRef::Blob(value) => {
-                    *number = Some(false);
+                    *kind = Some(Kind::Text);
                     Some(value.to_vec())
                 }
             };
@@ -231,14 +261,8 @@ impl Reading {
     }
 
     fn finish(self, names: Vec<String>) -> Rows {
-        let columns = names.into_iter().zip(&self.numbers);
-        let columns = columns.map(|(name, number)| {
-            let kind = match number {
-                Some(true) => Kind::Integer,
-                Some(false) | None => Kind::Text,
-            };
-            (name, kind)
-        });
+        let columns = names.into_iter().zip(&self.kinds);
+        let columns = columns.map(|(name, kind)| (name, kind.unwrap_or(Kind::Text)));
         Rows {
             columns: columns.collect(),
             rows: self.rows,
@@ -246,23 +270,31 @@ impl Reading {
     }
 }
 
-/// A database with all tables in it, and nothing in them.
-fn open(asker: &Asker) -> Result<Connection, Fault> {
+/// A database with the tables that a text names, and nothing in them. Names are looked for in the schema of the
+/// moment first.
+fn open(asker: &Asker, text: &str) -> Result<Connection, Fault> {
     let database = Connection::open_in_memory()?;
     database.execute_batch(&format!(
         "PRAGMA temp_store = MEMORY; PRAGMA hard_heap_limit = {HEAP_BYTES_MAX};"
     ))?;
     let mut definitions = format!("ATTACH ':memory:' AS \"{HOME}\";\n");
-    for schema in Schema::ALL {
+    let mut schemas = Schema::ALL;
+    schemas.sort_by_key(|schema| *schema != asker.schema);
+    for schema in schemas {
+        // SQLite has one of this name from the start.
         if schema != Schema::Main {
             definitions.push_str(&format!("ATTACH ':memory:' AS \"{}\";\n", schema.name()));
         }
     }
+    let text = text.to_ascii_lowercase();
     for table in TABLES {
+        if !text.contains(&table.name().to_ascii_lowercase()) {
+            continue;
+        }
         let columns = table.columns();
         let columns: Vec<_> = columns
             .iter()
-            .map(|column| format!("\"{}\" {}", column.name, column.kind.sqlite()))
+            .map(|column| format!("\"{}\" {}", column.name, column.sqlite()))
             .chain(unique(*table))
             .collect();
         definitions.push_str(&format!(
@@ -274,6 +306,11 @@ fn open(asker: &Asker) -> Result<Connection, Fault> {
     }
     database.execute_batch(&definitions)?;
     functions::define(&database, asker)?;
+    servers_functions::define(&database)?;
+    texts::define(&database)?;
+    patterns::define(&database, None)?;
+    numbers::define(&database)?;
+    times::define(&database)?;
     for (limit, value) in [
         (Limit::SQLITE_LIMIT_LENGTH, VALUE_BYTES_MAX),
         (Limit::SQLITE_LIMIT_SQL_LENGTH, 2 << 20),
@@ -290,9 +327,13 @@ fn open(asker: &Asker) -> Result<Connection, Fault> {
     Ok(database)
 }
 
-/// That no two rows have the same in some columns.
+/// That no two rows have the same in some columns, where case matters.
 fn unique(table: &dyn Table) -> Option<String> {
     let columns = table.unique();
+    let columns: Vec<_> = columns
+        .iter()
+        .map(|name| format!("\"{name}\" COLLATE BINARY"))
+        .collect();
     (!columns.is_empty()).then(|| format!("UNIQUE ({})", columns.join(", ")))
 }
 
@@ -321,15 +362,13 @@ fn authorize(context: &AuthContext<'_>, mut reads: impl FnMut(usize)) -> Authori
         } => {
             // Of a table from which no column is read the schema may be left open.
             let schema = context.database_name.and_then(Schema::named);
-            let found = place(schema, table_name);
-            if let Some(index) = found {
-                reads(index);
-            }
+            let found = places(schema, table_name);
+            found.iter().copied().for_each(&mut reads);
             // A name of the statement's own (`WITH`) is told only where no column of it is read.
             let is_own = column_name.is_empty();
             // Of what its view is made of.
             let is_kept = context.database_name == Some(HOME) && context.accessor == Some(NAME);
-            match found.is_some() || is_own || is_kept || MADE.contains(&table_name) {
+            match !found.is_empty() || is_own || is_kept || MADE.contains(&table_name) {
                 true => Authorization::Allow,
                 false => Authorization::Deny,
             }
@@ -338,10 +377,14 @@ fn authorize(context: &AuthContext<'_>, mut reads: impl FnMut(usize)) -> Authori
     }
 }
 
-fn place(schema: Option<Schema>, name: &str) -> Option<usize> {
-    let found = table(schema, name)?;
-    let is_it = |it: &&dyn Table| (it.schema(), it.name()) == (found.schema(), found.name());
-    TABLES.iter().position(is_it)
+/// Where the tables of a name are in the registry; more than one only if the schema is open.
+fn places(schema: Option<Schema>, name: &str) -> Vec<usize> {
+    let is_it = |it: &&dyn Table| {
+        it.name().eq_ignore_ascii_case(name) && schema.is_none_or(|schema| schema == it.schema())
+    };
+    let tables = TABLES.iter().enumerate();
+    let found = tables.filter_map(|(index, table)| is_it(table).then_some(index));
+    found.collect()
 }
 
 impl ToSql for Cell {
@@ -353,3 +396,6 @@ impl ToSql for Cell {
         }))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -135,9 +135,10 @@ impl Events {
             self.of(after, format!("is a {role}"));
         }
         match (before.duty, after.duty) {
-            (Duty::Serving, Duty::Draining) => self.of(after, "gets nothing new (drain)"),
-            (Duty::Draining, Duty::Serving) => self.of(after, "serves again"),
-            (Duty::Serving, Duty::Serving) | (Duty::Draining, Duty::Draining) => {}
+            (before, after) if before == after => {}
+            (_, Duty::Draining) => self.of(after, "gets nothing new (drain)"),
+            (_, Duty::Disabled) => self.of(after, "is out of use (disable)"),
+            (_, Duty::Serving) => self.of(after, "serves again"),
         }
     }
 

@@ -79,6 +79,13 @@ impl Fault {
         Self::new(code(1193, b"HY000"), text)
     }
 
+    /// ER_GLOBAL_VARIABLE: what holds for the whole proxy was to be set for a session.
+    pub fn for_all(name: &str) -> Self {
+        let text =
+            format!("Variable '{name}' is a GLOBAL variable and should be set with SET GLOBAL");
+        Self::new(code(1229, b"HY000"), text)
+    }
+
     /// ER_TABLEACCESS_DENIED_ERROR.
     pub fn read_only() -> Self {
         let text = "The tables of the admin port can be read, and nothing else can be done here";

@@ -7,7 +7,7 @@ use rusqlite::functions::FunctionFlags;
 
 use crate::fault::Fault;
 use crate::sheet::Schema;
-use crate::spelling::SYSTEM_VARIABLE;
+use crate::spelling::{SYSTEM_VARIABLE, unscoped};
 
 /// What the admin port says it is: a version that every client knows, and a name.
 pub const VERSION: &str = concat!("8.0.40-pilotfish-", env!("CARGO_PKG_VERSION"));
@@ -17,6 +17,8 @@ pub const VERSION: &str = concat!("8.0.40-pilotfish-", env!("CARGO_PKG_VERSION")
 pub struct Asker {
     /// `user@host`
     pub user: String,
+    /// Where somebody asks from: `address:port`, or a socket.
+    pub client: String,
     /// The connection's id.
     pub id: u32,
     /// The default schema.
@@ -93,15 +95,6 @@ pub fn define(database: &Connection, asker: &Asker) -> Result<(), Fault> {
     for name in ["database", "schema"] {
         database.create_scalar_function(name, 0, flags, move |_| Ok(schema))?;
     }
-    database.create_scalar_function("locate", 2, flags, |context| {
-        let (part, whole): (String, String) = (context.get(0)?, context.get(1)?);
-        let found = whole.to_lowercase().find(&part.to_lowercase());
-        // Places count from 1.
-        let place = found
-            .and_then(|at| whole.get(..at))
-            .map(|it| it.chars().count() + 1);
-        Ok(i64::try_from(place.unwrap_or(0)).unwrap_or(i64::MAX))
-    })?;
     let id = asker.id;
     database.create_scalar_function("connection_id", 0, flags, move |_| Ok(i64::from(id)))?;
     database.create_scalar_function("version", 0, flags, |_| Ok(VERSION))?;
@@ -109,6 +102,11 @@ pub fn define(database: &Connection, asker: &Asker) -> Result<(), Fault> {
     database.create_scalar_function(SYSTEM_VARIABLE, 1, flags, |context| {
         let name: String = context.get(0)?;
         system_variable(&name).map_err(|text| rusqlite::Error::UserFunctionError(text.into()))
+    })?;
+    // What has been looked up in a table.
+    database.create_scalar_function(SYSTEM_VARIABLE, 2, flags, |context| {
+        let value: Option<String> = context.get(1)?;
+        Ok(value.map_or(rusqlite::types::Value::Null, |value| typed(&value)))
     })?;
     Ok(())
 }
@@ -120,14 +118,17 @@ fn since_1970() -> i64 {
 
 /// The value of `@@name`, a number where it is one.
 fn system_variable(name: &str) -> Result<rusqlite::types::Value, String> {
-    let plain = name.to_ascii_lowercase();
-    let scopes = ["session.", "global.", "local."];
-    let scope = scopes.iter().find_map(|scope| plain.strip_prefix(scope));
-    let wanted = scope.unwrap_or(&plain);
-    let found = VARIABLES.iter().find(|(name, _)| *name == wanted);
+    let wanted = unscoped(name);
+    let mut known = VARIABLES.iter();
+    let found = known.find(|(name, _)| name.eq_ignore_ascii_case(wanted));
     let (_, value) = found.ok_or_else(|| format!("Unknown system variable '{wanted}'"))?;
-    Ok(match value.parse::<i64>() {
+    Ok(typed(value))
+}
+
+/// A number where it is one.
+fn typed(value: &str) -> rusqlite::types::Value {
+    match value.parse::<i64>() {
         Ok(number) => number.into(),
-        Err(_) => (*value).to_owned().into(),
-    })
+        Err(_) => value.to_owned().into(),
+    }
 }

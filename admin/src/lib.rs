@@ -17,6 +17,7 @@
 
 #![forbid(unsafe_code)]
 
+mod assignments;
 mod conversation;
 mod defined;
 mod editor;

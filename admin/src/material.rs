@@ -8,7 +8,7 @@ use config::Config;
 use proxy::{Kept, SessionView, Settings, Window, Wish, WorkerView};
 use route::{Backend, BackendId, Moment, Topology};
 
-use crate::editor::View;
+use crate::editor::{Editor, View};
 use crate::events::Events;
 use crate::history::HistoryFacts;
 use crate::insight::Insight;
@@ -62,7 +62,7 @@ pub struct PortFacts {
 impl Material {
     /// Gathers what these tables need.
     pub async fn gather(
-        window: &Window,
+        (window, editor): (&Window, &Editor),
         tables: &[&dyn Table],
         port: PortFacts,
         view: Option<View>,
@@ -79,20 +79,27 @@ impl Material {
         let mut insight = Insight::default();
         for (what, wish) in [
             (Asks::Insight, Wish::All),
+            (Asks::Errors, Wish::Errors),
             (Asks::InsightOnce, Wish::Take(Kept::Digests)),
         ] {
-            if demands.contain(what) {
+            // Who tells all tells the errors as well.
+            let is_told = what == Asks::Errors && demands.contain(Asks::Insight);
+            if demands.contain(what) && !is_told {
                 let told = window.insight(wish).await;
                 silent.extend(all.clone().filter(|it| !told.workers.contains(it)));
                 insight.take(told);
             }
+        }
+        let mut memory = None;
+        if demands.contain(Asks::Waiting) {
+            memory = editor.waiting().await;
         }
         let settings = window.settings();
         let config = view.as_ref().map(|view| Arc::clone(&view.config));
         Self {
             config: config.unwrap_or_else(|| Arc::clone(&settings.config)),
             view,
-            memory: None,
+            memory,
             settings,
             topology: window.topology(),
             accounts: window.accounts(),

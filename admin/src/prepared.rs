@@ -168,8 +168,8 @@ fn value(reader: &mut Reader<'_>, kind: u16) -> Result<Value, Fault> {
         ColumnType::SHORT => Value::Integer(integer(read(reader, 2)?, 16)?),
         ColumnType::LONG => Value::Integer(integer(read(reader, 4)?, 32)?),
         ColumnType::LONGLONG => Value::Integer(integer(read(reader, 8)?, 64)?),
-        ColumnType::FLOAT => Value::Real(f32::from_bits(read(reader, 4)? as u32).into()),
-        ColumnType::DOUBLE => Value::Real(f64::from_bits(read(reader, 8)?)),
+        ColumnType::FLOAT => number(f32::from_bits(read(reader, 4)? as u32).into()),
+        ColumnType::DOUBLE => number(f64::from_bits(read(reader, 8)?)),
         ColumnType::NULL => Value::Null,
         ColumnType::DATE | ColumnType::TIME | ColumnType::DATETIME | ColumnType::TIMESTAMP => {
             return Err(wrong("There are no dates in the tables of the admin port"));
@@ -182,6 +182,16 @@ fn value(reader: &mut Reader<'_>, kind: u16) -> Result<Value, Fault> {
             Value::Text(text.to_owned())
         }
     })
+}
+
+/// Libraries that know one kind of numbers send whole ones as doubles, too.
+fn number(value: f64) -> Value {
+    /// From here on not every whole number is a double.
+    const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
+    match value.trunc() == value && value.abs() < WHOLE_MAX {
+        true => Value::Integer(value as i64),
+        false => Value::Real(value),
+    }
 }
 
 #[cfg(test)]

@@ -109,12 +109,21 @@ fn put_binary_row(payload: &mut Vec<u8>, row: &[Option<Vec<u8>>], columns: &[(St
             (None, _) => {}
             (Some(text), Kind::Text) => put_lenenc_bytes(payload, text),
             (Some(digits), Kind::Integer) => {
-                let number = std::str::from_utf8(digits).ok();
-                let number = number.and_then(|it| it.parse::<i64>().ok());
-                payload.extend_from_slice(&number.unwrap_or_default().to_le_bytes());
+                let number: i64 = parsed(digits);
+                payload.extend_from_slice(&number.to_le_bytes());
+            }
+            (Some(digits), Kind::Fraction) => {
+                let number: f64 = parsed(digits);
+                payload.extend_from_slice(&number.to_le_bytes());
             }
         }
     }
+}
+
+/// A number as it was written by us.
+fn parsed<T: std::str::FromStr + Default>(digits: &[u8]) -> T {
+    let digits = std::str::from_utf8(digits).unwrap_or_default();
+    digits.parse().unwrap_or_default()
 }
 
 /// A statement that has been prepared: its id, placeholders and columns.
@@ -170,11 +179,22 @@ pub fn fields(capabilities: Capabilities, table: &dyn Table) -> Vec<u8> {
 
 fn definition(name: &str, kind: Kind) -> ColumnDefinition<'_> {
     const DIGITS: u32 = 20;
+    /// As many decimals as there are (`DECIMAL_NOT_SPECIFIED` of the servers).
+    const NOT_FIXED: u8 = 31;
     match kind {
         Kind::Integer => {
             let collation = ColumnDefinition::BINARY_COLLATION;
             ColumnDefinition::new(name.as_bytes(), ColumnType::LONGLONG, collation, DIGITS)
         }
+        Kind::Fraction => ColumnDefinition {
+            decimals: NOT_FIXED,
+            ..ColumnDefinition::new(
+                name.as_bytes(),
+                ColumnType::DOUBLE,
+                ColumnDefinition::BINARY_COLLATION,
+                DIGITS,
+            )
+        },
         Kind::Text => {
             ColumnDefinition::new(name.as_bytes(), ColumnType::VAR_STRING, COLLATION, 1 << 16)
         }

@@ -25,6 +25,8 @@ pub enum Cell {
 pub enum Kind {
     /// Whole numbers.
     Integer,
+    /// Numbers of which some are not whole: of results alone.
+    Fraction,
     /// Texts.
     Text,
 }
@@ -51,8 +53,12 @@ pub enum Asks {
     Sessions,
     /// What they keep about statements.
     Insight,
+    /// The errors of that alone.
+    Errors,
     /// The digests of that, which are gone when they have been read.
     InsightOnce,
+    /// Not workers, but who keeps the configuration: what waits until it is loaded.
+    Waiting,
 }
 
 /// What workers have to be asked for several tables.
@@ -61,7 +67,7 @@ pub struct Demands(u8);
 
 impl Demands {
     /// How many different ones there are.
-    pub const COUNT: usize = 8;
+    pub const COUNT: usize = 32;
 
     /// Those of these tables.
     pub fn of(tables: &[&dyn Table]) -> Self {
@@ -85,6 +91,8 @@ impl Demands {
             Asks::Sessions => 1,
             Asks::Insight => 2,
             Asks::InsightOnce => 4,
+            Asks::Waiting => 8,
+            Asks::Errors => 16,
         }
     }
 }
@@ -150,6 +158,8 @@ pub trait Table: Sync {
     fn alterable(&self) -> Option<&Alterable> {
         None
     }
+    /// Gives the changes that a statement makes of its rows their places in the list.
+    fn order(&self, _edits: &mut [Edit], _material: &Material) {}
 }
 
 /// How the rows of a table are changed: what they are in the configuration.
@@ -275,19 +285,27 @@ impl Schema {
     }
 }
 
-impl Kind {
-    /// As SQLite declares it.
-    pub const fn sqlite(self) -> &'static str {
-        match self {
-            Self::Integer => "INTEGER",
-            Self::Text => "TEXT",
+/// Columns whose texts are users, whom servers tell apart by case.
+const EXACT: [&str; 3] = ["user", "username", "account"];
+
+impl ColumnFacts {
+    /// As SQLite declares it; texts are compared as servers compare them, most of them whatever their case.
+    pub fn sqlite(&self) -> &'static str {
+        match self.kind {
+            Kind::Integer => "INTEGER",
+            Kind::Fraction => "REAL",
+            Kind::Text if EXACT.contains(&self.name) => "TEXT",
+            Kind::Text => "TEXT COLLATE NOCASE",
         }
     }
+}
 
+impl Kind {
     /// As a MySQL client is told it.
     pub const fn mysql(self) -> &'static str {
         match self {
             Self::Integer => "bigint",
+            Self::Fraction => "double",
             Self::Text => "text",
         }
     }

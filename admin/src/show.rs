@@ -1,10 +1,13 @@
 //! SHOW and DESCRIBE: what servers answer to them, as queries over the registry's tables.
 
+mod lists;
+
 use crate::fault::Fault;
 use crate::registry;
 use crate::sheet::{Schema, Table};
 use crate::spelling::{Text, quoted};
 use crate::statement::Statement;
+use crate::tables::information::server::ENGINE;
 
 type Shown = Result<Statement, Fault>;
 
@@ -13,12 +16,35 @@ const COLUMNS: &str = "SELECT COLUMN_NAME AS \"Field\", COLUMN_TYPE AS \"Type\",
                        COLUMN_KEY AS \"Key\", COLUMN_DEFAULT AS \"Default\", EXTRA AS \"Extra\", \
                        COLUMN_COMMENT AS \"Comment\" FROM information_schema.COLUMNS";
 
+/// The same behind FULL.
+const FULL_COLUMNS: &str = "SELECT COLUMN_NAME AS \"Field\", COLUMN_TYPE AS \"Type\", \
+                            COLLATION_NAME AS \"Collation\", IS_NULLABLE AS \"Null\", \
+                            COLUMN_KEY AS \"Key\", COLUMN_DEFAULT AS \"Default\", EXTRA AS \"Extra\", \
+                            PRIVILEGES AS \"Privileges\", COLUMN_COMMENT AS \"Comment\" \
+                            FROM information_schema.COLUMNS";
+
+/// What a table's key is shown with.
+const INDEXES: &str = "SELECT TABLE_NAME AS \"Table\", NON_UNIQUE AS \"Non_unique\", \
+                       INDEX_NAME AS \"Key_name\", SEQ_IN_INDEX AS \"Seq_in_index\", \
+                       COLUMN_NAME AS \"Column_name\", COLLATION AS \"Collation\", \
+                       CARDINALITY AS \"Cardinality\", SUB_PART AS \"Sub_part\", PACKED AS \"Packed\", \
+                       NULLABLE AS \"Null\", INDEX_TYPE AS \"Index_type\", COMMENT AS \"Comment\", \
+                       INDEX_COMMENT AS \"Index_comment\", IS_VISIBLE AS \"Visible\", \
+                       EXPRESSION AS \"Expression\" FROM information_schema.STATISTICS";
+
 /// Sessions as servers show them.
 const PROCESSLIST: &str = "SELECT id AS \"Id\", user AS \"User\", client AS \"Host\", db, \
                            CASE state WHEN 'idle' THEN 'Sleep' WHEN 'running' THEN 'Query' ELSE 'Connect' END \
                            AS \"Command\", state_seconds AS \"Time\", \
-                           ifnull('pinned: ' || pins, state) AS \"State\", NULL AS \"Info\" \
-                           FROM pilotfish.sessions ORDER BY id";
+                           ifnull('pinned: ' || pins, state) AS \"State\", \
+                           substr(statement, 1, 100) AS \"Info\" FROM pilotfish.sessions ORDER BY id";
+
+/// The same behind FULL.
+const FULL_PROCESSLIST: &str = "SELECT id AS \"Id\", user AS \"User\", client AS \"Host\", db, \
+                                CASE state WHEN 'idle' THEN 'Sleep' WHEN 'running' THEN 'Query' \
+                                ELSE 'Connect' END AS \"Command\", state_seconds AS \"Time\", \
+                                ifnull('pinned: ' || pins, state) AS \"State\", \
+                                statement AS \"Info\" FROM pilotfish.sessions ORDER BY id";
 
 /// What is behind SHOW.
 pub fn show(text: Text<'_>, schema: Schema) -> Shown {
@@ -36,7 +62,12 @@ pub fn show(text: Text<'_>, schema: Schema) -> Shown {
     }
     if let Some(rest) = text.behind_any(&["COLUMNS", "FIELDS"]) {
         let rest = rest.behind_any(&["FROM", "IN"]).ok_or_else(unknown)?;
-        return columns(rest, schema);
+        let select = if is_full { FULL_COLUMNS } else { COLUMNS };
+        return of_table(select, "Field", rest, schema);
+    }
+    if let Some(rest) = text.behind_any(&["INDEX", "INDEXES", "KEYS"]) {
+        let rest = rest.behind_any(&["FROM", "IN"]).ok_or_else(unknown)?;
+        return of_table(INDEXES, "Key_name", rest, schema);
     }
     if let Some(rest) = text.behind("VARIABLES") {
         let select = "SELECT name AS \"Variable_name\", value AS \"Value\" FROM pilotfish.variables ORDER BY 1";
@@ -48,7 +79,12 @@ pub fn show(text: Text<'_>, schema: Schema) -> Shown {
         return filtered(select, "Variable_name", rest);
     }
     if let Some(rest) = text.behind("PROCESSLIST") {
-        return filtered(PROCESSLIST, "Id", rest);
+        let select = if is_full {
+            FULL_PROCESSLIST
+        } else {
+            PROCESSLIST
+        };
+        return filtered(select, "Id", rest);
     }
     if let Some(rest) = text
         .behind("CREATE")
@@ -56,6 +92,12 @@ pub fn show(text: Text<'_>, schema: Schema) -> Shown {
     {
         let (table, _) = named_table(rest, schema)?;
         return create(table);
+    }
+    if let Some(rest) = text
+        .behind("CREATE")
+        .and_then(|rest| rest.behind_any(&["DATABASE", "SCHEMA"]))
+    {
+        return lists::create_schema(rest);
     }
     if text.behind("CHANGES").is_some_and(Text::is_empty) {
         return Ok(Statement::Changes);
@@ -66,7 +108,7 @@ pub fn show(text: Text<'_>, schema: Schema) -> Shown {
     if text.behind("COUNT").is_some() {
         return Ok(Statement::WarningCount);
     }
-    empty(text, schema)
+    lists::list(text, schema).unwrap_or_else(|| Err(unknown()))
 }
 
 /// What is behind DESCRIBE.
@@ -102,21 +144,18 @@ fn tables(rest: Text<'_>, schema: Schema, is_full: bool) -> Shown {
     filtered(&select, &column, rest)
 }
 
-fn columns(rest: Text<'_>, schema: Schema) -> Shown {
-    let (name, rest) = qualified(rest)?;
-    let (schema, rest) = match rest.behind_any(&["FROM", "IN"]) {
+/// What a query says of one table: `table`, `schema.table`, `table FROM schema`.
+fn of_table(select: &str, column: &str, rest: Text<'_>, schema: Schema) -> Shown {
+    let ((named, name), rest) = qualified(rest)?;
+    let (table, rest) = match rest.behind_any(&["FROM", "IN"]) {
         Some(_) => {
-            let (schema, rest) = of_schema(rest, schema)?;
-            (Some(schema), rest)
+            let (named, rest) = of_schema(rest, schema)?;
+            (find(Some(named.name().to_owned()), &name, schema)?, rest)
         }
-        None => (None, rest),
+        None => (find(named, &name, schema)?, rest),
     };
-    let table = find(
-        schema.map(|schema| schema.name().to_owned()).or(name.0),
-        &name.1,
-    )?;
-    let select = format!("{COLUMNS} WHERE {}", is_of(table));
-    filtered(&select, "Field", rest)
+    let select = format!("{select} WHERE {}", is_of(table));
+    filtered(&select, column, rest)
 }
 
 /// `FROM schema`, or the schema of the moment.
@@ -143,17 +182,21 @@ fn qualified(text: Text<'_>) -> Result<(Qualified, Text<'_>), Fault> {
     }
 }
 
-fn named_table(text: Text<'_>, _: Schema) -> Result<(&'static dyn Table, Text<'_>), Fault> {
-    let ((schema, name), rest) = qualified(text)?;
-    Ok((find(schema, &name)?, rest))
+fn named_table(text: Text<'_>, schema: Schema) -> Result<(&'static dyn Table, Text<'_>), Fault> {
+    let ((named, name), rest) = qualified(text)?;
+    Ok((find(named, &name, schema)?, rest))
 }
 
-fn find(schema: Option<String>, name: &str) -> Result<&'static dyn Table, Fault> {
-    let schema = match schema {
-        Some(schema) => Some(Schema::named(&schema).ok_or_else(|| Fault::no_schema(&schema))?),
-        None => None,
+/// The table of a name: in the schema that is named, or in that of the moment, or anywhere.
+fn find(named: Option<String>, name: &str, schema: Schema) -> Result<&'static dyn Table, Fault> {
+    let found = match named {
+        Some(named) => {
+            let schema = Schema::named(&named).ok_or_else(|| Fault::no_schema(&named))?;
+            registry::table(Some(schema), name)
+        }
+        None => registry::table(Some(schema), name).or_else(|| registry::table(None, name)),
     };
-    registry::table(schema, name).ok_or_else(|| Fault::no_table(name))
+    found.ok_or_else(|| Fault::no_table(name))
 }
 
 fn is_of(table: &dyn Table) -> String {
@@ -191,10 +234,12 @@ fn create(table: &dyn Table) -> Shown {
         let about = column.about.replace('\'', "''");
         format!("  `{}` {kind} COMMENT '{about}'", column.name)
     });
-    let lines: Vec<_> = lines.collect();
+    let key = table.unique();
+    let key = (!key.is_empty()).then(|| format!("  PRIMARY KEY (`{}`)", key.join("`,`")));
+    let lines: Vec<_> = lines.chain(key).collect();
     let about = table.about().replace('\'', "''");
     let text = format!(
-        "CREATE TABLE `{}` (\n{}\n) COMMENT='{about}'",
+        "CREATE TABLE `{}` (\n{}\n) ENGINE={ENGINE} DEFAULT CHARSET=utf8mb4 COMMENT='{about}'",
         table.name(),
         lines.join(",\n")
     );
@@ -203,34 +248,4 @@ fn create(table: &dyn Table) -> Shown {
         "SELECT {name} AS \"Table\", {} AS \"Create Table\"",
         quoted(&text)
     )))
-}
-
-/// What clients ask for that is not here.
-fn empty(text: Text<'_>, schema: Schema) -> Shown {
-    let select = if text.begins_with("COLLATION") {
-        "SELECT 'utf8mb4_general_ci' AS \"Collation\", 'utf8mb4' AS \"Charset\", 45 AS \"Id\", \
-         'Yes' AS \"Default\", 'Yes' AS \"Compiled\", 1 AS \"Sortlen\""
-            .to_owned()
-    } else if text.begins_with("CHARSET") || text.begins_with("CHARACTER") {
-        "SELECT 'utf8mb4' AS \"Charset\", 'UTF-8 Unicode' AS \"Description\", \
-         'utf8mb4_general_ci' AS \"Default collation\", 4 AS \"Maxlen\""
-            .to_owned()
-    } else if text.begins_with("ENGINES") {
-        "SELECT '' AS \"Engine\", '' AS \"Support\", '' AS \"Comment\" LIMIT 0".to_owned()
-    } else if text.begins_with("INDEX") || text.begins_with("INDEXES") || text.begins_with("KEYS") {
-        "SELECT '' AS \"Table\", 0 AS \"Non_unique\", '' AS \"Key_name\", 0 AS \"Seq_in_index\", \
-         '' AS \"Column_name\" LIMIT 0"
-            .to_owned()
-    } else if let Some(rest) = text.behind("TABLE").and_then(|rest| rest.behind("STATUS")) {
-        let (schema, rest) = of_schema(rest, schema)?;
-        let select = format!(
-            "SELECT TABLE_NAME AS \"Name\", ENGINE AS \"Engine\", TABLE_COMMENT AS \"Comment\" \
-             FROM information_schema.TABLES WHERE TABLE_SCHEMA = {}",
-            quoted(schema.name())
-        );
-        return filtered(&select, "Name", rest);
-    } else {
-        return Err(unknown());
-    };
-    Ok(Statement::Query(select))
 }

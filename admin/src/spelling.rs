@@ -1,11 +1,25 @@
 //! From MySQL's spelling to SQLite's: strings in double quotes and with backslashes, system variables,
 //! executable comments, DUAL. Everything else is left as it stands.
 
+mod casts;
+mod columns;
+mod intervals;
+mod operands;
+mod operators;
+mod otherwise;
+
 use sql::{Flags, Lexer, Server, Token, TokenKind};
 
 use crate::fault::Fault;
 use crate::history::view::{HOME, NAME};
 use crate::sheet::Schema;
+use crate::tables::global_variables::variable;
+use intervals::intervals;
+use operands::check_depth;
+use operators::operators;
+use otherwise::{Otherwise, otherwise};
+
+pub use otherwise::without_lone_having;
 
 /// As whom the admin port reads statements; of MySQL's versions one that every client knows.
 pub const FLAGS: Flags = Flags {
@@ -18,6 +32,9 @@ pub const FLAGS: Flags = Flags {
 
 /// The function that stands for `@@` in SQLite.
 pub const SYSTEM_VARIABLE: &str = "system_variable";
+
+/// The longest name of a system variable, in bytes.
+const VARIABLE_BYTES_MAX: usize = 256;
 
 /// A statement's text and the tokens of it that mean something.
 #[derive(Debug, Clone, Copy)]
@@ -93,10 +110,24 @@ impl<'a> Text<'a> {
         self.behind_any(words).unwrap_or(self)
     }
 
+    /// What is behind these words, if it begins with them.
+    pub fn behind_words(self, words: &str) -> Option<Self> {
+        let mut words = words.split(' ');
+        words.try_fold(self, |text, word| text.behind(word))
+    }
+
     /// Everything behind the first token.
     pub fn rest(self) -> Self {
         Self {
             tokens: self.tokens.get(1..).unwrap_or_default(),
+            ..self
+        }
+    }
+
+    /// So many tokens of its beginning.
+    pub fn up_to(self, count: usize) -> Self {
+        Self {
+            tokens: self.tokens.get(..count).unwrap_or(self.tokens),
             ..self
         }
     }
@@ -151,13 +182,20 @@ impl<'a> Text<'a> {
         let mut spelled = String::with_capacity(self.text.len());
         let mut end: Option<usize> = None;
         let mut at = 0;
+        check_depth(self)?;
+        let mut said = otherwise(self)?;
+        intervals(self, &mut said)?;
+        // Behind all that makes functions of what it compares.
+        operators(self, &mut said)?;
         while let Some(token) = self.tokens.get(at) {
             if let Some(end) = end {
                 spelled.push_str(self.gap(end, token.span.start as usize));
             }
-            let (piece, count) = self.piece(at)?;
+            let (piece, count) = self.piece(at, &said)?;
+            spelled.push_str(said.in_front(at));
             spelled.push_str(&piece);
             at += count;
+            spelled.push_str(said.after(at - 1));
             let last = self.tokens.get(at - 1);
             end = last.map(|token| token.span.end as usize);
         }
@@ -174,7 +212,10 @@ impl<'a> Text<'a> {
     }
 
     /// The token at a place as SQLite reads it, and how many tokens that were.
-    fn piece(self, at: usize) -> Result<(String, usize), Fault> {
+    fn piece(self, at: usize, said: &Otherwise) -> Result<(String, usize), Fault> {
+        if let Some(said) = said.instead(at) {
+            return Ok((said.to_owned(), 1));
+        }
         let written = |index: usize| self.tokens.get(index).map_or("", |it| self.written(it));
         let is = |index: usize, word: &str| written(index).eq_ignore_ascii_case(word);
         let Some(token) = self.tokens.get(at) else {
@@ -223,26 +264,70 @@ impl<'a> Text<'a> {
         self.text_of(at + 1) == "." && is(schema, Schema::Pilotfish.name()) && is(table, NAME)
     }
 
-    /// `@@name`, `@@session.name` and their like.
+    /// `@@name`, `@@session.name` and their like; settings and ProxySQL's variables are looked up in their tables.
     fn system_variable(self, at: usize) -> Result<(String, usize), Fault> {
         let mut name = self.text_of(at).trim_start_matches('@').to_owned();
         let mut count = 1;
-        while self.text_of(at + count) == "." {
-            name = format!("{name}.{}", self.text_of(at + count + 1));
+        while let separator @ ("." | "-") = self.text_of(at + count) {
+            if name.len() > VARIABLE_BYTES_MAX {
+                return Err(Fault::no_variable("Unknown system variable"));
+            }
+            let longer = format!("{name}{separator}{}", self.text_of(at + count + 1));
+            if separator == "-" && variable(unscoped(&longer)).is_none() {
+                break;
+            }
+            name = longer;
             count += 2;
         }
-        let is_plain = |it: char| it.is_ascii_alphanumeric() || matches!(it, '_' | '.');
-        match name.chars().all(is_plain) {
-            true => Ok((format!("{SYSTEM_VARIABLE}('{name}')"), count)),
-            false => Err(Fault::no_variable(format!(
+        let is_plain = |it: char| it.is_ascii_alphanumeric() || matches!(it, '_' | '.' | '-');
+        if !name.chars().all(is_plain) {
+            return Err(Fault::no_variable(format!(
                 "Unknown system variable '{name}'"
-            ))),
+            )));
         }
+        let wanted = unscoped(&name);
+        let found = if let Some(setting) = setting(wanted) {
+            let name = quoted(setting.name);
+            format!(", (SELECT value FROM pilotfish.settings WHERE name = {name})")
+        } else if let Some(variable) = variable(wanted) {
+            let name = quoted(variable);
+            format!(
+                ", (SELECT variable_value FROM main.global_variables WHERE variable_name = {name})"
+            )
+        } else {
+            String::new()
+        };
+        Ok((format!("{SYSTEM_VARIABLE}('{name}'{found})"), count))
+    }
+
+    fn kind_of(self, at: usize) -> TokenKind {
+        self.tokens
+            .get(at)
+            .map_or(TokenKind::End, |token| token.kind)
+    }
+
+    fn is_word(self, at: usize, word: &str) -> bool {
+        self.text_of(at).eq_ignore_ascii_case(word)
     }
 
     fn text_of(self, at: usize) -> &'a str {
         self.tokens.get(at).map_or("", |token| self.written(token))
     }
+}
+
+/// The name of a system variable behind its scope.
+pub fn unscoped(name: &str) -> &str {
+    let scope = ["session.", "global.", "local."].iter().find(|scope| {
+        let start = name.get(..scope.len());
+        start.is_some_and(|start| start.eq_ignore_ascii_case(scope))
+    });
+    let skipped = scope.map_or(0, |scope| scope.len());
+    name.get(skipped..).unwrap_or_default()
+}
+
+/// The setting of this name, in whatever case.
+pub fn setting(name: &str) -> Option<&'static config::Setting<config::Config>> {
+    config::settings().find(|setting| setting.name.eq_ignore_ascii_case(name))
 }
 
 fn string(token: &Token, text: &str) -> Option<String> {
@@ -265,7 +350,14 @@ pub fn column_name(name: &str) -> String {
     let mut shown = String::with_capacity(name.len());
     let call = format!("{SYSTEM_VARIABLE}('");
     while let Some((before, behind)) = rest.split_once(&call) {
-        let Some((variable, behind)) = behind.split_once("')") else {
+        let Some((variable, behind)) = behind.split_once('\'') else {
+            break;
+        };
+        let behind = match behind.strip_prefix(", (SELECT ") {
+            Some(looked_up) => looked_up.split_once("'))").map(|(_, behind)| behind),
+            None => behind.strip_prefix(')'),
+        };
+        let Some(behind) = behind else {
             break;
         };
         shown.push_str(before);
@@ -274,7 +366,7 @@ pub fn column_name(name: &str) -> String {
         rest = behind;
     }
     shown.push_str(rest);
-    shown
+    operators::as_written(&shown)
 }
 
 #[cfg(test)]
@@ -298,6 +390,14 @@ mod tests {
                 "SELECT  @@session.auto_increment_increment AS a, @@GLOBAL.x",
                 "SELECT  system_variable('session.auto_increment_increment') AS a, system_variable('GLOBAL.x')",
             ),
+            (
+                "SELECT @@global.limits.sessions_max, @@MySQL-Threads -1",
+                "SELECT system_variable('global.limits.sessions_max', (SELECT value FROM \
+                 pilotfish.settings WHERE name = 'limits.sessions_max')), \
+                 system_variable('MySQL-Threads', (SELECT variable_value FROM main.global_variables \
+                 WHERE variable_name = 'mysql-threads')) -1",
+            ),
+            ("SELECT @@version-1", "SELECT system_variable('version')-1"),
             ("/* mysql-connector-j */SELECT 1", "SELECT 1"),
             ("SELECT/**/1 -- one", "SELECT 1"),
             ("SELECT /*!40001 SQL */ 1;", "SELECT SQL 1"),
@@ -348,6 +448,10 @@ mod tests {
         let name = "system_variable('session.x') + system_variable('y')";
         assert_eq!(column_name(name), "@@session.x + @@y");
         assert_eq!(column_name("count(*)"), "count(*)");
+        for text in ["@@limits.sessions_max + 1", "@@mysql-threads"] {
+            let spelled = spelled(&format!("SELECT {text}")).unwrap();
+            assert_eq!(column_name(&spelled), format!("SELECT {text}"));
+        }
         assert_eq!(column_name("system_variable('x"), "system_variable('x");
     }
 }

@@ -3,6 +3,7 @@
 use proxy::Kept;
 use route::KillScope;
 
+use crate::assignments;
 use crate::editor::Module;
 use crate::fault::Fault;
 use crate::sheet::Schema;
@@ -26,6 +27,8 @@ pub enum Statement {
     Change(String),
     /// A change of these settings.
     Set(Vec<(String, Option<String>)>),
+    /// A change of these variables of ProxySQL's, which waits until it is loaded.
+    SetVariables(Vec<(String, Option<String>)>),
     /// What comes is gathered until its end.
     Begin,
     /// All that was gathered takes effect.
@@ -62,6 +65,7 @@ impl Statement {
                 | Self::ResetStatus
                 | Self::Change(_)
                 | Self::Set(_)
+                | Self::SetVariables(_)
                 | Self::Commit
                 | Self::Save
                 | Self::Load(_)
@@ -72,7 +76,7 @@ impl Statement {
 
     /// What the audit log says of it: no value, however it was written.
     pub fn audited(&self, text: &str) -> String {
-        let Self::Set(settings) = self else {
+        let (Self::Set(settings) | Self::SetVariables(settings)) = self else {
             let digest = sql::digest(text.as_bytes(), sql::Flags::default());
             return String::from_utf8_lossy(digest.text()).into_owned();
         };
@@ -137,7 +141,7 @@ pub fn read(text: &str, schema: Schema) -> Result<Statement, Fault> {
         return Ok(Statement::Revert);
     }
     if let Some(rest) = text.behind("SET") {
-        return set(rest);
+        return assignments::set(rest);
     }
     if let Some(rest) = text.behind("USE") {
         let (name, _) = rest.name().ok_or_else(|| Fault::syntax("USE schema"))?;
@@ -148,8 +152,9 @@ pub fn read(text: &str, schema: Schema) -> Result<Statement, Fault> {
         return kill(rest);
     }
     if let Some(rest) = text.behind("RESET") {
-        return reset(rest)
-            .ok_or_else(|| Fault::syntax("RESET DIGESTS, ERRORS, SLOW_STATEMENTS or INDEX_USAGE"));
+        return reset(rest).ok_or_else(|| {
+            Fault::syntax("RESET DIGESTS, ERRORS, SLOW_STATEMENTS, PROFILES or INDEX_USAGE")
+        });
     }
     if let Some(rest) = text.behind("TRUNCATE") {
         return reset(rest.without(&["TABLE"])).ok_or_else(Fault::read_only);
@@ -204,30 +209,14 @@ fn transaction(text: Text<'_>) -> Option<Result<Statement, Fault>> {
     Some(Ok(statement))
 }
 
-/// What holds for the session alone has no effect here, and is let through: client libraries say it when
-/// they connect. With GLOBAL it is a setting of the proxy's.
-fn set(rest: Text<'_>) -> Result<Statement, Fault> {
-    if let Some(rest) = rest.behind("GLOBAL") {
-        return set_global(rest);
-    }
-    let mut rest = rest;
-    while !rest.is_empty() {
-        let word = rest.first().to_ascii_uppercase();
-        let is_global = matches!(&*word, "GLOBAL" | "PERSIST" | "PERSIST_ONLY" | "PASSWORD");
-        let is_global = is_global || word.starts_with("@@GLOBAL") || word.starts_with("@@PERSIST");
-        if is_global {
-            let text = "Settings are changed by SET GLOBAL name = value, one by one, or by UPDATE settings SET \
-                        value = … WHERE name = …; SAVE writes them to the file";
-            return Err(Fault::syntax(text));
-        }
-        rest = rest.rest();
-    }
-    Ok(Statement::Nothing)
-}
-
 /// What is kept, by the name of its table.
 fn reset(rest: Text<'_>) -> Option<Statement> {
-    let (name, rest) = rest.name()?;
+    let (mut name, mut rest) = rest.name()?;
+    if let Some(behind) = rest.behind(".") {
+        let schema = Schema::named(&name)?;
+        (name, rest) = behind.name()?;
+        crate::registry::table(Some(schema), &name)?;
+    }
     if name.eq_ignore_ascii_case("index_usage") {
         return rest.is_empty().then_some(Statement::ResetIndexUsage);
     }
@@ -235,30 +224,10 @@ fn reset(rest: Text<'_>) -> Option<Statement> {
         "digests" | "stats_mysql_query_digest" => Kept::Digests,
         "errors" => Kept::Errors,
         "slow_statements" => Kept::Slow,
+        "profiles" => Kept::Profiles,
         _ => return None,
     };
     rest.is_empty().then_some(Statement::Reset(kept))
-}
-
-/// `name = value`, where a name may have dots, and the value is a constant.
-fn set_global(rest: Text<'_>) -> Result<Statement, Fault> {
-    let wrong = || Fault::syntax("SET GLOBAL name = value");
-    let (mut name, mut rest) = rest.name().ok_or_else(wrong)?;
-    while let Some(behind) = rest.behind(".") {
-        let (part, behind) = behind.name().ok_or_else(wrong)?;
-        name = format!("{name}.{part}");
-        rest = behind;
-    }
-    let rest = rest.behind_any(&["=", ":="]).ok_or_else(wrong)?;
-    let (value, rest) = match rest.string() {
-        Some((value, rest)) => (Some(value), rest),
-        None if rest.behind_any(&["DEFAULT", "NULL"]).is_some() => (None, rest.rest()),
-        None => (Some(rest.as_written().to_owned()), Text::new("", &[])),
-    };
-    match rest.is_empty() && value.as_deref() != Some("") {
-        true => Ok(Statement::Set(vec![(name, value)])),
-        false => Err(wrong()),
-    }
 }
 
 fn kill(rest: Text<'_>) -> Result<Statement, Fault> {
@@ -287,6 +256,7 @@ mod tests {
             "SET GLOBAL http.token = abc123",
             "SET GLOBAL http.token = 'abc123'",
             "UPDATE settings SET value = 'abc123' WHERE name = 'http.token'",
+            "SET mysql-monitor_password = abc123",
         ] {
             let audited = read(text).unwrap().audited(text);
             assert!(!audited.contains("abc123"), "{audited}");
@@ -325,7 +295,6 @@ mod tests {
             ("SET GLOBAL zone = DEFAULT", set("zone", None)),
             ("SET GLOBAL zone", Err(1064)),
             ("SET GLOBAL zone = 'a' 'b'", Err(1064)),
-            ("set @@global.x = 1", Err(1064)),
             ("BEGIN", Ok(Statement::Begin)),
             ("start transaction read only", Ok(Statement::Begin)),
             ("COMMIT", Ok(Statement::Commit)),
@@ -362,6 +331,7 @@ mod tests {
             ("KILL 99999999999", Err(1064)),
             ("flush status;", Ok(Statement::ResetStatus)),
             ("RESET digests", Ok(Statement::Reset(Kept::Digests))),
+            ("RESET profiles", Ok(Statement::Reset(Kept::Profiles))),
             ("RESET INDEX_USAGE;", Ok(Statement::ResetIndexUsage)),
             ("TRUNCATE TABLE index_usage", Ok(Statement::ResetIndexUsage)),
             (
@@ -369,6 +339,11 @@ mod tests {
                 Ok(Statement::Reset(Kept::Errors)),
             ),
             ("TRUNCATE sessions", Err(1142)),
+            (
+                "TRUNCATE TABLE stats.stats_mysql_query_digest",
+                Ok(Statement::Reset(Kept::Digests)),
+            ),
+            ("TRUNCATE TABLE main.errors", Err(1142)),
             ("RESET digests 1", Err(1064)),
             ("RESET", Err(1064)),
             ("", Err(1065)),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use proxy::Index;
+use proxy::{Hidden, Index};
 
 use crate::usage::{FullScan, IndexName, IndexUse, Usage};
 
@@ -44,6 +44,8 @@ pub enum What {
     DropPrefix,
     /// Statements read the whole table that look for some of its rows.
     Add,
+    /// The same, and there is an index for them that none of them may use.
+    Show,
 }
 
 impl What {
@@ -53,6 +55,7 @@ impl What {
             Self::DropDuplicate => "drop duplicate",
             Self::DropPrefix => "drop prefix",
             Self::Add => "add",
+            Self::Show => "show",
         }
     }
 }
@@ -96,9 +99,10 @@ fn superfluous(indexes: &[(&IndexName, &IndexUse)]) -> Vec<Suggestion> {
 
 /// Whether one can go since the other is the same. Of two that both can go, the one whose name comes later.
 fn is_duplicate(index: &Index, other: &Index) -> bool {
-    let rank = |it: &Index| (it.name != "PRIMARY", !it.is_unique);
+    let rank = |it: &Index| (it.name != "PRIMARY", !it.is_unique, it.hidden.is_some());
     let is_known = index.parts.iter().all(|part| part.column.is_some());
     is_known
+        && other.hidden.is_none()
         && index.kind == other.kind
         && index.parts == other.parts
         && (rank(index), &index.name) > (rank(other), &other.name)
@@ -110,6 +114,7 @@ fn is_prefix(index: &Index, other: &Index) -> bool {
     let is_known = index.parts.iter().all(|part| part.column.is_some());
     is_known
         && !index.is_unique
+        && other.hidden.is_none()
         && index.is_ordered()
         && other.is_ordered()
         && other.parts.len() > index.parts.len()
@@ -141,9 +146,15 @@ fn lacking(usage: &Usage) -> Vec<Suggestion> {
     let mut found: Vec<Suggestion> = Vec::new();
     for scan in &usage.scans {
         let is_large = scan.line.rows.is_some_and(|rows| rows >= ROWS_MIN);
-        if !is_large || scan.line.columns.is_empty() || has_index(usage, scan) {
+        if !is_large || scan.line.columns.is_empty() {
             continue;
         }
+        let beginning: Vec<_> = indexes_for(usage, scan).collect();
+        // The server has chosen not to use it.
+        if beginning.iter().any(|(_, index)| index.hidden.is_none()) {
+            continue;
+        }
+        let hidden = beginning.first().copied();
         let columns = scan.line.columns.join(", ");
         let listed: Vec<_> = scan.line.columns.iter().map(|it| quoted(it)).collect();
         let listed = listed.join(", ");
@@ -156,19 +167,26 @@ fn lacking(usage: &Usage) -> Vec<Suggestion> {
         match same {
             Some(same) => same.rows = same.rows.saturating_add(scan.rows()),
             None => found.push(Suggestion {
-                what: What::Add,
+                what: match hidden {
+                    Some(_) => What::Show,
+                    None => What::Add,
+                },
                 cluster: Arc::clone(&plan.cluster),
                 schema: schema.clone(),
                 table: table.clone(),
-                index: None,
+                index: hidden.map(|(name, _)| name.index.clone()),
                 because: format!(
                     "statements look for rows by {columns} and read about {} rows each time",
                     scan.line.rows.unwrap_or_default()
                 ),
                 statement: format!(
-                    "ALTER TABLE {}.{} ADD INDEX ({listed})",
+                    "ALTER TABLE {}.{} {}",
                     quoted(schema),
-                    quoted(table)
+                    quoted(table),
+                    match hidden {
+                        Some((name, index)) => shown(name, index),
+                        None => format!("ADD INDEX ({listed})"),
+                    }
                 ),
                 columns,
                 rows: scan.rows(),
@@ -177,11 +195,34 @@ fn lacking(usage: &Usage) -> Vec<Suggestion> {
         }
     }
     found.sort_by_key(|it| std::cmp::Reverse(it.rows));
+    let longer: Vec<Suggestion> = found.clone();
+    // An index serves those who search by its first columns alone.
+    found.retain(|it| !longer.iter().any(|other| begins(other, it)));
     found
 }
 
-/// Whether an index begins with one of the columns that are searched: then the server has chosen not to use it.
-fn has_index(usage: &Usage, scan: &FullScan) -> bool {
+/// Whether the index that is suggested first is for more columns than the second, and begins with those.
+fn begins(longer: &Suggestion, it: &Suggestion) -> bool {
+    (longer.what, &longer.cluster, &longer.schema, &longer.table)
+        == (What::Add, &it.cluster, &it.schema, &it.table)
+        && it.what == What::Add
+        && longer
+            .columns
+            .strip_prefix(&it.columns)
+            .is_some_and(|rest| rest.starts_with(", "))
+}
+
+/// How statements may use an index again.
+fn shown(name: &IndexName, index: &Index) -> String {
+    let end = index.hidden.map_or("VISIBLE", Hidden::end);
+    format!("ALTER INDEX {} {end}", quoted(&name.index))
+}
+
+/// Indexes that begin with one of the columns that are searched.
+fn indexes_for<'a>(
+    usage: &'a Usage,
+    scan: &'a FullScan,
+) -> impl Iterator<Item = (&'a IndexName, &'a Index)> {
     let (schema, table) = &scan.table;
     let cluster = &scan.explained.plan.cluster;
     let first = IndexName {
@@ -190,14 +231,15 @@ fn has_index(usage: &Usage, scan: &FullScan) -> bool {
         table: table.clone(),
         index: String::new(),
     };
-    let is_its =
-        |name: &IndexName| (&name.cluster, &name.schema, &name.table) == (cluster, schema, table);
+    let is_its = move |name: &IndexName| {
+        (&name.cluster, &name.schema, &name.table) == (cluster, schema, table)
+    };
     let indexes = usage.indexes.range(first..);
     indexes
-        .take_while(|(name, _)| is_its(name))
-        .any(|(_, index)| {
-            let parts = index.facts.as_ref().map(|facts| &facts.parts);
-            let first = parts.and_then(|parts| parts.first()?.column.as_ref());
+        .take_while(move |(name, _)| is_its(name))
+        .filter_map(|(name, index)| Some((name, index.facts.as_ref()?)))
+        .filter(|(_, index)| {
+            let first = index.parts.first().and_then(|part| part.column.as_ref());
             first.is_some_and(|first| scan.line.columns.contains(first))
         })
 }
@@ -290,6 +332,68 @@ mod tests {
     }
 
     #[test]
+    fn an_index_that_none_may_use_does_no_others_work() {
+        let hidden = |mut index: Index, hidden| {
+            index.hidden = Some(hidden);
+            index
+        };
+        let a = || index("t", "a", false, &["x"]);
+        let b = || index("t", "b", false, &["x"]);
+        let long = || index("t", "l", false, &["x", "y"]);
+        let unique = || index("t", "u", true, &["x"]);
+        let drop = |what, name: &str| {
+            let statement = format!("ALTER TABLE `world`.`t` DROP INDEX `{name}`");
+            vec![(what, statement)]
+        };
+        for (about, indexes, expected) in [
+            (
+                "the hidden one goes, whatever its name",
+                vec![hidden(a(), Hidden::Invisible), b()],
+                drop("drop duplicate", "a"),
+            ),
+            (
+                "unless it keeps rows unique",
+                vec![a(), hidden(unique(), Hidden::Ignored)],
+                vec![],
+            ),
+            (
+                "nobody finds rows by the longer one",
+                vec![a(), hidden(long(), Hidden::Ignored)],
+                vec![],
+            ),
+            (
+                "of two that are hidden nobody finds rows by either",
+                vec![
+                    hidden(a(), Hidden::Invisible),
+                    hidden(b(), Hidden::Invisible),
+                ],
+                vec![],
+            ),
+            (
+                "the hidden one begins like one that is used",
+                vec![hidden(a(), Hidden::Invisible), long()],
+                drop("drop prefix", "a"),
+            ),
+        ] {
+            assert_eq!(told(Vec::new(), indexes), expected, "{about}");
+        }
+    }
+
+    #[test]
+    fn an_index_that_is_hidden_is_shown_before_another_is_made() {
+        let scan = || vec![vec![whole("City", 1000, &["District"])]];
+        for (hidden, end) in [
+            (Hidden::Invisible, "VISIBLE"),
+            (Hidden::Ignored, "NOT IGNORED"),
+        ] {
+            let mut index = index("City", "d", false, &["District"]);
+            index.hidden = Some(hidden);
+            let statement = format!("ALTER TABLE `world`.`City` ALTER INDEX `d` {end}");
+            assert_eq!(told(scan(), vec![index]), [("show", statement)]);
+        }
+    }
+
+    #[test]
     fn expressions_prefixes_and_other_kinds_are_not_mistaken() {
         let mut expression = index("t", "a", false, &["x"]);
         expression.parts[0].column = None;
@@ -315,6 +419,11 @@ mod tests {
         let has = vec![index("City", "d", false, &["District", "Name"])];
         assert!(told(scan(), has).is_empty(), "the server does not want it");
         assert!(told(vec![vec![whole("City", 10, &["District"])]], Vec::new()).is_empty());
+        // One serves those, too, who search by its first columns alone.
+        let wide = vec![whole("City", 1000, &["District", "Name"])];
+        let narrow = vec![whole("City", 1000, &["District"])];
+        let both = told(vec![narrow, wide.clone()], Vec::new());
+        assert_eq!(both, told(vec![wide], Vec::new()));
         assert!(told(vec![vec![whole("City", 1000, &[])]], Vec::new()).is_empty());
     }
 

@@ -304,6 +304,7 @@ pub mod tests {
             kind: "BTREE".to_owned(),
             parts: parts.collect(),
             serves_foreign_key: false,
+            hidden: None,
         }
     }
 

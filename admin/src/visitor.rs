@@ -2,6 +2,7 @@
 //! is asked.
 
 mod changing;
+mod checking;
 
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
@@ -11,7 +12,7 @@ use proxy::{AuditEvent, Kept, Killed, Window, Wish};
 use route::{KillScope, Topology};
 use rusqlite::types::Value;
 
-use crate::editor::{Editor, Told, What};
+use crate::editor::{Editor, What};
 use crate::engine::{self, Limits, Prepared, Rows, alter};
 use crate::events::EventKind;
 use crate::fault::Fault;
@@ -21,6 +22,9 @@ use crate::recent::Recent;
 use crate::sheet::{Asks, Demands, Kind, Schema, Table};
 use crate::statement::{self, Statement};
 use changing::Transaction;
+
+/// The longest text that is read at once, in bytes: some 100 µs.
+const READ_AT_ONCE_BYTES: usize = 8 << 10;
 
 /// See the module.
 pub struct Visitor {
@@ -33,6 +37,8 @@ pub struct Visitor {
     window: Window,
     /// Who keeps the configuration.
     editor: Editor,
+    /// The settings that the statement of the moment changes.
+    changed: Vec<String>,
     /// What is gathered until its end.
     transaction: Option<Transaction>,
     /// What the port knows of itself.
@@ -48,6 +54,18 @@ pub enum Outcome {
     Done,
     /// So many rows have been changed, and there are so many warnings.
     Changed(usize, usize),
+}
+
+/// So many names of settings are told of one statement.
+const NAMES_MAX: usize = 50;
+
+/// Names, as far as anybody reads them.
+fn shortened(names: &[String]) -> String {
+    let told = names[..names.len().min(NAMES_MAX)].join(", ");
+    match names.len().saturating_sub(NAMES_MAX) {
+        0 => told,
+        rest => format!("{told} and {rest} more"),
+    }
 }
 
 impl Visitor {
@@ -70,6 +88,7 @@ impl Visitor {
             warnings: Vec::new(),
             window,
             editor,
+            changed: Vec::new(),
             transaction: None,
             port,
             recent: None,
@@ -89,13 +108,27 @@ impl Visitor {
     /// # Errors
     /// What is not understood, not allowed or not possible.
     pub async fn run(&mut self, text: &str, values: Vec<Value>) -> Result<Outcome, Fault> {
-        let statement = statement::read(text, self.asker.schema)?;
+        let statement = self.read(text).await?;
         let audited = (statement.changes_the_proxy()).then(|| statement.audited(text));
+        self.changed.clear();
         let outcome = self.perform(statement, values).await;
-        if let Some(what) = audited {
+        if let Some(mut what) = audited {
+            if !self.changed.is_empty() {
+                what = format!("{what} -- {}", shortened(&self.changed));
+            }
             self.audit(&what, outcome.as_ref().err());
         }
         outcome
+    }
+
+    /// Reads a text, a long one where nobody waits for it.
+    async fn read(&self, text: &str) -> Result<Statement, Fault> {
+        let schema = self.asker.schema;
+        if text.len() <= READ_AT_ONCE_BYTES {
+            return statement::read(text, schema);
+        }
+        let text = text.to_owned();
+        aside(move || statement::read(&text, schema)).await
     }
 
     /// The audit log is told, if there is one.
@@ -110,7 +143,7 @@ impl Visitor {
             port,
             session: self.asker.id,
             user: self.asker.user.clone(),
-            client: String::new(),
+            client: self.asker.client.clone(),
             schema: self.asker.schema.name().to_owned(),
             detail: match fault {
                 None => what.to_owned(),
@@ -147,6 +180,7 @@ impl Visitor {
             Statement::ResetStatus => self.reset_status().await,
             Statement::Change(text) => self.change(text, values).await,
             Statement::Set(settings) => self.set(settings).await,
+            Statement::SetVariables(variables) => self.set_variables(&variables).await,
             Statement::Begin => self.begin().await,
             Statement::Commit => self.commit().await,
             Statement::Rollback => {
@@ -173,7 +207,7 @@ impl Visitor {
     /// # Errors
     /// What is not understood.
     pub async fn understand(&self, text: &str) -> Result<(usize, Vec<String>), Fault> {
-        match statement::read(text, self.asker.schema)? {
+        match self.read(text).await? {
             Statement::Query(query) => {
                 let prepared = self.prepare(query).await?;
                 Ok((prepared.parameters, prepared.columns))
@@ -193,6 +227,7 @@ impl Visitor {
             | Statement::ResetIndexUsage
             | Statement::ResetStatus
             | Statement::Set(_)
+            | Statement::SetVariables(_)
             | Statement::Begin
             | Statement::Commit
             | Statement::Rollback
@@ -221,13 +256,8 @@ impl Visitor {
     async fn gather_now(&self, tables: &[&dyn Table]) -> Material {
         let transaction = self.transaction.as_ref();
         let view = transaction.and_then(|it| it.view.clone());
-        let mut material = Material::gather(&self.window, tables, (self.port)(), view).await;
-        if tables.iter().any(|it| changing::is_memory(*it))
-            && let Ok(Told::View(view)) = self.editor.ask(&self.asker.user, What::Memory).await
-        {
-            material.memory = Some(view);
-        }
-        material
+        let from = (&self.window, &self.editor);
+        Material::gather(from, tables, (self.port)(), view).await
     }
 
     /// A query: understood, its tables gathered, and run, where nobody waits for it.
@@ -359,7 +389,7 @@ impl Visitor {
 
     /// FLUSH STATUS: what workers count of times, lanes and rules, and keep about statements.
     async fn reset_status(&mut self) -> Result<Outcome, Fault> {
-        for kept in [Kept::Digests, Kept::Errors, Kept::Slow] {
+        for kept in [Kept::Digests, Kept::Errors, Kept::Slow, Kept::Profiles] {
             self.forget(kept).await?;
         }
         self.forget_plans()?;

@@ -219,6 +219,17 @@ fn machine_ticks() -> io::Result<(u64, u64)> {
     Ok((busy, busy + idle + iowait))
 }
 
+/// The resident memory of a process, now.
+///
+/// # Errors
+/// When it is not there any more.
+pub fn rss_bytes(pid: u32) -> io::Result<u64> {
+    status_bytes(
+        &fs::read_to_string(format!("/proc/{pid}/status"))?,
+        "VmRSS:",
+    )
+}
+
 fn status_bytes(status: &str, field: &'static str) -> io::Result<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix(field));
     let kib = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());

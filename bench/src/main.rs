@@ -64,7 +64,8 @@ struct LoadArguments {
     /// point, prepared, rows:N, constant (SELECT 1111), prepare (COM_STMT_PREPARE), mix (point
     /// selects beside slow sessions; needs the view slow_sbtest1), paced (point selects, one a
     /// second), connect (connect, query, close), log-in (connect, close), reset
-    /// (COM_RESET_CONNECTION), restore (SET of three variables), or idle (open and hold)
+    /// (COM_RESET_CONNECTION), restore (SET of three variables), digests:N (point selects of so many digests),
+    /// or idle (open and hold)
     #[arg(long, default_value = "point")]
     workload: Workload,
     /// Sessions at once
@@ -162,6 +163,7 @@ impl LoadArguments {
             target: load::Target {
                 address: self.target,
                 user: self.user,
+                password: String::new(),
                 schema: self.schema,
                 eof,
                 table_rows: self.table_rows,

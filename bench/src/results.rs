@@ -46,6 +46,46 @@ pub struct Results {
     pub about: About,
     pub comparisons: Vec<Comparison>,
     pub idle: Vec<Idle>,
+    /// What insight costs, where that was measured.
+    #[serde(default)]
+    pub insight: Option<Insight>,
+}
+
+/// What insight costs: medians over the rounds, of the differences and quotients within each.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Insight {
+    pub clients: u64,
+    /// Processor time of a query that counting takes, in microseconds.
+    pub cpu_added_us: f64,
+    /// The clients' p99 while digests are read, against that while they are not.
+    pub p99_ratio: f64,
+    /// Until all rows of digests have come.
+    pub select_ms: f64,
+    /// Resident memory that the digests take.
+    pub growth_bytes: f64,
+    /// What a browser fetches before it shows something; none where the page was not built.
+    pub page_bytes: Option<u64>,
+    /// How long that takes without a browser.
+    pub page_ms: Option<f64>,
+    pub rounds: Vec<Looks>,
+}
+
+/// One round of it.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Looks {
+    pub cpu_off_us: f64,
+    pub cpu_on_us: f64,
+    pub p99_off_us: f64,
+    pub p99_on_us: f64,
+    pub digests: u64,
+    pub growth_bytes: u64,
+    /// How often they were read.
+    pub selects: u64,
+    pub select_ms: f64,
+    pub select_max_ms: f64,
+    pub p99_alone_us: f64,
+    pub p99_looked_us: f64,
+    pub errors: u64,
 }
 
 /// Where, when and with what was measured.
@@ -180,6 +220,7 @@ impl Results {
             about: About::default(),
             comparisons,
             idle: Vec::new(),
+            insight: None,
         }
     }
 

@@ -51,7 +51,7 @@ macro_rules! settings {
                     about: concat!($($doc, "\n"),+),
                     kind: <$type as $crate::value::Value>::KIND,
                     traits: $traits,
-                    read: |owner: &mut $Owner, given: &$crate::value::Given<'_>| {
+                    read: |owner: &mut $Owner, given: &$crate::given::Given<'_>| {
                         $crate::define::place!(owner $table $field) =
                             $crate::value::Value::read(given)?;
                         Ok(())
@@ -156,7 +156,7 @@ macro_rules! choices {
                 about: concat!($($doc, "\n"),+),
             } ),+ ]);
 
-            fn read(given: &$crate::value::Given<'_>) -> Result<Self, Vec<$crate::Fault>> {
+            fn read(given: &$crate::given::Given<'_>) -> Result<Self, Vec<$crate::Fault>> {
                 given.choice(Self::KIND).map(|index| Self::ALL[index])
             }
 

@@ -4,6 +4,7 @@
 
 mod document;
 mod lists;
+mod pen;
 mod spelled;
 
 use std::path::{Path, PathBuf};
@@ -11,11 +12,10 @@ use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
 
 use crate::load::read_text;
-use crate::nearest::nearest;
-use crate::value::did_you_mean;
-use crate::{Config, Fault, Kind, Place, manual, setting, settings};
-use document::Document;
+use crate::nearest::did_you_mean;
+use crate::{Config, Fault, Kind, Place, manual};
 use lists::List;
+use pen::Pen;
 
 /// See the module.
 #[derive(Clone)]
@@ -62,6 +62,36 @@ pub enum Edit {
         /// Which one.
         title: String,
     },
+}
+
+impl Edit {
+    /// The settings that it is about, without their values.
+    pub fn names(&self) -> Vec<String> {
+        let each = |of: String, keys: &mut dyn Iterator<Item = &String>| -> Vec<String> {
+            keys.map(|key| format!("{of}.{key}")).collect()
+        };
+        match self {
+            Self::Set { setting, .. } => vec![setting.clone()],
+            Self::Add { list, values, .. } => each(
+                format!("[[{list}]]"),
+                &mut values.iter().map(|(key, _)| key),
+            ),
+            Self::Change {
+                list,
+                title,
+                values,
+                place,
+            } => {
+                let of = format!("{list}[{title}]");
+                let mut names = each(of.clone(), &mut values.iter().map(|(key, _)| key));
+                if place.is_some() {
+                    names.push(format!("{of}'s place"));
+                }
+                names
+            }
+            Self::Remove { list, title } => vec![format!("{list}[{title}]")],
+        }
+    }
 }
 
 /// Values stay out of it; one may be a password.
@@ -119,112 +149,13 @@ impl Draft {
     /// # Errors
     /// What is not there to be changed, and every value that is none.
     pub fn with(&self, edits: &[Edit]) -> Result<Self, Vec<Fault>> {
-        let mut draft = self.clone();
+        let mut pen = Pen::new(self)?;
         for edit in edits {
-            draft = draft.edited(edit)?;
+            pen.write(edit)?;
         }
+        let draft = pen.draft();
         draft.sketch()?;
         Ok(draft)
-    }
-
-    fn edited(&self, edit: &Edit) -> Result<Self, Vec<Fault>> {
-        let mut document = Document::read(self.text())?;
-        match edit {
-            Edit::Set { setting, value } => match item_setting(setting) {
-                Some((list, title, key)) => {
-                    let values = [(key.to_owned(), value.clone())];
-                    self.change(&mut document, list, title, &values)?;
-                }
-                None => self.set(&mut document, setting, value.as_deref())?,
-            },
-            Edit::Add {
-                list,
-                values,
-                place,
-            } => {
-                let list = List::named(list).ok_or_else(|| no_list(list))?;
-                let mut table = toml_edit::Table::new();
-                for (key, value) in values {
-                    let kind = list.kind(key)?;
-                    refuse_mask(kind, &list.setting(key), value)?;
-                    let value = spelled::value(kind, value)
-                        .map_err(|text| fault(&list.setting(key), text))?;
-                    table.insert(key, toml_edit::Item::Value(value));
-                }
-                document.add(list.name, table, *place);
-            }
-            Edit::Change {
-                list,
-                title,
-                values,
-                place,
-            } => {
-                let list = List::named(list).ok_or_else(|| no_list(list))?;
-                let index = self.change(&mut document, list, title, values)?;
-                if let Some(place) = place {
-                    document.move_to(list.name, index, *place);
-                }
-            }
-            Edit::Remove { list, title } => {
-                let list = List::named(list).ok_or_else(|| no_list(list))?;
-                let index = list.find(&self.sketch()?, title)?;
-                document.remove(list.name, index);
-            }
-        }
-        Ok(Self {
-            path: self.path.clone(),
-            text: Zeroizing::new(document.to_string()),
-        })
-    }
-
-    fn set(
-        &self,
-        document: &mut Document,
-        name: &str,
-        value: Option<&str>,
-    ) -> Result<(), Vec<Fault>> {
-        let Some(meant) = setting(name) else {
-            let near = nearest(name, settings().map(|it| it.name));
-            return Err(hinted(fault(name, "is no setting"), near));
-        };
-        let section = name.strip_suffix(meant.key).unwrap_or_default();
-        let section = section.trim_end_matches('.');
-        let Some(value) = value else {
-            document.take_out(section, meant.key);
-            return Ok(());
-        };
-        let shown = (meant.show)(&self.sketch()?);
-        if !is_shown(value, &shown) {
-            let value = spelled::value(meant.kind, value).map_err(|text| fault(name, text))?;
-            document.put(section, meant.key, value);
-        }
-        Ok(())
-    }
-
-    /// Changes an item's settings; its index.
-    fn change(
-        &self,
-        document: &mut Document,
-        list: List,
-        title: &str,
-        values: &[(String, Option<String>)],
-    ) -> Result<usize, Vec<Fault>> {
-        let config = self.sketch()?;
-        let index = list.find(&config, title)?;
-        for (key, value) in values {
-            let kind = list.kind(key)?;
-            let name = list.setting(key);
-            let Some(value) = value else {
-                document.take_out_of(list.name, index, key);
-                continue;
-            };
-            if !is_shown(value, &list.shown(&config, index, key)) {
-                refuse_mask(kind, &name, value)?;
-                let value = spelled::value(kind, value).map_err(|text| fault(&name, text))?;
-                document.put_in(list.name, index, key, value);
-            }
-        }
-        Ok(index)
     }
 }
 

@@ -21,9 +21,11 @@ mod define;
 mod diff;
 mod draft;
 mod fault;
+mod given;
 mod listed;
 mod load;
 pub mod manual;
+mod measure;
 mod model;
 pub mod mysql_proxy;
 mod nearest;
@@ -31,6 +33,7 @@ mod secret;
 mod setting;
 mod sql_text;
 mod time;
+mod unknown;
 mod value;
 
 pub use address::*;
@@ -38,6 +41,7 @@ pub use diff::{Change, diff};
 pub use draft::{Draft, Edit};
 pub use fault::{Fault, Place};
 pub use load::{Loaded, Override, PRIMARIES, REPLICAS, Written};
+pub use measure::read_duration;
 pub use model::*;
 pub use secret::Secret;
 pub use setting::{
@@ -46,7 +50,6 @@ pub use setting::{
 };
 pub use sql_text::{Cell, SqlText};
 pub use time::{TimeOfDay, TimeSpan, Within};
-pub use value::read_duration;
 
 #[cfg(test)]
 mod tests;

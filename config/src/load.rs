@@ -8,12 +8,14 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use zeroize::Zeroizing;
 
+use crate::given::{Given, Raw, Source, given, option_given};
 use crate::listed::{Item, LISTS};
 use crate::nearest::nearest;
 use crate::setting::{
     ADMIN_ACCOUNT, BACKEND, Kind, LISTENER, RULE, Section, Setting, Traits, setting,
 };
-use crate::value::{Given, Raw, Value, did_you_mean};
+use crate::unknown::{no_table, unknown, unknown_above_tables, unknown_in_section};
+use crate::value::Value;
 use crate::{BackendAddress, BackendConfig, Config, Fault, Place, Role, SECTIONS, check, model};
 
 /// The name under which an [`Override`] lists primaries.
@@ -158,20 +160,6 @@ impl Written {
     /// Tests of rules are counted through all rules: `rule.test[7].statement`.
     pub fn of(list: &str, index: usize, key: &str) -> String {
         format!("{list}[{index}].{key}")
-    }
-}
-
-/// The file being read.
-#[derive(Clone, Copy)]
-struct Source<'a> {
-    path: &'a Path,
-    text: &'a str,
-    folder: &'a Path,
-}
-
-impl Source<'_> {
-    fn place(&self, offset: usize) -> Place {
-        Place::within(self.path, self.text, offset)
     }
 }
 
@@ -565,126 +553,4 @@ fn section(name: &str) -> Option<&'static Section<Config>> {
     SECTIONS
         .iter()
         .find(|section| !section.name.is_empty() && section.name == name)
-}
-
-/// The fault that a section's name is given to something else.
-fn no_table(place: Place, name: &str, value: &DeValue<'_>) -> Fault {
-    let fault = Fault::new(place, name, "must be a table");
-    let list = nearest(name, LISTS).filter(|_| value.is_array());
-    match list {
-        Some(list) => fault.hint(format!("did you mean [[{list}]]?")),
-        None => fault.hint(format!(
-            "write [{name}], and its settings on the lines below"
-        )),
-    }
-}
-
-fn unknown(place: Place, name: &str, meant: Option<&str>) -> Fault {
-    let fault = Fault::new(place, name, "is no setting");
-    match meant {
-        Some(meant) => fault.hint(did_you_mean(meant)),
-        None => fault,
-    }
-}
-
-fn unknown_in_section(place: Place, section: &Section<Config>, key: &str) -> Fault {
-    let name = format!("{}.{key}", section.name);
-    let keys = section.settings.iter().map(|setting| setting.key);
-    let fault = unknown(place, &name, nearest(key, keys));
-    match (&fault.hint, elsewhere(key)) {
-        (None, Some("")) => fault.hint("it belongs above the first table"),
-        (None, Some(other)) => fault.hint(format!("it belongs in [{other}]")),
-        _ => fault,
-    }
-}
-
-fn unknown_above_tables(place: Place, key: &str, value: &DeValue<'_>) -> Fault {
-    let is_table = |it: &Spanned<DeValue<'_>>| it.get_ref().is_table();
-    let is_list = value
-        .as_array()
-        .is_some_and(|them| them.iter().any(is_table));
-    if value.is_table() || is_list {
-        let names = SECTIONS
-            .iter()
-            .map(|section| section.name)
-            .filter(|name| !name.is_empty());
-        let shown = match is_list {
-            true => format!("[[{key}]]"),
-            false => format!("[{key}]"),
-        };
-        let fault = Fault::new(place, shown, "is no table of settings");
-        return match nearest(key, names.chain(LISTS)) {
-            Some(meant) if LISTS.contains(&meant) => {
-                fault.hint(format!("did you mean [[{meant}]]?"))
-            }
-            Some(meant) => fault.hint(format!("did you mean [{meant}]?")),
-            None => fault,
-        };
-    }
-    let keys = Config::SECTION.settings.iter().map(|setting| setting.key);
-    let fault = unknown(place, key, nearest(key, keys));
-    match (&fault.hint, elsewhere(key)) {
-        (None, Some(section)) => fault.hint(format!("it belongs in [{section}]")),
-        _ => fault,
-    }
-}
-
-/// The section that has a setting of this name.
-fn elsewhere(key: &str) -> Option<&'static str> {
-    let has = |section: &&Section<Config>| section.settings.iter().any(|it| it.key == key);
-    SECTIONS.iter().find(has).map(|section| section.name)
-}
-
-/// A value of the file, before it has a type.
-fn given<'a>(
-    source: Source<'a>,
-    name: &'a str,
-    traits: &'a Traits,
-    value: &'a Spanned<DeValue<'_>>,
-) -> Given<'a> {
-    let raw = match value.get_ref() {
-        DeValue::String(text) => Raw::Text(text),
-        // What does not fit is beyond every range.
-        DeValue::Integer(number) => {
-            Raw::Number(i64::from_str_radix(number.as_str(), number.radix()).unwrap_or(i64::MAX))
-        }
-        DeValue::Float(number) => Raw::Fraction(number.as_str().parse().unwrap_or(f64::NAN)),
-        DeValue::Boolean(truth) => Raw::Truth(*truth),
-        DeValue::Datetime(_) => Raw::Other("a date"),
-        DeValue::Table(_) => Raw::Other("a table"),
-        DeValue::Array(items) => Raw::List(
-            items
-                .iter()
-                .map(|item| given(source, name, traits, item))
-                .collect(),
-        ),
-    };
-    Given {
-        raw,
-        place: source.place(value.span().start),
-        name,
-        traits,
-        folder: source.folder,
-    }
-}
-
-/// A value of the command line, before it has a type.
-fn option_given<'a>(option: &'a Override, kind: Kind, traits: &'a Traits) -> Given<'a> {
-    let word = |word: &'a str| Given {
-        raw: Raw::Word(word),
-        place: option.place.clone(),
-        name: &option.name,
-        traits,
-        folder: Path::new(""),
-    };
-    match option.words.last() {
-        Some(last) if !kind.is_list() => word(last),
-        _ => {
-            let items = option.words.iter().map(|it| word(it)).collect();
-            Given {
-                raw: Raw::List(items),
-                ..word("")
-            }
-        }
-    }
 }

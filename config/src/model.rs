@@ -215,6 +215,11 @@ settings! {
         /// runs there ends in its own time.
         drain: bool = false, Traits::RELOAD;
 
+        /// Whether it is out of use: true has all that runs there end at once. Statements and
+        /// transactions are cut, pinned and relayed sessions are ended, each client is told, and
+        /// connections are closed. It is still probed.
+        disable: bool = false, Traits::RELOAD;
+
         /// Sessions it may carry at the same time.
         sessions_max: Option<u32> = None, Traits::RELOAD
             .within(1, 1_000_000)

@@ -4,9 +4,9 @@
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
+use crate::nearest::did_you_mean;
 use crate::nearest::nearest;
 use crate::setting::{Kind, setting};
-use crate::value::did_you_mean;
 use crate::{Fault, Override, PRIMARIES, Place, REPLICAS};
 
 /// One option of MySQL Proxy 0.8.
@@ -121,16 +121,16 @@ pub const OPTIONS: &[Legacy] = &[
     ),
     flag(
         "daemon",
-        Meaning::Refused(
-            "Pilotfish stays in the foreground: let systemd (Type=notify) or another supervisor run \
-         it, and leave the option out",
+        Meaning::Unneeded(
+            "Pilotfish stays in the foreground: let systemd (Type=notify, not forking) or another \
+         supervisor run it",
         ),
     ),
     flag(
         "keepalive",
-        Meaning::Refused(
-            "a supervisor starts Pilotfish again when it ends: Restart=on-failure in its systemd \
-         unit; leave the option out",
+        Meaning::Unneeded(
+            "there is no second process: a supervisor starts Pilotfish again when it ends \
+         (Restart=on-failure in its systemd unit)",
         ),
     ),
     value("basedir", Meaning::BaseFolder),

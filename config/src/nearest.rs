@@ -43,6 +43,11 @@ fn edits(one: &str, other: &str) -> usize {
     row[other.len()]
 }
 
+/// The hint that a name is mistyped.
+pub(crate) fn did_you_mean(name: &str) -> String {
+    format!("did you mean \"{name}\"?")
+}
+
 #[cfg(test)]
 mod tests {
     use super::nearest;

@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use crate::value::{Given, spell_duration, spell_size};
+use crate::given::Given;
+use crate::measure::{spell_duration, spell_size};
 use crate::{
     AccountConfig, AdminAccountConfig, BackendConfig, Config, Fault, ListenerConfig, RuleConfig,
     RuleTestConfig,

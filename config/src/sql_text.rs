@@ -3,7 +3,8 @@
 use std::fmt;
 use std::ops::Deref;
 
-use crate::value::{Given, Raw, Value, quoted};
+use crate::given::{Given, Raw};
+use crate::value::{Value, quoted};
 use crate::{Fault, Kind};
 
 /// A statement, or a part or pattern of one: text that may run over several lines.

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::value::{Given, Value, parse, quoted};
+use crate::given::Given;
+use crate::value::{Value, parse, quoted};
 use crate::{Fault, Kind};
 
 /// A time of day, to the second.

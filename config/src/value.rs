@@ -1,14 +1,17 @@
 //! How each kind of value is read from the file or the command line, and written back as TOML.
 
 use std::net::IpAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
 use zeroize::Zeroizing;
 
-use crate::nearest::nearest;
-use crate::{BackendAddress, Fault, IpNet, Kind, ListenAddress, Place, Secret, Traits};
+use crate::given::{Given, Raw};
+use crate::measure::{
+    fraction_of_milliseconds, parse_duration, parse_size, spell_duration, spell_size,
+};
+use crate::{BackendAddress, Fault, IpNet, Kind, ListenAddress, Secret};
 
 /// A type that a setting can have.
 pub trait Value: Sized {
@@ -30,139 +33,6 @@ pub trait Value: Sized {
     fn exposed(&self) -> String {
         self.to_toml()
     }
-}
-
-/// What a person wrote for one setting.
-pub struct Given<'a> {
-    /// The value itself.
-    pub(crate) raw: Raw<'a>,
-    /// Where it stands.
-    pub(crate) place: Place,
-    /// The setting as it was written, for faults.
-    pub(crate) name: &'a str,
-    /// Range and such.
-    pub(crate) traits: &'a Traits,
-    /// Folder that relative paths start from.
-    pub(crate) folder: &'a Path,
-}
-
-/// A value before it has a type.
-pub(crate) enum Raw<'a> {
-    /// A TOML string.
-    Text(&'a str),
-    /// A word of the command line, which may be a number as well, or a list with commas.
-    Word(&'a str),
-    Number(i64),
-    Fraction(f64),
-    Truth(bool),
-    /// A TOML array, or the words of a repeated option.
-    List(Vec<Given<'a>>),
-    /// What no setting takes, by its name.
-    Other(&'static str),
-}
-
-impl<'a> Given<'a> {
-    /// A fault of this value.
-    pub(crate) fn fault(&self, text: impl Into<String>) -> Fault {
-        Fault::new(self.place.clone(), self.name, text)
-    }
-
-    /// The fault that this is no value of `kind`.
-    pub(crate) fn wrong(&self, kind: Kind) -> Vec<Fault> {
-        let found = match &self.raw {
-            Raw::Text("") | Raw::Word("") => "nothing".to_owned(),
-            Raw::Text(text) | Raw::Word(text) => format!("\"{text}\""),
-            Raw::Number(number) => number.to_string(),
-            Raw::Fraction(number) => number.to_string(),
-            Raw::Truth(_) => "a boolean".to_owned(),
-            Raw::List(_) => "a list".to_owned(),
-            Raw::Other(name) => (*name).to_owned(),
-        };
-        vec![self.fault(format!("must be {}, not {found}", kind.describe()))]
-    }
-
-    pub(crate) fn text(&self, kind: Kind) -> Result<&'a str, Vec<Fault>> {
-        match self.raw {
-            Raw::Text(text) | Raw::Word(text) => Ok(text),
-            _ => Err(self.wrong(kind)),
-        }
-    }
-
-    /// A whole number, as the file or the command line writes it.
-    fn number(&self) -> Option<i64> {
-        match self.raw {
-            Raw::Number(number) => Some(number),
-            Raw::Word(word) => word.replace('_', "").parse().ok(),
-            _ => None,
-        }
-    }
-
-    fn within_range(&self, kind: Kind, measure: i128) -> Result<u64, Vec<Fault>> {
-        let (least, most) = self.traits.range;
-        if measure == 0 && self.traits.nothing.is_some() {
-            return Ok(0);
-        }
-        if (i128::from(least)..=i128::from(most)).contains(&measure) {
-            return Ok(measure.unsigned_abs() as u64);
-        }
-        let nothing = match self.traits.nothing {
-            Some(meaning) => format!(", or 0 ({meaning})"),
-            None => String::new(),
-        };
-        let found = match u64::try_from(measure.unsigned_abs()) {
-            Ok(size) if size >= BEYOND => "more".to_owned(),
-            Ok(size) if measure < 0 => format!("-{}", kind.spell(size)),
-            Ok(size) => kind.spell(size),
-            Err(_) => "more".to_owned(),
-        };
-        let (least, most) = (kind.spell(least), kind.spell(most));
-        Err(vec![self.fault(format!(
-            "must be from {least} to {most}{nothing}, not {found}"
-        ))])
-    }
-
-    /// Which of the choices it names: case does not matter, nor `-` for `_`.
-    pub(crate) fn choice(&self, kind: Kind) -> Result<usize, Vec<Fault>> {
-        let Kind::Choice(choices) = kind else {
-            return Err(self.wrong(kind));
-        };
-        let word = self.text(kind)?.to_ascii_lowercase().replace('-', "_");
-        let named = |word: &str| {
-            choices
-                .iter()
-                .position(|it| it.name == word || it.also.contains(&word))
-        };
-        named(&word).ok_or_else(|| {
-            let mut faults = self.wrong(kind);
-            if let Some(meant) = nearest(&word, choices.iter().map(|it| it.name)) {
-                faults = faults
-                    .into_iter()
-                    .map(|it| it.hint(did_you_mean(meant)))
-                    .collect();
-            }
-            faults
-        })
-    }
-
-    /// Another value at the same place.
-    fn with(&self, raw: Raw<'a>) -> Given<'a> {
-        Given {
-            raw,
-            place: self.place.clone(),
-            ..*self
-        }
-    }
-
-    /// Whether it says that an optional setting is to have no value.
-    fn is_nothing(&self) -> bool {
-        matches!(self.raw, Raw::Text("") | Raw::Word(""))
-            || (self.traits.nothing.is_some() && self.number() == Some(0))
-    }
-}
-
-/// The hint that a name is mistyped.
-pub(crate) fn did_you_mean(name: &str) -> String {
-    format!("did you mean \"{name}\"?")
 }
 
 /// `text` as a TOML string.
@@ -277,115 +147,6 @@ impl Value for Duration {
     fn to_toml(&self) -> String {
         quoted(&spell_duration(*self))
     }
-}
-
-/// No measure beyond this is told apart from others; far above every range, far below an overflow.
-const BEYOND: u64 = 1 << 60;
-
-fn fraction_of_milliseconds(number: f64, unit_milliseconds: u64) -> Option<i128> {
-    let milliseconds = number * unit_milliseconds as f64;
-    (milliseconds.abs() < BEYOND as f64).then(|| milliseconds.round() as i128)
-}
-
-/// Reads a duration as the file writes it: `2s`, `500ms`, `1h30m`, or a number of seconds.
-pub fn read_duration(text: &str) -> Option<Duration> {
-    let milliseconds = parse_duration(text)?;
-    u64::try_from(milliseconds).ok().map(Duration::from_millis)
-}
-
-/// Reads `2s`, `500ms`, `1h30m`, and `2.5` as seconds; milliseconds.
-fn parse_duration(text: &str) -> Option<i128> {
-    if let Ok(seconds) = plain_number(text.trim()) {
-        return fraction_of_milliseconds(seconds, 1000);
-    }
-    let mut rest = text.trim();
-    let mut sum = 0;
-    while !rest.is_empty() {
-        let (number, tail) = split_number(rest)?;
-        let unit_end = tail
-            .find(|it: char| !it.is_ascii_alphabetic())
-            .unwrap_or(tail.len());
-        let unit_milliseconds = match &tail[..unit_end] {
-            "ms" => 1,
-            "s" => 1000,
-            "m" | "min" => 60 * 1000,
-            "h" => 60 * 60 * 1000,
-            "d" => 24 * 60 * 60 * 1000,
-            _ => return None,
-        };
-        sum += fraction_of_milliseconds(number, unit_milliseconds)?;
-        rest = tail[unit_end..].trim_start();
-    }
-    (!text.trim().is_empty()).then_some(sum)
-}
-
-/// Reads `16MiB`, `16M` (as MySQL means it: mebibytes), `1GiB`, `512`; bytes.
-fn parse_size(text: &str) -> Option<i128> {
-    let (number, unit) = split_number(text.trim())?;
-    let unit_bytes: u64 = match unit {
-        "" | "B" => 1,
-        "K" | "k" | "KiB" => 1 << 10,
-        "M" | "m" | "MiB" => 1 << 20,
-        "G" | "g" | "GiB" => 1 << 30,
-        "T" | "t" | "TiB" => 1 << 40,
-        _ => return None,
-    };
-    let bytes = number * unit_bytes as f64;
-    (bytes < BEYOND as f64 && bytes.fract() == 0.0).then_some(bytes as i128)
-}
-
-/// Splits `2.5 s` into 2.5 and `s`.
-fn split_number(text: &str) -> Option<(f64, &str)> {
-    let end = text
-        .find(|it: char| !it.is_ascii_digit() && it != '.')
-        .unwrap_or(text.len());
-    Some((plain_number(&text[..end]).ok()?, text[end..].trim_start()))
-}
-
-/// Digits with at most one point; neither `inf` nor `1e9`, which `f64` would read.
-fn plain_number(text: &str) -> Result<f64, std::num::ParseFloatError> {
-    let plain = text
-        .bytes()
-        .all(|byte| byte.is_ascii_digit() || byte == b'.');
-    f64::from_str(if plain { text } else { "" })
-}
-
-/// A duration in its largest unit without a remainder: `8h`, `90s`, `1500ms`, `0s`.
-pub(crate) fn spell_duration(duration: Duration) -> String {
-    const UNITS: [(&str, u128); 4] = [
-        ("d", 86_400_000),
-        ("h", 3_600_000),
-        ("m", 60_000),
-        ("s", 1000),
-    ];
-    let milliseconds = duration.as_millis();
-    if milliseconds == 0 {
-        return "0s".to_owned();
-    }
-    match UNITS
-        .iter()
-        .find(|(_, unit)| milliseconds.is_multiple_of(*unit))
-    {
-        Some((name, unit)) => format!("{}{name}", milliseconds / unit),
-        None => format!("{milliseconds}ms"),
-    }
-}
-
-/// A size in its largest unit without a remainder: `1GiB`, `1500`.
-pub(crate) fn spell_size(bytes: u64) -> String {
-    const UNITS: [(&str, u64); 4] = [
-        ("TiB", 1 << 40),
-        ("GiB", 1 << 30),
-        ("MiB", 1 << 20),
-        ("KiB", 1 << 10),
-    ];
-    let unit = UNITS
-        .iter()
-        .find(|(_, unit)| bytes != 0 && bytes.is_multiple_of(*unit));
-    unit.map_or_else(
-        || bytes.to_string(),
-        |(name, unit)| format!("{}{name}", bytes / unit),
-    )
 }
 
 impl Value for String {

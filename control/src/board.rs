@@ -50,6 +50,11 @@ impl Board {
         Ok(())
     }
 
+    /// Whether [`Self::configure`] would take them.
+    pub(crate) fn check(&self, config: &Config) -> Result<(), Vec<FaultyAccount>> {
+        auth::configured(&config.configured_accounts, self.secret).map(drop)
+    }
+
     /// Posts what an attempt to learn brought: all accounts, or nothing new.
     pub(crate) fn teach(&self, news: Option<Arc<Directory>>, begun: Moment) {
         self.accounts

@@ -117,6 +117,14 @@ impl Control {
         Ok(())
     }
 
+    /// Whether the accounts of a configuration can be used.
+    ///
+    /// # Errors
+    /// Those that cannot.
+    pub fn check(&self, config: &Config) -> Result<(), Vec<FaultyAccount>> {
+        self.board.check(config)
+    }
+
     /// Resolves when all that was configured up to now has taken effect, in the snapshots, too.
     pub fn settled(&self) -> oneshot::Receiver<()> {
         let (told, settled) = oneshot::channel();

@@ -109,10 +109,10 @@ impl Roster {
             tags: backend.tags.clone(),
             lag_max: unless_zero(lag_max),
             lag_return: lag_max.mul_f64(f64::from(config.balance.lag_return) / 100.0),
-            duty: if backend.drain {
-                Duty::Draining
-            } else {
-                Duty::Serving
+            duty: match (backend.disable, backend.drain) {
+                (true, _) => Duty::Disabled,
+                (false, true) => Duty::Draining,
+                (false, false) => Duty::Serving,
             },
             questions: questions(config, backend),
         }

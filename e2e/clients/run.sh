@@ -2,6 +2,7 @@
 # Builds the client programs and runs one of them, or all, against one server.
 #
 #   run.sh --host H --port P --user U --password W --database D [--tls] [--compress] [--only NAME]
+#   run.sh … --administration          what the admin port answers, instead of the scenario
 #   run.sh --build [--only NAME]       builds, runs nothing
 #   run.sh --list                      prints the clients' names
 #
@@ -42,15 +43,20 @@ build_c_libmariadb() {
     local flags
     is_stale "$cache/c-libmariadb" "$here/c" || return 0
     read -ra flags <<<"$(mariadb_config --cflags --libs | tr '\n' ' ')"
+    gcc "${c_flags[@]}" -o "$cache/c-libmariadb-administration" "$here/c/administration.c" "${flags[@]}"
     gcc "${c_flags[@]}" -o "$cache/c-libmariadb" "$here/c/client.c" "${flags[@]}" -lcrypto
 }
 
 build_c_libmysqlclient() {
     [[ -d $mysql_root ]] || leave_out "no libmysqlclient was unpacked"
+    local program
     is_stale "$cache/c-libmysqlclient" "$here/c" || return 0
-    gcc "${c_flags[@]}" -I"$mysql_root/usr/include" -I"$mysql_root/usr/include/mysql" \
-        -o "$cache/c-libmysqlclient" "$here/c/client.c" \
-        "$mysql_root"/usr/lib/x86_64-linux-gnu/libmysqlclient.so -lcrypto -Wl,--allow-shlib-undefined
+    for program in administration client; do
+        gcc "${c_flags[@]}" -I"$mysql_root/usr/include" -I"$mysql_root/usr/include/mysql" \
+            -o "$cache/c-libmysqlclient-$program" "$here/c/$program.c" \
+            "$mysql_root"/usr/lib/x86_64-linux-gnu/libmysqlclient.so -lcrypto -Wl,--allow-shlib-undefined
+    done
+    mv "$cache/c-libmysqlclient-client" "$cache/c-libmysqlclient"
 }
 
 # --- Go -----------------------------------------------------------------------------------------
@@ -90,7 +96,7 @@ build_node_mysql2() {
     local folder=$cache/node-mysql2
     is_stale "$folder/node_modules/mysql2" "$here/node-mysql2" || return 0
     mkdir -p "$folder"
-    cp "$here"/node-mysql2/{package.json,package-lock.json,.npmrc,client.js} "$folder"
+    cp "$here"/node-mysql2/{package.json,package-lock.json,.npmrc,client.js,administration.js} "$folder"
     (cd "$folder" && npm ci --silent --no-audit --no-fund)
     touch "$folder/node_modules/mysql2"
 }
@@ -144,20 +150,26 @@ load_file() {
 }
 
 run() {
-    local command
+    local command program=client
+    local binary=$1 script=${1#php-}
+    if [[ $story == administration ]]; then
+        program=administration binary=$1-administration script=administration_$script
+    fi
     case $1 in
     c-libmysqlclient)
         command=("$mysql_root/usr/lib64/ld-linux-x86-64.so.2"
-            --library-path "$mysql_root/usr/lib/x86_64-linux-gnu" "$cache/c-libmysqlclient")
+            --library-path "$mysql_root/usr/lib/x86_64-linux-gnu" "$cache/$binary")
         ;;
-    c-libmariadb | go-sql-driver) command=("$cache/$1") ;;
-    java-*) command=(java -Xmx1g -jar "$cache/java/jdbc-client.jar" "${1#java-}") ;;
-    node-mysql2) command=(node "$cache/node-mysql2/client.js") ;;
-    php-*) command=(php "$here/php/${1#php-}.php") ;;
-    python-mysqlclient) command=("$cache/python/bin/python" -B "$here/python/client.py" MySQLdb) ;;
-    python-pymysql) command=("$cache/python/bin/python" -B "$here/python/client.py" pymysql) ;;
+    c-libmariadb) command=("$cache/$binary") ;;
+    go-sql-driver) command=("$cache/$1") ;;
+    java-*) command=(java -Xmx1g -cp "$cache/java/jdbc-client.jar" "${program^}" "${1#java-}") ;;
+    node-mysql2) command=(node "$cache/node-mysql2/$program.js") ;;
+    php-*) command=(php "$here/php/$script.php") ;;
+    python-mysqlclient) command=("$cache/python/bin/python" -B "$here/python/$program.py" MySQLdb) ;;
+    python-pymysql) command=("$cache/python/bin/python" -B "$here/python/$program.py" pymysql) ;;
     rust-mysql-async) command=("$cache/rust-mysql-async/debug/pilotfish-client-rust-mysql-async") ;;
     esac
+    export CLIENT_STORY=$story
     CLIENT_SCHEMA=client_${1//-/_} CLIENT_LOAD_FILE=$(load_file) \
         timeout --kill-after=5 $timeout_seconds "${command[@]}"
 }
@@ -178,6 +190,7 @@ attempt() {
 
 only=
 mode=run
+story=scenario
 export CLIENT_TLS=0 CLIENT_COMPRESS=0 CLIENT_SCENARIO=$here/scenario
 while (($# > 0)); do
     case $1 in
@@ -188,6 +201,7 @@ while (($# > 0)); do
     --database) export CLIENT_DATABASE=${2:?}; shift ;;
     --tls) CLIENT_TLS=1 ;;
     --compress) CLIENT_COMPRESS=1 ;;
+    --administration) story=administration ;;
     --only) only=${2:?}; shift ;;
     --build) mode=build ;;
     --list) printf '%s\n' $clients; exit ;;

@@ -27,7 +27,8 @@ impl Settings {
             .sharing(product, connections_max)
     }
 
-    fn sharing(self, product: Product, connections_max: i32) -> Self {
+    /// Sessions share connections, of accounts that `product` has.
+    pub fn sharing(self, product: Product, connections_max: i32) -> Self {
         let settings = self
             .set("workers", 1)
             .set("pool.session", "statement")

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::process::{Folder, Process, Signal};
@@ -263,8 +263,10 @@ impl Proxy {
         command
             .args(arguments)
             .env("NOTIFY_SOCKET", &notify)
-            .current_dir(folder.path());
-        let process = Process::start("pilotfish", command, &folder.join("log"));
+            .current_dir(folder.path())
+            // As a terminal's, which says nothing and does not end: whoever reads it waits.
+            .stdin(Stdio::piped());
+        let process = Process::start_with_input("pilotfish", command, &folder.join("log"));
         let mut proxy = Self {
             process,
             folder,

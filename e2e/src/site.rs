@@ -8,7 +8,7 @@ use crate::intruder::Intruder;
 use crate::pooled::{EVERY_OTHER, Turn, expected, pooled};
 use crate::product::Product;
 use crate::proxy::{Proxy, Settings};
-use crate::raw::{Address, Login, RawConn, Transcript, capability};
+use crate::raw::{Address, Login, RawConn, Transcript};
 use crate::server::Server;
 
 /// How clients are connected to the server.
@@ -71,8 +71,6 @@ pub struct Site {
     pub address: Address,
     /// Whether clients use TLS.
     pub tls: bool,
-    /// Whether clients do without what sessions with a script cannot have.
-    plain: bool,
     /// A schema for this scenario alone, empty at its start.
     pub schema: String,
     /// Somebody who runs a statement before each of this scenario's commands.
@@ -154,11 +152,6 @@ impl Site {
 
     fn dress(&self, login: Login) -> Login {
         let login = login.collation(self.product().collation());
-        let login = if self.plain {
-            login.without(NOT_SCRIPTED)
-        } else {
-            login
-        };
         if self.tls { login.over_tls() } else { login }
     }
 
@@ -168,12 +161,6 @@ impl Site {
         root.run(&format!("CREATE DATABASE {}", self.schema));
     }
 }
-
-/// What sessions with a script do not agree on.
-const NOT_SCRIPTED: u64 = capability::DEPRECATE_EOF
-    | capability::QUERY_ATTRIBUTES
-    | capability::OPTIONAL_RESULTSET_METADATA
-    | 0xffff_ffff << 32;
 
 /// An intruder that has panicked tells why itself.
 fn lock(intruder: &Mutex<Intruder>) -> MutexGuard<'_, Intruder> {
@@ -191,15 +178,6 @@ impl<F: Fn(&Site) -> Transcript> Tour<'_, F> {
     /// Plays it in an empty schema.
     fn play(&self, way: Way, proxy: Option<&'static Proxy>, tls: Tls) -> Transcript {
         (self.scenario)(&self.site(way, proxy, tls))
-    }
-
-    /// Plays it with clients that do without what sessions with a script cannot have.
-    fn play_plain(&self, way: Way, proxy: Option<&'static Proxy>) -> Transcript {
-        let site = Site {
-            plain: true,
-            ..self.site(way, proxy, Tls::Off)
-        };
-        (self.scenario)(&site)
     }
 
     /// Plays it with an intruder beside it.
@@ -223,7 +201,6 @@ impl<F: Fn(&Site) -> Transcript> Tour<'_, F> {
             way,
             address: proxy.map_or_else(|| server.tcp().into(), Proxy::address),
             tls: tls == Tls::On,
-            plain: false,
             schema: self.schema.clone(),
             intruder: None,
         };
@@ -284,10 +261,10 @@ pub fn everywhere(
     match except.scripted {
         Some(reason) => println!("not through a script: {reason}"),
         None => {
-            let plain = through_a_script(&tour);
+            through_a_script(&tour, &direct);
             match except.pooled.or(except.pooled_scripted) {
                 Some(reason) => println!("not pooled through a script: {reason}"),
-                None => pooled_through_a_script(&tour, &plain),
+                None => pooled_through_a_script(&tour, &direct),
             }
         }
     }
@@ -298,20 +275,17 @@ pub fn everywhere(
     tour.clean();
 }
 
-/// Returns what clients see directly that do without what sessions with a script cannot have.
-fn through_a_script(tour: &Tour<'_, impl Fn(&Site) -> Transcript>) -> Transcript {
-    let plain = tour.play_plain(Way::Direct, None);
+fn through_a_script(tour: &Tour<'_, impl Fn(&Site) -> Transcript>, direct: &Transcript) {
     let proxy = scripted(tour.product);
-    let proxied = tour.play_plain(Way::Scripted, Some(proxy));
-    plain.assert_same(&proxied, "through a script");
+    let proxied = tour.play(Way::Scripted, Some(proxy), Tls::Off);
+    direct.assert_same(&proxied, "through a script");
     proxy.assert_sound();
-    plain
 }
 
-fn pooled_through_a_script(tour: &Tour<'_, impl Fn(&Site) -> Transcript>, plain: &Transcript) {
+fn pooled_through_a_script(tour: &Tour<'_, impl Fn(&Site) -> Transcript>, direct: &Transcript) {
     let held = pooled(tour.product, Turn::TwoScripted);
-    let proxied = tour.play_plain(Way::Pooled, Some(held.proxy));
-    plain.assert_same(&proxied, "pooled, through a script");
+    let proxied = tour.play(Way::Pooled, Some(held.proxy), Tls::Off);
+    direct.assert_same(&proxied, "pooled, through a script");
     held.proxy.assert_sound();
 }
 

@@ -8,7 +8,7 @@ use e2e::raw::{
 
 use crate::data;
 
-scenario!(results_end_as_the_client_wants on mariadb, mysql except scripted: "results of sessions with a script end with EOF");
+scenario!(results_end_as_the_client_wants on mariadb, mysql);
 fn results_end_as_the_client_wants(site: &Site) -> Transcript {
     let mut transcript = Transcript::default();
     for without in [0, capability::DEPRECATE_EOF] {
@@ -77,7 +77,7 @@ fn metadata_may_be_cached(site: &Site) -> Transcript {
     transcript
 }
 
-scenario!(columns_may_tell_more_of_their_types on mariadb, mariadb_next except scripted: "scripts read columns as they were");
+scenario!(columns_may_tell_more_of_their_types on mariadb, mariadb_next);
 fn columns_may_tell_more_of_their_types(site: &Site) -> Transcript {
     let mut conn = site.connect_as(&site.login().and(capability::EXTENDED_METADATA));
     assert!(conn.can(capability::EXTENDED_METADATA));
@@ -168,7 +168,7 @@ fn trackers_stay_silent_unasked(site: &Site) -> Transcript {
     conn.transcript()
 }
 
-scenario!(query_attributes_arrive on mysql except scripted: "scripts find the text where it was");
+scenario!(query_attributes_arrive on mysql);
 fn query_attributes_arrive(site: &Site) -> Transcript {
     let mut conn = site.connect_as(&site.login().and(capability::QUERY_ATTRIBUTES));
     assert!(conn.can(capability::QUERY_ATTRIBUTES));

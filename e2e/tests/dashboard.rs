@@ -20,12 +20,12 @@ const HOSTILE: &str = "SELECT 1 AS `<img src=x onerror=document.title='owned'><s
 
 /// WebDriver's numbers for keys without a letter.
 const DOWN: &str = "\u{e015}";
+const UP: &str = "\u{e013}";
 const ENTER: &str = "\u{e007}";
 const ESCAPE: &str = "\u{e00c}";
 
-/// A proxy with clients that are busy as long as a function runs.
-fn under_load(look: impl FnOnce(&Browser, &Proxy, &str)) {
-    let port = free_port();
+/// A proxy whose page is at this port, for whoever may change settings.
+fn start(port: u16) -> Proxy {
     let server = Server::shared(Product::MariaDb);
     // Who changes settings must have a way in at the next start.
     let admin = format!("127.0.0.1:{}", free_port());
@@ -36,7 +36,21 @@ fn under_load(look: impl FnOnce(&Browser, &Proxy, &str)) {
         .set("history.interval", "1s")
         .set("insight.samples", true)
         .set("admin.address", [admin.as_str()]);
-    let proxy = Proxy::start(&settings);
+    Proxy::start(&settings)
+}
+
+/// A browser that shows the page.
+fn visit(address: &str) -> Browser {
+    let browser = Browser::start(1280, 900);
+    browser.log_in(ROOT);
+    browser.open(address);
+    browser
+}
+
+/// A proxy with clients that are busy as long as a function runs.
+fn under_load(look: impl FnOnce(&Browser, &Proxy, &str)) {
+    let port = free_port();
+    let proxy = start(port);
     proxy.connect().run(HOSTILE);
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -46,10 +60,8 @@ fn under_load(look: impl FnOnce(&Browser, &Proxy, &str)) {
         }
         // Whatever comes of it, the others are to end.
         let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            let browser = Browser::start(1280, 900);
-            browser.log_in(ROOT);
             let address = format!("http://127.0.0.1:{port}/");
-            browser.open(&address);
+            let browser = visit(&address);
             look(&browser, &proxy, &address);
             assert_eq!(browser.complaints(), [] as [String; 0]);
         }));
@@ -76,6 +88,16 @@ fn busy(conn: &mut RawConn, number: usize, is_over: &AtomicBool) {
     }
 }
 
+/// Has the lines grow for a while, if pictures are wanted.
+fn look_on(browser: &Browser) {
+    if std::env::var_os("PILOTFISH_SCREENSHOTS").is_some() {
+        browser.wait(
+            "there is something to see",
+            "(window.began ??= Date.now()) < Date.now() - 45000",
+        );
+    }
+}
+
 /// A picture for the manual, if they are wanted.
 fn picture(browser: &Browser, name: &str) {
     if std::env::var_os("PILOTFISH_SCREENSHOTS").is_some() {
@@ -98,9 +120,7 @@ fn everything_is_seen_and_nothing_that_is_shown_runs() {
         );
         browser.wait("the backend is drawn", "document.querySelector('.box.up')");
         browser.wait("statements flow", "document.querySelector('.moving')");
-        if std::env::var_os("PILOTFISH_SCREENSHOTS").is_some() {
-            browser.wait("there is something to see", "document.querySelectorAll('.u-legend').length == 4 && (window.began ??= Date.now()) < Date.now() - 45000");
-        }
+        look_on(browser);
         picture(browser, "dashboard-light");
         browser.prefers("dark");
         picture(browser, "dashboard-dark");
@@ -126,11 +146,18 @@ fn everything_is_seen_and_nothing_that_is_shown_runs() {
             "one is left",
             "document.querySelectorAll('tr.open').length == 1",
         );
-        browser.press(&format!("{ESCAPE}{DOWN}"));
-        browser.wait(
-            "it has the focus",
-            "document.activeElement.matches('tr.open')",
-        );
+        let in_filter = "document.activeElement.matches('main input[type=search]')";
+        let is_filtered = "document.querySelector('main input[type=search]').value == 'onerror'";
+        browser.press(ESCAPE);
+        browser.wait("the field is left", &format!("!{in_filter}"));
+        browser.wait("what was typed stays", is_filtered);
+        browser.press(&format!("/{DOWN}"));
+        let on_row = "document.activeElement.matches('tr.open')";
+        browser.wait("the first row has the focus", on_row);
+        browser.press(UP);
+        browser.wait("the field has it again", in_filter);
+        browser.press(DOWN);
+        browser.wait("the first row has it again", on_row);
         browser.press(ENTER);
         browser.wait(
             "its page is open",
@@ -145,7 +172,20 @@ fn everything_is_seen_and_nothing_that_is_shown_runs() {
             0
         );
         browser.press(ESCAPE);
-        browser.wait("all are there again", "location.hash == '#digests'");
+        browser.wait("the list is there again", "location.hash == '#digests'");
+        browser.wait("it is the same list", is_filtered);
+        browser.press(ESCAPE);
+        browser.wait(
+            "all are listed again",
+            "document.querySelectorAll('tr.open').length > 3",
+        );
+        browser.press("?");
+        browser.wait(
+            "keys are told",
+            "document.querySelectorAll('dialog[open] kbd').length >= 6",
+        );
+        browser.press(ESCAPE);
+        browser.wait("they have been read", "!document.querySelector('dialog')");
 
         browser.press("3");
         browser.wait(
@@ -181,6 +221,49 @@ fn everything_is_seen_and_nothing_that_is_shown_runs() {
 }
 
 #[test]
+fn relayed_statements_have_figures_or_it_is_said_what_gives_them() {
+    let port = free_port();
+    let settings = Settings::in_front_of([Server::shared(Product::MariaDb)]).http_on(port);
+    let proxy = Proxy::start(&settings);
+    let mut unseen = proxy.connect();
+    unseen.run("SELECT 1");
+    let browser = visit(&format!("http://127.0.0.1:{port}/"));
+    let told = "document.querySelector('.unseen:not([hidden]) a')";
+    browser.wait(
+        "the setting is named",
+        &format!("{told}?.textContent == 'insight.transparent'"),
+    );
+    browser.run(&format!("{told}.click()"));
+    browser.wait(
+        "it is shown",
+        "document.querySelectorAll('.settings tbody tr').length == 1",
+    );
+    proxy.reload(&settings.set("insight.transparent", true));
+    drop(unseen);
+    browser.press("1");
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| busy(&mut proxy.connect(), 1, &is_over));
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            for (tile, title) in ["rate", "p50", "p95", "p99"].iter().enumerate() {
+                let number = format!("document.querySelectorAll('.tile strong')[{tile}]");
+                browser.wait(
+                    &format!("{title} has a figure"),
+                    &format!("/[1-9]/.test({number}.textContent)"),
+                );
+            }
+            browser.wait("statements flow", "document.querySelector('.moving')");
+            browser.wait("nothing is lacking", &format!("!{told}"));
+            assert_eq!(browser.complaints(), [] as [String; 0]);
+        }));
+        is_over.store(true, Ordering::Relaxed);
+        if let Err(panic) = outcome {
+            std::panic::resume_unwind(panic);
+        }
+    });
+}
+
+#[test]
 fn the_page_of_a_digest_shows_its_trend_its_histogram_where_it_runs_and_a_sample() {
     under_load(|browser, _, address| {
         browser.open(&format!("{address}#digests"));
@@ -205,6 +288,7 @@ fn the_page_of_a_digest_shows_its_trend_its_histogram_where_it_runs_and_a_sample
             "a sample has its values",
             "[...document.querySelectorAll('.statement')].at(-1).textContent.includes('a text of some length')",
         );
+        look_on(browser);
         picture(browser, "dashboard-digest");
     });
 }
@@ -291,6 +375,21 @@ fn a_session_ends_and_a_setting_changes_when_somebody_says_so_twice() {
             client.id
         );
         browser.wait("it is listed", &row);
+        let mut slow = proxy.connect();
+        slow.send_query("SELECT SLEEP(30) AS slow").unwrap();
+        let its = format!(
+            "[...document.querySelectorAll('main tr')].find(it => it.dataset.key == '{}')",
+            slow.id
+        );
+        let runs = format!("{its}?.querySelector('.wide')?.textContent.includes('AS slow')");
+        browser.wait("what it runs is told", &runs);
+        browser.run(&format!("{its}.querySelector('button').click()"));
+        browser.wait(
+            "what would be stopped is told",
+            "document.querySelector('dialog[open] .statement')?.textContent.includes('AS slow')",
+        );
+        browser.run("document.querySelector('dialog .primary').click()");
+        browser.wait("it runs no more", &format!("!({runs})"));
         let end = format!(
             "[...{row}.querySelectorAll('button')].find(it => it.textContent == 'End').click()"
         );
@@ -312,12 +411,22 @@ fn a_session_ends_and_a_setting_changes_when_somebody_says_so_twice() {
         let row = "[...document.querySelectorAll('main tr')].find(it => it.dataset.key == 'limits.sessions_max')";
         browser.wait("settings are listed", row);
         browser.run(&format!("{row}.querySelector('button').click()"));
-        browser.run("const it = document.querySelector('dialog input'); it.value = '4321'; it.dispatchEvent(new Event('input'))");
+        let told = "document.querySelector('dialog[open] .told')";
         browser.wait(
-            "what it means is shown",
-            "document.querySelector('dialog').textContent.includes('→ 4321')",
+            "the value can be typed",
+            "document.activeElement.matches('dialog input')",
         );
-        browser.run("document.querySelector('dialog .primary').click()");
+        browser.wait(
+            "that nothing changes is said",
+            &format!("{told}.textContent.includes('Nothing changes')"),
+        );
+        browser.press("4321");
+        browser.wait(
+            "what the proxy says of it is shown",
+            &format!("{told}.textContent.includes('→ 4321, takes effect now')"),
+        );
+        browser.press(ENTER);
+        browser.wait("it is done", "!document.querySelector('dialog')");
         browser.wait(
             "it holds, and is not in the file",
             "document.querySelector('.settings .card li')",
@@ -327,14 +436,108 @@ fn a_session_ends_and_a_setting_changes_when_somebody_says_so_twice() {
             &format!("{row}.textContent.includes('4321')"),
         );
         browser.run(&format!("{row}.querySelector('button').click()"));
-        browser.run("document.querySelector('dialog input').value = 'many'; document.querySelector('dialog .primary').click()");
-        browser.wait(
-            "what is wrong is said",
-            "document.querySelector('dialog[open]')?.textContent.includes('limits.sessions_max')",
+        let focus = "document.activeElement.matches('dialog input')";
+        browser.wait("the next value can be typed", focus);
+        browser.press("many");
+        let refused = format!(
+            "{told}?.dataset.kind == 'bad' && {told}.textContent.includes('limits.sessions_max')"
         );
+        browser.wait("what is wrong is said before", &refused);
+        browser.press(ENTER);
+        browser.wait("the question stays", &refused);
+        browser.press(ESCAPE);
+        browser.wait("it is given up", "!document.querySelector('dialog')");
+        browser.wait(
+            "what held holds",
+            &format!("{row}.textContent.includes('4321')"),
+        );
+
+        browser.run(&format!(
+            "{}.querySelector('button').click()",
+            row.replace("limits.sessions_max", "workers")
+        ));
+        browser.wait("the number of workers can be typed", focus);
+        browser.press("7");
+        browser.wait(
+            "what waits for a restart is said",
+            &format!("{told}.textContent.includes('→ 7, takes effect at a restart')"),
+        );
+        browser.press(ESCAPE);
+        browser.wait("that is given up", "!document.querySelector('dialog')");
         // The browser notes each refusal by itself.
-        assert_eq!(browser.complaints().len(), 1);
+        let complaints = browser.complaints();
+        assert!(
+            complaints.iter().all(|it| it.contains("api/query")),
+            "{complaints:?}"
+        );
+
+        browser.open(&format!("{address}#errors"));
+        browser.wait(
+            "the latest event stands in front",
+            "[...document.querySelectorAll('main section')].find(it => it.firstChild.textContent == 'Events')\
+             .querySelector('tbody tr')?.textContent.includes('limits.sessions_max')",
+        );
     });
+}
+
+#[test]
+fn a_rule_says_whom_it_means_and_what_it_does() {
+    let port = free_port();
+    let settings = Settings::pooled(Server::shared(Product::MariaDb), 2).http_on(port);
+    let rule = [
+        ("user", "'app'"),
+        ("digest_regex", "'^DROP'"),
+        ("refuse", "'not here'"),
+    ];
+    let _proxy = Proxy::start(&settings.rule("no drops", &rule));
+    let browser = visit(&format!("http://127.0.0.1:{port}/#rules"));
+    for words in [
+        "user = [\"app\"]; digest_regex = ^DROP",
+        "refuse = not here",
+    ] {
+        let shown =
+            format!("document.querySelector('main tbody')?.textContent.includes({words:?})");
+        browser.wait(words, &shown);
+    }
+}
+
+#[test]
+fn a_backend_is_put_out_of_use_when_somebody_says_so_twice() {
+    let port = free_port();
+    let proxy = start(port);
+    let browser = visit(&format!("http://127.0.0.1:{port}/"));
+    let click = |what: &str, title: &str| {
+        let button = format!(
+            "[...document.querySelectorAll('{what} button')].find(it => it.textContent == '{title}')"
+        );
+        browser.wait(&format!("{title} can be clicked"), &button);
+        browser.run(&format!("{button}.click()"));
+    };
+    let stands = |word: &str| {
+        let state = "document.querySelector('.backends .state')";
+        browser.wait(word, &format!("{state}?.textContent == '{word}'"));
+    };
+    let is_told = |conn: &mut RawConn| {
+        let reply = conn.query("SELECT 1");
+        reply.error().map(|error| error.text.clone())
+    };
+    stands("up");
+    let mut conn = proxy.connect();
+    click(".backends", "Disable");
+    click("dialog", "Cancel");
+    assert_eq!(is_told(&mut conn), None);
+    click(".backends", "Disable");
+    click("dialog", "Disable");
+    stands("disabled");
+    let told = is_told(&mut conn);
+    assert!(told.is_some_and(|it| it.contains("is disabled")));
+    click(".backends", "Use");
+    click("dialog", "Use");
+    stands("up");
+    assert_eq!(is_told(&mut conn), None);
+    click(".backends", "Drain");
+    click("dialog", "Drain");
+    stands("draining");
 }
 
 #[test]
@@ -342,18 +545,37 @@ fn a_phone_shows_it_without_scrolling_aside() {
     under_load(|browser, _, address| {
         browser.become_phone(390, 844);
         for view in [
-            "overview", "digests", "sessions", "lanes", "errors", "indexes", "settings",
+            "overview", "digests", "sessions", "lanes", "errors", "rules", "indexes", "settings",
         ] {
             browser.open(&format!("{address}#{view}"));
             browser.wait("it is fresh", "document.body.dataset.fresh");
             let fits = "document.documentElement.scrollWidth <= innerWidth";
             browser.wait(&format!("{view} fits"), fits);
+            let link = "document.querySelector('nav a[aria-current]').getBoundingClientRect()";
+            let is_seen = format!("{link}.left >= 0 && {link}.right <= innerWidth");
+            browser.wait(&format!("that it is {view} is seen"), &is_seen);
+            let aside = "[...document.querySelectorAll('main tbody td, main tbody button')]\
+                         .filter(it => it.getBoundingClientRect().right > innerWidth + 1).length";
+            browser.wait(&format!("all of {view} is seen"), &format!("{aside} == 0"));
+            let first = match view {
+                "errors" => "main tbody td.wide",
+                "sessions" => "main tbody td.first .state",
+                _ => continue,
+            };
+            browser.wait(
+                &format!("what matters stands in front in {view}"),
+                &format!(
+                    "(() => {{ const it = document.querySelector({first:?}); \
+                     return it && it.getBoundingClientRect().top <= it.closest('tr').getBoundingClientRect().top + 30; }})()"
+                ),
+            );
         }
         browser.open(&format!("{address}#overview"));
         browser.wait(
             "a chart is drawn",
             "document.querySelectorAll('.plot canvas').length == 4",
         );
+        look_on(browser);
         picture(browser, "dashboard-phone");
     });
 }

@@ -130,7 +130,7 @@ fn slow_statements_are_logged_as_servers_do_it() {
     let logged = Logged::start(|settings, path| {
         settings
             .set("slow_log.file", &path("slow"))
-            .set("slow_log.threshold", "50ms")
+            .set("slow_log.threshold", "500ms")
             .set("slow_log.values", true)
     });
     let mut root = Server::shared(Product::MariaDb).root();
@@ -138,9 +138,9 @@ fn slow_statements_are_logged_as_servers_do_it() {
     let mut client = logged.proxy.connect();
     client.run("USE `slow\n# log`");
     client.run("SELECT 'fast'");
-    let hostile = "SELECT SLEEP(0.06) AS forged,\n# User@Host: forged[forged] @ [1.1.1.1]\n1";
+    let hostile = "SELECT SLEEP(0.6) AS forged,\n# User@Host: forged[forged] @ [1.1.1.1]\n1";
     client.run(hostile);
-    for seconds in ["0.06", "0.07"] {
+    for seconds in ["0.6", "0.7"] {
         client.run(&format!("SELECT SLEEP({seconds}) AS nap;"));
     }
     wait::until("three entries", wait::SOON, || {
@@ -204,8 +204,10 @@ fn logins_ends_and_administration_are_in_the_audit_log() {
     let mut root = logged.root();
     root.run("RESET DIGESTS");
     root.query("KILL 12");
+    root.run("UPDATE settings SET value = '7s' WHERE name = 'limits.timeout_login'");
+    root.run("UPDATE backends SET weight = 4242");
     root.quit();
-    let lines = logged.written("audit", 7);
+    let lines = logged.written("audit", 9);
     let events: Vec<_> = lines
         .iter()
         .map(|line| {
@@ -238,7 +240,19 @@ fn logins_ends_and_administration_are_in_the_audit_log() {
         details.contains(&"KILL 12: refused, error 1094"),
         "{details:?}"
     );
-    assert!(!logged.text("audit").contains("wrong"));
+    assert!(
+        details[6].ends_with("-- limits.timeout_login"),
+        "{details:?}"
+    );
+    assert!(details[7].ends_with(".weight"), "{details:?}");
+    let text = logged.text("audit");
+    assert!(!text.contains("wrong") && !text.contains("4242"), "{text}");
+    let is_from = |line: &Value| {
+        line["client"]
+            .as_str()
+            .is_some_and(|it| it.contains("127.0.0.1:"))
+    };
+    assert!(lines.iter().all(is_from), "{text}");
 }
 
 #[test]
@@ -348,4 +362,69 @@ fn a_file_that_is_large_or_was_moved_makes_room() {
         client.run("SELECT 2");
         logged.path("queries").exists()
     });
+}
+
+/// A device that takes no byte, from the first entry on.
+#[test]
+fn a_disk_that_is_full_stops_nobody_and_is_told_once() {
+    const LOGS: [&str; 3] = ["query_log", "slow_log", "audit_log"];
+    let logged = Logged::start(|settings, _| {
+        let full =
+            |settings: Settings, log: &str| settings.set(&format!("{log}.file"), "/dev/full");
+        let settings = LOGS.into_iter().fold(settings, full);
+        settings
+            .set("slow_log.threshold", "0s")
+            .set("profiling.file", "/dev/full")
+            .set("profiling.one_of", 1)
+    });
+    let mut client = logged.proxy.connect();
+    for number in 0..50 {
+        assert_eq!(
+            client.value(&format!("SELECT {number}")),
+            number.to_string()
+        );
+    }
+    for log in LOGS {
+        wait::until(&format!("{log} drops"), wait::SOON, || {
+            let (written, dropped) = logged.counts(log);
+            assert_eq!(written, 0, "{log}");
+            dropped >= if log == "audit_log" { 1 } else { 50 }
+        });
+        let trouble = format!("SELECT trouble FROM logs WHERE log = '{log}'");
+        let trouble = logged.root().value(&trouble);
+        assert!(trouble.contains("No space left"), "{trouble}");
+    }
+    wait::until("profiles are dropped", wait::SOON, || {
+        logged
+            .root()
+            .value("SELECT dropped > 0 FROM logs WHERE log = 'profiling'")
+            == "1"
+    });
+    let told = logged.proxy.log();
+    assert_eq!(told.matches("a log cannot be written").count(), 4, "{told}");
+    // New sessions come in as before.
+    assert_eq!(logged.proxy.connect().value("SELECT 1"), "1");
+    logged.proxy.assert_sound();
+}
+
+#[test]
+fn a_folder_that_is_not_there_yet_keeps_nobody_from_starting() {
+    let logged = Logged::start(|settings, path| {
+        settings
+            .set("query_log.file", &path("later/queries"))
+            .set("audit_log.file", &path("later/audit"))
+    });
+    let mut client = logged.proxy.connect();
+    for _ in 0..20 {
+        client.run("SELECT 'too early'");
+    }
+    wait::until("they are dropped", wait::SOON, || {
+        logged.counts("query_log") == (0, 20)
+    });
+    fs::create_dir(logged.path("later")).unwrap();
+    wait::until("it is written", wait::SOON, || {
+        client.run("SELECT 'in time'");
+        !logged.text("later/queries").is_empty()
+    });
+    logged.proxy.assert_sound();
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Mutex;
 
-use e2e::{PASSWORD, Product, Proxy, Server, Settings};
+use e2e::{PASSWORD, Product, Proxy, Server, Settings, free_port};
 
 /// Programs are built once and run one after the other.
 static TURN: Mutex<()> = Mutex::new(());
@@ -95,4 +95,95 @@ fn libraries_see_no_pool_in_front_of_mariadb_over_tls() {
 #[test]
 fn libraries_see_no_pool_in_front_of_mysql_with_compression() {
     compare(Product::MySql, Way::Pooled, &["--compress"]);
+}
+
+/// What every library is told on the admin port.
+const ADMINISTRATION: &str = "\
+user: root@127.0.0.1
+joined: 1 | 777
+tables: sessions
+prepared: 7 | it's 🐟 | limits.sessions_max
+schema: stats
+changed: 1 | 888
+rolled back: 888
+reverted: 777
+unknown table: 1146
+syntax: 1064
+wrong password: 1045
+alive: 42
+";
+
+/// What tools ask by JDBC beside it.
+const METADATA: &str = "\
+catalogs: [information_schema, main, pilotfish, stats]
+table types: some
+backends: [backends]
+views: [backends]
+column: outcome | TEXT | -1 | 1 | YES
+column: reason | TEXT | -1 | 2 | YES
+column: statements | BIGINT | -5 | 3 | YES
+primary keys: [hostgroup_id, hostname, port]
+indexes: [PRIMARY]
+imported keys: []
+exported keys: []
+best identifier: [hostgroup_id, hostname, port]
+version columns: []
+procedures: []
+functions: []
+privileges: []
+types: true
+product: some | 8
+isolation: 4
+warnings: null
+afterwards: 43
+";
+
+fn administer(options: &[&str]) {
+    let _turn = TURN
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    let port = free_port();
+    let nowhere = format!("127.0.0.1:{}", free_port());
+    let settings = Settings::default().backend(nowhere);
+    let settings = settings.set("limits.sessions_max", 777).admin_on(port);
+    let proxy = Proxy::start(&settings);
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("clients/run.sh");
+    let list = Command::new(&script).arg("--list").output().unwrap();
+    let list = String::from_utf8(list.stdout).unwrap();
+    assert!(list.lines().count() > 10, "{list}");
+    for client in list.lines() {
+        let output = Command::new(&script)
+            .args(["--host", "127.0.0.1", "--port", &port.to_string()])
+            .args(["--user", "root", "--password", "all"])
+            .args([
+                "--database",
+                "pilotfish",
+                "--administration",
+                "--only",
+                client,
+            ])
+            .args(options)
+            .output()
+            .unwrap();
+        let told = String::from_utf8_lossy(&output.stdout);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        let metadata = match client.starts_with("java") {
+            true => METADATA,
+            false => "",
+        };
+        let expected = format!("{ADMINISTRATION}{metadata}");
+        assert_eq!(told, expected, "{client}: {errors}\n{}", proxy.log_tail());
+        assert!(output.status.success(), "{client}: {errors}");
+    }
+    proxy.assert_sound();
+}
+
+#[test]
+fn libraries_administer() {
+    administer(&[]);
+}
+
+#[test]
+fn libraries_administer_over_tls() {
+    administer(&["--tls"]);
 }

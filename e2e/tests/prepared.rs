@@ -219,7 +219,7 @@ fn a_cursor_over_nothing_and_over_no_query(site: &Site) -> Transcript {
     transcript
 }
 
-scenario!(out_parameters_arrive_as_a_result on mariadb, mysql except scripted: "the flag stands where it is not looked for without DEPRECATE_EOF");
+scenario!(out_parameters_arrive_as_a_result on mariadb, mysql);
 fn out_parameters_arrive_as_a_result(site: &Site) -> Transcript {
     const OUT_PARAMETERS: u16 = 0x1000;
     let mut conn = site.connect();
@@ -251,7 +251,7 @@ fn prepare_and_execute_may_be_sent_at_once(site: &Site) -> Transcript {
     conn.transcript()
 }
 
-scenario!(rows_are_inserted_in_bulk on mariadb, mariadb_next except scripted: "no script knows the command");
+scenario!(rows_are_inserted_in_bulk on mariadb, mariadb_next);
 fn rows_are_inserted_in_bulk(site: &Site) -> Transcript {
     let mut conn = site.connect_as(&site.login().and(capability::BULK_OPERATIONS));
     conn.run("CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, i BIGINT, s VARCHAR(20))");

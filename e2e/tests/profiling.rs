@@ -16,6 +16,7 @@ both! {
     who_is_profiled_can_be_chosen
     values_are_told_only_where_they_may_be
     everything_can_be_asked
+    what_a_server_has_kept_of_a_statement_is_asked
     nothing_of_a_profile_can_be_asked
     what_cannot_be_profiled_is_counted
     a_profiled_statement_is_alone_on_its_connection
@@ -208,6 +209,8 @@ fn who_is_profiled_can_be_chosen(product: Product) {
         site.root().value("SELECT count(*) FROM profiles") == had
     });
     site.proxy.assert_sound();
+    site.root().run("RESET PROFILES");
+    assert_eq!(site.root().value("SELECT count(*) FROM profiles"), "0");
 }
 
 fn values_are_told_only_where_they_may_be(product: Product) {
@@ -287,6 +290,94 @@ fn everything_can_be_asked(product: Product) {
     let asked = "SELECT @@profiling, @@optimizer_trace";
     let own = site.server.connect(SCHEMA).run(asked).texts();
     assert_eq!(client.run(asked).texts(), own);
+}
+
+/// What the question of performance_schema has come to.
+fn events(profile: &Value) -> &Value {
+    let results = profile["results"].as_array().unwrap();
+    let found = results.iter().find(|it| {
+        it["statement"]
+            .as_str()
+            .unwrap()
+            .contains("events_statements_history")
+    });
+    found.unwrap_or_else(|| panic!("{profile}"))
+}
+
+fn of_event(event: &Value, column: &str) -> i64 {
+    let columns = event["result"]["columns"].as_array().unwrap();
+    let at = columns.iter().position(|it| it == column).unwrap();
+    let value = event["result"]["rows"][0][at].as_str().unwrap();
+    value.parse().unwrap()
+}
+
+fn what_a_server_has_kept_of_a_statement_is_asked(product: Product) {
+    let switch = |on: bool| match on {
+        true => &[
+            "--performance-schema=ON",
+            "--performance-schema-instrument=statement/%=ON",
+            "--performance-schema-consumer-events-statements-current=ON",
+            "--performance-schema-consumer-events-statements-history=ON",
+        ][..],
+        false => &["--performance-schema=OFF"][..],
+    };
+    let asked = "SELECT Name FROM things WHERE Size > 7 ORDER BY Size";
+    for is_on in [true, false] {
+        let server = Server::start(product, switch(is_on));
+        let mut root = server.root();
+        root.run("GRANT SELECT ON *.* TO 'app'@'%'");
+        root.run("CREATE DATABASE IF NOT EXISTS profiled");
+        root.run("CREATE TABLE profiled.things (Name VARCHAR(20), Size INT)");
+        root.run("INSERT INTO profiled.things VALUES ('a', 5), ('b', 9), ('c', 8), ('d', 7)");
+        let folder = tempfile::tempdir().unwrap();
+        let admin = free_port();
+        let settings = Settings::in_front_of([&server])
+            .account("app", PASSWORD)
+            .set("workers", 1)
+            .set("pool.session", "statement")
+            .set("profiling.one_of", 1)
+            .set(
+                "profiling.asks",
+                ["status", "warnings", "events"].as_slice(),
+            )
+            .set("profiling.file", &folder.path().join("profiles"))
+            .admin_on(admin);
+        let proxy = Proxy::start(&settings);
+        let mut client = proxy.connect_as(&Login::app().schema(SCHEMA));
+        assert_eq!(client.run(asked).texts().len(), 2);
+        let id = client
+            .prepare("SELECT Name FROM things WHERE Size > ?")
+            .statement();
+        client.execute(&Execute::new(id, &[Param::Int(7)]));
+        let profiles = written(&folder, 2);
+        if !is_on {
+            let why = events(&profiles[0])["skipped"].as_str();
+            assert_eq!(
+                why,
+                Some("performance_schema is off on the server"),
+                "{profiles:?}"
+            );
+            continue;
+        }
+        for (profile, sorted) in profiles.iter().zip([2, 0]) {
+            let event = events(profile);
+            assert!(event["result"].is_object(), "{profile}");
+            let of = |column: &str| of_event(event, column);
+            assert_eq!(of("ROWS_SENT"), 2, "{profile}");
+            assert!(of("ROWS_EXAMINED") >= 4, "{profile}");
+            assert_eq!(
+                (of("NO_INDEX_USED"), of("SORT_ROWS")),
+                (1, sorted),
+                "{profile}"
+            );
+            // No value of the statement is told.
+            assert!(!event["result"].to_string().contains("Size"), "{profile}");
+        }
+        let address = std::net::SocketAddr::from(([127, 0, 0, 1], admin));
+        let mut root = RawConn::connect(&address.into(), &Login::with("root", "all")).unwrap();
+        let examined = "SELECT count(*) FROM digests WHERE rows_examined_avg >= 4";
+        assert_eq!(root.value(examined), "2");
+    }
 }
 
 /// Each with what is asked afterwards.

@@ -1,7 +1,7 @@
 //! The shipped scripts under sysbench: 64 threads over few connections, no error, and nothing that grows.
 //!
 //! `make soak` gives it minutes: PILOTFISH_SCRIPT_SECONDS is the time for each, PILOTFISH_SCRIPTS names
-//! scripts, those of one session joined by `+`.
+//! scripts, those of one session joined by `+`; `rw-splitting@cluster` is that one over a primary with replicas.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use e2e::raw::{Login, RawConn};
-use e2e::{Product, Proxy, Server, Settings};
+use e2e::{Cluster, PASSWORD, Product, Proxy, Server, Settings};
 
 const SHIPPED: &[&str] = &[
     "active-queries",
@@ -54,10 +54,22 @@ fn seconds() -> u64 {
     asked.map_or(2, |text| text.parse().expect("PILOTFISH_SCRIPT_SECONDS"))
 }
 
-fn sysbench(port: u16) -> Command {
+/// Transactions that read and write.
+const WRITERS: &[&str] = &["oltp_read_write", "--threads=64"];
+
+/// Half of the threads as above, half reading outside of transactions.
+const SPLIT: [&[&str]; 2] = [
+    &["oltp_read_write", "--threads=32"],
+    &["oltp_read_only", "--skip-trx=on", "--threads=32"],
+];
+
+const OVER_CLUSTER: &str = "rw-splitting@cluster";
+
+fn sysbench(port: u16, what: &[&str]) -> Command {
     let mut command = Command::new("sysbench");
     command
-        .args(["oltp_read_write", "--tables=4", "--table-size=5000"])
+        .args(what)
+        .args(["--tables=4", "--table-size=5000"])
         .args(["--mysql-host=127.0.0.1", "--mysql-db=sbtest"])
         .args(["--mysql-user=nopass", "--db-ps-mode=disable"])
         .arg(format!("--mysql-port={port}"));
@@ -66,29 +78,36 @@ fn sysbench(port: u16) -> Command {
 
 fn server(product: Product) -> Server {
     let server = Server::start(product, &[]);
+    prepare(&server);
+    server
+}
+
+fn prepare(server: &Server) {
     server.root().run("CREATE DATABASE sbtest");
-    let prepared = sysbench(server.port()).arg("prepare").output();
+    let prepared = sysbench(server.port(), WRITERS).arg("prepare").output();
     let prepared = prepared.expect("sysbench is installed: run e2e/provision.sh first");
     assert!(prepared.status.success(), "{prepared:?}");
-    server
 }
 
 fn scripts_folder() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../scripts"))
 }
 
-/// Sysbench's run, and the proxy's resident memory meanwhile, in KiB.
-fn run(mut load: Child, pid: u32, time: Duration) -> (String, Vec<u64>) {
+/// Sysbench's runs, and the proxy's resident memory meanwhile, in KiB.
+fn run(mut loads: Vec<Child>, pid: u32, time: Duration) -> (Vec<String>, Vec<u64>) {
     let mut resident = Vec::new();
     let pause = (time / 40).max(Duration::from_millis(50));
-    while load.try_wait().unwrap().is_none() {
+    while loads.iter_mut().any(|it| it.try_wait().unwrap().is_none()) {
         resident.push(resident_kib(pid));
         sleep(pause);
     }
-    let output = load.wait_with_output().unwrap();
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{text}");
-    (text, resident)
+    let texts = loads.into_iter().map(|load| {
+        let output = load.wait_with_output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "{text}");
+        text
+    });
+    (texts.collect(), resident)
 }
 
 fn resident_kib(pid: u32) -> u64 {
@@ -103,17 +122,22 @@ fn lua_kib(conn: &mut RawConn) -> f64 {
 }
 
 fn bears_a_load(server: &Server, names: &str) {
+    bears(Settings::pooled(server, 8), names, &[WRITERS]);
+}
+
+fn bears(settings: Settings, names: &str, loads: &[&[&str]]) {
     let folder = tempfile::tempdir().unwrap();
     let probe = folder.path().join("probe.lua");
     fs::write(&probe, PROBE).unwrap();
     let mut files = vec![probe.display().to_string()];
     for name in names.split('+') {
+        let name = name.split('@').next().unwrap();
         let file = scripts_folder().join(format!("{name}.lua"));
         assert!(file.exists(), "{}", file.display());
         files.push(file.display().to_string());
     }
     let files: Vec<&str> = files.iter().map(String::as_str).collect();
-    let settings = Settings::pooled(server, 8)
+    let settings = settings
         .set("workers", 2)
         .set("pool.timeout_wait", "30s")
         .set("script.file", &files[..]);
@@ -126,30 +150,32 @@ fn bears_a_load(server: &Server, names: &str) {
     let time = Duration::from_secs(seconds());
     let (port, pid) = (proxy.port(), proxy.process().pid());
     let started = |seconds: u64| {
-        let mut command = sysbench(port);
-        command.args(["--threads=64", "run"]);
-        command.arg(format!("--time={seconds}"));
-        command.stdout(Stdio::piped());
-        command.spawn().unwrap()
+        let commands = loads.iter().map(|what| {
+            let mut command = sysbench(port, what);
+            command.arg(format!("--time={seconds}")).arg("run");
+            command.stdout(Stdio::piped()).spawn().unwrap()
+        });
+        commands.collect()
     };
     run(started(1), pid, Duration::from_secs(1));
     let lua_before = lua_kib(&mut conn);
-    let (text, resident) = run(started(time.as_secs()), pid, time);
+    let (texts, resident) = run(started(time.as_secs()), pid, time);
     let lua_after = lua_kib(&mut conn);
-    let said = |name: &str| {
-        let line = text.lines().find(|line| line.contains(name));
-        line.unwrap_or_else(|| panic!("{text}"))
-    };
     // Sessions come and go at both ends.
     let (half, end) = (resident.len() / 2, resident.len() * 9 / 10);
     let (half, end) = (resident[half], resident[end]);
+    for text in &texts {
+        let said = |name: &str| {
+            let line = text.lines().find(|line| line.contains(name));
+            line.unwrap_or_else(|| panic!("{text}")).trim()
+        };
+        println!("{names}: {}; {}", said("transactions:"), said("errors:"));
+        assert!(said("reconnects:").contains(" 0 "), "{text}");
+    }
     println!(
-        "{:?} {names}: {} in {time:?}; resident KiB at half time {half}, at the end {end}; \
-         Lua KiB {lua_before}, then {lua_after}",
-        server.product,
-        said("transactions:").trim(),
+        "{names}: {time:?}; resident KiB at half time {half}, at the end {end}; Lua KiB {lua_before}, \
+         then {lua_after}"
     );
-    assert!(said("reconnects:").contains(" 0 "), "{text}");
     assert!(end < half + RESIDENT_MAX_KIB, "{names}: {resident:?}");
     assert!(lua_after < lua_before + LUA_MAX_KIB, "{names}: {lua_after}");
     for line in proxy.log().lines() {
@@ -160,24 +186,59 @@ fn bears_a_load(server: &Server, names: &str) {
     }
 }
 
+/// Scripts that are asked for by name; all others if none is.
+fn asked() -> Option<Vec<String>> {
+    let names = std::env::var("PILOTFISH_SCRIPTS").ok()?;
+    Some(names.split_whitespace().map(str::to_owned).collect())
+}
+
+/// How many SELECTs a server has run.
+fn selects(server: &Server) -> u64 {
+    let shown = server.root().run("SHOW GLOBAL STATUS LIKE 'Com_select'");
+    shown.texts()[0][1].parse().unwrap()
+}
+
 #[test]
 fn shipped_scripts_bear_a_load() {
-    let asked = std::env::var("PILOTFISH_SCRIPTS").ok();
-    let names: Vec<&str> = match &asked {
-        Some(names) => names.split_whitespace().collect(),
-        None => SHIPPED.to_vec(),
-    };
+    let shipped = || SHIPPED.iter().map(|&name| name.to_owned()).collect();
+    let mut names: Vec<String> = asked().unwrap_or_else(shipped);
+    names.retain(|name| name != OVER_CLUSTER);
+    if names.is_empty() {
+        return;
+    }
     let server = server(Product::MariaDb);
-    for names in names {
-        bears_a_load(&server, names);
+    for name in names {
+        bears_a_load(&server, &name);
     }
 }
 
 #[test]
 fn several_scripts_bear_a_load_together() {
-    if std::env::var("PILOTFISH_SCRIPTS").is_err() {
+    if asked().is_none() {
         bears_a_load(&server(Product::MySql), TOGETHER);
     }
+}
+
+#[test]
+fn reads_and_writes_are_split_under_load() {
+    if asked().is_some_and(|names| !names.iter().any(|name| name == OVER_CLUSTER)) {
+        return;
+    }
+    let cluster = Cluster::start(Product::MariaDb, 2);
+    prepare(&cluster.primary);
+    cluster.wait_caught_up();
+    let before: Vec<u64> = cluster.replicas.iter().map(selects).collect();
+    let settings = Settings::of_cluster(&cluster)
+        .account("nopass", "")
+        .account("app", PASSWORD)
+        .set("pool.backend_connections_max", 8);
+    bears(settings, OVER_CLUSTER, &SPLIT);
+    for (replica, before) in cluster.replicas.iter().zip(before) {
+        let read = selects(replica) - before;
+        println!("{OVER_CLUSTER}: {read} SELECTs at a replica");
+        assert!(read > 1000, "{read}");
+    }
+    cluster.wait_caught_up();
 }
 
 #[test]

@@ -39,24 +39,30 @@ macro_rules! in_both_ways {
 
 mod backends;
 mod beyond;
+mod bridging;
 mod chained;
 mod connecting;
 mod decisions;
 mod ending;
 mod examples;
 mod injections;
+mod killing;
 mod lines;
 mod logins;
 mod mistakes;
 mod mocks;
 mod moving;
+mod older;
+mod parameters;
 mod partings;
 mod pools;
+mod requiring;
 mod rows;
 mod several;
 mod sharing;
 mod shipped;
 mod shipped_page;
+mod sight;
 mod waiting;
 
 /// A proxy that runs a script, and the folder that holds it.
@@ -114,23 +120,20 @@ impl Scripted {
 
     #[track_caller]
     fn connect_as(&self, login: &Login) -> RawConn {
-        self.proxy.connect_as(&plain(login.clone()))
+        self.proxy.connect_as(login)
     }
 
     /// The error that a client gets instead of a session.
     #[track_caller]
     fn refusal(&self) -> (u16, String) {
-        let refused = RawConn::connect(&self.proxy.address(), &plain(Login::app()));
+        let refused = RawConn::connect(&self.proxy.address(), &Login::app());
         let error = refused.unwrap_err().refusal();
         (error.code, error.text)
     }
 }
 
-/// Where the session's login passes through: without what such a session does not agree on.
-fn plain(login: Login) -> Login {
-    if TAKES_TURNS.get() {
-        return login;
-    }
+/// What a client can who agrees on nothing that scripts have to be led over.
+fn older(login: Login) -> Login {
     login.without(capability::DEPRECATE_EOF | capability::QUERY_ATTRIBUTES)
 }
 

@@ -233,12 +233,18 @@ fn values_are_in_spans_where_they_may_be() {
         settings
             .set("tracing.values", true)
             .set("tracing.service", "shop")
+            .set("tracing.header", "api-key: of the shop")
     });
     site.client().run("SELECT v FROM t WHERE v = 'told'");
     let spans = collector.wait_for(4);
     let text = attribute(statements(&spans)[0].0, "db.query.text");
     assert_eq!(text, "SELECT v FROM t WHERE v = 'told'");
     assert_eq!(collector.services(), ["shop"]);
+    let heads = collector.requests();
+    assert!(
+        heads[0].contains("\r\napi-key: of the shop\r\n"),
+        "{heads:?}"
+    );
 }
 
 #[test]

@@ -75,8 +75,10 @@ fn row(topology: &Topology, backend: &Backend) -> [String; 4] {
 
 fn findings(backend: &Backend) -> Vec<String> {
     let mut findings = vec![backend.health.to_string()];
-    if backend.duty == Duty::Draining {
-        findings.push("draining".to_owned());
+    match backend.duty {
+        Duty::Serving => {}
+        Duty::Draining => findings.push("draining".to_owned()),
+        Duty::Disabled => findings.push("disabled".to_owned()),
     }
     if let Some(server) = &backend.server {
         findings.push(format!("{} {}", server.family, server.version));

@@ -4,6 +4,7 @@
 
 mod file;
 mod guard;
+mod waiting;
 
 use std::sync::Arc;
 
@@ -14,6 +15,7 @@ use tokio::time::{Duration, timeout};
 use crate::arguments::ServeArguments;
 use crate::rules;
 use crate::serve::Reloading;
+use waiting::{Drafted, Waiting};
 
 /// How long an administrator waits for backends' names to be looked up.
 const TIMEOUT_SETTLED: Duration = Duration::from_secs(2);
@@ -30,7 +32,7 @@ pub struct Editing<'a> {
     /// What holds, as far as it needs no restart.
     current: Version,
     /// What waits until it is loaded.
-    memory: Vec<Edit>,
+    memory: Waiting,
     /// How often any of these has changed.
     version: u64,
 }
@@ -64,7 +66,7 @@ impl<'a> Editing<'a> {
             events: Arc::clone(events),
             saved: current.clone(),
             current,
-            memory: Vec::new(),
+            memory: Waiting::default(),
             version: 0,
         }
     }
@@ -89,7 +91,7 @@ impl<'a> Editing<'a> {
                         tracing::info!(%change, "reload");
                         self.note_change(&change, None);
                     }
-                    self.begin_again(draft, loaded);
+                    self.begin_again(draft, loaded, None);
                     return tracing::info!(source, "configuration is reloaded");
                 }
                 Err(faults) => faults,
@@ -114,26 +116,26 @@ impl<'a> Editing<'a> {
         let told = match what {
             What::View(edits) => self.view(&edits),
             What::Compare(edits) => self.compare(&edits),
+            What::Check(edits) => self.check(&user, &edits, reloading),
             What::Apply { edits, basis } => match reloading.is_current(&basis) {
                 true => self.apply(&user, &edits, reloading),
                 false => Err(Refused::Outdated),
             },
-            What::Memory => self.memory(),
+            What::Memory => Ok(Told::View(self.memory())),
             What::Remember { edits, version } => match version == self.version {
                 true => self.remember(&edits),
                 false => Err(Refused::Outdated),
             },
             What::Load(module) => {
-                let (edits, others): (Vec<Edit>, Vec<Edit>) =
-                    self.memory.iter().cloned().partition(|it| module.has(it));
+                let edits = self.memory.of(module);
                 let applied = match edits.is_empty() {
                     true => Ok(Told::Done(Vec::new())),
                     false => self.apply(&user, &edits, reloading),
                 };
-                applied.inspect(|_| self.memory = others)
+                applied.inspect(|_| self.memory.forget(module))
             }
             What::Discard(module) => {
-                self.memory.retain(|it| !module.has(it));
+                self.memory.forget(module);
                 self.version += 1;
                 Ok(Told::Done(Vec::new()))
             }
@@ -160,66 +162,106 @@ impl<'a> Editing<'a> {
 
     fn view(&self, edits: &[Edit]) -> Answer {
         let draft = self.current.draft.with(edits).map_err(refused)?;
-        let config = draft.sketch().map_err(refused)?;
-        let topology = Arc::new(control::as_configured(&config));
-        Ok(Told::View(View {
-            config: Arc::new(config),
-            topology,
-            version: self.version,
-        }))
+        let drafted = Drafted::of(draft).map_err(refused)?;
+        Ok(Told::View(self.shown(&drafted)))
     }
 
-    /// What waits; where it fits to what holds no more, it is forgotten.
-    fn memory(&mut self) -> Answer {
-        let view = self.view(&self.memory);
-        if let (Err(Refused::Because(why)), false) = (&view, self.memory.is_empty()) {
-            tracing::warn!(
-                why = why.join("; "),
-                "changes that waited for LOAD … TO RUNTIME are forgotten: they fit no more"
-            );
-            self.memory.clear();
-            return self.view(&[]);
+    fn shown(&self, drafted: &Drafted) -> View {
+        View {
+            config: Arc::clone(&drafted.config),
+            topology: Arc::clone(&drafted.topology),
+            version: self.version,
         }
-        view
+    }
+
+    /// What waits, with what holds.
+    fn memory(&mut self) -> View {
+        let drafted = self.awaited();
+        self.shown(&drafted)
+    }
+
+    /// What there would be with what waits; where that fits to what holds no more, it is forgotten.
+    fn awaited(&mut self) -> Drafted {
+        match self.memory.drafted(&self.current.draft) {
+            Ok(drafted) => drafted.clone(),
+            Err(faults) => {
+                let why = placeless(&faults).join("; ");
+                self.forget_waiting(&format!("they fit no more: {why}"), None);
+                Drafted::as_it_holds(&self.current.draft, &self.current.config)
+            }
+        }
+    }
+
+    /// Says what is forgotten with what waits.
+    fn forget_waiting(&mut self, why: &str, user: Option<&str>) -> Option<String> {
+        let count = self.memory.forget_all();
+        if count == 0 {
+            return None;
+        }
+        self.version += 1;
+        let text =
+            format!("Changes that waited for LOAD … TO RUNTIME are forgotten ({count}): {why}");
+        tracing::warn!(
+            user,
+            why,
+            count,
+            "changes that waited for LOAD … TO RUNTIME are forgotten"
+        );
+        self.events
+            .note(EventKind::Change, "LOAD … TO RUNTIME", text.clone(), user);
+        Some(text)
     }
 
     fn remember(&mut self, edits: &[Edit]) -> Answer {
-        if self.memory.len() + edits.len() > WAITING_MAX {
+        if self.memory.count() + edits.len() > WAITING_MAX {
             let text = format!("{WAITING_MAX} changes wait already: LOAD … TO RUNTIME");
             return Err(Refused::Because(vec![text]));
         }
-        let memory = [self.memory.as_slice(), edits].concat();
-        self.view(&memory)?;
-        self.memory = memory;
+        let added = self.memory.add(&self.current.draft, edits);
+        added.map_err(refused)?;
         self.version += 1;
         Ok(Told::Done(Vec::new()))
     }
 
-    fn compare(&self, edits: &[Edit]) -> Answer {
+    fn compare(&mut self, edits: &[Edit]) -> Answer {
         let unsaved = diff(&self.saved.config, &self.current.config).into_iter();
         let mut differences: Vec<_> = unsaved
             .map(|change| Difference {
-                when: match change.applies {
-                    Applies::AtReload => When::Now,
-                    Applies::AtRestart => When::AtRestart,
-                },
+                when: when(&change),
                 change,
             })
             .collect();
-        for (edits, when) in [(edits, When::AtCommit), (&self.memory, When::AtLoad)] {
-            if edits.is_empty() {
-                continue;
-            }
-            let draft = self.current.draft.with(edits).map_err(refused)?;
-            let before = self.current.draft.sketch().map_err(refused)?;
-            let after = draft.sketch().map_err(refused)?;
-            let gathered = diff(&before, &after).into_iter();
+        let holds = self.current.draft.sketch().map_err(refused)?;
+        let mut add = |then: &Config, when| {
+            let gathered = diff(&holds, then).into_iter();
             differences.extend(gathered.map(|change| Difference { change, when }));
+        };
+        if !edits.is_empty() {
+            // What they were made of may hold no more; COMMIT would say the same.
+            let drafted = self.current.draft.with(edits).and_then(|it| it.sketch());
+            add(&drafted.map_err(|_| Refused::Outdated)?, When::AtCommit);
+        }
+        if self.memory.count() > 0 {
+            add(&self.awaited().config, When::AtLoad);
         }
         Ok(Told::Differences(differences))
     }
 
-    fn apply(&mut self, user: &str, edits: &[Edit], reloading: &Reloading<'_>) -> Answer {
+    /// What these changes would come to; whatever would refuse them refuses that.
+    fn check(&self, user: &str, edits: &[Edit], reloading: &Reloading<'_>) -> Answer {
+        let (_, loaded) = self.loaded_with(user, edits)?;
+        reloading.check(&loaded.config).map_err(Refused::Because)?;
+        let changes = diff(&self.current.config, &loaded.config);
+        let warnings = self.current.news(&loaded.warnings, &changes);
+        let changes = changes.into_iter().map(|change| Difference {
+            when: when(&change),
+            change,
+        });
+        Ok(Told::Checked(changes.collect(), warnings))
+    }
+
+    /// What would hold with these changes, if they may be made.
+    fn loaded_with(&self, user: &str, edits: &[Edit]) -> Result<(Draft, Loaded), Refused> {
         if let Some(arguments) = self.arguments
             && let Some(name) = guard::overridden(arguments, edits)
         {
@@ -233,6 +275,11 @@ impl<'a> Editing<'a> {
         if let Some(why) = guard::locked_out(user, &loaded.config) {
             return Err(Refused::Because(vec![why]));
         }
+        Ok((draft, loaded))
+    }
+
+    fn apply(&mut self, user: &str, edits: &[Edit], reloading: &Reloading<'_>) -> Answer {
+        let (draft, loaded) = self.loaded_with(user, edits)?;
         reloading.apply(&loaded.config).map_err(Refused::Because)?;
         let changes = diff(&self.current.config, &loaded.config);
         for change in &changes {
@@ -241,13 +288,14 @@ impl<'a> Editing<'a> {
         }
         let warnings = self.current.news(&loaded.warnings, &changes);
         self.current = Version::of(draft, loaded);
+        self.memory.draft_anew();
         self.version += 1;
         Ok(Told::Done(warnings))
     }
 
     fn save(&mut self, user: &str) -> Answer {
         let because = |why: String| Refused::Because(vec![why]);
-        if !self.memory.is_empty() {
+        if self.memory.count() > 0 {
             let text = "What waits does not hold yet, and is not saved: LOAD MYSQL SERVERS (or USERS, QUERY RULES, VARIABLES) \
                         TO RUNTIME first, or SAVE MYSQL … TO MEMORY to give it up";
             return Err(because(text.to_owned()));
@@ -286,8 +334,8 @@ impl<'a> Editing<'a> {
             tracing::info!(user, %change, "an administrator has gone back to the file");
             self.note_change(change, Some(user));
         }
-        let warnings = self.current.news(&loaded.warnings, &changes);
-        self.begin_again(draft, loaded);
+        let mut warnings = self.current.news(&loaded.warnings, &changes);
+        warnings.extend(self.begin_again(draft, loaded, Some(user)));
         Ok(Told::Done(warnings))
     }
 
@@ -303,11 +351,12 @@ impl<'a> Editing<'a> {
         self.events.note(EventKind::File, file, text, user);
     }
 
-    fn begin_again(&mut self, draft: Draft, loaded: Loaded) {
+    /// The file is what holds; what is forgotten by that.
+    fn begin_again(&mut self, draft: Draft, loaded: Loaded, user: Option<&str>) -> Option<String> {
         self.current = Version::of(draft, loaded);
-        self.memory.clear();
         self.version += 1;
         self.saved = self.current.clone();
+        self.forget_waiting("the file holds again", user)
     }
 
     fn load(&self, draft: &Draft) -> Result<Loaded, Vec<Fault>> {
@@ -338,6 +387,14 @@ impl Version {
         let late = late.filter(|it| it.applies == Applies::AtRestart);
         news.extend(late.map(|change| format!("{change}; SAVE, so that it holds then")));
         news
+    }
+}
+
+/// When a change that is made while the proxy runs takes effect.
+fn when(change: &Change) -> When {
+    match change.applies {
+        Applies::AtReload => When::Now,
+        Applies::AtRestart => When::AtRestart,
     }
 }
 

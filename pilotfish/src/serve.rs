@@ -299,6 +299,22 @@ impl Reloading<'_> {
         Arc::ptr_eq(&self.publish.borrow().config, config)
     }
 
+    /// Whether a configuration could take effect.
+    ///
+    /// # Errors
+    /// What is faulty about it.
+    pub fn check(&self, new: &Config) -> Result<(), Vec<String>> {
+        let before = Arc::clone(&self.publish.borrow());
+        let reloaded = Arc::new(before.config.reloaded(new));
+        let told = snapshot(Arc::clone(&reloaded), Some(&before));
+        told.map_err(|error| vec![error])?;
+        let faulty = self.control.check(&reloaded).err();
+        match faulty {
+            Some(faulty) => Err(faulty.iter().map(ToString::to_string).collect()),
+            None => Ok(()),
+        }
+    }
+
     /// Has a configuration take effect as a whole, but for what needs a restart.
     ///
     /// # Errors

@@ -9,7 +9,6 @@ use std::net::{SocketAddr, TcpListener};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use mysql_async::prelude::Queryable;
@@ -33,9 +32,6 @@ struct Sandbox {
 impl Sandbox {
     /// Starts one in `folder` and reads its guide.
     fn start(folder: &Path, replicas: u32, options: &[&str]) -> Self {
-        // Two that look at the usual ports at the same time would both find them free.
-        static STARTING: Mutex<()> = Mutex::new(());
-        let _alone = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
         let port = TcpListener::bind("127.0.0.1:0")
             .unwrap()
             .local_addr()
@@ -310,6 +306,123 @@ async fn the_listings_of_mysql_proxys_first_article_are_had_with_their_statement
         .iter()
         .find(|(option, _)| option == "admin.password");
     assert!(!password.unwrap().1.contains("admin"), "{password:?}");
+}
+
+/// The statements are the article's; what they are asked of is a smaller world, whose texts are UTF-8.
+#[tokio::test]
+async fn the_index_usage_of_that_article_is_had_with_its_statements() {
+    let scratch = tempfile::tempdir().unwrap();
+    let sandbox = Sandbox::start(&scratch.path().join("s"), 1, &[]);
+    let mut admin = sandbox.administrator().await;
+    let mut client = sandbox.connect("proxy").await;
+    for statement in [
+        "SELECT * FROM City WHERE id = 1",
+        "SELECT * FROM City WHERE id = 2",
+        "SELECT name FROM Country WHERE code = 'DEU'",
+        "SELECT name FROM Country WHERE continent = 'Asia'",
+    ] {
+        client.query_drop(statement).await.unwrap();
+    }
+    let row = |name: &str, used: u64, max: u64, average: &str| {
+        (name.to_owned(), used, max, average.to_owned())
+    };
+    let expected = [
+        row("demo.city.PRIMARY", 2, 4, "4.0000"),
+        row("demo.country.PRIMARY", 1, 12, "12.0000"),
+        row("demo.country.by_continent", 1, 1, "1.0000"),
+    ];
+    let deadline = std::time::Instant::now() + PATIENCE;
+    loop {
+        let used: Vec<mysql_async::Row> = admin.query("select * from index_usage").await.unwrap();
+        let names = used.first().map(|row| {
+            let names = row
+                .columns_ref()
+                .iter()
+                .map(|it| it.name_str().into_owned());
+            names.collect::<Vec<_>>().join(" ")
+        });
+        let mut used: Vec<(String, u64, u64, String)> =
+            used.into_iter().map(mysql_async::from_row).collect();
+        used.sort();
+        if used == expected {
+            assert_eq!(
+                names.unwrap(),
+                "name used max_used_key_len avg_used_key_len"
+            );
+            return;
+        }
+        assert!(std::time::Instant::now() < deadline, "{used:?}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+#[tokio::test]
+async fn the_profile_of_that_article_is_had_of_its_statement() {
+    let scratch = tempfile::tempdir().unwrap();
+    let sandbox = Sandbox::start(&scratch.path().join("s"), 0, &[]);
+    let mut admin = sandbox.administrator().await;
+    let mut client = sandbox.connect("proxy").await;
+    let file = scratch.path().join("profiles.log");
+    let values = "UPDATE settings SET value = 'true' WHERE name = 'profiling.values'";
+    let log = format!(
+        "UPDATE settings SET value = '{}' WHERE name = 'profiling.file'",
+        file.display()
+    );
+    let rule = "INSERT INTO rules (rule, regex, profile, set_tag) \
+                VALUES ('cost', '^SELECT MAX', 1, 'query-cost')";
+    for change in [values, &log, rule] {
+        admin.query_drop(change).await.unwrap();
+    }
+    let query = "SELECT MAX(population), continent FROM Country GROUP BY continent";
+    let rows: Vec<(u64, String)> = client.query(query).await.unwrap();
+    assert_eq!(rows.len(), 6);
+    let deadline = std::time::Instant::now() + PATIENCE;
+    let line = loop {
+        let text = fs::read_to_string(&file).unwrap_or_default();
+        if let Some((line, _)) = text.split_once('\n') {
+            break line.to_owned();
+        }
+        assert!(std::time::Instant::now() < deadline, "no profile");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    };
+    let profile: serde_json::Value = serde_json::from_str(&line).unwrap();
+    assert_eq!(profile["command"], "Query", "{line}");
+    assert_eq!(profile["query"], query, "{line}");
+    assert_eq!(profile["thread_id"], client.id(), "{line}");
+    assert_eq!(profile["tags"], serde_json::json!(["query-cost"]), "{line}");
+    assert!(profile["timestamp"].as_str().unwrap().starts_with("20"));
+    assert!(profile["exec_time"].as_f64().unwrap() > 0.0, "{line}");
+    let status = profile["status"].as_object().unwrap();
+    for (name, expected) in [
+        ("Com_select", Some(1)),
+        ("Questions", Some(1)),
+        ("Bytes_sent", None),
+    ] {
+        let counted = status.get(name).and_then(serde_json::Value::as_i64);
+        assert!(counted.is_some(), "{name}: {line}");
+        assert!(expected.is_none() || counted == expected, "{name}: {line}");
+    }
+}
+
+/// They look for free ports while the other one's servers start.
+#[tokio::test]
+async fn two_sandboxes_at_once_have_ports_of_their_own() {
+    let scratch = tempfile::tempdir().unwrap();
+    let start = |name: &str| {
+        let folder = scratch.path().join(name);
+        std::thread::spawn(move || Sandbox::start(&folder, 0, &[]))
+    };
+    let sandboxes = [start("a"), start("b")].map(|it| it.join().unwrap());
+    for sandbox in &sandboxes {
+        let mut admin = sandbox.administrator().await;
+        let listening: Option<String> = admin
+            .query_first("SELECT address FROM listeners WHERE purpose = 'clients'")
+            .await
+            .unwrap();
+        assert_eq!(listening, Some(sandbox.addresses["proxy"].to_string()));
+    }
+    let [one, other] = sandboxes.each_ref().map(|it| &it.addresses["admin"]);
+    assert_ne!(one, other);
 }
 
 #[test]

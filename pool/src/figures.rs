@@ -62,6 +62,8 @@ pub struct Counts {
     pub refused: u64,
     /// Pings asked for.
     pub pings: u64,
+    /// Connections that were in somebody's hands at once, at most; of several keys the sum.
+    pub lent_max: usize,
     /// Connections that ended, by reason.
     pub closed: Closed,
 }
@@ -77,6 +79,7 @@ impl AddAssign<&Counts> for Counts {
         self.cancelled += other.cancelled;
         self.refused += other.refused;
         self.pings += other.pings;
+        self.lent_max += other.lent_max;
         for reason in CloseReason::ALL {
             self.closed.0[reason as usize] += other.closed.of(reason);
         }

@@ -205,7 +205,9 @@ impl<K, C, W> Shelf<K, C, W> {
     }
 
     pub(crate) fn lend(&mut self, seat: Seat, purpose: Purpose) -> Lease {
-        self.desk.lease(self.lent.insert(Lent { seat, purpose }))
+        let index = self.lent.insert(Lent { seat, purpose });
+        self.counts.lent_max = self.counts.lent_max.max(self.lent.len());
+        self.desk.lease(index)
     }
 
     /// Lent → Lent: its session keeps it between commands.

@@ -67,6 +67,8 @@ pub(crate) enum Kind {
     BackendProtocol,
     /// The backend closed in the middle of an exchange.
     BackendLost,
+    /// The backend was disabled, and the session's connection to it is closed.
+    BackendDisabled,
     /// The session did nothing for too long.
     IdleTimeout,
     /// The proxy stops, and the session's statement did not end in time.
@@ -87,6 +89,8 @@ pub(crate) enum Kind {
     ReadsChanged,
     /// The session was killed by another one.
     Killed,
+    /// Its statement was killed by another one before it was sent.
+    StatementKilled,
     /// The session's script cannot be run.
     ScriptFailed,
     /// What a script has decided cannot be done.
@@ -179,6 +183,12 @@ impl Kind {
                 Level::WARN,
                 "backend_lost",
             ),
+            Self::BackendDisabled => row(
+                Proxy,
+                Some(Code::BACKEND_LOST),
+                Level::INFO,
+                "backend_disabled",
+            ),
             Self::IdleTimeout => row(
                 Client,
                 Some(Code::INTERACTION_TIMEOUT),
@@ -228,6 +238,12 @@ impl Kind {
             Self::ScriptEnded => row(Proxy, None, Level::INFO, "script_ended"),
             Self::Drained => row(Proxy, None, Level::DEBUG, "drained"),
             Self::Killed => row(Client, Some(Code::QUERY_INTERRUPTED), Level::INFO, "killed"),
+            Self::StatementKilled => row(
+                Client,
+                Some(Code::QUERY_INTERRUPTED),
+                Level::INFO,
+                "statement_killed",
+            ),
         }
     }
 }
@@ -322,6 +338,7 @@ mod tests {
             Level::ERROR,
         ),
         (Kind::BackendLost, Side::Backend, Some(1158), Level::WARN),
+        (Kind::BackendDisabled, Side::Proxy, Some(1158), Level::INFO),
         (Kind::IdleTimeout, Side::Client, Some(4031), Level::INFO),
         (Kind::Stopped, Side::Proxy, Some(1053), Level::WARN),
         (Kind::LoginDenied, Side::Client, Some(1045), Level::INFO),
@@ -347,6 +364,7 @@ mod tests {
         (Kind::HeldAtReplica, Side::Client, Some(1290), Level::INFO),
         (Kind::ReadsChanged, Side::Proxy, Some(1213), Level::INFO),
         (Kind::Killed, Side::Client, Some(1317), Level::INFO),
+        (Kind::StatementKilled, Side::Client, Some(1317), Level::INFO),
         (Kind::ScriptFailed, Side::Proxy, Some(1105), Level::ERROR),
         (Kind::ScriptRefused, Side::Proxy, Some(1105), Level::WARN),
         (Kind::ScriptEnded, Side::Proxy, None, Level::INFO),

@@ -56,7 +56,7 @@ pub use insight::whose::Whose;
 pub use journal::{AuditEvent, Entry, Journal, Log, LogCounts};
 pub use plane::DataPlane;
 pub use plans::reading::Line;
-pub use plans::schema::{Index, Part};
+pub use plans::schema::{Hidden, Index, Part};
 pub use plans::store::{Plan, PlansView, SchemaIndexes};
 pub use reception::{Guest, GuestError, House, Reception};
 pub use scripted::all::AllScripts;

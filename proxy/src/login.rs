@@ -74,8 +74,12 @@ pub(crate) struct Login<'a> {
 }
 
 impl Login<'_> {
-    /// Sees it through. After an error the client has been told nothing, unless by the backend.
-    pub(crate) async fn run(mut self) -> Result<Agreement, Failure> {
+    /// Sees it through, if `admits` has nothing against the user. After an error the client has been told
+    /// nothing, unless by the backend.
+    pub(crate) async fn run(
+        mut self,
+        admits: impl FnOnce(&[u8]) -> Result<(), Failure>,
+    ) -> Result<Agreement, Failure> {
         self.offer().await?;
         let (request, answer) = read_response(self.settings, self.client, self.who).await?;
         let response = match &request {
@@ -84,6 +88,7 @@ impl Login<'_> {
         };
         let response = response.map_err(malformed)?;
         self.who.introduce(&response);
+        admits(response.user)?;
         self.complete(response).await
     }
 

@@ -128,6 +128,11 @@ impl<T: AsyncRead + AsyncWrite + Unpin> PacketStream<T> {
         Ok(Some(payload))
     }
 
+    /// The sequence id of the next packet in either direction.
+    pub(crate) fn next_sequence(&self) -> u8 {
+        self.sequence
+    }
+
     /// The next packet in either direction has this sequence id: 0 begins a command.
     pub(crate) fn begin_at(&mut self, sequence: u8) {
         self.sequence = sequence;

@@ -13,13 +13,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use route::Backend;
-use session::{Event, Outcome, Tracker, Violation};
+use session::{Event, Held, Outcome, Tracker, Violation};
 use tokio::io::{AsyncRead, ReadBuf};
-use wire::{Capabilities, Command, StatusFlags};
+use wire::{Capabilities, Command, HEADER_BYTES, StatusFlags};
 
 use crate::failure::{Failure, Kind};
 use crate::insight::observer::Observer;
 use crate::leg::Leg;
+use crate::scripted::sight::{stay_in_sight, unfollowed};
 use crate::watch::{Ask, Watch};
 use crate::worker::Worker;
 
@@ -34,13 +35,11 @@ pub(crate) struct Relay {
     pub to: Arc<Backend>,
     /// Bytes of the client that were read and may not pass yet.
     ahead: Vec<u8>,
-    /// Whether COM_CHANGE_USER is more than relayed.
-    stops_at_change_user: bool,
     /// The backend has announced its end in an ERR.
     is_forewarned: bool,
     /// The backend has said something since the client's last bytes.
     backend_spoke: bool,
-    watch: Rc<Watch>,
+    pub(crate) watch: Rc<Watch>,
     worker: Rc<Worker>,
     /// Who sees its statements, if that is wanted.
     observer: Option<Box<Observer>>,
@@ -50,7 +49,7 @@ pub(crate) struct Relay {
 #[derive(Debug)]
 pub(crate) enum Turn {
     Ended(End),
-    /// COM_CHANGE_USER was sent on; its dialogue needs a bridge.
+    /// COM_CHANGE_USER was sent on; its dialogue comes.
     ChangeUser,
 }
 
@@ -67,6 +66,9 @@ pub(crate) enum End {
     Drained,
 }
 
+/// A COM_CHANGE_USER may be as long: servers take 64 KiB of connection attributes.
+const CHANGE_USER_BYTES_MAX: usize = 128 * 1024;
+
 /// What became of one direction in one round.
 enum Step {
     /// Bytes moved: there may be more.
@@ -81,7 +83,6 @@ impl Relay {
         legs: (Leg, Leg),
         tracker: Tracker,
         to: Arc<Backend>,
-        stops_at_change_user: bool,
         watch: Rc<Watch>,
         worker: Rc<Worker>,
     ) -> Self {
@@ -89,11 +90,10 @@ impl Relay {
         Self {
             client,
             backend,
-            tracker,
+            tracker: tracker.holding_change_user(),
             err_sequence: None,
             to,
             ahead: Vec::new(),
-            stops_at_change_user,
             is_forewarned: false,
             backend_spoke: false,
             watch,
@@ -108,6 +108,11 @@ impl Relay {
         if let Some(observer) = &mut self.observer {
             observer.runs_on(self.to.id, capabilities);
         }
+    }
+
+    /// What was read of the client and has not passed.
+    pub(crate) fn take_ahead(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.ahead)
     }
 
     /// Lets bytes go first that were read before the relay began.
@@ -157,7 +162,7 @@ impl Relay {
             return Ok(None);
         }
         self.err_sequence = self.tracker.error_sequence();
-        let is_idle = self.tracker.is_idle() && self.client.is_drained();
+        let is_idle = self.tracker.is_idle() && self.client.is_drained() && self.ahead.is_empty();
         let is_at_rest = is_idle && !self.tracker.status().contains(StatusFlags::IN_TRANS);
         let ends_now = asked.contains(Ask::Stop);
         if is_at_rest && (ends_now || asked.contains(Ask::Drain)) {
@@ -169,6 +174,19 @@ impl Relay {
             ))
         } else if asked.contains(Ask::KillSession) {
             Err(Failure::new(Kind::Killed, "Connection was killed"))
+        } else if asked.contains(Ask::BackendDisabled) && self.worker.is_disabled(self.to.id) {
+            let outcome = match (is_at_rest, is_idle) {
+                (true, _) => "",
+                (false, true) => "; the transaction is rolled back",
+                (false, false) => "; what it was asked may have been executed",
+            };
+            Err(Failure::new(
+                Kind::BackendDisabled,
+                format!(
+                    "Lost connection to backend {}: an administrator has disabled it{outcome}",
+                    self.to.name
+                ),
+            ))
         } else if asked.contains(Ask::BackendDown) && !is_idle {
             Err(Failure::new(
                 Kind::BackendLost,
@@ -186,6 +204,7 @@ impl Relay {
         } else {
             // Something has moved since these were asked.
             self.watch.withdraw(Ask::BackendDown);
+            self.watch.withdraw(Ask::BackendDisabled);
             self.watch.withdraw(Ask::IdleTimeout);
             Ok(None)
         }
@@ -215,7 +234,7 @@ impl Relay {
         if let Some(sequence) = self.client.transport.frame_sequence() {
             self.tracker.align(sequence);
         }
-        let mut is_forewarned = false;
+        let (mut is_forewarned, mut is_lost) = (false, false);
         if let Some(observer) = &mut self.observer {
             observer.hears(bytes);
         }
@@ -229,12 +248,16 @@ impl Relay {
                 }
                 Event::Unsolicited(Outcome::Err(_)) => is_forewarned = true,
                 Event::Lost(reason) => {
+                    is_lost = true;
                     tracing::debug!(?reason, "session is relayed without being followed")
                 }
                 _ => {}
             })
             .map_err(backend_violation)?;
         self.is_forewarned |= is_forewarned;
+        if is_lost {
+            unfollowed(&self.worker)?;
+        }
         match self.client.send(bytes, context) {
             Ok(()) => Ok(Step::Moved),
             Err(error) => self.client_broke(&error),
@@ -246,8 +269,18 @@ impl Relay {
         if self.backend.poll_drain_or_break(context).is_pending() || !self.tracker.wants_client() {
             return Ok(Step::Blocked);
         }
-        if !self.ahead.is_empty() {
-            return self.pass_ahead(context);
+        match self.tracker.held(&self.ahead) {
+            Held::Nothing if self.ahead.is_empty() => {}
+            Held::Nothing => return self.pass_ahead(context),
+            Held::ChangeUser(length) if self.ahead.len() >= HEADER_BYTES + length => {
+                return self.change_user(length, context);
+            }
+            Held::ChangeUser(length) if length > CHANGE_USER_BYTES_MAX => {
+                return Err(client_violation(Violation::PayloadTooLarge {
+                    limit: CHANGE_USER_BYTES_MAX as u64,
+                }));
+            }
+            Held::ChangeUser(_) | Held::Partly => {}
         }
         if self.client.has_ended {
             return self.client_ended();
@@ -259,9 +292,13 @@ impl Relay {
             Poll::Pending => Ok(Step::Blocked),
             Poll::Ready(Ok(())) if !buffer.filled().is_empty() => {
                 let bytes = buffer.filled_mut();
-                let (passed, step) = self.pass(bytes, context)?;
+                if !self.ahead.is_empty() {
+                    self.ahead.extend_from_slice(bytes);
+                    return Ok(Step::Moved);
+                }
+                let passed = self.pass(bytes, context)?;
                 self.ahead.extend_from_slice(&bytes[passed..]);
-                Ok(step)
+                Ok(Step::Moved)
             }
             // A reset is an end like any other here.
             Poll::Ready(_) => {
@@ -273,20 +310,43 @@ impl Relay {
 
     fn pass_ahead(&mut self, context: &mut Context<'_>) -> Result<Step, Failure> {
         let mut bytes = std::mem::take(&mut self.ahead);
-        let (passed, step) = self.pass(&mut bytes, context)?;
+        let passed = self.pass(&mut bytes, context)?;
         bytes.drain(..passed);
         if !bytes.is_empty() {
             self.ahead = bytes;
         }
-        Ok(step)
+        Ok(Step::Moved)
+    }
+
+    /// COM_CHANGE_USER, whole, behind the replies to what was sent before: passes it on, unless it leads to an
+    /// account with a script, which would see nothing here.
+    fn change_user(&mut self, length: usize, context: &mut Context<'_>) -> Result<Step, Failure> {
+        if !self.tracker.is_idle() {
+            return Ok(Step::Blocked);
+        }
+        let mut bytes = std::mem::take(&mut self.ahead);
+        self.ahead = bytes.split_off(HEADER_BYTES + length);
+        let rest = bytes.get(HEADER_BYTES + 1..).unwrap_or_default();
+        let user = rest.split(|byte| *byte == 0).next().unwrap_or_default();
+        self.err_sequence = bytes.get(HEADER_BYTES - 1).map(|id| id.wrapping_add(1));
+        if let Some(card) = self.watch.card() {
+            stay_in_sight(&self.worker, user, &card.client, &[])?;
+        }
+        self.backend.transport.begin_command();
+        self.backend_spoke = false;
+        if let Some(observer) = &mut self.observer {
+            observer.begins(&bytes, self.tracker.status());
+            self.watch.says(observer.digest());
+        }
+        self.tracker
+            .pass_change_user(&mut bytes, |_| {})
+            .map_err(client_violation)?;
+        self.backend.send_or_break(&bytes, context);
+        Ok(Step::Over(Turn::ChangeUser))
     }
 
     /// Sends on what may pass of the client's bytes; says how many that were.
-    fn pass(
-        &mut self,
-        bytes: &mut [u8],
-        context: &mut Context<'_>,
-    ) -> Result<(usize, Step), Failure> {
+    fn pass(&mut self, bytes: &mut [u8], context: &mut Context<'_>) -> Result<usize, Failure> {
         // Who is not followed any more begins a command, as far as can be told, after an answer.
         if self.tracker.is_at_command() || (self.tracker.is_lost() && self.backend_spoke) {
             self.backend.transport.begin_command();
@@ -296,25 +356,24 @@ impl Relay {
             && self.tracker.is_idle()
         {
             observer.begins(bytes, self.tracker.status());
+            self.watch.says(observer.digest());
         }
         self.err_sequence = self.tracker.error_sequence();
-        let mut changes_user = false;
+        let mut is_lost = false;
         let passed = self
             .tracker
-            .client_bytes(bytes, |event| match event {
-                Event::CommandEnded(Command::CHANGE_USER) => changes_user = true,
-                Event::Lost(reason) => {
-                    tracing::debug!(?reason, "session is relayed without being followed")
+            .client_bytes(bytes, |event| {
+                if let Event::Lost(reason) = event {
+                    is_lost = true;
+                    tracing::debug!(?reason, "session is relayed without being followed");
                 }
-                _ => {}
             })
             .map_err(client_violation)?;
+        if is_lost {
+            unfollowed(&self.worker)?;
+        }
         self.backend.send_or_break(&bytes[..passed], context);
-        let step = match changes_user && self.stops_at_change_user {
-            true => Step::Over(Turn::ChangeUser),
-            false => Step::Moved,
-        };
-        Ok((passed, step))
+        Ok(passed)
     }
 
     /// The client has closed, and all it sent has been passed on.

@@ -1,7 +1,10 @@
 //! A session whose client and backend connection stay together, from the login's OK to its end.
 
+use std::future::poll_fn;
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::task::Poll;
 
 use route::{Backend, KillReason, Report};
 use session::{Pipelining, Sequences, Tracker};
@@ -21,7 +24,7 @@ use crate::relay::{End, Relay, Turn};
 use crate::scripted::scripting::Scripting;
 use crate::serve::{TIMEOUT_TELL, compress, lost_at_login};
 use crate::surroundings::{Place, Settings};
-use crate::watch::Watch;
+use crate::watch::{Ask, Asked, Watch};
 use crate::worker::Worker;
 
 /// A session in its command phase. Fields are dropped in this order: the place among all is given
@@ -109,11 +112,13 @@ impl Session {
         }
     }
 
-    /// The dialogue behind COM_CHANGE_USER, where a bridge is needed. Servers answer it with a
-    /// switch to the account's plugin; until then MySQL's default is what speaks.
+    /// The dialogue behind COM_CHANGE_USER. Servers answer it with a switch to the account's plugin; until
+    /// then MySQL's default is what speaks.
     async fn change_user(&mut self, worker: &Worker) -> Result<(), Failure> {
         const AFTER_COMMAND: u8 = 1;
         let lost = |error: std::io::Error| Failure::new(Kind::ClientLost, error.to_string());
+        let (watch, to) = (Rc::clone(&self.relay.watch), Arc::clone(&self.relay.to));
+        watch.note(worker.clock.now(), false);
         self.relay.client.drained().await.map_err(lost)?;
         self.relay
             .backend
@@ -136,7 +141,12 @@ impl Session {
             exchange: Exchange::None,
             ear: None,
         };
-        let status = match dialogue.run().await? {
+        let ran = unless_asked(worker, &watch, &to, dialogue.run()).await;
+        if ran.is_err() {
+            self.relay.err_sequence = Some(dialogue.client.next_sequence());
+        }
+        watch.note(worker.clock.now(), false);
+        let status = match ran? {
             AuthEnd::Ok(payload) => OkPacket::decode(&payload).ok().map(|ok| ok.status),
             AuthEnd::Err(_) => None,
         };
@@ -147,7 +157,9 @@ impl Session {
                 .map(|(_, ahead)| ahead)
                 .unwrap_or_default()
         };
-        let (from_client, from_backend) = (ahead(client), ahead(backend));
+        let (later, from_backend) = (ahead(client), ahead(backend));
+        let mut from_client = self.relay.take_ahead();
+        from_client.extend(later);
         self.relay.tracker.dialogue_ended(status);
         self.relay.put_ahead(from_client, from_backend)
     }
@@ -168,11 +180,12 @@ impl Session {
                     .surroundings
                     .report(Report::SessionBroken { backend, cause });
             }
-            Kind::ClientLeft | Kind::Stopped | Kind::Killed
+            Kind::ClientLeft | Kind::Stopped | Kind::Killed | Kind::BackendDisabled
                 if relay.tracker.command().is_some() =>
             {
                 let why = match failure.kind {
                     Kind::Stopped => KillReason::Stopping,
+                    Kind::BackendDisabled => KillReason::Disabled,
                     _ => KillReason::ClientGone,
                 };
                 worker.surroundings.report(Report::KillStatement {
@@ -187,6 +200,47 @@ impl Session {
         if let (Some(sequence), Some(payload)) = (relay.err_sequence, failure.err_payload(true)) {
             let _ = timeout(TIMEOUT_TELL, relay.client.finish_with(sequence, &payload)).await;
         }
+    }
+}
+
+/// What comes of a dialogue, unless the worker wants the session to end within it.
+async fn unless_asked<T>(
+    worker: &Worker,
+    watch: &Watch,
+    to: &Backend,
+    dialogue: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
+    let mut dialogue = pin!(dialogue);
+    poll_fn(|context| {
+        if let Poll::Ready(ran) = dialogue.as_mut().poll(context) {
+            return Poll::Ready(ran);
+        }
+        match end_of_dialogue(worker, watch.poll_asked(context), to) {
+            Some(failure) => Poll::Ready(Err(failure)),
+            None => Poll::Pending,
+        }
+    })
+    .await
+}
+
+fn end_of_dialogue(worker: &Worker, asked: Asked, to: &Backend) -> Option<Failure> {
+    let name = &to.name;
+    if asked.contains(Ask::Stop) {
+        let text = "The proxy is shutting down, and the change of user did not end in time";
+        Some(Failure::new(Kind::Stopped, text))
+    } else if asked.contains(Ask::KillSession) {
+        Some(Failure::new(Kind::Killed, "Connection was killed"))
+    } else if asked.contains(Ask::BackendDisabled) && worker.is_disabled(to.id) {
+        let text = format!("backend {name} was disabled within a change of user");
+        Some(Failure::new(Kind::BackendDisabled, text))
+    } else if asked.contains(Ask::BackendDown) {
+        let text = format!(
+            "Lost connection to backend {name} during Change user: it is down and has not answered \
+             (health.timeout_down)"
+        );
+        Some(Failure::new(Kind::BackendLost, text))
+    } else {
+        None
     }
 }
 
@@ -227,7 +281,6 @@ pub(crate) fn join(
         (client, Leg::new(transport)),
         tracker,
         backend,
-        agreement.legs.differ(),
         Rc::clone(watch),
         Rc::clone(worker),
     );

@@ -8,6 +8,7 @@ use config::{ListenerConfig, OverLimit, SessionMode};
 use net::{Endpoint, Socket, proxy_protocol};
 use tokio::time::timeout;
 use tracing::Level;
+use wire::Capabilities;
 use wire::compression::{Codec, Remote};
 
 use crate::card::{Card, Way};
@@ -29,6 +30,7 @@ use crate::scripted::host::Host;
 use crate::scripted::login_hooks::{LoginHooks, Newcomer as LoggedIn};
 use crate::scripted::scripting::no_scripts_yet;
 use crate::scripted::session::Scripted;
+use crate::scripted::sight::stay_in_sight;
 use crate::surroundings::{Place, Settings};
 use crate::transport::Transport;
 use crate::watch::Watch;
@@ -64,7 +66,7 @@ pub(crate) async fn serve(worker: Rc<Worker>, registered: Registered, arrival: A
     let ended = match begun {
         Ok(Begun::Relayed(session)) => Box::pin(session.run(&worker)).await,
         Ok(Begun::Pooled(session)) => pooled(&worker, session, &mut facts).await,
-        Ok(Begun::Scripted(session)) => Box::pin(scripted(*session)).await,
+        Ok(Begun::Scripted(session)) => Box::pin(scripted(&worker, *session)).await,
         Err(failure) => Err(failure),
     };
     facts.audit_end(&worker, &registered, &ended);
@@ -113,8 +115,18 @@ async fn pooled(
 }
 
 /// A session whose packets a script sees.
-async fn scripted(mut session: Scripted) -> Result<End, Failure> {
-    match session.run().await {
+async fn scripted(worker: &Worker, mut session: Scripted) -> Result<End, Failure> {
+    let id = session.person.as_ref().map(Person::id);
+    session.stand();
+    if let Some(id) = id {
+        let watch = Rc::clone(&session.watch);
+        worker.people.borrow_mut().insert(id, watch);
+    }
+    let ran = session.run().await;
+    if let Some(id) = id {
+        worker.people.borrow_mut().remove(&id);
+    }
+    match ran {
         Ok(end) => Ok(end),
         Err(cut) => {
             Box::pin(session.break_off(&cut)).await;
@@ -277,14 +289,13 @@ async fn begin_scripted(
             settings,
             host: Rc::clone(&host),
             header,
+            remote: &remote,
             client: &mut client,
             who: &mut facts.who,
             hooks,
+            offered: Capabilities::default(),
             id,
-            answering: is_answered.then_some(Answering {
-                remote: &remote,
-                listener,
-            }),
+            answering: is_answered.then_some(Answering { listener }),
         };
         let begun = timeout(limit, begin.run()).await.map_err(|_| late(limit))?;
         Ok((begun?, place))
@@ -299,7 +310,12 @@ async fn begin_scripted(
         Ok((Entry::Scripted(begun), place)) => {
             let given = (worker, &registered.watch, settings);
             let session = begun.join(client, host, given, place)?;
-            facts.tell(&registered.watch, Way::Scripted, None);
+            if let Some(server) = &session.server {
+                facts.backend = Some(server.backend.name.clone());
+                facts.thread_id = server.greeting.thread_id;
+            }
+            let id = session.person.as_ref().map(Person::id);
+            facts.tell(&registered.watch, Way::Scripted, id);
             return Ok(Begun::Scripted(Box::new(session)));
         }
         Ok((Entry::Examined(admission, hooks), place)) => {
@@ -399,7 +415,9 @@ async fn log_in(
         who: &mut facts.who,
         ear: None,
     };
-    let outcome = match timeout(limit, login.run()).await {
+    let remote = &facts.client;
+    let login = login.run(|user| stay_in_sight(worker, user, remote, &[]));
+    let outcome = match timeout(limit, login).await {
         Ok(outcome) => outcome,
         Err(_) => Err(late(limit)),
     };

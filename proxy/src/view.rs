@@ -1,5 +1,6 @@
 //! What a worker tells of itself when it is asked: values, made for the asker and sent to it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use pool::Figures;
@@ -44,8 +45,12 @@ pub struct SessionView {
     pub mode: &'static str,
     /// The backend that it uses, or whose connection it keeps.
     pub backend: Option<BackendId>,
-    /// The connection's id there, where it is the session's own for good.
+    /// The id there of the connection that it uses or keeps, unless others use that as well.
     pub thread_id: Option<u32>,
+    /// The digest of the statement that runs, and its normalised text, where digests are kept.
+    pub digest: Option<u64>,
+    /// See `digest`.
+    pub statement: Option<Arc<str>>,
     /// Whether a transaction is open, as of the last reply.
     pub is_in_transaction: bool,
     /// What keeps a pooled one on its connection; none: it keeps none.

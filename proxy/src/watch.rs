@@ -35,6 +35,8 @@ pub(crate) enum Ask {
     WaitTimeout = 64,
     /// Its statement is to be killed, and is a hook that waits.
     EndHook = 128,
+    /// The backend that it uses was disabled.
+    BackendDisabled = 256,
 }
 
 /// What a hook of its script waits for.
@@ -51,11 +53,11 @@ pub(crate) enum HookWait {
 
 /// What a session is asked, all at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Asked(u8);
+pub(crate) struct Asked(u16);
 
 impl Asked {
     pub(crate) fn contains(self, ask: Ask) -> bool {
-        self.0 & ask as u8 != 0
+        self.0 & ask as u16 != 0
     }
 
     pub(crate) fn is_nothing(self) -> bool {
@@ -108,6 +110,12 @@ pub(crate) struct Watch {
     wait_timeout: Cell<u32>,
     asked: Cell<Asked>,
     waker: RefCell<Option<Waker>>,
+    /// The digest of the statement that it runs, or has run last; 0: not known.
+    digest: Cell<u64>,
+    /// The id on its backend of the connection that a pooled one has; 0: none that is its own.
+    thread: Cell<u32>,
+    /// When its statement was last asked to be killed.
+    killed: Cell<Duration>,
     /// The flags of its last reply.
     status: Cell<StatusFlags>,
     /// What keeps a pooled one on a connection, while it keeps one.
@@ -145,6 +153,9 @@ impl Watch {
 
     /// A pooled session keeps its connection between commands, because of these, or keeps none.
     pub(crate) fn hold(&self, pins: Option<Pins>) {
+        if pins.is_none() {
+            self.thread.set(0);
+        }
         self.pins.set(pins);
     }
 
@@ -182,11 +193,19 @@ impl Watch {
     }
 
     /// Asks that its statement be ended, as KILL QUERY does.
-    pub(crate) fn kill_statement(&self) {
+    /// `said`: when that was said.
+    pub(crate) fn kill_statement(&self, said: Duration) {
+        self.killed.set(said);
         self.ask(Ask::KillStatement);
         if self.has_waiting_hook() {
             self.ask(Ask::EndHook);
         }
+    }
+
+    /// The same of the statement that takes longer than it may, and of no hook that waits for it.
+    pub(crate) fn kill_overdue(&self) {
+        self.killed.set(Duration::MAX);
+        self.ask(Ask::KillStatement);
     }
 
     /// Who it is.
@@ -212,7 +231,19 @@ impl Watch {
             true => Activity::Idle,
             false => Activity::Running,
         };
-        (activity, second.saturating_sub(self.active.get()))
+        // Seconds are counted in whole ones: as many are over for certain.
+        let over = second.saturating_sub(self.active.get());
+        (activity, over.saturating_sub(1))
+    }
+
+    /// A statement of this digest begins; 0: something that has none.
+    pub(crate) fn says(&self, digest: u64) {
+        self.digest.set(digest);
+    }
+
+    /// The digest of its statement; 0: not known.
+    pub(crate) fn digest(&self) -> u64 {
+        self.digest.get()
     }
 
     /// The flags of its last reply.
@@ -242,9 +273,21 @@ impl Watch {
         self.backend.set(Some(backend));
     }
 
+    /// The same over a pool's connection with this id there.
+    pub(crate) fn settle_at(&self, backend: BackendId, thread_id: u32) {
+        self.settle(backend);
+        self.thread.set(thread_id);
+    }
+
     /// They go nowhere until the next one.
     pub(crate) fn unsettle(&self) {
         self.backend.set(None);
+        self.thread.set(0);
+    }
+
+    /// The id of the pool's connection that it has had last; 0: none.
+    pub(crate) fn thread(&self) -> u32 {
+        self.thread.get()
     }
 
     /// Seconds between two exchanges at `second`; 0 within one, and in a login.
@@ -293,7 +336,7 @@ impl Watch {
 
     /// Asks the session to end.
     pub(crate) fn ask(&self, ask: Ask) {
-        self.asked.set(Asked(self.asked.get().0 | ask as u8));
+        self.asked.set(Asked(self.asked.get().0 | ask as u16));
         if let Some(waker) = self.waker.borrow_mut().take() {
             waker.wake();
         }
@@ -301,7 +344,22 @@ impl Watch {
 
     /// Forgets a wish whose reason is gone.
     pub(crate) fn withdraw(&self, ask: Ask) {
-        self.asked.set(Asked(self.asked.get().0 & !(ask as u8)));
+        self.asked.set(Asked(self.asked.get().0 & !(ask as u16)));
+    }
+
+    /// Whether the session is asked this.
+    pub(crate) fn is_asked(&self, ask: Ask) -> bool {
+        self.asked.get().contains(ask)
+    }
+
+    /// Whether a statement that has come at `came` is to be killed; that is heeded then.
+    #[inline]
+    pub(crate) fn takes_kill(&self, came: Duration) -> bool {
+        let is_asked = self.asked.get().contains(Ask::KillStatement);
+        if is_asked {
+            self.withdraw(Ask::KillStatement);
+        }
+        is_asked && self.killed.get() >= came
     }
 
     /// What the session is asked, and who to wake when that changes.
@@ -356,14 +414,14 @@ mod tests {
     fn who_kills_a_statement_ends_a_hook_that_waits() {
         let watch = Watch::default();
         watch.settle(BackendId(7));
-        watch.kill_statement();
+        watch.kill_statement(Duration::ZERO);
         watch.hook_waits(100, HookWait::Aside, 42);
         assert_eq!((watch.idle_seconds(130), watch.waits_for(130)), (0, None));
         assert!(watch.has_waiting_hook_at(BackendId(7), 42));
         assert!(!watch.has_waiting_hook_at(BackendId(8), 42));
         assert!(watch.hook_goes_on(130));
         watch.hook_waits(130, HookWait::Reply, 42);
-        watch.kill_statement();
+        watch.kill_statement(Duration::ZERO);
         assert!(!watch.hook_goes_on(131));
         assert!(!watch.has_waiting_hook());
     }

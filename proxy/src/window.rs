@@ -140,6 +140,7 @@ impl Window {
             id,
             scope,
             at: None,
+            said: self.surroundings.now().0,
         };
         self.workers.send_all(|| Message::Kill(kill, to.clone()));
         drop(to);

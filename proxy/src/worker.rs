@@ -9,7 +9,9 @@ use std::time::Duration;
 use net::clock::Clock;
 use net::worker::{Seat, WorkerContext};
 use net::{Endpoint, RawSocket};
-use route::{Backend, BackendId, Dice, Health, KillReason, KillScope, Loads, Report, Topology};
+use route::{
+    Backend, BackendId, Dice, Duty, Health, KillReason, KillScope, Loads, Report, Topology,
+};
 use slab::Slab;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{MissedTickBehavior, interval};
@@ -295,7 +297,7 @@ impl Worker {
         }
         if let Some(watch) = self.people.borrow().get(&kill.id) {
             match kill.scope {
-                KillScope::Statement => watch.kill_statement(),
+                KillScope::Statement => watch.kill_statement(kill.said),
                 KillScope::Connection => watch.ask(Ask::KillSession),
             }
         }
@@ -339,7 +341,7 @@ impl Worker {
                            for that, unless a hook of it waits; KILL without QUERY ends it whole";
                 return Some(Killed::Impossible(why));
             }
-            (KillScope::Statement, _, _) => watch.kill_statement(),
+            (KillScope::Statement, _, _) => watch.kill_statement(kill.said),
             (KillScope::Connection, _, _) => watch.ask(Ask::KillSession),
         }
         Some(Killed::Told)
@@ -385,7 +387,13 @@ impl Worker {
         };
         let is_pooled = matches!(card.way, Way::Pooled(_));
         let pins = watch.pins().filter(|_| is_pooled);
-        let uses = !is_pooled || pins.is_some() || state == SessionState::Running;
+        let is_running = state == SessionState::Running;
+        let uses = !is_pooled || pins.is_some() || is_running;
+        let thread_id = match is_pooled && uses {
+            true => watch.thread(),
+            false => card.thread_id,
+        };
+        let digest = Some(watch.digest()).filter(|digest| is_running && *digest > 0);
         let named = (!card.schema.is_empty()).then(|| card.schema.to_string());
         Some(SessionView {
             id: card.id,
@@ -402,7 +410,9 @@ impl Worker {
             age,
             mode: card.way.name(),
             backend: watch.backend().filter(|_| uses),
-            thread_id: Some(card.thread_id).filter(|id| *id > 0),
+            thread_id: Some(thread_id).filter(|id| *id > 0),
+            digest,
+            statement: digest.and_then(|digest| self.insight.known_text(digest)),
             is_in_transaction: watch.status().contains(StatusFlags::IN_TRANS),
             pins,
         })
@@ -411,6 +421,37 @@ impl Worker {
     fn ask_all(&self, ask: Ask) {
         for (_, watch) in self.watches.borrow().iter() {
             watch.ask(ask);
+        }
+    }
+
+    /// Whether what uses the backend has to leave it at once.
+    pub(crate) fn is_disabled(&self, backend: BackendId) -> bool {
+        let topology = self.topology.borrow();
+        let known = topology.backend(backend);
+        known.is_some_and(|it| it.duty == Duty::Disabled)
+    }
+
+    /// Has all leave the backends that are disabled: sessions, lanes, and what scripts have parked.
+    pub(crate) fn clear_disabled(&self) {
+        let topology = Arc::clone(&self.topology.borrow());
+        let backends = topology.backends.iter();
+        let disabled: Vec<_> = backends
+            .filter(|backend| backend.duty == Duty::Disabled)
+            .map(|backend| backend.id)
+            .collect();
+        if disabled.is_empty() {
+            return;
+        }
+        for (_, watch) in self.watches.borrow().iter() {
+            if watch.backend().is_some_and(|it| disabled.contains(&it)) {
+                watch.ask(Ask::BackendDisabled);
+            }
+        }
+        self.lanes.clear(&disabled);
+        if let Some(host) = &self.script {
+            for id in host.parked.close_to(&disabled) {
+                host.scripts.unpark(id);
+            }
         }
     }
 
@@ -423,6 +464,8 @@ impl Worker {
             let config = Arc::clone(&self.surroundings.settings.borrow().config);
             self.end_idle(config.limits.timeout_idle);
             self.end_waiting(config.health.timeout_down);
+            // Who was on the way there when a backend was disabled has arrived by now.
+            self.clear_disabled();
         }
     }
 

@@ -23,6 +23,8 @@ pub enum Rejection {
     Down,
     /// It takes nothing new.
     Draining,
+    /// It is out of use.
+    Disabled,
     /// It lags more than it may.
     Lagging {
         /// So much.
@@ -64,6 +66,7 @@ impl fmt::Display for Rejection {
             Rejection::Tried => f.write_str("was tried"),
             Rejection::Down => f.write_str("is down"),
             Rejection::Draining => f.write_str("is draining"),
+            Rejection::Disabled => f.write_str("is disabled"),
             Rejection::Lagging { lag, max } => write!(f, "{lag}, {max:?} are allowed"),
             Rejection::Behind(Lag::Unknown) => f.write_str("has not yet what was written"),
             Rejection::Behind(lag) => write!(f, "has not yet what was written, and {lag}"),
@@ -102,6 +105,9 @@ impl Terms<'_> {
         self.concern(backend)?;
         if self.tried.contains(&backend.id) {
             return Err(Rejection::Tried);
+        }
+        if backend.duty == Duty::Disabled {
+            return Err(Rejection::Disabled);
         }
         if !backend.health.is_usable() {
             return Err(Rejection::Down);

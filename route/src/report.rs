@@ -68,13 +68,17 @@ pub enum KillReason {
     Stopping,
     /// Somebody with the right to do so wants it ended; the session goes on.
     Asked,
+    /// Its backend was disabled.
+    Disabled,
 }
 
 impl KillReason {
     /// What is to be killed.
     pub fn scope(self) -> KillScope {
         match self {
-            KillReason::ClientGone | KillReason::Stopping => KillScope::Connection,
+            KillReason::ClientGone | KillReason::Stopping | KillReason::Disabled => {
+                KillScope::Connection
+            }
             KillReason::OverTime | KillReason::Asked => KillScope::Statement,
         }
     }
@@ -87,6 +91,7 @@ impl fmt::Display for KillReason {
             KillReason::OverTime => "over its time limit",
             KillReason::Stopping => "proxy stopping",
             KillReason::Asked => "asked for",
+            KillReason::Disabled => "backend disabled",
         })
     }
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::candidate::{Rejection, Terms};
 use crate::{Family, Load, Moment, SessionSlot, Standing, WrittenByAll};
 
 /// All that a worker needs to place a session. The control plane publishes a new one when
@@ -109,7 +110,7 @@ pub struct Backend {
 }
 
 impl Backend {
-    /// May new sessions and statements be sent there? Not when it is down, or draining.
+    /// May new sessions and statements be sent there? Not when it is down, draining or disabled.
     pub fn is_usable(&self) -> bool {
         self.health.is_usable() && self.duty == Duty::Serving
     }
@@ -123,6 +124,17 @@ impl Backend {
     pub fn is_full(&self) -> bool {
         self.sessions_max
             .is_some_and(|max| self.load.sessions() >= max)
+    }
+
+    /// Why it takes nothing now that may go to such roles; none: it does.
+    pub fn rejection(&self, roles: Roles) -> Option<Rejection> {
+        let terms = Terms {
+            cluster: self.cluster,
+            roles,
+            tried: &[],
+            seats: &[],
+        };
+        terms.accept(self).err()
     }
 
     /// Takes a place for one session, or none when it is full.
@@ -212,6 +224,8 @@ pub enum Duty {
     Serving,
     /// To become free: what runs there ends, and nothing new comes.
     Draining,
+    /// Nothing: what ran there has been cut, and nothing new comes.
+    Disabled,
 }
 
 /// Whether a server takes writes from ordinary accounts.

@@ -9,6 +9,8 @@ use wire::reply::{EOF, EOF_BYTES_LIMIT, ERR, LOCAL_INFILE, OK, OkPacket, eof_sta
 use wire::{Capabilities, ErrPacket, HEADER_BYTES, Reader, StatusFlags};
 
 use crate::payloads::Payloads;
+use crate::rows::read_binary;
+use crate::values::Form;
 
 /// What stands for NULL in a row.
 const NULL: u8 = 0xfb;
@@ -18,6 +20,8 @@ const NULL: u8 = 0xfb;
 pub struct Answer {
     payloads: Payloads,
     columns: usize,
+    /// Where rows are in the binary protocol: how their values look.
+    forms: Option<Vec<Form>>,
 }
 
 impl UserData for Answer {}
@@ -28,7 +32,25 @@ impl Answer {
         let columns = payloads.at(0).map(columns_of).unwrap_or_default();
         // As many as there are definitions, whatever the count says.
         let columns = columns.min(payloads.len().saturating_sub(1));
-        Self { payloads, columns }
+        Self {
+            payloads,
+            columns,
+            forms: None,
+        }
+    }
+
+    /// The same to COM_STMT_EXECUTE, whose rows are in the binary protocol.
+    pub fn of_execution(payloads: Payloads) -> Self {
+        let answer = Self::new(payloads);
+        let definitions = (1..=answer.columns).filter_map(|at| answer.payloads.at(at));
+        let columns = definitions
+            .map(|it| ColumnDefinition::decode(it, Capabilities::default()))
+            .map_while(Result::ok);
+        let forms = columns.map(|column| Form::of_column(&column)).collect();
+        Self {
+            forms: Some(forms),
+            ..answer
+        }
     }
 
     /// The reply's payloads.
@@ -117,6 +139,10 @@ impl Answer {
             return Ok((None, Value::Nil));
         }
         let row = lua.create_table_with_capacity(self.columns, 0)?;
+        if let Some(forms) = &self.forms {
+            read_binary(lua, payload, forms, &row)?;
+            return Ok((Some(at + 1), Value::Table(row)));
+        }
         let mut reader = Reader::new(payload);
         for column in 1..=self.columns {
             if reader.rest().first() == Some(&NULL) {

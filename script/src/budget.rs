@@ -5,8 +5,9 @@
 //! `load` and `coroutine.resume`, which ask [`Budget::is_spent`] (`prelude.lua`): nothing catches it.
 //! Memory is watched by the allocator; an allocation that fails is an ordinary error of Lua.
 //!
-//! What no hook can interrupt: one call of a C function of Lua. Of those only the pattern functions and
-//! blocking ones (`os.execute`, reading from a pipe) can last; time is looked at when they return.
+//! What no hook can interrupt: one call of a C function of Lua. Those that take long for long arguments are
+//! charged for their bytes ([`Budget::charge`]), so that not many follow one another between two looks. Only
+//! the pattern functions and blocking ones (reading from a pipe) can last in a single call.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,6 +20,9 @@ use crate::fault::{Fault, is_of_memory, message, place};
 
 /// Instructions between two looks: about 5 µs.
 pub(crate) const STEP: u32 = 1000;
+
+/// As many bytes as Lua's library handles in the time of an instruction, about.
+const BYTES_OF_INSTRUCTION: u64 = 16;
 
 /// What one call may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +66,15 @@ pub enum Limit {
 }
 
 impl Limit {
+    /// The setting that says how much it is.
+    pub(crate) fn setting(self) -> &'static str {
+        match self {
+            Self::Instructions => "script.instructions_max",
+            Self::Time => "script.time_max",
+            Self::Memory => "script.memory_bytes_max",
+        }
+    }
+
     fn of_code(code: u8) -> Option<Self> {
         let all = [Self::Instructions, Self::Time, Self::Memory];
         all.into_iter().find(|limit| *limit as u8 == code)
@@ -157,6 +170,37 @@ impl Budget {
     pub(crate) fn memory_left(&self, lua: &Lua) -> usize {
         let max = self.memory_max.load(Relaxed);
         max.saturating_sub(lua.used_memory())
+    }
+
+    /// That what the call makes beside the state is as much as `bytes` by now.
+    ///
+    /// # Errors
+    /// The one that ends the call: there is not as much memory left for it, or no time.
+    pub(crate) fn look_at(&self, lua: &Lua, bytes: usize) -> mlua::Result<()> {
+        match bytes > self.memory_left(lua) {
+            true => Err(self.pass(lua, Limit::Memory, 1)),
+            false => self.look_at_time(lua),
+        }
+    }
+
+    /// Counts what a function of C does in proportion to its arguments, as instructions, and looks at the
+    /// clock. `level`: whose place an error tells.
+    ///
+    /// # Errors
+    /// The one that ends the call.
+    pub(crate) fn charge(&self, lua: &Lua, bytes: usize, level: usize) -> mlua::Result<()> {
+        if !self.is_running.load(Relaxed) {
+            return Ok(());
+        }
+        let charged = bytes as u64 / BYTES_OF_INSTRUCTION;
+        let spent = self.instructions.fetch_add(charged, Relaxed) + charged;
+        match spent > self.limits.instructions {
+            true => Err(self.pass(lua, Limit::Instructions, level)),
+            false if self.now() > self.deadline.load(Relaxed) => {
+                Err(self.pass(lua, Limit::Time, level))
+            }
+            false => Ok(()),
+        }
     }
 
     /// Looks at the clock as the hook does; for functions that may last.

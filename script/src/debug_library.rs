@@ -138,10 +138,15 @@ fn line(line: Option<usize>) -> i64 {
     line.and_then(|line| i64::try_from(line).ok()).unwrap_or(-1)
 }
 
-/// Of a table the true one, whatever its `__metatable` says.
+/// Of a table the true one, whatever its `__metatable` says, unless that is false: such are the proxy's own.
 fn metatable(lua: &Lua, value: Value) -> mlua::Result<Value> {
     match value {
-        Value::Table(table) => Ok(table.metatable().map_or(Value::Nil, Value::Table)),
+        Value::Table(table) => match table.metatable() {
+            Some(found) if found.raw_get::<Value>("__metatable")? == Value::Boolean(false) => {
+                Ok(Value::Boolean(false))
+            }
+            found => Ok(found.map_or(Value::Nil, Value::Table)),
+        },
         other => lua.globals().get::<Function>("getmetatable")?.call(other),
     }
 }

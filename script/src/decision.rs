@@ -1,10 +1,12 @@
 //! What hooks are called for, what they decide and wait for, and what they are told of replies.
 
+use std::fmt;
 use std::time::Duration;
 
 use mlua::{IntoLuaMulti, Lua, LuaString, Table};
 
 use crate::answer::Answer;
+use crate::parameters::Parameters;
 
 /// What a hook is called for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,6 +83,19 @@ impl Decision {
     }
 }
 
+/// As scripts call it.
+impl fmt::Display for Decision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nothing | Self::Waits => f.write_str("nothing"),
+            Self::SendQuery => f.write_str("proxy.PROXY_SEND_QUERY"),
+            Self::SendResult => f.write_str("proxy.PROXY_SEND_RESULT"),
+            Self::IgnoreResult => f.write_str("proxy.PROXY_IGNORE_RESULT"),
+            Self::Unknown(number) => write!(f, "{number}"),
+        }
+    }
+}
+
 /// What a script has done with the session's backend connection, to be carried out in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Move {
@@ -110,8 +125,19 @@ pub struct Injection {
 pub enum Wish {
     /// `pilotfish.sleep`.
     Sleep(Duration),
-    /// `pilotfish.query`: a statement's text, and where it is to run, as a hint; `None`: in the session itself.
-    Query(Vec<u8>, Option<Box<[u8]>>),
+    /// `pilotfish.query`.
+    Query(Inquiry),
+}
+
+/// A statement of a script's own.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Inquiry {
+    /// Its text.
+    pub text: Vec<u8>,
+    /// Where it is to run, as a hint; `None`: in the session itself.
+    pub place: Option<Box<[u8]>>,
+    /// With these it is prepared, and executed once.
+    pub parameters: Option<Parameters>,
 }
 
 /// What has come of a [`Wish`].
@@ -161,8 +187,15 @@ impl Wish {
             b"query" => {
                 let text = wish.raw_get::<LuaString>(2).ok()?;
                 let place = wish.raw_get::<Option<LuaString>>(3).ok()?;
-                let place = place.map(|hint| hint.as_bytes().as_ref().into());
-                Some(Self::Query(text.as_bytes().to_vec(), place))
+                let parameters = wish.raw_get::<Option<Table>>(4).ok()?;
+                Some(Self::Query(Inquiry {
+                    text: text.as_bytes().to_vec(),
+                    place: place.map(|hint| hint.as_bytes().as_ref().into()),
+                    parameters: match parameters {
+                        Some(list) => Some(Parameters::read(&list)?),
+                        None => None,
+                    },
+                }))
             }
             _ => None,
         }

@@ -53,6 +53,8 @@ pub struct SocketFacts {
     pub thread_id: Option<u32>,
     /// The greeting's challenge.
     pub scramble: Option<Vec<u8>>,
+    /// What has been agreed on there, as a number: a connection is for sessions of the same alone.
+    pub kind: Option<u64>,
 }
 
 /// One backend, as scripts see it.
@@ -101,6 +103,7 @@ impl SocketFacts {
         table.raw_set("mysqld_version", self.version)?;
         table.raw_set("thread_id", self.thread_id)?;
         table.raw_set("scramble_buffer", text(&self.scramble)?)?;
+        table.raw_set("kind", self.kind)?;
         Ok(table)
     }
 }

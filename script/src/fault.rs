@@ -1,10 +1,14 @@
 //! How a call into Lua failed, as text: what a script has raised, without the traceback behind it.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use mlua::{Error, Lua};
 
 use crate::budget::Limit;
+
+/// As much of a message is logged.
+const LINE_BYTES_MAX: usize = 4096;
 
 /// What went wrong in a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,11 +31,21 @@ impl Fault {
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
+        f.write_str(&shortened(&self.message))
     }
 }
 
 impl std::error::Error for Fault {}
+
+/// A script's message as it is logged.
+fn shortened(text: &str) -> Cow<'_, str> {
+    if text.len() <= LINE_BYTES_MAX {
+        return text.into();
+    }
+    let end = text.floor_char_boundary(LINE_BYTES_MAX);
+    let (shown, bytes) = (&text[..end], text.len());
+    format!("{shown}... ({bytes} bytes)").into()
+}
 
 /// What an error says to people: the message that was raised.
 pub fn message(error: &Error) -> String {

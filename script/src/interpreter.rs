@@ -12,7 +12,7 @@ use crate::commons::Commons;
 use crate::fault::Fault;
 use crate::log::Log;
 use crate::modules::Surroundings;
-use crate::{debug_library, loader, prelude};
+use crate::{debug_library, environments, execute, loader, prelude};
 
 /// What a state is made of.
 pub struct Setup {
@@ -53,6 +53,7 @@ pub struct Interpreter {
     lua: Lua,
     budget: Arc<Budget>,
     newproxy: Function,
+    protect: Function,
     chunks: Mutex<Chunks>,
 }
 
@@ -66,7 +67,9 @@ impl Interpreter {
         let budget = Arc::new(Budget::new(setup.limits));
         budget.watch(&lua, lua.globals().get("collectgarbage")?)?;
         let newproxy = prelude::run(&lua, &budget)?;
+        let protect = environments::open(&lua)?;
         debug_library::open(&lua)?;
+        execute::open(&lua, &budget)?;
         let path = loader::path(setup.lua_path, setup.basedir.as_deref());
         let surroundings = Surroundings {
             log: setup.log,
@@ -80,6 +83,7 @@ impl Interpreter {
             lua,
             budget,
             newproxy,
+            protect,
             chunks: Mutex::default(),
         })
     }
@@ -94,12 +98,22 @@ impl Interpreter {
         &self.newproxy
     }
 
+    /// Takes an environment of functions that are not scripts': these can neither look at it nor replace it.
+    pub(crate) fn protect(&self) -> &Function {
+        &self.protect
+    }
+
     /// Runs what calls into scripts, under the limits. Calls within it share its limits.
     ///
     /// # Errors
     /// What the script has raised, or the limit that it has passed.
     pub fn call<R>(&self, run: impl FnOnce(&Lua) -> mlua::Result<R>) -> Result<R, Fault> {
         self.budget.call(&self.lua, run)
+    }
+
+    /// The budget of the call under way.
+    pub(crate) fn budget(&self) -> &Budget {
+        &self.budget
     }
 
     /// A script file as it is now; compiled anew when it has changed.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use mlua::{Function, Lua, MultiValue, Table, Value};
+use mlua::{Function, Lua, LuaString, MultiValue, Table, Value};
 
 use crate::arguments::function;
 use crate::modules::{self, Surroundings};
@@ -36,7 +36,7 @@ pub(crate) fn install(lua: &Lua, path: &str, surroundings: Surroundings) -> mlua
         let name = arguments.string(1)?;
         let name = name.to_string_lossy();
         match modules::opener(arguments.lua(), &name, &surroundings)? {
-            Some(opener) => Ok(Value::Function(opener)),
+            Some(opener) => told_of(arguments.lua(), opener).map(Value::Function),
             None => {
                 let text = format!("\n\tno built-in module '{name}'");
                 arguments.lua().create_string(text).map(Value::String)
@@ -53,4 +53,31 @@ fn no_c_modules(_: &Lua, _: MultiValue) -> mlua::Result<&'static str> {
 /// What Lua's own says where there are no dynamic libraries.
 fn loadlib(_: &Lua, _: MultiValue) -> mlua::Result<(Option<Function>, &'static str, &'static str)> {
     Ok((None, "C modules cannot be loaded here", "absent"))
+}
+
+/// Under which the state knows who is told of built-in modules.
+const LISTENER: &str = "pilotfish.module_loaded";
+
+/// Calls this with the name and the table of each built-in module that is loaded from here on.
+pub(crate) fn tell_of_modules(lua: &Lua, listener: Function) -> mlua::Result<()> {
+    lua.set_named_registry_value(LISTENER, listener)
+}
+
+/// What loads a module, and tells of it.
+fn told_of(lua: &Lua, opener: Function) -> mlua::Result<Function> {
+    let package: Table = lua.globals().get("package")?;
+    let loaded: Table = package.get("loaded")?;
+    lua.create_function(move |lua, name: LuaString| {
+        let given: Value = opener.call(&name)?;
+        // Those in Lua name their table themselves.
+        let module = match &given {
+            Value::Table(module) => Some(module.clone()),
+            _ => loaded.raw_get(&name).ok(),
+        };
+        let listener: Option<Function> = lua.named_registry_value(LISTENER)?;
+        if let (Some(listener), Some(module)) = (listener, module) {
+            listener.call::<()>((name, module))?;
+        }
+        Ok(given)
+    })
 }

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use mlua::{Error, Function, Lua, Table, Value};
+use mlua::{Error, Function, Lua, LuaString, Table, Value};
 
 use crate::budget::Budget;
-use crate::fault::message;
+use crate::fault::{message, place};
 
 const TEXT: &str = include_str!("libraries/prelude.lua");
 
@@ -27,6 +27,14 @@ fn tools(lua: &Lua, budget: &Arc<Budget>) -> mlua::Result<Table> {
     tools.set("text", lua.create_function(text)?)?;
     let of = Arc::clone(budget);
     tools.set(
+        "charge",
+        lua.create_function(move |lua, bytes: f64| {
+            of.charge(lua, bytes as usize, Caller::find(lua).level)
+        })?,
+    )?;
+    tools.set("blame", lua.create_function(blame)?)?;
+    let of = Arc::clone(budget);
+    tools.set(
         "reserve",
         lua.create_function(
             move |lua, bytes: f64| match bytes > of.memory_left(lua) as f64 {
@@ -44,4 +52,72 @@ fn text(lua: &Lua, error: Value) -> mlua::Result<Value> {
         Value::Error(error) => lua.create_string(message(&error)).map(Value::String),
         other => Ok(other),
     }
+}
+
+/// The script that has called a function of the prelude, which has called one of ours.
+struct Caller {
+    level: usize,
+    /// What it has called the prelude's function.
+    name: Option<String>,
+    is_method: bool,
+}
+
+impl Caller {
+    /// Below the prelude's own functions, and those whose frames are gone behind a tail call.
+    fn find(lua: &Lua) -> Self {
+        let (mut level, mut function) = (1, 1);
+        loop {
+            let what = lua.inspect_stack(level, |debug| {
+                let source = debug.source();
+                (
+                    source.short_src.as_deref() == Some("(prelude)"),
+                    source.what,
+                )
+            });
+            match what {
+                Some((true, _)) => function = level,
+                Some((_, "tail")) => {}
+                _ => break,
+            }
+            level += 1;
+        }
+        let names = lua.inspect_stack(function, |debug| {
+            let names = debug.names();
+            let name = names.name.map(|name| name.into_owned());
+            (name, names.name_what == Some("method"))
+        });
+        let (name, is_method) = names.unwrap_or_default();
+        Self {
+            level,
+            name,
+            is_method,
+        }
+    }
+}
+
+/// What Lua's function has raised, when nobody knew who has called it, as it says it to those it knows.
+/// `name`: the function's, unless the script has another for it.
+fn blame(lua: &Lua, (name, told): (LuaString, LuaString)) -> mlua::Result<String> {
+    let (name, told) = (name.to_string_lossy(), told.to_string_lossy());
+    // It is no fault of the script's, and known by these words.
+    if told == "not enough memory" {
+        return Ok(told);
+    }
+    let caller = Caller::find(lua);
+    let place = place(lua, caller.level);
+    let rest = told.strip_prefix("bad argument #");
+    let parts = rest.and_then(|rest| rest.split_once(" to '?' "));
+    let Some((number, why)) = parts else {
+        return Ok(format!("{place}{told}"));
+    };
+    let number = number.parse().unwrap_or(1_usize);
+    let name = caller.name.unwrap_or(name);
+    Ok(match (caller.is_method, number) {
+        (true, 1) => {
+            let why = why.trim_start_matches('(').trim_end_matches(')');
+            format!("{place}calling '{name}' on bad self ({why})")
+        }
+        (true, _) => format!("{place}bad argument #{} to '{name}' {why}", number - 1),
+        (false, _) => format!("{place}bad argument #{number} to '{name}' {why}"),
+    })
 }

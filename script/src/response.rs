@@ -9,6 +9,8 @@ use wire::reply::{OkPacket, put_eof};
 use wire::write::{put_lenenc, put_lenenc_bytes};
 use wire::{Capabilities, ErrPacket, StatusFlags};
 
+use crate::arguments::type_name;
+use crate::budget::Budget;
 use crate::payloads::Payloads;
 
 /// `proxy.response.type`.
@@ -36,25 +38,46 @@ pub const FAILED: &str = "(lua) handling proxy.response failed, check error-log"
 ///
 /// # Errors
 /// What is wrong in `proxy.response`, in words for the log.
-pub(crate) fn encode(lua: &Lua, response: &Value) -> Result<(Payloads, Vec<String>), String> {
+pub(crate) fn encode(
+    lua: &Lua,
+    response: &Value,
+    budget: &Budget,
+) -> Result<(Payloads, Vec<String>), String> {
     let mut warnings = Vec::new();
-    let payloads = put(lua, response, &mut warnings)?;
+    let payloads = put(lua, response, budget, &mut warnings)?;
     Ok((payloads, warnings))
 }
 
-fn put(lua: &Lua, response: &Value, warnings: &mut Vec<String>) -> Result<Payloads, String> {
+/// What is built counts as the script's memory, and as its time.
+fn look(lua: &Lua, budget: &Budget, bytes: usize) -> Result<(), String> {
+    budget
+        .look_at(lua, bytes)
+        .map_err(|error| error.to_string())
+}
+
+fn put(
+    lua: &Lua,
+    response: &Value,
+    budget: &Budget,
+    warnings: &mut Vec<String>,
+) -> Result<Payloads, String> {
+    let response = match response {
+        // Nobody has looked at it so far: then it is an empty table.
+        Value::Nil => &Value::Table(lua.create_table().map_err(|error| error.to_string())?),
+        given => given,
+    };
     let Value::Table(response) = response else {
-        let found = response.type_name();
+        let found = type_name(response);
         return Err(format!("proxy.response has to be a table, is a {found}"));
     };
     let kind = number(lua, response, "type")?.ok_or("proxy.response.type is nil")?;
     let mut payloads = Payloads::default();
     if kind == MYSQLD_PACKET_OK {
-        ok(lua, response, &mut payloads, warnings)?;
+        ok(lua, response, budget, &mut payloads, warnings)?;
     } else if kind == MYSQLD_PACKET_ERR {
         err(lua, response, &mut payloads)?;
     } else if kind == MYSQLD_PACKET_RAW {
-        raw(lua, response, &mut payloads)?;
+        raw(lua, response, budget, &mut payloads)?;
     } else {
         return Err(format!(
             "proxy.response.type is {kind}; it is one of proxy.MYSQLD_PACKET_OK, _ERR and _RAW"
@@ -78,11 +101,12 @@ pub fn err_payload(text: &str) -> Vec<u8> {
 fn ok(
     lua: &Lua,
     response: &Table,
+    budget: &Budget,
     payloads: &mut Payloads,
     warnings: &mut Vec<String>,
 ) -> Result<(), String> {
     if let Value::Table(resultset) = get(response, "resultset")? {
-        return rows(lua, &resultset, payloads, warnings);
+        return rows(lua, &resultset, budget, payloads, warnings);
     }
     let count = |key| -> Result<u64, String> {
         // Beyond what a number can hold stands the most that it can.
@@ -118,7 +142,8 @@ fn err(lua: &Lua, response: &Table, payloads: &mut Payloads) -> Result<(), Strin
     let message = &message[..message.len().min(ERRMSG_BYTES_MAX)];
     payloads.put(|out| {
         ErrPacket {
-            number: code as u16,
+            // As many bits as go to the client, as in MySQL Proxy.
+            number: code as i64 as u16,
             sqlstate: Some(sqlstate),
             text: message,
         }
@@ -127,7 +152,12 @@ fn err(lua: &Lua, response: &Table, payloads: &mut Payloads) -> Result<(), Strin
     Ok(())
 }
 
-fn raw(lua: &Lua, response: &Table, payloads: &mut Payloads) -> Result<(), String> {
+fn raw(
+    lua: &Lua,
+    response: &Table,
+    budget: &Budget,
+    payloads: &mut Payloads,
+) -> Result<(), String> {
     let Value::Table(packets) = get(response, "packets")? else {
         return Err("proxy.response.packets has to be a table".to_owned());
     };
@@ -136,6 +166,7 @@ fn raw(lua: &Lua, response: &Table, payloads: &mut Payloads) -> Result<(), Strin
         let at = payloads.len() + 1;
         let bytes = coerced(lua, packet)
             .ok_or_else(|| format!("proxy.response.packets[{at}] has to be a string"))?;
+        look(lua, budget, taken(payloads) + bytes.len())?;
         payloads.put(|out| out.extend_from_slice(&bytes));
     }
     match payloads.is_empty() {
@@ -147,6 +178,7 @@ fn raw(lua: &Lua, response: &Table, payloads: &mut Payloads) -> Result<(), Strin
 fn rows(
     lua: &Lua,
     resultset: &Table,
+    budget: &Budget,
     payloads: &mut Payloads,
     warnings: &mut Vec<String>,
 ) -> Result<(), String> {
@@ -176,7 +208,8 @@ fn rows(
         Value::Table(rows) => {
             for (at, row) in rows.sequence_values::<Value>().enumerate() {
                 let row = row.map_err(|error| error.to_string())?;
-                self::row(lua, row, at + 1, columns, payloads)?;
+                let payload = self::row(lua, row, at + 1, columns, budget, taken(payloads))?;
+                payloads.put(|out| out.extend_from_slice(&payload));
             }
         }
         _ => return Err("proxy.response.resultset.rows has to be a table".to_owned()),
@@ -218,8 +251,9 @@ fn row(
     row: Value,
     at: usize,
     columns: usize,
-    payloads: &mut Payloads,
-) -> Result<(), String> {
+    budget: &Budget,
+    taken: usize,
+) -> Result<Vec<u8>, String> {
     let Value::Table(row) = row else {
         return Err(format!(
             "proxy.response.resultset.rows[{at}] has to be a table"
@@ -234,13 +268,20 @@ fn row(
             Some(bytes) => {
                 // Strings end at the first NUL, as they always have.
                 let end = bytes.iter().position(|byte| *byte == 0);
-                put_lenenc_bytes(&mut payload, &bytes[..end.unwrap_or(bytes.len())]);
+                let bytes = &bytes[..end.unwrap_or(bytes.len())];
+                look(lua, budget, taken + payload.len() + bytes.len())?;
+                put_lenenc_bytes(&mut payload, bytes);
             }
             None => payload.push(NULL),
         }
     }
-    payloads.put(|out| out.extend_from_slice(&payload));
-    Ok(())
+    look(lua, budget, taken + payload.len())?;
+    Ok(payload)
+}
+
+/// Bytes that payloads take, with what is noted of each.
+fn taken(payloads: &Payloads) -> usize {
+    payloads.bytes() + payloads.len() * size_of::<usize>()
 }
 
 fn get(table: &Table, key: &str) -> Result<Value, String> {

@@ -100,7 +100,7 @@ impl ResultRows {
     fn read(&self, lua: &Lua, payload: &[u8]) -> mlua::Result<Table> {
         let row = lua.create_table_with_capacity(self.forms.len(), 0)?;
         match self.is_binary {
-            true => self.read_binary(lua, payload, &row)?,
+            true => read_binary(lua, payload, &self.forms, &row)?,
             false => {
                 for (at, value) in (1..=self.forms.len()).zip(TextRow::new(payload)) {
                     if let Some(value) = value.map_err(mlua::Error::external)? {
@@ -110,21 +110,6 @@ impl ResultRows {
             }
         }
         Ok(row)
-    }
-
-    fn read_binary(&self, lua: &Lua, payload: &[u8], row: &Table) -> mlua::Result<()> {
-        let mut reader = Reader::new(payload);
-        let bitmap_bytes = (self.forms.len() + RESERVED_BITS).div_ceil(8);
-        let header = reader.bytes(1 + bitmap_bytes, "row header");
-        let header = header.map_err(mlua::Error::external)?;
-        for (at, form) in self.forms.iter().enumerate() {
-            let bit = at + RESERVED_BITS;
-            let byte = header.get(1 + bit / 8).copied().unwrap_or_default();
-            if byte >> (bit % 8) & 1 == 0 {
-                row.raw_set(at + 1, form.read(lua, &mut reader)?)?;
-            }
-        }
-        Ok(())
     }
 
     fn put(&self, row: &Table) -> mlua::Result<Vec<u8>> {
@@ -152,4 +137,25 @@ impl ResultRows {
         }
         Ok(out)
     }
+}
+
+/// A row of the binary protocol.
+pub(crate) fn read_binary(
+    lua: &Lua,
+    payload: &[u8],
+    forms: &[Form],
+    row: &Table,
+) -> mlua::Result<()> {
+    let mut reader = Reader::new(payload);
+    let bitmap_bytes = (forms.len() + RESERVED_BITS).div_ceil(8);
+    let header = reader.bytes(1 + bitmap_bytes, "row header");
+    let header = header.map_err(mlua::Error::external)?;
+    for (at, form) in forms.iter().enumerate() {
+        let bit = at + RESERVED_BITS;
+        let byte = header.get(1 + bit / 8).copied().unwrap_or_default();
+        if byte >> (bit % 8) & 1 == 0 {
+            row.raw_set(at + 1, form.read(lua, &mut reader)?)?;
+        }
+    }
+    Ok(())
 }

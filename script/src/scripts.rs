@@ -13,6 +13,7 @@ use mlua::{FromLuaMulti, Function, IntoLuaMulti, Lua, LuaString, Table, Thread, 
 use route::rules::Hints;
 
 use crate::answer::Answer;
+use crate::budget::Budget;
 use crate::chunk::Chunk;
 use crate::commons::Commons;
 use crate::constants;
@@ -23,7 +24,7 @@ use crate::fault::{Fault, raise};
 use crate::interpreter::{Interpreter, Setup};
 use crate::log::{Level, Log};
 use crate::session::{Session, SessionFault};
-use crate::{metrics, prepared, statement};
+use crate::{keeping, loader, metrics, prepared, statement};
 
 /// What hooks are made of, in the order in which they build on one another.
 const OBJECTS: [(&str, &str); 16] = [
@@ -173,16 +174,21 @@ impl Scripts {
         };
         host.raw_set("timers_changed", lua.create_function(set)?)?;
         host.raw_set("newproxy", interpreter.newproxy())?;
+        host.raw_set("protect", interpreter.protect())?;
         module.raw_set("buffers_always", keeps_all)?;
         let proxy = lua.create_table()?;
         constants::put(&proxy)?;
         lua.globals().set("proxy", &proxy)?;
+        let own = keeping::environment(lua)?;
+        interpreter.protect().call::<()>(&own)?;
         for (name, text) in OBJECTS {
             let chunk = lua.load(text).set_name(format!("=proxy.{name}"));
+            let chunk = chunk.set_environment(own.clone());
             chunk.call::<()>((&module, &host))?;
         }
         share(lua, &proxy, &module)?;
         module.raw_get::<Function>("keep")?.call::<()>(())?;
+        loader::tell_of_modules(lua, module.raw_get("keep_module")?)?;
         let inner = Inner {
             turn: Mutex::default(),
             worker: AtomicUsize::new(usize::MAX),
@@ -312,6 +318,11 @@ impl Scripts {
 
     pub(crate) fn functions(&self) -> &Functions {
         &self.inner.functions
+    }
+
+    /// The budget of the call under way.
+    pub(crate) fn budget(&self) -> &Budget {
+        self.inner.interpreter.budget()
     }
 
     /// A script as it is now.
@@ -482,6 +493,7 @@ fn host(
     show_answers(lua, &host)?;
     statement::share(lua, &host)?;
     prepared::share(lua, &host)?;
+    keeping::share(lua, &host)?;
     metrics::share(lua, &host, &commons.metrics)?;
     host.raw_set("shared", Shared(Arc::clone(&commons.dictionary)))?;
     let to = Arc::clone(commons);

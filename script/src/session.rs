@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use mlua::{Function, IntoLuaMulti, Lua, LuaString, Table, Thread, Value};
 
 use crate::answer::Answer;
+use crate::budget::Limit;
 use crate::decision::{Decision, Given, Hook, Injection, Move, ReplyFacts, Wish};
 use crate::facts::SocketFacts;
 use crate::fault::Fault;
@@ -116,7 +117,8 @@ impl Session {
             files: files.to_vec(),
             has_ended: false,
         };
-        session.look();
+        let looked = session.look();
+        looked.map_err(|fault| SessionFault::Raised(cannot_be_asked(&fault)))?;
         Ok(session)
     }
 
@@ -137,7 +139,7 @@ impl Session {
                     .call::<Table>((table, name, is_one_of_several))?;
             chunk.instance(&environment)?.call::<()>(())
         });
-        ran.map_err(|fault| SessionFault::Raised(raised(file, &fault.message)))
+        ran.map_err(|fault| SessionFault::Raised(raised(file, &fault)))
     }
 
     /// The scripts, in the order in which they are asked.
@@ -229,9 +231,23 @@ impl Session {
         let encoded = self.scripts.within(|lua| {
             let locals = self.table.raw_get::<Table>("locals")?;
             let response = locals.raw_get("response").unwrap_or(Value::Nil);
-            Ok(response::encode(lua, &response))
+            Ok(response::encode(lua, &response, self.scripts.budget()))
         });
-        match encoded.unwrap_or_else(|fault| Err(fault.message)) {
+        let encoded = match encoded {
+            Ok(encoded) => encoded,
+            Err(fault) => {
+                let Some(limit) = fault.limit else {
+                    self.scripts.log(Level::Critical, &fault.message);
+                    return None;
+                };
+                let line = format!("proxy.response: {}", fault.message);
+                self.scripts.log(Level::Critical, &line);
+                let setting = limit.setting();
+                let text = passed("proxy.response", limit);
+                return Some(refusal(&format!("{text} ({setting})")));
+            }
+        };
+        match encoded {
             Ok((payloads, warnings)) => {
                 for warning in warnings {
                     self.scripts.log(Level::Warning, &warning);
@@ -486,8 +502,10 @@ impl Session {
         self.has_route |= outcome.has_route();
         self.has_rows |= outcome.has_rows();
         self.wants_close = outcome.wants_close();
-        if outcome.has_changed() {
-            self.look();
+        if outcome.has_changed()
+            && let Err(fault) = self.look()
+        {
+            return self.refuse_unasked(&fault);
         }
         if let Some(runner) = outcome.waits {
             self.waiting = Some((hook, runner));
@@ -509,7 +527,9 @@ impl Session {
         self.queued = usize::MAX;
         self.has_moved = true;
         let scripts = self.scripts.clone();
-        self.look_by(&scripts.functions().recover);
+        if let Err(fault) = self.look_by(&scripts.functions().recover) {
+            return self.refuse_unasked(&fault);
+        }
         let Some(limit) = fault.limit else {
             if hook == Hook::ReadQuery {
                 // What was queued before the error is not sent.
@@ -517,27 +537,35 @@ impl Session {
             }
             return Decision::Nothing;
         };
+        self.refuse(&passed(hook.name(), limit))
+    }
+
+    /// Nothing is sent, and the client is told this.
+    fn refuse(&mut self, text: &str) -> Decision {
         self.clear_queue();
-        let text = format!("(lua) {} has passed its limit of {limit}", hook.name());
-        let mut refusal = Payloads::default();
-        refusal.put(|out| out.extend_from_slice(&err_payload(&text)));
-        self.refusal = Some(refusal);
+        self.refusal = Some(refusal(text));
         Decision::SendResult
     }
 
-    /// Notes which hooks there are.
-    fn look(&mut self) {
-        let scripts = self.scripts.clone();
-        self.look_by(&scripts.functions().look);
+    /// The script cannot be asked which hooks it has: nothing may pass that it might have wanted to see.
+    fn refuse_unasked(&mut self, fault: &Fault) -> Decision {
+        self.scripts.log(Level::Critical, &cannot_be_asked(fault));
+        self.queued = usize::MAX;
+        self.refuse("(lua) the script cannot be asked for its hooks. Check the error log.")
     }
 
-    fn look_by(&mut self, look: &Function) {
-        let Ok(found) = self.scripts.run::<Table>(look, &self.table) else {
-            return;
-        };
+    /// Notes which hooks there are.
+    fn look(&mut self) -> Result<(), Fault> {
+        let scripts = self.scripts.clone();
+        self.look_by(&scripts.functions().look)
+    }
+
+    fn look_by(&mut self, look: &Function) -> Result<(), Fault> {
+        let found = self.scripts.run::<Table>(look, &self.table)?;
         for hook in Hook::ALL {
             self.has[hook as usize] = found.raw_get(hook.name()).unwrap_or_default();
         }
+        Ok(())
     }
 
     fn lua(&self) -> &Lua {
@@ -553,7 +581,23 @@ impl Drop for Session {
     }
 }
 
+/// What the client is told of a limit.
+fn passed(what: &str, limit: Limit) -> String {
+    format!("(lua) {what} has passed its limit of {limit}")
+}
+
+fn refusal(text: &str) -> Payloads {
+    let mut refusal = Payloads::default();
+    refusal.put(|out| out.extend_from_slice(&err_payload(text)));
+    refusal
+}
+
+/// Its environment has raised an error where a hook was looked for.
+fn cannot_be_asked(fault: &Fault) -> String {
+    format!("the script cannot be asked for its hooks: {fault}")
+}
+
 /// What a script's body has raised.
-fn raised(file: &Path, cause: &str) -> String {
-    format!("(lua-error) [{}] {cause}", file.display())
+fn raised(file: &Path, fault: &Fault) -> String {
+    format!("(lua-error) [{}] {fault}", file.display())
 }

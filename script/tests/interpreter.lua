@@ -42,6 +42,40 @@ eq(setfenv(own, _G), own)
 fails("cannot be replaced", setfenv, 0, {})
 fails("cannot be replaced", debug.setfenv, "0", {})
 fails("invalid level", setfenv, 100, {})
+fails("bad argument #1 to 'setfenv' %(level must be non%-negative%)", setfenv, -1, {})
+fails("level must be non%-negative", getfenv, -1)
+for _, level in ipairs{ -0.5, 0.5 } do
+  fails("cannot change environment of given object", setfenv, level, {})
+  eq(getfenv(level), _G)
+end
+fails("cannot change environment of given object", setfenv, print, {})
+fails("number expected, got table", getfenv, {})
+fails("table expected, got no value", setfenv, 1)
+fails("no function environment for tail call at level 2", function()
+  local function inner()
+    local environment = getfenv(2)
+    return environment
+  end
+  return inner()
+end)
+-- As the last call of a function they are about that function.
+local environment = { getfenv = getfenv, setfenv = setfenv }
+eq(setfenv(function() return getfenv(1) end, environment)(), environment)
+eq(setfenv(function() return getfenv() end, environment)(), environment)
+eq(setfenv(function() return getfenv(1.9) end, environment)(), environment)
+eq(setfenv(function() return getfenv(0) end, environment)(), _G)
+local function callers() return getfenv(2) end
+local function caller()
+  local found = callers()
+  return found
+end
+eq(setfenv(caller, environment)(), environment)
+local other = {}
+local function own() return setfenv(1, other) end
+eq(own(), own)
+eq(getfenv(own), other)
+eq(coroutine.wrap(setfenv(function() return getfenv(1) end, environment))(), environment)
+eq(getfenv(print), _G)
 
 -- The process is not a script's to end.
 fails("os.exit: a script cannot end the process", os.exit)
@@ -129,17 +163,101 @@ eq(f(30), "y")
 fails("C stack overflow", f, 50)
 eq(f(30), "y")
 
+-- Errors of what is looked at before are those of Lua's own functions, with the script's line.
+local function says(wanted, run, ...)
+  local ok, message = pcall(run, ...)
+  eq(ok, false, wanted)
+  eq(message, wanted)
+end
+local function place() return "interpreter.lua:" .. debug.getinfo(2, "l").currentline .. ": " end
+local p = place
+says(p() .. "bad argument #1 to 'upper' (string expected, got nil)", function() local x = string.upper(nil) end)
+says(p() .. "bad argument #1 to 'lower' (string expected, got no value)", function() local x = string.lower() end)
+says(p() .. "bad argument #1 to 'mine' (string expected, got table)", function() local mine = string.reverse mine({}) end)
+says(p() .. "bad argument #1 to 'find' (string expected, got no value)", function() local x = string.find() end)
+says(p() .. "bad argument #2 to 'find' (string expected, got no value)", function() local x = string.find("x") end)
+says(p() .. "bad argument #1 to 'find' (string expected, got nil)", function() local x = ("x"):find(nil) end)
+says(p() .. "bad argument #3 to 'find' (number expected, got string)", function() local x = string.find("x", "x", "y") end)
+says(p() .. "bad argument #2 to 'match' (string expected, got nil)", function() local x = string.match("x", nil) end)
+says(p() .. "bad argument #2 to 'gmatch' (string expected, got no value)", function() local x = string.gmatch("x") end)
+says(p() .. "bad argument #3 to 'gsub' (number expected, got table)", function() local x = ("x"):gsub("x", "y", {}) end)
+says(p() .. "calling 'gsub' on bad self (string expected, got table)", function() local x = ({ gsub = string.gsub }):gsub("x", "y") end)
+says(p() .. "bad argument #2 to 'rep' (number expected, got no value)", function() local x = string.rep("x") end)
+says(p() .. "bad argument #1 to 'rep' (string expected, got nil)", function() local x = string.rep(nil, 5) end)
+says(p() .. "bad argument #1 to 'concat' (table expected, got no value)", function() local x = table.concat() end)
+says(p() .. "invalid value (table) at index 2 in table for 'concat'", function() local x = table.concat{ "x", {} } end)
+says(p() .. "bad argument #1 to 'sort' (table expected, got nil)", function() table.sort(nil) end)
+says(p() .. "bad argument #2 to 'sort' (function expected, got number)", function() table.sort({}, 5) end)
+says(p() .. "invalid order function for sorting", function() table.sort({ 1, 1, 1, 1, 1, 1 }, function() return true end) end)
+says(p() .. "malformed pattern (ends with '%')", function() local x = ("x"):find("%") end)
+says(p() .. "malformed pattern (missing ']')", function() local x = ("x"):match("[a") end)
+says(p() .. "malformed pattern (ends with '%')", function() for _ in ("x"):gmatch("%") do end end)
+says(p() .. "unfinished capture", function() local x = ("x"):gsub("(x", print) end)
+says(p() .. "invalid capture index", function() local x = (("x"):rep(1e5)):match("%1") end)
+says(p() .. "invalid replacement value (a table)", function() local x = ("x"):gsub("x", function() return {} end) end)
+says("bad argument #1 to 'upper' (string expected, got nil)", string.upper, nil)
+-- Those of what they call go on as they are.
+says("as it is", function() local x = ("x"):gsub("x", function() error("as it is", 0) end) end)
+says("malformed", function() local x = ("x"):gsub("x", function() error("malformed", 0) end) end)
+says(p() .. "in it", function() table.sort({ 1, 2 }, function() error("in it") end) end)
+says("attempt to compare string with number", table.sort, { 1, "x" })
+local thrown = {}
+says(thrown, function() table.sort({ 1, 2 }, function() error(thrown) end) end)
+says(thrown, function() local x = ("x"):gsub("x", function() error(thrown) end) end)
+
+-- What is found in long texts, and how much of it.
+for _, text in ipairs{ "abcdef", ("-"):rep(1e5) .. "abcdef" .. ("-"):rep(1e5) } do
+  local at = #text > 6 and 1e5 or 0
+  local function all(...) return select("#", ...) .. ":" .. table.concat({ ... }, " ") end
+  eq(all(text:find("cd")), "2:" .. at + 3 .. " " .. at + 4)
+  eq(all(text:find("c(d)")), "3:" .. at + 3 .. " " .. at + 4 .. " d")
+  eq(all(text:find("(c)(d)")), "4:" .. at + 3 .. " " .. at + 4 .. " c d")
+  eq(all(text:find("(b)(c)()(d)")), "6:" .. at + 2 .. " " .. at + 4 .. " b c " .. at + 4 .. " d")
+  eq(all(text:find("(x)")), "1:")
+  eq(all(text:match("cd")), "1:cd")
+  eq(all(text:match("(b)c(d)")), "2:b d")
+  eq(all(text:match("(b)(c)()(d)")), "4:b c " .. at + 4 .. " d")
+  eq(all(text:match("(a)(b)(c)(d)(e)")), "5:a b c d e")
+  eq(all(text:match("x")), "1:")
+  eq(all(text:match("^cd", at + 3)), "1:cd")
+  eq(all(text:match("%f[%w]%w+")), "1:abcdef")
+  eq(all(text:find("c", -#text)), "2:" .. at + 3 .. " " .. at + 3)
+  eq(all(text:find("", -2)), "2:" .. #text - 1 .. " " .. #text - 2)
+  eq(all(text:find("x", 1, true)), "1:")
+end
+eq(string.find(12345, 34), 3)
+-- A pattern that was well for one text is wrong for another, or stays well; twice, since it is known then.
+for _ = 1, 3 do
+  for pattern, wanted in pairs{
+    ["[^]x]y[%]]()"] = "ay]", ["%[(%a)%]"] = "[b]", ["a%%*"] = "a%%", ["(a)(b)()"] = "ab", ["a[b"] = false, ["a%"] = false,
+    ["a(b"] = false, ["a.)"] = false, ["a%b("] = false, ["a(%1)"] = false, ["a%f"] = false, ["a[]"] = false, ["a[%]"] = false,
+    ["a[^]"] = false, [("()"):rep(33)] = false,
+  } do
+    pattern = "y" .. pattern
+    eq(("z"):find(pattern), nil)
+    if wanted then
+      wanted = "y" .. wanted
+      eq(select(2, wanted:find(pattern)), #wanted, pattern)
+      eq(wanted:match("(" .. pattern .. ")"), wanted, pattern)
+    else
+      fails("^interpreter.lua:%d+: ", function() local x = ("yab"):find(pattern) end)
+      fails("^interpreter.lua:%d+: ", function() local x = ("yab"):match(pattern) end)
+    end
+  end
+end
+eq(string.rep("x", "3"), "xxx")
+
 -- debug.
 local function g() return debug.getinfo(1, "nSl") end
 local info = g()
-eq(info.currentline, 133)
+eq(info.currentline, 251)
 eq(info.short_src, "interpreter.lua")
 eq(info.what, "Lua")
 eq(info.name, "g")
 eq(info.namewhat, "local")
 local info = debug.getinfo(g)
-eq(info.linedefined, 133)
-eq(info.lastlinedefined, 133)
+eq(info.linedefined, 251)
+eq(info.lastlinedefined, 251)
 eq(info.func, g)
 eq(info.source, "=interpreter.lua")
 eq(debug.getinfo(100), nil)
@@ -157,3 +275,11 @@ eq(debug.getmetatable(hidden).__metatable, "hidden")
 -- C modules.
 eq(package.loadlib("/lib/x.so", "f"), nil)
 eq(select(3, package.loadlib("/lib/x.so", "f")), "absent")
+
+-- The shell: as system(3) says it.
+eq(os.execute(), 1)
+eq(os.execute("exit 3"), 3 * 256)
+eq(os.execute("true"), 0)
+eq(os.execute("kill -9 $$"), 9)
+eq(os.execute("exit 1\0") ~= 0, true)
+fails("string expected", os.execute, {})

@@ -50,6 +50,23 @@ end
 assert(chassis.get_stats().chassis.lua_mem_bytes > 1000)
 assert(chassis.get_stats("chassis").chassis.lua_mem_bytes_max > 1000)
 eq(chassis.get_stats("proxy"), nil)
+local stats, keys = chassis.get_stats().chassis, {}
+for key, value in pairs(stats) do
+  keys[#keys + 1] = key
+  eq(type(value), "number", key)
+end
+table.sort(keys)
+eq(table.concat(keys, " "), "lua_mem_alloc lua_mem_bytes lua_mem_bytes_max lua_mem_free")
+eq(stats.lua_mem_alloc - stats.lua_mem_free, stats.lua_mem_bytes)
+local big = ("x"):rep(1e6)
+local more = chassis.get_stats().chassis
+assert(more.lua_mem_bytes >= stats.lua_mem_bytes + #big)
+eq(more.lua_mem_bytes_max, more.lua_mem_bytes)
+big = nil
+collectgarbage()
+local less = chassis.get_stats().chassis
+assert(less.lua_mem_bytes < more.lua_mem_bytes)
+eq(less.lua_mem_bytes_max, more.lua_mem_bytes_max)
 chassis.mem_profile()
 fails("'tostring' must return a string", print, setmetatable({}, { __tostring = function() return {} end }))
 
@@ -98,9 +115,46 @@ table.sort(seen)
 eq(table.concat(seen, " "), ". .. x\255")
 fails("cannot open", lfs.dir, base .. "/none")
 eq(lfs.rmdir(base), nil)
+eq(lfs.link(name, base .. "/hard"), true)
+eq(lfs.link("x\255", base .. "/soft", true), true)
+eq(lfs.link(name, base .. "/hard"), nil)
+eq(lfs.attributes(name, "nlink"), 2)
+eq(lfs.attributes(base .. "/soft", "mode"), "file")
+eq(lfs.symlinkattributes(base .. "/soft", "mode"), "link")
+eq(lfs.symlinkattributes(base .. "/soft").size, 2)
+eq(lfs.symlinkattributes(base .. "/none"), nil)
+os.remove(base .. "/hard")
+os.remove(base .. "/soft")
+local lock = lfs.lock_dir(base)
+eq(lfs.symlinkattributes(base .. "/lockfile.lfs", "mode"), "link")
+local none, why = lfs.lock_dir(base)
+eq(none, nil)
+assert(why:find("exists"), why)
+eq(lfs.lock_dir(base, 3600), nil)
+local taken = lfs.lock_dir(base, 0)
+eq(type(taken), "table")
+eq(taken:free(), true)
+eq(lock:free(), false)
+eq(lfs.lock_dir(base .. "/none"), nil)
+lfs.lock_dir(base):free()
+eq(select(2, lfs.setmode(io.stdout, "text")), "binary")
+eq(lfs.setmode(io.stdout, "binary"), true)
+fails("invalid option 'other'", lfs.setmode, io.stdout, "other")
 os.remove(name)
 eq(lfs.rmdir(base), true)
 eq(lfs.currentdir():sub(1, 1), "/")
 eq(lfs.chdir("/no/such/folder"), nil)
-eq(lfs.lock(io.stdout, "w"), nil)
-eq(lfs.unlock(io.stdout), nil)
+local here = lfs.currentdir()
+eq(lfs.chdir("."), true)
+eq(lfs.currentdir(), here)
+for _, name in ipairs{ "lock", "unlock" } do
+  local done, why = lfs[name](io.stdout, "w")
+  eq(done, nil)
+  assert(why:find("unsupported"), why)
+end
+for _, name in ipairs{
+  "attributes", "chdir", "currentdir", "dir", "link", "lock", "lock_dir", "mkdir", "rmdir", "setmode",
+  "symlinkattributes", "touch", "unlock",
+} do
+  eq(type(lfs[name]), "function", name)
+end

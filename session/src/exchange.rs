@@ -42,6 +42,8 @@ pub struct Tally {
     pub rows_before: u64,
     /// Bytes of all its packets.
     pub bytes: u64,
+    /// Bytes of those that are rows.
+    pub row_bytes: u64,
     /// The last OK.
     pub ok: OkPacket,
     /// The flags of the last OK or EOF; `None` when there was none.
@@ -321,6 +323,7 @@ impl Reply {
         }
         self.sequence = sequence;
         self.tally.rows += rows;
+        self.tally.row_bytes += at as u64;
         at
     }
 
@@ -332,6 +335,7 @@ impl Reply {
         if begins {
             self.verdict = Some(self.judge(payload, header.length)?);
         }
+        self.weigh_row(header);
         self.take_print(payload);
         if self.is_continued {
             return Ok(Look::Pass);
@@ -358,9 +362,19 @@ impl Reply {
             let head = &beginning[HEADER_BYTES..];
             self.verdict = Some(self.judge(head, header.length)?);
         }
+        self.weigh_row(header);
         self.take_print(&beginning[HEADER_BYTES..]);
         self.left = HEADER_BYTES + header.length - beginning.len();
         Ok(())
+    }
+
+    /// A packet that may be a row's, or a part of one.
+    fn weigh_row(&mut self, header: Header) {
+        let is_row = (self.state, &self.verdict)
+            == (ReplyState::Rows, &Some(Verdict::Continue(ReplyState::Rows)));
+        if is_row {
+            self.tally.row_bytes += (HEADER_BYTES + header.length) as u64;
+        }
     }
 
     /// Passes over bytes of such a packet.

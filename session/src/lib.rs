@@ -24,4 +24,4 @@ mod tracker;
 pub use exchange::{Amendment, Piece, Progress, Reply, Tally};
 pub use fingerprint::Fingerprint;
 pub use reply::Outcome;
-pub use tracker::{Event, LostReason, Pipelining, Sequences, Tracker, Violation};
+pub use tracker::{Event, Held, LostReason, Pipelining, Sequences, Tracker, Violation};

@@ -91,6 +91,17 @@ pub enum Pipelining {
     OneByOne,
 }
 
+/// What is to be done before the client's next bytes pass; see [`Tracker::holding_change_user`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Held {
+    /// Nothing.
+    Nothing,
+    /// More of them have to come.
+    Partly,
+    /// They begin with COM_CHANGE_USER, whose first packet's payload has so many bytes.
+    ChangeUser(usize),
+}
+
 /// What the client's bytes are at the moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ClientMode {
@@ -116,6 +127,7 @@ pub struct Tracker {
     capabilities: Capabilities,
     sequences: Sequences,
     pipelining: Pipelining,
+    holds_change_user: bool,
     payload_bytes_max: u64,
     status: StatusFlags,
     lost: bool,
@@ -154,6 +166,7 @@ impl Tracker {
             capabilities,
             sequences,
             pipelining,
+            holds_change_user: false,
             payload_bytes_max,
             status,
             lost: false,
@@ -170,6 +183,49 @@ impl Tracker {
             aligned: None,
             pending: VecDeque::new(),
         }
+    }
+
+    /// COM_CHANGE_USER passes by [`Tracker::pass_change_user`] only, and what a dialogue's client says in it
+    /// behind the first word of its server: so no command passes for something else.
+    #[must_use]
+    pub fn holding_change_user(self) -> Self {
+        Self {
+            holds_change_user: true,
+            ..self
+        }
+    }
+
+    /// What is to be done before these next bytes of the client's pass.
+    #[inline]
+    pub fn held(&self, bytes: &[u8]) -> Held {
+        if !self.holds_change_user || bytes.is_empty() || !self.is_at_command() {
+            return Held::Nothing;
+        }
+        let Some((header, payload)) = bytes.split_first_chunk::<HEADER_BYTES>() else {
+            return Held::Partly;
+        };
+        let length = Header::decode(*header).length;
+        match payload.first() {
+            _ if length == 0 => Held::Nothing,
+            None => Held::Partly,
+            Some(first) if Command(*first) == Command::CHANGE_USER => Held::ChangeUser(length),
+            Some(_) => Held::Nothing,
+        }
+    }
+
+    /// Lets a held COM_CHANGE_USER pass; `bytes` are all of it.
+    ///
+    /// # Errors
+    /// As [`Tracker::client_bytes`].
+    pub fn pass_change_user(
+        &mut self,
+        bytes: &mut [u8],
+        emit: impl FnMut(Event),
+    ) -> Result<(), Violation> {
+        self.holds_change_user = false;
+        let passed = self.client_bytes(bytes, emit);
+        self.holds_change_user = true;
+        passed.map(drop)
     }
 
     /// What is done with sequence ids.
@@ -211,6 +267,10 @@ impl Tracker {
             Pipelining::Deep => PIPELINE_DEPTH,
             Pipelining::OneByOne => 1,
         };
+        let is_unheard = self.client_mode == ClientMode::Dialogue && self.reply.is_none();
+        if self.holds_change_user && is_unheard && !self.lost {
+            return false;
+        }
         self.lost || self.pending.len() < depth || !self.is_at_command()
     }
 
@@ -256,7 +316,7 @@ impl Tracker {
         mut emit: impl FnMut(Event),
     ) -> Result<usize, Violation> {
         let mut at = 0;
-        while !self.lost && self.wants_client() {
+        while !self.lost && self.wants_client() && self.held(&bytes[at..]) == Held::Nothing {
             let (taken, cut) = self.client.step(&bytes[at..]);
             let from = at;
             at += taken;

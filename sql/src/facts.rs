@@ -72,7 +72,7 @@ bits! {
     Effects {
         /// Session variables; which ones is in the assignments.
         VARIABLES = 0,
-        /// Variables of the whole server, or persisted ones.
+        /// Variables of the whole server, or persisted ones; or what else a function of the server's sets there.
         GLOBAL_VARIABLES = 1,
         /// A SET that is not understood: anything that SET can do.
         OPAQUE = 2,

@@ -1,7 +1,10 @@
 //! The servers' built-in functions and what calling one means to a session.
 //!
 //! Names were asked of MySQL 9.7 and MariaDB 10.11 themselves (does `name(…)` give error 1305?), and
-//! taken from the manuals for other versions. What is not here may be a stored function.
+//! taken from the manuals for other versions. What is not here may be a stored function; so may be what
+//! came with a later version.
+
+use crate::flags::Server;
 
 /// What a function's call means to routing and to the session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -47,7 +50,143 @@ pub(crate) enum Family {
     Both,
     MySql,
     MariaDb,
+    /// Versions that are not the first of their family that anybody runs: an index into [`NEWER`].
+    Since(u8),
 }
+
+/// Functions that came with a version. Before it, one of these names may be a stored function.
+pub(crate) struct Newer {
+    /// The first version of MySQL that has them, as in executable comments.
+    pub mysql: u32,
+    /// The same of MariaDB.
+    pub mariadb: u32,
+    pub names: &'static [&'static str],
+}
+
+const fn since(mysql: u32, mariadb: u32, names: &'static [&'static str]) -> Newer {
+    Newer {
+        mysql,
+        mariadb,
+        names,
+    }
+}
+
+/// No version has it.
+const NEVER: u32 = u32::MAX;
+
+/// As old a server may be of which nothing is known. Older ones tell their version as all do; only where backends
+/// of both families are mixed nothing is known for long.
+const OLDEST: (u32, u32) = (80_004, 100_600);
+
+impl Newer {
+    /// Whether that server has them; of one that is not known, whether any has.
+    pub(crate) fn is_in(&self, server: Server) -> bool {
+        match server {
+            Server::MySql(version) => version >= self.mysql,
+            Server::MariaDb(version) => version >= self.mariadb,
+            Server::Unknown => self.mysql <= OLDEST.0 && self.mariadb <= OLDEST.1,
+        }
+    }
+}
+
+/// By the manuals. A version that is too high here makes a statement one that may do anything, and no more.
+#[rustfmt::skip] // one name a line would hide the page
+pub(crate) const NEWER: &[Newer] = &[
+    since(50_700, 100_203, &[
+        "JSON_ARRAY", "JSON_ARRAY_APPEND", "JSON_ARRAY_INSERT", "JSON_CONTAINS",
+        "JSON_CONTAINS_PATH", "JSON_DEPTH", "JSON_EXTRACT", "JSON_INSERT", "JSON_KEYS",
+        "JSON_LENGTH", "JSON_MERGE", "JSON_OBJECT", "JSON_QUOTE", "JSON_REMOVE", "JSON_REPLACE",
+        "JSON_SEARCH", "JSON_SET", "JSON_TYPE", "JSON_UNQUOTE", "JSON_VALID",
+    ]),
+    since(50_722, 100_225, &["JSON_MERGE_PATCH", "JSON_MERGE_PRESERVE"]),
+    since(50_722, 100_500, &["JSON_ARRAYAGG", "JSON_OBJECTAGG"]),
+    since(50_722, 101_003, &["JSON_PRETTY"]),
+    since(80_004, 100_600, &["JSON_TABLE"]),
+    since(80_021, 100_203, &["JSON_VALUE"]),
+    since(80_017, 100_901, &["JSON_OVERLAPS"]),
+    since(80_017, 110_101, &["JSON_SCHEMA_VALID"]),
+    since(80_002, 100_200, &[
+        "CUME_DIST", "DENSE_RANK", "FIRST_VALUE", "LAG", "LAST_VALUE", "LEAD", "NTH_VALUE",
+        "NTILE", "PERCENT_RANK", "RANK", "ROW_NUMBER",
+    ]),
+    since(80_004, 100_005, &["REGEXP_INSTR", "REGEXP_REPLACE", "REGEXP_SUBSTR"]),
+    since(50_700, 100_005, &[
+        "FROM_BASE64", "TO_BASE64", "WEIGHT_STRING", "INET6_ATON", "INET6_NTOA", "IS_IPV4",
+        "IS_IPV4_COMPAT", "IS_IPV4_MAPPED", "IS_IPV6",
+    ]),
+    since(50_700, 101_000, &["RANDOM_BYTES"]),
+    since(50_705, 100_502, &["RELEASE_ALL_LOCKS"]),
+    since(80_000, 100_005, &["CURRENT_ROLE"]),
+    since(50_705, 100_204, &["ST_ASGEOJSON", "ST_GEOMFROMGEOJSON"]),
+    since(50_706, 100_510, &["ST_DISTANCE_SPHERE"]),
+    since(50_706, 120_100, &[
+        "ST_GEOHASH", "ST_ISVALID", "ST_LATFROMGEOHASH", "ST_LONGFROMGEOHASH",
+        "ST_POINTFROMGEOHASH", "ST_SIMPLIFY", "ST_VALIDATE",
+    ]),
+    since(80_024, 120_100, &["ST_COLLECT"]),
+    // MySQL's
+    since(50_705, NEVER, &["ANY_VALUE", "WAIT_FOR_EXECUTED_GTID_SET"]),
+    since(50_706, NEVER, &[
+        "MBRCOVEREDBY", "MBRCOVERS", "ST_BUFFER_STRATEGY", "ST_GEOMCOLLFROMTXT", "ST_MAKEENVELOPE",
+        "ST_NUMINTERIORRING",
+    ]),
+    since(50_722, NEVER, &["JSON_STORAGE_SIZE"]),
+    since(80_001, NEVER, &[
+        "BIN_TO_UUID", "GEOMCOLLECTION", "GROUPING", "IS_UUID", "ROLES_GRAPHML", "ST_SWAPXY",
+        "UUID_TO_BIN",
+    ]),
+    since(80_004, NEVER, &[
+        "ICU_VERSION", "JSON_STORAGE_FREE", "REGEXP_LIKE", "STATEMENT_DIGEST",
+        "STATEMENT_DIGEST_TEXT",
+    ]),
+    since(80_013, NEVER, &["ST_LATITUDE", "ST_LONGITUDE", "ST_TRANSFORM"]),
+    since(80_016, NEVER, &[
+        "FORMAT_BYTES", "FORMAT_PICO_TIME", "PS_CURRENT_THREAD_ID", "PS_THREAD_ID",
+    ]),
+    since(80_017, NEVER, &["JSON_SCHEMA_VALIDATION_REPORT"]),
+    since(80_023, NEVER, &[
+        "ASYNCHRONOUS_CONNECTION_FAILOVER_ADD_MANAGED",
+        "ASYNCHRONOUS_CONNECTION_FAILOVER_ADD_SOURCE",
+        "ASYNCHRONOUS_CONNECTION_FAILOVER_DELETE_MANAGED",
+        "ASYNCHRONOUS_CONNECTION_FAILOVER_DELETE_SOURCE",
+    ]),
+    since(80_024, NEVER, &[
+        "ST_FRECHETDISTANCE", "ST_HAUSDORFFDISTANCE", "ST_LINEINTERPOLATEPOINT",
+        "ST_LINEINTERPOLATEPOINTS", "ST_POINTATDISTANCE",
+    ]),
+    since(80_026, NEVER, &["SOURCE_POS_WAIT"]),
+    since(80_027, NEVER, &["ASYNCHRONOUS_CONNECTION_FAILOVER_RESET"]),
+    since(80_030, NEVER, &["INNODB_REDO_LOG_SHARP_CHECKPOINT"]),
+    since(80_200, NEVER, &["INNODB_SET_OPEN_FILES_LIMIT"]),
+    since(90_000, NEVER, &[
+        "DISTANCE", "FROM_VECTOR", "STRING_TO_VECTOR", "TO_VECTOR", "VECTOR_DIM", "VECTOR_DISTANCE",
+        "VECTOR_TO_STRING",
+    ]),
+    since(90_400, NEVER, &["ETAG", "JSON_DUALITY_OBJECT"]),
+    // MariaDB's
+    since(NEVER, 100_204, &[
+        "JSON_COMPACT", "JSON_DETAILED", "JSON_EXISTS", "JSON_LOOSE", "JSON_QUERY",
+    ]),
+    since(NEVER, 100_306, &[
+        "CHR", "DECODE_ORACLE", "LASTVAL", "LENGTHB", "LPAD_ORACLE", "LTRIM_ORACLE", "MEDIAN",
+        "NEXTVAL", "NVL", "NVL2", "PERCENTILE_CONT", "PERCENTILE_DISC", "REPLACE_ORACLE",
+        "RPAD_ORACLE", "RTRIM_ORACLE", "SETVAL", "SUBSTR_ORACLE", "TRIM_ORACLE", "VALUE",
+    ]),
+    since(NEVER, 100_402, &[
+        "WSREP_LAST_SEEN_GTID", "WSREP_LAST_WRITTEN_GTID", "WSREP_SYNC_WAIT_UPTO_GTID",
+    ]),
+    since(NEVER, 100_601, &["ADD_MONTHS", "ROWNUM", "SYS_GUID", "TO_CHAR"]),
+    since(NEVER, 100_700, &["JSON_EQUALS", "JSON_NORMALIZE", "NATURAL_SORT_KEY", "SFORMAT"]),
+    since(NEVER, 100_800, &["CRC32C"]),
+    since(NEVER, 110_200, &[
+        "JSON_ARRAY_INTERSECT", "JSON_KEY_VALUE", "JSON_OBJECT_FILTER_KEYS", "JSON_OBJECT_TO_ARRAY",
+    ]),
+    since(NEVER, 110_300, &["KDF"]),
+    since(NEVER, 110_700, &[
+        "UUID_V4", "UUID_V7", "VEC_DISTANCE", "VEC_DISTANCE_COSINE", "VEC_DISTANCE_EUCLIDEAN",
+        "VEC_FROMTEXT", "VEC_TOTEXT",
+    ]),
+];
 
 /// Functions that are alike.
 pub(crate) struct Builtin {
@@ -174,7 +313,7 @@ const PLAIN: &[&str] = &[
     "LAST_VALUE", "LCASE", "LEAD", "LEAST", "LEFT", "LENGTH", "LN", "LOCATE", "LOG", "LOG10",
     "LOG2", "LOWER", "LPAD", "LTRIM", "MAKEDATE", "MAKETIME", "MAKE_SET", "MATCH", "MAX", "MD5",
     "MICROSECOND", "MID", "MIN", "MINUTE", "MOD", "MONTH", "MONTHNAME", "NAME_CONST", "NTH_VALUE",
-    "NTILE", "NULLIF", "OCT", "OCTET_LENGTH", "ORD", "PASSWORD", "PERCENT_RANK", "PERIOD_ADD",
+    "NTILE", "NULLIF", "OCT", "OCTET_LENGTH", "ORD", "PERCENT_RANK", "PERIOD_ADD",
     "PERIOD_DIFF", "PI", "POSITION", "POW", "POWER", "QUARTER", "QUOTE", "RADIANS", "RANK",
     "REGEXP_INSTR", "REGEXP_REPLACE", "REGEXP_SUBSTR", "REPEAT", "REPLACE", "REVERSE", "RIGHT",
     "ROUND", "ROW", "ROW_NUMBER", "RPAD", "RTRIM", "SECOND", "SEC_TO_TIME", "SHA", "SHA1", "SHA2",
@@ -231,7 +370,7 @@ const PLAIN_MARIADB: &[&str] = &[
     "JSON_ARRAY_INTERSECT", "JSON_COMPACT", "JSON_DETAILED", "JSON_EQUALS", "JSON_EXISTS",
     "JSON_KEY_VALUE", "JSON_LOOSE", "JSON_NORMALIZE", "JSON_OBJECT_FILTER_KEYS",
     "JSON_OBJECT_TO_ARRAY", "JSON_QUERY", "KDF", "LENGTHB", "LPAD_ORACLE", "LTRIM_ORACLE",
-    "MBREQUAL", "MEDIAN", "NATURAL_SORT_KEY", "NVL", "NVL2", "OLD_PASSWORD", "PERCENTILE_CONT",
+    "MBREQUAL", "MEDIAN", "NATURAL_SORT_KEY", "NVL", "NVL2", "OLD_PASSWORD", "PASSWORD", "PERCENTILE_CONT",
     "PERCENTILE_DISC", "REPLACE_ORACLE", "ROWNUM", "RPAD_ORACLE", "RTRIM_ORACLE", "SFORMAT",
     "ST_BOUNDARY", "ST_ISRING", "ST_POINTONSURFACE", "ST_RELATE", "SUBSTR_ORACLE", "TO_CHAR",
     "TRIM_ORACLE", "VALUE", "VEC_DISTANCE", "VEC_DISTANCE_COSINE", "VEC_DISTANCE_EUCLIDEAN",

@@ -3,7 +3,7 @@
 
 use crate::eight::{eight_at, first_of};
 use crate::flags::Server;
-use crate::functions::{Builtin, FUNCTIONS, Family, Function};
+use crate::functions::{Builtin, FUNCTIONS, Family, Function, NEWER};
 
 /// The grammar may go on with an operand, so a minus behind it is a sign and NULL is a value.
 const X: u8 = 1;
@@ -377,6 +377,13 @@ impl Entry {
             Function::Plain | Function::Session | Function::Volatile
         );
         match (self.family, server) {
+            (Family::Since(index), _) => {
+                let newer = NEWER.get(usize::from(index));
+                match newer.is_none_or(|it| it.is_in(server)) {
+                    false if is_harmless || server != Server::Unknown => Function::None,
+                    _ => self.function,
+                }
+            }
             (Family::MySql, Server::MariaDb(_)) | (Family::MariaDb, Server::MySql(_)) => {
                 Function::None
             }
@@ -495,6 +502,16 @@ impl Table {
             table.add_functions(&FUNCTIONS[index]);
             index += 1;
         }
+        let mut index = 0;
+        while index < NEWER.len() {
+            let mut name = 0;
+            while name < NEWER[index].names.len() {
+                let at = table.entry_of(NEWER[index].names[name]);
+                table.entries[at].family = Family::Since(index as u8);
+                name += 1;
+            }
+            index += 1;
+        }
         table
     }
 
@@ -600,6 +617,42 @@ mod tests {
                     "{name}"
                 );
             }
+        }
+    }
+
+    #[test]
+    fn functions_came_with_versions() {
+        let mut named: Vec<&str> = Vec::new();
+        for newer in NEWER {
+            for name in newer.names {
+                let entry = look_up(name.as_bytes());
+                assert_ne!(entry.function, Function::None, "{name} is no function");
+                assert!(!named.contains(name), "{name} came twice");
+                named.push(name);
+            }
+        }
+        for (name, server, is_there) in [
+            ("json_value", Server::MySql(80_020), false),
+            ("json_value", Server::MySql(80_021), true),
+            ("json_value", Server::MariaDb(100_500), true),
+            ("json_value", Server::Unknown, false),
+            ("json_extract", Server::Unknown, true),
+            ("row_number", Server::MySql(50_744), false),
+            ("nvl", Server::MySql(90_700), false),
+            ("uuid_to_bin", Server::MariaDb(110_800), false),
+            ("password", Server::MySql(90_700), false),
+            ("password", Server::MariaDb(101_108), true),
+            ("concat", Server::MySql(50_500), true),
+            (
+                "innodb_redo_log_sharp_checkpoint",
+                Server::MySql(80_029),
+                false,
+            ),
+            // What it would do is taken for true.
+            ("nextval", Server::Unknown, true),
+        ] {
+            let function = look_up(name.as_bytes()).function_for(server);
+            assert_eq!(function != Function::None, is_there, "{name} {server:?}");
         }
     }
 

@@ -57,6 +57,16 @@ export async function query(sql: string, ...values: Cell[]): Promise<Rows> {
   return { columns: told.columns ?? [], rows: told.rows ?? [], warnings: told.warnings ?? [] };
 }
 
+/** What a change would come to; nothing changes. Each row: setting, holds, becomes, takes_effect. */
+export async function check(sql: string, ...values: Cell[]): Promise<Rows> {
+  const response = await ask("api/query", {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ sql, values, check: true }),
+  });
+  return response.json();
+}
+
 export async function end(id: number, what: "session" | "statement"): Promise<void> {
   const path = what === "session" ? `api/sessions/${id}` : `api/sessions/${id}/statement`;
   await ask(path, { method: "DELETE" });

@@ -34,7 +34,7 @@ export function bytes(value: number | null | undefined): string {
 }
 
 /** Whole numbers that are names. */
-const NAMES = new Set(["number", "id", "thread_id", "place", "worker", "pid"]);
+const NAMES = new Set(["number", "id", "session", "thread_id", "place", "worker", "pid"]);
 
 /** A value of a table, by its column's unit. */
 export function cell(value: Cell, unit: string | null, name = ""): string {

@@ -12,6 +12,8 @@ export interface Head<T> {
   numeric?: boolean;
   /** Wide texts are cut to one line. */
   wide?: boolean;
+  /** On a phone it stands in front of the others. */
+  first?: boolean;
 }
 
 export class Table<T> {
@@ -74,7 +76,7 @@ export class Table<T> {
   private row(row: T): HTMLTableRowElement {
     const cells = this.columns.map((column) => {
       const shown = column.show(row);
-      const kind = [column.numeric && "number", column.wide && "wide"].filter(Boolean).join(" ");
+      const kind = [column.numeric && "number", column.wide && "wide", column.first && "first"].filter(Boolean).join(" ");
       const title = column.wide && typeof shown === "string" ? shown.slice(0, 2000) : undefined;
       return h("td", { class: kind || undefined, title, "data-title": column.title }, shown);
     });

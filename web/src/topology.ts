@@ -17,14 +17,15 @@ export interface Flow {
 function health(backend: Row): "up" | "down" | "unsure" {
   if (backend.state === "down") return "down";
   const lags = backend.role === "replica" && Number(backend.lag_seconds ?? 0) > 10;
-  return backend.state !== "up" || backend.draining === 1 || lags ? "unsure" : "up";
+  return backend.state !== "up" || backend.draining === 1 || backend.disabled === 1 || lags ? "unsure" : "up";
 }
 
 /** What is to be said of a backend in one line. */
 function words(backend: Row & { rate: number }): string {
   if (backend.state !== "up") return String(backend.cause ?? backend.state);
   const parts = [`${count(backend.rate)}/s`];
-  if (backend.draining === 1) parts.push("draining");
+  if (backend.disabled === 1) parts.push("disabled");
+  else if (backend.draining === 1) parts.push("draining");
   if (backend.role === "replica" && backend.lag_seconds !== null) parts.push(`${backend.lag_seconds} s behind`);
   if (backend.latency_us !== null) parts.push(time(Number(backend.latency_us)));
   return parts.join(" · ");

@@ -3,14 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
 
 use config::Edit;
 use rusqlite::hooks::{Action, AuthAction, AuthContext, Authorization};
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, params_from_iter};
 
-use super::{Limits, PACE, authorize, fill, open, place};
+use super::{Limits, authorize, end_by, fill, open, places};
 use crate::fault::Fault;
 use crate::functions::Asker;
 use crate::material::Material;
@@ -51,7 +50,7 @@ pub struct Alteration {
 /// # Errors
 /// What SQLite does not understand, or a table that cannot be changed.
 pub fn prepare(text: String, asker: &Asker) -> Result<Prepared, Fault> {
-    let mut database = open(asker)?;
+    let mut database = open(asker, &text)?;
     let read: Arc<Mutex<BTreeSet<usize>>> = Arc::default();
     let meant: Arc<Mutex<Option<Meant>>> = Arc::default();
     let (noted, aimed) = (Arc::clone(&read), Arc::clone(&meant));
@@ -98,7 +97,8 @@ fn authorize_change(
         }
     };
     let schema = context.database_name.and_then(crate::sheet::Schema::named);
-    let Some(table) = place(schema, name).filter(|it| TABLES[*it].alterable().is_some()) else {
+    let mut places = places(schema, name).into_iter();
+    let Some(table) = places.find(|it| TABLES[*it].alterable().is_some()) else {
         return Authorization::Deny;
     };
     let mut meant = lock(meant);
@@ -147,9 +147,7 @@ impl Prepared {
             .update_hook(Some(move |_: Action, _: &str, _: &str, row: i64| {
                 lock(&noted).insert(row);
             }))?;
-        let deadline = limits.deadline;
-        self.database
-            .progress_handler(PACE, Some(move || Instant::now() >= deadline))?;
+        end_by(&mut self.database, limits.deadline)?;
         let (aim, read) = (Mutex::default(), Mutex::default());
         self.database
             .authorizer(Some(move |context: AuthContext<'_>| {
@@ -223,6 +221,7 @@ impl Prepared {
                 Some(_) => {}
             }
         }
+        table.order(&mut edits, material);
         Ok(Alteration {
             edits,
             rows,

@@ -7,6 +7,7 @@
 //!
 //! Nobody waits for the disk. What cannot be written stays counted, and is written with the next interval.
 
+mod age;
 mod growth;
 mod store;
 #[cfg(test)]
@@ -17,14 +18,15 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use config::{Config, HistoryConfig};
 use proxy::{InsightView, Window, Wish};
 use tokio::sync::oneshot;
 
 use crate::events::{EventKind, Events};
-use growth::Counted;
+use age::{Age, Now};
+use growth::{Counted, Grown};
 use store::{Bounds, Span, Store};
 
 /// Time between two looks whether something is due.
@@ -107,6 +109,7 @@ async fn keep(
     mut stopped: oneshot::Receiver<()>,
     has_ended: Sender<()>,
 ) {
+    let beginning = Instant::now();
     let first = window.settings();
     if is_wanted(&first.config) {
         // What an earlier process has written is there at once.
@@ -117,11 +120,11 @@ async fn keep(
         let settings = window.settings();
         let config = &settings.config;
         if is_wanted(config) {
-            if is_over || keeper.is_due(&config.history, now()) {
+            if is_over || keeper.is_due(&config.history, wall()) {
                 let view = window.insight(Wish::All).await;
                 // A part of them would look like a count from nothing the next time.
                 if view.workers.len() == window.workers() {
-                    keeper.note(&config.history, view, now());
+                    keeper.note(&config.history, view, now(beginning));
                 }
             }
         } else {
@@ -146,8 +149,12 @@ struct Keeper {
     counted: Counted,
     /// When the interval has begun, in seconds since 1970.
     start: i64,
+    /// The same by a clock that nobody sets.
+    steady: i64,
     /// When it was last tried to write one.
     tried: i64,
+    /// By what rows are old.
+    age: Option<Age>,
 }
 
 impl Keeper {
@@ -157,8 +164,10 @@ impl Keeper {
             events,
             store: None,
             counted: Counted::default(),
-            start: now(),
-            tried: now(),
+            start: wall(),
+            steady: 0,
+            tried: wall(),
+            age: None,
         }
     }
 
@@ -176,8 +185,9 @@ impl Keeper {
             self.tell(|facts| facts.source = None);
         }
         self.counted = Counted::default();
-        self.start = now();
+        self.start = wall();
         self.tried = self.start;
+        self.age = None;
     }
 
     /// Opens what there is.
@@ -187,26 +197,18 @@ impl Keeper {
     }
 
     /// An interval is over.
-    fn note(&mut self, config: &HistoryConfig, view: InsightView, now: i64) {
-        self.tried = now;
+    fn note(&mut self, config: &HistoryConfig, view: InsightView, now: Now) {
+        self.tried = now.wall;
         let grown = self.counted.grown(view, config.digests_max);
         let span = Span {
-            start: self.start.min(now),
-            seconds: (now - self.start).max(1),
+            start: self.start.min(now.wall),
+            seconds: (now.steady - self.steady).max(1),
         };
-        let retention = i64::try_from(config.retention.as_secs()).unwrap_or(i64::MAX);
-        let bounds = Bounds {
-            oldest: now.saturating_sub(retention),
-            bytes_max: config.bytes_max,
-        };
-        let written = self.open(config).and_then(|store| {
-            let written = store.write(span, &grown, bounds);
-            written.map_err(|error| error.to_string())
-        });
+        let written = self.write(config, span, &grown, now);
         match written {
             Ok(rows) => {
                 self.counted = grown.counted;
-                self.start = now;
+                (self.start, self.steady) = (now.wall, now.steady);
                 self.tell(|facts| facts.written += rows);
                 self.trouble(config, None);
             }
@@ -220,6 +222,28 @@ impl Keeper {
                 self.trouble(config, Some(error));
             }
         }
+    }
+
+    /// Writes an interval; how many rows that were.
+    fn write(
+        &mut self,
+        config: &HistoryConfig,
+        span: Span,
+        grown: &Grown,
+        now: Now,
+    ) -> Result<u64, String> {
+        let retention = i64::try_from(config.retention.as_secs()).unwrap_or(i64::MAX);
+        let newest = self.open(config)?.newest();
+        let newest = newest.map_err(|error| error.to_string())?;
+        let age = self
+            .age
+            .get_or_insert_with(|| Age::new(newest, now, retention));
+        let bounds = Bounds {
+            oldest: age.time(now, retention).saturating_sub(retention),
+            bytes_max: config.bytes_max,
+        };
+        let written = self.open(config)?.write(span, grown, bounds);
+        written.map_err(|error| error.to_string())
     }
 
     /// The database that is configured.
@@ -269,8 +293,17 @@ impl Keeper {
     }
 }
 
+/// This moment.
+fn now(beginning: Instant) -> Now {
+    let steady = beginning.elapsed().as_secs();
+    Now {
+        wall: wall(),
+        steady: i64::try_from(steady).unwrap_or(i64::MAX),
+    }
+}
+
 /// Seconds since 1970.
-fn now() -> i64 {
+fn wall() -> i64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     now.map_or(0, |now| i64::try_from(now.as_secs()).unwrap_or(i64::MAX))
 }

@@ -182,6 +182,15 @@ impl Store {
         Ok(rows)
     }
 
+    /// When the newest rows begin.
+    ///
+    /// # Errors
+    /// SQLite's.
+    pub fn newest(&self) -> rusqlite::Result<Option<i64>> {
+        let text = "SELECT max(start) FROM intervals";
+        self.database.query_row(text, [], |row| row.get(0))
+    }
+
     /// The oldest rows go until it is small enough.
     fn make_room(&self, bounds: Bounds) -> rusqlite::Result<()> {
         let bytes_max = match self.file {
@@ -191,8 +200,9 @@ impl Store {
         let bytes_max = i64::try_from(bytes_max).unwrap_or(i64::MAX);
         while self.used_bytes()? > bytes_max {
             let removed = self.database.execute(
-                "DELETE FROM intervals WHERE start <= (SELECT min(start) + \
-                 (max(start) - min(start)) * ?1 / 100 FROM intervals)",
+                // By how many there are: between two starts may lie a jump of the clock.
+                "DELETE FROM intervals WHERE start <= (SELECT start FROM intervals ORDER BY start \
+                 LIMIT 1 OFFSET (SELECT count(*) * ?1 / 100 FROM intervals))",
                 [ROOM_PERCENT],
             )?;
             self.forget_series()?;
@@ -214,7 +224,7 @@ impl Store {
         )
     }
 
-    fn used_bytes(&self) -> rusqlite::Result<i64> {
+    pub(super) fn used_bytes(&self) -> rusqlite::Result<i64> {
         let pages = self.number("PRAGMA page_count")? - self.number("PRAGMA freelist_count")?;
         Ok(pages * self.number("PRAGMA page_size")?)
     }

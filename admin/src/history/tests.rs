@@ -174,6 +174,53 @@ fn the_oldest_rows_go_by_age_and_for_room() {
 }
 
 #[test]
+fn a_clock_that_jumps_ahead_costs_nothing_that_was_written() {
+    let config = config(None);
+    let mut keeper = keeper();
+    let ahead = |time: i64| Now {
+        wall: time + 1_000_000,
+        steady: time,
+    };
+    let note = |keeper: &mut Keeper, count: u64, now: Now| {
+        keeper.note(&config, looked(vec![(0, row(1, "a", count))], 0), now);
+        let rows = shown(keeper.store.as_ref().unwrap());
+        rows.iter().map(|row| row.0).collect::<Vec<_>>()
+    };
+    assert_eq!(note(&mut keeper, 1, at(160)), [100]);
+    assert_eq!(note(&mut keeper, 2, ahead(220)), [100, 160]);
+    let reader = Connection::open(&keeper.store.as_ref().unwrap().source).unwrap();
+    let seconds = "SELECT seconds FROM intervals WHERE start = 160";
+    assert_eq!(reader.query_row(seconds, [], |row| row.get(0)), Ok(60));
+    let starts = note(&mut keeper, 3, ahead(280));
+    assert_eq!(starts, [100, 160, 1_000_220]);
+    // Each has its time.
+    let starts = note(&mut keeper, 4, ahead(1110));
+    assert_eq!(starts, [160, 1_000_220, 1_000_280]);
+    let starts = note(&mut keeper, 5, ahead(1240));
+    assert_eq!(starts, [1_000_280, 1_001_110]);
+}
+
+#[test]
+fn room_is_made_by_rows_whatever_lies_between_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = Store::open(Some(&folder.path().join("h"))).unwrap();
+    let many: Vec<_> = (0..1000).map(|it| (it, 1)).collect();
+    for start in 0..10 {
+        store.write(span(start), &grown(&many, 0), BOUNDS).unwrap();
+    }
+    let bounds = Bounds {
+        bytes_max: u64::try_from(store.used_bytes().unwrap()).unwrap(),
+        ..BOUNDS
+    };
+    store
+        .write(span(1_000_000), &grown(&many, 0), bounds)
+        .unwrap();
+    let rows = shown(&store);
+    let before = rows.iter().filter(|row| row.0 < 10).count();
+    assert!(before >= 5000, "{before} of 10000");
+}
+
+#[test]
 fn a_file_of_something_else_is_left_as_it_is() {
     let folder = tempfile::tempdir().unwrap();
     let text = folder.path().join("text");
@@ -192,8 +239,17 @@ fn a_file_of_something_else_is_left_as_it_is() {
 fn keeper() -> Keeper {
     Keeper {
         start: 100,
+        steady: 100,
         tried: 100,
         ..Keeper::new(Facts::default(), Arc::default())
+    }
+}
+
+/// A moment by a clock that nobody has set.
+fn at(time: i64) -> Now {
+    Now {
+        wall: time,
+        steady: time,
     }
 }
 
@@ -211,16 +267,16 @@ fn what_cannot_be_written_is_told_once_and_comes_with_the_next_interval() {
     let missing = folder.path().join("missing");
     let config = config(Some(&missing.join("history.db")));
     let mut keeper = keeper();
-    keeper.note(&config, looked(vec![(0, row(1, "a", 3))], 0), 120);
+    keeper.note(&config, looked(vec![(0, row(1, "a", 3))], 0), at(120));
     assert!(!keeper.is_due(&config, 150) && keeper.is_due(&config, 180));
-    keeper.note(&config, looked(vec![(0, row(1, "a", 4))], 0), 180);
+    keeper.note(&config, looked(vec![(0, row(1, "a", 4))], 0), at(180));
     let facts = facts_of(&keeper.facts);
     assert_eq!((facts.failed, facts.written, &facts.source), (2, 0, &None));
     assert!(facts.trouble.is_some());
     assert_eq!(keeper.events.all().len(), 1);
 
     std::fs::create_dir(&missing).unwrap();
-    keeper.note(&config, looked(vec![(0, row(1, "a", 9))], 0), 240);
+    keeper.note(&config, looked(vec![(0, row(1, "a", 9))], 0), at(240));
     let facts = facts_of(&keeper.facts);
     assert_eq!((facts.failed, facts.written, facts.trouble), (2, 1, None));
     assert_eq!(keeper.events.all().len(), 2);
@@ -228,10 +284,10 @@ fn what_cannot_be_written_is_told_once_and_comes_with_the_next_interval() {
 
     // Gone under its feet.
     std::fs::remove_dir_all(&missing).unwrap();
-    keeper.note(&config, looked(vec![(0, row(1, "a", 10))], 0), 300);
+    keeper.note(&config, looked(vec![(0, row(1, "a", 10))], 0), at(300));
     assert!(facts_of(&keeper.facts).trouble.is_some());
     std::fs::create_dir(&missing).unwrap();
-    keeper.note(&config, looked(vec![(0, row(1, "a", 12))], 0), 360);
+    keeper.note(&config, looked(vec![(0, row(1, "a", 12))], 0), at(360));
     assert_eq!(shown(keeper.store.as_ref().unwrap()), [(240, digest(1), 3)]);
 }
 

@@ -221,6 +221,7 @@ impl Known {
         };
         let asker = Asker {
             user: format!("{}@{host}", self.user),
+            client: caller.remote.to_string(),
             id: house.porter.next_id(),
             schema: Schema::Pilotfish,
         };

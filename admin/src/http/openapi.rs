@@ -38,6 +38,8 @@ fn written() -> Value {
     ] {
         paths.insert(path.to_owned(), of_health(about, words));
     }
+    paths.insert("/metrics".to_owned(), of_metrics());
+    paths.insert("/api/openapi.json".to_owned(), of_itself());
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -163,6 +165,13 @@ fn of_query() -> Value {
                 "items": {"$ref": "#/components/schemas/Value"},
                 "description": "A value for each placeholder.",
             },
+            "check": {
+                "type": "boolean",
+                "default": false,
+                "description": "Nothing is changed: the answer has a row for each setting that would be, \
+                                with what it is, what it would become and when that takes effect; an \
+                                error is the one that the change would have.",
+            },
         },
     });
     let list = json!({"type": "array", "items": {"$ref": "#/components/schemas/Value"}});
@@ -178,6 +187,10 @@ fn of_query() -> Value {
     });
     json!({"post": {
         "summary": "A statement of SQL.",
+        "description": "The role `stats`, which the token has as well, may look: SELECT, SHOW and DESCRIBE. \
+                        The role `admin` may do all that the SQL port takes: UPDATE, INSERT and \
+                        DELETE in the tables of the configuration, SET GLOBAL, SAVE, REVERT, LOAD, KILL, RESET. \
+                        Each request stands for itself: BEGIN and USE end with it.",
         "requestBody": {"required": true, "content": content(&body)},
         "responses": responses("200", "What has come of it.", Some(&answer)),
     }})
@@ -194,6 +207,25 @@ fn of_end(about: &str) -> Value {
             "schema": {"type": "integer"},
         }],
         "responses": responses("204", "It has been told.", None),
+    }})
+}
+
+fn of_metrics() -> Value {
+    let text = json!({"text/plain": {"schema": {"type": "string"}}});
+    let good =
+        json!({"description": "In Prometheus' text format, version 0.0.4.", "content": text});
+    json!({"get": {
+        "summary": "Metrics; `http.metrics` says who may read them without a login.",
+        "security": [{"password": []}, {"token": []}, {}],
+        "responses": {"200": good, "default": {"$ref": "#/components/responses/Error"}},
+    }})
+}
+
+fn of_itself() -> Value {
+    let document = json!({"type": "object"});
+    json!({"get": {
+        "summary": "What can be asked here.",
+        "responses": responses("200", "This document.", Some(&document)),
     }})
 }
 
@@ -276,6 +308,17 @@ mod tests {
             let parameters = &document["paths"][&path]["get"]["parameters"];
             let parameters = parameters.as_array().map_or(0, Vec::len);
             assert_eq!(parameters, table.columns().len() + 5, "{path}");
+        }
+    }
+
+    #[test]
+    fn every_path_that_is_served_is_described() {
+        let router = include_str!("mod.rs").split(".route(").skip(1);
+        let served: Vec<_> = router.filter_map(|it| it.split('"').nth(1)).collect();
+        assert!(served.len() > 7, "{served:?}");
+        let document = written();
+        for path in served.into_iter().filter(|it| !it.contains("{name}")) {
+            assert!(document["paths"][path].is_object(), "{path}");
         }
     }
 

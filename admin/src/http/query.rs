@@ -1,4 +1,5 @@
-//! SQL, as the SQL port takes it: `POST /api/query {"sql": "SELECT …", "values": [1, "x"]}`.
+//! SQL, as the SQL port takes it: `POST /api/query {"sql": "SELECT …", "values": [1, "x"]}`; with
+//! `"check": true` what a change would come to.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,6 +31,8 @@ const TIMEOUT_BODY: Duration = Duration::from_secs(30);
 struct Asked {
     sql: String,
     values: Vec<Value>,
+    /// It is not to be done.
+    check: bool,
 }
 
 /// `POST /api/query`
@@ -41,7 +44,14 @@ pub async fn query(
 ) -> Result<Response, Refusal> {
     let asked = read(request).await?;
     let mut visitor = known.visitor(&house, &caller);
-    match visitor.run(&asked.sql, asked.values).await? {
+    let outcome = match asked.check {
+        true => {
+            let rows = visitor.check(&asked.sql, asked.values).await?;
+            Outcome::Rows(rows, visitor.warnings.clone())
+        }
+        false => visitor.run(&asked.sql, asked.values).await?,
+    };
+    match outcome {
         Outcome::Done => {
             house.recent.forget().await;
             Ok(json_response(json!({"done": true}).to_string().into()))
@@ -94,24 +104,26 @@ fn is_json(headers: &HeaderMap) -> bool {
 fn parse(body: &[u8]) -> Result<Asked, String> {
     let object: Map<String, serde_json::Value> = serde_json::from_slice(body)
         .map_err(|error| format!("The body is no JSON object: {error}"))?;
-    let (mut sql, mut values) = (None, Vec::new());
+    let (mut sql, mut values, mut check) = (None, Vec::new(), false);
     for (name, value) in object {
         match (name.as_str(), value) {
             ("sql", serde_json::Value::String(text)) => sql = Some(text),
             ("values", serde_json::Value::Array(given)) => {
                 values = given.into_iter().map(as_value).collect::<Result<_, _>>()?;
             }
+            ("check", serde_json::Value::Bool(is_so)) => check = is_so,
+            ("check", _) => return Err("\"check\" is true or false".to_owned()),
             ("sql", _) => return Err("\"sql\" is a text".to_owned()),
             ("values", _) => return Err("\"values\" is a list".to_owned()),
             _ => {
                 return Err(format!(
-                    "The body has {name:?}; it may have \"sql\" and \"values\""
+                    "The body has {name:?}; it may have \"sql\", \"values\" and \"check\""
                 ));
             }
         }
     }
     let sql = sql.ok_or("The body needs \"sql\"")?;
-    Ok(Asked { sql, values })
+    Ok(Asked { sql, values, check })
 }
 
 fn as_value(given: serde_json::Value) -> Result<Value, String> {
@@ -135,6 +147,7 @@ impl Kind {
     pub const fn json(self) -> &'static str {
         match self {
             Self::Integer => "integer",
+            Self::Fraction => "number",
             Self::Text => "string",
         }
     }
@@ -157,6 +170,8 @@ mod tests {
         ];
         let asked = parse(body).unwrap();
         assert_eq!((&*asked.sql, asked.values), ("SELECT ?", expected));
+        assert!(!asked.check);
+        assert!(parse(br#"{"sql": "", "check": true}"#).unwrap().check);
     }
 
     #[test]
@@ -168,6 +183,7 @@ mod tests {
             (r#"{"sql": 1}"#, "\"sql\" is a text"),
             (r#"{"sql": "", "values": {}}"#, "\"values\" is a list"),
             (r#"{"sql": "", "values": [[]]}"#, "Values are"),
+            (r#"{"sql": "", "check": 1}"#, "\"check\" is true or false"),
             (r#"{"sql": "", "query": ""}"#, "The body has \"query\""),
         ] {
             let text = parse(body.as_bytes()).unwrap_err();

@@ -247,10 +247,12 @@ fn json_value(value: Option<&[u8]>, kind: Kind) -> serde_json::Value {
         return serde_json::Value::Null;
     };
     let text = String::from_utf8_lossy(value);
-    match (kind, text.parse::<i64>()) {
-        (Kind::Integer, Ok(number)) => number.into(),
-        _ => text.into_owned().into(),
-    }
+    let number = match kind {
+        Kind::Integer => text.parse::<i64>().ok().map(Into::into),
+        Kind::Fraction => text.parse::<f64>().ok().map(Into::into),
+        Kind::Text => None,
+    };
+    number.unwrap_or_else(|| text.into_owned().into())
 }
 
 #[cfg(test)]

@@ -60,6 +60,11 @@ pub const FAMILIES: &[Family] = &[
         &[BACKENDS.of("draining")],
     ),
     of(
+        "pilotfish_backend_disabled",
+        Gauge,
+        &[BACKENDS.of("disabled")],
+    ),
+    of(
         "pilotfish_backend_writable",
         Gauge,
         &[BACKENDS.of("writes")],
@@ -235,6 +240,17 @@ pub const FAMILIES: &[Family] = &[
         Gauge,
         &[WORKERS.of("running")],
     ),
+    Family {
+        about: Some(
+            "Statements that ended with this error, of a backend or, without one, of the proxy's own; without a \
+             code, those of errors that have made room for others.",
+        ),
+        ..of(
+            "pilotfish_statement_errors_total",
+            Counter,
+            &[ERRORS.of("count")],
+        )
+    },
     of(
         "pilotfish_worker_pinned_sessions",
         Gauge,
@@ -251,6 +267,14 @@ const LANES: Rows = Rows("lanes", &[("outcome", "outcome"), ("reason", "reason")
 const RULES: Rows = Rows("rules", &[("rule", "rule")]);
 const PROFILING: Rows = Rows("profiling", &[("outcome", "outcome"), ("reason", "reason")]);
 const TRACING: Rows = Rows("tracing", &[("outcome", "outcome"), ("reason", "reason")]);
+const ERRORS: Rows = Rows(
+    "errors",
+    &[
+        ("code", "number"),
+        ("sqlstate", "sqlstate"),
+        ("backend", "backend"),
+    ],
+);
 const LISTENERS: Rows = Rows(
     "listeners",
     &[("address", "address"), ("purpose", "purpose")],

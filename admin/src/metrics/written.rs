@@ -18,12 +18,12 @@ pub const HISTOGRAMS: [Histogram; 2] = [
     (
         "pilotfish_statement_wait_seconds",
         |it| &it.waited_steps,
-        "How long pooled statements have waited in the proxy before they were sent.",
+        "How long statements have waited in the proxy before they were sent; relayed ones do not wait.",
     ),
     (
         "pilotfish_statement_backend_seconds",
         |it| &it.taken_steps,
-        "How long backends have taken for pooled statements, to the end of the reply.",
+        "How long backends have taken for statements, to the end of the reply.",
     ),
 ];
 

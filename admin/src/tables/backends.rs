@@ -17,7 +17,7 @@ pub static TABLE: Defined<Item> = Defined {
     sheet: SHEET,
     alterable: Alterable {
         target: Target::List(BACKEND.name),
-        aliases: &[("draining", "drain")],
+        aliases: &[("draining", "drain"), ("disabled", "disable")],
         keys: || BACKEND.settings.iter().map(|it| it.key).collect(),
         place: Some("backend_ndx"),
         title: |row| Ok(row.text("name")),
@@ -90,6 +90,11 @@ const SHEET: Sheet<Item> = Sheet {
         integer("draining", "Whether it gets nothing new.", |it| {
             (it.backend.duty == Duty::Draining).into()
         }),
+        integer(
+            "disabled",
+            "Whether it is out of use: what ran there has been cut.",
+            |it| (it.backend.duty == Duty::Disabled).into(),
+        ),
         integer("weight", "Its share relative to the others'.", |it| {
             it.backend.weight.into()
         }),
@@ -234,7 +239,7 @@ fn items(material: &Material) -> Vec<Item> {
 
 /// The backends as they were last seen, but with the settings that hold, or in a transaction would, and
 /// the names of their clusters.
-fn backends(material: &Material) -> Vec<(Arc<Backend>, String)> {
+pub fn backends(material: &Material) -> Vec<(Arc<Backend>, String)> {
     let limit = material.config.limits.backend_sessions_max;
     let configured = material.config.backends.iter();
     let backends = configured.filter_map(|config| {
@@ -250,9 +255,10 @@ fn backends(material: &Material) -> Vec<(Arc<Backend>, String)> {
             weight: config.weight,
             zone: config.zone.clone(),
             sessions_max: config.sessions_max.or(limit),
-            duty: match config.drain {
-                true => Duty::Draining,
-                false => Duty::Serving,
+            duty: match (config.disable, config.drain) {
+                (true, _) => Duty::Disabled,
+                (false, true) => Duty::Draining,
+                (false, false) => Duty::Serving,
             },
             ..Backend::clone(seen)
         };

@@ -1,8 +1,9 @@
 //! Statements by what they are but for their values.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use proxy::{Counts, DigestRow};
+use proxy::{Counts, DigestRow, ProfileView};
 
 use crate::material::Material;
 use crate::sheet::{Asks, Cell, Schema, Sheet, integer, measure, text};
@@ -24,7 +25,7 @@ pub static TABLE: Sheet<Item> = Sheet {
             "digest_text",
             "The normalised text, cut behind 2 KiB.",
             |it| match it {
-                Item::Row(row, _) => (&*row.text).into(),
+                Item::Row(row, ..) => (&*row.text).into(),
                 Item::Remainder(_, rows, _) => {
                     format!("({rows} rows that made room for others)").into()
                 }
@@ -59,12 +60,24 @@ pub static TABLE: Sheet<Item> = Sheet {
             "Rows that they have changed, by the servers' word.",
             |it| it.counts().rows_affected.into(),
         ),
+        integer(
+            "rows_examined_avg",
+            "Rows that the backend has looked at, on the average of the profiles that are kept and tell it \
+             (profiling.asks with events); NULL: none does.",
+            |it| match it {
+                Item::Row(_, examined, _) => (*examined).into(),
+                Item::Remainder(..) => Cell::Null,
+            },
+        ),
         measure("bytes_in", "bytes", "What clients have sent.", |it| {
             it.counts().bytes_in.into()
         }),
-        measure("bytes_out", "bytes", "What they were answered.", |it| {
-            it.counts().bytes_out.into()
-        }),
+        measure(
+            "bytes_out",
+            "bytes",
+            "What they were answered, as the backends sent it.",
+            |it| it.counts().bytes_out.into(),
+        ),
         measure(
             "total_us",
             "us",
@@ -130,8 +143,8 @@ type Times = (String, String);
 
 /// One row.
 pub enum Item {
-    /// Statements that are alike.
-    Row(Arc<DigestRow>, Times),
+    /// Statements that are alike, with the rows that each has looked at, if that is known.
+    Row(Arc<DigestRow>, Option<u64>, Times),
     /// Those that made room, and how many rows they were.
     Remainder(Counts, u64, Times),
 }
@@ -139,21 +152,21 @@ pub enum Item {
 impl Item {
     fn of(&self, value: impl FnOnce(&DigestRow) -> Cell) -> Cell {
         match self {
-            Self::Row(row, _) => value(row),
+            Self::Row(row, ..) => value(row),
             Self::Remainder(..) => Cell::Null,
         }
     }
 
     fn counts(&self) -> &Counts {
         match self {
-            Self::Row(row, _) => &row.counts,
+            Self::Row(row, ..) => &row.counts,
             Self::Remainder(counts, ..) => counts,
         }
     }
 
     fn times(&self) -> &Times {
         match self {
-            Self::Row(_, times) | Self::Remainder(_, _, times) => times,
+            Self::Row(.., times) | Self::Remainder(_, _, times) => times,
         }
     }
 }
@@ -175,8 +188,25 @@ fn items(material: &Material) -> Vec<Item> {
         (time(counts.first_seen), time(counts.last_seen))
     };
     let rows = insight.digests.iter();
-    let rows = rows.map(|row| Item::Row(Arc::clone(row), times(&row.counts)));
+    let examined = examined(&insight.profiles);
+    let rows = rows.map(|row| {
+        let examined = examined.get(&row.digest);
+        let average = examined.map(|(rows, count)| rows / (*count).max(1));
+        Item::Row(Arc::clone(row), average, times(&row.counts))
+    });
     let (counts, evicted) = &insight.remainder;
     let rest = (*evicted > 0).then(|| Item::Remainder(counts.clone(), *evicted, times(counts)));
     rows.chain(rest).collect()
+}
+
+/// Rows that statements have looked at, and of how many that is known, by digest.
+fn examined(profiles: &[Arc<ProfileView>]) -> HashMap<u64, (u64, u64)> {
+    let mut examined: HashMap<u64, (u64, u64)> = HashMap::new();
+    for profile in profiles {
+        if let Some(rows) = profile.rows_examined {
+            let known = examined.entry(profile.digest).or_default();
+            *known = (known.0.saturating_add(rows), known.1 + 1);
+        }
+    }
+    examined
 }

@@ -13,7 +13,7 @@ pub static TABLE: Sheet<Item> = Sheet {
     name: "errors",
     about: "Errors that statements have ended with, by number, account and backend, the most frequent first; a \
             last row has kinds that made room for others.",
-    asks: Asks::Insight,
+    asks: Asks::Errors,
     columns: &[
         integer(
             "number",

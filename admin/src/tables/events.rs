@@ -17,7 +17,7 @@ pub static TABLE: Sheet<Arc<Event>> = Sheet {
             it.id.into()
         }),
         text("time", "When it was, in UTC.", |it| {
-            format!("{:.3}", it.time).into()
+            it.time.strftime("%Y-%m-%d %H:%M:%S%.3f").to_string().into()
         }),
         text(
             "kind",

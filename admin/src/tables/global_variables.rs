@@ -16,12 +16,13 @@ pub static TABLE: Waiting<Item> = Waiting {
         name: "global_variables",
         about: "Settings by the names of ProxySQL, where they mean the same; all of them are in settings. Values can be \
                 changed, and changes wait until LOAD MYSQL VARIABLES TO RUNTIME.",
-        asks: Asks::Nothing,
+        asks: Asks::Waiting,
         columns: COLUMNS,
         items: |material| items(awaited(material)),
     },
     alterable: alterable(edit),
     unique: &["variable_name"],
+    order: |_, _| {},
 };
 
 /// The same as they hold.
@@ -64,6 +65,13 @@ const VARIABLES: [(&str, &str); 18] = [
     ("mysql-threads", "workers"),
     ("mysql-wait_timeout", "limits.timeout_idle"),
 ];
+
+/// The variable of this name, in whatever case.
+pub fn variable(name: &str) -> Option<&'static str> {
+    let mut variables = VARIABLES.iter();
+    let found = variables.find(|(variable, _)| variable.eq_ignore_ascii_case(name));
+    found.map(|(variable, _)| *variable)
+}
 
 /// One variable.
 pub struct Item {

@@ -50,6 +50,10 @@ const COMMANDS: &[(&str, &str)] = &[
         "Forgets those that are kept; for the role admin.",
     ),
     (
+        "RESET PROFILES",
+        "Forgets those that are kept; for the role admin.",
+    ),
+    (
         "RESET INDEX_USAGE",
         "Forgets plans and indexes: statements are explained anew; for the role admin.",
     ),

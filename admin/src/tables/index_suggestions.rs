@@ -17,15 +17,17 @@ pub static TABLE: Sheet<Suggestion> = Sheet {
         text(
             "suggestion",
             "add: statements look for rows in a whole table; drop duplicate: another index has the same columns; \
-             drop prefix: another index begins with its columns.",
+             drop prefix: another index begins with its columns; show: none of them may use the index that there is for them.",
             |it| it.what.name().into(),
         ),
         text("cluster", "The cluster.", |it| (&*it.cluster).into()),
         text("schema_name", "The schema.", |it| (&it.schema).into()),
         text("table_name", "The table.", |it| (&it.table).into()),
-        text("index_name", "The index that could go.", |it| {
-            it.index.clone().into()
-        }),
+        text(
+            "index_name",
+            "The index that could go, or be shown.",
+            |it| it.index.clone().into(),
+        ),
         text(
             "column_names",
             "Its columns, or those of the one that is lacking.",

@@ -1,6 +1,6 @@
 //! Indexes, used or not.
 
-use proxy::Index;
+use proxy::{Hidden, Index};
 
 use crate::material::Material;
 use crate::sheet::{Asks, Cell, Schema, Sheet, integer, measure, text};
@@ -31,6 +31,11 @@ pub static TABLE: Sheet<Item> = Sheet {
         text("type", "BTREE, FULLTEXT, SPATIAL, HASH.", |it| {
             it.facts(|facts| (&facts.kind).into())
         }),
+        text(
+            "hidden",
+            "invisible, ignored: no statement is planned with it; NULL: any may be.",
+            |it| it.facts(|facts| facts.hidden.map(Hidden::name).into()),
+        ),
         integer(
             "used",
             "Executions of the statements whose digests use it.",

@@ -1,8 +1,12 @@
-//! What graphical clients ask of schemas, tables and columns.
+//! What graphical clients ask of schemas, tables and columns, by the servers' names.
+
+pub mod absent;
+pub mod keys;
+pub mod server;
 
 use crate::material::Material;
 use crate::registry::TABLES as ALL;
-use crate::sheet::{Asks, Cell, ColumnFacts, Schema, Sheet, Table, integer, text};
+use crate::sheet::{Asks, Cell, ColumnFacts, Kind, Schema, Sheet, Table, integer, text};
 
 /// The schemas.
 pub static SCHEMATA: Sheet<Schema> = Sheet {
@@ -19,6 +23,8 @@ pub static SCHEMATA: Sheet<Schema> = Sheet {
         text("DEFAULT_COLLATION_NAME", "Always utf8mb4_bin.", |_| {
             "utf8mb4_bin".into()
         }),
+        text("SQL_PATH", "Nothing here.", |_| Cell::Null),
+        text("DEFAULT_ENCRYPTION", "Always NO.", |_| "NO".into()),
     ],
     items: |_| Schema::ALL.to_vec(),
 };
@@ -35,10 +41,36 @@ pub static TABLES: Sheet<&'static dyn Table> = Sheet {
             it.schema().name().into()
         }),
         text("TABLE_NAME", "The table.", |it| it.name().into()),
-        text("TABLE_TYPE", "Always SYSTEM VIEW.", |_| {
-            "SYSTEM VIEW".into()
+        text(
+            "TABLE_TYPE",
+            "BASE TABLE; of the information schema SYSTEM VIEW.",
+            |it| match is_of_servers(*it) {
+                true => "SYSTEM VIEW".into(),
+                false => "BASE TABLE".into(),
+            },
+        ),
+        text(
+            "ENGINE",
+            "PILOTFISH; of the information schema nothing.",
+            |it| (!is_of_servers(*it)).then_some(server::ENGINE).into(),
+        ),
+        integer("VERSION", "Always 10.", |_| 10_u32.into()),
+        text("ROW_FORMAT", "Nothing here.", |_| Cell::Null),
+        integer("TABLE_ROWS", "Nothing here.", |_| Cell::Null),
+        integer("AVG_ROW_LENGTH", "Nothing here.", |_| Cell::Null),
+        integer("DATA_LENGTH", "Nothing here.", |_| Cell::Null),
+        integer("MAX_DATA_LENGTH", "Nothing here.", |_| Cell::Null),
+        integer("INDEX_LENGTH", "Nothing here.", |_| Cell::Null),
+        integer("DATA_FREE", "Nothing here.", |_| Cell::Null),
+        integer("AUTO_INCREMENT", "Nothing here.", |_| Cell::Null),
+        text("CREATE_TIME", "Nothing here.", |_| Cell::Null),
+        text("UPDATE_TIME", "Nothing here.", |_| Cell::Null),
+        text("CHECK_TIME", "Nothing here.", |_| Cell::Null),
+        text("TABLE_COLLATION", "Always utf8mb4_bin.", |_| {
+            "utf8mb4_bin".into()
         }),
-        text("ENGINE", "Nothing here.", |_| Cell::Null),
+        integer("CHECKSUM", "Nothing here.", |_| Cell::Null),
+        text("CREATE_OPTIONS", "Always empty.", |_| "".into()),
         text("TABLE_COMMENT", "A sentence about it.", |it| {
             it.about().into()
         }),
@@ -69,22 +101,52 @@ pub static COLUMNS: Sheet<Item> = Sheet {
         text("DATA_TYPE", "bigint or text.", |it| {
             it.column.kind.mysql().into()
         }),
-        text("COLUMN_TYPE", "The same here.", |it| {
+        integer(
+            "CHARACTER_MAXIMUM_LENGTH",
+            "Of texts, in characters.",
+            |it| it.of_text(65_535_u32),
+        ),
+        integer("CHARACTER_OCTET_LENGTH", "Of texts, in bytes.", |it| {
+            it.of_text(65_535_u32)
+        }),
+        integer("NUMERIC_PRECISION", "Of numbers, in digits.", |it| {
+            it.of_number(19)
+        }),
+        integer("NUMERIC_SCALE", "Of numbers, always 0.", |it| {
+            it.of_number(0)
+        }),
+        integer("DATETIME_PRECISION", "Nothing here.", |_| Cell::Null),
+        text("CHARACTER_SET_NAME", "Of texts, always utf8mb4.", |it| {
+            it.of_text("utf8mb4")
+        }),
+        text("COLLATION_NAME", "Of texts, always utf8mb4_bin.", |it| {
+            it.of_text("utf8mb4_bin")
+        }),
+        text("COLUMN_TYPE", "The same as DATA_TYPE here.", |it| {
             it.column.kind.mysql().into()
         }),
-        integer("CHARACTER_MAXIMUM_LENGTH", "Nothing here.", |_| Cell::Null),
-        integer("CHARACTER_OCTET_LENGTH", "Nothing here.", |_| Cell::Null),
-        integer("NUMERIC_PRECISION", "Nothing here.", |_| Cell::Null),
-        integer("NUMERIC_SCALE", "Nothing here.", |_| Cell::Null),
-        integer("DATETIME_PRECISION", "Nothing here.", |_| Cell::Null),
-        text("CHARACTER_SET_NAME", "Nothing here.", |_| Cell::Null),
-        text("COLLATION_NAME", "Nothing here.", |_| Cell::Null),
-        text("GENERATION_EXPRESSION", "Always empty.", |_| "".into()),
-        text("COLUMN_KEY", "Always empty.", |_| "".into()),
+        text(
+            "COLUMN_KEY",
+            "PRI where the table's key has the column.",
+            |it| match it.table.unique().contains(&it.column.name) {
+                true => "PRI".into(),
+                false => "".into(),
+            },
+        ),
         text("EXTRA", "Always empty.", |_| "".into()),
+        text(
+            "PRIVILEGES",
+            "What can be done with the table's rows.",
+            |it| match it.table.alterable() {
+                Some(_) => "select,insert,update".into(),
+                None => "select".into(),
+            },
+        ),
         text("COLUMN_COMMENT", "A sentence about it.", |it| {
             it.column.about.into()
         }),
+        text("GENERATION_EXPRESSION", "Always empty.", |_| "".into()),
+        integer("SRS_ID", "Nothing here.", |_| Cell::Null),
     ],
     items: columns,
 };
@@ -94,6 +156,27 @@ pub struct Item {
     table: &'static dyn Table,
     place: usize,
     column: ColumnFacts,
+}
+
+impl Item {
+    fn of_text(&self, fact: impl Into<Cell>) -> Cell {
+        match self.column.kind {
+            Kind::Text => fact.into(),
+            Kind::Integer | Kind::Fraction => Cell::Null,
+        }
+    }
+
+    fn of_number(&self, fact: u32) -> Cell {
+        match self.column.kind {
+            Kind::Integer | Kind::Fraction => fact.into(),
+            Kind::Text => Cell::Null,
+        }
+    }
+}
+
+/// Whether it is there because servers have it.
+fn is_of_servers(table: &dyn Table) -> bool {
+    table.schema() == Schema::Information
 }
 
 fn columns(_: &Material) -> Vec<Item> {

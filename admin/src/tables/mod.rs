@@ -28,6 +28,8 @@ pub mod profiles;
 pub mod profiling;
 pub mod proxy_config;
 pub mod proxy_connections;
+mod replacement;
+pub mod routes;
 pub mod rules;
 pub mod runtime_mysql_servers;
 pub mod script_metrics;

@@ -7,6 +7,7 @@ use std::net::Ipv4Addr;
 use config::manual::plain;
 use config::{Config, Edit, RULE, RuleConfig, SessionMode, SqlText};
 
+use super::replacement::{self, Extent};
 use super::waiting::{
     Value, Waiting, Words, alterable, awaited, hostgroup, only, said, said_alone, said_cluster,
 };
@@ -21,12 +22,13 @@ pub static TABLE: Waiting<Rule> = Waiting {
         name: "mysql_query_rules",
         about: "The rules by the names of ProxySQL. Rows can be changed, and changes wait until LOAD MYSQL QUERY RULES \
                 TO RUNTIME.",
-        asks: Asks::Nothing,
+        asks: Asks::Waiting,
         columns: COLUMNS,
         items: |material| rules(material, awaited(material)),
     },
     alterable: alterable(edit),
     unique: &["rule_id"],
+    order,
 };
 
 /// The same as they hold.
@@ -94,8 +96,12 @@ const COLUMNS: &[Column<Rule>] = &[
     }),
     text(
         "replace_pattern",
-        "What replaces matches; groups are ${1} here, and are understood as \\1.",
-        |it| it.config.rewrite.as_ref().map(SqlText::to_string).into(),
+        "What replaces matches; groups are \\1, those with names \\g<name>.",
+        |it| {
+            let template = it.config.rewrite.as_ref().map(SqlText::to_string);
+            let extent = Extent::of(it.config.regex.is_some());
+            template.map(|it| replacement::shown(&it, extent)).into()
+        },
     ),
     integer(
         "destination_hostgroup",
@@ -263,61 +269,82 @@ const WORDS: Words = Words {
     title: |row| named(&row.text("rule_id"), &row.text("comment")),
     values,
     come,
-    place,
 };
 
 fn edit(altered: &Altered<'_>, material: &Material) -> Result<Edit, Fault> {
     WORDS.edit(altered, material)
 }
 
-fn ids(material: &Material) -> impl Iterator<Item = (usize, u32)> {
-    let rules = awaited(material).rules.iter().enumerate();
-    rules.filter_map(|(index, rule)| Some((index, parted(&rule.name).0?)))
-}
-
-/// A rule that has come: it needs a name, and does what its column `apply` says.
-fn come(row: &Row<'_>, material: &Material) -> Result<Vec<Value>, Fault> {
+/// A rule that has come: it does what its column `apply` says. One without a name gets one in [`order`].
+fn come(row: &Row<'_>, _: &Material) -> Result<Vec<Value>, Fault> {
     if row.text("active").is_empty() {
         return Err(Fault::wrong_value(
             "Say whether it is active: a rule with active = 0 counts what it matches and does nothing",
         ));
     }
     let (id, comment) = (row.text("rule_id"), row.text("comment"));
-    let next = ids(material).map(|(_, id)| id).max().unwrap_or(0) + 1;
-    let name = match (id.is_empty(), comment.is_empty()) {
-        (true, true) => next.to_string(),
-        _ => named(&id, &comment),
-    };
+    let name = named(&id, &comment);
     let stops = row.text("apply") == "1";
     Ok([said("name", &name), said("stop", &stops.to_string())].concat())
 }
 
-/// Before the first with a larger number, else behind all; nothing where the number stays the same.
-fn place(altered: &Altered<'_>, material: &Material) -> Option<usize> {
-    let id = altered
-        .after
-        .as_ref()?
-        .text("rule_id")
-        .parse::<u32>()
-        .ok()?;
-    let before = altered
-        .before
-        .as_ref()
-        .map(|row| row.text("rule_id").parse::<u32>().ok());
-    if before == Some(Some(id)) {
-        return None;
+/// Has rules stand before the first with a larger number: those that come, and those whose number becomes
+/// another. Edits are done one behind the other, so each is told what those before it have made of the list.
+fn order(edits: &mut [Edit], material: &Material) {
+    let rules = awaited(material).rules.iter();
+    order_among(edits, rules.map(|it| it.name.clone()).collect());
+}
+
+fn order_among(edits: &mut [Edit], mut names: Vec<String>) {
+    for edit in edits {
+        match edit {
+            Edit::Set { .. } => {}
+            Edit::Remove { title, .. } => names.retain(|it| it != title),
+            Edit::Add { values, place, .. } => {
+                let name = values.iter().find(|(key, _)| key == "name");
+                let name = match name {
+                    Some((_, name)) => name.clone(),
+                    None => {
+                        let last = names.iter().filter_map(|it| parted(it).0).max();
+                        let name = last.map_or(1, |it| it.saturating_add(1)).to_string();
+                        values.push(("name".to_owned(), name.clone()));
+                        name
+                    }
+                };
+                // At the end it needs none.
+                *place = Some(stand(&mut names, name)).filter(|it| *it < names.len());
+            }
+            Edit::Change {
+                title,
+                values,
+                place,
+                ..
+            } => {
+                let name = values.iter().find(|(key, _)| key == "name");
+                let name = name.and_then(|(_, name)| name.clone());
+                let index = names.iter().position(|it| it == title);
+                let (Some(name), Some(index)) = (name, index) else {
+                    continue;
+                };
+                match parted(&name).0 {
+                    Some(id) if parted(title).0 != Some(id) => {
+                        names.remove(index);
+                        *place = Some(stand(&mut names, name));
+                    }
+                    _ => names[index] = name,
+                }
+            }
+        }
     }
-    let own = before.flatten();
-    let mut others = ids(material).filter(|(_, it)| Some(*it) != own);
-    let Some((index, _)) = others.find(|(_, it)| *it > id) else {
-        return altered
-            .before
-            .is_some()
-            .then(|| awaited(material).rules.len());
-    };
-    let own = own.and_then(|own| ids(material).find(|(_, it)| *it == own));
-    let is_behind_itself = own.is_some_and(|(own, _)| own < index);
-    Some(index + 1 - usize::from(is_behind_itself))
+}
+
+/// Puts a rule where its number says, one without a number behind all; its place from 1.
+fn stand(names: &mut Vec<String>, name: String) -> usize {
+    let id = parted(&name).0;
+    let larger = id.and_then(|id| names.iter().position(|it| parted(it).0 > Some(id)));
+    let index = larger.unwrap_or(names.len());
+    names.insert(index, name);
+    index + 1
 }
 
 fn values(column: &str, row: &Row<'_>, material: &Material) -> Result<Vec<Value>, Fault> {
@@ -341,8 +368,8 @@ fn values(column: &str, row: &Row<'_>, material: &Material) -> Result<Vec<Value>
         "client_addr" => said("networks", &network(&text)?),
         "digest" => said_alone("digest", &text),
         "match_digest" => said("digest_regex", &text),
-        "match_pattern" => said("regex", &text),
-        "replace_pattern" => said("rewrite", &replacement(&text)),
+        "match_pattern" => regex(row),
+        "replace_pattern" => rewrite(row),
         "destination_hostgroup" => said_cluster("cluster", &text, material)?,
         "timeout" => milliseconds("timeout"),
         "retries" => said("retry", &text),
@@ -382,6 +409,21 @@ fn values(column: &str, row: &Row<'_>, material: &Material) -> Result<Vec<Value>
     })
 }
 
+/// A pattern; what replaces depends on whether there is one.
+fn regex(row: &Row<'_>) -> Vec<Value> {
+    let regex = said("regex", &row.text("match_pattern"));
+    match row.text("replace_pattern").is_empty() {
+        true => regex,
+        false => [regex, rewrite(row)].concat(),
+    }
+}
+
+fn rewrite(row: &Row<'_>) -> Vec<Value> {
+    let extent = Extent::of(!row.text("match_pattern").is_empty());
+    let meant = replacement::meant(&row.text("replace_pattern"), extent);
+    said("rewrite", &meant)
+}
+
 /// A client's address: a whole one, or the beginning of one with `%`.
 fn network(text: &str) -> Result<String, Fault> {
     let Some(begin) = text.strip_suffix('%') else {
@@ -401,27 +443,11 @@ fn network(text: &str) -> Result<String, Fault> {
     }
 }
 
-/// ProxySQL's `\1` as rules have it, `${1}`.
-fn replacement(text: &str) -> String {
-    let mut written = String::with_capacity(text.len());
-    let mut rest = text.chars().peekable();
-    while let Some(character) = rest.next() {
-        match (character, rest.peek()) {
-            ('\\', Some(digit)) if digit.is_ascii_digit() => {
-                written.push_str(&format!("${{{digit}}}"));
-                rest.next();
-            }
-            ('$', _) => written.push_str("$$"),
-            _ => written.push(character),
-        }
-    }
-    written
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::sheet::Table;
 
     #[test]
     fn a_name_is_a_number_and_a_comment() {
@@ -438,9 +464,108 @@ mod tests {
         }
     }
 
+    fn add(name: Option<&str>) -> Edit {
+        let name = name.map(|it| ("name".to_owned(), it.to_owned()));
+        Edit::Add {
+            list: RULE.name,
+            values: name.into_iter().collect(),
+            place: None,
+        }
+    }
+
+    fn rename(title: &str, name: &str) -> Edit {
+        Edit::Change {
+            list: RULE.name,
+            title: title.to_owned(),
+            values: vec![("name".to_owned(), Some(name.to_owned()))],
+            place: None,
+        }
+    }
+
+    fn remove(title: &str) -> Edit {
+        let title = title.to_owned();
+        Edit::Remove {
+            list: RULE.name,
+            title,
+        }
+    }
+
+    /// The rules that edits make of some, by the draft that does them.
+    fn after(rules: &[&str], mut edits: Vec<Edit>) -> Vec<String> {
+        let names: Vec<String> = rules.iter().map(|it| (*it).to_owned()).collect();
+        let mut config = Config::default();
+        let rule = |name: &String| RuleConfig {
+            name: name.clone(),
+            ..RuleConfig::default()
+        };
+        config.rules = names.iter().map(rule).collect();
+        order_among(&mut edits, names);
+        let draft = config::Draft::of_config(&config).with(&edits).unwrap();
+        let rules = draft.sketch().unwrap().rules;
+        rules.into_iter().map(|it| it.name).collect()
+    }
+
+    #[test]
+    fn rules_stand_by_their_numbers_however_many_come_at_once() {
+        let come = vec![
+            add(Some("30")),
+            add(Some("5 a")),
+            add(Some("7")),
+            add(Some("20")),
+        ];
+        assert_eq!(
+            after(&["10", "mine"], come),
+            ["5 a", "7", "10", "mine", "20", "30"]
+        );
+        let without = vec![add(None), add(None), add(Some("named"))];
+        assert_eq!(after(&["3"], without), ["3", "4", "5", "named"]);
+        // As REPLACE does it.
+        let replaced = vec![remove("5"), remove("20"), add(Some("5 b")), add(Some("20"))];
+        assert_eq!(after(&["5", "10", "20"], replaced), ["5 b", "10", "20"]);
+        let turned = vec![
+            rename("10", "90"),
+            rename("20", "80"),
+            rename("30", "70 x"),
+            rename("40", "40 y"),
+        ];
+        assert_eq!(
+            after(&["10", "20", "30", "40"], turned),
+            ["40 y", "70 x", "80", "90"]
+        );
+    }
+
+    #[test]
+    fn another_pattern_means_another_rewriting() {
+        let columns = TABLE.columns();
+        for (pattern, replacement, expected) in [
+            (
+                "a(b)",
+                r"$\1",
+                vec![("regex", "a(b)"), ("rewrite", "$$${1}")],
+            ),
+            ("", r"$\1", vec![("regex", ""), ("rewrite", r"$\1")]),
+            ("a(b)", "", vec![("regex", "a(b)")]),
+        ] {
+            let cell = |name: &str| match name {
+                "match_pattern" => Cell::Text(pattern.to_owned()),
+                "replace_pattern" => Cell::Text(replacement.to_owned()),
+                _ => Cell::Null,
+            };
+            let cells: Vec<Cell> = columns.iter().map(|it| cell(it.name)).collect();
+            let row = Row {
+                columns: &columns,
+                cells: &cells,
+            };
+            let expected: Vec<Value> = expected
+                .into_iter()
+                .flat_map(|(key, value)| said(key, value))
+                .collect();
+            assert_eq!(regex(&row), expected, "{pattern} {replacement}");
+        }
+    }
+
     #[test]
     fn what_proxysql_writes_otherwise_is_written_as_here() {
-        assert_eq!(replacement(r"a \1 b$ \x"), r"a ${1} b$$ \x");
         for (text, expected) in [
             ("10.1.%", "10.1.0.0/16"),
             ("%", "0.0.0.0/0"),

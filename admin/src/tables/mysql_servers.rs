@@ -28,7 +28,7 @@ const SHEET: Sheet<Server> = Sheet {
     name: "mysql_servers",
     about: "The backends by the names of ProxySQL; a hostgroup is a cluster. Rows can be changed, and changes wait \
             until LOAD MYSQL SERVERS TO RUNTIME.",
-    asks: Asks::Nothing,
+    asks: Asks::Waiting,
     columns: &[
         integer(
             "hostgroup_id",
@@ -44,10 +44,11 @@ const SHEET: Sheet<Server> = Sheet {
         integer("gtid_port", "Not needed here: 0.", |_| 0_u32.into()),
         text(
             "status",
-            "ONLINE or OFFLINE_SOFT (draining).",
-            |it| match it.config.drain {
-                true => "OFFLINE_SOFT".into(),
-                false => "ONLINE".into(),
+            "ONLINE, OFFLINE_SOFT (draining) or OFFLINE_HARD (disabled).",
+            |it| match (it.config.disable, it.config.drain) {
+                (true, _) => "OFFLINE_HARD".into(),
+                (false, true) => "OFFLINE_SOFT".into(),
+                (false, false) => "ONLINE".into(),
             },
         ),
         integer("weight", "Its share relative to the others'.", |it| {
@@ -188,8 +189,8 @@ fn added(after: &Row<'_>, material: &Material) -> Result<Vec<(String, String)>, 
         if name == "port" || (name != "hostname" && after.text(name).is_empty()) {
             continue;
         }
-        let said = value(name, after, material)?;
-        values.extend(said.and_then(|(key, value)| Some((key, value?))));
+        let said = value(name, after, material)?.into_iter();
+        values.extend(said.filter_map(|(key, value)| Some((key, value?))));
     }
     if material.config.health.monitor_user.is_some() {
         values.push(("role".to_owned(), "auto".to_owned()));
@@ -198,25 +199,28 @@ fn added(after: &Row<'_>, material: &Material) -> Result<Vec<(String, String)>, 
 }
 
 /// What one column means.
-fn value(column: &str, row: &Row<'_>, material: &Material) -> Result<Option<Value>, Fault> {
+fn value(column: &str, row: &Row<'_>, material: &Material) -> Result<Vec<Value>, Fault> {
     let text = row.text(column);
-    let said = |key: &str, value: Option<String>| Ok(Some((key.to_owned(), value)));
+    let said = |key: &str, value: Option<String>| Ok(vec![(key.to_owned(), value)]);
+    let is = |key: &str, is_so: bool| (key.to_owned(), is_so.then(|| "true".to_owned()));
+    let off = |drains, is_disabled| Ok(vec![is("drain", drains), is("disable", is_disabled)]);
     let given = || Some(text.clone()).filter(|it| !it.is_empty());
     match column {
         "hostgroup_id" => said("cluster", Some(cluster(&text, material)?)),
         "hostname" | "port" => said("address", Some(address(row))),
         "status" => match &*text.to_ascii_uppercase() {
-            "ONLINE" => said("drain", None),
-            "OFFLINE_SOFT" => said("drain", Some("true".to_owned())),
+            "ONLINE" => off(false, false),
+            "OFFLINE_SOFT" => off(true, false),
+            "OFFLINE_HARD" => off(false, true),
             _ => Err(Fault::wrong_value(format!(
-                "status is ONLINE or OFFLINE_SOFT here, not {text:?}; a server that is to be off is deleted"
+                "status is ONLINE, OFFLINE_SOFT or OFFLINE_HARD here, not {text:?}"
             ))),
         },
         "weight" => said("weight", given()),
         "max_connections" => said("sessions_max", given()),
         "max_replication_lag" => said("lag_max", given().filter(|it| it != "0")),
         "comment" => said("name", given()),
-        _ if text.is_empty() || text == "0" => Ok(None),
+        _ if text.is_empty() || text == "0" => Ok(Vec::new()),
         "use_ssl" => Err(elsewhere(column, "backend_tls.mode")),
         "compression" => Err(elsewhere(column, "compression.backend")),
         _ => Err(Fault::wrong_value(format!(

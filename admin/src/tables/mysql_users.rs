@@ -16,12 +16,13 @@ pub static TABLE: Waiting<User> = Waiting {
         name: "mysql_users",
         about: "The configured accounts of all hosts ('%') by the names of ProxySQL; others are in accounts. Rows can be \
                 changed, and changes wait until LOAD MYSQL USERS TO RUNTIME.",
-        asks: Asks::Nothing,
+        asks: Asks::Waiting,
         columns: COLUMNS,
         items: |material| users(material, awaited(material)),
     },
     alterable: alterable(edit),
     unique: &["username"],
+    order: |_, _| {},
 };
 
 /// The same as they hold.
@@ -100,7 +101,6 @@ const WORDS: Words = Words {
     title: |row| format!("'{}'@'%'", row.text("username")),
     values,
     come: |_, _| Ok(Vec::new()),
-    place: |_, _| None,
 };
 
 fn edit(altered: &Altered<'_>, material: &Material) -> Result<Edit, Fault> {

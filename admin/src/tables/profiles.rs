@@ -50,6 +50,11 @@ pub static TABLE: Sheet<Item> = Sheet {
         integer("rows_sent", "Rows of its results.", |it| {
             it.profile.rows.into()
         }),
+        integer(
+            "rows_examined",
+            "Rows that its backend has looked at; NULL: profiling.asks has no \"events\", or it does not know.",
+            |it| it.profile.rows_examined.into(),
+        ),
         integer("rows_affected", "Rows that it has changed.", |it| {
             it.profile.affected_rows.into()
         }),

@@ -1,6 +1,7 @@
 //! Rules, and how often they have matched.
 
-use config::{RULE, RuleConfig};
+use config::manual::plain;
+use config::{RULE, RuleConfig, Setting};
 use route::rules::Tally;
 
 use crate::defined::{self, Defined, Definition};
@@ -39,6 +40,16 @@ const SHEET: Sheet<Item> = Sheet {
             "What it does to the rules behind it: stop, continue or watch.",
             |it| it.effect.into(),
         ),
+        text(
+            "conditions",
+            "Which statements it means, by its settings; all of them where there is none.",
+            |it| it.conditions.clone().into(),
+        ),
+        text(
+            "actions",
+            "What is done about them, by its settings.",
+            |it| it.actions.clone().into(),
+        ),
         integer("hits", "Statements that it has matched.", |it| {
             it.tally.matched.into()
         }),
@@ -76,10 +87,18 @@ const SHEET: Sheet<Item> = Sheet {
     items,
 };
 
+/// The first setting that is no condition.
+const FIRST_ACTION: &str = "cluster";
+
+/// Settings that are columns of their own.
+const APART: [&str; 3] = ["name", "stop", "watch"];
+
 /// One rule.
 pub struct Item {
     place: usize,
     effect: &'static str,
+    conditions: String,
+    actions: String,
     tally: Tally,
 }
 
@@ -89,9 +108,12 @@ fn items(material: &Material) -> Vec<Item> {
     rules
         .map(|(index, rule)| {
             let tally = tallies.iter().find(|tally| *tally.name == *rule.name);
+            let (conditions, actions) = said(rule);
             Item {
                 place: index + 1,
                 effect: effect(rule),
+                conditions,
+                actions,
                 tally: tally.cloned().unwrap_or_else(|| Tally {
                     name: rule.name.as_str().into(),
                     ..Tally::default()
@@ -101,10 +123,39 @@ fn items(material: &Material) -> Vec<Item> {
         .collect()
 }
 
+/// What a rule says of which statements, and of what becomes of them: its settings as far as they are not at
+/// their default. Conditions stand in front.
+fn said(rule: &RuleConfig) -> (String, String) {
+    let bare = RuleConfig::default();
+    let first = RULE.settings.iter().position(|it| it.key == FIRST_ACTION);
+    let (conditions, actions) = RULE.settings.split_at(first.unwrap_or_default());
+    let told = |settings: &[Setting<RuleConfig>]| {
+        let settings = settings.iter();
+        let settings = settings.filter(|it| !APART.contains(&it.key) && !(it.same)(rule, &bare));
+        let texts = settings.map(|it| format!("{} = {}", it.key, plain(&(it.show)(rule))));
+        texts.collect::<Vec<_>>().join("; ")
+    };
+    (told(conditions), told(actions))
+}
+
 fn effect(rule: &RuleConfig) -> &'static str {
     match (rule.watch, rule.stop) {
         (true, _) => "watch",
         (false, true) => "stop",
         (false, false) => "continue",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conditions_stand_in_front_of_actions() {
+        let keys: Vec<_> = RULE.settings.iter().map(|it| it.key).collect();
+        let at = |key: &str| keys.iter().position(|it| *it == key);
+        assert!(at("percentage_of") < at(FIRST_ACTION) && at("user").is_some());
+        assert_eq!(at("percentage_of").map(|it| it + 1), at(FIRST_ACTION));
+        assert!(APART.iter().all(|it| at(it).is_some()));
     }
 }

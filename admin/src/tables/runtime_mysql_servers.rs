@@ -24,7 +24,7 @@ pub static TABLE: Sheet<Server> = Sheet {
         integer("gtid_port", "Not needed here: 0.", |_| 0_u32.into()),
         text(
             "status",
-            "ONLINE, SHUNNED (down) or OFFLINE_SOFT (draining).",
+            "ONLINE, SHUNNED (down), OFFLINE_SOFT (draining) or OFFLINE_HARD (disabled).",
             |it| it.status().into(),
         ),
         integer("weight", "Its share relative to the others'.", |it| {
@@ -104,6 +104,7 @@ impl Server {
     pub fn status(&self) -> &'static str {
         match (&self.backend.health, self.backend.duty) {
             (_, Duty::Draining) => "OFFLINE_SOFT",
+            (_, Duty::Disabled) => "OFFLINE_HARD",
             (Health::Down { .. }, _) => "SHUNNED",
             (Health::Up { .. } | Health::Unknown, _) => "ONLINE",
         }

@@ -2,6 +2,7 @@
 
 use proxy::SessionView;
 
+use super::digests::hexadecimal;
 use crate::material::Material;
 use crate::sheet::{Asks, Schema, Sheet, integer, measure, seconds, text};
 
@@ -62,9 +63,17 @@ pub static TABLE: Sheet<Item> = Sheet {
         ),
         integer(
             "thread_id",
-            "The id of its connection at the backend, where it has one for good.",
+            "The id at the backend of the connection that it uses now, or keeps, unless others use that as well.",
             |it| it.session.thread_id.into(),
         ),
+        text(
+            "digest",
+            "The digest of the statement that it runs now, where digests are kept.",
+            |it| it.session.digest.map(hexadecimal).into(),
+        ),
+        text("statement", "That statement, without its values.", |it| {
+            it.session.statement.as_deref().into()
+        }),
         integer(
             "in_transaction",
             "Whether a transaction is open, as of the last reply that the client has had.",

@@ -23,7 +23,7 @@ pub static TABLE: Sheet<Item> = Sheet {
         }),
         text(
             "status",
-            "ONLINE, SHUNNED (down) or OFFLINE_SOFT (draining).",
+            "ONLINE, SHUNNED (down), OFFLINE_SOFT (draining) or OFFLINE_HARD (disabled).",
             |it| it.server.status().into(),
         ),
         integer("ConnUsed", "Connections that a session has.", |it| {
@@ -35,6 +35,11 @@ pub static TABLE: Sheet<Item> = Sheet {
         integer("ConnOK", "Connections opened so far.", |it| {
             it.opened.into()
         }),
+        integer(
+            "MaxConnUsed",
+            "Connections that sessions have had at once, at most: the sum of what each worker and account has had.",
+            |it| it.used_max.into(),
+        ),
         integer("ConnERR", "Connections that could not be opened.", |it| {
             it.failures.into()
         }),
@@ -63,6 +68,7 @@ pub struct Item {
     server: Server,
     used: usize,
     free: usize,
+    used_max: usize,
     opened: u64,
     failures: u64,
     statements: u64,
@@ -80,6 +86,7 @@ fn items(material: &Material) -> Vec<Item> {
             Item {
                 used: figures().map(|it| it.lent).sum(),
                 free: figures().map(|it| it.idle).sum(),
+                used_max: figures().map(|it| it.counts.lent_max).sum(),
                 opened: figures().map(|it| it.counts.opened).sum(),
                 failures: figures().map(|it| it.counts.open_failures).sum(),
                 statements: times.map(|it| it.statements).sum(),

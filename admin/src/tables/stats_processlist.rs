@@ -61,6 +61,11 @@ pub static TABLE: Sheet<Item> = Sheet {
         measure("time_ms", "ms", "For how long, in whole seconds.", |it| {
             (u64::from(it.session.state_seconds) * 1000).into()
         }),
+        text(
+            "info",
+            "The statement that it runs, without its values, where digests are kept.",
+            |it| it.session.statement.as_deref().into(),
+        ),
     ],
     items,
 };

@@ -9,15 +9,17 @@ use crate::sheet::{Asks, Schema, Sheet, integer, measure, microseconds, text};
 pub static TABLE: Sheet<TimesView> = Sheet {
     schema: Schema::Pilotfish,
     name: "times",
-    about: "How long pooled statements have waited in the proxy and backends have taken for them, since the \
-            start.",
+    about: "How long statements have waited in the proxy and backends have taken for them, since the start; those of \
+            sessions that are not pooled with insight.transparent.",
     asks: Asks::Nothing,
     columns: &[
         text("cluster", "The backend's cluster.", |it| {
             it.cluster.clone().into()
         }),
         text("backend", "The backend.", |it| it.backend.clone().into()),
-        text("way", "own connection or lane.", |it| it.way.into()),
+        text("way", "own connection, lane, or relayed.", |it| {
+            it.way.into()
+        }),
         integer("statements", "How many have gone that way.", |it| {
             it.statements.into()
         }),

@@ -1,6 +1,6 @@
 //! Indexes that no statement has used.
 
-use proxy::Index;
+use proxy::{Hidden, Index};
 
 use crate::material::Material;
 use crate::sheet::{Asks, Schema, Sheet, integer, text};
@@ -25,6 +25,11 @@ pub static TABLE: Sheet<Item> = Sheet {
             "kept_for",
             "What it is needed for all the same: primary key, unique, foreign key; NULL: nothing that is known.",
             |it| kept_for(&it.facts).into(),
+        ),
+        text(
+            "hidden",
+            "invisible, ignored: no statement is planned with it; NULL: any may be.",
+            |it| it.facts.hidden.map(Hidden::name).into(),
         ),
         integer(
             "table_digests",
@@ -66,6 +71,8 @@ fn items(material: &Material) -> Vec<Item> {
         .collect();
     items.sort_by_key(|it| {
         (
+            // That no statement uses it says nothing of one that none may use.
+            it.facts.hidden.is_some(),
             std::cmp::Reverse(it.table_digests),
             kept_for(&it.facts).is_some(),
         )

@@ -17,6 +17,8 @@ pub struct Waiting<T: 'static> {
     pub alterable: Alterable,
     /// The columns of which no two rows have the same.
     pub unique: &'static [&'static str],
+    /// Gives the changes of a statement their places in the list.
+    pub order: fn(&mut [Edit], &Material),
 }
 
 /// A setting and what it becomes.
@@ -32,8 +34,6 @@ pub struct Words {
     pub values: fn(&str, &Row<'_>, &Material) -> Result<Vec<Value>, Fault>,
     /// What a row means besides that has come.
     pub come: fn(&Row<'_>, &Material) -> Result<Vec<Value>, Fault>,
-    /// At which place it is to stand, if it says so.
-    pub place: fn(&Altered<'_>, &Material) -> Option<usize>,
 }
 
 impl Words {
@@ -62,7 +62,7 @@ impl Words {
                     list,
                     title: title(before),
                     values,
-                    place: (self.place)(altered, material),
+                    place: None,
                 })
             }
             (None, Some(after)) => {
@@ -80,7 +80,7 @@ impl Words {
                 Ok(Edit::Add {
                     list,
                     values: said,
-                    place: (self.place)(altered, material),
+                    place: None,
                 })
             }
             (None, None) => Err(Fault::not_alterable("Nothing has become of this row")),
@@ -199,5 +199,9 @@ impl<T> Table for Waiting<T> {
 
     fn alterable(&self) -> Option<&Alterable> {
         Some(&self.alterable)
+    }
+
+    fn order(&self, edits: &mut [Edit], material: &Material) {
+        (self.order)(edits, material);
     }
 }

@@ -7,11 +7,12 @@ use config::{AdminRole, Config, Edit};
 use rusqlite::types::Value;
 
 use super::{Outcome, Visitor, aside};
-use crate::editor::{Refused, Told, View, What};
+use crate::editor::{Difference, Refused, Told, View, What};
 use crate::engine::Rows;
 use crate::engine::alter::{self, Alteration};
 use crate::fault::Fault;
 use crate::sheet::{Kind, Table, Target};
+use crate::spelling::quoted;
 
 /// How often a statement is run again when somebody else was faster.
 const ATTEMPTS: usize = 5;
@@ -23,7 +24,7 @@ const EDITS_MAX: usize = 10_000;
 pub struct Transaction {
     /// The configuration that held at its beginning.
     basis: Arc<Config>,
-    edits: Vec<Edit>,
+    pub edits: Vec<Edit>,
     /// What it would make of it.
     pub view: Option<View>,
 }
@@ -52,7 +53,7 @@ impl Visitor {
         self.role == AdminRole::Admin && admins.iter().any(is_admin)
     }
 
-    fn check_role(&self) -> Result<(), Fault> {
+    pub(super) fn check_role(&self) -> Result<(), Fault> {
         match self.may_change() {
             true => Ok(()),
             false => Err(Fault::may_only_look(&self.asker.user)),
@@ -121,9 +122,22 @@ impl Visitor {
         Err(Fault::overtaken())
     }
 
+    /// SET of ProxySQL's variables: what UPDATE of their table does.
+    pub(super) async fn set_variables(
+        &mut self,
+        variables: &[(String, Option<String>)],
+    ) -> Result<Outcome, Fault> {
+        let outcome = self.change(update_of(variables), Vec::new()).await?;
+        Ok(match outcome {
+            Outcome::Changed(_, warnings) => Outcome::Changed(0, warnings),
+            other => other,
+        })
+    }
+
     /// Gathers these, or has them take effect.
     async fn take(&mut self, edits: Vec<Edit>, basis: Basis) -> Result<(), Refused> {
         self.warnings.clear();
+        self.changed = edits.iter().flat_map(Edit::names).collect();
         let basis = match basis {
             Basis::Holds(basis) => basis,
             Basis::Memory(version) => {
@@ -153,7 +167,7 @@ impl Visitor {
     async fn applied(&self, what: What) -> Result<Vec<String>, Refused> {
         match self.editor.ask(&self.asker.user, what).await? {
             Told::Done(warnings) => Ok(warnings),
-            Told::View(_) | Told::Differences(_) => Ok(Vec::new()),
+            Told::View(_) | Told::Differences(_) | Told::Checked(..) => Ok(Vec::new()),
         }
     }
 
@@ -165,12 +179,17 @@ impl Visitor {
             return Err(Fault::syntax(text));
         }
         let outcome = self.commit().await?;
+        self.gather_changes();
+        Ok(outcome)
+    }
+
+    /// What is changed from now on does not take effect yet.
+    pub(super) fn gather_changes(&mut self) {
         self.transaction = Some(Transaction {
             basis: Arc::clone(&self.window.settings().config),
             edits: Vec::new(),
             view: None,
         });
-        Ok(outcome)
     }
 
     /// COMMIT: all of it, or nothing.
@@ -180,6 +199,7 @@ impl Visitor {
             && !edits.is_empty()
         {
             self.check_role()?;
+            self.changed = edits.iter().flat_map(Edit::names).collect();
             self.warnings = self.applied(What::Apply { edits, basis }).await?;
         }
         Ok(Outcome::Changed(0, self.warnings.len()))
@@ -207,19 +227,55 @@ impl Visitor {
         let Told::Differences(differences) = told else {
             return Ok(Rows::default());
         };
-        let columns = ["setting", "in_file", "becomes", "takes_effect"];
-        let value = |text: &str| Some(config::manual::plain(text).into_bytes());
-        let row = |it: &crate::editor::Difference| {
-            vec![
-                value(&it.change.setting),
-                it.change.from.as_deref().and_then(value),
-                it.change.to.as_deref().and_then(value),
-                value(it.when.name()),
-            ]
-        };
-        Ok(Rows {
-            columns: columns.map(|name| (name.to_owned(), Kind::Text)).to_vec(),
-            rows: differences.iter().map(row).collect(),
-        })
+        Ok(rows_of(&differences, "in_file"))
+    }
+}
+
+/// Differences as they are told; `before`: the name of what they differ from.
+pub fn rows_of(differences: &[Difference], before: &str) -> Rows {
+    let columns = ["setting", before, "becomes", "takes_effect"];
+    let value = |text: &str| Some(config::manual::plain(text).into_bytes());
+    let row = |it: &Difference| {
+        vec![
+            value(&it.change.setting),
+            it.change.from.as_deref().and_then(value),
+            it.change.to.as_deref().and_then(value),
+            value(it.when.name()),
+        ]
+    };
+    Rows {
+        columns: columns.map(|name| (name.to_owned(), Kind::Text)).to_vec(),
+        rows: differences.iter().map(row).collect(),
+    }
+}
+
+/// The UPDATE that gives variables their values, the last where there are several; no value is the default one.
+fn update_of(variables: &[(String, Option<String>)]) -> String {
+    let values = variables.iter().rev().map(|(name, value)| {
+        let value = quoted(value.as_deref().unwrap_or_default());
+        format!("WHEN {} THEN {value}", quoted(name))
+    });
+    let names = variables.iter().map(|(name, _)| quoted(name));
+    format!(
+        "UPDATE main.global_variables SET variable_value = CASE variable_name {} END \
+         WHERE variable_name IN ({})",
+        values.collect::<Vec<_>>().join(" "),
+        names.collect::<Vec<_>>().join(", ")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_value_of_a_variable_holds() {
+        let set = |name: &str, value: Option<&str>| (name.to_owned(), value.map(str::to_owned));
+        let variables = [set("a", Some("2")), set("b", None), set("a", Some("it's"))];
+        assert_eq!(
+            update_of(&variables),
+            "UPDATE main.global_variables SET variable_value = CASE variable_name WHEN 'a' THEN 'it''s' \
+             WHEN 'b' THEN '' WHEN 'a' THEN '2' END WHERE variable_name IN ('a', 'b', 'a')"
+        );
     }
 }

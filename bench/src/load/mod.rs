@@ -18,6 +18,7 @@ use crate::accounting::{Usage, Watched};
 use crate::protocol::{EofStyle, capability};
 pub use beside::VIEW;
 use reply::Reply;
+pub use session::Session;
 pub use workload::Workload;
 
 /// Where the sessions go and who they say they are. The account has no password.
@@ -25,6 +26,8 @@ pub use workload::Workload;
 pub struct Target {
     pub address: SocketAddr,
     pub user: String,
+    /// Empty: none.
+    pub password: String,
     pub schema: String,
     /// How result sets shall end when the server leaves the choice.
     pub eof: EofStyle,

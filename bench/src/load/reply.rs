@@ -9,6 +9,8 @@ use crate::protocol::{EofStyle, first_packet, take_string};
 pub enum RowFormat {
     Text,
     Binary,
+    /// Rows that are only counted.
+    Any,
 }
 
 /// A whole reply.
@@ -93,10 +95,13 @@ impl ReplyScanner {
     fn row(&mut self, payload: &[u8]) -> Result<Awaits, Failure> {
         if self.reply.rows == 0 {
             let key = match self.format {
-                RowFormat::Text => text_key(payload),
-                RowFormat::Binary => binary_key(payload),
+                RowFormat::Text => Some(text_key(payload)),
+                RowFormat::Binary => Some(binary_key(payload)),
+                RowFormat::Any => None,
             };
-            self.reply.key = Some(key.ok_or(Failure::Malformed("first column"))?);
+            if let Some(key) = key {
+                self.reply.key = Some(key.ok_or(Failure::Malformed("first column"))?);
+            }
         }
         self.reply.rows += 1;
         Ok(Awaits::Row)

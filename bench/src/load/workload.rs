@@ -18,6 +18,8 @@ pub enum Workload {
     Prepared,
     /// So many rows from a key on, text protocol.
     Rows(u64),
+    /// One row by its key, text protocol, each time by another one of so many digests.
+    Digests(u64),
     /// `SELECT 1111`, text protocol.
     Constant,
     /// COM_STMT_PREPARE; the statement is closed behind it.
@@ -44,6 +46,7 @@ impl fmt::Display for Workload {
             Self::Point => f.write_str("point"),
             Self::Prepared => f.write_str("prepared"),
             Self::Rows(rows) => write!(f, "rows:{rows}"),
+            Self::Digests(count) => write!(f, "digests:{count}"),
             Self::Constant => f.write_str("constant"),
             Self::Prepare => f.write_str("prepare"),
             Self::Mix => f.write_str("mix"),
@@ -64,6 +67,10 @@ impl FromStr for Workload {
         let rows = text
             .strip_prefix("rows:")
             .and_then(|rows| rows.parse().ok());
+        let digests = text.strip_prefix("digests:");
+        if let Some(count @ 1..) = digests.and_then(|count| count.parse().ok()) {
+            return Ok(Self::Digests(count));
+        }
         match (text, rows) {
             ("point", _) => Ok(Self::Point),
             ("prepared", _) => Ok(Self::Prepared),
@@ -79,7 +86,7 @@ impl FromStr for Workload {
             (_, Some(rows @ 1..)) => Ok(Self::Rows(rows)),
             _ => Err(
                 "one of point, prepared, rows:N, constant, prepare, mix, paced, connect, log-in, \
-                 reset, restore, idle"
+                 reset, restore, digests:N, idle"
                     .to_owned(),
             ),
         }
@@ -90,6 +97,9 @@ impl FromStr for Workload {
 /// server does the same whatever it was told before.
 const RESTORE: &str = "SET @@session.sql_mode='STRICT_TRANS_TABLES',\
     @@session.time_zone='+00:00',@@session.group_concat_max_len=1024";
+
+/// So many digests lie between the first of one session and that of the next: 64 of them share 10,000.
+const DIGESTS_APART: u64 = 157;
 
 /// The number that `Constant` asks for.
 const CONSTANT: u64 = 1111;
@@ -114,6 +124,8 @@ pub struct Worker<'a> {
     target: &'a Target,
     workload: Workload,
     keys: Keys,
+    /// Which digest is next.
+    digest: u64,
     text: String,
     open: Option<(Session, Option<u32>)>,
 }
@@ -131,6 +143,8 @@ impl<'a> Worker<'a> {
             target,
             workload,
             keys,
+            // Sessions begin apart, so that together they have all of them soon.
+            digest: seed.wrapping_mul(DIGESTS_APART),
             text: String::new(),
             open: None,
         }
@@ -216,6 +230,11 @@ impl<'a> Worker<'a> {
                 format!("SELECT id, c FROM sbtest1 WHERE id >= {key} LIMIT {rows}")
             }
             Workload::Constant => format!("SELECT {key}"),
+            Workload::Digests(count) => {
+                self.digest = self.digest.wrapping_add(1);
+                let digest = self.digest % count;
+                format!("SELECT id, c FROM sbtest1 AS d{digest} WHERE id = {key}")
+            }
             _ => format!("SELECT id, c FROM sbtest1 WHERE id = {key}"),
         };
     }

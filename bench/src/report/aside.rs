@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::number::count;
-use crate::results::{Idle, Results};
+use crate::results::{Idle, Insight, Results};
 use crate::run::backend::Kind;
 use crate::run::contestant::names::{
     ISOLATED, LANES, LANES_2_WORKERS, PILOTFISH, PILOTFISH_2_WORKERS, POOLED, RULED, SCRIPTED,
@@ -125,6 +125,70 @@ pub fn workers(page: &mut String, results: &Results) {
             title(name),
             2.0 / ratio
         );
+    }
+    let _ = writeln!(page);
+}
+
+/// What it costs to count digests, and to read them.
+pub fn insight(page: &mut String, insight: Option<&Insight>) {
+    let Some(insight) = insight else {
+        return;
+    };
+    let digests = insight.rounds.iter().map(|it| it.digests).max();
+    let errors: u64 = insight.rounds.iter().map(|it| it.errors).sum();
+    let longest = insight.rounds.iter().map(|it| it.select_max_ms);
+    let none = || "–".to_owned();
+    let _ = writeln!(
+        page,
+        "## Insight\n\nThe pool of 8 before the minimal backend, {} clients: with digests and without, and while \
+         `SELECT * FROM digests` reads {} rows once a second. Medians of {} rounds; {errors} errors.\n\n\
+         | | found | goal |\n|---|--:|--:|",
+        insight.clients,
+        count(digests.unwrap_or_default() as f64),
+        insight.rounds.len(),
+    );
+    for (what, found, goal) in [
+        (
+            "CPU added to a query",
+            format!("{:.2} µs", insight.cpu_added_us),
+            "≤ 0.3 µs",
+        ),
+        (
+            "all digests read in",
+            format!("{:.0} ms", insight.select_ms),
+            "≤ 100 ms",
+        ),
+        (
+            "the longest of these",
+            format!("{:.0} ms", longest.fold(0.0, f64::max)),
+            "–",
+        ),
+        (
+            "the clients' p99 meanwhile",
+            format!("{:.2} ×", insight.p99_ratio),
+            "≤ 1.1 ×",
+        ),
+        (
+            "their memory",
+            format!("{:.1} MiB", insight.growth_bytes / f64::from(1 << 20)),
+            "≤ 64 MiB",
+        ),
+        (
+            "the dashboard, compressed",
+            insight
+                .page_bytes
+                .map_or_else(none, |it| format!("{:.1} KB", it as f64 / 1000.0)),
+            "≤ 300 KB",
+        ),
+        (
+            "fetched in",
+            insight
+                .page_ms
+                .map_or_else(none, |it| format!("{it:.1} ms")),
+            "painted within 1 s",
+        ),
+    ] {
+        let _ = writeln!(page, "| {what} | {found} | {goal} |");
     }
     let _ = writeln!(page);
 }

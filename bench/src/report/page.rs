@@ -24,6 +24,7 @@ pub fn markdown(results: &Results, plots: &[Plot], folder: &str) -> String {
     aside::rules(&mut page, results);
     aside::scripts(&mut page, results);
     aside::workers(&mut page, results);
+    aside::insight(&mut page, results.insight.as_ref());
     article::all(&mut page, results);
     for backend in Kind::ALL {
         let of_backend = results.comparisons.iter().filter(|comparison| {

@@ -90,6 +90,7 @@ pub fn target(address: SocketAddr, table_rows: u64) -> Target {
     Target {
         address,
         user: "bench".to_owned(),
+        password: String::new(),
         schema: READ.to_owned(),
         eof: EofStyle::Deprecated,
         table_rows,

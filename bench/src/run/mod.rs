@@ -5,6 +5,7 @@ pub mod backend;
 mod connections;
 pub mod contestant;
 mod generator;
+mod insight;
 mod machine;
 pub mod plan;
 mod process;
@@ -24,7 +25,7 @@ use tokio::time::sleep;
 use crate::accounting::Watched;
 use crate::load::{self, Findings, Workload};
 use crate::report;
-use crate::results::{self, About, Idle, Measurement, Results, median};
+use crate::results::{self, About, Idle, Insight, Measurement, Results, median};
 use backend::{Backend, Kind};
 use contestant::names::{self, DIRECT};
 use contestant::{Contestant, Way};
@@ -62,7 +63,7 @@ pub struct Settings {
 /// results.
 pub async fn run(settings: &Settings) -> Result<()> {
     let mut bench = Bench::prepare(settings)?;
-    let (measurements, idle) = bench.measure().await?;
+    let (measurements, idle, insight) = bench.measure().await?;
     fs::create_dir_all(&settings.raw)?;
     fs::write(
         settings.raw.join("measurements.json"),
@@ -72,6 +73,7 @@ pub async fn run(settings: &Settings) -> Result<()> {
         about: bench.about(&measurements),
         comparisons: results::summarise(&measurements),
         idle,
+        insight,
     };
     report::write(&results, &settings.out)
 }
@@ -108,10 +110,12 @@ impl Bench {
         backends.retain(|kind| *kind == Kind::Minimal || sysbench.is_some());
         let tables = profile.tables(&settings.only);
         let steps = plan::steps(&tables, &backends, sysbench.is_some());
-        let has_idle = tables.contains(&Table::Idle);
+        let has_own = tables
+            .iter()
+            .any(|it| matches!(it, Table::Idle | Table::Insight));
         backends.retain(|kind| {
-            let is_for_idle = has_idle && *kind == Kind::Minimal;
-            is_for_idle || steps.iter().any(|step| step.backend == *kind)
+            let is_needed = has_own && *kind == Kind::Minimal;
+            is_needed || steps.iter().any(|step| step.backend == *kind)
         });
         ensure!(!backends.is_empty(), "no backend is left to measure");
         let files = machine::raise_open_files();
@@ -160,7 +164,7 @@ impl Bench {
         }
     }
 
-    async fn measure(&mut self) -> Result<(Vec<Measurement>, Vec<Idle>)> {
+    async fn measure(&mut self) -> Result<(Vec<Measurement>, Vec<Idle>, Option<Insight>)> {
         let mut backends = Vec::new();
         for &kind in &self.backends {
             backends.push(self.start(kind).await?);
@@ -169,6 +173,7 @@ impl Bench {
             true => self.idle_memory(&backends).await,
             false => Vec::new(),
         };
+        let insight = self.insight(&backends).await;
         let left = self.profile.budget.saturating_sub(self.started.elapsed());
         let proxies = self.contestants.iter().map(|proxy| proxy.name());
         let names: Vec<&str> = std::iter::once(DIRECT).chain(proxies).collect();
@@ -184,7 +189,7 @@ impl Bench {
                 self.round(round, backend, &mut measurements).await?;
             }
         }
-        Ok((measurements, idle))
+        Ok((measurements, idle, insight))
     }
 
     /// A backend with all that the loads read.
@@ -325,6 +330,27 @@ impl Bench {
         }
     }
 
+    /// What insight costs, if that is wanted and can be had.
+    async fn insight(&mut self, backends: &[Backend]) -> Option<Insight> {
+        let is_wanted = self.tables.contains(&Table::Insight);
+        let backend = backends.iter().find(|it| it.kind == Kind::Minimal);
+        let backend = backend.filter(|_| is_wanted)?;
+        let rounds = Table::Insight.rounds().min(self.profile.rounds);
+        let times = (self.profile.warm_up, Duration::ZERO);
+        let measured = insight::measure(backend, self.folder.path(), rounds, times).await;
+        let missing = |error| {
+            eprintln!("insight: {error:#}");
+            format!("insight: {error:#}")
+        };
+        match measured {
+            Ok(insight) => Some(insight),
+            Err(error) => {
+                self.left_out.push(missing(error));
+                None
+            }
+        }
+    }
+
     /// Each proxy, fresh, with as many sessions as may be, before the minimal backend.
     async fn idle_memory(&mut self, backends: &[Backend]) -> Vec<Idle> {
         let mut idle = Vec::new();
@@ -405,8 +431,11 @@ impl Bench {
 }
 
 fn watched(way: &Way, backend: &Backend) -> Vec<Watched> {
-    let proxy = way.proxy.as_ref();
-    let proxy = proxy.map(|proxy| (results::PROXY, vec![proxy.pid()]));
+    watched_of(way.proxy.as_ref().map(process::Process::pid), backend)
+}
+
+fn watched_of(proxy: Option<u32>, backend: &Backend) -> Vec<Watched> {
+    let proxy = proxy.map(|pid| (results::PROXY, vec![pid]));
     let both = proxy
         .into_iter()
         .chain([(results::BACKEND, backend.pids())]);

@@ -7,8 +7,8 @@ use std::net::Ipv4Addr;
 use ipnet::{Ipv4Net, ipv4_mask_to_prefix};
 
 use crate::load::Written;
+use crate::nearest::did_you_mean;
 use crate::setting::ACCOUNT;
-use crate::value::did_you_mean;
 use crate::{
     AccountConfig, AccountTls, ClientCertificate, ClientTlsMode, Config, Fault, HashForm,
     ListenerConfig, SessionMode,

@@ -4,9 +4,9 @@
 use std::collections::BTreeSet;
 
 use crate::load::Written;
+use crate::nearest::did_you_mean;
 use crate::nearest::nearest;
 use crate::setting::{ACCOUNT, BACKEND, LISTENER, RULE, RULE_TEST};
-use crate::value::did_you_mean;
 use crate::{Config, Fault, ReplicaUse, Role};
 
 /// Every fault of clusters and of what goes to them.

@@ -5,9 +5,9 @@
 use std::collections::HashSet;
 
 use crate::load::Written;
+use crate::nearest::did_you_mean;
 use crate::nearest::nearest;
 use crate::setting::{RULE, RULE_TEST};
-use crate::value::did_you_mean;
 use crate::{
     AnswerForm, BackendConfig, Config, Fault, InjectedResults, ListenAddress, ReplicaUse, Role,
     RuleConfig, RuleTestConfig,

@@ -245,3 +245,53 @@ fn a_configuration_without_a_file_is_read_back_as_it_was() {
     let kept = draft.with(&[set("admin.password", "…")]).unwrap();
     assert_eq!(kept.sketch().unwrap(), config);
 }
+
+/// Edits of all kinds, some of which want to know what others before them have done.
+fn many_edits() -> Vec<Edit> {
+    let add = |list: &'static str, values: &[(&str, &str)], place| Edit::Add {
+        list,
+        values: values
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+            .collect(),
+        place,
+    };
+    let rename = |list: &'static str, title: &str, name: &str, place| Edit::Change {
+        list,
+        title: title.to_owned(),
+        values: vec![("name".to_owned(), Some(name.to_owned()))],
+        place,
+    };
+    vec![
+        add("rule", &[("name", "three"), ("regex", "c")], None),
+        add("backend", &[("address", "db3"), ("name", "third")], Some(1)),
+        rename("rule", "one", "uno", None),
+        rename("rule", "three", "one", None),
+        set("rule[one].regex", "d"),
+        remove("rule", "uno"),
+        rename("rule", "two", "due", None),
+        add("rule", &[("name", "four"), ("regex", "e")], Some(1)),
+        rename("rule", "due", "two", Some(3)),
+        remove("backend", "db1:3306"),
+        set("backend[second].weight", "3"),
+        rename("backend", "second", "third ", None),
+        remove("backend", "third"),
+        set("limits.sessions_max", "7"),
+        set("rule[two].regex", "f"),
+        remove("rule", "four"),
+        add("rule", &[("name", "four"), ("regex", "g")], None),
+        set("rule[four].stop", "false"),
+    ]
+}
+
+#[test]
+fn many_edits_at_once_come_to_what_they_come_to_one_by_one() {
+    let edits = many_edits();
+    let mut one_by_one = draft(TEXT);
+    for edit in &edits {
+        one_by_one = one_by_one.with(std::slice::from_ref(edit)).unwrap();
+    }
+    let at_once = draft(TEXT).with(&edits).unwrap();
+    assert_eq!(at_once.text(), one_by_one.text());
+    assert!(!at_once.text().contains("db1"), "{}", at_once.text());
+}

@@ -14,8 +14,8 @@ settings! {
         /// account and backend.
         digests: bool = true, Traits::RELOAD;
 
-        /// Whether statements of sessions that are not pooled are seen as well. It costs them the reading of
-        /// their text, and two looks at the clock.
+        /// Whether statements of sessions that are not pooled are seen as well: by digest, one by one, and as
+        /// the figures of the whole. It costs them the reading of their text, and two looks at the clock.
         transparent: bool = false, Traits::RELOAD;
 
         /// Memory for what is counted by digest, over all workers. Each has an even share; what has not

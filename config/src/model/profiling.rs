@@ -64,5 +64,7 @@ choices! {
         Profile = "profile",
         /// The optimizer's trace. Needs `values`.
         Trace = "trace",
+        /// Its row of `performance_schema.events_statements_history`: rows examined, sorts, temporary tables.
+        Events = "events",
     }
 }

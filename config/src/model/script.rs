@@ -30,8 +30,9 @@ settings! {
         /// `LUA_PATH` says where; `--basedir`.
         base_folder: Option<PathBuf> = None, Traits::RESTART;
 
-        /// The most that a hook may do, in instructions of the Lua machine.
-        instructions_max: u64 = 100_000_000,
+        /// The most that a hook may do, in instructions of the Lua machine; the default lasts about a tenth of a
+        /// second, for which the hooks of other sessions may wait.
+        instructions_max: u64 = 20_000_000,
             Traits::RESTART.within(1000, 1 << 50).nothing("no limit");
 
         /// The longest that a hook may run.

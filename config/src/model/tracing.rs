@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::{Config, MINUTE, MS};
-use crate::Traits;
 use crate::define::{choices, settings};
+use crate::{Secret, Traits};
 
 settings! {
     /// Spans of statements, sent to a collector of OpenTelemetry's. See [Traces](tracing.md).
@@ -12,6 +12,10 @@ settings! {
         /// Where spans are sent, by OTLP over HTTP: `"http://127.0.0.1:4318"`. Without a path it is
         /// `/v1/traces`. None are made unless it is given.
         endpoint: Option<String> = None, Traits::RELOAD;
+
+        /// A header that the collector wants with each request, such as `"authorization: Bearer …"`; best
+        /// `"file:PATH"` or `"env:NAME"`, where it stands.
+        header: Option<Secret> = None, Traits::RELOAD;
 
         /// Of statements that belong to no trace, one of so many begins one, by chance.
         one_of: u32 = 1000, Traits::RELOAD.within(1, 1_000_000_000).nothing("none");
@@ -61,6 +65,31 @@ impl TracingConfig {
     pub fn target(&self) -> Option<Result<TraceTarget, &'static str>> {
         Some(TraceTarget::parse(self.endpoint.as_deref()?))
     }
+
+    /// The name and value of the header that goes with each request, if one does.
+    ///
+    /// # Errors
+    /// Why that is none.
+    pub fn extra_header(&self) -> Option<Result<(&str, &str), &'static str>> {
+        Some(header(self.header.as_ref()?.expose()))
+    }
+}
+
+/// A header as RFC 9110 writes it (sections 5.1 and 5.5).
+fn header(text: &str) -> Result<(&str, &str), &'static str> {
+    let (name, value) = text.split_once(':').ok_or("must be \"name: value\"")?;
+    let is_token = |it: u8| it.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&it);
+    if name.is_empty() || !name.bytes().all(is_token) {
+        return Err("has a name that is none of a header");
+    }
+    let value = value.trim_matches([' ', '\t']);
+    match value
+        .bytes()
+        .all(|it| it == b'\t' || (b' '..=b'~').contains(&it))
+    {
+        true => Ok((name, value)),
+        false => Err("must be of visible ASCII characters"),
+    }
 }
 
 impl TraceTarget {
@@ -106,6 +135,23 @@ impl TraceTarget {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn headers_have_a_name_and_a_value() {
+        for (text, expected) in [
+            ("api-key: k", Ok(("api-key", "k"))),
+            (
+                "Authorization:Bearer a b",
+                Ok(("Authorization", "Bearer a b")),
+            ),
+            ("api-key", Err("must be \"name: value\"")),
+            (": k", Err("has a name that is none of a header")),
+            ("a b: k", Err("has a name that is none of a header")),
+            ("a: k\r\nb: c", Err("must be of visible ASCII characters")),
+        ] {
+            assert_eq!(header(text), expected, "{text}");
+        }
+    }
 
     #[test]
     fn endpoints_are_read_as_urls() {

@@ -51,7 +51,7 @@ fn an_account_is_heard_before_its_listener_and_that_before_all() {
 fn a_backend_has_all_that_is_said_of_it() {
     let text = "zone = \"a\"\n[health]\nmonitor_user = \"m\"\n[[backend]]\naddress = \"p\"\n\
                 cluster = \"orders\"\nrole = \"auto\"\nzone = \"a\"\ntags = [\"reports\", \"slow\"]\n\
-                lag_max = \"5s\"\ndrain = true\nweight = 7";
+                lag_max = \"5s\"\ndrain = true\ndisable = true\nweight = 7";
     let loaded = File::new(text).load().unwrap();
     assert_eq!(loaded.warnings, []);
     let expected = BackendConfig {
@@ -62,6 +62,7 @@ fn a_backend_has_all_that_is_said_of_it() {
         tags: vec!["reports".to_owned(), "slow".to_owned()],
         lag_max: Some(std::time::Duration::from_secs(5)),
         drain: true,
+        disable: true,
         ..BackendConfig::new("p".parse().unwrap(), Role::Auto)
     };
     assert_eq!(loaded.config.backends, [expected]);

@@ -207,7 +207,7 @@ fn a_defaults_file_is_read() {
 #[test]
 fn faults_of_a_defaults_file_have_their_lines() {
     let found = read(
-        "[mysql-proxy]\nproxy-adress = :1\nkeepalive = true\ndaemon = maybe\nnonsense\n\
+        "[mysql-proxy]\nproxy-adress = :1\nlog-use-syslog = true\ndaemon = maybe\nnonsense\n\
          replicant-username = x\nevent-threads = many\nproxy-backend-addresses = a\n",
     );
     assert_eq!(
@@ -218,7 +218,7 @@ fn faults_of_a_defaults_file_have_their_lines() {
     );
     let faults = shown(&found.faults);
     let starts = [
-        "mysql-proxy.cnf:3:1: keepalive: a supervisor",
+        "mysql-proxy.cnf:3:1: log-use-syslog: the log goes",
         "mysql-proxy.cnf:4:1: daemon: must be true or false",
         "mysql-proxy.cnf:5:1: is neither",
         "mysql-proxy.cnf:6:1: replicant-username: there is no replicant plugin",

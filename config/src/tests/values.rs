@@ -91,7 +91,7 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("script.results", "\"asked\""),
     ("script.lua_path", "what `LUA_PATH` says"),
     ("script.base_folder", "\"\""),
-    ("script.instructions_max", "100000000"),
+    ("script.instructions_max", "20000000"),
     ("script.time_max", "\"1s\""),
     ("script.timeout_query", "\"1m\""),
     ("script.memory_bytes_max", "\"256MiB\""),
@@ -156,6 +156,7 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("profiling.bytes_max", "\"100MiB\""),
     ("profiling.files_max", "5"),
     ("tracing.endpoint", "\"\""),
+    ("tracing.header", "\"\""),
     ("tracing.one_of", "1000"),
     ("tracing.parents", "\"follow\""),
     ("tracing.values", "false"),
@@ -200,6 +201,7 @@ fn a_backend_needs_no_more_than_its_address() {
             tags: Vec::new(),
             lag_max: None,
             drain: false,
+            disable: false,
             sessions_max: None,
         }]
     );
@@ -311,8 +313,8 @@ fn every_choice_is_read_under_each_of_its_names() {
                 for spelled in [(*name).to_owned(), name.to_uppercase().replace('_', "-")] {
                     let mut config = Config::default();
                     let options = [option(setting.name, &[&spelled])];
-                    let given = crate::value::Given {
-                        raw: crate::value::Raw::Word(&options[0].words[0]),
+                    let given = crate::given::Given {
+                        raw: crate::given::Raw::Word(&options[0].words[0]),
                         place: Place::COMMAND_LINE,
                         name: setting.name,
                         traits: &setting.traits,

@@ -445,6 +445,10 @@ func closeAll(db *sql.DB) {
 
 func main() {
 	log.SetFlags(log.Lshortfile)
+	if os.Getenv("CLIENT_STORY") == "administration" {
+		administer()
+		return
+	}
 	db := mustConnect()
 	prepareSchema(db)
 	for _, step := range []func(*sql.DB){

@@ -725,9 +725,9 @@ fn the_habits_of_proxysql_work_where_they_mean_the_same() {
             "backend_tls.mode",
         ),
         (
-            "UPDATE mysql_servers SET status = 'OFFLINE_HARD'",
+            "UPDATE mysql_servers SET status = 'SHUNNED'",
             1231,
-            "deleted",
+            "OFFLINE_HARD",
         ),
         (
             "UPDATE mysql_servers SET hostgroup_id = 7",
@@ -753,6 +753,81 @@ fn the_habits_of_proxysql_work_where_they_mean_the_same() {
         refused(&mut watched.look(), "LOAD MYSQL SERVERS TO RUNTIME"),
         1142
     );
+}
+
+#[test]
+fn what_waits_is_forgotten_aloud_and_never_stands_in_the_way() {
+    let watched = Watched::alone();
+    let (mut root, mut other) = (watched.root(), watched.root());
+    let waiting = "SELECT count(*) FROM main.mysql_servers WHERE weight = 7";
+    let forgotten = "SELECT text FROM events WHERE subject LIKE 'LOAD %' ORDER BY id DESC LIMIT 1";
+    root.run(
+        "INSERT INTO backends (name, address) VALUES ('b', '127.0.0.1:1'), ('c', '127.0.0.1:2')",
+    );
+    root.run("SAVE");
+    root.run("UPDATE main.mysql_servers SET weight = 7 WHERE comment = 'b'");
+    assert_eq!(other.value(waiting), "1");
+    // What it was about is gone: whoever asks first is told what there is.
+    other.run("DELETE FROM backends WHERE name = 'b'");
+    assert!(changes(&mut root).iter().all(|row| row[3] == "now"));
+    assert!(root.value(forgotten).contains("(1): they fit no more"));
+    root.run("REVERT");
+    assert!(warnings(&mut root).is_empty());
+
+    // Another's change between BEGIN and COMMIT is told as COMMIT would.
+    root.run("BEGIN");
+    root.run("UPDATE backends SET weight = 3 WHERE name = 'b'");
+    other.run("DELETE FROM backends WHERE name = 'b'");
+    assert_eq!(refused(&mut root, "SHOW CHANGES"), 1213);
+    root.run("ROLLBACK");
+
+    root.run("UPDATE main.mysql_servers SET weight = 7");
+    root.run("REVERT");
+    assert!(warnings(&mut root)[0].contains("(2): the file holds again"));
+    assert_eq!(root.value(waiting), "0");
+    root.run("UPDATE main.mysql_servers SET weight = 7");
+    watched.proxy.signal(e2e::Signal::HUP);
+    wait::until("the file is read again", wait::SOON, || {
+        let told = rows(
+            &mut other,
+            "SELECT user FROM events WHERE text LIKE '%(3): the file holds again'",
+        );
+        !told.is_empty()
+    });
+    assert_eq!(root.value(waiting), "0");
+}
+
+#[test]
+fn rules_of_one_statement_stand_by_their_numbers() {
+    let watched = Watched::alone();
+    let mut root = watched.root();
+    root.run("USE main");
+    let add = |ids: &str| {
+        let rows: Vec<_> = ids
+            .split(' ')
+            .map(|id| {
+                format!("({id}, 1, '^SELECT (.) (?P<what>.)', 'SELECT $, \\\\1, \\\\g<what>', 1)")
+            })
+            .collect();
+        format!(
+            "INTO mysql_query_rules (rule_id, active, match_pattern, replace_pattern, apply) VALUES {}",
+            rows.join(", ")
+        )
+    };
+    root.run(&format!("INSERT {}", add("10")));
+    root.run(&format!("INSERT {}", add("30 5 7 20 NULL NULL")));
+    root.run(&format!("REPLACE {}", add("7 30 6")));
+    // What is shown means what it was made of.
+    root.run(
+        "UPDATE mysql_query_rules SET replace_pattern = replace_pattern || ' ' WHERE rule_id < 20",
+    );
+    root.run("LOAD MYSQL QUERY RULES TO RUNTIME");
+    let names =
+        root.value("SELECT group_concat(rule, ' ') FROM (SELECT rule FROM rules ORDER BY place)");
+    assert_eq!(names, "5 6 7 10 20 30 31 32");
+    let templates = rows(&mut root, "SELECT DISTINCT trim(rewrite) AS it FROM rules");
+    let templates: Vec<_> = templates.iter().map(|row| &*row["it"]).collect();
+    assert_eq!(templates, ["SELECT $$, ${1}, ${what}"]);
 }
 
 #[test]
@@ -818,9 +893,15 @@ fn users_rules_and_variables_wait_as_proxysqls_do_each_for_its_own_load() {
     let login = "SELECT variable_value FROM global_variables \
          WHERE variable_name = 'mysql-connect_timeout_client'";
     assert_eq!(root.value(login), "60000");
-    root.run("UPDATE global_variables SET variable_value = 7000 WHERE variable_name = 'mysql-connect_timeout_client'");
+    root.run("SET mysql-connect_timeout_client = 7000");
+    let both = "SELECT @@mysql-connect_timeout_client, @@limits.timeout_login";
+    assert_eq!(root.run(both).texts(), [["7000", "1m"]]);
+    assert_eq!(refused(&mut root, "SET mysql-connect_timeout = 1"), 1193);
     root.run("LOAD MYSQL VARIABLES TO RUNTIME");
     assert_eq!(value(&mut other, "limits.timeout_login"), "7s");
+    let compared =
+        "SELECT name FROM settings WHERE name = 'LIMITS.Timeout_Login' AND value > 5 AND value < 8";
+    assert_eq!(other.value(compared), "limits.timeout_login");
     root.run("LOAD MYSQL USERS TO RUNTIME");
     assert_eq!(
         other.value(&format!("{users} runtime_mysql_users {mine}")),

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::net::TcpStream;
 
 use e2e::raw::RawConn;
-use e2e::{Dice, Settings, free_port};
+use e2e::{Dice, Product, Settings, free_port};
 
 use super::{Watched, refused};
 
@@ -167,4 +167,119 @@ fn garbage_ends_its_own_connection_and_nothing_else() {
     }
     assert_eq!(watched.look().value("SELECT 1"), "1");
     watched.proxy.assert_sound();
+}
+
+/// Texts that clients and administrators have chosen are values wherever they are shown, compared and changed.
+#[test]
+fn what_tables_say_is_never_run() {
+    const HOSTILE: &str = "x'); DELETE FROM rules; -- \" ` \\ ; %_";
+    let watched = Watched::pooled(Product::MariaDb);
+    let quoted = |text: &str| format!("'{}'", text.replace('\\', "\\\\").replace('\'', "''"));
+    let mut root = watched.root();
+    let name = quoted(HOSTILE);
+    for sql in [
+        format!("INSERT INTO rules (rule, digest, refuse) VALUES ({name}, 'SELECT a, b', {name})"),
+        format!("INSERT INTO accounts (user, password) VALUES ({name}, {name})"),
+        format!(
+            "INSERT INTO admin_accounts (user, password, role) VALUES ({name}, {name}, 'admin')"
+        ),
+        format!("UPDATE backends SET zone = {name}"),
+    ] {
+        root.run(&sql);
+    }
+    // A client's: its statements, the name that it logs in with, its schema.
+    let mut client = watched.proxy.connect();
+    client.query(&format!("SELECT 1 AS {}", "`x'); DELETE FROM rules; --`"));
+    client.query("SELECT * FROM `x'); DELETE FROM rules; --`.`t`");
+    let login = e2e::raw::Login::with(HOSTILE, "none");
+    assert!(RawConn::connect(&watched.proxy.address(), &login).is_err());
+    let mut hostile = watched.connect(&e2e::raw::Login::with(HOSTILE, HOSTILE));
+    for conn in [&mut root, &mut hostile] {
+        for table in conn.run("SHOW TABLES").texts() {
+            // This one is emptied by reading.
+            if table[0].ends_with("_reset") {
+                continue;
+            }
+            let reply = conn.query(&format!("SELECT * FROM `{}`", table[0]));
+            assert!(reply.error().is_none(), "{table:?}: {reply:?}");
+        }
+        for sql in [
+            "SHOW GRANTS",
+            "SHOW PROCESSLIST",
+            "SHOW CHANGES",
+            "SELECT USER()",
+            "SHOW VARIABLES",
+        ] {
+            assert!(conn.query(sql).error().is_none(), "{sql}");
+        }
+        let joined = format!(
+            "SELECT count(*) FROM rules r JOIN accounts a ON a.user = r.rule JOIN admin_accounts m \
+             ON m.user = a.user JOIN backends b ON b.zone = r.rule WHERE r.rule = {name}"
+        );
+        assert_eq!(conn.value(&joined), "1");
+    }
+    assert!(
+        hostile
+            .value("SHOW GRANTS")
+            .starts_with("GRANT SELECT, INSERT")
+    );
+    assert_eq!(hostile.value("SELECT count(*) > 0 FROM digests"), "1");
+    root.run(&format!(
+        "UPDATE rules SET refuse = 'gone' WHERE rule = {name}"
+    ));
+    assert_eq!(
+        root.run("SELECT rule, refuse FROM rules").texts(),
+        [[HOSTILE, "gone"]]
+    );
+    root.run(&format!("DELETE FROM accounts WHERE user = {name}"));
+    assert_eq!(
+        root.value("SELECT count(*) FROM accounts WHERE user = 'app'"),
+        "1"
+    );
+    root.run("REVERT");
+    assert_eq!(root.value("SELECT count(*) FROM rules"), "0");
+}
+
+#[test]
+fn wrong_types_and_unknown_names_change_nothing() {
+    let watched = Watched::alone();
+    let mut root = watched.root();
+    for (sql, code) in [
+        ("UPDATE nowhere SET value = 1", 1146),
+        ("UPDATE settings SET nonsense = 1", 1054),
+        ("UPDATE settings SET value = 1 WHERE nonsense = 1", 1054),
+        (
+            "UPDATE settings SET value = x'00ff' WHERE name = 'limits.sessions_max'",
+            1231,
+        ),
+        (
+            "UPDATE settings SET value = -1 WHERE name = 'limits.sessions_max'",
+            1231,
+        ),
+        (
+            "UPDATE settings SET value = 1.5 WHERE name = 'limits.sessions_max'",
+            1231,
+        ),
+        (
+            "UPDATE settings SET value = 99999999999999999999 WHERE name = 'limits.sessions_max'",
+            1231,
+        ),
+        (
+            "UPDATE settings SET value = '10 parsecs' WHERE name = 'limits.timeout_login'",
+            1231,
+        ),
+        (
+            "UPDATE settings SET value = 'maybe' WHERE name = 'insight.digests'",
+            1231,
+        ),
+        ("UPDATE backends SET weight = 'heavy'", 1231),
+        ("UPDATE backends SET draining = 2", 1231),
+        ("UPDATE backends SET backend_ndx = 'first'", 1231),
+        ("UPDATE mysql_servers SET port = 'x'", 1231),
+        ("UPDATE mysql_servers SET status = 'ASLEEP'", 1231),
+        ("SET GLOBAL nothing = 1", 1231),
+    ] {
+        assert_eq!(refused(&mut root, sql), code, "{sql}");
+    }
+    assert!(root.run("SHOW CHANGES").texts().is_empty());
 }

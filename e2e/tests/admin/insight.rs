@@ -204,6 +204,94 @@ fn what_reaches_no_backend_counts_as_an_error_of_the_proxys() {
 }
 
 #[test]
+fn what_rules_answer_and_refuse_counts_without_a_backend() {
+    let settings = Settings::pooled(with_data(Product::MariaDb), 2)
+        .set("workers", 1)
+        .rule(
+            "rows",
+            &[
+                ("tag", "\"rows\""),
+                ("answer", "\"rows\""),
+                ("answer_columns", "[\"one\"]"),
+                ("answer_rows", "[[\"first\"], [\"second\"]]"),
+            ],
+        )
+        .rule("ok", &[("tag", "\"ok\""), ("answer", "\"ok\"")])
+        .rule("no", &[("tag", "\"no\""), ("refuse", "\"not here\"")]);
+    let watched = Watched::start(settings);
+    let mut look = watched.look();
+    let mut client = watched.proxy.connect();
+    client.run(&format!("USE {SCHEMA}"));
+    let id = client
+        .prepare("SELECT c, id FROM t /* tag: rows */")
+        .statement();
+    for _ in 0..3 {
+        assert_eq!(
+            client.run("SELECT id FROM t /* tag: rows */").texts().len(),
+            2
+        );
+        client.run("SELECT c FROM t /* tag: ok */");
+        let reply = client.query("SELECT id, c FROM t /* tag: no */");
+        assert_eq!(reply.error().unwrap().code, 1227);
+        assert!(client.execute(&Execute::new(id, &[])).error().is_none());
+    }
+    client.run("SELECT id FROM t /* to a backend */");
+    let counts = |text: &str, backend: &str| {
+        let sql = format!(
+            "SELECT count, errors, rows_sent, bytes_out > 0 FROM digests \
+             WHERE digest_text = '{text}' AND ifnull(backend, '-') {backend}"
+        );
+        watched.look().run(&sql).texts()
+    };
+    assert_eq!(counts("SELECT id FROM t", "= '-'"), [["3", "0", "6", "1"]]);
+    assert_eq!(counts("SELECT id FROM t", "<> '-'"), [["1", "0", "3", "1"]]);
+    assert_eq!(counts("SELECT c FROM t", "= '-'"), [["3", "0", "0", "1"]]);
+    assert_eq!(
+        counts("SELECT id, c FROM t", "= '-'"),
+        [["3", "3", "0", "1"]]
+    );
+    assert_eq!(
+        counts("SELECT c, id FROM t", "= '-'"),
+        [["3", "0", "6", "1"]]
+    );
+    let errors = "SELECT number, count, ifnull(backend, '-') FROM errors";
+    assert_eq!(look.run(errors).texts(), [["1227", "3", "-"]]);
+}
+
+both!(who_runs_what_is_seen);
+fn who_runs_what_is_seen(product: Product) {
+    let settings = Settings::pooled(with_data(product), 2).set("insight.transparent", true);
+    let watched = Watched::start(settings);
+    let mut look = watched.look();
+    let mut client = watched.proxy.connect();
+    client.send_query("SELECT SLEEP(60), 'a secret'").unwrap();
+    let running = "SELECT id, statement, thread_id FROM sessions WHERE state = 'running'";
+    let mut seen = Vec::new();
+    wait::until("it is seen to run", wait::SOON, || {
+        seen = look.run(running).texts();
+        seen.len() == 1 && seen[0][2] != "NULL"
+    });
+    let [id, statement, thread] = &seen[0][..] else {
+        panic!("{seen:?}");
+    };
+    assert_eq!(*id, client.id.to_string());
+    assert!(statement.starts_with("SELECT SLEEP"), "{statement}");
+    assert!(!statement.contains("secret"), "{statement}");
+    for sql in ["SHOW FULL PROCESSLIST", "SHOW PROCESSLIST"] {
+        let all = look.run(sql).texts();
+        let info = all.iter().find(|row| row[0] == *id).map(|row| &row[7]);
+        assert_eq!(info, Some(statement), "{sql}");
+    }
+    let at_server = format!("SELECT info FROM information_schema.processlist WHERE id = {thread}");
+    let info = with_data(product).root().value(&at_server);
+    assert!(info.contains("a secret"), "{info}");
+    watched.root().run(&format!("KILL QUERY {id}"));
+    client.reply(Shape::Results);
+    let idle = "SELECT count(*) FROM sessions WHERE statement IS NOT NULL";
+    wait::until("nothing runs", wait::SOON, || look.value(idle) == "0");
+}
+
+#[test]
 fn what_is_counted_begins_anew_when_somebody_says_so() {
     let watched =
         Watched::start(Settings::pooled(with_data(Product::MariaDb), 4).set("workers", 2));
@@ -358,5 +446,12 @@ fn statements_of_sessions_that_are_not_pooled_are_seen_where_that_is_said(produc
         assert_eq!(number(&row, "count"), 2);
         let errors = "SELECT number, account, count FROM errors";
         assert_eq!(look.run(errors).texts(), [["1054", "app", "1"]]);
+        let seen = look.value("SELECT sum(count) FROM digests");
+        let times = "SELECT way, statements, waited_max_us, backend_max_us > 0 FROM times";
+        assert_eq!(look.run(times).texts(), [["relayed", &seen, "0", "1"]]);
+        let questions = "SELECT value FROM status WHERE name = 'Questions'";
+        assert_eq!(look.value(questions), seen);
+        let pool = "SELECT Queries FROM stats_mysql_connection_pool";
+        assert_eq!(look.value(pool), seen);
     }
 }

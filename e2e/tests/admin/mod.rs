@@ -8,6 +8,7 @@ use e2e::{Product, Proxy, Server, Settings, free_port};
 mod busy;
 mod changes;
 mod clients;
+mod disabling;
 mod history;
 mod hostile;
 mod index_usage;
@@ -17,6 +18,7 @@ mod manual;
 mod prepared;
 mod script;
 mod tables;
+mod tools;
 
 /// A proxy with its admin port.
 struct Watched {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use e2e::raw::{Login, RawConn, Shape};
-use e2e::{Product, Server, Settings, wait};
+use e2e::{PASSWORD, Product, Server, Settings, wait};
 
 use super::{Watched, columns, refused, rows};
 
@@ -263,4 +263,79 @@ fn rules_and_lanes_are_counted() {
     let sql = "SELECT SUM(statements) FROM lanes";
     let counted: u64 = look.value(sql).parse().unwrap();
     assert!(counted >= 2, "{counted}");
+}
+
+#[test]
+fn routes_say_where_statements_go_and_which_backends_that_is_now() {
+    let server = Server::shared(Product::MariaDb);
+    let socket = server.socket().display().to_string();
+    let settings = Settings::default()
+        .backend_with(server.tcp(), &[("name", "\"one\"")])
+        .backend_with(socket, &[("name", "\"two\""), ("role", "\"replica\"")])
+        .account("app", PASSWORD)
+        .account_with("batch", &[("replicas", "\"primary\"")])
+        .rule("reports", &[("tag", "\"report\""), ("backend", "\"two\"")])
+        .rule("counts", &[("log", "true")]);
+    let watched = Watched::start(settings);
+    let mut admin = watched.root();
+    let mut client = watched.proxy.connect();
+    client.run("SELECT 1 /* tag: report */");
+    let ask = "SELECT * FROM routes ORDER BY route";
+    wait::until("it is counted", wait::SOON, || {
+        rows(&mut admin, ask)[0]["hits"] == "1"
+    });
+    let mut shown = |ask: &str| {
+        let rows = rows(&mut admin, ask).into_iter();
+        let names = [
+            "rule",
+            "account",
+            "replicas",
+            "only",
+            "writes_to",
+            "reads_to",
+            "left_out",
+            "sessions",
+        ];
+        let row = |row: std::collections::BTreeMap<String, String>| names.map(|it| row[it].clone());
+        rows.map(row).collect::<Vec<_>>()
+    };
+    let null = "NULL";
+    assert_eq!(
+        shown(ask),
+        [
+            ["reports", null, null, "two", "two", "two", null, null],
+            [
+                null,
+                "'batch'@'%'",
+                "primary",
+                null,
+                "one",
+                "one",
+                null,
+                "0"
+            ],
+            [null, null, "split", null, "one", "two", null, "1"],
+        ]
+    );
+    watched
+        .root()
+        .run("UPDATE backends SET disabled = 1 WHERE name = 'two'");
+    let out = "two is disabled";
+    assert_eq!(
+        shown(ask),
+        [
+            ["reports", null, null, "two", null, null, out, null],
+            [
+                null,
+                "'batch'@'%'",
+                "primary",
+                null,
+                "one",
+                "one",
+                null,
+                "0"
+            ],
+            [null, null, "split", null, "one", "one", out, "1"],
+        ]
+    );
 }

@@ -57,9 +57,11 @@ fn nobody_else_gets_in() {
 fn who_has_the_token_may_look_and_no_more() {
     let (port, token) = (free_port(), "0123456789abcdef");
     let address = format!("127.0.0.1:{port}");
+    let admin = format!("127.0.0.1:{}", free_port());
     let settings = unserved()
         .set("http.address", [address.as_str()])
-        .set("http.token", token);
+        .set("http.token", token)
+        .set("admin.address", [admin.as_str()]);
     let proxy = Proxy::start(&settings);
     let caller = Http::new(port).header("authorization", &format!("Bearer {token}"));
     let user = caller.query(&json!({"sql": "SELECT USER()"}));
@@ -77,9 +79,7 @@ fn who_has_the_token_may_look_and_no_more() {
     let told = caller.get("/api/tables/settings?name=http.token&columns=value");
     assert!(!told.text().contains(token), "{}", told.text());
     // The first user opens it.
-    let admin = format!("127.0.0.1:{}", free_port());
     let settings = settings
-        .set("admin.address", [admin.as_str()])
         .set("admin.username", "root")
         .set("admin.password", "all");
     proxy.reload(&settings);

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::thread;
 
 use e2e::http::{Answer, Http};
-use e2e::wait;
+use e2e::{Product, wait};
 use serde_json::json;
 
 use super::{Watched, rows, unserved};
@@ -154,4 +154,91 @@ fn a_connection_is_used_again() {
         assert_eq!(Answer::read(&mut reader).unwrap().text(), "ok\n");
     }
     assert_eq!(Http::new(watched.port).get("/healthz").status, 200);
+}
+
+/// A connection that asks for the metrics many times and takes next to nothing of the answers.
+fn slow_scraper(watched: &Watched) -> TcpStream {
+    let mut stream = TcpStream::connect(("127.0.0.1", watched.port)).unwrap();
+    let request =
+        "GET /metrics HTTP/1.1\r\nhost: localhost\r\nauthorization: Basic bG9vazpzb21l\r\n\r\n";
+    stream.write_all(request.repeat(200).as_bytes()).unwrap();
+    let mut byte = [0];
+    stream.read_exact(&mut byte).unwrap();
+    assert_eq!(&byte, b"H");
+    stream
+}
+
+/// Each has a place of those there are, and holds nobody else. Who takes nothing for half a minute, or not all
+/// of it in two, is given up: `admin/src/http/patient.rs` has the tests.
+#[test]
+fn slow_scrapers_hold_nobody() {
+    const PLACES: i32 = 10;
+    let watched = Watched::start(unserved().set("http.connections_max", PLACES));
+    let look = watched.look();
+    let mut slow: Vec<_> = (1..PLACES).map(|_| slow_scraper(&watched)).collect();
+    for _ in 0..50 {
+        assert_eq!(look.get("/metrics").status, 200);
+        for stream in &mut slow {
+            stream.read_exact(&mut [0]).unwrap();
+        }
+    }
+    wait::until("the last one is gone", wait::SOON, || {
+        let own = look.get("/api/tables/status?name=Http_connections&columns=value");
+        own.status == 200 && rows(&own) == [json!([PLACES.to_string()])]
+    });
+    slow.push(slow_scraper(&watched));
+    wait::until("there is no place left", wait::SOON, || {
+        look.get("/metrics").status == 503
+    });
+    drop(slow);
+    wait::until("there is room again", wait::SOON, || {
+        look.get("/metrics").status == 200
+    });
+    watched.proxy.assert_sound();
+}
+
+/// What the page asks for while it is open, on connections that stay, while clients work.
+#[test]
+fn a_hundred_dashboards_hold_no_client() {
+    const PAGES: [&str; 7] = [
+        "/metrics",
+        "/api/tables/backends?rows=objects",
+        "/api/tables/pools?rows=objects",
+        "/api/tables/sessions?order=-state_seconds&limit=100",
+        "/api/tables/digests?order=-total_us&limit=100",
+        "/api/tables/lanes",
+        "/api/tables/events?order=-id&limit=20",
+    ];
+    let watched = Watched::pooled(Product::MariaDb);
+    thread::scope(|scope| {
+        let dashboards: Vec<_> = (0..100)
+            .map(|_| {
+                scope.spawn(|| {
+                    let stream = TcpStream::connect(("127.0.0.1", watched.port)).unwrap();
+                    let mut reader = BufReader::new(stream);
+                    for page in PAGES.iter().cycle().take(3 * PAGES.len()) {
+                        let request = format!(
+                            "GET {page} HTTP/1.1\r\nhost: localhost\r\nauthorization: Basic bG9vazpzb21l\r\n\r\n"
+                        );
+                        reader.get_mut().write_all(request.as_bytes()).unwrap();
+                        let answer = Answer::read(&mut reader).unwrap();
+                        assert_eq!(answer.status, 200, "{page}: {}", answer.text());
+                    }
+                })
+            })
+            .collect();
+        let mut client = watched.proxy.connect();
+        let mut statements = 0;
+        while statements < 100 || dashboards.iter().any(|it| !it.is_finished()) {
+            assert_eq!(client.value("SELECT 1"), "1");
+            statements += 1;
+        }
+    });
+    wait::until("they have gone", wait::SOON, || {
+        let own = watched
+            .look()
+            .get("/api/tables/status?name=Http_connections&columns=value");
+        rows(&own) == [json!(["1"])]
+    });
+    watched.proxy.assert_sound();
 }

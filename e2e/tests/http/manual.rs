@@ -21,7 +21,7 @@ fn request(line: &str) -> (String, String, Option<String>) {
 #[test]
 fn every_request_of_the_manual_is_answered() {
     let settings = Settings::pooled(Server::shared(Product::MariaDb), 4);
-    let watched = Watched::start(settings);
+    let watched = Watched::with_admin_port(settings);
     let mut client = watched.proxy.connect();
     client.run("SELECT 1");
     let lines = PAGE.lines().filter_map(|line| line.strip_prefix("$ curl"));

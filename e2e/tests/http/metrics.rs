@@ -59,6 +59,10 @@ fn prometheus_understands_them_and_they_count() {
     for _ in 0..20 {
         client.run("SELECT 1");
     }
+    for _ in 0..3 {
+        client.query("SELECT nonsense");
+    }
+    client.query("SELECT 1 FROM");
     let backend = format!("127.0.0.1:{}", Server::shared(Product::MariaDb).port());
     let mut metrics = String::new();
     wait::until("twenty are counted", wait::SOON, || {
@@ -74,7 +78,7 @@ fn prometheus_understands_them_and_they_count() {
         let waited = "pilotfish_statement_wait_seconds_count";
         let counts = metrics.lines().filter(|line| line.starts_with(waited));
         let counts = counts.filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok());
-        counts.sum::<u64>() >= 20
+        counts.sum::<u64>() >= 24 && metrics.contains("code=\"1064\"")
     });
     promtool(&["check", "metrics"], &metrics);
     for (series, expected) in [
@@ -97,6 +101,13 @@ fn prometheus_understands_them_and_they_count() {
             Some(expected),
             "{series}\n{metrics}"
         );
+    }
+    for (code, sqlstate, expected) in [(1054, "42S22", 3.0), (1064, "42000", 1.0)] {
+        let series = format!(
+            "pilotfish_statement_errors_total{{code=\"{code}\",sqlstate=\"{sqlstate}\",backend=\"{backend}\"}}"
+        );
+        let counted = number(&metrics, &series);
+        assert_eq!(counted, Some(expected), "{series}\n{metrics}");
     }
     let bucket = "pilotfish_statement_backend_seconds_bucket";
     let ends = metrics.lines().filter(|line| line.starts_with(bucket));

@@ -28,6 +28,16 @@ impl Watched {
         Self { proxy, port }
     }
 
+    /// With the admin port as well: who changes settings must have a way in at the next start.
+    fn with_admin_port(settings: Settings) -> Self {
+        let (port, admin) = (free_port(), format!("127.0.0.1:{}", free_port()));
+        let settings = settings
+            .http_on(port)
+            .set("admin.address", [admin.as_str()]);
+        let proxy = Proxy::start(&settings);
+        Self { proxy, port }
+    }
+
     /// In front of the shared server, two workers, sessions pooled.
     fn pooled(product: Product) -> Self {
         let settings = Settings::pooled(Server::shared(product), 4);

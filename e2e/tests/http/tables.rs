@@ -64,6 +64,24 @@ fn rows_are_picked_ordered_and_cut() {
 }
 
 #[test]
+fn what_waits_for_its_load_is_seen_here_as_there() {
+    let watched = Watched::alone();
+    let root = watched.root();
+    let weights = |table: &str| {
+        let answer = root.get(&format!("/api/tables/main.{table}?columns=weight"));
+        rows(&answer)
+    };
+    // A moment of the other table is not taken for one of this.
+    assert_eq!(weights("runtime_mysql_servers"), [json!([1])]);
+    let answer = root.query(&json!({"sql": "UPDATE main.mysql_servers SET weight = 7"}));
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    assert_eq!(weights("runtime_mysql_servers"), [json!([1])]);
+    assert_eq!(weights("mysql_servers"), [json!([7])]);
+    let asked = root.query(&json!({"sql": "SELECT weight FROM main.mysql_servers"}));
+    assert_eq!(rows(&asked), [json!([7])]);
+}
+
+#[test]
 fn what_is_not_there_is_said() {
     let watched = Watched::alone();
     let look = watched.look();
@@ -131,6 +149,55 @@ fn what_is_not_there_is_said() {
     );
     let no_number = watched.root().ask("DELETE", "/api/sessions/x", None);
     assert_eq!(no_number.status, 400);
+}
+
+#[test]
+fn what_a_change_would_come_to_is_told_and_nothing_changes() {
+    let watched = Watched::with_admin_port(super::unserved());
+    let root = watched.root();
+    let check =
+        |sql: &str, value: &str| root.query(&json!({"sql": sql, "values": [value], "check": true}));
+    let set = |name: &str| format!("UPDATE settings SET value = ? WHERE name = '{name}'");
+    let max = "limits.sessions_max";
+    let value = || rows(&root.get(&format!("/api/tables/settings?name={max}&columns=value")));
+    let before = value();
+    let told = rows(&check(&set(max), "4321"));
+    assert_eq!(told, [json!([max, before[0][0], "4321", "now"])]);
+    let told = check(&set("workers"), "7");
+    assert_eq!(rows(&told)[0][3], "at a restart");
+    assert!(
+        told.json()["warnings"][0]
+            .as_str()
+            .unwrap()
+            .contains("SAVE")
+    );
+    for (sql, value, words) in [
+        (set(max), "many", max),
+        ("SELECT ?".to_owned(), "1", "can be checked"),
+        (
+            "UPDATE mysql_servers SET weight = ?".to_owned(),
+            "2",
+            "wait until they are loaded",
+        ),
+        (set("admin.address"), "", "admin.address"),
+    ] {
+        let refused = check(&sql, value);
+        assert!(refused.status >= 400, "{sql}: {}", refused.text());
+        assert!(refused.text().contains(words), "{sql}: {}", refused.text());
+    }
+    let looks = watched
+        .look()
+        .query(&json!({"sql": set(max), "values": ["1"], "check": true}));
+    assert_eq!(looks.status, 403, "{}", looks.text());
+    assert_eq!(
+        rows(&check(&set(max), before[0][0].as_str().unwrap())),
+        [] as [Value; 0]
+    );
+    assert_eq!(value(), before);
+    assert_eq!(
+        rows(&root.query(&json!({"sql": "SHOW CHANGES"}))),
+        [] as [Value; 0]
+    );
 }
 
 #[test]

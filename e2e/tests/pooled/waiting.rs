@@ -101,6 +101,43 @@ fn one_who_waits_and_leaves_is_passed_over() {
     }
 }
 
+/// Nobody else's connection is touched, and what was killed is never sent.
+#[test]
+fn who_is_killed_while_it_waits_is_answered_at_once() {
+    for product in PRODUCTS {
+        let server = Server::start(product, &[]);
+        let mut root = server.root();
+        root.run("CREATE DATABASE d");
+        root.run("CREATE TABLE d.t (n INT) ENGINE=InnoDB");
+        let settings = Settings::pooled(&server, 1)
+            .set("workers", 2)
+            .set("pool.timeout_wait", "60s")
+            .rule("late", &[("tag", "\"late\""), ("delay", "\"60s\"")]);
+        let proxy = Proxy::start(&settings);
+        let (mut holder, mut victim) = (proxy.connect(), proxy.connect());
+        let mut killers = [proxy.connect(), proxy.connect()];
+        holder.run("BEGIN");
+        let waits = [
+            "INSERT INTO d.t VALUES (1)",
+            "INSERT INTO d.t VALUES (1) /* tag: late */",
+        ];
+        for sql in waits {
+            for killer in &mut killers {
+                send(&mut victim, killer, sql);
+                // Whatever came first: a kill that finds nothing yet is repeated.
+                while !victim.is_answered_within(std::time::Duration::from_millis(50)) {
+                    killer.run(&format!("KILL QUERY {}", victim.id));
+                }
+                let error = victim.reply(Shape::Results).error().cloned().unwrap();
+                assert_eq!((error.code, &*error.state), (1317, "70100"), "{error}");
+            }
+        }
+        holder.run("COMMIT");
+        assert_eq!(victim.value("SELECT COUNT(*) FROM d.t"), "0", "{product:?}");
+        proxy.assert_sound();
+    }
+}
+
 /// Everybody waits for one connection in turn: nobody for ever, whoever they are.
 #[test]
 fn clients_of_several_accounts_take_turns() {

@@ -31,7 +31,75 @@ fn with_choice(choice: &str) -> String {
     seeing(&format!("CHOICE = {choice}\n{TELLS}"))
 }
 
-both! { a_backend_that_is_down_is_left_for_the_next a_script_chooses_a_replica }
+both! {
+    a_backend_that_is_down_is_left_for_the_next
+    a_script_chooses_a_replica
+    clients_go_where_there_are_fewest
+    what_is_down_by_a_scripts_word_is_tried_again
+}
+
+/// The same server twice.
+fn two(product: Product) -> Settings {
+    let server = Server::shared(product).tcp();
+    Settings::default()
+        .backend(server)
+        .backend(server.to_string().replace("127.0.0.1", "localhost"))
+}
+
+/// Where a script chooses none; of several the first.
+fn clients_go_where_there_are_fewest(product: Product) {
+    let scripted = Scripted::with(
+        two(product),
+        &seeing(
+            r#"
+            function read_auth_result(auth) if auth.packet:byte() == 0 then see(proxy.connection.backend_ndx) end end
+            function read_query(packet) if is_asked(packet) then return seen() end end
+            "#,
+        ),
+    );
+    let mut clients: Vec<RawConn> = (0..4).map(|_| scripted.connect()).collect();
+    assert_eq!(seen(&mut clients[0]), ["1", "2", "1", "2"]);
+}
+
+/// DOWN is UNKNOWN again after four seconds, when a client comes: what a script sets as well.
+fn what_is_down_by_a_scripts_word_is_tried_again(product: Product) {
+    let scripted = Scripted::with(
+        two(product),
+        &seeing(
+            r#"
+            function connect_server() proxy.connection.backend_ndx = 1 end
+            function read_auth_result(auth)
+                if auth.packet:byte() == 0 then
+                    see(proxy.connection.backend_ndx, proxy.global.backends[1].state, proxy.global.backends[2].state)
+                end
+            end
+            function read_query(packet)
+                if is_asked(packet) then return seen() end
+                if packet == "\003DO down" then
+                    proxy.global.backends[1].state = proxy.BACKEND_STATE_DOWN
+                    see(proxy.global.backends[1].state)
+                end
+            end
+            "#,
+        ),
+    );
+    let mut first = scripted.connect();
+    first.query("DO down");
+    assert_eq!(seen(&mut first)[1], "2");
+    let mut told = Vec::new();
+    let patience = std::time::Duration::from_secs(30);
+    e2e::wait::until("the first backend is tried again", patience, || {
+        drop(scripted.connect());
+        told.extend(seen(&mut first));
+        told.last().is_some_and(|line| line.starts_with("1 1 "))
+    });
+    // Until then all went to the other.
+    let (_, before) = told.split_last().unwrap();
+    assert!(
+        before.iter().all(|line| line.starts_with("2 2 ")),
+        "{told:?}"
+    );
+}
 
 fn a_backend_that_is_down_is_left_for_the_next(product: Product) {
     let scripted = Scripted::with(three(product), &with_choice("nil"));

@@ -131,7 +131,7 @@ fn some_old_servers_get_no_change_of_user() {
             end"#,
         );
         let mut conn = front.connect();
-        let changed = conn.change_user(&plain(Login::app()));
+        let changed = conn.change_user(&Login::app());
         assert_eq!(changed.is_err(), is_broken, "{version}");
         if let Err(failure) = changed {
             let error = failure.refusal();

@@ -16,22 +16,28 @@ fn answers_that_cannot_be_built_refuse_a_login(product: Product) {
         "read_auth",
         "read_auth_result",
     ] {
-        let script = format!(
-            "function {hook}(auth)
+        for (response, logged) in [
+            ("{ type = 77 }", "proxy.response.type is 77"),
+            ("{ type = 250, packets = {} }", "packets is empty"),
+            ("nil", "proxy.response.type is nil"),
+        ] {
+            let script = format!(
+                "function {hook}(auth)
                 if auth and auth.packet and auth.packet:byte() ~= 0 then return end
-                proxy.response = {{ type = 77 }}
+                proxy.response = {response}
                 return proxy.PROXY_SEND_RESULT
             end"
-        );
-        let scripted = Scripted::start(product, &script);
-        let (code, text) = scripted.refusal();
-        let failed = "(lua) handling proxy.response failed, check error-log";
-        assert_eq!(
-            (code, text.trim_start_matches("#07000")),
-            (1105, failed),
-            "{hook}"
-        );
-        scripted.proxy.wait_logged(&["proxy.response.type is 77"]);
+            );
+            let scripted = Scripted::start(product, &script);
+            let (code, text) = scripted.refusal();
+            let failed = "(lua) handling proxy.response failed, check error-log";
+            assert_eq!(
+                (code, text.trim_start_matches("#07000")),
+                (1105, failed),
+                "{hook}"
+            );
+            scripted.proxy.wait_logged(&[logged]);
+        }
     }
 }
 

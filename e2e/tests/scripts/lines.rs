@@ -1,5 +1,7 @@
 //! MySQL Proxy's behaviour as it is described, line by line, where no other file of these has it.
 
+use e2e::raw::Outcome;
+
 use super::*;
 
 in_both_ways! {
@@ -17,6 +19,13 @@ in_both_ways! {
     an_error_of_an_execution_has_no_rows
     process_info_is_a_result
     unknown_keys_are_nil
+    a_file_that_a_script_asks_for_is_nobodys
+    a_queue_without_its_decision_is_not_sent
+}
+
+both! {
+    a_queue_ends_where_its_connection_is_given_away
+    a_backend_that_has_no_idle_connection_is_a_number_only
 }
 
 const CONSTANTS: [(&str, i64); 69] = [
@@ -261,7 +270,7 @@ fn an_answer_on_the_wire(product: Product) {
     assert_eq!(err[..9], *b"\xff\xd2\x04#42S02");
     assert_eq!(err.len(), 9 + 512);
     // Ids go on, numbers are texts, and the first nil is the end.
-    let login = plain(Login::app().without(capability::DEPRECATE_EOF));
+    let login = Login::app().without(capability::DEPRECATE_EOF);
     let mut conn = scripted.connect_as(&login);
     let reply = conn.run("DO raw");
     assert_eq!(reply.results().next().unwrap().rows, [b"5".to_vec()]);
@@ -354,9 +363,9 @@ fn a_result_is_judged_in_every_way(product: Product) {
         ("nil", ""),
         ("0", ""),
         ("true", ""),
-        ("99", "Unknown(99) is no decision"),
-        ("1", "SendQuery is no decision"),
-        ("3", "Unknown(3) is no decision"),
+        ("99", "(read_query_result) 99 is no decision"),
+        ("1", "proxy.PROXY_SEND_QUERY is no decision"),
+        ("3", "(read_query_result) 3 is no decision"),
         ("no syntax", "on purpose"),
     ] {
         let text = format!("kept {body}");
@@ -370,9 +379,9 @@ fn a_result_is_judged_in_every_way(product: Product) {
     let reply = conn.query("SELECT 'kept 4'");
     assert!(reply.error().is_none() && reply.results().next().is_none());
     for (body, logged) in [
-        ("2", "SendResult"),
-        ("4", "IgnoreResult"),
-        ("99", "Unknown(99)"),
+        ("2", "proxy.PROXY_SEND_RESULT"),
+        ("4", "proxy.PROXY_IGNORE_RESULT"),
+        ("99", "(read_query_result) 99"),
     ] {
         let text = format!("streamed {body}");
         assert_eq!(conn.value(&format!("SELECT '{text}'")), text);
@@ -411,7 +420,7 @@ fn a_reply_tells_all_it_has(product: Product) {
     );
     let mut root = Server::shared(product).root();
     root.run("CREATE DATABASE IF NOT EXISTS t_scripted_lines");
-    let mut conn = scripted.connect_as(&plain(Login::app().schema("t_scripted_lines")));
+    let mut conn = scripted.connect_as(&Login::app().schema("t_scripted_lines"));
     conn.run("CREATE TEMPORARY TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, b VARCHAR(9))");
     seen(&mut conn);
     conn.run("INSERT INTO t (b) VALUES ('x'), (NULL)");
@@ -445,14 +454,14 @@ fn a_reply_tells_all_it_has(product: Product) {
 /// Rows and bytes of several results, kept or not.
 fn figures_count_all_results(product: Product) {
     let scripted = watcher(product, "see(set.row_count, set.bytes)");
-    let login = plain(Login::app().and(capability::MULTI_STATEMENTS));
+    let login = Login::app().and(capability::MULTI_STATEMENTS);
     let mut conn = scripted.connect_as(&login);
     let text = "SELECT 1 UNION ALL SELECT 22; DO 1; SELECT NULL, 'abc'";
     conn.run(text);
     // Rows of 2, 3 and 5 bytes behind headers of 4.
     assert_eq!(seen(&mut conn), ["3 22"]);
     conn.run(&format!("/* streamed */ {text}"));
-    assert!(seen(&mut conn)[0].starts_with("3 "));
+    assert_eq!(seen(&mut conn), ["3 22"]);
 }
 
 fn an_error_of_an_execution_has_no_rows(product: Product) {
@@ -507,4 +516,139 @@ fn unknown_keys_are_nil(product: Product) {
     scripted
         .proxy
         .wait_logged(&["proxy.connection.(client|server).nothing is not known"]);
+}
+
+/// An answer that begins with 0xfb: the client sends its file, which is read and forgotten, and gets OK.
+fn a_file_that_a_script_asks_for_is_nobodys(product: Product) {
+    let scripted = Scripted::start(product, ASKS_FOR_FILE);
+    sends_its_file(&scripted);
+}
+
+#[test]
+fn a_mock_may_ask_for_a_file() {
+    let greets = r#"
+        function connect_server()
+            proxy.response = { type = proxy.MYSQLD_PACKET_OK }
+            return proxy.PROXY_SEND_RESULT
+        end
+    "#;
+    let script = format!("{greets}{ASKS_FOR_FILE}");
+    sends_its_file(&Scripted::with(Settings::default(), &script));
+}
+
+const ASKS_FOR_FILE: &str = r#"
+    function read_query(packet)
+        if packet == "\003DO load" then
+            proxy.response = { type = proxy.MYSQLD_PACKET_RAW, packets = { "\251the file" } }
+        else
+            proxy.response = {
+                type = proxy.MYSQLD_PACKET_OK,
+                resultset = { fields = { { name = "n", type = 254 } }, rows = { { #packet } } },
+            }
+        end
+        return proxy.PROXY_SEND_RESULT
+    end
+"#;
+
+fn sends_its_file(scripted: &Scripted) {
+    let login = Login::app().and(capability::LOCAL_FILES);
+    let mut conn = scripted.connect_as(&login);
+    for chunks in [&[&b"one"[..], &[b'x'; 100_000], b"\x03SELECT 1"][..], &[]] {
+        conn.send_query("DO load").unwrap();
+        assert_eq!(conn.packet().unwrap(), b"\xfbthe file");
+        for chunk in chunks {
+            conn.send_on(chunk);
+        }
+        conn.send_on(b"");
+        assert!(conn.reply(Shape::Results).error().is_none());
+        assert_eq!(conn.value("four"), "5");
+    }
+    conn.send_query("DO load").unwrap();
+    conn.packet().unwrap();
+    drop(conn);
+    assert_eq!(scripted.connect().value("four"), "5");
+}
+
+/// The command itself is sent, or answered; the next one finds nothing queued.
+fn a_queue_without_its_decision_is_not_sent(product: Product) {
+    let scripted = Scripted::start(
+        product,
+        r#"
+        function read_query(packet)
+            local decision = packet:match("decides (%a+)")
+            if not decision then return end
+            proxy.queries:append(1, "\003SET @queued = 1", { resultset_is_needed = true })
+            proxy.queries:append(2, "\003SET @queued = 2", { resultset_is_needed = true })
+            if decision == "result" then
+                proxy.response = { type = proxy.MYSQLD_PACKET_OK, affected_rows = 7 }
+                return proxy.PROXY_SEND_RESULT
+            end
+        end
+        function read_query_result() error("there is none") end
+        "#,
+    );
+    let mut conn = scripted.connect();
+    assert_eq!(conn.value("SELECT 'decides nothing'"), "decides nothing");
+    scripted
+        .proxy
+        .wait_logged(&["2 queries queued without PROXY_SEND_QUERY"]);
+    let reply = conn.run("decides result");
+    let is_the_answer = matches!(reply.outcomes[..], [Outcome::Ok { affected: 7, .. }]);
+    assert!(is_the_answer, "{:?}", reply.outcomes);
+    scripted
+        .proxy
+        .wait_logged(&["PROXY_SEND_RESULT with 2 queries queued: they are not sent"]);
+    assert_eq!(conn.run("SELECT @queued").text(0, 0), None);
+    assert!(!scripted.proxy.log().contains("there is none"));
+}
+
+fn a_queue_ends_where_its_connection_is_given_away(product: Product) {
+    let scripted = Scripted::start(
+        product,
+        &seeing(
+            r#"
+            function read_query(packet)
+                if is_asked(packet) then return seen() end
+                proxy.queries:append(1, packet, { resultset_is_needed = true })
+                proxy.queries:append(2, packet, { resultset_is_needed = true })
+                return proxy.PROXY_SEND_QUERY
+            end
+            function read_query_result(inj)
+                see(inj.id)
+                proxy.connection.backend_ndx = 0
+                see(proxy.connection.server, proxy.connection.backend_ndx)
+            end
+            "#,
+        ),
+    );
+    let mut conn = scripted.connect();
+    assert_eq!(conn.value("SELECT 7"), "7");
+    assert_eq!(seen(&mut conn), ["1", "nil 0"]);
+}
+
+/// Nothing is idle there: the session stays where it is.
+fn a_backend_that_has_no_idle_connection_is_a_number_only(product: Product) {
+    let server = Server::shared(product).tcp();
+    let settings = Settings::default()
+        .backend(server)
+        .backend(server.to_string().replace("127.0.0.1", "localhost"));
+    let scripted = Scripted::with(
+        settings,
+        &seeing(
+            r#"
+            function read_query(packet)
+                if is_asked(packet) then return seen() end
+                local connection, backends = proxy.connection, proxy.global.backends
+                local before = connection.server.thread_id
+                connection.backend_ndx = 2
+                see(connection.backend_ndx, connection.server.thread_id == before,
+                    connection.server.dst.name == backends[1].dst.name,
+                    backends[1].connected_clients, backends[2].connected_clients)
+            end
+            "#,
+        ),
+    );
+    let mut conn = scripted.connect();
+    assert_eq!(conn.value("SELECT 7"), "7");
+    assert_eq!(seen(&mut conn), ["2 true true 1 0"]);
 }

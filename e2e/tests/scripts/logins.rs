@@ -12,6 +12,7 @@ in_both_ways! {
     a_deprecated_answer_to_the_greeting_is_one
     scramble_and_challenge_are_as_on_the_wire
     read_auth_may_let_a_client_in
+    a_decision_that_means_nothing_lets_a_login_pass
 }
 
 both! { credentials_may_be_replaced a_replaced_login_keeps_what_its_script_says }
@@ -104,7 +105,7 @@ fn a_refused_login_is_seen(product: Product) {
             "#,
         ),
     );
-    let wrong = plain(Login::with("app", "wrong"));
+    let wrong = Login::with("app", "wrong");
     let refused = RawConn::connect(&scripted.proxy.address(), &wrong);
     assert_eq!(refused.unwrap_err().refusal().code, 1045);
     assert_eq!(seen(&mut scripted.connect()), ["app refused"]);
@@ -141,9 +142,9 @@ fn addresses_are_told(product: Product) {
 fn another_account_may_log_in_later(product: Product) {
     let scripted = Scripted::start(product, "function read_query() end");
     let mut conn = scripted.connect();
-    conn.change_user(&plain(Login::app())).unwrap();
+    conn.change_user(&Login::app()).unwrap();
     assert_eq!(conn.value("SELECT 1"), "1");
-    let wrong = plain(Login::with("app", "wrong"));
+    let wrong = Login::with("app", "wrong");
     conn.change_user(&wrong).unwrap_err();
 }
 
@@ -237,5 +238,17 @@ fn a_replaced_login_keeps_what_its_script_says(product: Product) {
         let scripted = Scripted::start(product, &script.replace("CHARSET", charset));
         let mut conn = scripted.connect();
         assert_eq!(conn.value("SELECT @@character_set_client"), expected);
+    }
+}
+
+/// PROXY_SEND_QUERY with nothing queued, and numbers that are no decision.
+fn a_decision_that_means_nothing_lets_a_login_pass(product: Product) {
+    for decision in ["1", "4", "99", "'word'", "true", "nil", "error('now')"] {
+        let script = format!(
+            "function read_auth() return {decision} end
+             function read_auth_result(auth) return {decision} end"
+        );
+        let scripted = Scripted::start(product, &script);
+        assert_eq!(scripted.connect().value("SELECT 'in'"), "in", "{decision}");
     }
 }

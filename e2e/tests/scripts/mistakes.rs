@@ -17,6 +17,9 @@ in_both_ways! {
     packets_that_are_none_harm_nobody
     what_is_kept_beyond_its_hook_is_gone_or_harmless
     an_error_in_a_hook_is_as_if_it_were_not_there
+    a_hook_holds_others_for_so_many_instructions
+    a_command_of_the_shell_holds_others_for_so_long
+    nobody_types_what_a_hook_reads
 }
 
 /// A script that does something wrong when it is asked "DO wrong".
@@ -523,4 +526,42 @@ fn an_error_in_a_hook_is_as_if_it_were_not_there(product: Product) {
     scripted
         .proxy
         .wait_logged(&["read_query is a number and no function: ignored"]);
+}
+
+/// What is not configured ends as well, by instructions and not by the time that they take here.
+fn a_hook_holds_others_for_so_many_instructions(product: Product) {
+    let settings = usual(product).set("script.time_max", "1h");
+    let scripted = Scripted::with(settings, &wrong("while true do end"));
+    let mut conn = scripted.connect();
+    let mut other = scripted.connect();
+    conn.send_query("DO wrong").unwrap();
+    assert_eq!(other.value("SELECT 'well'"), "well");
+    let error = conn.reply(Shape::Results).error().unwrap().clone();
+    let told = "(lua) read_query has passed its limit of instructions";
+    assert_eq!((error.code, error.text.as_str()), (1105, told));
+    scripted
+        .proxy
+        .wait_logged(&["its limit of 20000000 instructions"]);
+}
+
+fn a_command_of_the_shell_holds_others_for_so_long(product: Product) {
+    let settings = usual(product).set("script.time_max", "200ms");
+    let scripted = Scripted::with(settings, &wrong("os.execute('sleep 3600; true')"));
+    let mut conn = scripted.connect();
+    let mut other = scripted.connect();
+    conn.send_query("DO wrong").unwrap();
+    assert_eq!(other.value("SELECT 'well'"), "well");
+    let error = conn.reply(Shape::Results).error().unwrap().clone();
+    let told = "(lua) read_query has passed its limit of time";
+    assert_eq!((error.code, error.text.as_str()), (1105, told));
+    assert_eq!(conn.value("SELECT 'next'"), "next");
+}
+
+/// The proxy's own standard input is one that never ends.
+fn nobody_types_what_a_hook_reads(product: Product) {
+    let body = "assert(io.read() == nil and io.stdin:read(1) == nil and io.read('*a') == '') error('read all')";
+    let scripted = Scripted::start(product, &wrong(body));
+    let mut conn = scripted.connect();
+    conn.query("DO wrong");
+    scripted.proxy.wait_logged(&["(read_query)", "read all"]);
 }

@@ -36,7 +36,7 @@ fn an_installation_runs_with_its_own_files(product: Product) {
     let defaults = format!(
         "[mysql-proxy]\nbasedir={base}\nproxy-address=127.0.0.1:{port}\n\
          proxy-backend-addresses={}\nproxy-lua-script=site.lua\nlog-level=message\n\
-         keepalive=false\nevent-threads=2\nplugin-dir={base}/lib/mysql-proxy/plugins\nplugins=proxy\n",
+         daemon=true\nkeepalive=true\nevent-threads=2\nplugin-dir={base}/lib/mysql-proxy/plugins\nplugins=proxy\n",
         Server::shared(product).tcp()
     );
     let file = folder.path().join("mysql-proxy.cnf");
@@ -44,10 +44,20 @@ fn an_installation_runs_with_its_own_files(product: Product) {
     let argument = format!("--defaults-file={}", file.display());
     let (status, text) = Proxy::run_to_the_end(&[&argument, "--check"]);
     assert!(status.success(), "{text}");
-    assert!(text.contains("plugin-dir"), "{text}");
-    let _proxy = Proxy::start_with(&[&argument]);
+    // What it comes to is said where the option stands.
+    for (line, said) in [
+        (7, "daemon: Pilotfish stays in the foreground"),
+        (8, "keepalive: there is no second process"),
+        (10, "plugin-dir"),
+    ] {
+        let line = format!("mysql-proxy.cnf:{line}:1: ");
+        let told = text.lines().find(|it| it.contains(&line));
+        assert!(told.is_some_and(|it| it.contains(said)), "{text}");
+    }
+    let proxy = Proxy::start_with(&[&argument]);
+    proxy.wait_logged(&["daemon: Pilotfish stays in the foreground"]);
     let address = std::net::SocketAddr::from(([127, 0, 0, 1], port));
-    let mut conn = RawConn::connect(&address.into(), &plain(Login::app())).unwrap();
+    let mut conn = RawConn::connect(&address.into(), &Login::app()).unwrap();
     assert_eq!(conn.value("HELLO"), "from our module");
     assert_eq!(conn.value("SELECT 'passes'"), "passes");
 }

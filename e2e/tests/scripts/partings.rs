@@ -33,7 +33,7 @@ fn ends(scripted: &Scripted, count: usize) -> Vec<String> {
 
 fn a_refused_login_ends_with_the_hook(product: Product) {
     let scripted = Scripted::start(product, &seeing(ENDS));
-    let wrong = plain(Login::with("app", "wrong"));
+    let wrong = Login::with("app", "wrong");
     RawConn::connect(&scripted.proxy.address(), &wrong).unwrap_err();
     let lines = ends(&scripted, 1);
     assert!(lines[0].starts_with("end of app "), "{lines:?}");
@@ -144,7 +144,7 @@ fn no_pool_gets_a_connection_that_is_not_logged_in(product: Product) {
         "function read_auth_result(auth) if auth.packet:byte() == 255 then proxy.connection.backend_ndx = 0 end end",
     ] {
         let scripted = Scripted::start(product, &parking(when));
-        let wrong = plain(Login::with("app", "wrong"));
+        let wrong = Login::with("app", "wrong");
         RawConn::connect(&scripted.proxy.address(), &wrong).unwrap_err();
         assert_eq!(seen(&mut scripted.connect()), ["0 1"], "{when}");
     }
@@ -167,7 +167,7 @@ fn a_connection_given_away_within_its_login_ends_it(product: Product) {
     };
     root.run(&format!("DROP USER IF EXISTS {user}"));
     root.run(&format!("CREATE USER {user} {plugin}"));
-    let login = plain(Login::with(user, "pw"));
+    let login = Login::with(user, "pw");
     let refused = RawConn::connect(&scripted.proxy.address(), &login);
     let error = refused.unwrap_err().refusal();
     let text = "(lua) read-auth-old-password failed as backend_ndx got reset.";

@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// Parks a connection behind each command, and takes one for each.
-const KEEPER: &str = r#"
+/// Connections are taken from the pool, and parked behind logins and replies.
+pub(super) const POOLED: &str = r#"
     local function idle() return proxy.global.backends[1].pool.users[proxy.connection.client.username].cur_idle_connections end
     function connect_server()
         if proxy.global.backends[1].pool.users[""].cur_idle_connections > 0 then
@@ -14,6 +14,11 @@ const KEEPER: &str = r#"
     function read_auth_result(auth)
         if auth.packet:byte() == proxy.MYSQLD_PACKET_OK then proxy.connection.backend_ndx = 0 end
     end
+    function read_query_result() proxy.connection.backend_ndx = 0 end
+"#;
+
+/// Parks a connection behind each command, and takes one for each.
+const KEEPER: &str = r#"
     function read_query(packet)
         if is_asked(packet) then return seen() end
         if packet:byte() == proxy.COM_QUIT then
@@ -28,14 +33,13 @@ const KEEPER: &str = r#"
         proxy.queries:append(1, packet, { resultset_is_needed = true })
         return proxy.PROXY_SEND_QUERY
     end
-    function read_query_result() proxy.connection.backend_ndx = 0 end
     function disconnect_client() proxy.connection.backend_ndx = 0 end
 "#;
 
 both! { connections_are_parked_and_taken a_taken_connection_is_as_new a_parked_connection_that_ends_is_gone }
 
 fn connections_are_parked_and_taken(product: Product) {
-    let scripted = Scripted::start(product, &seeing(KEEPER));
+    let scripted = Scripted::start(product, &seeing(&[POOLED, KEEPER].concat()));
     let mut first = scripted.connect();
     let id = first.value("SELECT CONNECTION_ID()");
     assert_eq!(rows(&first.run("DO idle")), ["1 0"]);
@@ -49,7 +53,7 @@ fn connections_are_parked_and_taken(product: Product) {
 }
 
 fn a_taken_connection_is_as_new(product: Product) {
-    let scripted = Scripted::start(product, &seeing(KEEPER));
+    let scripted = Scripted::start(product, &seeing(&[POOLED, KEEPER].concat()));
     let mut first = scripted.connect();
     let mut second = scripted.connect();
     first.run("SET @mine = 'secret'");
@@ -59,7 +63,7 @@ fn a_taken_connection_is_as_new(product: Product) {
 }
 
 fn a_parked_connection_that_ends_is_gone(product: Product) {
-    let scripted = Scripted::start(product, &seeing(KEEPER));
+    let scripted = Scripted::start(product, &seeing(&[POOLED, KEEPER].concat()));
     let mut conn = scripted.connect();
     let id = conn.value("SELECT CONNECTION_ID()");
     Server::shared(product).root().run(&format!("KILL {id}"));

@@ -50,7 +50,7 @@ fn rows_are_changed_and_dropped_as_they_come(product: Product) {
 
 fn each_result_of_several_is_rewritten(product: Product) {
     let scripted = rewriting(product, "row[1] = row[1] * 10");
-    let login = plain(Login::app().and(capability::MULTI_STATEMENTS));
+    let login = Login::app().and(capability::MULTI_STATEMENTS);
     let mut conn = scripted.connect_as(&login);
     let reply = conn.run("SELECT 1; DO 2; SELECT 3 UNION ALL SELECT 4");
     let seen: Vec<Vec<u8>> = reply.results().flat_map(|it| it.rows.clone()).collect();

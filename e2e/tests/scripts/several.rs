@@ -54,7 +54,7 @@ fn scripts_are_asked_in_their_order(product: Product) {
     ];
     let scripts: Vec<&str> = scripts.iter().map(String::as_str).collect();
     let (proxy, _folder) = all(product, &scripts);
-    let mut conn = proxy.connect_as(&plain(Login::app()));
+    let mut conn = proxy.connect_as(&Login::app());
     // Globals are each script's own.
     assert_eq!(conn.value("DO both"), "first");
     assert_eq!(conn.value("DO last"), "third");
@@ -79,7 +79,7 @@ fn a_reply_goes_to_who_has_sent_the_command(product: Product) {
         )
     };
     let (proxy, _folder) = all(product, &[&sends("one"), &sends("two")]);
-    let mut conn = proxy.connect_as(&plain(Login::app()));
+    let mut conn = proxy.connect_as(&Login::app());
     assert_eq!(conn.query("SELECT 'two'").error().unwrap().text, "by two");
     assert_eq!(conn.query("SELECT 'one'").error().unwrap().text, "by one");
     assert_eq!(conn.value("SELECT 'three'"), "three");
@@ -93,7 +93,7 @@ fn ones_mistake_is_not_the_others(product: Product) {
         end
     "#;
     let (proxy, _folder) = all(product, &[wrong, &answers("right", "DO it")]);
-    let mut conn = proxy.connect_as(&plain(Login::app()));
+    let mut conn = proxy.connect_as(&Login::app());
     assert_eq!(conn.value("DO it"), "right");
     assert_eq!(conn.value("SELECT 1"), "1");
     proxy.wait_logged(&["(read_query)", "oops"]);
@@ -115,10 +115,10 @@ fn a_listener_has_scripts_of_its_own() {
         .listener_with(format!("127.0.0.1:{}", ports[0]), &[("script", &own)])
         .listener_with(format!("127.0.0.1:{}", ports[1]), &[("script", "[]")]);
     let proxy = Proxy::start(&settings);
-    assert_eq!(proxy.connect_as(&plain(Login::app())).value("DO it"), "all");
+    assert_eq!(proxy.connect_as(&Login::app()).value("DO it"), "all");
     let at = |port: u16| {
         let address = std::net::SocketAddr::from(([127, 0, 0, 1], port));
-        RawConn::connect(&address.into(), &plain(Login::app())).unwrap()
+        RawConn::connect(&address.into(), &Login::app()).unwrap()
     };
     assert_eq!(at(ports[0]).value("DO it"), "own");
     assert!(at(ports[1]).query("DO it").error().is_some());

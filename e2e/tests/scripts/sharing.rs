@@ -141,7 +141,7 @@ fn nothing_leads_out_of_a_scripts_sight(product: Product) {
     let mut root = server.root();
     root.run("CREATE USER IF NOT EXISTS unsighted@'%' IDENTIFIED BY 'strange'");
     root.run("GRANT SELECT ON *.* TO unsighted@'%'");
-    let stranger = plain(Login::with("unsighted", "strange"));
+    let stranger = Login::with("unsighted", "strange");
     let scripted = Scripted::with(Settings::pooled(server, 2), script);
     let mut conn = scripted.connect();
     let is_kept_in = |conn: &mut RawConn| {
@@ -221,7 +221,7 @@ fn a_script_sees_a_denied_login(product: Product) {
         end
     "#;
     let scripted = Scripted::with(Settings::pooled(Server::shared(product), 2), script);
-    let wrong = plain(Login::with("app", "wrong"));
+    let wrong = Login::with("app", "wrong");
     let refused = RawConn::connect(&scripted.proxy.address(), &wrong);
     let error = refused.unwrap_err().refusal();
     assert_eq!((error.code, &*error.text), (1045, "in other words"));

@@ -44,7 +44,7 @@ fn who_comes_and_what_they_send_is_audited(product: Product) {
     ] {
         scripted.proxy.wait_logged(&words);
     }
-    let wrong = plain(login.with_password("wrong"));
+    let wrong = login.with_password("wrong");
     RawConn::connect(&scripted.proxy.address(), &wrong).unwrap_err();
     scripted.proxy.wait_logged(&["app@", "was refused"]);
 }
@@ -284,7 +284,7 @@ fn what_is_loaded_stands_beside_scripts_of_the_file(product: Product) {
     let files: Vec<&str> = files.iter().map(String::as_str).collect();
     let settings = usual(product).set("workers", 1);
     let proxy = Proxy::start(&settings.set("script.file", &files[..]));
-    let mut conn = proxy.connect_as(&plain(Login::app().schema(&schema)));
+    let mut conn = proxy.connect_as(&Login::app().schema(&schema));
     conn.run("CREATE TABLE here (a INT)");
     conn.run(&format!("PLOAD {}", file_of("rewrite")));
     // Each reply goes to whoever has sent the statement.

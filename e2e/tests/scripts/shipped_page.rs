@@ -101,7 +101,7 @@ fn hold(product: Product, name: &str, section: &str) {
     proxy.wait_logged(&["backend is up"]);
     let mut clients = Clients {
         scripted: &proxy,
-        login: plain(Login::app().schema(&schema)),
+        login: Login::app().schema(&schema),
         admin: std::net::SocketAddr::from(([127, 0, 0, 1], port)).into(),
         by_name: BTreeMap::new(),
     };

@@ -165,7 +165,7 @@ fn scripts_in_a_row_may_all_wait(product: Product) {
     let files: Vec<&str> = files.iter().map(String::as_str).collect();
     let settings = usual(product).set("workers", 1);
     let proxy = Proxy::start(&settings.set("script.file", &files[..]));
-    let mut conn = proxy.connect_as(&plain(Login::app()));
+    let mut conn = proxy.connect_as(&Login::app());
     assert_eq!(conn.value("DO all"), "abc");
     assert_eq!(conn.value("DO all"), "abcabc");
 }
@@ -203,7 +203,7 @@ fn who_may_not_wait_is_told(product: Product) {
     assert!(conn.value("DO coroutine").ends_with(told));
     assert_eq!(
         conn.value("DO pcall"),
-        "attempt to yield across metamethod/C-call boundary"
+        "attempt to yield across metamethod/C-call boundary (pilotfish.pcall calls what may wait)"
     );
     assert_eq!(conn.value("DO protected"), "false mine");
     // As any error of a hook's: it is as if there were none.

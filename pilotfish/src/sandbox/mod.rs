@@ -68,11 +68,20 @@ fn play(
     serve: impl FnOnce(Assignment) -> ExitCode,
 ) -> Result<ExitCode, Fault> {
     let program = find_or_install(arguments.server.as_deref())?;
+    let held = [
+        hold(arguments.listen, config::LISTEN_PORT)?,
+        hold(None, config::ADMIN_PORT)?,
+        hold(None, config::HTTP_PORT)?,
+        hold_free()?,
+    ];
+    let [pooled, admin, http, transparent] = held
+        .each_ref()
+        .map(|it| it.local_addr().during("read a socket's address"));
     let doors = Doors {
-        pooled: listen_address(arguments.listen, config::LISTEN_PORT)?,
-        admin: listen_address(None, config::ADMIN_PORT)?,
-        http: listen_address(None, config::HTTP_PORT)?,
-        transparent: free_address()?,
+        pooled: pooled?,
+        admin: admin?,
+        http: http?,
+        transparent: transparent?,
     };
     let runtime = Builder::new_current_thread()
         .enable_all()
@@ -96,6 +105,7 @@ fn play(
                 cluster,
                 interrupts,
                 doors,
+                held: held.into(),
                 load,
             };
             serve_before(runtime, scene, page, serve)
@@ -124,28 +134,27 @@ fn find_or_install(named: Option<&Path>) -> Result<Program, Fault> {
     Program::find().ok_or_else(|| Fault::new("a server was installed, yet none is found"))
 }
 
-/// Where the proxy will listen: at the address named, else at the usual port, else, that being
-/// taken, at a free one.
-fn listen_address(named: Option<SocketAddr>, usual: u16) -> Result<SocketAddr, Fault> {
+/// Takes the address where the proxy will listen: the one named, else the usual port, else, that being taken, a
+/// free one. It stays taken while the servers start, so that another sandbox chooses another one.
+fn hold(named: Option<SocketAddr>, usual: u16) -> Result<TcpListener, Fault> {
     let usual = SocketAddr::from((Ipv4Addr::LOCALHOST, usual));
     let wanted = named.unwrap_or(usual);
     match (TcpListener::bind(wanted), named) {
-        (Ok(listener), _) => listener.local_addr().during("read a socket's address"),
+        (Ok(listener), _) => Ok(listener),
         (Err(error), Some(_)) => Err(error).during(format!("listen on {wanted}")),
         (Err(error), None) => {
-            let free = free_address()?;
+            let free = hold_free()?;
+            let port = free.local_addr().during("read a socket's address")?.port();
             say(format_args!(
-                "{usual} cannot be had ({error}); taking port {} instead",
-                free.port()
+                "{usual} cannot be had ({error}); taking port {port} instead"
             ));
             Ok(free)
         }
     }
 }
 
-fn free_address() -> Result<SocketAddr, Fault> {
-    let port = server::free_port().during("find a free port")?;
-    Ok((Ipv4Addr::LOCALHOST, port).into())
+fn hold_free() -> Result<TcpListener, Fault> {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).during("find a free port")
 }
 
 /// Starts the servers; `None` when a signal came first.
@@ -170,6 +179,8 @@ struct Scene {
     cluster: Cluster,
     interrupts: Interrupts,
     doors: Doors,
+    /// Its addresses, until the proxy listens there itself.
+    held: Vec<TcpListener>,
     /// Where clients of the sandbox's own go, if there are to be any.
     load: Option<SocketAddr>,
 }
@@ -196,11 +207,13 @@ fn serve_before(
     let Scene {
         cluster,
         interrupts,
+        held,
         load,
         ..
     } = scene;
     std::thread::scope(|threads| {
         threads.spawn(move || runtime.block_on(watch::watch(cluster, interrupts, line, load)));
+        drop(held);
         let code = serve(assignment);
         drop(proxy_runs);
         code

@@ -43,6 +43,10 @@ DELETE FROM mysql.global_priv WHERE User = 'root' AND Host <> 'localhost';
 FLUSH PRIVILEGES;
 ";
 
+/// `Country` is `country`: on every system as on those whose file names have no case, so that what was
+/// written for one works on all.
+const NAMES_WITHOUT_CASE: &str = "--lower-case-table-names=1";
+
 /// Which of the two a server is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
@@ -104,6 +108,10 @@ impl Program {
             Family::MariaDb => self.install_db()?,
             Family::MySql => self.command("--initialize-insecure"),
         };
+        if self.family == Family::MySql {
+            // It remembers how its data began, and starts with nothing else.
+            command.arg(NAMES_WITHOUT_CASE);
+        }
         command.args([flag("datadir", data), flag("tmpdir", scratch)]);
         let status = to_log(&mut command, log)
             .during("open a log")?
@@ -426,6 +434,7 @@ impl Server {
             "--performance-schema=OFF",
             "--character-set-server=utf8mb4",
             "--max-connections=500",
+            NAMES_WITHOUT_CASE,
         ];
         let family: &[&str] = match self.program.family {
             Family::MariaDb => &["--log-slave-updates=ON", "--innodb-log-file-size=16M"],

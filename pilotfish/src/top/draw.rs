@@ -106,7 +106,9 @@ fn colour(text: &str, column: &str) -> Style {
     match (column, text) {
         ("state", "down") => Color::Red.into(),
         ("state", "up") => Color::Green.into(),
-        ("state", state) if state.contains("draining") => Color::Yellow.into(),
+        ("state", state) if state.contains("disabled") || state.contains("draining") => {
+            Color::Yellow.into()
+        }
         ("errors", count) if count != "0" && !count.is_empty() => Color::Red.into(),
         ("answers", "no") => Color::Red.into(),
         _ => Style::default(),

@@ -161,7 +161,8 @@ impl Sending {
         drop(batch);
         let mut pauses = PAUSES.iter();
         let posted = loop {
-            let posted = post(&target, body.clone(), config.tracing.timeout).await;
+            let header = config.tracing.extra_header().and_then(Result::ok);
+            let posted = post(&target, header, body.clone(), config.tracing.timeout).await;
             let Err(Failure::Unreachable(_)) = posted else {
                 break posted;
             };

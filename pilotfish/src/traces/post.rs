@@ -28,28 +28,36 @@ pub enum Failure {
     Refused(String),
 }
 
-/// Sends a batch. Returns how many spans of it the collector has thrown away, and why.
+/// The name and value of a header.
+type Header<'a> = Option<(&'a str, &'a str)>;
+
+/// Sends a batch, with one header more if the collector wants it. Returns how many spans of it the collector has thrown away, and why.
 ///
 /// # Errors
 /// See [`Failure`].
 pub async fn post(
     target: &TraceTarget,
+    header: Header<'_>,
     body: Bytes,
     limit: Duration,
 ) -> Result<Option<(u64, String)>, Failure> {
-    match timeout(limit, deliver(target, body)).await {
+    match timeout(limit, deliver(target, header, body)).await {
         Ok(delivered) => delivered,
         Err(_) => Err(Failure::Unreachable("no answer in time".to_owned())),
     }
 }
 
-async fn deliver(target: &TraceTarget, body: Bytes) -> Result<Option<(u64, String)>, Failure> {
+async fn deliver(
+    target: &TraceTarget,
+    header: Header<'_>,
+    body: Bytes,
+) -> Result<Option<(u64, String)>, Failure> {
     let unreachable = |error: std::io::Error| Failure::Unreachable(error.to_string());
     let stream = TcpStream::connect((&*target.host, target.port))
         .await
         .map_err(unreachable)?;
     if !target.is_tls {
-        return exchange(stream, target, body).await;
+        return exchange(stream, target, header, body).await;
     }
     let tls = ClientTls::new(ClientTlsSettings {
         verification: Verification::Identity,
@@ -60,12 +68,13 @@ async fn deliver(target: &TraceTarget, body: Bytes) -> Result<Option<(u64, Strin
     let name = tls.server_name(&target.host);
     let name = name.map_err(|error| Failure::Refused(error.to_string()))?;
     let stream = tls.connector().connect(name, stream).await;
-    exchange(stream.map_err(unreachable)?, target, body).await
+    exchange(stream.map_err(unreachable)?, target, header, body).await
 }
 
 async fn exchange<S>(
     stream: S,
     target: &TraceTarget,
+    header: Header<'_>,
     body: Bytes,
 ) -> Result<Option<(u64, String)>, Failure>
 where
@@ -81,13 +90,17 @@ where
         true => format!("[{}]:{}", target.host, target.port),
         false => format!("{}:{}", target.host, target.port),
     };
-    let request = Request::post(&target.path)
+    let mut request = Request::post(&target.path)
         .header("host", host)
         .header("content-type", "application/x-protobuf")
         .header(
             "user-agent",
             concat!("pilotfish/", env!("CARGO_PKG_VERSION")),
-        )
+        );
+    if let Some((name, value)) = header {
+        request = request.header(name, value);
+    }
+    let request = request
         .body(Full::new(body))
         .map_err(|error| Failure::Refused(error.to_string()))?;
     let response = sender.send_request(request).await.map_err(broken)?;

@@ -200,6 +200,11 @@ impl Insight {
         })
     }
 
+    /// The same of one that is known.
+    pub(crate) fn known_text(&self, digest: u64) -> Option<Arc<str>> {
+        self.digests.borrow().known_text(digest)
+    }
+
     /// A statement has ended. Whether it is due to be explained, if it may be: then `since` says up to which
     /// second plans are forgotten.
     #[inline]
@@ -292,4 +297,13 @@ pub(crate) struct Subject {
     pub sample: Option<Rc<[u8]>>,
     /// The span in which it was said, where that is of interest.
     pub parent: Option<Box<TraceParent>>,
+    /// What the proxy itself has answered it.
+    pub answer: Answer,
+}
+
+/// How much of a reply is the proxy's own.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Answer {
+    pub bytes: u64,
+    pub rows: u64,
 }

@@ -11,13 +11,14 @@ use wire::ErrPacket;
 use wire::attribute::QueryAttribute;
 
 use super::counts::Ended;
-use super::digests::{Subject, Wants};
+use super::digests::{Answer, Subject, Wants};
 use super::errors::{Failed, MESSAGE_BYTES_MAX, shown_of};
 use super::parent::TraceParent;
 use super::slow::StatementView;
 use super::table::{SAMPLE_BYTES_MAX, Said, shortened};
 use super::whose::Whose;
 use crate::card::Card;
+use crate::failure::Failure;
 use crate::journal::{Entry, Log};
 use crate::pooled::exchange::Done;
 use crate::pooled::pump::Delivery;
@@ -50,12 +51,14 @@ impl Pooled {
             return None;
         }
         let (digest, known) = insight.read(facts, text, flags);
+        self.watch.says(digest);
         self.subject = known.map(|known| Subject {
             digest,
             text: known,
             bytes: bytes as u64,
             sample: insight.wants().some_values().then(|| text.into()),
             parent: insight.parent_of(text, facts),
+            answer: Answer::default(),
         });
         Some(digest)
     }
@@ -68,12 +71,14 @@ impl Pooled {
             return;
         }
         let text = key.text.bytes();
+        self.watch.says(key.digest);
         self.subject = Some(Subject {
             digest: key.digest,
             text: insight.text_of(key.digest, text, self.state.flags()),
             bytes: bytes as u64,
             sample: insight.wants().some_values().then(|| text.into()),
             parent: insight.parent_of(text, &key.facts),
+            answer: Answer::default(),
         });
     }
 
@@ -141,11 +146,7 @@ impl Pooled {
             return;
         };
         let now = self.worker.surroundings.now().0;
-        let spent = self.timing.spent(now);
-        let (proxy, queue) = match self.timing.has_queued() {
-            true => (Duration::ZERO, spent),
-            false => (spent, Duration::ZERO),
-        };
+        let (proxy, queue) = self.own_time(now);
         let end = End {
             error: Some((error.number, error.sqlstate)),
             message: error.text,
@@ -161,6 +162,57 @@ impl Pooled {
             },
         };
         self.note_end(&subject, &end);
+    }
+
+    /// The statement of the moment, if it has not been noted, was answered by the proxy alone, and not with
+    /// an error.
+    #[inline]
+    pub(crate) fn note_answered(&mut self) {
+        if self.subject.is_some() {
+            self.note_own_answer();
+        }
+    }
+
+    /// The session ends within the statement of the moment, if there is one.
+    #[cold]
+    pub(crate) fn note_cut_off(&mut self, failure: &Failure) {
+        match failure.err_payload(true) {
+            Some(payload) => self.note_failed(&payload, self.course.last),
+            None => self.subject = None,
+        }
+    }
+
+    #[cold]
+    fn note_own_answer(&mut self) {
+        let Some(subject) = self.subject.take() else {
+            return;
+        };
+        let now = self.worker.surroundings.now().0;
+        let (proxy, queue) = self.own_time(now);
+        let end = End {
+            error: None,
+            message: b"",
+            backend: None,
+            ended: Ended {
+                rows_sent: subject.answer.rows,
+                bytes_in: subject.bytes,
+                bytes_out: subject.answer.bytes,
+                proxy,
+                queue,
+                at: now,
+                ..Ended::default()
+            },
+        };
+        self.note_end(&subject, &end);
+    }
+
+    /// How long the statement of the moment was in the proxy, and how much of that it waited its turn.
+    fn own_time(&self, now: Duration) -> (Duration, Duration) {
+        let spent = self.timing.spent(now);
+        match self.timing.has_queued() {
+            true => (Duration::ZERO, spent),
+            false => (spent, Duration::ZERO),
+        }
     }
 
     fn note_end(&mut self, subject: &Subject, end: &End<'_>) -> bool {

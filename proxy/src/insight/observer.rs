@@ -13,10 +13,11 @@ use wire::query::Query;
 use wire::{Capabilities, Command, HEADER_BYTES, Header, StatusFlags};
 
 use super::counts::Ended;
-use super::digests::Subject;
+use super::digests::{Answer, Subject};
 use super::noting::{End, note};
 use super::whose::Whose;
 use crate::card::Card;
+use crate::pooled::times::Way;
 use crate::worker::Worker;
 
 /// So many prepared statements of a session are known.
@@ -50,7 +51,7 @@ impl Observer {
     /// One for a session that has logged in, if its statements are to be seen.
     pub(crate) fn of(worker: &Rc<Worker>, card: Option<Card>) -> Option<Box<Self>> {
         let insight = &worker.insight;
-        let card = card.filter(|_| insight.wants().transparent && insight.is_wanted())?;
+        let card = card.filter(|_| insight.wants().transparent)?;
         let schema = card.schema.as_bytes();
         let whose = Whose::new(&insight.keys, card.user.to_string(), &card.user, schema);
         Some(Box::new(Self {
@@ -111,6 +112,11 @@ impl Observer {
         });
     }
 
+    /// The digest of what it has said; 0 where that has none.
+    pub(crate) fn digest(&self) -> u64 {
+        self.current.as_ref().map_or(0, |it| it.subject.digest)
+    }
+
     fn subject(&mut self, text: &[u8], bytes: usize, status: StatusFlags) -> Subject {
         let flags = Flags {
             no_backslash_escapes: status.contains(StatusFlags::NO_BACKSLASH_ESCAPES),
@@ -125,6 +131,7 @@ impl Observer {
             bytes: bytes as u64,
             sample: insight.wants().some_values().then(|| text.into()),
             parent: insight.parent_of(text, &self.facts),
+            answer: Answer::default(),
         }
     }
 
@@ -137,6 +144,7 @@ impl Observer {
             bytes: bytes as u64,
             sample: None,
             parent: None,
+            answer: Answer::default(),
         })
     }
 
@@ -181,6 +189,11 @@ impl Observer {
             )),
         };
         let first_byte = current.first_byte.unwrap_or(now);
+        let taken = now.saturating_sub(current.came);
+        if let Some(backend) = self.backend {
+            let times = &self.worker.times;
+            times.note(&self.worker, backend, Way::Relayed, Duration::ZERO, taken);
+        }
         let end = End {
             error,
             message: b"",
@@ -196,7 +209,7 @@ impl Observer {
                 proxy: Duration::ZERO,
                 queue: Duration::ZERO,
                 first_byte: first_byte.saturating_sub(current.came),
-                backend: now.saturating_sub(current.came),
+                backend: taken,
                 at: now,
             },
         };

@@ -38,6 +38,8 @@ pub struct ProfileView {
     pub rows: u64,
     /// Rows that it has changed.
     pub affected_rows: u64,
+    /// Rows that its backend has looked at, where it was asked and knows.
+    pub rows_examined: Option<u64>,
     /// What it has warned of.
     pub warnings: u16,
     /// The number of its error.
@@ -100,6 +102,12 @@ impl ProfileRing {
     /// All of them.
     pub(crate) fn told(&self) -> Vec<Arc<ProfileView>> {
         self.latest.iter().map(Arc::clone).collect()
+    }
+
+    /// The same, which are forgotten.
+    pub(crate) fn take(&mut self) -> Vec<Arc<ProfileView>> {
+        self.bytes = 0;
+        std::mem::take(&mut self.latest).into()
     }
 }
 
@@ -207,6 +215,7 @@ mod tests {
             taken: Duration::ZERO,
             rows: 0,
             affected_rows: 0,
+            rows_examined: None,
             warnings: 0,
             error: None,
             status: None,

@@ -23,6 +23,8 @@ const PIECE: usize = 200;
 pub enum Wish {
     /// All that they keep.
     All,
+    /// The errors alone.
+    Errors,
     /// This, which is counted from nothing again.
     Take(Kept),
 }
@@ -36,6 +38,8 @@ pub enum Kept {
     Errors,
     /// Slow statements.
     Slow,
+    /// Profiles.
+    Profiles,
 }
 
 /// What a worker tells.
@@ -132,14 +136,31 @@ impl Worker {
                 tokio::task::spawn_local(tell_copies(Rc::clone(self), to));
                 return;
             }
+            Wish::Errors => return self.tell_errors(&to),
             Wish::Take(Kept::Digests) => (self.insight.empty(), ErrorTable::default()),
             Wish::Take(Kept::Errors) => (DigestTable::default(), self.insight.errors.take()),
             Wish::Take(Kept::Slow) => {
                 let _ = to.send(Told::Slow(self.insight.slow.borrow_mut().take()));
                 Default::default()
             }
+            Wish::Take(Kept::Profiles) => {
+                let _ = to.send(Told::Profiles(self.insight.profiles.borrow_mut().take()));
+                Default::default()
+            }
         };
         let _ = to.send(Told::Whole(Box::new(digests), errors, self.index));
+    }
+
+    fn tell_errors(&self, to: &UnboundedSender<Told>) {
+        let (errors, other_errors) = self.insight.errors.borrow().told();
+        let _ = to.send(Told::Errors(errors));
+        let _ = to.send(Told::End(TellingEnd {
+            worker: self.index,
+            remainder: Counts::default(),
+            evicted: 0,
+            other_errors,
+            bytes: 0,
+        }));
     }
 }
 

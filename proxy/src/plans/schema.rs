@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use sql::Server;
+
 use crate::pooled::rows::Rows;
 
 /// So many rows of a schema are read: an index has as many as it has columns.
@@ -24,6 +26,35 @@ pub struct Index {
     pub parts: Vec<Part>,
     /// A foreign key of its table needs it, or another one that begins with the same columns.
     pub serves_foreign_key: bool,
+    /// Kept up to date, and not planned with.
+    pub hidden: Option<Hidden>,
+}
+
+/// Why no statement is planned with an index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hidden {
+    /// MySQL: ALTER INDEX … INVISIBLE.
+    Invisible,
+    /// MariaDB: ALTER INDEX … IGNORED.
+    Ignored,
+}
+
+impl Hidden {
+    /// As people are told it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Invisible => "invisible",
+            Self::Ignored => "ignored",
+        }
+    }
+
+    /// What ALTER INDEX says that ends it.
+    pub fn end(self) -> &'static str {
+        match self {
+            Self::Invisible => "VISIBLE",
+            Self::Ignored => "NOT IGNORED",
+        }
+    }
 }
 
 /// One column of an index.
@@ -66,7 +97,12 @@ impl Index {
 }
 
 /// What is asked for the indexes of a schema, and for its foreign keys.
-pub(crate) fn questions(schema: &str) -> [String; 2] {
+pub(crate) fn questions(schema: &str, server: Server) -> [String; 2] {
+    let hidden = match server {
+        Server::MySql(version) if version >= 80_000 => ", IS_VISIBLE",
+        Server::MariaDb(version) if version >= 100_600 => ", IGNORED",
+        Server::MySql(_) | Server::MariaDb(_) | Server::Unknown => "",
+    };
     // Whatever quotes are to the session, digits are digits.
     let mut name = String::from("_utf8mb4 0x");
     for byte in schema.as_bytes() {
@@ -74,8 +110,8 @@ pub(crate) fn questions(schema: &str) -> [String; 2] {
     }
     [
         format!(
-            "SELECT TABLE_NAME, INDEX_NAME, NON_UNIQUE, SEQ_IN_INDEX, COLUMN_NAME, SUB_PART, COLLATION, INDEX_TYPE \
-             FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = {name} LIMIT {ROWS_MAX}"
+            "SELECT TABLE_NAME, INDEX_NAME, NON_UNIQUE, SEQ_IN_INDEX, COLUMN_NAME, SUB_PART, COLLATION, \
+             INDEX_TYPE{hidden} FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = {name} LIMIT {ROWS_MAX}"
         ),
         format!(
             "SELECT TABLE_NAME, CONSTRAINT_NAME, ORDINAL_POSITION, COLUMN_NAME FROM \
@@ -95,6 +131,11 @@ pub(crate) fn indexes(statistics: &Rows, foreign_keys: &Rows) -> Vec<Index> {
         (index.table, index.name) = key;
         index.is_unique = row.value("NON_UNIQUE") == Some("0");
         index.kind = text("INDEX_TYPE");
+        index.hidden = match (row.value("IS_VISIBLE"), row.value("IGNORED")) {
+            (Some("NO"), _) => Some(Hidden::Invisible),
+            (_, Some("YES")) => Some(Hidden::Ignored),
+            _ => None,
+        };
         let part = Part {
             column: row.value("COLUMN_NAME").map(str::to_owned),
             length: row.value("SUB_PART").and_then(|it| it.parse().ok()),
@@ -189,8 +230,36 @@ mod tests {
     }
 
     #[test]
+    fn an_index_that_nothing_is_planned_with_is_told_apart() {
+        let of_mysql = Rows::drawn(
+            "| TABLE_NAME | INDEX_NAME | NON_UNIQUE | SEQ_IN_INDEX | COLUMN_NAME | INDEX_TYPE | IS_VISIBLE |
+             | t          | a          |          1 |            1 | x           | BTREE      | NO         |
+             | t          | b          |          1 |            1 | x           | BTREE      | YES        |",
+        );
+        let of_mariadb = Rows::drawn(
+            "| TABLE_NAME | INDEX_NAME | NON_UNIQUE | SEQ_IN_INDEX | COLUMN_NAME | INDEX_TYPE | IGNORED |
+             | t          | a          |          1 |            1 | x           | BTREE      | YES     |
+             | t          | b          |          1 |            1 | x           | BTREE      | NO      |",
+        );
+        for (rows, hidden) in [(of_mysql, Hidden::Invisible), (of_mariadb, Hidden::Ignored)] {
+            let told = indexes(&rows, &Rows::default());
+            let told: Vec<_> = told.iter().map(|it| it.hidden).collect();
+            assert_eq!(told, [Some(hidden), None]);
+        }
+        for (server, asked) in [
+            (Server::MySql(50_744), "INDEX_TYPE FROM"),
+            (Server::MySql(80_036), "INDEX_TYPE, IS_VISIBLE FROM"),
+            (Server::MariaDb(100_522), "INDEX_TYPE FROM"),
+            (Server::MariaDb(101_108), "INDEX_TYPE, IGNORED FROM"),
+        ] {
+            let [statistics, _] = questions("s", server);
+            assert!(statistics.contains(asked), "{statistics}");
+        }
+    }
+
+    #[test]
     fn a_schema_of_any_name_is_asked_for() {
-        let [statistics, _] = questions("a'; DROP TABLE t; --");
+        let [statistics, _] = questions("a'; DROP TABLE t; --", Server::Unknown);
         assert!(statistics.contains("_utf8mb4 0x61273b2044524f50205441424c4520743b202d2d LIMIT"));
     }
 }

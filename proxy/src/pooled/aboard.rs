@@ -136,7 +136,7 @@ impl Pooled {
         let counts = &worker.lanes.counts;
         let flight = worker.loads.begin(fare.backend.id);
         self.course.last = Some(fare.backend.id);
-        self.watch.settle(fare.backend.id);
+        self.watch.settle_at(fare.backend.id, 0);
         let alarm = self.alarm();
         let ridden = self.ride(&fare.lane, candidate, fare.habit.takes()).await;
         drop((flight, alarm));

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use pool::ClientStatements;
 use route::ClusterId;
 use session::state::{Changes, SessionState, Values};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 use wire::{Command, StatusFlags};
 
 use super::aboard::Riding;
@@ -16,14 +16,13 @@ use super::aftermath::Aftermath;
 use super::begin::{STATEMENTS_MAX, rules};
 use super::course::Course;
 use super::incoming::{Inbox, Incoming};
-use super::order::Order;
+use super::inquiry::Asked;
 use super::pump::Delivery;
 use super::session::{After, CutOff, Pooled};
 use super::statement::StatementKey;
 use super::timing::Timing;
 use crate::insight::whose::OwnWhose;
 use crate::leg::Leg;
-use crate::scripted::heard::{Ear, Heard};
 use crate::watch::{Ask, Watch};
 use crate::worker::Registered;
 
@@ -60,15 +59,6 @@ pub(crate) struct Item {
     /// The client's schema and variables at that time.
     values: Rc<Values>,
     bytes: usize,
-    answer: Option<Answering>,
-}
-
-/// Somebody waits for the reply.
-pub(crate) struct Answering {
-    /// Where the statement goes, as a hint.
-    pub route: Box<[u8]>,
-    pub ear: Box<Ear>,
-    pub reply: oneshot::Sender<Heard>,
 }
 
 /// What is to be run.
@@ -77,6 +67,8 @@ pub(crate) enum Work {
     Query(Vec<u8>),
     /// COM_STMT_EXECUTE: the statement, its parameters, and what follows the id.
     Execute(StatementKey, u16, Vec<u8>),
+    /// What somebody waits for.
+    Asked(Asked),
 }
 
 impl Beside {
@@ -110,20 +102,12 @@ impl Item {
     pub(crate) fn of(session: &Pooled, work: Work) -> Self {
         let bytes = match &work {
             Work::Query(bytes) | Work::Execute(_, _, bytes) => bytes.len(),
+            Work::Asked(asked) => asked.bytes(),
         };
         Self {
             work,
             values: Rc::clone(session.state.values()),
             bytes,
-            answer: None,
-        }
-    }
-
-    /// Whose reply somebody hears.
-    pub(crate) fn answered(self, answering: Answering) -> Self {
-        Self {
-            answer: Some(answering),
-            ..self
         }
     }
 }
@@ -229,7 +213,7 @@ async fn run(
         if double.state.values() != &item.values {
             double.state.swap_values(item.values);
         }
-        let ran = double.run_beside(item.work, item.answer).await;
+        let ran = double.run_beside(item.work).await;
         let rested = match ran {
             Ok(After::Next) => double.rest().await,
             Ok(_) => break,
@@ -247,28 +231,7 @@ async fn run(
 }
 
 impl Pooled {
-    async fn run_beside(
-        &mut self,
-        work: Work,
-        answering: Option<Answering>,
-    ) -> Result<After, CutOff> {
-        let Some(Answering { route, ear, reply }) = answering else {
-            return self.run_work(work).await;
-        };
-        let limit = self.settings.config.script.timeout_query;
-        let limit = Some(limit).filter(|it| !it.is_zero());
-        self.order = Order::of_script(Some(route), limit);
-        self.client.ear = Some(ear);
-        let ran = self.run_work(work).await;
-        self.close_order();
-        if let (Ok(_), Some(ear)) = (&ran, self.client.ear.take()) {
-            // Who has asked may have gone.
-            let _ = reply.send(ear.ended());
-        }
-        ran
-    }
-
-    async fn run_work(&mut self, work: Work) -> Result<After, CutOff> {
+    async fn run_beside(&mut self, work: Work) -> Result<After, CutOff> {
         let command = |command, packets| Incoming {
             command,
             packets,
@@ -295,6 +258,7 @@ impl Pooled {
                 self.statements.close(id);
                 after
             }
+            Work::Asked(asked) => Box::pin(self.reply_to(asked)).await,
         }
     }
 }

@@ -16,6 +16,7 @@ use sql::{Access, Effects, Facts, Kind as Statement};
 use wire::{Command, StatusFlags};
 
 use super::aim::Aim;
+use super::conn::Broken;
 use super::cut_transaction::CutTransaction;
 use super::exchange::{CutReply, Reached};
 use super::prefix::{Lack, Unequal};
@@ -169,8 +170,16 @@ impl Pooled {
         self.cut_short(cut, sequence, command, *repeat).map(Some)
     }
 
+    /// Tells the control plane of a backend that has broken. In one that was left without its doing no
+    /// statement is to run on for nobody.
     pub(crate) fn report(&self, cut: &CutReply) {
-        if let (Cut::Backend(broken), Some(lent)) = (&cut.cut, &self.lent) {
+        if let (Cut::Backend(Broken::Disabled), Some(lent)) = (&cut.cut, &self.lent) {
+            let running = Running {
+                backend: Arc::clone(&lent.conn.backend),
+                thread_id: lent.conn.thread_id,
+            };
+            self.kill_thread(&running, KillReason::Disabled.scope());
+        } else if let (Cut::Backend(broken), Some(lent)) = (&cut.cut, &self.lent) {
             self.worker.surroundings.report(Report::SessionBroken {
                 backend: lent.conn.backend.id,
                 cause: broken.to_string(),
@@ -194,7 +203,9 @@ impl Pooled {
         };
         match &cut.cut {
             Cut::Unequal(unequal) if unequal.lack == Lack::Schema => {
-                self.say_failure(sequence, &unequal_failure(unequal, &name));
+                let failure = unequal_failure(unequal, &name);
+                self.note_backends_words(&failure);
+                self.say_failure(sequence, &failure);
                 Ok(After::Next)
             }
             Cut::Unequal(unequal) if !matches!(self.bond(), Bond::None) => {
@@ -203,6 +214,7 @@ impl Pooled {
             }
             Cut::Unequal(unequal) => {
                 let failure = unequal_failure(unequal, &name);
+                self.note_backends_words(&failure);
                 self.drop_lent(CloseReason::Broken);
                 self.say_failure(sequence, &failure);
                 Ok(After::Next)
@@ -219,6 +231,11 @@ impl Pooled {
                 self.watch.withdraw(Ask::BackendDown);
                 self.lose(text, cut.reached, repeat.effect, place)
             }
+            // It has not been sent, and its connection is in order.
+            Cut::Asked(ask @ Ask::KillStatement) => {
+                self.say_failure(sequence, &asked(*ask));
+                Ok(After::Next)
+            }
             Cut::Asked(ask) => {
                 self.kill_and_drop(KillReason::Stopping);
                 Err(CutOff::new(asked(*ask), place))
@@ -228,6 +245,16 @@ impl Pooled {
                 self.kill_and_drop(KillReason::ClientGone);
                 Err(CutOff::new(Failure::new(Kind::ClientLeft, text), None))
             }
+        }
+    }
+
+    /// A failure that has words of the backend's in it, which may quote values.
+    fn note_backends_words(&mut self, failure: &Failure) {
+        if let Some(payload) = failure.err_payload(true) {
+            self.note_failed(
+                &payload,
+                self.lent.as_ref().map(|lent| lent.conn.backend.id),
+            );
         }
     }
 
@@ -370,6 +397,9 @@ impl Pooled {
 fn asked(ask: Ask) -> Failure {
     match ask {
         Ask::KillSession => Failure::new(Kind::Killed, "Connection was killed"),
+        Ask::KillStatement => {
+            Failure::new(Kind::StatementKilled, "Query execution was interrupted")
+        }
         _ => Failure::new(
             Kind::Stopped,
             "The proxy is shutting down, and the statement or transaction did not end in time",

@@ -6,7 +6,7 @@ use wire::{Command, ErrorCode};
 
 use super::aim::Aim;
 use super::broken::effect_of;
-use super::exchange::{Job, Part, haste_of};
+use super::exchange::{Job, Part, Reached, haste_of};
 use super::explained::Said;
 use super::incoming::Incoming;
 use super::prepared::{unknown, with_id};
@@ -85,6 +85,11 @@ impl Pooled {
                 self.observe(Command::STMT_BULK_EXECUTE, &key.facts, text, done);
             }
             self.return_to(own_schema);
+            if let Err(cut) = &outcome
+                && cut.reached == Reached::Nobody
+            {
+                self.stays_unsent(&key).await;
+            }
             match outcome {
                 Ok(done) => {
                     if let Some(lent) = &mut self.lent {

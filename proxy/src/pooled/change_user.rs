@@ -30,7 +30,7 @@ use crate::journal::AuditEvent;
 use crate::leg::Leg;
 use crate::login::Agreement;
 use crate::packets::PacketStream;
-use crate::scripted::scripting::out_of_sight;
+use crate::scripted::sight::out_of_sight;
 
 impl Pooled {
     /// Who fails is sent away, as by the servers.

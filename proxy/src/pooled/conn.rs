@@ -70,6 +70,8 @@ pub(crate) struct BackendConn {
 pub(crate) enum Broken {
     #[error("it closed the connection")]
     Closed,
+    #[error("an administrator has disabled it")]
+    Disabled,
     #[error("it ended the connection with error {0}")]
     Farewell(u16),
     #[error("{0}")]

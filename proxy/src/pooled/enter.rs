@@ -30,7 +30,7 @@ use crate::packets::PacketStream;
 use crate::scripted::auth_ear::AuthEar;
 use crate::scripted::bridge::UNBRIDGED;
 use crate::scripted::login_hooks::{Auth, LoginHooks, replaced};
-use crate::scripted::scripting::out_of_sight;
+use crate::scripted::sight::out_of_sight;
 use crate::surroundings::{Settings, Shared};
 use crate::worker::Worker;
 
@@ -63,7 +63,7 @@ pub(crate) enum Entered {
     /// A backend has, and the client knows.
     Passed(Box<(Greeted, Agreement)>),
     /// Its script has; with what is agreed on of compression.
-    LetIn(Option<(Algorithm, u8)>, Capabilities),
+    LetIn(Option<(Algorithm, u8)>, Capabilities, Person),
 }
 
 /// What an examined client begins with.
@@ -122,7 +122,7 @@ impl Enter<'_> {
                 Auth::LetIn => {
                     let compression = client_compression(self.settings, &response);
                     let agreed = response.head.capabilities & greeting.capabilities;
-                    return Ok(Entered::LetIn(compression, agreed));
+                    return Ok(Entered::LetIn(compression, agreed, person));
                 }
                 Auth::Replaced(payload) => {
                     replacing = payload;

@@ -138,6 +138,7 @@ impl Pooled {
         self.sight.get_or_insert_with(|| Rc::clone(&conn.sight));
         let prefix = match self.prefix(conn, &job.needs) {
             Ready::Equal => {
+                self.not_killed().map_err(CutReply::unsent)?;
                 self.take_turn(conn);
                 self.leaves();
                 self.send(conn, job.packets).await;
@@ -162,7 +163,7 @@ impl Pooled {
             backend: Arc::clone(&conn.backend),
             thread_id: conn.thread_id,
         });
-        self.watch.settle(conn.backend.id);
+        self.watch.settle_at(conn.backend.id, conn.thread_id);
     }
 
     /// The same behind statements of the proxy's own.
@@ -211,6 +212,7 @@ impl Pooled {
             self.leaves();
         }
         if !in_one {
+            self.not_killed().map_err(CutReply::unsent)?;
             self.send(conn, job.packets).await;
         }
         self.conclude(conn, job).await

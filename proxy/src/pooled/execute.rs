@@ -17,7 +17,7 @@ use super::asking::AskedPrepared;
 use super::broken::effect_of;
 use super::candidate::{Candidate, Executing};
 use super::conn::{Broken, OwnReply};
-use super::exchange::{CutReply, Done, Job, Part, haste_of};
+use super::exchange::{CutReply, Done, Job, Part, Reached, haste_of};
 use super::explained::Said;
 use super::incoming::Incoming;
 use super::session::{After, CutOff, Pooled};
@@ -294,7 +294,11 @@ impl Pooled {
         };
         if self.injects() {
             let said = Said::Execution(executing, long_data);
-            Box::pin(self.inject_before(&said, &key.facts, &needs)).await?;
+            let injected = Box::pin(self.inject_before(&said, &key.facts, &needs)).await;
+            if injected.is_err() {
+                self.stays_unsent(key).await;
+            }
+            injected?;
         }
         let Some(lent) = &mut self.lent else {
             return Err(CutReply::unsent(Broken::Unexpected("no connection").into()));
@@ -344,7 +348,20 @@ impl Pooled {
         };
         let outcome = self.exchange(&job).await;
         self.worker.store.return_bytes(packets);
+        if let Err(cut) = &outcome
+            && cut.reached == Reached::Nobody
+        {
+            self.stays_unsent(key).await;
+        }
         outcome.map(Ok)
+    }
+
+    /// An EXECUTE was not sent after all: the server has not seen its types, and the statement is at rest.
+    pub(crate) async fn stays_unsent(&mut self, key: &StatementKey) {
+        if let Some(lent) = &mut self.lent {
+            lent.conn.prepared.unbind(key);
+        }
+        self.finish(key).await;
     }
 
     /// What MySQL makes of parameters, and of long data above all, depends on the types that they had before:

@@ -127,6 +127,9 @@ impl Pooled {
     pub(crate) fn say_answer(&mut self, sequence: u8, answer: &Answer) {
         let sequence = self.client.transport.frame_sequence().unwrap_or(sequence);
         let packets = answer.packets(sequence, self.capabilities, self.status);
+        if let Some(subject) = &mut self.subject {
+            subject.answer.rows += answer.rows.len() as u64;
+        }
         self.say_packets(&packets);
     }
 

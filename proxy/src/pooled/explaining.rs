@@ -113,11 +113,19 @@ impl Pooled {
         if count.get() >= WAITING_MAX {
             return;
         }
-        let Some((double, registered)) = self.double(explaining.cluster) else {
+        let Some((mut double, registered)) = self.double(explaining.cluster) else {
             return;
         };
+        double.hears_utf8();
         count.set(count.get() + 1);
         tokio::task::spawn_local(explain(double, registered, explaining));
+    }
+
+    /// Answers come as UTF-8, in whatever its client's session has wished to hear them.
+    fn hears_utf8(&mut self) {
+        let values = &self.worker.store.values;
+        let values = values.with(self.state.values(), b"character_set_results", b"utf8mb4");
+        self.state.change_user(values);
     }
 
     /// None: it is not fit for that.
@@ -311,7 +319,7 @@ impl Pooled {
         if self.lent.is_none() || !plans.claim_schema(whose, (now, epoch), interval) {
             return;
         }
-        let [indexes, keys] = schema::questions(schema);
+        let [indexes, keys] = schema::questions(schema, self.state.flags().server);
         let came = match self.ask_schema(&indexes).await {
             // What is cut looks like other indexes, and those like duplicates.
             Ok(indexes) if indexes.iter().count() >= schema::ROWS_MAX => Err(format!(

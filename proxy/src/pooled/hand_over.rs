@@ -62,7 +62,6 @@ impl Pooled {
             (client, conn.leg),
             tracker,
             Arc::clone(&backend),
-            false,
             Rc::clone(&self.watch),
             Rc::clone(&self.worker),
         );

@@ -1,10 +1,7 @@
 //! A connection for a session's next command: to which backend, and which one of those there are.
 
-use std::future::poll_fn;
-use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::Duration;
 
 use config::{BalanceConfig, Fallback, ReadPolicy};
@@ -20,6 +17,7 @@ use super::desk::{Begun, Lent, Wait};
 use super::session::{Home, Pooled};
 use super::shelf::ShelfId;
 use crate::failure::{Failure, Kind};
+use crate::watch::Ask;
 
 /// When no backend can be used, and none is heard of, all are tried again after so long.
 const PAUSE_RETRY: Duration = Duration::from_millis(250);
@@ -155,7 +153,14 @@ impl Pooled {
             return None;
         }
         let primary = self.primary()?;
-        let mut lent = self.check_out(&primary, None).await.ok()?;
+        let checked_out = self.check_out(&primary, None).await;
+        if let Err(failure) = &checked_out
+            && failure.kind == Kind::StatementKilled
+        {
+            // Whoever waits next hears it.
+            self.watch.ask(Ask::KillStatement);
+        }
+        let mut lent = checked_out.ok()?;
         let worker = Rc::clone(&self.worker);
         let nobody = Rc::default();
         let asked = match super::aftermath::settle(&worker, &mut lent.conn, &nobody).await {
@@ -228,22 +233,14 @@ impl Pooled {
         }
     }
 
-    /// Waits for what it needs to get a connection, as long as the client is there.
+    /// Waits for what it needs to get a connection, as long as the client is there and its statement not
+    /// killed.
     pub(crate) async fn outwait<T>(
         &mut self,
         event: impl Future<Output = T>,
     ) -> Result<T, Failure> {
-        let mut event = pin!(event);
-        poll_fn(|context| {
-            if let Poll::Ready(outcome) = event.as_mut().poll(context) {
-                return Poll::Ready(Ok(outcome));
-            }
-            match self.poll_meanwhile(context) {
-                Poll::Ready(Err(cut)) => Poll::Ready(Err(super::broken::waiting(&cut))),
-                _ => Poll::Pending,
-            }
-        })
-        .await
+        let waited = self.unless_killed(event).await;
+        waited.map_err(|cut| super::broken::waiting(&cut))
     }
 
     pub(crate) fn shelf(&mut self, backend: &Arc<Backend>) -> ShelfId {

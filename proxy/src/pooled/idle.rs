@@ -2,11 +2,13 @@
 
 use std::future::poll_fn;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, ReadBuf};
 use wire::{Command, ErrPacket, StatusFlags};
 
+use super::conn::Broken;
 use super::incoming::Incoming;
 use super::session::{CutOff, Pooled};
 use crate::failure::{Failure, Kind as FailureKind};
@@ -114,7 +116,33 @@ impl Pooled {
         }
         self.watch.withdraw(Ask::WaitTimeout);
         self.watch.withdraw(Ask::IdleTimeout);
-        None
+        self.leave_disabled()
+    }
+
+    /// A connection that is held is closed where its backend was disabled; with it ends a session that
+    /// has more there than a transaction.
+    fn leave_disabled(&mut self) -> Option<CutOff> {
+        let backend = self
+            .lent
+            .as_ref()
+            .map(|lent| Arc::clone(&lent.conn.backend));
+        let Some(backend) = backend else {
+            self.watch.withdraw(Ask::BackendDisabled);
+            return None;
+        };
+        if !self.is_cut_off(backend.id) {
+            return None;
+        }
+        let text = format!(
+            "Lost connection to backend {}: {}",
+            backend.name,
+            Broken::Disabled
+        );
+        if self.cut_while_idle(&text) {
+            return None;
+        }
+        let failure = Failure::new(FailureKind::BackendDisabled, self.with_losses(text));
+        Some(CutOff::new(failure, Some(0)))
     }
 
     /// The end that a server makes of a session after its `wait_timeout`: MySQL says why, MariaDB does

@@ -17,6 +17,7 @@ use super::injecting::Injecting;
 use super::open::text;
 use super::pump::Cut;
 use super::session::{Pooled, Running};
+use crate::watch::Ask;
 
 /// An error is no longer.
 const ERROR_BYTES_MAX: usize = 4 << 10;
@@ -115,27 +116,35 @@ impl Pooled {
         });
         let worker = Rc::clone(&self.worker);
         let argument = text(&lent.conn, statement);
+        let is_killed;
         let heard = {
             let asked = lent.conn.ask_in_part(&worker, &argument, bytes_max);
             let mut asked = pin!(asked);
-            match timeout(injection.timeout, self.while_asked(side, asked.as_mut())).await {
-                Ok(heard) => heard,
-                Err(_) => {
+            let heard = timeout(injection.timeout, self.while_asked(side, asked.as_mut())).await;
+            is_killed = matches!(heard, Ok(Err(Cut::Asked(Ask::KillStatement))));
+            match heard {
+                Ok(heard) if !is_killed => heard,
+                _ => {
                     self.kill_own_statement();
-                    let killed = self.while_asked(side, asked.as_mut());
                     let late = Broken::Unexpected("no answer in time");
-                    let heard = timeout(TIMEOUT_KILL, killed).await;
+                    let heard = timeout(TIMEOUT_KILL, self.while_ended(side, asked)).await;
                     heard.unwrap_or(Ok(Err(late)))
                 }
             }
         };
         self.lent = Some(lent);
+        if is_killed && !matches!(heard, Ok(Ok(_))) {
+            // Its statement is not to run elsewhere either.
+            self.watch.ask(Ask::KillStatement);
+        }
         let own = heard?.map_err(Cut::Backend)?;
         if let Some(kill) = self.kill.take() {
             // It never fails, but may have given the connection up.
             let _ = self.outlive(kill).await;
         }
         match self.lent {
+            // Whoever kills means the client's statement.
+            Some(_) if is_killed => Err(Cut::Asked(Ask::KillStatement)),
             Some(_) => Ok(own),
             None => Err(Broken::Closed.into()),
         }
@@ -149,7 +158,7 @@ impl Pooled {
         asked: impl Future<Output = T>,
     ) -> Result<T, Cut> {
         if side == Side::Before {
-            return self.unless_it_ends(asked).await;
+            return self.unless_killed(asked).await;
         }
         let mut asked = pin!(asked);
         std::future::poll_fn(|context| {
@@ -160,6 +169,18 @@ impl Pooled {
             asked.as_mut().poll(context).map(Ok)
         })
         .await
+    }
+
+    /// The same once it is killed.
+    async fn while_ended<T>(
+        &mut self,
+        side: Side,
+        asked: impl Future<Output = T>,
+    ) -> Result<T, Cut> {
+        match side {
+            Side::Before => self.unless_it_ends(asked).await,
+            Side::After => self.while_asked(side, asked).await,
+        }
     }
 
     pub(crate) fn conn_capabilities(&self) -> wire::Capabilities {

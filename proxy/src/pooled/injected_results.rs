@@ -109,6 +109,41 @@ impl ResultTable {
         }
     }
 
+    /// Made of what it has.
+    #[cfg(test)]
+    pub(crate) fn of<const N: usize>(columns: &[&str; N], rows: &[[Option<&str>; N]]) -> Self {
+        let row = |row: &[Option<&str>; N]| row.iter().map(|it| it.map(str::to_owned)).collect();
+        Self {
+            rows: rows.iter().map(row).collect(),
+            ..Self::new(columns)
+        }
+    }
+
+    /// How many rows it has.
+    pub(crate) fn rows_count(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// A value; none where it is NULL, or there is no such row or column.
+    pub(crate) fn value(&self, row: usize, column: &str) -> Option<&str> {
+        let mut columns = self.columns.iter();
+        let at = columns.position(|it| it.eq_ignore_ascii_case(column))?;
+        self.rows.get(row)?.get(at)?.as_deref()
+    }
+
+    /// One of its rows, without these columns.
+    pub(crate) fn row_without(self, row: usize, columns: &[&str]) -> Self {
+        let values = self.rows.into_iter().nth(row).unwrap_or_default();
+        let kept = self.columns.into_iter().zip(values);
+        let kept = kept.filter(|(name, _)| !columns.iter().any(|it| name.eq_ignore_ascii_case(it)));
+        let (columns, values) = kept.unzip();
+        Self {
+            columns,
+            rows: vec![values],
+            bytes: self.bytes,
+        }
+    }
+
     /// Reads a result; one without rows and columns is none.
     pub(crate) fn read(own: &OwnReply, capabilities: Capabilities) -> Result<Self, Broken> {
         let Rows { columns, rows } = Rows::read(own, capabilities)?;

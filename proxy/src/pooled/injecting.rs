@@ -19,11 +19,13 @@ use super::conn::Broken;
 use super::exchange::{CutReply, Done};
 use super::explained::Said;
 use super::injected_asks::Side;
+use super::injected_events::of_statement;
 use super::injected_results::{Finding, Found, Profile, ResultTable, told};
 use super::pump::Cut;
 use super::session::{CutOff, Pooled};
 use crate::book::Book;
 use crate::failure::{Failure, Kind as FailureKind};
+use crate::watch::Ask;
 
 /// What is sent around the command of the moment, and what has come of it.
 pub(crate) struct Injecting {
@@ -156,16 +158,37 @@ impl Pooled {
         self.lent = Some(lent);
         equal?;
         let statement = self.explained(&injection, said, facts);
-        for one in &injection.before {
-            let found = self
-                .inject(injecting, one, (statement.as_deref(), facts), Side::Before)
-                .await
-                .map_err(CutReply::unsent)?;
-            injecting.before.push(found);
+        let sent = self
+            .send_each_before(injecting, &injection, (statement.as_deref(), facts))
+            .await;
+        let killed = match sent {
+            Ok(()) => Ok(()),
+            Err(killed @ Cut::Asked(Ask::KillStatement)) => Err(killed),
+            Err(cut) => return Err(CutReply::unsent(cut)),
+        };
+        if killed.is_err() {
+            // The connection goes on without the client's statement, which does not run elsewhere if it cannot.
+            self.watch.ask(Ask::KillStatement);
+            self.set_back(injecting).await.map_err(CutReply::unsent)?;
         }
         self.leave_no_trace(injecting)
             .await
-            .map_err(CutReply::unsent)
+            .map_err(CutReply::unsent)?;
+        self.watch.withdraw(Ask::KillStatement);
+        killed.map_err(CutReply::unsent)
+    }
+
+    async fn send_each_before(
+        &mut self,
+        injecting: &mut Injecting,
+        injection: &Injection,
+        said: (Option<&[u8]>, &Facts),
+    ) -> Result<(), Cut> {
+        for one in &injection.before {
+            let found = self.inject(injecting, one, said, Side::Before).await?;
+            injecting.before.push(found);
+        }
+        self.not_killed()
     }
 
     /// Sends what is to be sent behind the client's command, which has had its reply; then all of it is
@@ -271,9 +294,12 @@ impl Pooled {
             if !self.may_not_inject() {
                 let statement = self.explained(&injection, said, facts);
                 for one in &injection.after {
-                    let found = self
+                    let mut found = self
                         .inject(injecting, one, (statement.as_deref(), facts), Side::After)
                         .await?;
+                    if found.purpose == Purpose::Events {
+                        found.finding = of_statement(found.finding, said);
+                    }
                     injecting.after.push(found);
                 }
             }

@@ -14,7 +14,8 @@ use sql::{Facts, Kill as How, Kind, Role};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use wire::query::Query;
-use wire::{Command, ErrorCode};
+use wire::read::Reader;
+use wire::{Command, ErrorCode, HEADER_BYTES, Header};
 
 use super::aim::Aim;
 use super::broken::{Effect, Repeat};
@@ -29,9 +30,9 @@ use super::shelf::Shelf;
 use crate::worker::Worker;
 
 /// What a client wants killed.
-struct Target {
-    id: u32,
-    scope: KillScope,
+pub(crate) struct Target {
+    pub id: u32,
+    pub scope: KillScope,
 }
 
 impl Pooled {
@@ -87,25 +88,39 @@ impl Pooled {
             Found::Nobody => Ok(Answered::Left(incoming)),
             Found::Session(account) => {
                 let is_own = account.user() == self.account.id().user();
-                if !is_own && !self.may_kill_others().await {
-                    let text = format!("You are not owner of thread {}", target.id);
-                    self.say_error(incoming.sequence, ErrorCode::KILL_DENIED, &text);
-                    return Ok(Answered::Whole(After::Next));
-                }
-                let Target { id, scope } = target;
-                self.worker.shared.people.kill(Kill {
-                    id,
-                    scope,
-                    at: None,
-                });
-                self.say_ok(incoming.sequence);
-                Ok(Answered::Whole(After::Next))
+                self.kill_session(incoming, target, is_own).await
+            }
+            Found::Alone(user) => {
+                let is_own = *user == *self.account.id().user().as_bytes();
+                self.kill_session(incoming, target, is_own).await
             }
             Found::Passed(backend, thread_id) => {
                 self.kill_passed(incoming, backend, thread_id, target.scope)
                     .await
             }
         }
+    }
+
+    /// A session that sees to it itself.
+    async fn kill_session(
+        &mut self,
+        incoming: Incoming,
+        target: Target,
+        is_own: bool,
+    ) -> Result<Answered, CutOff> {
+        if !is_own && !self.may_kill_others().await {
+            let text = not_owner(target.id);
+            self.say_error(incoming.sequence, ErrorCode::KILL_DENIED, &text);
+            return Ok(Answered::Whole(After::Next));
+        }
+        self.worker.shared.people.kill(Kill {
+            id: target.id,
+            scope: target.scope,
+            at: None,
+            said: self.worker.surroundings.now().0,
+        });
+        self.say_ok(incoming.sequence);
+        Ok(Answered::Whole(After::Next))
     }
 
     /// One's own statement, or connection: the backend does to the connection in use what it would do
@@ -169,8 +184,18 @@ impl Pooled {
             .shelf(&self.worker, pool, backend, &self.kind, &self.login);
         let said = kill(&self.worker, &shelf, thread_id, scope).await;
         match said {
-            Some(payload) => self.say(incoming.sequence, &payload),
-            None => self.say_ok(incoming.sequence),
+            Some(payload) => {
+                self.note_failed(&payload, Some(shelf.backend.id));
+                self.say(incoming.sequence, &payload);
+            }
+            None => {
+                if scope == KillScope::Statement {
+                    // What runs there may be a script's hook, which the backend knows nothing of.
+                    let people = &self.worker.shared.people;
+                    people.end_hook_at(shelf.backend.id, thread_id);
+                }
+                self.say_ok(incoming.sequence);
+            }
         }
         Ok(Answered::Whole(After::Next))
     }
@@ -189,15 +214,7 @@ impl Pooled {
             return false;
         };
         self.take_up_saved();
-        let grants = String::from_utf8_lossy(&own.bytes).to_uppercase();
-        [
-            "ALL PRIVILEGES ON *.*",
-            "SUPER",
-            "CONNECTION_ADMIN",
-            "CONNECTION ADMIN",
-        ]
-        .iter()
-        .any(|privilege| grants.contains(privilege))
+        let_kill_others(&own.bytes)
     }
 
     /// A kill of this session's own statement has come: it is on its way from here on. One before, if it has
@@ -299,22 +316,63 @@ async fn ask_beside(
     conn.ask(worker, Command::QUERY, &argument).await
 }
 
-fn statement(scope: KillScope, thread_id: u32) -> String {
+/// Whether somebody with these grants, as SHOW GRANTS tells them, may kill sessions of others.
+pub(crate) fn let_kill_others(grants: &[u8]) -> bool {
+    let mut rest = grants;
+    while let Some(header) = rest.first_chunk::<HEADER_BYTES>() {
+        let length = Header::decode(*header).length;
+        let Some(payload) = rest.get(HEADER_BYTES..HEADER_BYTES + length) else {
+            return false;
+        };
+        rest = &rest[HEADER_BYTES + length..];
+        let mut reader = Reader::new(payload);
+        let grant = reader.lenenc_bytes("a grant");
+        if grant.is_ok_and(|grant| reader.is_empty() && lets_kill_others(grant)) {
+            return true;
+        }
+    }
+    false
+}
+
+/// One line of them. What is on a table, or a column's, has quoted names in it.
+fn lets_kill_others(grant: &[u8]) -> bool {
+    let grant = String::from_utf8_lossy(grant);
+    let privileges = grant
+        .strip_prefix("GRANT ")
+        .and_then(|rest| rest.split_once(" ON *.* TO "))
+        .map(|(privileges, _)| privileges);
+    let is_one = |it: &str| {
+        let privileges = [
+            "ALL PRIVILEGES",
+            "SUPER",
+            "CONNECTION_ADMIN",
+            "CONNECTION ADMIN",
+        ];
+        privileges.contains(&it.trim())
+    };
+    privileges.is_some_and(|all| !all.contains(['`', '\'', '"', '(']) && all.split(',').any(is_one))
+}
+
+/// As servers say it.
+pub(crate) fn not_owner(id: u32) -> String {
+    format!("You are not owner of thread {id}")
+}
+
+pub(crate) fn statement(scope: KillScope, thread_id: u32) -> String {
     match scope {
         KillScope::Statement => format!("KILL QUERY {thread_id}"),
         KillScope::Connection => format!("KILL {thread_id}"),
     }
 }
 
-/// Whose statement a KILL QUERY of a session with a connection of its own names, by the backend's id.
-pub(crate) fn statement_killed(text: &[u8], own: u32) -> Option<u32> {
+/// Whom a KILL of a session with a connection of its own names; `own` is that one's id at its backend.
+pub(crate) fn killed_by(text: &[u8], own: u32) -> Option<Target> {
     const KILL: &[u8] = b"KILL";
     let begin = text.trim_ascii_start().get(..KILL.len())?;
     if !begin.eq_ignore_ascii_case(KILL) {
         return None;
     }
-    let target = target_of(&sql::facts(text, sql::Flags::default()), text, own)?;
-    (target.scope == KillScope::Statement).then_some(target.id)
+    target_of(&sql::facts(text, sql::Flags::default()), text, own)
 }
 
 /// Whom a KILL names, when it names an id.
@@ -335,4 +393,42 @@ fn target_of(facts: &Facts, text: &[u8], own: u32) -> Option<Target> {
         false => killed.trim().parse().ok()?,
     };
     Some(Target { id, scope })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_privileges_on_everything_let_kill_others() {
+        for (grant, expected) in [
+            (
+                "GRANT ALL PRIVILEGES ON *.* TO `root`@`%` WITH GRANT OPTION",
+                true,
+            ),
+            ("GRANT SELECT, SUPER ON *.* TO `a`@`%`", true),
+            ("GRANT CONNECTION_ADMIN,ROLE_ADMIN ON *.* TO `a`@`%`", true),
+            ("GRANT SELECT, CONNECTION ADMIN ON *.* TO 'a'@'%'", true),
+            ("GRANT USAGE ON *.* TO `supervisor`@`%`", false),
+            ("GRANT SELECT ON `SUPER`.* TO `a`@`%`", false),
+            (
+                "GRANT SELECT ON `ALL PRIVILEGES ON *.* TO `.* TO `a`@`%`",
+                false,
+            ),
+            (
+                "GRANT SELECT (`a, SUPER ON *.* TO b`) ON `d`.`t` TO `a`@`%`",
+                false,
+            ),
+            ("GRANT ALL PRIVILEGES ON `shop`.* TO `a`@`%`", false),
+        ] {
+            assert_eq!(lets_kill_others(grant.as_bytes()), expected, "{grant}");
+            let mut row = Vec::new();
+            wire::write::put_lenenc_bytes(&mut row, grant.as_bytes());
+            let mut packets = Vec::new();
+            wire::write::put_packets(&mut packets, 1, b"\x01");
+            wire::write::put_packets(&mut packets, 2, b"\x03def\0\0\0\x1aGrants for SUPER@%");
+            wire::write::put_packets(&mut packets, 3, &row);
+            assert_eq!(let_kill_others(&packets), expected, "{grant}");
+        }
+    }
 }

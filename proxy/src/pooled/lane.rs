@@ -48,6 +48,8 @@ pub(crate) struct SharedLane {
     heard_at: Cell<Duration>,
     /// The connection must not be used by anybody after this.
     is_spoiled: Cell<bool>,
+    /// Its backend was disabled.
+    is_disabled: Cell<bool>,
     waker: RefCell<Option<Waker>>,
 }
 
@@ -93,6 +95,7 @@ impl SharedLane {
             preparing: RefCell::default(),
             heard_at: Cell::default(),
             is_spoiled: Cell::default(),
+            is_disabled: Cell::default(),
             waker: RefCell::default(),
         }
     }
@@ -205,6 +208,18 @@ impl SharedLane {
         })
     }
 
+    /// Ends at once if its backend is one of these, which are disabled.
+    pub(crate) fn ends_at(&self, disabled: &[route::BackendId]) {
+        let lent = self.lent.try_borrow();
+        let is_there = |lent: &Lent| disabled.contains(&lent.conn.backend.id);
+        if lent.is_ok_and(|lent| lent.as_ref().is_some_and(is_there)) {
+            self.is_disabled.set(true);
+            if let Some(waker) = &*self.waker.borrow() {
+                waker.wake_by_ref();
+            }
+        }
+    }
+
     /// Lets those go who wait behind the first.
     fn clear(&self) {
         for ride in self.queue.borrow_mut().clear() {
@@ -291,6 +306,9 @@ impl SharedLane {
         let Some(Lent { conn, .. }) = &mut *lent else {
             return Poll::Ready(Ok(()));
         };
+        if self.is_disabled.get() {
+            return Poll::Ready(Err(Broken::Disabled));
+        }
         self.depart(worker, conn, context);
         while self.queue.borrow().depth() > 0 {
             ready!(self.poll_client(context));

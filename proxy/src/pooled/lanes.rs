@@ -136,12 +136,22 @@ impl Lanes {
         lane
     }
 
+    /// Ends the lanes to backends that nobody may use any more.
+    pub(crate) fn clear(&self, disabled: &[BackendId]) {
+        for lane in &*self.open.borrow() {
+            lane.ends_at(disabled);
+        }
+    }
+
     /// A lane has ended.
     pub(crate) fn close(&self, lane: &Rc<SharedLane>) {
         self.open.borrow_mut().retain(|it| !Rc::ptr_eq(it, lane));
     }
 
-    pub(crate) fn report(&self, worker: &Worker, conn: &BackendConn, broken: &Broken) {
+    pub(crate) fn report(&self, worker: &Rc<Worker>, conn: &BackendConn, broken: &Broken) {
+        if let Broken::Disabled = broken {
+            return super::kill::kill_on(worker, conn);
+        }
         worker.surroundings.report(Report::SessionBroken {
             backend: conn.backend.id,
             cause: broken.to_string(),

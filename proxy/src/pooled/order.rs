@@ -291,7 +291,7 @@ impl Pooled {
                 ?limit,
                 "a statement runs for longer than it may, and is killed"
             );
-            watch.ask(Ask::KillStatement);
+            watch.kill_overdue();
         });
         Some(Alarm {
             task,

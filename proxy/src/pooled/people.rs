@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use auth::AccountId;
 use route::{BackendId, KillScope};
@@ -33,8 +34,10 @@ struct Known {
 struct Entry {
     worker: usize,
     account: Option<AccountId>,
-    /// Where it is for good, when its login passed through.
+    /// Where it is for good, when its login passed through; with a script, where it is now.
     passed: Option<(BackendId, u32)>,
+    /// Whose it is, where it runs a script over connections of its own.
+    scripted: Option<Box<[u8]>>,
 }
 
 /// A session's wish that another one be stopped.
@@ -45,6 +48,8 @@ pub(crate) struct Kill {
     /// The id is one of this backend's, which has killed a statement there: hooks that wait in a session
     /// with that connection are to end as well.
     pub at: Option<BackendId>,
+    /// When it was said: what a session begins later is not meant.
+    pub said: Duration,
 }
 
 /// Where an id leads.
@@ -56,6 +61,8 @@ pub(crate) enum Found {
     Session(AccountId),
     /// A session that has a backend connection of its own, with this id there.
     Passed(BackendId, u32),
+    /// A session of this user's that runs a script, which has given its connection away.
+    Alone(Box<[u8]>),
 }
 
 /// A session's entry, for as long as it lives.
@@ -85,6 +92,7 @@ impl People {
                     worker,
                     account: None,
                     passed: None,
+                    scripted: None,
                 });
                 let people = Arc::clone(self);
                 return Person { id, people };
@@ -103,8 +111,17 @@ impl People {
                 account: Some(account),
                 ..
             }) => Found::Session(account.clone()),
+            Some(Entry {
+                scripted: Some(user),
+                ..
+            }) => Found::Alone(user.clone()),
             _ => Found::Nobody,
         }
+    }
+
+    /// Whose session with a script and a connection of its own it is.
+    pub(crate) fn scripted_user(&self, id: u32) -> Option<Box<[u8]>> {
+        self.known().by_id.get(&id)?.scripted.clone()
     }
 
     /// Tells the worker of a session. What is not there any more needs no kill.
@@ -124,6 +141,7 @@ impl People {
                 id: thread_id,
                 scope: KillScope::Statement,
                 at: Some(backend),
+                said: Duration::ZERO,
             });
         }
     }
@@ -178,6 +196,14 @@ impl Person {
             entry.passed = Some((backend, thread_id));
         }
     }
+
+    /// It runs a script for this user, with this connection if it has one now.
+    pub(crate) fn runs_script(&mut self, user: &[u8], at: Option<(BackendId, u32)>) {
+        if let Some(entry) = self.people.known().by_id.get_mut(&self.id) {
+            entry.scripted = Some(user.into());
+            entry.passed = at;
+        }
+    }
 }
 
 impl Known {
@@ -218,6 +244,11 @@ mod tests {
         let id = person.id();
         assert_eq!(people.find(id), Found::Passed(BackendId(3), 77));
         assert_ne!(people.register(0).id(), id);
+        person.runs_script(b"me", None);
+        assert_eq!(people.find(id), Found::Alone(b"me"[..].into()));
+        person.runs_script(b"me", Some((BackendId(4), 78)));
+        assert_eq!(people.find(id), Found::Passed(BackendId(4), 78));
+        assert_eq!(people.scripted_user(id).as_deref(), Some(&b"me"[..]));
         drop(person);
         assert_eq!(people.find(id), Found::Nobody);
     }

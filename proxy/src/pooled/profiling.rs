@@ -12,6 +12,7 @@ use sql::Facts;
 
 use super::exchange::Done;
 use super::explained::Said;
+use super::injected_events::rows_examined;
 use super::injected_results::{Cost, Finding, Found, Profile, Told, told, without_own};
 use super::injecting::Injecting;
 use super::ruling::{Errand, Form};
@@ -150,6 +151,7 @@ impl Pooled {
             taken,
             rows: done.tally.rows_before.saturating_add(done.tally.rows),
             affected_rows: done.tally.ok.affected_rows,
+            rows_examined: injecting.after.iter().find_map(examined),
             warnings: done.tally.warnings,
             error: match done.outcome {
                 Outcome::Err(number) => Some(number),
@@ -196,6 +198,14 @@ impl Pooled {
             }
             Err(error) => tracing::error!(%error, "a profile cannot be told"),
         }
+    }
+}
+
+/// How many rows the statement has looked at, if that was asked and told.
+fn examined(found: &Found) -> Option<u64> {
+    match (&found.purpose, &found.finding) {
+        (Purpose::Events, Finding::Table(table)) => rows_examined(table),
+        _ => None,
     }
 }
 

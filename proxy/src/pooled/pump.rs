@@ -82,8 +82,13 @@ impl Pooled {
         context: &mut Context<'_>,
     ) -> Poll<Result<(), Cut>> {
         loop {
-            if let Err(error) = ready!(self.client.poll_drain(context)) {
-                return Poll::Ready(Err(Cut::Client(error.to_string())));
+            match self.client.poll_drain(context) {
+                Poll::Ready(Ok(())) => {}
+                Poll::Ready(Err(error)) => {
+                    return Poll::Ready(Err(Cut::Client(error.to_string())));
+                }
+                // It takes nothing, and may be killed even so.
+                Poll::Pending => break,
             }
             if let Some(sequence) = self.client.transport.frame_sequence() {
                 reply.align(sequence);
@@ -101,7 +106,21 @@ impl Pooled {
             }
         }
         self.watch.note(self.worker.clock.now(), false);
-        self.poll_meanwhile(context)
+        let meanwhile = self.poll_meanwhile(context);
+        if meanwhile.is_pending() && self.is_cut_off(conn.backend.id) {
+            return Poll::Ready(Err(Cut::Backend(Broken::Disabled)));
+        }
+        meanwhile
+    }
+
+    /// Whether it has to leave this backend, which was disabled. What was said of another one that it has
+    /// left is done with.
+    pub(crate) fn is_cut_off(&self, backend: route::BackendId) -> bool {
+        if !self.watch.is_asked(Ask::BackendDisabled) {
+            return false;
+        }
+        self.watch.withdraw(Ask::BackendDisabled);
+        self.worker.is_disabled(backend)
     }
 
     /// One piece, as it comes.
@@ -155,8 +174,7 @@ impl Pooled {
             return Poll::Ready(Err(cut));
         }
         let asked = self.watch.poll_asked(context);
-        if asked.contains(Ask::KillStatement) {
-            self.watch.withdraw(Ask::KillStatement);
+        if asked.contains(Ask::KillStatement) && self.watch.takes_kill(self.timing.read()) {
             self.kill_own_statement();
         }
         Poll::Pending
@@ -200,6 +218,36 @@ impl Pooled {
         .await
     }
 
+    /// The same, unless its statement is killed either: then that is not to be sent.
+    pub(crate) async fn unless_killed<T>(
+        &mut self,
+        event: impl Future<Output = T>,
+    ) -> Result<T, Cut> {
+        let mut event = pin!(event);
+        poll_fn(|context| {
+            if let Poll::Ready(outcome) = event.as_mut().poll(context) {
+                return Poll::Ready(Ok(outcome));
+            }
+            if let Poll::Ready(cut) = self.poll_end(context) {
+                return Poll::Ready(Err(cut));
+            }
+            self.not_killed()?;
+            Poll::Pending
+        })
+        .await
+    }
+
+    /// A kill that has come before the statement was sent: the server could not tell whom it is for. What is
+    /// read again for the client's next statement is not meant.
+    pub(crate) fn not_killed(&self) -> Result<(), Cut> {
+        let is_killed =
+            self.delivery != Delivery::Nobody && self.watch.takes_kill(self.timing.read());
+        match is_killed {
+            true => Err(Cut::Asked(Ask::KillStatement)),
+            false => Ok(()),
+        }
+    }
+
     /// Reads ahead from the client; says how many bytes came, 0 at the end.
     pub(crate) fn poll_client(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
         let mut scratch = self.worker.scratch.borrow_mut();
@@ -218,6 +266,49 @@ impl Pooled {
     ) -> Result<u8, Cut> {
         poll_fn(|context| self.poll_pass(conn, &mut passage, context)).await?;
         Ok(passage.sequence)
+    }
+
+    /// Reads the client's packets up to their end, for nobody. The id of the packet behind them.
+    pub(crate) async fn swallow(&mut self, mut passage: Passage) -> Result<u8, Cut> {
+        poll_fn(|context| {
+            if let Poll::Ready(swallowed) = self.poll_swallow(&mut passage, context) {
+                return Poll::Ready(swallowed);
+            }
+            let asked = self.watch.poll_asked(context);
+            let ends = [Ask::Stop, Ask::KillSession].into_iter();
+            match ends.into_iter().find(|ask| asked.contains(*ask)) {
+                Some(ask) => Poll::Ready(Err(Cut::Asked(ask))),
+                None => Poll::Pending,
+            }
+        })
+        .await?;
+        Ok(passage.sequence)
+    }
+
+    fn poll_swallow(
+        &mut self,
+        passage: &mut Passage,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(), Cut>> {
+        loop {
+            if let Err(error) = ready!(self.client.poll_drain(context)) {
+                return Poll::Ready(Err(Cut::Client(error.to_string())));
+            }
+            let bytes = self.inbox.take_all();
+            let taken = passage.pass(&bytes);
+            self.inbox.put(&bytes[taken..]);
+            if passage.is_over {
+                return Poll::Ready(Ok(()));
+            }
+            match ready!(self.poll_client(context)) {
+                Ok(0) => {
+                    let how = "it closed the connection within its file".to_owned();
+                    return Poll::Ready(Err(Cut::Client(how)));
+                }
+                Ok(_) => {}
+                Err(error) => return Poll::Ready(Err(Cut::Client(error.to_string()))),
+            }
+        }
     }
 
     fn poll_pass(

@@ -231,6 +231,9 @@ impl Pooled {
                 Err(cut) => {
                     let said = (Command::QUERY, incoming.sequence);
                     if let Some(after) = self.overcome(cut, facts, said, &mut repeat).await? {
+                        if let Some(former) = sight.take() {
+                            self.sight = Some(former);
+                        }
                         return Ok(Ending::last(after));
                     }
                 }

@@ -44,7 +44,6 @@ impl Past {
 impl Pooled {
     /// It was killed, as KILL QUERY does it.
     pub(crate) fn interrupted(&mut self, sequence: u8) {
-        self.say_error(sequence, INTERRUPTED, INTERRUPTED_TEXT);
         let tally = Tally {
             error: Some((INTERRUPTED.number, INTERRUPTED.sqlstate)),
             ..Tally::default()
@@ -57,6 +56,7 @@ impl Pooled {
             message: None,
         };
         self.observe(Command::QUERY, &Facts::default(), b"", &done);
+        self.say_error(sequence, INTERRUPTED, INTERRUPTED_TEXT);
         self.riding.ridden = Some(Past::Interrupted);
     }
 

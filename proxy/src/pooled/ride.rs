@@ -240,12 +240,12 @@ impl Pooled {
         context: &mut Context<'_>,
     ) -> Poll<Result<(), Cut>> {
         let asked = self.watch.poll_asked(context);
-        if asked.contains(Ask::KillStatement) {
-            self.watch.withdraw(Ask::KillStatement);
-            if passenger.ride.bytes.get() == 0 {
-                self.kill_aboard(passenger);
-                return Poll::Ready(Ok(()));
-            }
+        if asked.contains(Ask::KillStatement)
+            && self.watch.takes_kill(self.timing.read())
+            && passenger.ride.bytes.get() == 0
+        {
+            self.kill_aboard(passenger);
+            return Poll::Ready(Ok(()));
         }
         self.poll_meanwhile(context)
     }

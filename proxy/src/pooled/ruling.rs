@@ -307,6 +307,9 @@ impl Pooled {
                 ColumnDefinition::new(name.as_bytes(), kind, COLLATION, width.max(1))
             })
             .collect();
+        if let Some(subject) = &mut self.subject {
+            subject.answer.rows += rows.len() as u64;
+        }
         let rows = rows.iter().map(|row| row.iter().map(config::Cell::bytes));
         let form = match errand.form {
             Form::Binary => wire::result::put_binary_result,

@@ -1,5 +1,6 @@
 //! What the proxy itself says to a client.
 
+use wire::reply::{ERR, OK};
 use wire::write::put_packets;
 use wire::{ErrPacket, ErrorCode, HEADER_BYTES};
 
@@ -9,6 +10,9 @@ use crate::failure::Failure;
 impl Pooled {
     /// Puts a payload of the proxy's own on its way to the client.
     pub(crate) fn say(&mut self, sequence: u8, payload: &[u8]) {
+        if payload.first() == Some(&ERR) {
+            self.note_failed(payload, None);
+        }
         let sequence = self.client.transport.frame_sequence().unwrap_or(sequence);
         let mut packets = Vec::with_capacity(payload.len() + HEADER_BYTES);
         put_packets(&mut packets, sequence, payload);
@@ -17,13 +21,16 @@ impl Pooled {
 
     /// The same for packets that have their headers.
     pub(crate) fn say_packets(&mut self, packets: &[u8]) {
+        if let Some(subject) = &mut self.subject {
+            subject.answer.bytes += packets.len() as u64;
+        }
         self.client.append(packets);
     }
 
     pub(crate) fn say_ok(&mut self, sequence: u8) {
         let [low, high] = self.status.0.to_le_bytes();
         let [few, many] = self.standing_warnings().unwrap_or_default().to_le_bytes();
-        self.say(sequence, &[wire::reply::OK, 0, 0, low, high, few, many]);
+        self.say(sequence, &[OK, 0, 0, low, high, few, many]);
     }
 
     pub(crate) fn say_error(&mut self, sequence: u8, code: ErrorCode, text: &str) {
@@ -46,7 +53,6 @@ impl Pooled {
                 user = %self.account.id(),
                 "a command failed"
             );
-            self.note_failed(&payload, None);
             self.say(sequence, &payload);
         }
     }

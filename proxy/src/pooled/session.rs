@@ -216,6 +216,7 @@ impl Pooled {
         let worker = Rc::clone(&self.worker);
         let blocks = &worker.blocks;
         self.subject = None;
+        self.watch.says(0);
         let after = match incoming.command {
             _ if self.cut_transaction.is_some() => Box::pin(self.after_cut(incoming)).await,
             _ if self.optimism.is_some() => Box::pin(self.optimistic(incoming)).await,
@@ -226,6 +227,10 @@ impl Pooled {
         };
         if self.order.is_some() && after.is_ok() {
             self.close_order();
+        }
+        match &after {
+            Ok(_) => self.note_answered(),
+            Err(cut) => self.note_cut_off(&cut.failure),
         }
         after
     }

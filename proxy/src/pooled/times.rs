@@ -18,16 +18,19 @@ pub(crate) enum Way {
     Own,
     /// Over a shared lane.
     Lane,
+    /// Over the connection that its session has from beginning to end; seen where that is wanted.
+    Relayed,
 }
 
 impl Way {
-    const ALL: [Self; 2] = [Self::Own, Self::Lane];
+    const ALL: [Self; 3] = [Self::Own, Self::Lane, Self::Relayed];
 
     /// As people are told it.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Own => "own connection",
             Self::Lane => "lane",
+            Self::Relayed => "relayed",
         }
     }
 }

@@ -11,6 +11,8 @@ use super::times::Way;
 /// One command's times, since the process began.
 #[derive(Debug, Default)]
 pub(crate) struct Timing {
+    /// When the client's command was read; each of its parts comes by itself.
+    read: Duration,
     came: Duration,
     left: Duration,
     ended: Duration,
@@ -26,6 +28,7 @@ impl Timing {
     /// A command has been read.
     pub(crate) fn comes(&mut self, now: Duration) {
         *self = Self {
+            read: now,
             came: now,
             left: now,
             ended: now,
@@ -37,7 +40,9 @@ impl Timing {
 
     /// Its next part comes, after the end of the one before.
     pub(crate) fn goes_on(&mut self) {
+        let read = self.read;
         self.comes(self.ended);
+        self.read = read;
     }
 
     /// It leaves; one that is sent again has waited until then.
@@ -71,6 +76,11 @@ impl Timing {
     /// When its reply had ended.
     pub(crate) fn ended(&self) -> Duration {
         self.ended
+    }
+
+    /// When the whole of it was read.
+    pub(crate) fn read(&self) -> Duration {
+        self.read
     }
 
     /// How long ago it came.

@@ -24,12 +24,13 @@ pub(crate) const UNBRIDGED: Capabilities = Capabilities(
         | Capabilities::MARIADB_CACHE_METADATA.0,
 );
 
-/// What a bridge is for. Connections that have agreed on any of it are not for the pools of scripts, whose
-/// clients may have agreed on something else.
-pub(crate) const BRIDGED: Capabilities = Capabilities(
+/// What says how packets look, so that it is the client's to agree on, whatever a script says in its place.
+pub(crate) const SHAPES: Capabilities = Capabilities(
     Capabilities::DEPRECATE_EOF.0
         | Capabilities::QUERY_ATTRIBUTES.0
-        | Capabilities::MARIADB_EXTENDED_METADATA.0,
+        | Capabilities::SESSION_TRACK.0
+        // All of MariaDB's extended ones.
+        | 0xffff_ffff << 32,
 );
 
 /// See the module.

@@ -15,17 +15,18 @@ use wire::reply::OkPacket;
 use wire::{Capabilities, Command, ErrorCode};
 
 use super::heard::{Heard, Preparing, Towards};
+use super::injected::incoming_of;
 use super::rewriting::Rewriting;
 use super::server::Server;
 use super::session::Scripted;
+use super::sight::stay_in_sight;
 use super::stage::{Stage, lacks_server};
+use super::waiting::query;
 use crate::dialogue::{AuthEnd, Dialogue, Exchange, Legs};
 use crate::failure::{Failure, Kind};
 use crate::packets::PacketStream;
-use crate::pooled::conn::own_command;
 use crate::pooled::exchange::TIMEOUT_KILL;
 use crate::pooled::incoming::{EndOf, Incoming, Passage};
-use crate::pooled::kill::statement_killed;
 use crate::pooled::session::CutOff;
 use crate::watch::Ask;
 
@@ -51,10 +52,26 @@ impl Scripted {
         let Some(mut server) = self.server.take() else {
             return Err(lacks_server(towards.sequence()));
         };
+        if incoming.command == Command::CHANGE_USER
+            && let Err(failure) = self.may_become(&incoming.argument())
+        {
+            self.server = Some(server);
+            return Err(CutOff::new(failure, Some(towards.sequence())));
+        }
         if let Some(observer) = &mut self.observer {
             observer.runs_on(server.backend.id, server.capabilities);
             observer.begins(&incoming.packets, self.status);
+            self.watch.says(observer.digest());
         }
+        let instead = match self.in_place_of_kill(incoming, &mut server).await {
+            Ok(instead) => instead,
+            Err(cut) => {
+                self.server = Some(server);
+                self.report(&cut.failure);
+                return Err(cut);
+            }
+        };
+        let incoming = instead.as_ref().unwrap_or(incoming);
         server.send(&incoming.packets).await;
         let heard = match incoming.command {
             Command::CHANGE_USER => self.change_user(&mut server).await,
@@ -79,21 +96,9 @@ impl Scripted {
         heard
     }
 
-    /// A client has killed a statement by the backend's id: that may be a hook that waits.
-    fn pass_kill_on(&self, incoming: &Incoming, server: &Server) {
-        if incoming.command != Command::QUERY {
-            return;
-        }
-        let argument = incoming.argument();
-        let own = server.greeting.thread_id;
-        if let Some(thread_id) = statement_killed(&argument, own) {
-            let people = &self.worker.shared.people;
-            people.end_hook_at(server.backend.id, thread_id);
-        }
-    }
-
     /// The same for a statement of the script's own: when it has had its time it is killed, if somebody
-    /// can; if nobody can, or that is of no use, the session ends.
+    /// can. If nobody can, if that is of no use, or if it has ended otherwise, so that the kill may hit what comes
+    /// next, the session ends.
     async fn hear_in_time(
         &mut self,
         server: &mut Server,
@@ -106,8 +111,8 @@ impl Scripted {
         let limit = limit.unwrap_or(Duration::MAX);
         let (backend, thread_id) = (server.backend.id, server.greeting.thread_id);
         let mut hearing = pin!(self.hear(server, command, towards));
+        let killed = Outcome::Err(ErrorCode::QUERY_INTERRUPTED.number);
         if let Ok(heard) = timeout(limit, &mut hearing).await {
-            let killed = Outcome::Err(ErrorCode::QUERY_INTERRUPTED.number);
             if heard.as_ref().is_ok_and(|it| it.outcome == killed) {
                 // Somebody has done it at the backend, which tells nobody else.
                 watch.ask(Ask::EndHook);
@@ -121,6 +126,7 @@ impl Scripted {
         });
         if worker.has_monitor()
             && let Ok(heard) = timeout(TIMEOUT_KILL, &mut hearing).await
+            && heard.as_ref().map_or(true, |it| it.outcome == killed)
         {
             return heard;
         }
@@ -130,7 +136,7 @@ impl Scripted {
         Err(CutOff::new(failure, Some(towards.sequence())))
     }
 
-    async fn hear(
+    pub(super) async fn hear(
         &mut self,
         server: &mut Server,
         command: Command,
@@ -201,9 +207,14 @@ impl Scripted {
         passing: &mut Passing,
         context: &mut Context<'_>,
     ) -> Poll<Result<(), Failure>> {
-        if let Err(error) = ready!(self.client.poll_drain(context)) {
-            let text = format!("the client left within a reply: {error}");
-            return Poll::Ready(Err(Failure::new(Kind::ClientLeft, text)));
+        match self.client.poll_drain(context) {
+            Poll::Ready(Ok(())) => {}
+            Poll::Ready(Err(error)) => {
+                let text = format!("the client left within a reply: {error}");
+                return Poll::Ready(Err(Failure::new(Kind::ClientLeft, text)));
+            }
+            // It takes nothing, and may be killed even so.
+            Poll::Pending => return self.poll_meanwhile(server, context),
         }
         let _ = server.leg.poll_drain_or_break(context);
         match self.poll_feed(server, passing, context) {
@@ -327,6 +338,10 @@ impl Scripted {
                 why: KillReason::Asked,
             });
         }
+        if let Some(cause) = self.cut_off_from(server) {
+            let text = cause + "; what it was asked may have been executed";
+            return Poll::Ready(Err(Failure::new(Kind::BackendDisabled, text)));
+        }
         if asked.contains(Ask::BackendDown) {
             let name = &server.backend.name;
             let text = format!(
@@ -350,6 +365,11 @@ impl Scripted {
                 }
             }
         }
+        self.poll_end(context)
+    }
+
+    /// Whether the worker ends the session within a command.
+    pub(crate) fn poll_end(&self, context: &Context<'_>) -> Poll<Failure> {
         let asked = self.watch.poll_asked(context);
         if asked.contains(Ask::Stop) {
             let text = "The proxy is shutting down, and the statement did not end in time";
@@ -403,6 +423,46 @@ impl Scripted {
                 self.inbox.put(&rest);
                 server.leg.send_or_break(&bytes, context);
                 continue;
+            }
+            match ready!(self.poll_client(context)) {
+                Ok(0) => return Poll::Ready(Err(left("it closed the connection"))),
+                Ok(_) => {}
+                Err(error) => return Poll::Ready(Err(left(&error.to_string()))),
+            }
+        }
+    }
+
+    /// Whether a COM_CHANGE_USER leads to an account that the session's scripts are for.
+    fn may_become(&self, argument: &[u8]) -> Result<(), Failure> {
+        let user = argument.split(|byte| *byte == 0).next();
+        let Some(card) = self.watch.card() else {
+            return Ok(());
+        };
+        let running = self.script.files();
+        stay_in_sight(
+            &self.worker,
+            user.unwrap_or_default(),
+            &card.client,
+            running,
+        )
+    }
+
+    /// A file that nobody takes.
+    pub(crate) fn poll_swallow(
+        &mut self,
+        passage: &mut Passage,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(), Failure>> {
+        let left = |how: &str| Failure::new(Kind::ClientLeft, format!("within its file: {how}"));
+        loop {
+            if let Err(error) = ready!(self.client.poll_drain(context)) {
+                return Poll::Ready(Err(left(&error.to_string())));
+            }
+            let bytes = self.inbox.take_all();
+            let taken = passage.pass(&bytes);
+            self.inbox.put(&bytes[taken..]);
+            if passage.is_over {
+                return Poll::Ready(Ok(()));
             }
             match ready!(self.poll_client(context)) {
                 Ok(0) => return Poll::Ready(Err(left("it closed the connection"))),
@@ -479,11 +539,11 @@ impl Scripted {
              collation_connection = {collation}"
         );
         let commands = [
-            (Command::RESET_CONNECTION, &[][..]),
-            (Command::QUERY, text.as_bytes()),
+            (Command::RESET_CONNECTION, vec![Command::RESET_CONNECTION.0]),
+            (Command::QUERY, query(text.as_bytes(), server.capabilities)),
         ];
-        for (command, argument) in commands {
-            server.send(&own_command(command, argument)).await;
+        for (command, payload) in commands {
+            server.send(&incoming_of(command, &payload).packets).await;
             let heard = self.hear(server, command, Towards::Nobody).await;
             if !matches!(heard, Ok(heard) if heard.outcome == Outcome::Ok) {
                 return false;

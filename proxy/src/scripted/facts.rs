@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use net::Endpoint;
-use route::{Backend, Health, Role, Topology};
+use route::{Backend, Duty, Health, Role, Topology};
 use script::facts::{
     BACKEND_STATE_DOWN, BACKEND_STATE_UNKNOWN, BACKEND_STATE_UP, BACKEND_TYPE_RO, BACKEND_TYPE_RW,
     BACKEND_TYPE_UNKNOWN,
@@ -41,6 +41,7 @@ fn backend_facts(backend: &Backend, connections_max: u32) -> BackendFacts {
         name: backend.name.clone(),
         address: backend_address(backend),
         state: match backend.health {
+            _ if backend.duty == Duty::Disabled => BACKEND_STATE_DOWN,
             Health::Up { .. } => BACKEND_STATE_UP,
             Health::Down { .. } => BACKEND_STATE_DOWN,
             Health::Unknown => BACKEND_STATE_UNKNOWN,

@@ -168,7 +168,7 @@ impl<'a, S: Stage> Queue<'a, S> {
             Decision::Nothing => self.tell(|stage, _| stage.client().append(&kept)),
             Decision::SendQuery | Decision::Unknown(_) | Decision::Waits => {
                 tracing::error!(
-                    "(read_query_result) {decision:?} is no decision: the result is sent"
+                    "(read_query_result) {decision} is no decision: the result is sent"
                 );
                 self.tell(|stage, _| stage.client().append(&kept));
             }
@@ -211,7 +211,7 @@ impl<'a, S: Stage> Queue<'a, S> {
         };
         if decision != Decision::Nothing {
             tracing::error!(
-                "(read_query_result) {decision:?}: the result is sent already; \
+                "(read_query_result) {decision}: the result is sent already; \
                  it is kept with resultset_is_needed = true"
             );
         }
@@ -246,7 +246,7 @@ pub(crate) fn reply_facts(command: Command, heard: &Heard, answer: Option<&Answe
     let is_result = tally.had_rows || tally.rows > 0;
     let (rows, bytes) = match answer {
         Some(answer) => answer.rows_and_bytes(),
-        None => (tally.rows_before + tally.rows, tally.bytes),
+        None => (tally.rows_before + tally.rows, tally.row_bytes),
     };
     let times = ReplyFacts {
         first_at: heard.first_at,

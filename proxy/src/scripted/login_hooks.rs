@@ -8,6 +8,7 @@ use wire::handshake::HandshakeHead;
 use wire::reply::OK;
 use wire::{Greeting, HandshakeResponse};
 
+use super::bridge::SHAPES;
 use super::facts::{address_facts, note_greeting};
 use super::host::Host;
 use super::meet::refused;
@@ -247,9 +248,10 @@ pub(crate) fn replaced<'a>(
                 0 => head.collation,
                 said => said,
             };
+            let shapes = head.capabilities & SHAPES;
             Ok(HandshakeResponse {
                 head: HandshakeHead {
-                    capabilities: said.capabilities,
+                    capabilities: said.capabilities.with(SHAPES, false) | shapes,
                     packet_bytes_max,
                     collation,
                 },

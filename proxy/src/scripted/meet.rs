@@ -1,9 +1,11 @@
 //! Finding a backend for a scripted session: `connect_server`, and what follows from it.
 
+use std::sync::Arc;
+
 use script::facts::{BACKEND_STATE_DOWN, BACKEND_STATE_UP};
 use script::{Decision, FAILED, Hook, Move, Payloads, err_payload};
 
-use route::{Health, Report};
+use route::{Backend, Duty, Health, Report};
 
 use super::begin::Begin;
 use super::parked::Parked;
@@ -58,17 +60,20 @@ impl Begin<'_> {
 
     /// Connects to the backend of the script's choice, or to the least used one. `None`: it could not
     /// be reached.
-    async fn call_on(&mut self) -> Result<Option<Met>, Failure> {
+    pub(super) async fn call_on(&mut self) -> Result<Option<Met>, Failure> {
         let scripts = self.host.scripts.clone();
         let mut index = self.hooks.script.backend_index();
         let is_known = index == 0 || self.host.backend(index).is_some();
-        if is_known && index > 0 && scripts.is_down(index) {
+        let may_serve = |backend: &Arc<Backend>| backend.duty != Duty::Disabled;
+        let serves = |index| self.host.backend(index).is_some_and(|it| may_serve(&it));
+        if is_known && index > 0 && (scripts.is_down(index) || !serves(index)) {
             index = 0;
         }
         if index == 0 {
             index = scripts.default_backend();
         }
-        let Some(backend) = self.host.backend(index).filter(|_| is_known) else {
+        let backend = self.host.backend(index).filter(may_serve);
+        let Some(backend) = backend.filter(|_| is_known) else {
             return Err(Failure::relaying(
                 Kind::NoBackend,
                 "(proxy) all backends are down",

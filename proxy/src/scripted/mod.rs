@@ -2,7 +2,10 @@
 //!
 //! ```text
 //!  all       the interpreters: one for all workers, or one for each
-//!  begin     connect_server, and the login, which passes through or is answered here
+//!  begin     connect_server, and the login
+//!  passing   logins that go to a backend
+//!  entering  logins that the proxy answers
+//!  begun     the session that comes of it
 //!  alone     greeting and login of sessions that a script answers all by itself
 //!  login_hooks  read_handshake, read_auth, read_auth_result
 //!  stage     one command at a time: read_query decides
@@ -13,9 +16,12 @@
 //!
 //!  session   sessions whose login has passed through: one backend connection
 //!  exchange  a command to that, and its reply
+//!  killing   KILL, which may name ids of the proxy's
 //!  parked    connections that wait in the script's pools
 //!
 //!  scripting sessions whose login the proxy has answered: the connection is whichever they get
+//!
+//!  sight     nobody becomes an account with a script where that sees nothing
 //!
 //!  clerk     the admin port's script
 //! ```
@@ -28,19 +34,24 @@ pub(crate) mod all;
 pub(crate) mod alone;
 pub(crate) mod auth_ear;
 pub(crate) mod begin;
+pub(crate) mod begun;
 pub(crate) mod bridge;
 pub(crate) mod clerk;
+pub(crate) mod entering;
 pub(crate) mod exchange;
 pub(crate) mod facts;
 pub(crate) mod heard;
 pub(crate) mod host;
 pub(crate) mod injected;
+pub(crate) mod killing;
 pub(crate) mod login_hooks;
 pub(crate) mod meet;
 pub(crate) mod parked;
+pub(crate) mod passing;
 pub(crate) mod rewriting;
 pub(crate) mod scripting;
 pub(crate) mod server;
 pub(crate) mod session;
+pub(crate) mod sight;
 pub(crate) mod stage;
 pub(crate) mod waiting;

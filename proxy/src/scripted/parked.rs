@@ -8,12 +8,19 @@ use std::sync::Arc;
 
 use route::{Backend, BackendId};
 use tokio::sync::oneshot;
+use wire::Capabilities;
 
 use super::host::Host;
 use super::server::Server;
+use crate::pooled::enter::LOGIN;
 
 /// Whoever wants a connection sends where it is to be brought.
 type Wanted = oneshot::Sender<oneshot::Sender<Server>>;
+
+/// What a client and a connection must have agreed on alike for one to use the other.
+pub(crate) fn kind_of(agreed: Capabilities) -> u64 {
+    agreed.with(LOGIN, false).0
+}
 
 /// One worker's parked connections.
 #[derive(Default)]
@@ -65,6 +72,13 @@ impl Parked {
         let is_known = |id: BackendId| backends.iter().any(|backend| backend.id == id);
         let mut connections = self.connections.borrow_mut();
         connections.retain(|_, (backend, _)| is_known(*backend));
+    }
+
+    /// Closes those to backends that nobody may use any more; their ids.
+    pub(crate) fn close_to(&self, backends: &[BackendId]) -> Vec<u64> {
+        let mut connections = self.connections.borrow_mut();
+        let gone = connections.extract_if(|_, (backend, _)| backends.contains(backend));
+        gone.map(|(id, _)| id).collect()
     }
 
     /// Closes all of them: the worker drains.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use script::{Move, Rows};
+use script::{Inquiry, Move, Rows};
 use sql::{Kind, Uses};
 use tokio::sync::oneshot;
 use wire::{Capabilities, Command, StatusFlags};
@@ -18,12 +18,12 @@ use super::host::Host;
 use super::login_hooks::{LoginHooks, Newcomer};
 use super::rewriting::Rewriting;
 use super::stage::{Stage, act, note_prepared, prepared_text};
-use super::waiting::query_packets;
 use crate::failure::{Failure, Kind as FailureKind};
 use crate::leg::Leg;
-use crate::pooled::beside::{Answering, Beside, Item, Work};
+use crate::pooled::beside::{Beside, Item, Work};
 use crate::pooled::broken::waiting;
-use crate::pooled::incoming::Incoming;
+use crate::pooled::incoming::{EndOf, Incoming, Passage};
+use crate::pooled::inquiry::{Asked, Replied};
 use crate::pooled::order::Order;
 use crate::pooled::session::{After, CutOff, Pooled};
 use crate::relay::End;
@@ -57,13 +57,6 @@ impl Scripting {
 /// An account came with scripts to a proxy that has begun without any: it must not do without.
 pub(crate) fn no_scripts_yet() -> Failure {
     let text = "(lua) this account has a script, and the proxy was started without any: restart it";
-    Failure::relaying(FailureKind::ScriptFailed, text, script::err_payload(text))
-}
-
-/// An account with scripts whose login only a backend can judge, behind which nothing is looked at.
-pub(crate) fn out_of_sight() -> Failure {
-    let text = "(lua) this account has a script, and a login that passes through the proxy: its script would see \
-                nothing";
     Failure::relaying(FailureKind::ScriptFailed, text, script::err_payload(text))
 }
 
@@ -163,6 +156,10 @@ impl Staged<'_> {
         if self.asked > 0 {
             self.session.timing.goes_on();
         }
+        if let Some(kill) = self.session.kill.take() {
+            // It was for the statement before.
+            Box::pin(self.session.outlive(kill)).await?;
+        }
         if self.is_elsewhere() {
             self.session.rest().await?;
         }
@@ -194,13 +191,9 @@ impl Staged<'_> {
     }
 
     /// Gives a statement to the session beside this one, which there is from now on.
-    fn send_beside(
-        &mut self,
-        text: &[u8],
-        route: Box<[u8]>,
-    ) -> Result<oneshot::Receiver<Heard>, String> {
+    fn send_beside(&mut self, inquiry: Inquiry) -> Result<oneshot::Receiver<Replied>, String> {
         let session = &self.session;
-        let facts = sql::facts(text, session.state.flags());
+        let facts = sql::facts(&inquiry.text, session.state.flags());
         if facts.kind == Kind::Load || facts.uses.has(Uses::CLIENT_FILE) {
             return Err("LOAD DATA runs in the session itself only".to_owned());
         }
@@ -212,24 +205,13 @@ impl Staged<'_> {
                 .ok_or("there are too many sessions")?,
         };
         let beside = self.scripting.beside.insert(beside);
-        let towards = Towards::Script {
-            sequence: 1,
-            bytes_max: usize::try_from(session.settings.config.script.result_bytes_max)
-                .unwrap_or(usize::MAX),
-        };
-        let scripts = &self.scripting.host.scripts;
-        let ear = Ear::to(Command::QUERY, session.capabilities, towards, scripts);
         let (reply, answered) = oneshot::channel();
-        let item = Item::of(
-            session,
-            Work::Query(query_packets(text, session.capabilities)),
-        )
-        .answered(Answering {
-            route,
-            ear: Box::new(ear.ok_or("there is no reply to it")?),
+        let asked = Asked {
+            inquiry,
+            scripts: self.scripting.host.scripts.clone(),
             reply,
-        });
-        let sent = beside.send(item);
+        };
+        let sent = beside.send(Item::of(session, Work::Asked(asked)));
         sent.map_err(|_| "too much waits already".to_owned())?;
         Ok(answered)
     }
@@ -353,30 +335,36 @@ impl Stage for Staged<'_> {
 
     async fn ask_beside(
         &mut self,
-        text: &[u8],
-        route: Box<[u8]>,
+        inquiry: Inquiry,
         sequence: u8,
-    ) -> Result<Option<Result<Heard, String>>, CutOff> {
+    ) -> Result<Option<Replied>, CutOff> {
         // Who waits holds no connection that others wait for.
         self.session.rest().await?;
-        let answered = match self.send_beside(text, route) {
+        let answered = match self.send_beside(inquiry) {
             Ok(answered) => answered,
             Err(refusal) => return Ok(Some(Err(refusal))),
         };
-        let heard = self.outwait(answered).await;
-        if let Ok(Some(heard)) = heard {
-            return Ok(Some(
-                heard.map_err(|_| "the session beside has broken off".to_owned()),
-            ));
+        let replied = self.outwait(answered).await;
+        if let Ok(Some(replied)) = replied {
+            let broken_off = |_| Err("the session beside has broken off".to_owned());
+            return Ok(Some(replied.unwrap_or_else(broken_off)));
         }
         // Nobody waits for what it runs.
         if let Some(beside) = self.scripting.beside.take() {
             beside.kill();
         }
-        match heard {
+        match replied {
             Err(failure) => Err(CutOff::new(failure, Some(sequence))),
             Ok(_) => Ok(None),
         }
+    }
+
+    async fn swallow_file(&mut self, sequence: u8) -> Result<u8, CutOff> {
+        let session = &mut *self.session;
+        session.rest().await?;
+        let passage = Passage::of(EndOf::File, sequence.wrapping_add(1));
+        let swallowed = session.swallow(passage).await;
+        swallowed.map_err(|cut| CutOff::new(waiting(&cut), None))
     }
 
     async fn forward(&mut self, incoming: Incoming) -> Result<After, CutOff> {

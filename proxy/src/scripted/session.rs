@@ -8,21 +8,22 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use route::{KillReason, Report};
-use script::{Move, Rows};
+use script::{Inquiry, Move, Rows};
 use session::Outcome;
 use tokio::io::{AsyncRead, ReadBuf};
 use wire::{Capabilities, Command, ErrPacket, StatusFlags};
 
-use super::bridge::BRIDGED;
 use super::heard::{Heard, Towards};
 use super::host::Host;
-use super::parked::Parked;
+use super::parked::{Parked, kind_of};
 use super::server::Server;
 use super::stage::{Stage, act, lacks_server, note_prepared, prepared_text};
 use crate::failure::{Failure, Kind};
 use crate::insight::observer::Observer;
 use crate::leg::Leg;
-use crate::pooled::incoming::{Inbox, Incoming};
+use crate::pooled::incoming::{EndOf, Inbox, Incoming, Passage};
+use crate::pooled::inquiry::Replied;
+use crate::pooled::people::Person;
 use crate::pooled::session::{After, CutOff};
 use crate::relay::{End, client_violation};
 use crate::surroundings::{Place, Settings};
@@ -43,6 +44,8 @@ pub(crate) struct Scripted {
     pub is_bound: bool,
     pub host: Rc<Host>,
     pub id: u64,
+    /// Its entry by the id that its client sees, where that is the proxy's own.
+    pub person: Option<Person>,
     /// The flags that the client saw last.
     pub status: StatusFlags,
     /// The client's character set, as its login said.
@@ -112,8 +115,12 @@ impl Scripted {
     pub(crate) fn note(&mut self, command: Command, argument: &[u8], outcome: Outcome) {
         if command == Command::CHANGE_USER && outcome == Outcome::Ok {
             let user = argument.split(|byte| *byte == 0).next();
-            self.script.set_user(user.unwrap_or_default());
+            let user = user.unwrap_or_default();
+            self.script.set_user(user);
             self.has_changed = true;
+            let name = String::from_utf8_lossy(user);
+            self.watch.note_of(|card| card.user = name.as_ref().into());
+            self.stand();
         }
         if command == Command::INIT_DB && outcome == Outcome::Ok {
             self.script.set_schema(argument);
@@ -128,13 +135,24 @@ impl Scripted {
         let Some(mut server) = self.host.parked.take(id).await else {
             return self.script.set_server(None);
         };
-        let is_alike = self.capabilities.0 & BRIDGED.0 == 0;
+        let is_alike = kind_of(self.capabilities) == kind_of(server.capabilities);
         if server.user_id != self.id && !(is_alike && self.reset(&mut server).await) {
             return self.script.set_server(None);
         }
         server.user_id = self.id;
         self.watch.settle(server.backend.id);
         self.server = Some(server);
+    }
+
+    /// Others find the connection that it has now.
+    pub(crate) fn stand(&mut self) {
+        let server = self.server.as_ref();
+        let at = server.map(|it| (it.backend.id, it.greeting.thread_id));
+        let thread_id = at.map_or(0, |(_, thread_id)| thread_id);
+        self.watch.note_of(|card| card.thread_id = thread_id);
+        if let (Some(person), Some(card)) = (&mut self.person, self.watch.card()) {
+            person.runs_script(card.user.as_bytes(), at);
+        }
     }
 
     /// The connection is closed in the middle of something.
@@ -262,7 +280,27 @@ impl Scripted {
             return Some(CutOff::new(failure, Some(0)));
         }
         self.watch.withdraw(Ask::IdleTimeout);
-        None
+        let server = self.server.as_ref();
+        let failure = server.and_then(|server| self.cut_off_from(server));
+        self.watch.withdraw(Ask::BackendDisabled);
+        let text = match is_free {
+            true => "",
+            false => "; the transaction is rolled back",
+        };
+        let failure = failure.map(|cause| Failure::new(Kind::BackendDisabled, cause + text));
+        failure.map(|failure| CutOff::new(failure, Some(0)))
+    }
+
+    /// Why it has to leave its backend, if that was disabled.
+    pub(crate) fn cut_off_from(&self, server: &Server) -> Option<String> {
+        let is_asked = self.watch.is_asked(Ask::BackendDisabled);
+        if !is_asked || !self.worker.is_disabled(server.backend.id) {
+            return None;
+        }
+        let name = &server.backend.name;
+        Some(format!(
+            "Lost connection to backend {name}: an administrator has disabled it"
+        ))
     }
 
     /// Ends a session that cannot go on: tells the client what it can still be told, and sees to it
@@ -285,14 +323,17 @@ impl Scripted {
                 backend,
                 cause: failure.cause.clone(),
             },
-            Kind::ClientLeft | Kind::Stopped => Report::KillStatement {
-                backend,
-                thread_id: server.greeting.thread_id,
-                why: match failure.kind {
-                    Kind::Stopped => KillReason::Stopping,
-                    _ => KillReason::ClientGone,
-                },
-            },
+            Kind::ClientLeft | Kind::Stopped | Kind::Killed | Kind::BackendDisabled => {
+                Report::KillStatement {
+                    backend,
+                    thread_id: server.greeting.thread_id,
+                    why: match failure.kind {
+                        Kind::Stopped => KillReason::Stopping,
+                        Kind::BackendDisabled => KillReason::Disabled,
+                        _ => KillReason::ClientGone,
+                    },
+                }
+            }
             _ => return,
         };
         self.worker.surroundings.report(report);
@@ -330,14 +371,16 @@ impl Stage for Scripted {
     }
 
     async fn follow_moves(&mut self) {
-        for step in self.script.take_moves() {
+        let moves = self.script.take_moves();
+        let has_moved = !moves.is_empty();
+        for step in moves {
             match step {
                 Move::Park(_) => {
                     if let Some(server) = self.server.take() {
                         self.watch.unsettle();
-                        match self.capabilities.0 & BRIDGED.0 {
-                            0 if !self.has_changed => Parked::park(&self.host, server),
-                            _ => self.host.scripts.unpark(server.id),
+                        match self.has_changed {
+                            false => Parked::park(&self.host, server),
+                            true => self.host.scripts.unpark(server.id),
                         }
                     }
                 }
@@ -346,6 +389,9 @@ impl Stage for Scripted {
                 // Of sessions that take turns on connections.
                 Move::Choose(_) => {}
             }
+        }
+        if has_moved {
+            self.stand();
         }
     }
 
@@ -386,14 +432,20 @@ impl Stage for Scripted {
         .await
     }
 
-    async fn ask_beside(
-        &mut self,
-        _: &[u8],
-        _: Box<[u8]>,
-        _: u8,
-    ) -> Result<Option<Result<Heard, String>>, CutOff> {
+    async fn ask_beside(&mut self, _: Inquiry, _: u8) -> Result<Option<Replied>, CutOff> {
         let refusal = "this session has one connection for all";
         Ok(Some(Err(refusal.to_owned())))
+    }
+
+    async fn swallow_file(&mut self, sequence: u8) -> Result<u8, CutOff> {
+        let mut passage = Passage::of(EndOf::File, sequence.wrapping_add(1));
+        let swallowed = poll_fn(|context| match self.poll_swallow(&mut passage, context) {
+            Poll::Pending => self.poll_end(context).map(Err),
+            swallowed => swallowed,
+        })
+        .await;
+        swallowed.map_err(|failure| CutOff::new(failure, None))?;
+        Ok(passage.sequence)
     }
 
     async fn forward(&mut self, incoming: Incoming) -> Result<After, CutOff> {

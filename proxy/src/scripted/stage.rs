@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use script::{Decision, FAILED, Hook, Payloads, Rows, err_payload};
+use script::{Decision, FAILED, Hook, Inquiry, Payloads, Rows, err_payload};
+use wire::reply::{LOCAL_INFILE, OK};
 use wire::write::put_packets;
 use wire::{Capabilities, Command, StatusFlags};
 
@@ -14,6 +15,7 @@ use super::waiting::{Settled, interrupted, settle};
 use crate::failure::{Failure, Kind};
 use crate::leg::Leg;
 use crate::pooled::incoming::Incoming;
+use crate::pooled::inquiry::Replied;
 use crate::pooled::session::{After, CutOff};
 use crate::relay::End;
 use crate::watch::HookWait;
@@ -60,14 +62,16 @@ pub(crate) trait Stage {
     /// Nothing happens for a while. `None`: the command is to end.
     async fn sleep(&mut self, time: Duration, sequence: u8) -> Result<Option<()>, CutOff>;
 
-    /// Runs a statement in a session beside this one, where the hint says. `Err`: why it cannot be run.
-    /// `None`: the command is to end.
+    /// Runs a statement in a session beside this one, where its place says. `None`: the command is to end.
     async fn ask_beside(
         &mut self,
-        text: &[u8],
-        route: Box<[u8]>,
+        inquiry: Inquiry,
         sequence: u8,
-    ) -> Result<Option<Result<Heard, String>>, CutOff>;
+    ) -> Result<Option<Replied>, CutOff>;
+
+    /// The client sends a file that the script has asked for, and that nobody takes: it is read to its end.
+    /// The id of the packet behind it.
+    async fn swallow_file(&mut self, sequence: u8) -> Result<u8, CutOff>;
 
     /// The client's command as it came, and its reply as it comes.
     async fn forward(&mut self, incoming: Incoming) -> Result<After, CutOff>;
@@ -143,7 +147,12 @@ pub(crate) async fn act(stage: &mut impl Stage, incoming: Incoming) -> Result<Af
                 );
                 return Ok(After::Next);
             }
-            answer(stage, &incoming);
+            let asks_for_file = answer(stage, &incoming);
+            if asks_for_file {
+                let next = stage.swallow_file(incoming.sequence).await?;
+                let [low, high] = stage.status().0.to_le_bytes();
+                say(stage, next, &[OK, 0, 0, low, high, 0, 0]);
+            }
             return Ok(After::Next);
         }
         Decision::SendQuery if queued > 0 => {
@@ -226,16 +235,18 @@ pub(crate) fn note_prepared(script: &mut script::Session, text: Option<Vec<u8>>,
     }
 }
 
-/// What the script has put into `proxy.response`.
-pub(crate) fn answer(stage: &mut impl Stage, incoming: &Incoming) {
+/// What the script has put into `proxy.response`; whether that asks the client for a file.
+fn answer(stage: &mut impl Stage, incoming: &Incoming) -> bool {
     let sequence = incoming.sequence;
-    match stage.script().response() {
-        Some(payloads) => {
-            let bridge = Bridge::new(stage.capabilities());
-            say_all(stage, sequence, &bridge.told(incoming.command, payloads));
-        }
-        None => say(stage, sequence, &err_payload(FAILED)),
-    }
+    let Some(payloads) = stage.script().response() else {
+        say(stage, sequence, &err_payload(FAILED));
+        return false;
+    };
+    let first = payloads.at(0).and_then(<[u8]>::first);
+    let asks_for_file = incoming.command == Command::QUERY && first == Some(&LOCAL_INFILE);
+    let bridge = Bridge::new(stage.capabilities());
+    say_all(stage, sequence, &bridge.told(incoming.command, payloads));
+    asks_for_file
 }
 
 pub(crate) fn say(stage: &mut impl Stage, sequence: u8, payload: &[u8]) {

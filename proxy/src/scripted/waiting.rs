@@ -1,10 +1,9 @@
 //! A hook that waits: what it wishes is done, and it is resumed with what has come of it, until it has
 //! decided.
 
-use script::{Answer, Decision, Given, Wish};
+use script::{Answer, Decision, Given, Inquiry, Parameters, Wish};
 use sql::{Kind, Uses};
 use wire::query::Query;
-use wire::write::put_packets;
 use wire::{Capabilities, Command, ErrPacket, ErrorCode};
 
 use super::bridge::Bridge;
@@ -48,7 +47,7 @@ pub(crate) async fn settle(
         }
         let wish = stage.script().take_wish();
         stage.note_wait(match &wish {
-            Some(Wish::Query(_, None)) => HookWait::Reply,
+            Some(Wish::Query(Inquiry { place: None, .. })) => HookWait::Reply,
             _ => HookWait::Aside,
         });
         let came = fulfil(stage, wish, sequence).await?;
@@ -78,23 +77,22 @@ pub(crate) fn interrupted() -> Vec<u8> {
 }
 
 async fn fulfil(stage: &mut impl Stage, wish: Option<Wish>, sequence: u8) -> Result<Came, CutOff> {
-    let refused = |why: &str| Given::Refusal(why.to_owned(), UNKNOWN);
     Ok(match wish {
         Some(Wish::Sleep(time)) => match stage.sleep(time, sequence).await? {
             Some(()) => Came::Given(Given::Time),
             None => Came::Killed,
         },
-        Some(Wish::Query(text, None)) => match ask(stage, &text, sequence).await? {
-            Ok(given) => Came::Given(given),
-            Err(after) => Came::Over(after),
-        },
-        Some(Wish::Query(text, Some(place))) => {
-            match stage.ask_beside(&text, place, sequence).await? {
-                Some(Ok(heard)) => Came::Given(given(heard, stage.capabilities())),
-                Some(Err(refusal)) => Came::Given(refused(&refusal)),
-                None => Came::Killed,
+        Some(Wish::Query(inquiry)) if inquiry.place.is_none() => {
+            match ask(stage, &inquiry, sequence).await? {
+                Ok(given) => Came::Given(given),
+                Err(after) => Came::Over(after),
             }
         }
+        Some(Wish::Query(inquiry)) => match stage.ask_beside(inquiry, sequence).await? {
+            Some(Ok(heard)) => Came::Given(given(heard, stage.capabilities())),
+            Some(Err(refusal)) => Came::Given(refused(&refusal)),
+            None => Came::Killed,
+        },
         None => Came::Given(refused("this cannot be waited for")),
     })
 }
@@ -102,56 +100,113 @@ async fn fulfil(stage: &mut impl Stage, wish: Option<Wish>, sequence: u8) -> Res
 /// Runs a statement in the session itself. `Err`: the session ends with it.
 async fn ask(
     stage: &mut impl Stage,
-    text: &[u8],
+    inquiry: &Inquiry,
     sequence: u8,
 ) -> Result<Result<Given, After>, CutOff> {
     // Its file is the client's to send, for a statement of its own.
-    let facts = sql::facts(text, sql::Flags::default());
+    let facts = sql::facts(&inquiry.text, sql::Flags::default());
     if facts.kind == Kind::Load || facts.uses.has(Uses::CLIENT_FILE) {
-        let refusal = "LOAD DATA cannot be asked".to_owned();
-        return Ok(Ok(Given::Refusal(refusal, UNKNOWN)));
+        return Ok(Ok(refused("LOAD DATA cannot be asked")));
     }
     if !stage.has_server() {
-        let refusal = "the session has no backend".to_owned();
-        return Ok(Ok(Given::Refusal(refusal, UNKNOWN)));
+        return Ok(Ok(refused("the session has no backend")));
     }
     let towards = Towards::Script {
         sequence,
         bytes_max: stage.result_bytes_max(),
     };
     let capabilities = stage.capabilities();
-    let incoming = incoming_of(Command::QUERY, &query(text, capabilities));
+    if let Some(parameters) = &inquiry.parameters {
+        return ask_bound(stage, &inquiry.text, parameters, towards).await;
+    }
+    let incoming = incoming_of(Command::QUERY, &query(&inquiry.text, capabilities));
     stage.bound_next();
     let (heard, after) = stage.ask(incoming, towards).await?;
     Ok(match after {
-        After::Next => Ok(given(heard, capabilities)),
+        After::Next => Ok(given((Command::QUERY, heard), capabilities)),
         after => Err(after),
     })
 }
 
+/// The same with values that the server gets apart from the text, so that none can be taken for a part of it.
+async fn ask_bound(
+    stage: &mut impl Stage,
+    text: &[u8],
+    parameters: &Parameters,
+    towards: Towards,
+) -> Result<Result<Given, After>, CutOff> {
+    let capabilities = stage.capabilities();
+    let payload = command(Command::STMT_PREPARE, text);
+    stage.bound_next();
+    let asked = stage.ask(incoming_of(Command::STMT_PREPARE, &payload), towards);
+    let (heard, after) = asked.await?;
+    if !matches!(after, After::Next) {
+        return Ok(Err(after));
+    }
+    let Some((id, count)) = heard.prepared else {
+        return Ok(Ok(given((Command::STMT_PREPARE, heard), capabilities)));
+    };
+    let came = match miscounted(parameters, count) {
+        Some(refusal) => refused(&refusal),
+        None => {
+            let payload = execution(parameters, id, capabilities);
+            stage.bound_next();
+            let asked = stage.ask(incoming_of(Command::STMT_EXECUTE, &payload), towards);
+            match asked.await? {
+                (heard, After::Next) => given((Command::STMT_EXECUTE, heard), capabilities),
+                (_, after) => return Ok(Err(after)),
+            }
+        }
+    };
+    let payload = command(Command::STMT_CLOSE, &id.to_le_bytes());
+    let closing = incoming_of(Command::STMT_CLOSE, &payload);
+    match stage.ask(closing, Towards::Nobody).await?.1 {
+        After::Next => Ok(Ok(came)),
+        after => Ok(Err(after)),
+    }
+}
+
+/// Why a statement with so many placeholders cannot be executed with these.
+pub(crate) fn miscounted(parameters: &Parameters, placeholders: u16) -> Option<String> {
+    let count = parameters.count();
+    let text = format!("the statement has {placeholders} placeholders, not {count}");
+    (count != placeholders).then_some(text)
+}
+
+/// A COM_STMT_EXECUTE's payload.
+pub(crate) fn execution(parameters: &Parameters, id: u32, capabilities: Capabilities) -> Vec<u8> {
+    let payload = parameters.execute(id);
+    Bridge::new(capabilities).sent(payload, |_| Some(parameters.count()))
+}
+
+/// A command's payload.
+pub(crate) fn command(command: Command, argument: &[u8]) -> Vec<u8> {
+    [&[command.0], argument].concat()
+}
+
 /// A COM_QUERY's payload.
-fn query(text: &[u8], capabilities: Capabilities) -> Vec<u8> {
+pub(crate) fn query(text: &[u8], capabilities: Capabilities) -> Vec<u8> {
     let mut payload = Vec::with_capacity(text.len() + 3);
     let attributes = b"".as_slice();
     Query { attributes, text }.encode(capabilities, &mut payload);
     payload
 }
 
-/// The same as packets.
-pub(crate) fn query_packets(text: &[u8], capabilities: Capabilities) -> Vec<u8> {
-    let mut packets = Vec::new();
-    put_packets(&mut packets, 0, &query(text, capabilities));
-    packets
-}
-
-/// A reply that was kept.
-fn given(mut heard: Heard, capabilities: Capabilities) -> Given {
+/// A reply that was kept, and what to.
+fn given((command, mut heard): (Command, Heard), capabilities: Capabilities) -> Given {
     if heard.is_cut {
-        let refusal = "the result is longer than script.result_bytes_max";
-        return Given::Refusal(refusal.to_owned(), UNKNOWN);
+        return refused("the result is longer than script.result_bytes_max");
     }
     let kept = std::mem::take(&mut heard.kept);
-    let answer = Answer::new(Bridge::new(capabilities).read(Command::QUERY, payloads_of(&kept)));
-    let facts = reply_facts(Command::QUERY, &heard, Some(&answer));
+    let payloads = Bridge::new(capabilities).read(command, payloads_of(&kept));
+    let answer = match command {
+        Command::STMT_EXECUTE => Answer::of_execution(payloads),
+        _ => Answer::new(payloads),
+    };
+    let facts = reply_facts(command, &heard, Some(&answer));
     Given::Reply(Box::new(facts), answer)
+}
+
+fn refused(why: &str) -> Given {
+    Given::Refusal(why.to_owned(), UNKNOWN)
 }

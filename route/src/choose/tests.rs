@@ -415,6 +415,25 @@ fn the_proxys_own_zone_comes_first_while_anybody_there_is_up() {
 }
 
 #[test]
+fn a_disabled_one_gets_no_session_and_is_said_to_be_that_even_when_it_is_down() {
+    let disabled = Backend {
+        duty: Duty::Disabled,
+        ..down(0)
+    };
+    let mut dice = Dice::new(1);
+    let mut chosen = |backends: &[Backend]| {
+        let all = topology(Policy::FewestSessions, backends.iter().cloned());
+        let chosen = choose(&all, &whole(&all, &[]), at(0), &mut dice);
+        chosen
+            .map(|it| it.name.clone())
+            .map_err(|none| none.to_string())
+    };
+    assert_eq!(chosen(&[disabled.clone(), backend(1)]), Ok("b".to_owned()));
+    let none = chosen(&[disabled]).unwrap_err();
+    assert!(none.contains("a is disabled"), "{none}");
+}
+
+#[test]
 fn one_that_drains_or_lags_or_has_no_role_yet_gets_no_session() {
     let draining = Backend {
         duty: Duty::Draining,

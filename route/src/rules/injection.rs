@@ -18,6 +18,16 @@ use super::fault::Fault;
 /// Why a statement may not be sent.
 type Refusal = Cow<'static, str>;
 
+/// The last statements of a connection, the latest first; where none are kept, whether any could be. The columns are
+/// those of the oldest servers that have the table.
+const EVENTS: &str = "SELECT @@performance_schema AS is_on, h.EVENT_NAME, LEFT(h.SQL_TEXT, 1024) AS SQL_TEXT, \
+    h.TIMER_WAIT, h.LOCK_TIME, h.ROWS_EXAMINED, h.ROWS_SENT, h.ROWS_AFFECTED, h.CREATED_TMP_TABLES, \
+    h.CREATED_TMP_DISK_TABLES, h.SELECT_FULL_JOIN, h.SELECT_FULL_RANGE_JOIN, h.SELECT_RANGE, h.SELECT_RANGE_CHECK, \
+    h.SELECT_SCAN, h.SORT_MERGE_PASSES, h.SORT_RANGE, h.SORT_ROWS, h.SORT_SCAN, h.NO_INDEX_USED, \
+    h.NO_GOOD_INDEX_USED FROM (SELECT 1 AS n) AS one LEFT JOIN performance_schema.events_statements_history AS h \
+    ON h.THREAD_ID = (SELECT t.THREAD_ID FROM performance_schema.threads AS t \
+    WHERE t.PROCESSLIST_ID = CONNECTION_ID()) ORDER BY h.EVENT_ID DESC";
+
 /// Stands for the statement itself.
 const STATEMENT: &str = "{statement}";
 
@@ -59,6 +69,8 @@ pub enum Purpose {
     Warnings,
     /// The errors among these.
     Errors,
+    /// What performance_schema tells of the statement.
+    Events,
     /// It explains the statement, which stands behind this.
     Explain(Box<str>),
     /// It sets these variables, which are to be set back.
@@ -152,13 +164,14 @@ impl Injection {
             .with(Marks::INTO_FILE)
             .with(Marks::INTO_VARIABLES);
         let does = Effects::USER_VARIABLES
+            .with(Effects::GLOBAL_VARIABLES)
             .with(Effects::ANYTHING)
             .with(Effects::NAMED_LOCK_TAKEN)
             .with(Effects::NAMED_LOCK_RELEASED)
             .with(Effects::NAMED_LOCKS_RELEASED)
             .with(Effects::SEQUENCE)
             .with(Effects::LAST_INSERT_ID);
-        let slow = Uses::TIME.with(Uses::NAMED_LOCKS);
+        let slow = Uses::TIME.with(Uses::NAMED_LOCKS).with(Uses::REPLICATION);
         // An INSERT makes an id when it runs; to be planned it makes none.
         let makes_id = matches!(facts.kind, Kind::Insert | Kind::Replace);
         let mut effects = facts.effects;
@@ -185,6 +198,15 @@ impl Injected {
     /// The same behind it.
     pub(super) fn behind(texts: &[&str]) -> Box<[Self]> {
         Self::own(texts, Place::After)
+    }
+
+    /// What asks performance_schema for the last statements of its own connection.
+    pub(super) fn events() -> Self {
+        Self {
+            text: EVENTS.into(),
+            purpose: Purpose::Events,
+            reads_data: false,
+        }
     }
 
     fn own(texts: &[&str], place: Place) -> Box<[Self]> {

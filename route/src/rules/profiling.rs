@@ -108,8 +108,14 @@ fn injection(config: &ProfilingConfig) -> Injection {
         after.push("EXPLAIN FORMAT=TRADITIONAL {statement}");
     }
     let bytes_max = usize::try_from(config.answer_bytes_max).unwrap_or(usize::MAX);
+    let mut after = Injected::behind(&after).into_vec();
+    if has(ProfileQuestion::Events) {
+        // Before the others: few of a connection's last statements are kept.
+        let at = usize::from(has(ProfileQuestion::Status));
+        after.insert(at, Injected::events());
+    }
     Injection::new(
-        (Injected::before(&before), Injected::behind(&after)),
+        (Injected::before(&before), after.into()),
         InjectedResults::Diff,
         config.timeout,
         bytes_max,
@@ -159,9 +165,9 @@ mod tests {
     #[test]
     fn whatever_is_asked_may_be_sent() {
         use ProfileQuestion::*;
-        let all = of(|it| it.asks = vec![Status, Warnings, Explain, Profile, Trace]);
+        let all = of(|it| it.asks = vec![Status, Warnings, Explain, Profile, Trace, Events]);
         assert_eq!(all.injection.before.len(), 3);
-        assert_eq!(all.injection.after.len(), 5);
+        assert_eq!(all.injection.after.len(), 6);
         let last = all.injection.before.last().unwrap();
         assert_eq!(last.text, all.injection.after.first().unwrap().text);
     }

@@ -198,3 +198,91 @@ fn a_call_in_a_call_shares_its_limits() {
     });
     assert_eq!(fault.unwrap_err().limit, Some(Limit::Instructions));
 }
+
+#[test]
+fn a_command_of_the_shell_ends_with_the_time() {
+    let interpreter = interpreter(Limits {
+        time: Duration::from_millis(100),
+        ..Limits::NONE
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("pid");
+    let script = format!(
+        "pcall(os.execute, 'sleep 3600 & echo $! > {}; wait') while true do end",
+        file.display()
+    );
+    let fault = run(&interpreter, &script).unwrap_err();
+    assert_eq!(fault.limit, Some(Limit::Time));
+    let process = std::fs::read_to_string(file).unwrap();
+    // What the shell has started has ended as well; or nobody has waited for it yet.
+    let stat = format!("/proc/{}/stat", process.trim());
+    let is_alive = || std::fs::read_to_string(&stat).is_ok_and(|it| !it.contains(") Z "));
+    while is_alive() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    run(&interpreter, "assert(os.execute('exit 2') == 512)").unwrap();
+}
+
+/// What takes long in functions of C, with few instructions of Lua's.
+const LONG: &[&str] = &[
+    "while true do long:upper() end",
+    "while true do long:lower() end",
+    "while true do long:reverse() end",
+    "while true do ('x'):rep(5e6) end",
+    "while true do long:find('y') end",
+    "while true do long:find('y', 1, true) end",
+    "while true do long:match('y') end",
+    "while true do long:gsub('y', 'z') end",
+    "while true do long:gmatch('y') end",
+    "while true do long:find('^.*y') end",
+    "while true do long:find('^x-y') end",
+    "while true do long:match('^.+') end",
+    "while true do long:find('^y', 1, true) end",
+    "while true do ('(' .. long):find('^%b()') end",
+    "while true do string.rep(5, 6e6) end",
+    "while true do table.concat(list) end",
+    "local many = {} for i = 1, 1e5 do many[i] = i end while true do table.sort(many) end",
+    "local all = require('mysql.tokenizer') while true do all.tokenize(long) end",
+];
+
+#[test]
+fn long_texts_count_as_many_instructions() {
+    let interpreter = interpreter(Limits {
+        instructions: 5_000_000,
+        ..Limits::NONE
+    });
+    for script in LONG {
+        let script = format!("local long = ('x'):rep(5e6) local list = {{ long, long }} {script}");
+        let fault = run(&interpreter, &script).unwrap_err();
+        assert_eq!(fault.limit, Some(Limit::Instructions), "{script}: {fault}");
+        assert!(fault.message.starts_with("script:1: "), "{script}: {fault}");
+    }
+    // What is short, or anchored, is not charged.
+    let script = "local long = ('x'):rep(5e6) for i = 1, 1e4 do long:find('^y'); ('x'):upper() end";
+    assert_eq!(run(&interpreter, script), Ok(()));
+}
+
+#[test]
+fn what_is_found_soon_in_a_long_text_counts_little() {
+    let interpreter = interpreter(Limits {
+        time: HOUR,
+        ..Limits::default()
+    });
+    let script = r#"
+        local s = "INSERT INTO t VALUES " .. ("(12345,'abcdef'),"):rep(32768)
+        local pos, found = 1, 0
+        while true do
+          local first, last = s:find("%(%d+,'%w+'%)", pos)
+          if not first then break end
+          pos, found = last + 1, found + 1
+        end
+        assert(found == 32768)
+        pos, found = -#s, 0
+        while true do
+          local number, after = s:match("^[^(]*%((%d+),'%w+'%)()", pos)
+          if not number then break end
+          pos, found = after, found + 1
+        end
+        assert(found == 32768)"#;
+    assert_eq!(run(&interpreter, script), Ok(()));
+}

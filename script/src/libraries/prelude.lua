@@ -1,15 +1,20 @@
 -- Runs once in each new state, before any script. It replaces those functions of the standard library
 -- that could end the process, keep it busy for ever or catch the error of a spent budget.
 local tools = ...
-local is_spent, text, reserve = tools.is_spent, tools.text, tools.reserve
-local error, type, tonumber, select = error, type, tonumber, select
+local is_spent, text, reserve, charge = tools.is_spent, tools.text, tools.reserve, tools.charge
+local blame = tools.blame
+local error, type, tonumber, tostring, select, max = error, type, tonumber, tostring, select, math.max
 local byte, open = string.byte, io.open
+
+-- What Lua says where something waits within a call that it cannot leave.
+local NO_WAITING = "attempt to yield across metamethod/C-call boundary"
 
 -- What follows a protected call: the error of a spent budget goes on, ours become strings.
 local function settle(ok, message, ...)
   if ok then return ok, message, ... end
   if is_spent() then error(message, 0) end
   if type(message) == "userdata" then message = text(message) end
+  if message == NO_WAITING then message = NO_WAITING .. " (pilotfish.pcall calls what may wait)" end
   return ok, message, ...
 end
 
@@ -89,15 +94,6 @@ function dofile(name)
   return chunk()
 end
 
--- Level 0 is the environment of all. Levels count from the caller on, one behind this function.
-local raw_setfenv = setfenv
-function setfenv(of, environment)
-  local level = type(of) ~= "function" and tonumber(of)
-  if level == 0 then error("setfenv: the globals of all scripts cannot be replaced", 2) end
-  local found = raw_setfenv(level and level + 1 or of, environment)
-  return found
-end
-
 function os.exit()
   error("os.exit: a script cannot end the process", 2)
 end
@@ -126,30 +122,151 @@ end
 local file = getmetatable(io.stdout)
 file.__metatable = { __index = file.__index }
 
+-- What Lua's own function has raised, as the script is to see it: with the script's line in front, and with
+-- the name that the script has called. What is no message of that function's goes on as it is.
+local function fail(name, message)
+  if is_spent() or type(message) ~= "string" then error(message, 0) end
+  error(blame(name, message), 0)
+end
+
+-- What works through a long text counts as more than the one instruction that calls it.
+local LONG_BYTES = 65536
+
+for _, name in pairs({ "upper", "lower", "reverse" }) do
+  local raw = string[name]
+  string[name] = function(...)
+    local text = ...
+    if type(text) ~= "string" then
+      local ok, changed = raw_pcall(raw, ...)
+      if not ok then fail(name, changed) end
+      return changed
+    end
+    if #text > LONG_BYTES then charge(#text) end
+    return raw(text)
+  end
+end
+
+local raw_concat, raw_sort = table.concat, table.sort
+
+function table.concat(...)
+  local ok, joined = raw_pcall(raw_concat, ...)
+  if not ok then fail("concat", joined) end
+  if #joined > LONG_BYTES then charge(#joined) end
+  return joined
+end
+
+function table.sort(...)
+  local list, is_less = ...
+  local is_called = type(list) == "table" and (is_less == nil or type(is_less) == "function")
+  -- Some twenty comparisons of each.
+  if is_called and #list > 1024 then charge(#list * 256) end
+  local ok, message = raw_pcall(raw_sort, ...)
+  if ok then return end
+  if not is_called or message == "invalid order function for sorting" then fail("sort", message) end
+  -- All else is the comparison's.
+  error(message, 0)
+end
+
 -- Matching calls itself for each item of a pattern: a longer one could exhaust the stack of the thread.
 local PATTERN_BYTES_MAX = 4096
 local raw_find, raw_match, raw_gmatch, raw_gsub = string.find, string.match, string.gmatch, string.gsub
 
-local function check_pattern(pattern)
-  if type(pattern) == "string" and #pattern > PATTERN_BYTES_MAX then error("pattern too long", 3) end
+local function is_long(text)
+  return type(text) == "string" and #text > LONG_BYTES
 end
 
-function string.find(text, pattern, init, is_plain)
-  if type(pattern) == "string" and #pattern > PATTERN_BYTES_MAX and not is_plain then
-    is_plain = not raw_find(pattern, "[%^%$%*%+%?%.%(%[%%%-]")
-    if not is_plain then error("pattern too long", 2) end
+local function check_pattern(name, pattern)
+  if type(pattern) == "string" and #pattern > PATTERN_BYTES_MAX then fail(name, "pattern too long") end
+end
+
+-- How much of a long text was looked through, from `init` on. `last`: where what was found ends.
+local function looked_through(text, pattern, init, is_plain, last)
+  local from = tonumber(init) or 1
+  if from < 0 then from = #text + from + 1 end
+  local rest = max(0, #text - max(0, from - 1))
+  -- These go to the end of the text, whatever comes of it.
+  local is_greedy = not is_plain and raw_find(pattern, "%.[*+]")
+  if last and not is_greedy then return max(0, last - max(0, from - 1)) end
+  -- An anchored one is looked for at one place only; where nothing repeats, not far from there.
+  local stays = not is_plain and byte(pattern) == 94 and not raw_find(pattern, "[*+-]")
+  return stays and not raw_find(pattern, "%b", 1, true) and 0 or rest
+end
+
+-- Whether a pattern is well made for sure, so that nothing is to be caught; each is looked at once.
+local KNOWN_MAX, KNOWN_BYTES_MAX = 1000, 256
+local known, known_count = {}, 0
+
+local function is_sound(pattern)
+  if raw_find(pattern, "%z") or raw_find(pattern, "%%[%dbf]") then return false end
+  local rest = raw_gsub(pattern, "%%.", "x")
+  rest = raw_gsub(rest, "%[%^.[^%]]*%]", "x")
+  rest = raw_gsub(rest, "%[[^%^][^%]]*%]", "x")
+  local _, captures = raw_gsub(rest, "%(", "")
+  rest = raw_gsub(rest, "%b()", "")
+  return captures <= 32 and not raw_find(rest, "[%%%[()]")
+end
+
+local function learn(pattern)
+  if type(pattern) ~= "string" or #pattern > KNOWN_BYTES_MAX or known_count >= KNOWN_MAX then return end
+  known[pattern], known_count = is_sound(pattern), known_count + 1
+end
+
+-- More captures than are named here are asked for again, where they are.
+function string.find(...)
+  local text, pattern, init, is_plain = ...
+  if (known[pattern] or is_plain and type(pattern) == "string") and type(text) == "string" then
+    if #text <= LONG_BYTES and (init == nil or type(init) == "number") then
+      return raw_find(text, pattern, init or 1, is_plain)
+    end
   end
-  return raw_find(text, pattern, init, is_plain)
+  if type(pattern) == "string" and #pattern > PATTERN_BYTES_MAX and not is_plain then
+    if raw_find(pattern, "[%^%$%*%+%?%.%(%[%%%-]") then fail("find", "pattern too long") end
+  end
+  local ok, first, last, one, two, three = raw_pcall(raw_find, ...)
+  if not ok then fail("find", first) end
+  if known[pattern] == nil and not is_plain then learn(pattern) end
+  if is_long(text) then charge(looked_through(text, tostring(pattern), init, is_plain, last)) end
+  if not first then return nil end
+  if three then return raw_find(text, pattern, first) end
+  if two then return first, last, one, two end
+  if one then return first, last, one end
+  return first, last
 end
 
-function string.match(text, pattern, init)
-  check_pattern(pattern)
-  return raw_match(text, pattern, init)
+local function match_long(text, pattern, init)
+  local ok, first, last = raw_pcall(raw_find, text, pattern, init)
+  if not ok then fail("match", first) end
+  charge(looked_through(text, pattern, init, false, last))
+  return first
 end
 
-function string.gmatch(text, pattern)
-  check_pattern(pattern)
-  return raw_gmatch(text, pattern)
+function string.match(...)
+  local text, pattern, init = ...
+  if known[pattern] and type(text) == "string" and #text <= LONG_BYTES then
+    if init == nil or type(init) == "number" then return raw_match(text, pattern, init or 1) end
+  end
+  check_pattern("match", pattern)
+  if is_long(text) and type(pattern) == "string" then
+    local first = match_long(text, pattern, init)
+    if not first then return nil end
+    return raw_match(text, pattern, first)
+  end
+  local ok, one, two, three, four = raw_pcall(raw_match, ...)
+  if not ok then fail("match", one) end
+  if known[pattern] == nil then learn(pattern) end
+  if four then return raw_match(...) end
+  if three then return one, two, three end
+  if two then return one, two end
+  return one
+end
+
+function string.gmatch(...)
+  local text, pattern = ...
+  check_pattern("gmatch", pattern)
+  if is_long(text) then charge(#text) end
+  local ok, matches = raw_pcall(raw_gmatch, ...)
+  if not ok then fail("gmatch", matches) end
+  return matches
 end
 string.gfind = string.gmatch
 
@@ -157,28 +274,45 @@ string.gfind = string.gmatch
 local GSUB_DEPTH_MAX = 40
 local gsub_depth = 0
 
-local function settle_gsub(ok, ...)
-  gsub_depth = gsub_depth - 1
-  if ok then return ... end
-  error((...), 0)
+-- Whether an error is of the pattern, and not of what was called for the replacement.
+local function is_of_gsub(message, text, pattern, _, count)
+  if type(message) ~= "string" then return false end
+  if raw_find(message, "^invalid replacement value") then return true end
+  local ok, own = raw_pcall(raw_find, text, pattern)
+  if ok then ok, own = raw_pcall(raw_gsub, text, pattern, "", count) end
+  return not ok and own == message
 end
 
-function string.gsub(text, pattern, replacement, count)
-  check_pattern(pattern)
+function string.gsub(...)
+  local text, pattern, replacement = ...
+  check_pattern("gsub", pattern)
+  if is_long(text) then charge(#text) end
   if type(replacement) ~= "function" and type(replacement) ~= "table" then
-    return raw_gsub(text, pattern, replacement, count)
+    local ok, changed, count = raw_pcall(raw_gsub, ...)
+    if not ok then fail("gsub", changed) end
+    return changed, count
   end
-  if gsub_depth >= GSUB_DEPTH_MAX then error("C stack overflow", 2) end
+  if gsub_depth >= GSUB_DEPTH_MAX then fail("gsub", "C stack overflow") end
   gsub_depth = gsub_depth + 1
-  return settle_gsub(raw_pcall(raw_gsub, text, pattern, replacement, count))
+  local ok, changed, count = raw_pcall(raw_gsub, ...)
+  gsub_depth = gsub_depth - 1
+  if ok then return changed, count end
+  if not is_spent() and is_of_gsub(changed, ...) then fail("gsub", changed) end
+  error(changed, 0)
 end
 
 local raw_rep = string.rep
-function string.rep(text, count)
+function string.rep(...)
+  local text, count = ...
+  if type(text) == "number" then text = tostring(text) end
   local number = tonumber(count)
-  if type(text) == "string" and number then
-    if text == "" then return "" end
-    if #text * number > 65536 then reserve(#text * number) end
+  if type(text) ~= "string" or not number then
+    fail("rep", select(2, raw_pcall(raw_rep, ...)))
+  end
+  if text == "" then return "" end
+  if #text * number > LONG_BYTES then
+    reserve(#text * number)
+    charge(#text * number)
   end
   return raw_rep(text, count)
 end

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use mlua::{Function, Lua, MultiValue, Table, Value};
 
@@ -51,7 +52,9 @@ pub(super) fn open(lua: &Lua, surroundings: &Surroundings) -> mlua::Result<Table
         })?;
         module.set(name, shorthand)?;
     }
-    module.set("get_stats", function(lua, "get_stats", stats)?)?;
+    let most = AtomicUsize::new(0);
+    let stats = function(lua, "get_stats", move |arguments| stats(arguments, &most))?;
+    module.set("get_stats", stats)?;
     let of = writer.clone();
     module.set(
         "mem_profile",
@@ -81,15 +84,16 @@ fn log(arguments: &Arguments<'_>, writer: &Writer) -> mlua::Result<()> {
     Ok(())
 }
 
-/// `get_stats([plugin])`; there is only the chassis.
-fn stats(arguments: &Arguments<'_>) -> mlua::Result<Option<Table>> {
+/// `get_stats([plugin])`; there is only the chassis. What is in use counts as allocated, and nothing as freed:
+/// the difference is what scripts look at. The maximum is the greatest that anybody was told.
+fn stats(arguments: &Arguments<'_>, most: &AtomicUsize) -> mlua::Result<Option<Table>> {
     let lua = arguments.lua();
     let of_lua = lua.create_table()?;
     let used = lua.used_memory();
-    for name in ["lua_mem_alloc", "lua_mem_bytes", "lua_mem_bytes_max"] {
-        of_lua.set(name, used)?;
-    }
+    of_lua.set("lua_mem_alloc", used)?;
     of_lua.set("lua_mem_free", 0)?;
+    of_lua.set("lua_mem_bytes", used)?;
+    of_lua.set("lua_mem_bytes_max", most.fetch_max(used, Relaxed).max(used))?;
     match arguments.string_if_any(1)? {
         Some(plugin) if &*plugin.as_bytes() != b"chassis" => Ok(None),
         _ => {

@@ -1,9 +1,10 @@
-//! `lfs`: LuaFileSystem's API of release 1.2. What fails gives nil and a message, as there.
+//! `lfs`: LuaFileSystem's API of release 1.2, and what later ones have added. What fails gives nil and a
+//! message, as there. An open file cannot be locked: it is C's, and nobody here knows its descriptor.
 
 use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::SystemTime;
@@ -50,6 +51,15 @@ pub(super) fn open(lua: &Lua, _: &Surroundings) -> mlua::Result<Table> {
             }
         })?,
     )?;
+    module.set(
+        "symlinkattributes",
+        function(lua, "symlinkattributes", |arguments| {
+            attributes_of(arguments, fs::symlink_metadata(path(arguments, 1)?))
+        })?,
+    )?;
+    module.set("link", function(lua, "link", link)?)?;
+    module.set("lock_dir", function(lua, "lock_dir", lock_dir)?)?;
+    module.set("setmode", function(lua, "setmode", setmode)?)?;
     for name in ["lock", "unlock"] {
         let refuse = move |arguments: &Arguments<'_>| {
             failed(arguments, &io::Error::from(io::ErrorKind::Unsupported))
@@ -92,10 +102,16 @@ fn failed(arguments: &Arguments<'_>, error: &io::Error) -> mlua::Result<MultiVal
 
 /// `attributes(path [, name])`: all as a table, or one.
 fn attributes(arguments: &Arguments<'_>) -> mlua::Result<MultiValue> {
+    attributes_of(arguments, fs::metadata(path(arguments, 1)?))
+}
+
+fn attributes_of(
+    arguments: &Arguments<'_>,
+    metadata: io::Result<Metadata>,
+) -> mlua::Result<MultiValue> {
     let lua = arguments.lua();
-    let path = path(arguments, 1)?;
     let name = arguments.string_if_any(2)?;
-    let metadata = match fs::metadata(&path) {
+    let metadata = match metadata {
         Ok(metadata) => metadata,
         Err(error) => return failed(arguments, &error),
     };
@@ -183,4 +199,57 @@ fn touch(arguments: &Arguments<'_>) -> mlua::Result<MultiValue> {
     };
     let result = utimensat(CWD, &path, &times, AtFlags::empty());
     done(arguments, result.map_err(io::Error::from))
+}
+
+/// `link(old, new [, is_symbolic])`
+fn link(arguments: &Arguments<'_>) -> mlua::Result<MultiValue> {
+    let (old, new) = (path(arguments, 1)?, path(arguments, 2)?);
+    let is_symbolic = !matches!(arguments.value(3), Value::Nil | Value::Boolean(false));
+    let linked = match is_symbolic {
+        true => symlink(old, new),
+        false => fs::hard_link(old, new),
+    };
+    done(arguments, linked)
+}
+
+/// `setmode(file, mode)`: there is but one mode here, whose name the second value is.
+fn setmode(arguments: &Arguments<'_>) -> mlua::Result<MultiValue> {
+    let mode = arguments.string(2)?;
+    if !matches!(&*mode.as_bytes(), b"binary" | b"text") {
+        let text = mode.to_string_lossy();
+        return Err(arguments.bad(2, &format!("invalid option '{text}'")));
+    }
+    let lua = arguments.lua();
+    values(lua, [Value::Boolean(true), "binary".into_lua(lua)?])
+}
+
+/// What stands in a folder that is locked.
+const LOCK: &str = "lockfile.lfs";
+
+/// `lock_dir(path [, seconds])`: an object with `free()`, unless somebody has the folder. A lock that is
+/// older than `seconds` is nobody's any more.
+fn lock_dir(arguments: &Arguments<'_>) -> mlua::Result<MultiValue> {
+    let lock = path(arguments, 1)?.join(LOCK);
+    let stale = arguments.integer_if_any(2)?;
+    let made = |lock: &Path| symlink("lock", lock);
+    let locked = made(&lock).or_else(|error| match stale {
+        Some(seconds) if is_older(&lock, seconds) => {
+            fs::remove_file(&lock).and_then(|()| made(&lock))
+        }
+        _ => Err(error),
+    });
+    if let Err(error) = locked {
+        return failed(arguments, &error);
+    }
+    let lua = arguments.lua();
+    let object = lua.create_table()?;
+    let free = lua.create_function(move |_, _: MultiValue| Ok(fs::remove_file(&lock).is_ok()))?;
+    object.set("free", free)?;
+    values(lua, [Value::Table(object)])
+}
+
+fn is_older(path: &Path, seconds: i64) -> bool {
+    let made = fs::symlink_metadata(path).and_then(|it| it.modified());
+    let age = made.ok().and_then(|it| it.elapsed().ok());
+    age.is_some_and(|age| age.as_secs().cast_signed() >= seconds)
 }

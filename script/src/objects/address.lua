@@ -15,5 +15,6 @@ function M.address(facts)
 	meta.__newindex = function(_, key)
 		error("address." .. tostring(key) .. " is not writable", 2)
 	end
+	meta.__metatable = false
 	return object
 end

@@ -39,12 +39,28 @@ local function result_of(answer, ...)
 	}
 end
 
+local is_value = { ["nil"] = true, boolean = true, number = true, string = true }
+
+-- What is bound to placeholders, with its length; nil where there is nothing.
+local function list_of(...)
+	local list = { n = select("#", ...), ... }
+	for at = 1, list.n do
+		local value = list[at]
+		if not is_value[type(value)] then
+			error(string.format("pilotfish.query: parameter %d cannot be a %s", at, type(value)), 3)
+		elseif value ~= value or value == math.huge or value == -math.huge then
+			error(string.format("pilotfish.query: parameter %d is no finite number", at), 3)
+		end
+	end
+	return list.n > 0 and list or nil
+end
+
 -- Runs a statement: with no place in the session itself, on the connection that its commands have; else
--- beside it, in a session of the same account with the same schema and variables. The result, or nil, the
--- error's text, its number and its SQLSTATE.
-function M.query(place, text)
+-- beside it, in a session of the same account with the same schema and variables. With parameters it is
+-- prepared. The result, or nil, the error's text, its number and its SQLSTATE.
+function M.query(place, text, ...)
 	if type(text) ~= "string" then
-		error(("pilotfish.query: the statement is a string, not a %s"):format(type(text)), 2)
+		error(string.format("pilotfish.query: the statement is a string, not a %s", type(text)), 2)
 	end
 	local hint, problem = M.hint_of(place)
 	if problem then
@@ -52,5 +68,6 @@ function M.query(place, text)
 	elseif place ~= nil and not M.current().takes_turns then
 		error("pilotfish.query: this session has one connection; elsewhere is for those of accounts that the proxy knows", 2)
 	end
-	return result_of(M.wait("query", "query", text, place ~= nil and (hint or "role=split") or nil))
+	local parameters = list_of(...)
+	return result_of(M.wait("query", "query", text, place ~= nil and (hint or "role=split") or nil, parameters))
 end

@@ -1,5 +1,7 @@
 -- `proxy.global.backends`: the backends with their pools. One list for all sessions of an interpreter.
 --
+-- What these objects do is the same for all sessions: no script gets at their metatables.
+--
 -- A connection in a pool is `{ id, socket }`: the worker keeps the connection itself under that id, and
 -- only its own sessions can have it. So each worker has pools of its own; another's ids mean nothing there.
 local M, host = ...
@@ -33,20 +35,35 @@ local function queue_of(backend, name)
 	end
 end
 
+-- A connection is for those alone who have agreed on the same as its login, once that is known.
+local function suits(parked, session)
+	local kind = session and session.client and session.client.kind
+	return not kind or parked.socket.kind == kind
+end
+
 -- To a session that takes turns on connections, each that the proxy may have is one that it can get.
 local function idle(backend, name)
 	local session = M.current()
 	if session and session.takes_turns then
 		return backend.connections_max
 	end
-	local queue = queue_of(backend, name)
-	return queue and #queue or 0
+	local count = 0
+	for _, parked in ipairs(queue_of(backend, name) or {}) do
+		if suits(parked, session) then
+			count = count + 1
+		end
+	end
+	return count
 end
 
--- The first that is idle here for this user; it is the caller's from then on.
-function M.take(backend, name)
-	local queue = queue_of(backend, name)
-	return queue and table.remove(queue, 1)
+-- The first that is idle here for this user's session; it is that one's from then on.
+function M.take(backend, name, session)
+	local queue = queue_of(backend, name) or {}
+	for at, parked in ipairs(queue) do
+		if suits(parked, session) then
+			return table.remove(queue, at)
+		end
+	end
 end
 
 -- A connection for whoever comes next; beyond the pool's limit, if it has one, the oldest is closed.
@@ -121,6 +138,7 @@ local function pool_object(backend)
 		end
 		backend[key] = math.floor(number)
 	end
+	meta.__metatable = false
 	return object
 end
 
@@ -174,6 +192,7 @@ local function object_of(backend)
 	meta.__newindex = function(_, key, value)
 		write(backend, key, value)
 	end
+	meta.__metatable = false
 	return object
 end
 
@@ -251,7 +270,7 @@ function M.backends_object()
 	meta.__index = function(_, key)
 		local index = tonumber(key)
 		if not index then
-			error(("bad argument #2 to '?' (number expected, got %s)"):format(type(key)), 2)
+			error(string.format("bad argument #2 to '?' (number expected, got %s)", type(key)), 2)
 		end
 		local backend = M.backends[index]
 		return backend and backend.object
@@ -259,5 +278,6 @@ function M.backends_object()
 	meta.__newindex = function()
 		error("proxy.global.backends is not writable", 2)
 	end
+	meta.__metatable = false
 	return object
 end

@@ -9,7 +9,7 @@ local function decides(value)
 end
 
 local function hook_in(environment, name)
-	local hook = environment[name]
+	local hook = M.find(environment, name)
 	return type(hook) == "function" and hook or nil
 end
 
@@ -25,11 +25,11 @@ local function ask(session, environment, name, ...)
 	if ran and (decides(value) or name == "read_query_result") then
 		return value
 	end
-	if not ran and tostring(value):find("not enough memory", 1, true) then
+	if not ran and string.find(tostring(value), "not enough memory", 1, true) then
 		-- It has not said what it wanted, as with any other limit.
 		error(value, 0)
 	elseif not ran then
-		local cause = ("(%s) %s"):format(name, tostring(value))
+		local cause = string.format("(%s) %s", name, string.sub(tostring(value), 1, 4096))
 		host.log("critical", cause)
 		host.fault(file, cause)
 		session.route = route

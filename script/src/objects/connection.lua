@@ -46,7 +46,7 @@ M.leave = leave
 
 -- An idle connection there becomes the session's, if there is one.
 local function enter(session, backend)
-	local parked = M.take(backend, user_of(session))
+	local parked = M.take(backend, user_of(session), session)
 	if parked then
 		leave(session)
 		parked.socket.backend = backend.index
@@ -75,8 +75,8 @@ function M.undo_moves(session)
 	session.moves = {}
 end
 
-local function count(server, change)
-	local backend = M.backends[server.backend]
+-- `backend`: as it was when the connection became the session's, whatever its number is now.
+local function count(backend, change)
 	if backend then
 		backend.connected_clients = backend.connected_clients + change
 	end
@@ -85,12 +85,16 @@ end
 -- The session's connection, which its backend counts.
 function M.set_server(session, server)
 	local before = session.server
-	local is_other = not (before and server and before.id == server.id)
+	-- A session that takes turns has one connection's facts at whatever backend it is.
+	local is_other = not (before and server and before.id == server.id and before.backend == server.backend)
 	if before and is_other then
-		count(before, -1)
+		count(before.counted, -1)
 	end
 	if server and is_other then
-		count(server, 1)
+		server.counted = M.backends[server.backend]
+		count(server.counted, 1)
+	elseif server then
+		server.counted = before.counted
 	end
 	session.server = server
 end

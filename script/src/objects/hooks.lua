@@ -2,8 +2,35 @@
 -- lock meanwhile: one hook runs at a time.
 local M, host = ...
 
--- What a script prints is seen at once.
+-- What a script prints is seen at once. Nobody types what it could read: that would hold all sessions.
 io.stdout:setvbuf("line")
+_G.io.stdin = assert(io.open("/dev/null"))
+io.input(_G.io.stdin)
+
+-- Nor does anybody close it, as Lua closes none of the standard files.
+local stdin, files = _G.io.stdin, getmetatable(_G.io.stdin).__index
+local close_default, close_file = io.close, files.close
+
+local function closed(ok, ...)
+	if not ok then
+		error(string.gsub((...), "'%?'", "'close'", 1), 3)
+	end
+	return ...
+end
+
+function files.close(...)
+	if (...) == stdin then
+		return nil, "cannot close standard file"
+	end
+	return closed(pcall(close_file, ...))
+end
+
+function _G.io.close(...)
+	if (...) == stdin then
+		return nil, "cannot close standard file"
+	end
+	return closed(pcall(close_default, ...))
+end
 
 -- `proxy.X` is the session's own X, unless it is a constant or `global`.
 local proxy_meta = { __metatable = false }
@@ -50,6 +77,8 @@ local locals_meta = {
 			current.is_dirty = true
 		end
 	end,
+	-- It is all sessions'.
+	__metatable = false,
 }
 
 -- A client has come. The script's body runs once for it, in an environment of its own.
@@ -81,8 +110,29 @@ function M.environment_of(session, file, is_one_of_several)
 	return environment
 end
 
+local globals, metatable = _G, host.metatable
+
+-- What an environment has, or has from those that it inherits from. A metatable of `_G` is not asked: it may
+-- forbid to look for what is not there.
+function M.find(environment, name)
+	while true do
+		local value = rawget(environment, name)
+		if value ~= nil or environment == globals then
+			return value
+		end
+		local meta = metatable(environment)
+		local index = meta and rawget(meta, "__index")
+		if type(index) ~= "table" then
+			return index and environment[name]
+		end
+		environment = index
+	end
+end
+
+local find = M.find
+
 local function hook_of(session, name)
-	local hook = session.environment[name]
+	local hook = find(session.environment, name)
 	if type(hook) == "function" then
 		return hook
 	elseif hook ~= nil then

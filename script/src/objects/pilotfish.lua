@@ -7,11 +7,11 @@ local TEXTS = { [0x03] = true, [0x16] = true }
 -- COM_STMT_PREPARE); nil for other commands.
 local function statement(packet)
 	if type(packet) ~= "string" then
-		error(("bad argument #1 to 'statement' (string expected, got %s)"):format(type(packet)), 2)
+		error(string.format("bad argument #1 to 'statement' (string expected, got %s)", type(packet)), 2)
 	end
-	local byte = packet:byte()
-	if byte and byte < 0x20 and not packet:match("^%s") then
-		return TEXTS[byte] and host.statement(packet:sub(2)) or nil
+	local byte = string.byte(packet)
+	if byte and byte < 0x20 and not string.match(packet, "^%s") then
+		return TEXTS[byte] and host.statement(string.sub(packet, 2)) or nil
 	end
 	return host.statement(packet)
 end
@@ -21,7 +21,7 @@ local levels = { error = true, warning = true, message = true, info = true, debu
 -- A line with fields beside it, whose values are strings, numbers and booleans.
 local function log(level, text, fields)
 	if not levels[level] then
-		error(("bad argument #1 to 'log' (error, warning, message, info or debug, is %s)"):format(tostring(level)), 2)
+		error(string.format("bad argument #1 to 'log' (error, warning, message, info or debug, is %s)", tostring(level)), 2)
 	end
 	if fields == nil then
 		host.log(level, tostring(text))
@@ -50,9 +50,10 @@ local session_meta = {
 	__newindex = function(_, key)
 		error("pilotfish.session." .. tostring(key) .. " is not writable; pilotfish.session.data takes anything", 2)
 	end,
+	__metatable = false,
 }
 
-pilotfish = {
+_G.pilotfish = {
 	statement = statement,
 	log = log,
 	route = M.route,

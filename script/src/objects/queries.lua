@@ -4,7 +4,7 @@ local M, host = ...
 -- The errors of luaL_check*, at the script's line.
 local function bad(level, at, method, expected, value)
 	local found = value == nil and "no value" or type(value)
-	error(("bad argument #%d to '%s' (%s expected, got %s)"):format(at, method, expected, found), level + 1)
+	error(string.format("bad argument #%d to '%s' (%s expected, got %s)", at, method, expected, found), level + 1)
 end
 
 local function text_of(value)
@@ -30,7 +30,7 @@ local function entry(session, method, id, packet, options)
 	local wanted = options and options.resultset_is_needed
 	if wanted ~= nil and type(wanted) ~= "boolean" then
 		error(
-			("bad argument #3 to '%s' (resultset_is_needed is a boolean, is %s)"):format(method, type(wanted)),
+			string.format("bad argument #3 to '%s' (resultset_is_needed is a boolean, is %s)", method, type(wanted)),
 			3
 		)
 	end
@@ -39,11 +39,11 @@ local function entry(session, method, id, packet, options)
 	end
 	local route = options and options.route
 	if route ~= nil and not session.takes_turns then
-		error(("bad argument #3 to '%s' (route is for sessions that take turns on connections)"):format(method), 3)
+		error(string.format("bad argument #3 to '%s' (route is for sessions that take turns on connections)", method), 3)
 	end
 	local hint, problem = M.hint_of(route)
 	if problem then
-		error(("bad argument #3 to '%s' (%s)"):format(method, problem), 3)
+		error(string.format("bad argument #3 to '%s' (%s)", method, problem), 3)
 	end
 	local whole = number < 0 and math.ceil(number) or math.floor(number)
 	return { id = whole, packet = text, is_needed = wanted, route = hint, at = host.now() }

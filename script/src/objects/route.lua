@@ -10,11 +10,11 @@ end
 
 local function item_of(key, value)
 	if not known[key] then
-		return nil, ("%s is no part of a place; it has %s"):format(tostring(key), table.concat(KEYS, ", "))
+		return nil, string.format("%s is no part of a place; it has %s", tostring(key), table.concat(KEYS, ", "))
 	elseif DURATIONS[key] and type(value) == "number" and value >= 0 and value < 1e9 then
-		return ("%s=%dms"):format(key, value * 1000)
-	elseif type(value) ~= "string" or value == "" or value:find("[,%c\"'`]") then
-		return nil, ("%s cannot be %s"):format(key, type(value) == "string" and ("%q"):format(value) or tostring(value))
+		return string.format("%s=%dms", key, value * 1000)
+	elseif type(value) ~= "string" or value == "" or string.find(value, "[,%c\"'`]") then
+		return nil, string.format("%s cannot be %s", key, type(value) == "string" and string.format("%q", value) or tostring(value))
 	end
 	return key .. "=" .. value
 end
@@ -52,7 +52,7 @@ function M.hint_of(place)
 	if problem then
 		return nil, problem
 	elseif not host.is_hint(hint) then
-		return nil, ("%q is not understood"):format(hint)
+		return nil, string.format("%q is not understood", hint)
 	end
 	return hint ~= "" and hint or nil
 end

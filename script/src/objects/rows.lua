@@ -33,7 +33,7 @@ end
 -- What a COM_STMT_EXECUTE executes.
 function M.execution(packet)
 	if type(packet) ~= "string" then
-		error(("bad argument #1 to 'execution' (string expected, got %s)"):format(type(packet)), 2)
+		error(string.format("bad argument #1 to 'execution' (string expected, got %s)", type(packet)), 2)
 	end
 	local session = M.current()
 	return session and session.prepared and host.execution(session.prepared, packet) or nil

@@ -8,7 +8,7 @@ local timers, count = {}, 0
 -- One timer of a name: a body that runs for every session sets it but once, and the last function runs.
 local function set(kind, name, seconds, run)
 	local function bad(text)
-		error(("pilotfish.%s: %s"):format(kind, text), 3)
+		error(string.format("pilotfish.%s: %s", kind, text), 3)
 	end
 	local number = tonumber(seconds)
 	if type(name) ~= "string" then
@@ -24,7 +24,7 @@ local function set(kind, name, seconds, run)
 		return
 	elseif not known then
 		if count >= TIMERS_MAX then
-			bad(("there are %d timers, and no more than that"):format(TIMERS_MAX))
+			bad(string.format("there are %d timers, and no more than that", TIMERS_MAX))
 		end
 		count = count + 1
 	end

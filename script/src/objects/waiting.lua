@@ -25,7 +25,7 @@ end
 local STRAY = "attempt to yield from outside a coroutine"
 
 -- What our coroutines yield is the proxy's to read.
-function coroutine.yield(...)
+function _G.coroutine.yield(...)
 	if is_ours[running()] then
 		error(STRAY, 0)
 	end
@@ -71,8 +71,7 @@ end
 function M.wait(name, ...)
 	if not (M.may_wait() and is_ours[running()]) then
 		error(
-			("pilotfish.%s: only read_query and read_query_result can wait, and not in a coroutine of their own"):format(
-				name
+			string.format("pilotfish.%s: only read_query and read_query_result can wait, and not in a coroutine of their own", name
 			),
 			3
 		)

@@ -71,6 +71,7 @@ fn rows_are_counted_and_long_ones_pass_in_pieces() {
         assert!(out == bytes, "in pieces of {length}");
         let tally = reply.tally();
         assert_eq!((tally.rows, tally.had_rows, tally.warnings), (3, true, 3));
+        assert_eq!(tally.row_bytes, 6 + 100_004 + 6);
         assert_eq!(reply.progress(), Progress::Over(Outcome::Ok));
     }
 }

@@ -127,6 +127,13 @@ impl ValuesTable {
         self.intern(values)
     }
 
+    /// Values with one variable that is otherwise.
+    pub fn with(&self, values: &Values, name: &[u8], value: &[u8]) -> Rc<Values> {
+        let mut values = values.clone();
+        values.set(name, Rc::from(value));
+        self.intern(values)
+    }
+
     /// The one copy of these values.
     pub(super) fn intern(&self, values: Values) -> Rc<Values> {
         let hash = self.hash(&values);

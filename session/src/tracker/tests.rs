@@ -485,6 +485,42 @@ fn too_many_commands_at_once_have_to_wait() {
 }
 
 #[test]
+fn a_change_of_user_passes_whole_and_by_itself_alone() {
+    let mut tracker = Script::new(EOF_KEPT).tracker().holding_change_user();
+    let mut commands = Vec::new();
+    put_packets(&mut commands, 0, b"\x0e");
+    let ping = commands.len();
+    put_packets(&mut commands, 0, b"\x11user\0");
+    assert_eq!(tracker.client_bytes(&mut commands, |_| {}), Ok(ping));
+    let change = &commands[ping..];
+    for length in 1..=HEADER_BYTES {
+        assert_eq!(tracker.held(&change[..length]), Held::Partly);
+        let mut part = change[..length].to_vec();
+        assert_eq!(tracker.client_bytes(&mut part, |_| {}), Ok(0));
+    }
+    assert_eq!(tracker.held(change), Held::ChangeUser(6));
+    let mut change = change.to_vec();
+    tracker.pass_change_user(&mut change, |_| {}).unwrap();
+    // What its client says in the dialogue waits for the server.
+    assert!(!tracker.wants_client());
+    assert_eq!(tracker.held(b""), Held::Nothing);
+}
+
+#[test]
+fn no_command_passes_for_words_of_a_dialogue_that_does_not_come() {
+    let mut tracker = Script::new(EOF_KEPT).tracker().holding_change_user();
+    let mut commands = Vec::new();
+    put_packets(&mut commands, 0, b"\x12");
+    let dump = commands.len();
+    put_packets(&mut commands, 0, b"\x03select");
+    assert_eq!(tracker.client_bytes(&mut commands, |_| {}), Ok(dump));
+    let mut err = Vec::new();
+    put_packets(&mut err, 1, b"\xff\x01\x04#HY000no");
+    tracker.backend_bytes(&mut err, |_| {}).unwrap();
+    assert!(tracker.wants_client() && tracker.is_at_command());
+}
+
+#[test]
 fn sequence_ids_must_follow() {
     let mut tracker = Script::new(EOF_KEPT).tracker();
     let violation = tracker.client_bytes(&mut [1, 0, 0, 7, 0x0e], |_| {});

@@ -538,7 +538,7 @@ impl<W: Watcher> Scan<'_, W> {
             Function::Replication => (Uses::REPLICATION, Effects::NONE, Access::Session),
             Function::Thread => (Uses::THREADS, Effects::NONE, Access::Session),
             Function::LoadFile => (Uses::SERVER_FILE, Effects::NONE, Access::Unsure),
-            Function::Administer => (Uses::NONE, Effects::NONE, Access::Write),
+            Function::Administer => (Uses::NONE, Effects::GLOBAL_VARIABLES, Access::Write),
         };
         self.facts.uses.add(uses);
         self.facts.effects.add(effects);

@@ -107,7 +107,7 @@ export class Digest implements View {
       h("p", {}, back, `  ${digest}`),
       h("section", { class: "card" }, h("h2", {}, "Statement"), this.text, this.figures),
       this.trend.element,
-      h("section", { class: "card" }, h("h2", {}, "How long it takes"), this.bars, this.histogram),
+      h("section", { class: "card" }, h("h2", {}, "How long it takes"), h("p", { class: "note" }, "The upper bars are logarithmic."), this.bars, this.histogram),
       this.plan.element,
       h("section", { class: "card" }, h("h2", {}, "Where it runs, and whose it is"), this.table.element),
     );
@@ -135,7 +135,7 @@ export class Digest implements View {
       ["in all", time(sum("total_us"))],
       ["rows sent", count(sum("rows_sent"))],
       ["rows affected", count(sum("rows_affected"))],
-      ["sent to clients", bytes(sum("bytes_out"))],
+      ["replies", bytes(sum("bytes_out"))],
       ["last seen", String(first.last_seen)],
     ];
     this.figures.replaceChildren(...figures.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));

@@ -69,7 +69,7 @@ export function heads(): Head<Row>[] {
       about: "Of the time of all statements.",
       numeric: true,
       sort: share,
-      show: (row) => h("span", { class: "share" }, h("meter", { value: share(row) }), `${(100 * share(row)).toFixed(1)} %`),
+      show: (row) => h("span", { class: "share" }, h("meter", { value: share(row) }), h("span", {}, `${(100 * share(row)).toFixed(1)} %`)),
     },
     { title: "Statement", about: "Without its values.", wide: true, show: (row) => String(row.text ?? "") },
     {

@@ -1,6 +1,7 @@
 // How things are: figures, lines over the last ten minutes, who talks with whom.
 
-import { metricsText, objects, table } from "../api";
+import { metricsText, objects, query, table } from "../api";
+import { Backends } from "../backends";
 import { Chart, History } from "../chart";
 import { h } from "../dom";
 import { count, time } from "../format";
@@ -13,10 +14,14 @@ const BACKEND = "pilotfish_statement_backend_seconds";
 const CPU = "process_cpu_seconds_total";
 
 const BACKENDS =
-  "backends?columns=name,role,state,draining,cause,lag_seconds,latency_us,connected_clients,in_flight,complaint";
+  "backends?columns=name,cluster,role,state,draining,disabled,cause,lag_seconds,latency_us,connected_clients,in_flight,complaint";
 
-/** Errors cost a look at all digests: seldom. */
-const ERRORS_EVERY = 5;
+/** Sessions of whose statements nothing is known. */
+const UNSEEN = `SELECT count(*) AS unseen FROM sessions WHERE mode IN ('transparent', 'script')
+  AND (SELECT value FROM settings WHERE name = 'insight.transparent') = 'false'`;
+
+/** What costs a look at all digests, or at all sessions: seldom. */
+const SELDOM = 5;
 
 class Tile {
   private readonly number = h("strong", {}, "–");
@@ -41,7 +46,7 @@ export class Overview implements View {
   private errors: { at: number; count: number } | null = null;
   private turn = 0;
   private readonly tiles = {
-    rate: new Tile("Statements", "Pooled statements that have been answered, by second."),
+    rate: new Tile("Statements", "Statements that have been answered, by second."),
     p50: new Tile("p50", "Half of the statements took backends no longer."),
     p95: new Tile("p95", "95 of a hundred took backends no longer."),
     p99: new Tile("p99", "99 of a hundred took backends no longer."),
@@ -56,11 +61,13 @@ export class Overview implements View {
   private readonly cpu = new History();
   private readonly sessions = new History();
   private readonly topology = new Topology();
+  private readonly backends = new Backends(() => this.refresh());
   private readonly charts: Chart[];
+  private readonly unseen = h("p", { class: "card unseen", role: "status", hidden: true });
 
   constructor() {
     this.charts = [
-      new Chart("Statements per second, by backend", "Pooled statements.", this.throughput, count),
+      new Chart("Statements per second, by backend", "Statements that have been answered.", this.throughput, count),
       new Chart("Time at backends", "Of the statements of the last two seconds.", this.latency, time),
       new Chart("CPU per statement", "Processor time of the whole process, by statement.", this.cpu, time),
       new Chart("Sessions", "All, those that execute something, those that keep a connection.", this.sessions, count),
@@ -69,9 +76,11 @@ export class Overview implements View {
     this.element = h(
       "div",
       {},
+      this.unseen,
       h("div", { class: "tiles" }, ...tiles),
       this.topology.element,
       h("div", { class: "charts" }, ...this.charts.map((it) => it.element)),
+      this.backends.element,
     );
   }
 
@@ -87,7 +96,9 @@ export class Overview implements View {
     const up = backends.filter((it) => it.state === "up").length;
     const all = backends.length;
     this.tiles.backends.show(`${up} of ${all}`, "up", up === all ? "good" : "bad");
-    if (this.turn++ % ERRORS_EVERY === 0) await this.countErrors();
+    const turn = this.turn++;
+    if (turn === 1 || turn % SELDOM === 0) await Promise.all([this.countErrors(), this.tellUnseen()]);
+    this.backends.show(backends);
     const by = last ? rates(last, now, `${WAIT}_count`, "backend") : new Map<string, number>();
     this.topology.draw({
       sessions,
@@ -117,6 +128,19 @@ export class Overview implements View {
     this.throughput.add(by);
     this.latency.add([["p50", p50 ?? null], ["p95", p95 ?? null], ["p99", p99 ?? null]]);
     this.cpu.add([["CPU", cpu]]);
+  }
+
+  /** Says why there are no figures, where there are none. */
+  private async tellUnseen() {
+    const unseen = Number(objects(await query(UNSEEN))[0]?.unseen ?? 0);
+    this.unseen.hidden = unseen === 0;
+    if (unseen === 0) return;
+    const [sessions, their] = unseen === 1 ? ["1 session is", "its"] : [`${count(unseen)} sessions are`, "their"];
+    this.unseen.replaceChildren(
+      `${sessions} relayed and not pooled: ${their} statements are not read, and not among the figures. With `,
+      h("a", { href: "#settings/insight.transparent" }, "insight.transparent"),
+      " those of sessions that begin afterwards are.",
+    );
   }
 
   private async countErrors() {

@@ -11,6 +11,8 @@ interface Shown {
   /** As `/api/tables` takes it. */
   question: string;
   empty: string;
+  /** What columns are called here, where that says more than their names. */
+  titles?: Record<string, string>;
 }
 
 /** One table, shown as it is; made when its columns are known. */
@@ -37,10 +39,10 @@ class Plain {
 
   private made(rows: Rows): Table<Row> {
     const heads = rows.columns.map(({ name, unit, about, type }) => ({
-      title: name.replaceAll("_", " ").replace(/ us$/, ""),
+      title: this.shown.titles?.[name] ?? name.replaceAll("_", " ").replace(/ us$/, ""),
       about,
       numeric: type === "integer",
-      wide: ["message", "statement", "what", "text", "details"].includes(name),
+      wide: ["message", "statement", "what", "text", "details", "conditions", "actions"].includes(name),
       show: (row: Row) => cell(row[name] ?? null, unit, name),
       sort: (row: Row) => row[name] ?? (type === "integer" ? -1 : ""),
     }));

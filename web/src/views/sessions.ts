@@ -10,8 +10,8 @@ import type { View } from "../view";
 const SHOWN = 300;
 
 const WORDS = `lower(coalesce(user, '') || ' ' || client || ' ' || coalesce(db, '') || ' ' || state || ' ' ||
-  coalesce(backend, '') || ' ' || coalesce(pins, '') || ' ' || mode)`;
-const LIST = `SELECT id, user, client, db, state, state_seconds, mode, backend, pins, in_transaction, age_seconds
+  coalesce(backend, '') || ' ' || coalesce(pins, '') || ' ' || mode || ' ' || coalesce(statement, ''))`;
+const LIST = `SELECT id, user, client, db, state, state_seconds, mode, backend, pins, in_transaction, age_seconds, statement
   FROM sessions WHERE instr(${WORDS}, lower(?)) > 0
   ORDER BY state = 'running' DESC, pins IS NOT NULL DESC, age_seconds DESC LIMIT ${SHOWN}`;
 const FIGURES = `SELECT count(*) AS sessions, coalesce(sum(state = 'running'), 0) AS running, count(pins) AS pinned FROM sessions`;
@@ -53,13 +53,14 @@ export class Sessions implements View {
         text("User", "user"),
         text("Client", "client"),
         text("Schema", "db"),
-        { ...text("State", "state"), show: (row) => h("span", { class: `state ${row.state}` }, String(row.state)) },
+        { ...text("State", "state"), first: true, show: (row) => h("span", { class: `state ${row.state}` }, String(row.state)) },
+        { ...text("Statement", "statement", "What it runs now, without its values, where digests are kept."), wide: true },
         seconds("For", "state_seconds", "For how long nothing has moved in it."),
         text("Backend", "backend", "The backend that it uses now, or whose connection it keeps."),
-        text("Pins", "pins", "What keeps it on its connection."),
+        { ...text("Pins", "pins", "What keeps it on its connection."), first: true },
         text("Mode", "mode", "For how long it keeps a connection."),
         seconds("Age", "age_seconds", "How long ago it began."),
-        { title: "", show: (row) => this.buttons(row) },
+        { title: "", first: true, show: (row) => this.buttons(row) },
       ],
       (row) => String(row.id),
       { empty: "Nobody is connected, or nobody like this." },
@@ -83,7 +84,8 @@ export class Sessions implements View {
   private async end(row: Row, what: "session" | "statement") {
     const who = `${row.user ?? "somebody"} from ${row.client}`;
     const text = what === "session" ? `End session ${row.id} of ${who}?` : `Stop the statement of session ${row.id}, ${who}?`;
-    if (!(await confirm(text, what === "session" ? "End the session" : "Stop the statement"))) return;
+    const question = h("div", {}, h("p", {}, text), row.statement != null && h("pre", { class: "statement" }, String(row.statement)));
+    if (!(await confirm(question, what === "session" ? "End the session" : "Stop the statement"))) return;
     await end(Number(row.id), what).catch((error: Error) => tell(error.message));
     await this.refresh();
   }

@@ -1,8 +1,8 @@
 // Every setting with what it is for; changed in place, after a look at what that means.
 
-import { objects, query, table, type Row } from "../api";
-import { confirm, tell } from "../dialogs";
-import { h } from "../dom";
+import { check, objects, query, table, type Row, type Rows } from "../api";
+import { change, confirm, tell } from "../dialogs";
+import { h, type Child } from "../dom";
 import { Table } from "../table";
 import type { View } from "../view";
 
@@ -23,7 +23,7 @@ export class Settings implements View {
       },
       { title: "Default", show: (row) => String(row.default_value), sort: (row) => String(row.default_value) },
       { title: "What it is for", show: (row) => plain(String(row.about)) },
-      { title: "Takes effect", show: (row) => String(row.applies), sort: (row) => String(row.applies) },
+      { title: "Takes effect", show: effect, sort: effect },
       { title: "", show: (row) => this.button(row) },
     ],
     (row) => String(row.name),
@@ -84,27 +84,33 @@ export class Settings implements View {
   }
 
   private async edit(row: Row) {
-    const input = h("input", { type: "text", value: String(row.value), "aria-label": "New value" });
-    const preview = h("p", { class: "note" });
-    const show = () => {
-      const same = input.value === String(row.value);
-      preview.textContent = same
-        ? "Nothing changes."
-        : `${row.value || "nothing"} → ${input.value || "nothing"}; takes effect: ${row.applies}. It is in the file when it is saved.`;
-    };
-    input.addEventListener("input", show);
-    show();
-    const form = h("div", {}, h("h2", {}, String(row.name)), h("p", {}, plain(String(row.about))), input, preview);
-    if (!(await confirm(form, "Change"))) return;
-    if (input.value === String(row.value)) return;
-    try {
-      const { warnings } = await query("UPDATE settings SET value = ? WHERE name = ?", input.value, row.name ?? null);
-      if (warnings.length) await tell(warnings.join(" "));
-    } catch (error) {
-      await tell((error as Error).message);
-    }
+    const sql = "UPDATE settings SET value = ? WHERE name = ?";
+    const name = row.name ?? null;
+    const about = [h("h2", {}, String(name)), h("p", {}, plain(String(row.about)))];
+    let warnings: string[] = [];
+    const look = async (value: string) => comesTo(await check(sql, value, name));
+    await change(about, String(row.value), look, async (value) => {
+      ({ warnings } = await query(sql, value, name));
+    });
+    if (warnings.length) await tell(warnings.join(" "));
     await this.refresh();
   }
+}
+
+/** What the proxy has said that a change would come to. */
+function comesTo(told: Rows): Child {
+  const changes = objects(told);
+  const item = (it: Row) =>
+    h("li", {}, h("code", {}, String(it.setting)), `: ${it.holds || "nothing"} → ${it.becomes || "nothing"}, takes effect ${it.takes_effect}`);
+  const warning = (it: string) => h("p", { class: "warning" }, it);
+  if (!changes.length) return h("div", {}, h("p", {}, "Nothing changes."), ...told.warnings.map(warning));
+  const saved = h("p", {}, "It is in the file when it is saved.");
+  return h("div", {}, h("ul", {}, ...changes.map(item)), ...told.warnings.map(warning), saved);
+}
+
+/** When a change that is made here holds. */
+function effect(row: Row): string {
+  return row.applies === "needs a restart" ? "at a restart" : "at once";
 }
 
 /** The manual's text without its marks. */

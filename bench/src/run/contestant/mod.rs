@@ -6,7 +6,7 @@ mod lanes;
 mod maxscale;
 mod mysql_proxy;
 pub mod names;
-mod pilotfish;
+pub mod pilotfish;
 mod pooled;
 mod proxysql;
 mod router;

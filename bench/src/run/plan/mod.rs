@@ -113,7 +113,7 @@ pub struct Profile {
     /// Bounds of one measured window.
     window_min: Duration,
     window_max: Duration,
-    warm_up: Duration,
+    pub warm_up: Duration,
     /// Rows of `sbtest1`; at least as many as the largest result.
     pub table_rows: u64,
     is_short: bool,

@@ -35,6 +35,8 @@ pub enum Table {
     Reset,
     /// Memory of idle sessions
     Idle,
+    /// Digests counted, and read while clients work
+    Insight,
     /// sysbench with 1 to 512 threads
     Sysbench,
     /// Fast clients beside slow ones
@@ -98,7 +100,7 @@ impl Table {
     /// the articles, for want of time.
     pub fn rounds(self) -> usize {
         match self {
-            Self::Point | Self::Workers | Self::Mix => 3,
+            Self::Point | Self::Workers | Self::Mix | Self::Insight => 3,
             Self::Prepared
             | Self::Rows
             | Self::Connect
@@ -157,6 +159,7 @@ impl Table {
             Self::Workers => has(&[PILOTFISH, PILOTFISH_2_WORKERS, LANES, LANES_2_WORKERS]),
             Self::Paced => has(&[DIRECT, PILOTFISH]) || has(&POOLED),
             Self::Reset => has(&[DIRECT]),
+            Self::Insight => false,
             Self::Idle => {
                 !has(&[DIRECT])
                     && !has(&RULED)
@@ -195,14 +198,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_table_but_the_idle_one_has_loads_and_contestants() {
+    fn every_table_but_those_with_their_own_way_has_loads_and_contestants() {
         for &table in Table::value_variants() {
             let loads = Kind::ALL.map(|kind| (kind, table.loads(kind)));
             let all = loads.iter().flat_map(|(kind, loads)| {
                 let kind = *kind;
                 loads.iter().map(move |&(_, count)| (kind, count))
             });
-            assert_eq!(all.clone().count() > 0, table != Table::Idle, "{table:?}");
+            let has_own = matches!(table, Table::Idle | Table::Insight);
+            assert_eq!(all.clone().count() > 0, !has_own, "{table:?}");
             for (kind, count) in all {
                 let known = [DIRECT, PILOTFISH, POOLED[0]];
                 assert!(known.iter().any(|name| table.takes(name, kind, count)));

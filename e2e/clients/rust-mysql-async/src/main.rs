@@ -1,6 +1,8 @@
 //! The scenario through Rust's mysql_async: `query` goes by the text protocol, `exec` prepares on
 //! the server and goes by the binary one. Prints the transcript to stdout.
 
+mod administration;
+
 use std::env;
 use std::time::Duration;
 
@@ -498,6 +500,9 @@ async fn close(mut conn: Conn) -> Result<()> {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<()> {
+    if env::var("CLIENT_STORY").is_ok_and(|it| it == "administration") {
+        return administration::tell().await;
+    }
     let mut conn = connect().await?;
     prepare_schema(&mut conn).await?;
     login(&mut conn).await?;

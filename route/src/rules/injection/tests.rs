@@ -125,6 +125,11 @@ fn a_statement_that_planning_may_run_is_not_explained() {
         "SELECT LAST_INSERT_ID(7)",
         "SELECT GET_LOCK('a', 1)",
         "SELECT SLEEP(9)",
+        "SELECT MASTER_POS_WAIT('a', 4)",
+        "SELECT INNODB_REDO_LOG_SHARP_CHECKPOINT()",
+        // A stored one, where a server is older than these.
+        "SELECT JSON_VALUE('1', '$')",
+        "SELECT UUID_V7()",
         "SELECT 1 INTO @a",
         "SELECT 'open",
         "CALL p()",

@@ -13,6 +13,11 @@
 -- that are booleans or false can be set, and a file's name has no quotes in it.
 module("proxy.auto-config", package.seeall)
 
+-- What scripts make of the library is nothing to the functions here.
+local proxy, type, pairs, ipairs, tostring, tonumber = proxy, type, pairs, ipairs, tostring, tonumber
+local pcall, loadfile, setfenv, open, format = pcall, loadfile, setfenv, io.open, string.format
+local concat, sort = table.concat, table.sort
+
 -- More is no statement of ours.
 local STATEMENT_BYTES_MAX = 128
 
@@ -34,7 +39,7 @@ local function sorted_keys(of)
   for key in pairs(of) do
     if type(key) == "string" then keys[#keys + 1] = key end
   end
-  table.sort(keys)
+  sort(keys)
   return keys
 end
 
@@ -51,16 +56,16 @@ end
 local PRINTED = { number = true, string = true, boolean = true }
 
 function save(first, second)
-  local file, message = io.open(argument(first, second), "w")
+  local file, message = open(argument(first, second), "w")
   if not file then return nil, message end
   local lines = { "return {\n" }
   each_option(function(name, option, value)
     if not PRINTED[type(value)] then return end
-    local text = type(value) == "string" and string.format("%q", value) or tostring(value)
-    lines[#lines + 1] = string.format("  { %q, %q, %s },\n", name, option, text)
+    local text = type(value) == "string" and format("%q", value) or tostring(value)
+    lines[#lines + 1] = format("  { %q, %q, %s },\n", name, option, text)
   end)
   lines[#lines + 1] = "}\n"
-  file:write(table.concat(lines))
+  file:write(concat(lines))
   file:close()
   return true
 end

@@ -6,6 +6,9 @@
 -- The behaviour is that of release 0.8.5; no fault of it is known.
 module("proxy.balance", package.seeall)
 
+-- What scripts make of the library or of this table is nothing to the functions here.
+local proxy = proxy
+
 -- Calls `consider(index, backend)` for each of a type that is not down and has an idle connection.
 local function each_idle(kind, consider)
   local backends = proxy.global.backends

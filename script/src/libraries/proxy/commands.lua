@@ -7,6 +7,9 @@
 -- says its number where the original raised an error.
 module("proxy.commands", package.seeall)
 
+-- What scripts make of the library or of this table is nothing to the functions here.
+local byte, sub, tostring = string.byte, string.sub, tostring
+
 -- By number, from 0 on; the last two in the original's order.
 local NAMES = {
   [0] = "COM_SLEEP", "COM_QUIT", "COM_INIT_DB", "COM_QUERY", "COM_FIELD_LIST", "COM_CREATE_DB", "COM_DROP_DB",
@@ -21,11 +24,11 @@ local NAMES = {
 local function number(packet, bytes)
   if #packet < 1 + bytes then return nil end
   local value = 0
-  for i = bytes, 1, -1 do value = value * 256 + packet:byte(1 + i) end
+  for i = bytes, 1, -1 do value = value * 256 + byte(packet, 1 + i) end
   return value
 end
 
-local function rest(packet) return packet:sub(2) end
+local function rest(packet) return sub(packet, 2) end
 local function id(packet) return number(packet, 4) end
 
 -- The key that a command's argument gets, and how it is read.
@@ -46,7 +49,7 @@ local WITHOUT = {
 }
 
 function parse(packet)
-  local kind = packet:byte()
+  local kind = byte(packet)
   local command = { type = kind, type_name = NAMES[kind] }
   local argument = ARGUMENTS[command.type_name]
   if argument then

@@ -9,7 +9,10 @@
 -- for the first one of the process.
 module("proxy.parser", package.seeall)
 
-function tablename_expand(tbl, db)
+-- What scripts make of the library or of this table is nothing to the functions here.
+local proxy, upper, tostring = proxy, string.upper, tostring
+
+local function expand(tbl, db)
   if not db then
     local client = proxy.connection and proxy.connection.client
     db = client and client.default_db
@@ -17,6 +20,7 @@ function tablename_expand(tbl, db)
   if db and db ~= "" then return db .. "." .. tbl end
   return tbl
 end
+tablename_expand = expand
 
 -- Statements by their first word: what becomes of their tables.
 local ACCESS = {
@@ -68,9 +72,9 @@ end
 local function read_name(tokens, at)
   local first, dot, second = tokens[at], tokens[at + 1], tokens[at + 2]
   if dot and dot.token_name == "TK_DOT" and second then
-    return tablename_expand(second.text, first.text), at + 3
+    return expand(second.text, first.text), at + 3
   end
-  return tablename_expand(first.text), at + 1
+  return expand(first.text), at + 1
 end
 
 -- Reads names with commas and joins between them, aliases left out; gives the place behind them.
@@ -98,7 +102,7 @@ local function read_ddl(tokens, tables)
   local at = 2
   while tokens[at] and tokens[at].token_name ~= "TK_SQL_TABLE" do
     -- Only TEMPORARY or IGNORE may stand in front of TABLE: other objects have no tables here.
-    local text = tokens[at].text:upper()
+    local text = upper(tokens[at].text)
     if text ~= "TEMPORARY" and text ~= "IGNORE" then return end
     at = at + 1
   end

@@ -9,24 +9,27 @@
 --   tokens_without_comments(tokens)      an array of texts without comments
 --
 -- The behaviour is that of release 0.8.5; no fault of it is known.
-require("mysql.tokenizer")
+local raw_tokenize = require("mysql.tokenizer").tokenize
 
 module("proxy.tokenizer", package.seeall)
+
+-- What scripts make of the library or of this table is nothing to the functions here.
+local sub, upper, format, concat = string.sub, string.upper, string.format, table.concat
 
 local VALUES = { TK_STRING = true, TK_INTEGER = true, TK_FLOAT = true }
 local BARE_FIRST = { COMMIT = true, ROLLBACK = true, BEGIN = true, START = true }
 
 function tokenize(sql)
-  return tokenizer.tokenize(sql)
+  return raw_tokenize(sql)
 end
 
 -- A name in the text: variables and the words of transactions stand as they are, others in backquotes.
 -- `words` are the literals so far.
 local function name_of(text, words)
-  if text:sub(1, 1) == "@" then return text end
-  local upper = text:upper()
-  if #words == 0 and BARE_FIRST[upper] then return upper end
-  if #words == 1 and words[1] == "START" and upper == "TRANSACTION" then return upper end
+  if sub(text, 1, 1) == "@" then return text end
+  local word = upper(text)
+  if #words == 0 and BARE_FIRST[word] then return word end
+  if #words == 1 and words[1] == "START" and word == "TRANSACTION" then return word end
   return "`" .. text .. "`"
 end
 
@@ -42,15 +45,15 @@ function normalize(tokens)
     elseif VALUES[kind] then
       parts[#parts + 1] = "? "
     elseif kind == "TK_FUNCTION" then
-      parts[#parts + 1] = text:upper()
+      parts[#parts + 1] = upper(text)
     elseif kind == "TK_LITERAL" then
       parts[#parts + 1] = name_of(text, words) .. " "
-      words[#words + 1] = text:upper()
+      words[#words + 1] = upper(text)
     else
-      parts[#parts + 1] = text:upper() .. " "
+      parts[#parts + 1] = upper(text) .. " "
     end
   end
-  return table.concat(parts)
+  return concat(parts)
 end
 
 function first_stmt_token(tokens)
@@ -61,18 +64,20 @@ function first_stmt_token(tokens)
   return nil
 end
 
-function bare_tokens(tokens, quote_strings)
+local function bare(tokens, quote_strings)
   local texts = {}
   for i = 1, #tokens do
     local token = tokens[i]
     if token.token_name == "TK_STRING" and quote_strings then
-      texts[#texts + 1] = string.format("%q", token.text)
+      texts[#texts + 1] = format("%q", token.text)
     elseif token.token_name ~= "TK_COMMENT" then
       texts[#texts + 1] = token.text
     end
   end
   return texts
 end
+
+bare_tokens = bare
 
 function tokens_to_query(tokens, from, to)
   local parts = {}
@@ -82,16 +87,16 @@ function tokens_to_query(tokens, from, to)
     if kind == "TK_COMMENT" then
       -- left out
     elseif kind == "TK_STRING" then
-      parts[#parts + 1] = string.format("%q", text) .. " "
+      parts[#parts + 1] = format("%q", text) .. " "
     elseif kind == "TK_FUNCTION" then
       parts[#parts + 1] = text
     else
       parts[#parts + 1] = text .. " "
     end
   end
-  return table.concat(parts)
+  return concat(parts)
 end
 
 function tokens_without_comments(tokens)
-  return bare_tokens(tokens)
+  return bare(tokens)
 end

@@ -5,6 +5,8 @@ mod kind;
 pub(crate) mod scan;
 mod words;
 
+use std::sync::Arc;
+
 use mlua::{Function, Lua, LuaString, MetaMethod, Table, Value};
 use mlua::{UserData, UserDataMethods};
 
@@ -13,13 +15,23 @@ use super::{Surroundings, describe};
 use crate::arguments::{function, number_of};
 use crate::fault::raise;
 
-pub(super) fn open(lua: &Lua, _: &Surroundings) -> mlua::Result<Table> {
+/// Shorter statements cost about what their call does.
+const LONG_BYTES: usize = 65536;
+/// Of tokens, in bytes that Lua's library handles in the same time.
+const COST: usize = 8;
+
+pub(super) fn open(lua: &Lua, surroundings: &Surroundings) -> mlua::Result<Table> {
     let module = lua.create_table()?;
+    let budget = Arc::clone(&surroundings.budget);
     module.set(
         "tokenize",
-        function(lua, "tokenize", |arguments| {
+        function(lua, "tokenize", move |arguments| {
             let statement = arguments.string(1)?;
-            Ok(Tokens::of(&statement.as_bytes()))
+            let statement = statement.as_bytes();
+            if statement.len() > LONG_BYTES {
+                budget.charge(arguments.lua(), statement.len() * COST, 1)?;
+            }
+            Ok(Tokens::of(&statement))
         })?,
     )?;
     describe(&module, "MySQL's tokens")?;

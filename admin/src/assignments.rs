@@ -1,0 +1,358 @@
+//! SET: of settings, of ProxySQL's variables, and of what holds for a session alone. The last has no effect
+//! here and is let through: client libraries say it when they connect.
+
+use crate::fault::Fault;
+use crate::functions;
+use crate::spelling::{Text, setting, unscoped};
+use crate::statement::Statement;
+use crate::tables::global_variables::variable;
+
+/// Variables of a session that only MariaDB has, or a service that is like a server.
+const OTHERS: [&str; 24] = [
+    "aurora_replica_read_consistency",
+    "character_set_collations",
+    "check_constraint_checks",
+    "deadlock_search_depth_long",
+    "deadlock_search_depth_short",
+    "gtid_domain_id",
+    "gtid_seq_no",
+    "idle_readonly_transaction_timeout",
+    "idle_transaction_timeout",
+    "idle_write_transaction_timeout",
+    "join_cache_level",
+    "max_recursive_iterations",
+    "max_statement_time",
+    "old_mode",
+    "optimizer_use_condition_selectivity",
+    "server_id",
+    "skip_replication",
+    "sql_if_exists",
+    "system_versioning_alter_history",
+    "system_versioning_asof",
+    "use_stat_tables",
+    "wsrep_on",
+    "wsrep_osu_method",
+    "wsrep_sync_wait",
+];
+
+/// For whom a value is to hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Scope {
+    /// Nothing is said of it.
+    Open,
+    Session,
+    Global,
+    /// A variable of the user's own.
+    User,
+}
+
+/// What is behind SET.
+///
+/// # Errors
+/// What cannot be set.
+pub fn set(text: Text<'_>) -> Result<Statement, Fault> {
+    let own = text.without(&["SESSION", "LOCAL"]);
+    if ["TRANSACTION", "ROLE", "RESOURCE"]
+        .iter()
+        .any(|it| own.begins_with(it))
+    {
+        return Ok(Statement::Nothing);
+    }
+    if text.begins_with("PASSWORD")
+        || text
+            .behind("DEFAULT")
+            .is_some_and(|it| it.begins_with("ROLE"))
+    {
+        return Err(Fault::syntax(
+            "Accounts are changed by UPDATE accounts or UPDATE admin_accounts",
+        ));
+    }
+    if text.begins_with("STATEMENT") {
+        return Err(Fault::syntax(
+            "There is no SET STATEMENT … FOR here; say the statement alone",
+        ));
+    }
+    let (mut settings, mut variables) = (Vec::new(), Vec::new());
+    let mut rest = text;
+    loop {
+        let (assigned, behind) = assignment(rest)?;
+        match assigned {
+            Assigned::Nothing => {}
+            Assigned::Setting(name, value) => settings.push((name, value)),
+            Assigned::Variable(name, value) => variables.push((name, value)),
+        }
+        match behind.behind(",") {
+            Some(behind) => rest = behind,
+            None => break,
+        }
+    }
+    match (settings.is_empty(), variables.is_empty()) {
+        (true, true) => Ok(Statement::Nothing),
+        (false, true) => Ok(Statement::Set(settings)),
+        (true, false) => Ok(Statement::SetVariables(variables)),
+        (false, false) => Err(Fault::syntax(
+            "Settings take effect at once, ProxySQL's variables wait until LOAD MYSQL VARIABLES TO RUNTIME: one SET for \
+             each",
+        )),
+    }
+}
+
+/// What an assignment comes to.
+enum Assigned {
+    Nothing,
+    Setting(String, Option<String>),
+    Variable(String, Option<String>),
+}
+
+/// One assignment, and what is behind it.
+fn assignment(text: Text<'_>) -> Result<(Assigned, Text<'_>), Fault> {
+    let charset = text
+        .behind_any(&["NAMES", "CHARSET"])
+        .or_else(|| text.behind_words("CHARACTER SET"));
+    if let Some(rest) = charset.filter(|rest| rest.behind_any(&["=", ":="]).is_none()) {
+        let (_, rest) = value(rest);
+        return Ok((Assigned::Nothing, rest));
+    }
+    let wrong = || Fault::syntax("SET name = value; SET GLOBAL name = value");
+    let (scope, name, rest) = target(text)?.ok_or_else(wrong)?;
+    let rest = rest.behind_any(&["=", ":="]).ok_or_else(wrong)?;
+    let is_missing = rest.is_empty() || rest.begins_with(",");
+    let behind_string = rest.string().map(|(_, behind)| behind);
+    let is_one = behind_string.is_none_or(|it| it.is_empty() || it.begins_with(","));
+    let (value, rest) = value(rest);
+    if is_missing {
+        return Err(wrong());
+    }
+    let assigned = match scope {
+        Scope::User => Assigned::Nothing,
+        _ if is_of_others(&name) => {
+            let known = variable(&name).ok_or_else(|| no_variable_of_others(&name))?;
+            match scope {
+                Scope::Session => return Err(Fault::for_all(&name)),
+                _ => Assigned::Variable(known.to_owned(), value),
+            }
+        }
+        Scope::Global => Assigned::Setting(name, value),
+        Scope::Open | Scope::Session => match setting(&name) {
+            Some(_) if scope == Scope::Session => return Err(Fault::for_all(&name)),
+            Some(setting) => Assigned::Setting(setting.name.to_owned(), value),
+            None if is_of_sessions(&name) => Assigned::Nothing,
+            None => {
+                return Err(Fault::no_variable(format!(
+                    "Unknown system variable '{name}'; SELECT name FROM settings lists what can be set here"
+                )));
+            }
+        },
+    };
+    match matches!(assigned, Assigned::Nothing) || is_one {
+        true => Ok((assigned, rest)),
+        false => Err(wrong()),
+    }
+}
+
+/// What is to be set: for whom, its name, and what is behind it; nothing where no name stands.
+type Named<'a> = (Scope, String, Text<'a>);
+
+fn target(text: Text<'_>) -> Result<Option<Named<'_>>, Fault> {
+    let first = text.first();
+    if let Some(behind) = first.strip_prefix("@@") {
+        let (name, rest) = joined(behind.to_owned(), text.rest());
+        refuse_persist(&name.to_ascii_uppercase())?;
+        let bare = unscoped(&name).to_owned();
+        let scope = match name.len() - bare.len() {
+            0 => Scope::Open,
+            _ if name.to_ascii_lowercase().starts_with("global") => Scope::Global,
+            _ => Scope::Session,
+        };
+        return Ok(Some((scope, bare, rest)));
+    }
+    if first.starts_with('@') {
+        return Ok(Some((Scope::User, first.to_owned(), text.rest())));
+    }
+    let (scope, text) = match &*first.to_ascii_uppercase() {
+        "GLOBAL" => (Scope::Global, text.rest()),
+        "SESSION" | "LOCAL" => (Scope::Session, text.rest()),
+        word => {
+            refuse_persist(word)?;
+            (Scope::Open, text)
+        }
+    };
+    let Some((name, rest)) = text.name() else {
+        return Ok(None);
+    };
+    let (name, rest) = joined(name, rest);
+    Ok(Some((scope, name, rest)))
+}
+
+fn refuse_persist(word: &str) -> Result<(), Fault> {
+    match word.starts_with("PERSIST") {
+        true => Err(Fault::syntax(
+            "SET GLOBAL name = value, and SAVE writes it to the file",
+        )),
+        false => Ok(()),
+    }
+}
+
+/// A name with all its parts: `limits.sessions_max`, `mysql-threads`.
+fn joined(name: String, rest: Text<'_>) -> (String, Text<'_>) {
+    let (mut name, mut rest) = (name, rest);
+    while let separator @ ("." | "-") = rest.first()
+        && let Some((part, behind)) = rest.rest().name()
+    {
+        name.push_str(separator);
+        name.push_str(&part);
+        rest = behind;
+    }
+    (name, rest)
+}
+
+/// A value, up to the comma in front of another assignment; none: the default one.
+fn value(text: Text<'_>) -> (Option<String>, Text<'_>) {
+    let mut rest = text;
+    let mut count = 0;
+    while !rest.is_empty() && !is_another(rest) {
+        rest = rest.rest();
+        count += 1;
+    }
+    let all = text.up_to(count);
+    let value = match all.string() {
+        Some((value, behind)) if behind.is_empty() => Some(value),
+        _ if matches!(&*all.words(), "DEFAULT" | "NULL") => None,
+        _ => Some(all.as_written().to_owned()),
+    };
+    (value, rest)
+}
+
+/// Whether a comma and an assignment stand here.
+fn is_another(text: Text<'_>) -> bool {
+    let Some(rest) = text.behind(",") else {
+        return false;
+    };
+    if rest.begins_with("NAMES") || rest.begins_with("CHARACTER") || rest.begins_with("CHARSET") {
+        return true;
+    }
+    match target(rest) {
+        Ok(Some((_, _, rest))) => rest.behind_any(&["=", ":="]).is_some(),
+        Ok(None) => false,
+        Err(_) => true,
+    }
+}
+
+/// Whether a name is one of ProxySQL's.
+fn is_of_others(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    name.starts_with("mysql-") || name.starts_with("admin-")
+}
+
+fn no_variable_of_others(name: &str) -> Fault {
+    Fault::no_variable(format!(
+        "Variable '{name}' means nothing here; SELECT variable_name FROM global_variables lists those of ProxySQL's \
+         that do, SELECT name FROM settings all that can be set"
+    ))
+}
+
+/// Whether servers have a variable of this name for each session.
+fn is_of_sessions(name: &str) -> bool {
+    let is_it = |other: &str| other.eq_ignore_ascii_case(name);
+    session::state::Baseline::tracked(crate::spelling::FLAGS.server)
+        .split(',')
+        .chain(OTHERS)
+        .chain(functions::VARIABLES.iter().map(|(name, _)| *name))
+        .any(is_it)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::spelling::tokens;
+
+    fn read(text: &str) -> Result<Statement, u16> {
+        let tokens = tokens(text).unwrap();
+        set(Text::new(text, &tokens)).map_err(|fault| fault.code.number)
+    }
+
+    fn pairs(pairs: &[(&str, Option<&str>)]) -> Vec<(String, Option<String>)> {
+        let owned =
+            |(name, value): &(&str, Option<&str>)| ((*name).to_owned(), value.map(str::to_owned));
+        pairs.iter().map(owned).collect()
+    }
+
+    #[test]
+    fn what_clients_say_of_their_session_is_let_through() {
+        for text in [
+            "NAMES utf8mb4",
+            "NAMES 'utf8mb4' COLLATE 'utf8mb4_general_ci'",
+            "NAMES utf8mb4, autocommit = 1, @@session.sql_mode = CONCAT(@@sql_mode, ',STRICT')",
+            "CHARACTER SET utf8",
+            "character_set_results = NULL",
+            "SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED, READ ONLY",
+            "sql_mode = '', @x = '', SESSION character_set_results = \"\"",
+            "@mine = 5, @yours := (SELECT 1, 2)",
+            "time_zone = '+00:00', SQL_SAFE_UPDATES=1, net_write_timeout = 600",
+            "@@session.max_statement_time = 1.5, local wait_timeout = 28800",
+        ] {
+            assert_eq!(read(text), Ok(Statement::Nothing), "{text}");
+        }
+    }
+
+    #[test]
+    fn settings_and_variables_are_set() {
+        let settings = |them: &[_]| Ok(Statement::Set(pairs(them)));
+        let variables = |them: &[_]| Ok(Statement::SetVariables(pairs(them)));
+        for (text, expected) in [
+            (
+                "limits.sessions_max=900",
+                settings(&[("limits.sessions_max", Some("900"))]),
+            ),
+            (
+                "@@GLOBAL.workers = DEFAULT, autocommit = 1, zone = 'b'",
+                settings(&[("workers", None), ("zone", Some("b"))]),
+            ),
+            (
+                "GLOBAL listen = ['0.0.0.0:4040', '0.0.0.0:4042']",
+                settings(&[("listen", Some("['0.0.0.0:4040', '0.0.0.0:4042']"))]),
+            ),
+            (
+                "mysql-max_connections=500, @@admin-mysql_ifaces='127.0.0.1:1'",
+                variables(&[
+                    ("mysql-max_connections", Some("500")),
+                    ("admin-mysql_ifaces", Some("127.0.0.1:1")),
+                ]),
+            ),
+            (
+                "GLOBAL MySQL-monitor_username='m'",
+                variables(&[("mysql-monitor_username", Some("m"))]),
+            ),
+            (
+                "mysql-eventslog_filename=''",
+                variables(&[("mysql-eventslog_filename", Some(""))]),
+            ),
+            ("zone = ''", settings(&[("zone", Some(""))])),
+            ("autocommit = , zone = 'b'", Err(1064)),
+            ("mysql-threads = 2, workers = 2", Err(1064)),
+            ("SESSION workers = 2", Err(1229)),
+            ("@@session.mysql-threads = 2", Err(1229)),
+            ("mysql-nothing = 2", Err(1193)),
+            ("limits.nothing = 2", Err(1193)),
+            ("autocommit = 1, nothing = 2", Err(1193)),
+            ("PERSIST workers = 2", Err(1064)),
+            ("@@persist.workers = 2", Err(1064)),
+            ("autocommit = 1, PASSWORD = 'x'", Err(1193)),
+            ("PASSWORD = 'x'", Err(1064)),
+            ("STATEMENT max_statement_time=1 FOR SELECT 1", Err(1064)),
+            ("workers", Err(1064)),
+            ("workers =", Err(1064)),
+            ("", Err(1064)),
+        ] {
+            assert_eq!(read(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn no_setting_is_a_variable_of_sessions() {
+        for setting in config::settings() {
+            assert!(!is_of_sessions(setting.name), "{}", setting.name);
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! How old rows are. They say when they began by the clock of the machine, and that may be set: one that jumps ahead
+//! makes nothing older. Then a clock that nobody sets goes on from there, until all that was written
+//! before the jump has had its time.
+
+/// More than a clock is corrected by from one interval to the next, in seconds.
+const CORRECTION_MAX: i64 = 60;
+
+/// A moment, in seconds.
+#[derive(Debug, Clone, Copy)]
+pub struct Now {
+    /// Since 1970, as the machine says.
+    pub wall: i64,
+    /// Since any beginning, by a clock that nobody sets.
+    pub steady: i64,
+}
+
+/// The time by which rows are old.
+#[derive(Debug, Clone, Copy)]
+pub struct Age {
+    time: i64,
+    steady: i64,
+    /// Since when the machine's clock is ahead of it.
+    ahead_since: Option<i64>,
+}
+
+impl Age {
+    /// Begins with rows of which the newest began then. The machine is believed, unless all of them would go.
+    pub fn new(newest: Option<i64>, now: Now, retention: i64) -> Self {
+        let is_alive = |newest: &i64| *newest >= now.wall.saturating_sub(retention);
+        Self {
+            time: match newest.filter(|it| !is_alive(it)) {
+                Some(newest) => newest,
+                None => now.wall,
+            },
+            steady: now.steady,
+            ahead_since: None,
+        }
+    }
+
+    /// What time it is.
+    pub fn time(&mut self, now: Now, retention: i64) -> i64 {
+        let expected = self.time.saturating_add(now.steady - self.steady);
+        self.steady = now.steady;
+        let is_ahead = now.wall.saturating_sub(expected) > CORRECTION_MAX;
+        let since = is_ahead.then(|| *self.ahead_since.get_or_insert(now.steady));
+        self.ahead_since = since.filter(|since| now.steady - since <= retention);
+        self.time = match self.ahead_since {
+            Some(_) => expected,
+            None => now.wall,
+        };
+        self.time
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RETENTION: i64 = 1000;
+
+    fn times(age: &mut Age, moments: &[(i64, i64)]) -> Vec<i64> {
+        let moments = moments.iter();
+        moments
+            .map(|(wall, steady)| {
+                let now = Now {
+                    wall: *wall,
+                    steady: *steady,
+                };
+                age.time(now, RETENTION)
+            })
+            .collect()
+    }
+
+    fn begun(newest: Option<i64>) -> Age {
+        let now = Now {
+            wall: 5000,
+            steady: 7,
+        };
+        Age::new(newest, now, RETENTION)
+    }
+
+    #[test]
+    fn a_clock_that_is_corrected_is_believed() {
+        let told = times(&mut begun(None), &[(5060, 67), (5125, 127), (5100, 187)]);
+        assert_eq!(told, [5060, 5125, 5100]);
+    }
+
+    #[test]
+    fn a_clock_that_jumps_ahead_is_believed_when_all_before_has_had_its_time() {
+        let mut age = begun(Some(4900));
+        let moments = [(5060, 67), (90_000, 127), (90_900, 1027), (91_001, 1128)];
+        assert_eq!(times(&mut age, &moments), [5060, 5120, 6020, 91_001]);
+        // Back before that: as if nothing had been.
+        let mut age = begun(Some(4900));
+        let moments = [(90_000, 67), (5120, 127), (5180, 187), (90_000, 247)];
+        assert_eq!(times(&mut age, &moments), [5060, 5120, 5180, 5240]);
+    }
+
+    #[test]
+    fn rows_of_long_ago_have_their_time_from_a_start_on() {
+        let mut age = begun(Some(100));
+        assert_eq!(times(&mut age, &[(5060, 67), (5960, 967)]), [160, 1060]);
+        assert_eq!(times(&mut age, &[(6130, 1137)]), [6130]);
+    }
+}

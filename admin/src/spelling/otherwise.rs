@@ -1,0 +1,259 @@
+//! What SQLite has and says in other words: DIV, the separator of GROUP_CONCAT, a HAVING alone.
+
+use std::collections::HashMap;
+
+use sql::{Flags, Lexer, Token, TokenKind};
+
+use super::casts::convert;
+use super::operands::{inside, operand, operand_end};
+use super::{FLAGS, Text};
+use crate::fault::Fault;
+
+/// The most that is divided and multiplied in front of a DIV; also what that may grow by, in bytes.
+const FACTORS_MAX: usize = 200;
+
+/// What stands for tokens in SQLite, in front of them and behind them, by their places.
+#[derive(Default)]
+pub struct Otherwise {
+    instead: HashMap<usize, String>,
+    before: HashMap<usize, String>,
+    behind: HashMap<usize, String>,
+}
+
+impl Otherwise {
+    /// This stands for a token.
+    pub fn insert(&mut self, at: usize, text: impl Into<String>) {
+        self.instead.insert(at, text.into());
+    }
+
+    /// This stands in front of it, and of what stands there already.
+    pub fn before(&mut self, at: usize, text: &str) {
+        self.before.entry(at).or_default().insert_str(0, text);
+    }
+
+    /// This stands behind it, and behind what stands there already.
+    pub fn behind(&mut self, at: usize, text: &str) {
+        self.behind.entry(at).or_default().push_str(text);
+    }
+
+    /// What stands for it.
+    pub fn instead(&self, at: usize) -> Option<&str> {
+        self.instead.get(&at).map(String::as_str)
+    }
+
+    /// What stands in front of it.
+    pub fn in_front(&self, at: usize) -> &str {
+        self.before.get(&at).map_or("", String::as_str)
+    }
+
+    /// What stands behind it.
+    pub fn after(&self, at: usize) -> &str {
+        self.behind.get(&at).map_or("", String::as_str)
+    }
+}
+
+/// Whoever reads SQLite's own text.
+const SQLITE: Flags = Flags {
+    no_backslash_escapes: true,
+    ansi_quotes: true,
+    ..FLAGS
+};
+
+/// Finds what is said otherwise in a statement.
+///
+/// # Errors
+/// What cannot be had here.
+pub fn otherwise(text: Text<'_>) -> Result<Otherwise, Fault> {
+    let mut divided = None;
+    let mut said = Otherwise::default();
+    for (at, token) in text.tokens.iter().enumerate() {
+        let is_call = || text.text_of(at + 1) == "(";
+        let word = text.written(token);
+        let is = |other: &str| word.eq_ignore_ascii_case(other);
+        if token.kind != TokenKind::Word {
+            let operator = match word {
+                "&&" => "AND",
+                "<=>" => "IS",
+                _ => continue,
+            };
+            said.insert(at, operator.to_owned());
+        } else if is("CONVERT") && is_call() {
+            convert(text, at, &mut said)?;
+        } else if is("GROUP_CONCAT") && is_call() {
+            separator(text, at, &mut said);
+        } else if is("DIV") {
+            divided = Some(division(text, at, divided, &mut said)?);
+        }
+    }
+    Ok(said)
+}
+
+/// `a DIV b` is what is whole of `a / b`; the places where that begins and ends. So far has come what was
+/// divided last.
+fn division(
+    text: Text<'_>,
+    at: usize,
+    divided: Option<(usize, usize)>,
+    said: &mut Otherwise,
+) -> Result<(usize, usize), Fault> {
+    let unreadable = || Fault::syntax("What DIV divides cannot be told; (a) DIV (b)");
+    let begins = |last: usize| match divided {
+        Some((begin, end)) if end == last => Some(begin),
+        _ => operand(text, last),
+    };
+    let mut last = at.checked_sub(1).ok_or_else(unreadable)?;
+    let mut begin = begins(last).ok_or_else(unreadable)?;
+    for count in 0.. {
+        let operator = begin.checked_sub(1).map_or("", |it| text.text_of(it));
+        if !["*", "/", "%", "DIV", "MOD"]
+            .iter()
+            .any(|it| it.eq_ignore_ascii_case(operator))
+        {
+            break;
+        }
+        if count > FACTORS_MAX || said.in_front(begin).len() > FACTORS_MAX {
+            return Err(Fault::syntax("There are too many factors beside DIV"));
+        }
+        last = begin.checked_sub(2).ok_or_else(unreadable)?;
+        begin = begins(last).ok_or_else(unreadable)?;
+    }
+    let end = operand_end(text, at + 1).ok_or_else(unreadable)?;
+    if said.in_front(begin).len() > FACTORS_MAX {
+        return Err(Fault::syntax("There are too many factors beside DIV"));
+    }
+    said.insert(at, "/");
+    said.before(begin, "CAST(");
+    said.behind(end, " AS INTEGER)");
+    Ok((begin, end))
+}
+
+/// `GROUP_CONCAT(x ORDER BY y SEPARATOR ',')`: the separator is an argument.
+fn separator(text: Text<'_>, at: usize, said: &mut Otherwise) {
+    let parts = inside(text, at + 1);
+    let Some(separator) = parts.iter().find(|it| is_word(text, **it, "SEPARATOR")) else {
+        return;
+    };
+    let Some(value) = text
+        .tokens
+        .get(separator + 1)
+        .and_then(|it| super::string(it, text.text))
+    else {
+        return;
+    };
+    let argument = format!(", {}", super::quoted(&value));
+    said.insert(separator + 1, String::new());
+    match parts.iter().find(|it| is_word(text, **it, "ORDER")) {
+        Some(order) => {
+            said.insert(*separator, String::new());
+            said.insert(*order, format!("{argument} ORDER"));
+        }
+        None => {
+            said.insert(*separator, argument);
+        }
+    }
+}
+
+fn is_word(text: Text<'_>, at: usize, word: &str) -> bool {
+    text.text_of(at).eq_ignore_ascii_case(word)
+}
+
+/// A query of SQLite's with HAVING and without GROUP BY as a query over its result, which is what servers take
+/// it for; nothing where it is not the statement's own HAVING, or one of several SELECTs.
+pub fn without_lone_having(text: &str) -> Option<String> {
+    let tokens: Vec<Token> = Lexer::new(text.as_bytes(), SQLITE).collect();
+    let mut depth = 0_usize;
+    let (mut having, mut order, mut limit) = (None, None, None);
+    for token in &tokens {
+        match token.kind {
+            TokenKind::Open => depth += 1,
+            TokenKind::Close => depth = depth.saturating_sub(1),
+            TokenKind::Word if depth == 0 => {
+                let word = text.get(token.span.start as usize..token.span.end as usize)?;
+                match &*word.to_ascii_uppercase() {
+                    "UNION" | "INTERSECT" | "EXCEPT" | "GROUP" => return None,
+                    "HAVING" => having = having.or(Some(token.span)),
+                    "ORDER" => order = order.or(Some(token.span.start as usize)),
+                    "LIMIT" => limit = limit.or(Some(token.span.start as usize)),
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+    }
+    let having = having?;
+    let limit = limit.unwrap_or(text.len());
+    let order = order.unwrap_or(limit);
+    let query = text.get(..having.start as usize)?;
+    let condition = text.get(having.end as usize..order)?;
+    // An order may be by what is not in the result.
+    let (order, limit) = (text.get(order..limit)?, text.get(limit..)?);
+    Some(format!(
+        "SELECT * FROM ({query}{order}) WHERE{condition}{limit}"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::spelling::tokens;
+
+    #[test]
+    fn what_sqlite_says_otherwise_is_said_so() {
+        for (text, expected) in [
+            ("SELECT CONVERT(a, CHAR)", "SELECT CAST(a AS TEXT )"),
+            (
+                "SELECT convert (max(a, b), UNSIGNED INTEGER)",
+                "SELECT round (max(a, b), 0  )",
+            ),
+            ("SELECT CONVERT(a USING utf8mb4)", "SELECT CAST(a AS TEXT )"),
+            (
+                "SELECT 7 DIV 2 && a <=> NULL",
+                "SELECT CAST(7 / 2 AS INTEGER) AND a IS NULL",
+            ),
+            (
+                "SELECT GROUP_CONCAT(a SEPARATOR \"'\")",
+                "SELECT GROUP_CONCAT(a , '''' )",
+            ),
+            (
+                "SELECT group_concat(f(a, b) ORDER BY a SEPARATOR ';')",
+                "SELECT group_concat(f(a, b) , ';' ORDER BY a  )",
+            ),
+            (
+                "SELECT 2 + AVG(x) * 3 DIV -10 * b DIV 4",
+                "SELECT 2 + CAST(CAST(AVG(x) * 3 / -10 AS INTEGER) * b / 4 AS INTEGER)",
+            ),
+            (
+                "SELECT @@version DIV 2, a.b DIV ?",
+                "SELECT CAST(system_variable('version') / 2 AS INTEGER), CAST(a.b / ? AS INTEGER)",
+            ),
+            ("SELECT convert FROM t", "SELECT convert FROM t"),
+            ("SELECT convert(a", "SELECT convert(a"),
+        ] {
+            let tokens = tokens(text).unwrap();
+            let spelled = Text::new(text, &tokens).in_sqlite().unwrap();
+            assert_eq!(spelled, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_lone_having_looks_at_the_result() {
+        for (text, expected) in [
+            (
+                "SELECT a AS b FROM t HAVING b IN ('x ORDER', (1)) ORDER BY b LIMIT 2",
+                Some(
+                    "SELECT * FROM (SELECT a AS b FROM t ORDER BY b ) WHERE b IN ('x ORDER', (1)) LIMIT 2",
+                ),
+            ),
+            (
+                r"SELECT '\' AS b HAVING b",
+                Some(r"SELECT * FROM (SELECT '\' AS b ) WHERE b"),
+            ),
+            ("SELECT a FROM t GROUP BY a HAVING a", None),
+            ("SELECT a UNION SELECT b HAVING b", None),
+            ("SELECT (SELECT a HAVING a)", None),
+        ] {
+            assert_eq!(without_lone_having(text).as_deref(), expected, "{text}");
+        }
+    }
+}

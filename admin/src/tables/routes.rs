@@ -1,0 +1,235 @@
+//! Where statements go: what rules, accounts and listeners say of it, and which backends that is now.
+
+use std::sync::Arc;
+
+use config::{AccountConfig, Config, Destination, Fallback, ReplicaUse};
+use route::{Backend, Roles};
+
+use super::backends;
+use crate::material::Material;
+use crate::sheet::{Asks, Cell, Schema, Sheet, integer, text};
+
+/// See the module.
+pub static TABLE: Sheet<Route> = Sheet {
+    schema: Schema::Pilotfish,
+    name: "routes",
+    about: "Where statements go, and which backends would take them now: first the rules that say so, in their \
+            order; then what holds without one, for each listener the accounts that say something of their own, \
+            and all others.",
+    asks: Asks::Sessions,
+    columns: &[
+        integer("route", "Its place, from 1.", |it| it.place.into()),
+        text("rule", "The rule that says so; NULL: none does.", |it| {
+            it.rule.clone().into()
+        }),
+        text(
+            "listener",
+            "By which address the sessions come; NULL: whichever.",
+            |it| it.listener.clone().into(),
+        ),
+        text("account", "Whose they are; NULL: everybody else's.", |it| {
+            it.account.clone().into()
+        }),
+        text(
+            "cluster",
+            "The cluster that they go to; NULL: the session's.",
+            |it| it.cluster.clone().into(),
+        ),
+        text(
+            "replicas",
+            "The roles that may be used: split, primary, any or replica; NULL: as for the session.",
+            |it| it.replicas.map(|it| it.name()).into(),
+        ),
+        text(
+            "only",
+            "The backend, or the tag of backends, that the rule names.",
+            |it| it.only.clone().into(),
+        ),
+        text("mirror", "The cluster that they go to as well.", |it| {
+            it.mirror.clone().into()
+        }),
+        text(
+            "consistency",
+            "What reads see of earlier writes; NULL: as for the session.",
+            |it| it.consistency.into(),
+        ),
+        text(
+            "writes_to",
+            "Backends that would take a write now, or a whole session that is relayed.",
+            |it| names(&it.writes_to),
+        ),
+        text(
+            "reads_to",
+            "Backends that would take a read now; which of them is the matter of balance.reads.",
+            |it| names(&it.reads_to),
+        ),
+        text(
+            "left_out",
+            "Backends that would be among them, and why they are not.",
+            |it| names(&it.left_out),
+        ),
+        integer(
+            "hits",
+            "Statements that the rule has matched; NULL: no rule.",
+            |it| it.hits.into(),
+        ),
+        integer(
+            "sessions",
+            "Sessions that come so now; NULL: a rule is asked for each statement.",
+            |it| it.sessions.into(),
+        ),
+    ],
+    items,
+};
+
+/// Statements that go the same way.
+#[derive(Default)]
+pub struct Route {
+    place: usize,
+    rule: Option<String>,
+    listener: Option<String>,
+    account: Option<String>,
+    cluster: Option<String>,
+    replicas: Option<ReplicaUse>,
+    only: Option<String>,
+    mirror: Option<String>,
+    consistency: Option<&'static str>,
+    writes_to: Vec<String>,
+    reads_to: Vec<String>,
+    left_out: Vec<String>,
+    hits: Option<u64>,
+    sessions: Option<usize>,
+}
+
+/// Names with commas between; NULL where there are none.
+fn names(list: &[String]) -> Cell {
+    Some(list.join(", ")).filter(|it| !it.is_empty()).into()
+}
+
+fn items(material: &Material) -> Vec<Route> {
+    let backends = backends::backends(material);
+    let mut routes = by_rules(material);
+    routes.extend(by_listeners(material));
+    for (index, route) in routes.iter_mut().enumerate() {
+        route.place = index + 1;
+        route.look_at(&material.config, &backends);
+    }
+    routes
+}
+
+/// The rules that say where statements go.
+fn by_rules(material: &Material) -> Vec<Route> {
+    let tallies = material.window.rules();
+    let rules = material.config.rules.iter().filter(|rule| {
+        let is_led = rule.cluster.is_some() || rule.role.is_some() || rule.backend.is_some();
+        !rule.watch && (is_led || rule.mirror.is_some())
+    });
+    let route = |rule: &config::RuleConfig| Route {
+        rule: Some(rule.name.clone()),
+        cluster: rule.cluster.clone(),
+        replicas: rule.role,
+        only: rule.backend.clone(),
+        mirror: rule.mirror.clone(),
+        consistency: rule.consistency.map(|it| it.name()),
+        hits: Some(
+            (tallies.iter().find(|it| *it.name == *rule.name)).map_or(0, |tally| tally.matched),
+        ),
+        ..Route::default()
+    };
+    rules.map(route).collect()
+}
+
+/// What holds where no rule says anything.
+fn by_listeners(material: &Material) -> Vec<Route> {
+    let config = &material.config;
+    let speaks = |it: &&AccountConfig| {
+        it.cluster.is_some() || it.replicas.is_some() || it.consistency.is_some()
+    };
+    let accounts: Vec<_> = config.configured_accounts.iter().filter(speaks).collect();
+    let plain = config.listen.iter().map(|it| (it.to_string(), None));
+    let others = config.listeners.iter();
+    let others = others.map(|it| (it.address.to_string(), Some(it)));
+    let mut routes = Vec::new();
+    for (address, listener) in plain.chain(others) {
+        let came: Vec<_> = (material.sessions())
+            .filter(|it| it.listener == address)
+            .collect();
+        let of = |user: &str| came.iter().filter(|it| it.user == user).count();
+        let is_another = |user: &str| accounts.iter().all(|it| it.user != user);
+        let whose = accounts.iter().map(|it| (Some(*it), of(&it.user)));
+        let rest = came.iter().filter(|it| is_another(&it.user)).count();
+        for (account, sessions) in whose.chain([(None, rest)]) {
+            let destination = config.destination(account, listener);
+            routes.push(Route {
+                listener: Some(address.clone()),
+                account: account.map(|it| format!("'{}'@'{}'", it.user, it.host)),
+                sessions: Some(sessions),
+                ..Route::of(&destination)
+            });
+        }
+    }
+    routes
+}
+
+impl Route {
+    fn of(destination: &Destination<'_>) -> Self {
+        Self {
+            cluster: Some(destination.cluster.to_owned()),
+            replicas: Some(destination.replicas),
+            consistency: Some(destination.consistency.name()),
+            ..Self::default()
+        }
+    }
+
+    /// Finds out which backends that is now.
+    fn look_at(&mut self, config: &Config, backends: &[(Arc<Backend>, String)]) {
+        let replicas = self.replicas.unwrap_or(config.balance.replicas);
+        let (writes, reads) = match replicas {
+            ReplicaUse::Split => (Roles::Primary, Roles::Replica),
+            ReplicaUse::Primary => (Roles::Primary, Roles::Primary),
+            ReplicaUse::Any => (Roles::Any, Roles::Any),
+            ReplicaUse::Replica => (Roles::Replica, Roles::Replica),
+        };
+        // Where a rule says no cluster, only one that names backends says which those are.
+        let first = config.first_cluster();
+        let is_lone = backends.iter().all(|(_, of)| of == first);
+        let lone = is_lone.then_some(first);
+        let cluster = self.cluster.as_deref().or(lone);
+        if cluster.is_none() && self.only.is_none() {
+            return;
+        }
+        let mut may = Vec::new();
+        for (backend, of) in backends {
+            let is_meant = |only: &String| *only == backend.name || backend.tags.contains(only);
+            if cluster.is_none_or(|it| it == of) && self.only.as_ref().is_none_or(is_meant) {
+                may.push(backend);
+            }
+        }
+        // A backend that is named is the one, whatever its role, unless that is said as well.
+        let (writes, reads) = match (&self.only, self.replicas) {
+            (Some(_), None) => (Roles::Any, Roles::Any),
+            _ => (writes, reads),
+        };
+        let fit = |roles: Roles| {
+            let fit = may.iter().filter(|it| it.rejection(roles).is_none());
+            fit.map(|it| it.name.clone()).collect::<Vec<_>>()
+        };
+        self.writes_to = fit(writes);
+        self.reads_to = fit(reads);
+        if self.reads_to.is_empty()
+            && replicas == ReplicaUse::Split
+            && config.balance.fallback == Fallback::Primary
+        {
+            self.reads_to.clone_from(&self.writes_to);
+        }
+        let left_out = may
+            .iter()
+            .filter(|it| writes.allow(it.role) || reads.allow(it.role));
+        self.left_out = left_out
+            .filter_map(|it| {
+                let why = it.rejection(Roles::Any)?;
+                Some(format!("{} {}", it.name, why.explain(it)))
+            })
+            .collect();
+    }
+}

@@ -1,0 +1,69 @@
+//! What a change would come to, when nobody has made it: the whole is checked as it would be, and nothing
+//! takes effect.
+
+use rusqlite::types::Value;
+
+use super::changing::{is_memory, rows_of};
+use super::{Visitor, aside};
+use crate::editor::{Told, What};
+use crate::engine::{Rows, alter};
+use crate::fault::Fault;
+use crate::statement::Statement;
+
+/// What a setting is now.
+const BEFORE: &str = "holds";
+
+impl Visitor {
+    /// Which settings a statement would change, from what to what and when; then `warnings` has what it would
+    /// be warned of.
+    ///
+    /// # Errors
+    /// Those that the statement would have.
+    pub async fn check(&mut self, text: &str, values: Vec<Value>) -> Result<Rows, Fault> {
+        let statement = self.read(text).await?;
+        self.gather_changes();
+        let outcome = self.gathered(statement, values).await;
+        let edits = self.transaction.take().map(|it| it.edits);
+        outcome?;
+        let edits = edits.unwrap_or_default();
+        if edits.is_empty() {
+            return Ok(rows_of(&[], BEFORE));
+        }
+        let told = self
+            .editor
+            .ask(&self.asker.user, What::Check(edits))
+            .await?;
+        let Told::Checked(differences, warnings) = told else {
+            return Ok(rows_of(&[], BEFORE));
+        };
+        self.warnings = warnings;
+        Ok(rows_of(&differences, BEFORE))
+    }
+
+    async fn gathered(&mut self, statement: Statement, values: Vec<Value>) -> Result<(), Fault> {
+        match statement {
+            Statement::Change(text) => {
+                self.check_role()?;
+                let (asker, again) = (self.asker.clone(), text.clone());
+                let prepared = aside(move || alter::prepare(again, &asker)).await?;
+                if is_memory(prepared.target()) {
+                    let name = prepared.target().name();
+                    let text = format!(
+                        "Changes of {name} wait until they are loaded, and are checked then"
+                    );
+                    return Err(Fault::syntax(text));
+                }
+                self.change(text, values).await?;
+            }
+            Statement::Set(settings) => {
+                self.set(settings).await?;
+            }
+            _ => {
+                return Err(Fault::syntax(
+                    "INSERT, UPDATE, DELETE and SET GLOBAL can be checked",
+                ));
+            }
+        }
+        Ok(())
+    }
+}

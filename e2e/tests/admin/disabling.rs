@@ -1,0 +1,215 @@
+//! A backend that is disabled: nothing runs there any more, and every client hears what became of its own.
+
+use e2e::raw::RawConn;
+use e2e::{PASSWORD, Product, Server, Settings, wait};
+
+use super::{Watched, refused, rows};
+
+both! {
+    pooled_sessions_leave_a_disabled_backend
+    reads_go_to_another_backend_and_nobody_notices
+    relayed_sessions_end_with_a_disabled_backend
+    sessions_with_scripts_end_with_a_disabled_backend
+}
+
+const DISABLE: &str = "UPDATE backends SET disabled = 1 WHERE name = 'it'";
+const LOST: &str = "Lost connection to backend it";
+const WHY: &str = "an administrator has disabled it";
+
+/// One backend of the name `it`, with a table.
+fn named(server: &Server) -> Settings {
+    let mut root = server.root();
+    root.run("CREATE DATABASE IF NOT EXISTS disabling");
+    root.run("CREATE TABLE IF NOT EXISTS disabling.t (n INT)");
+    Settings::default().backend_with(server.tcp(), &[("name", "\"it\"")])
+}
+
+fn begin(conn: &mut RawConn) {
+    conn.run("BEGIN");
+    conn.run("INSERT INTO disabling.t VALUES (7)");
+}
+
+/// What the statement's error says.
+#[track_caller]
+fn told(conn: &mut RawConn, sql: &str) -> String {
+    let reply = conn.query(sql);
+    let error = reply.error().unwrap_or_else(|| panic!("{sql} is answered"));
+    assert_eq!(error.code, 1158, "{}", error.text);
+    error.text.clone()
+}
+
+/// The text of an ERR that nobody has asked for, behind which the connection is closed.
+#[track_caller]
+fn last_words(conn: &mut RawConn) -> String {
+    let packet = conn.packet_of_any_order().unwrap();
+    assert_eq!(u16::from_le_bytes([packet[1], packet[2]]), 1158);
+    assert!(conn.is_closed_by_server());
+    String::from_utf8_lossy(&packet[9..]).into_owned()
+}
+
+/// So many statements with these words run on the server.
+fn running(root: &mut RawConn, words: &str) -> String {
+    root.value(&format!(
+        "SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE '%{words}%' AND id <> CONNECTION_ID()"
+    ))
+}
+
+/// A client that executes something long that writes, on a thread of its own; what it is told.
+fn long(
+    watched: &Watched,
+    server: &Server,
+    seconds: u32,
+) -> std::thread::JoinHandle<(String, RawConn)> {
+    let mut conn = watched.proxy.connect();
+    let words = format!("SLEEP({seconds})");
+    let sql = format!("DO {words} + (SELECT COUNT(*) FROM disabling.t FOR UPDATE)");
+    let thread = std::thread::spawn(move || (told(&mut conn, &sql), conn));
+    let mut root = server.root();
+    wait::until("it runs", wait::SOON, || running(&mut root, &words) == "1");
+    thread
+}
+
+fn pooled_sessions_leave_a_disabled_backend(product: Product) {
+    let server = Server::shared(product);
+    let settings = named(server)
+        .account("app", PASSWORD)
+        .set("balance.timeout_backend_wait", "300ms");
+    let watched = Watched::start(settings);
+    let mut admin = watched.root();
+    let [mut writes, mut commits, mut pinned, mut idle] = [(); 4].map(|()| watched.proxy.connect());
+    begin(&mut writes);
+    begin(&mut commits);
+    pinned.run("CREATE TEMPORARY TABLE disabling.kept (n INT)");
+    idle.run("SET @mine = 5");
+    let runs = long(&watched, server, 611);
+    admin.run(DISABLE);
+    // What runs is cut, and does not run on.
+    let (text, mut ran) = runs.join().unwrap();
+    let expected = format!("{LOST} during COM_QUERY: {WHY}; it may have been executed");
+    assert_eq!(text, expected);
+    let mut root = server.root();
+    wait::until("it is killed", wait::SOON, || {
+        running(&mut root, "SLEEP(611)") == "0"
+    });
+    // No transaction is lost without a word.
+    let why = format!("{LOST}: {WHY}; the transaction is rolled back");
+    let then = format!("Not executed before ROLLBACK: {why}");
+    let insert = "INSERT INTO disabling.t VALUES (8)";
+    assert_eq!(told(&mut writes, insert), then);
+    assert_eq!(
+        told(&mut commits, "COMMIT"),
+        format!("Nothing was committed: {why}")
+    );
+    let words = last_words(&mut pinned);
+    assert!(
+        words.starts_with(&format!("{LOST}: {WHY}; lost with it: ")) && words.contains("kept"),
+        "{words}"
+    );
+    // Nothing begins there, and nothing is kept open.
+    for conn in [&mut idle, &mut ran] {
+        let reply = conn.query("SELECT 1");
+        let text = &reply.error().expect("nobody answers").text;
+        assert!(text.contains("it is disabled"), "{text}");
+    }
+    let open = "SELECT ifnull(sum(idle + in_use + opening), 0) FROM pools WHERE backend = 'it'";
+    wait::until("pools are closed", wait::SOON, || admin.value(open) == "0");
+    // It is seen everywhere.
+    let row = &rows(&mut admin, "SELECT disabled, draining, state FROM backends")[0];
+    assert_eq!((&*row["disabled"], &*row["draining"]), ("1", "0"));
+    for table in [
+        "mysql_servers",
+        "runtime_mysql_servers",
+        "stats_mysql_connection_pool",
+    ] {
+        let status = admin.value(&format!("SELECT status FROM {table}"));
+        assert_eq!(status, "OFFLINE_HARD", "{table}");
+    }
+    let events = "SELECT text FROM events WHERE kind = 'backend' ORDER BY id DESC LIMIT 1";
+    assert_eq!(admin.value(events), "is out of use (disable)");
+    // It comes back, by ProxySQL's words.
+    admin.run("UPDATE mysql_servers SET status = 'ONLINE'");
+    admin.run("LOAD MYSQL SERVERS TO RUNTIME");
+    wait::until("it serves again", wait::SOON, || {
+        idle.query("SELECT @mine").texts() == [["5"]]
+    });
+    writes.run("ROLLBACK");
+    writes.run(insert);
+    root.run("DELETE FROM disabling.t");
+    // And goes by them.
+    admin.run("UPDATE mysql_servers SET status = 'OFFLINE_HARD'");
+    admin.run("LOAD MYSQL SERVERS TO RUNTIME");
+    assert_eq!(refused(&mut idle, "SELECT 1"), 1429);
+    watched.proxy.assert_sound();
+}
+
+fn reads_go_to_another_backend_and_nobody_notices(product: Product) {
+    let server = Server::shared(product);
+    let socket = server.socket().display().to_string();
+    let replica = |name| [("name", name), ("role", "\"replica\"")];
+    let settings = Settings::default()
+        .backend_with(server.tcp(), &[("name", "\"primary\"")])
+        .backend_with(socket, &replica("\"it\""))
+        .account("app", PASSWORD);
+    let watched = Watched::start(settings);
+    let mut admin = watched.root();
+    let mut conn = watched.proxy.connect();
+    let sql = "SELECT SLEEP(2), COUNT(*) FROM information_schema.schemata WHERE 612 = 612";
+    let reads = std::thread::spawn(move || conn.query(sql).error().is_none());
+    let mut root = server.root();
+    wait::until("it runs", wait::SOON, || running(&mut root, "612") == "1");
+    let at_it = "SELECT in_flight FROM backends WHERE name = 'it'";
+    assert_eq!(admin.value(at_it), "1");
+    admin.run(DISABLE);
+    wait::until("it runs elsewhere", wait::SOON, || {
+        admin.value("SELECT in_flight FROM backends WHERE name = 'primary'") == "1"
+    });
+    assert!(reads.join().unwrap());
+    watched.proxy.assert_sound();
+}
+
+fn relayed_sessions_end_with_a_disabled_backend(product: Product) {
+    let server = Server::shared(product);
+    let settings = named(server)
+        .set("health.monitor_user", "app")
+        .set("health.monitor_password", PASSWORD);
+    let watched = Watched::start(settings);
+    end_with_it(&watched, server, 613);
+}
+
+fn sessions_with_scripts_end_with_a_disabled_backend(product: Product) {
+    let server = Server::shared(product);
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/every_other.lua");
+    let settings = named(server)
+        .set("script.file", script)
+        .set("health.monitor_user", "app")
+        .set("health.monitor_password", PASSWORD);
+    let watched = Watched::start(settings);
+    end_with_it(&watched, server, 614);
+}
+
+/// Sessions that have a connection of their own.
+fn end_with_it(watched: &Watched, server: &Server, seconds: u32) {
+    let mut admin = watched.root();
+    let [mut idle, mut writes] = [(); 2].map(|()| watched.proxy.connect());
+    idle.run("SELECT 1");
+    begin(&mut writes);
+    let runs = long(watched, server, seconds);
+    admin.run(DISABLE);
+    assert_eq!(last_words(&mut idle), format!("{LOST}: {WHY}"));
+    let words = last_words(&mut writes);
+    assert_eq!(
+        words,
+        format!("{LOST}: {WHY}; the transaction is rolled back")
+    );
+    let (text, _) = runs.join().unwrap();
+    let expected = format!("{LOST}: {WHY}; what it was asked may have been executed");
+    assert_eq!(text, expected);
+    let mut root = server.root();
+    let words = format!("SLEEP({seconds})");
+    wait::until("it is killed", wait::SOON, || {
+        running(&mut root, &words) == "0"
+    });
+    let used = "SELECT connected_clients FROM backends";
+    wait::until("nobody is there", wait::SOON, || admin.value(used) == "0");
+    watched.proxy.wait_logged(&["backend_disabled"]);
+}

@@ -1,0 +1,94 @@
+//! Clients of today and scripts of yesterday: hooks see one protocol, whatever has been agreed on.
+
+use e2e::raw::Param::Text;
+use e2e::raw::query_with_attributes;
+
+use super::*;
+
+in_both_ways! {
+    scripts_read_what_they_know_and_clients_what_they_can
+}
+
+both! {
+    a_parked_connection_is_for_clients_of_its_kind_alone
+}
+
+fn scripts_read_what_they_know_and_clients_what_they_can(product: Product) {
+    let scripted = Scripted::start(
+        product,
+        &seeing(
+            r#"
+            function read_query(packet)
+                if is_asked(packet) then return seen() end
+                see(packet:sub(2))
+                proxy.queries:append(1, packet, { resultset_is_needed = true })
+                return proxy.PROXY_SEND_QUERY
+            end
+            function read_query_result(inj)
+                see(#inj.resultset.fields, inj.resultset.fields[1].name)
+                for row in inj.resultset.rows do see("row", row[1]) end
+            end
+            "#,
+        ),
+    );
+    let newest = capability::DEPRECATE_EOF | capability::QUERY_ATTRIBUTES;
+    let newest = match product {
+        Product::MySql => newest,
+        _ => capability::DEPRECATE_EOF | capability::EXTENDED_METADATA,
+    };
+    for login in [Login::app().and(newest), older(Login::app())] {
+        let mut conn = scripted.connect_as(&login);
+        let is_newest = conn.can(capability::DEPRECATE_EOF);
+        assert_eq!(conn.can(newest), is_newest);
+        match conn.can(capability::QUERY_ATTRIBUTES) {
+            true => conn.send(&query_with_attributes(
+                &[("name", Text("value"))],
+                "SELECT 7 AS n UNION SELECT 8",
+            )),
+            false => conn.send(b"\x03SELECT 7 AS n UNION SELECT 8"),
+        }
+        assert_eq!(conn.reply(Shape::Results).texts(), [["7"], ["8"]]);
+        let lines = ["SELECT 7 AS n UNION SELECT 8", "1 n", "row 7", "row 8"];
+        assert_eq!(seen(&mut conn), lines);
+    }
+}
+
+/// Each command takes a connection and parks it again.
+const KEEPER: &str = r#"
+    function read_query(packet)
+        if is_asked(packet) then
+            see(idle())
+            return seen()
+        end
+        proxy.connection.backend_ndx = 1
+        proxy.queries:append(1, packet, { resultset_is_needed = true })
+        return proxy.PROXY_SEND_QUERY
+    end
+"#;
+
+fn a_parked_connection_is_for_clients_of_its_kind_alone(product: Product) {
+    let scripted = Scripted::start(product, &seeing(&[super::pools::POOLED, KEEPER].concat()));
+    let mut newer = scripted.connect();
+    let its = newer.value("SELECT CONNECTION_ID()");
+    // The connection that its script has taken for it does not suit: it is asked again, by another.
+    let mut old = scripted.connect_as(&older(Login::app()));
+    let other = old.value("SELECT CONNECTION_ID()");
+    assert_ne!(its, other);
+    let mut third = scripted.connect_as(&older(Login::app()));
+    for _ in 0..3 {
+        assert_eq!(newer.value("SELECT CONNECTION_ID()"), its);
+        assert_ne!(old.value("SELECT CONNECTION_ID()"), its);
+        assert_ne!(third.value("SELECT CONNECTION_ID()"), its);
+        // Theirs, which the two share.
+        for (conn, idle) in [(&mut newer, "1"), (&mut old, "2"), (&mut third, "2")] {
+            assert_eq!(seen(conn), [idle]);
+        }
+    }
+    let wrong = older(Login::with("app", "wrong")).without(capability::SESSION_TRACK);
+    let refused = RawConn::connect(
+        &scripted.proxy.address(),
+        &wrong.and(capability::FOUND_ROWS),
+    );
+    assert_eq!(refused.unwrap_err().refusal().code, 1045);
+    assert_eq!(newer.value("SELECT 7"), "7");
+}

@@ -1,0 +1,113 @@
+//! KILL in a session with a connection of its own. Ids that the proxy gives out lead to sessions; all others
+//! are the backend's, which knows who may.
+
+use route::KillScope;
+use wire::query::Query;
+use wire::{Command, ErrorCode};
+
+use super::heard::Towards;
+use super::injected::incoming_of;
+use super::server::Server;
+use super::session::Scripted;
+use super::waiting::query;
+use crate::pooled::greeting::dialect_of;
+use crate::pooled::incoming::Incoming;
+use crate::pooled::kill::{Target, killed_by, let_kill_others, not_owner, statement};
+use crate::pooled::people::{Found, Kill};
+use crate::pooled::session::CutOff;
+
+impl Scripted {
+    /// What is sent instead of a KILL that names an id of the proxy's: the server's answer to it is the answer
+    /// to that.
+    pub(super) async fn in_place_of_kill(
+        &mut self,
+        incoming: &Incoming,
+        server: &mut Server,
+    ) -> Result<Option<Incoming>, CutOff> {
+        let Some(Target { id, scope }) = self.kill_in(incoming, server) else {
+            return Ok(None);
+        };
+        let people = &self.worker.shared.people;
+        let here = server.backend.id;
+        let user = match people.find(id) {
+            Found::Passed(backend, thread_id) if backend == here => {
+                return Ok(Some(statement_of(&statement(scope, thread_id), server)));
+            }
+            Found::Passed(..) => people.scripted_user(id),
+            Found::Session(account) => Some(account.user().as_bytes().into()),
+            Found::Alone(user) => Some(user),
+            Found::Nobody => None,
+        };
+        let Some(user) = user else {
+            return Ok(None);
+        };
+        let is_own = self
+            .watch
+            .card()
+            .is_some_and(|card| card.user.as_bytes() == &*user);
+        if !is_own && !self.may_kill_others(server).await? {
+            let ErrorCode { number, .. } = ErrorCode::KILL_DENIED;
+            let text = not_owner(id);
+            let refusal = format!(
+                "SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = {number}, MESSAGE_TEXT = '{text}'"
+            );
+            return Ok(Some(statement_of(&refusal, server)));
+        }
+        self.worker.shared.people.kill(Kill {
+            id,
+            scope,
+            at: None,
+            said: self.worker.surroundings.now().0,
+        });
+        Ok(Some(statement_of("DO 0", server)))
+    }
+
+    /// Whom a command kills, if it kills anybody.
+    fn kill_in(&self, incoming: &Incoming, server: &Server) -> Option<Target> {
+        let argument = incoming.argument();
+        match incoming.command {
+            Command::QUERY => {
+                let query = Query::decode(&argument, server.capabilities).ok()?;
+                killed_by(query.text, server.greeting.thread_id)
+            }
+            // MySQL 9 knows it no more: it says so itself.
+            Command::PROCESS_KILL if dialect_of(&server.greeting) == auth::Dialect::MariaDb => {
+                let id = argument
+                    .first_chunk::<4>()
+                    .map(|it| u32::from_le_bytes(*it))?;
+                let scope = KillScope::Connection;
+                Some(Target { id, scope })
+            }
+            _ => None,
+        }
+    }
+
+    /// A client has killed a statement by the backend's id: that may be a hook that waits.
+    pub(super) fn pass_kill_on(&self, incoming: &Incoming, server: &Server) {
+        if let Some(Target { id, scope }) = self.kill_in(incoming, server)
+            && scope == KillScope::Statement
+        {
+            let people = &self.worker.shared.people;
+            people.end_hook_at(server.backend.id, id);
+        }
+    }
+
+    /// Whether its user may kill sessions of others, by the grants.
+    async fn may_kill_others(&mut self, server: &mut Server) -> Result<bool, CutOff> {
+        let asking = statement_of("SHOW GRANTS", server);
+        server.send(&asking.packets).await;
+        let towards = Towards::Script {
+            sequence: 1,
+            bytes_max: GRANTS_BYTES_MAX,
+        };
+        let heard = self.hear(server, Command::QUERY, towards).await?;
+        Ok(let_kill_others(&heard.kept))
+    }
+}
+
+/// Whoever has more may kill none but their own.
+const GRANTS_BYTES_MAX: usize = 1 << 20;
+
+fn statement_of(text: &str, server: &Server) -> Incoming {
+    incoming_of(Command::QUERY, &query(text.as_bytes(), server.capabilities))
+}

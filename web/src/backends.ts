@@ -1,0 +1,80 @@
+// The backends as a table, each with what can be done to it: drained, put out of use, used again.
+
+import { query, type Row } from "./api";
+import { confirm, tell } from "./dialogs";
+import { h } from "./dom";
+import { count, time } from "./format";
+import { Table } from "./table";
+
+/** What is asked before, what is done, and in which words. */
+interface Action {
+  title: string;
+  ask: (name: string) => string;
+  set: string;
+}
+
+const DRAIN: Action = {
+  title: "Drain",
+  ask: (name) => `Drain ${name}? It gets nothing new; what runs there ends in its own time.`,
+  set: "drain = 1",
+};
+const DISABLE: Action = {
+  title: "Disable",
+  ask: (name) =>
+    `Disable ${name}? Statements and transactions there are cut at once, sessions kept there end, and connections are closed.`,
+  set: "disable = 1",
+};
+const USE: Action = { title: "Use", ask: (name) => `Use ${name} again?`, set: "drain = 0, disable = 0" };
+
+/** How it stands with a backend, in a word. */
+export function standing(backend: Row): string {
+  if (backend.disabled === 1) return "disabled";
+  return backend.draining === 1 ? "draining" : String(backend.state);
+}
+
+export class Backends {
+  readonly element: HTMLElement;
+  private readonly table: Table<Row>;
+
+  /** `done`: something has been changed. */
+  constructor(private readonly done: () => Promise<void>) {
+    const text = (title: string, name: string) => ({
+      title,
+      show: (row: Row) => String(row[name] ?? ""),
+      sort: (row: Row) => String(row[name] ?? ""),
+    });
+    this.table = new Table<Row>(
+      [
+        text("Backend", "name"),
+        text("Cluster", "cluster"),
+        text("Role", "role"),
+        { title: "State", show: (row) => h("span", { class: `state ${standing(row)}`, title: String(row.cause ?? "") }, standing(row)), sort: standing },
+        { title: "Sessions", numeric: true, show: (row) => count(Number(row.connected_clients)), sort: (row) => Number(row.connected_clients) },
+        { title: "Under way", numeric: true, show: (row) => count(Number(row.in_flight)), sort: (row) => Number(row.in_flight) },
+        { title: "Answers in", numeric: true, show: (row) => (row.latency_us === null ? "" : time(Number(row.latency_us))), sort: (row) => Number(row.latency_us ?? -1) },
+        { title: "", show: (row) => this.buttons(row) },
+      ],
+      (row) => String(row.name),
+      { empty: "There is no backend." },
+    );
+    this.element = h("section", { class: "card backends" }, h("h2", {}, "Backends"), this.table.element);
+  }
+
+  show(backends: Row[]) {
+    this.table.show(backends);
+  }
+
+  private buttons(row: Row) {
+    const now = standing(row);
+    const can = now === "disabled" ? [USE] : now === "draining" ? [USE, DISABLE] : [DRAIN, DISABLE];
+    const button = (action: Action) =>
+      h("button", { type: "button", class: "small", onclick: () => void this.act(String(row.name), action) }, action.title);
+    return h("span", { class: "buttons" }, ...can.map(button));
+  }
+
+  private async act(name: string, action: Action) {
+    if (!(await confirm(action.ask(name), action.title))) return;
+    await query(`UPDATE backends SET ${action.set} WHERE name = ?`, name).catch((error: Error) => tell(error.message));
+    await this.done();
+  }
+}
