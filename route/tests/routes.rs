@@ -8,6 +8,7 @@ use sql::{Flags, Server};
 
 const MYSQL: Server = Server::MySql(90_704);
 const MARIADB: Server = Server::MariaDb(101_119);
+const NEWER_MARIADB: Server = Server::MariaDb(110_700);
 
 /// A row of the table.
 struct Row {
@@ -48,6 +49,7 @@ fn row(line: usize, text: &'static str) -> Row {
         readers: match dialect {
             "my" => &[MYSQL],
             "maria" => &[MARIADB],
+            "newer" => &[NEWER_MARIADB],
             "unknown" => &[Server::Unknown],
             "both" => &[Server::Unknown, MYSQL, MARIADB],
             other => panic!("line {line} is of {other}"),
