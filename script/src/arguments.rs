@@ -52,6 +52,14 @@ impl<'a> Arguments<'a> {
         found.ok_or_else(|| self.expected(number, "number"))
     }
 
+    /// `None` for nil or none.
+    pub(crate) fn number_if_any(&self, number: usize) -> mlua::Result<Option<f64>> {
+        match self.value(number) {
+            Value::Nil => Ok(None),
+            _ => self.number(number).map(Some),
+        }
+    }
+
     /// A number without its fraction; beyond 64 bits the nearest there is, 0 for what is no number.
     pub(crate) fn integer(&self, number: usize) -> mlua::Result<i64> {
         self.number(number).map(|number| number as i64)

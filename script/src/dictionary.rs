@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use lru::LruCache;
-use mlua::{Lua, LuaString, UserData, UserDataMethods, Value};
+use mlua::{IntoLuaMulti, Lua, LuaString, MultiValue, UserData, UserDataMethods, Value};
 
+use crate::arguments::Arguments;
 use crate::fault::raise;
 
 /// What an entry takes besides its key and its value, about.
@@ -130,37 +131,38 @@ pub(crate) struct Shared(pub Arc<Dictionary>);
 
 impl UserData for Shared {
     fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
-        methods.add_method("get", |lua, this, key: LuaString| {
+        method(methods, "get", |this, given| {
+            let key = given.string(1)?;
             match this.0.inner().get(&key.as_bytes()) {
-                Some(entry) => entry.value.value(lua),
+                Some(entry) => entry.value.value(given.lua()),
                 None => Ok(Value::Nil),
             }
         });
-        methods.add_method(
-            "set",
-            |lua, this, (key, value, seconds): (LuaString, Value, Option<f64>)| {
-                this.set(lua, &key, &value, seconds)
-            },
-        );
-        methods.add_method(
-            "add",
-            |lua, this, (key, value, seconds): (LuaString, Value, Option<f64>)| {
-                let entry = this.entry(lua, &key, &value, seconds)?;
-                let mut inner = this.0.inner();
-                let is_there = inner.get(&key.as_bytes()).is_some();
-                if let (false, Some(entry)) = (is_there, entry) {
-                    inner.put(&key.as_bytes(), entry, this.0.bytes_max);
-                }
-                Ok(!is_there)
-            },
-        );
-        methods.add_method(
-            "increase",
-            |lua, this, (key, by, seconds): (LuaString, Option<f64>, Option<f64>)| {
-                this.increase(lua, &key, by.unwrap_or(1.0), seconds)
-            },
-        );
-        methods.add_method("delete", |_, this, key: LuaString| {
+        method(methods, "set", |this, given| {
+            let (key, entry) = this.given(given)?;
+            let mut inner = this.0.inner();
+            match entry {
+                Some(entry) => inner.put(&key.as_bytes(), entry, this.0.bytes_max),
+                None => inner.remove(&key.as_bytes()),
+            }
+            Ok(())
+        });
+        method(methods, "add", |this, given| {
+            let (key, entry) = this.given(given)?;
+            let mut inner = this.0.inner();
+            let is_there = inner.get(&key.as_bytes()).is_some();
+            if let (false, Some(entry)) = (is_there, entry) {
+                inner.put(&key.as_bytes(), entry, this.0.bytes_max);
+            }
+            Ok(!is_there)
+        });
+        method(methods, "increase", |this, given| {
+            let by = given.number_if_any(2)?.unwrap_or(1.0);
+            let seconds = given.number_if_any(3)?;
+            this.increase(given.lua(), &given.string(1)?, by, seconds)
+        });
+        method(methods, "delete", |this, given| {
+            let key = given.string(1)?;
             this.0.inner().remove(&key.as_bytes());
             Ok(())
         });
@@ -173,21 +175,23 @@ impl UserData for Shared {
     }
 }
 
+/// A method whose arguments are refused as those of Lua's own functions are.
+fn method<M: UserDataMethods<Shared>, R: IntoLuaMulti>(
+    methods: &mut M,
+    name: &'static str,
+    body: impl Fn(&Shared, &Arguments<'_>) -> mlua::Result<R> + Send + 'static,
+) {
+    methods.add_method(name, move |lua, this, values: MultiValue| {
+        body(this, &Arguments::new(lua, name, values))
+    });
+}
+
 impl Shared {
-    fn set(
-        &self,
-        lua: &Lua,
-        key: &LuaString,
-        value: &Value,
-        seconds: Option<f64>,
-    ) -> mlua::Result<()> {
-        let entry = self.entry(lua, key, value, seconds)?;
-        let mut inner = self.0.inner();
-        match entry {
-            Some(entry) => inner.put(&key.as_bytes(), entry, self.0.bytes_max),
-            None => inner.remove(&key.as_bytes()),
-        }
-        Ok(())
+    /// A key, and what is to be kept for so many seconds.
+    fn given(&self, given: &Arguments<'_>) -> mlua::Result<(LuaString, Option<Entry>)> {
+        let (key, seconds) = (given.string(1)?, given.number_if_any(3)?);
+        let entry = self.entry(given.lua(), &key, &given.value(2), seconds)?;
+        Ok((key, entry))
     }
 
     /// What is to be kept; `None` for nil.
@@ -342,6 +346,22 @@ mod tests {
     fn what_cannot_be_kept_is_an_error() {
         let (lua, _) = lua(1000);
         for (text, cause) in [
+            (
+                "shared:set(nil, 1)",
+                "bad argument #1 to 'set' (string expected, got nil)",
+            ),
+            (
+                "shared:get({})",
+                "bad argument #1 to 'get' (string expected, got table)",
+            ),
+            (
+                "shared:increase()",
+                "bad argument #1 to 'increase' (string expected, got no value)",
+            ),
+            (
+                "shared:set('a', 1, 'soon')",
+                "bad argument #3 to 'set' (number expected, got string)",
+            ),
             ("shared:set('a', {})", "not a table"),
             ("shared:set('a', ('x'):rep(2000))", "longer than"),
             ("shared:set(('x'):rep(2000), 1)", "a key has"),

@@ -91,7 +91,7 @@ impl ResultRows {
             self.put(&row).map(Some)
         });
         rewritten.map_err(|fault| {
-            let line = format!("(rows) {}", fault.message);
+            let line = format!("(rows) {fault}");
             scripts.log(crate::Level::Critical, &line);
             fault.message
         })

@@ -232,7 +232,7 @@ impl Scripts {
         let function = self.inner.module.raw_get::<Function>("run_timer");
         let ran = function.ok().map(|it| self.run::<()>(&it, ()));
         if let Some(Err(fault)) = ran {
-            self.log(Level::Critical, &format!("(timer) {}", fault.message));
+            self.log(Level::Critical, &format!("(timer) {fault}"));
         }
     }
 
@@ -431,7 +431,7 @@ impl Scripts {
     /// Tells the objects something; that it cannot be told is for the log.
     fn tell(&self, run: impl FnOnce(&Lua, &Table) -> mlua::Result<()>) {
         if let Err(fault) = self.within(|lua| run(lua, &self.inner.module)) {
-            self.log(Level::Critical, &fault.message);
+            self.log(Level::Critical, &fault.to_string());
         }
     }
 }

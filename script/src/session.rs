@@ -89,7 +89,7 @@ impl Session {
             let client = client.table(lua)?;
             functions.begin.call::<Table>((id, client, takes_turns))
         });
-        let table = begun.map_err(|fault| SessionFault::Raised(fault.message))?;
+        let table = begun.map_err(|fault| SessionFault::Raised(fault.to_string()))?;
         for file in files {
             let begun = Self::begin_file(scripts, &table, file, files.len() > 1);
             let commons = scripts.commons();
@@ -237,14 +237,12 @@ impl Session {
             Ok(encoded) => encoded,
             Err(fault) => {
                 let Some(limit) = fault.limit else {
-                    self.scripts.log(Level::Critical, &fault.message);
+                    self.scripts.log(Level::Critical, &fault.to_string());
                     return None;
                 };
-                let line = format!("proxy.response: {}", fault.message);
+                let line = format!("proxy.response: {fault}");
                 self.scripts.log(Level::Critical, &line);
-                let setting = limit.setting();
-                let text = passed("proxy.response", limit);
-                return Some(refusal(&format!("{text} ({setting})")));
+                return Some(refusal(&passed("proxy.response", limit)));
             }
         };
         match encoded {
@@ -470,7 +468,7 @@ impl Session {
     /// What fails here fails for want of memory, and is for the log.
     fn tell_of(&self, outcome: Result<(), Fault>) {
         if let Err(fault) = outcome {
-            self.scripts.log(Level::Critical, &fault.message);
+            self.scripts.log(Level::Critical, &fault.to_string());
         }
     }
 
@@ -583,7 +581,8 @@ impl Drop for Session {
 
 /// What the client is told of a limit.
 fn passed(what: &str, limit: Limit) -> String {
-    format!("(lua) {what} has passed its limit of {limit}")
+    let setting = limit.setting();
+    format!("(lua) {what} has passed its limit of {limit} ({setting})")
 }
 
 fn refusal(text: &str) -> Payloads {

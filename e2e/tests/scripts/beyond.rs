@@ -100,12 +100,17 @@ fn a_timers_mistake_is_its_own(product: Product) {
         product,
         r#"
         pilotfish.every("fails", 0.01, function() error("by the clock") end)
+        pilotfish.every("is long", 0.01, function() error(("x"):rep(100000), 0) end)
         pilotfish.every("waits", 0.01, function() pilotfish.sleep(1) end)
         pilotfish.every("spins", 0.01, function() while true do end end)
         "#,
     );
     let mut conn = scripted.connect();
     scripted.proxy.wait_logged(&["(timer)", "by the clock"]);
+    // A line has its limit.
+    scripted
+        .proxy
+        .wait_logged(&["(timer)", "x... (100000 bytes)"]);
     scripted
         .proxy
         .wait_logged(&["(timer)", "only read_query and read_query_result can wait"]);

@@ -230,7 +230,11 @@ fn a_runaway_script_costs_its_own_client_only(product: Product) {
         let mut other = scripted.connect();
         // It may have been about to say no.
         let error = conn.query("DO wrong").error().unwrap().clone();
-        let told = format!("(lua) read_query has passed its limit of {limit}");
+        let setting = match limit {
+            "memory" => "memory_bytes_max",
+            _ => "instructions_max",
+        };
+        let told = format!("(lua) read_query has passed its limit of {limit} (script.{setting})");
         assert_eq!((error.code, error.text), (1105, told), "{body}");
         scripted.proxy.wait_logged(&["(read_query)", limit]);
         assert_eq!(other.value("SELECT 'well'"), "well", "{body}");
@@ -251,7 +255,8 @@ fn whichever_hook_passes_a_limit_it_lets_nothing_pass() {
             .set("script.instructions_max", 1_000_000);
         let scripted = Scripted::with(settings, &format!("function {hook}() {endless} end"));
         let (code, text) = scripted.refusal();
-        let told = format!("(lua) {hook} has passed its limit of instructions");
+        let told =
+            format!("(lua) {hook} has passed its limit of instructions (script.instructions_max)");
         assert_eq!((code, text), (1105, told));
     }
     let settings = Settings::in_front_of([Server::shared(Product::MariaDb)])
@@ -266,7 +271,8 @@ fn whichever_hook_passes_a_limit_it_lets_nothing_pass() {
     let scripted = Scripted::with(settings, &script);
     let mut conn = scripted.connect();
     let error = conn.query("SELECT 'secret'").error().unwrap().clone();
-    let told = "(lua) read_query_result has passed its limit of instructions";
+    let told =
+        "(lua) read_query_result has passed its limit of instructions (script.instructions_max)";
     assert_eq!((error.code, error.text.as_str()), (1105, told));
     assert_eq!(conn.value("SELECT 'next'"), "next");
 }
@@ -537,7 +543,7 @@ fn a_hook_holds_others_for_so_many_instructions(product: Product) {
     conn.send_query("DO wrong").unwrap();
     assert_eq!(other.value("SELECT 'well'"), "well");
     let error = conn.reply(Shape::Results).error().unwrap().clone();
-    let told = "(lua) read_query has passed its limit of instructions";
+    let told = "(lua) read_query has passed its limit of instructions (script.instructions_max)";
     assert_eq!((error.code, error.text.as_str()), (1105, told));
     scripted
         .proxy
@@ -552,7 +558,7 @@ fn a_command_of_the_shell_holds_others_for_so_long(product: Product) {
     conn.send_query("DO wrong").unwrap();
     assert_eq!(other.value("SELECT 'well'"), "well");
     let error = conn.reply(Shape::Results).error().unwrap().clone();
-    let told = "(lua) read_query has passed its limit of time";
+    let told = "(lua) read_query has passed its limit of time (script.time_max)";
     assert_eq!((error.code, error.text.as_str()), (1105, told));
     assert_eq!(conn.value("SELECT 'next'"), "next");
 }

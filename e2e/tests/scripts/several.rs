@@ -6,6 +6,7 @@ in_both_ways! {
     scripts_are_asked_in_their_order
     a_reply_goes_to_who_has_sent_the_command
     ones_mistake_is_not_the_others
+    ones_queue_without_a_decision_is_told
 }
 
 /// A proxy that runs these scripts one after the other.
@@ -97,6 +98,21 @@ fn ones_mistake_is_not_the_others(product: Product) {
     assert_eq!(conn.value("DO it"), "right");
     assert_eq!(conn.value("SELECT 1"), "1");
     proxy.wait_logged(&["(read_query)", "oops"]);
+}
+
+fn ones_queue_without_a_decision_is_told(product: Product) {
+    let silent = r#"
+        function read_query(packet)
+            proxy.queries:append(1, "\003SELECT 'never'")
+            proxy.queries:append(2, packet)
+        end
+    "#;
+    let (proxy, folder) = all(product, &[silent, &answers("right", "DO it")]);
+    let mut conn = proxy.connect_as(&Login::app());
+    assert_eq!(conn.value("DO it"), "right");
+    assert_eq!(conn.value("SELECT 1"), "1");
+    let file = folder.path().join("1.lua").display().to_string();
+    proxy.wait_logged(&[&file, "2 queries queued without PROXY_SEND_QUERY"]);
 }
 
 #[test]

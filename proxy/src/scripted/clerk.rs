@@ -15,8 +15,9 @@ use super::facts::{address_facts, facts_of};
 use super::stage::has_reply;
 use crate::reception::Guest;
 
-/// What MySQL Proxy said of a decision that it could do nothing with.
+/// What MySQL Proxy said where nothing was decided, and of a decision that it could do nothing with.
 const NO_RESULT: &str = "need a resultset + proxy.PROXY_SEND_RESULT";
+const SOMETHING_ELSE: &str = "need a resultset + proxy.PROXY_SEND_RESULT ... got something else";
 
 /// One administrator's.
 pub struct Clerk {
@@ -91,7 +92,10 @@ impl Clerk {
             Some(answer) => Bridge::new(capabilities).told(command, answer),
             None => refusal(match decision {
                 Decision::SendResult => FAILED,
-                _ => NO_RESULT,
+                Decision::Nothing | Decision::Waits => NO_RESULT,
+                Decision::SendQuery | Decision::IgnoreResult | Decision::Unknown(_) => {
+                    SOMETHING_ELSE
+                }
             }),
         };
         let mut packets = Vec::with_capacity(told.bytes() + 4 * told.len());

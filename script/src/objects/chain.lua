@@ -37,8 +37,13 @@ local function ask(session, environment, name, ...)
 			table.remove(session.rows, at)
 		end
 	end
-	if name == "read_query" and #session.queue > 0 then
+	local queued = #session.queue
+	if name == "read_query" and queued > 0 then
 		session.queue = {}
+		if ran then
+			local text = "(read_query) [%s] %d queries queued without PROXY_SEND_QUERY"
+			host.log("critical", string.format(text, file, queued))
+		end
 	end
 end
 
