@@ -109,7 +109,7 @@ fn load_slowly(site: &Site, conn: &mut RawConn) -> Reply {
     })
 }
 
-scenario!(progress_is_reported on mariadb, mariadb_next except scripted: "no script knows such packets");
+scenario!(progress_is_reported on mariadb, mariadb_next);
 fn progress_is_reported(site: &Site) -> Transcript {
     let mut conn = site.connect_as(&site.login().and(capability::PROGRESS));
     assert!(conn.can(capability::PROGRESS));

@@ -57,6 +57,7 @@ mod parameters;
 mod partings;
 mod pools;
 mod requiring;
+mod progress;
 mod rows;
 mod several;
 mod sharing;

@@ -18,6 +18,12 @@ pub const EOF_BYTES_LIMIT: usize = 9;
 /// ERR code of MariaDB's progress reports, which end nothing.
 pub const PROGRESS_REPORT: u16 = 0xffff;
 
+/// Whether a payload is one of MariaDB's progress reports; where they are agreed on.
+pub fn is_progress_report(payload: &[u8]) -> bool {
+    let [low, high] = PROGRESS_REPORT.to_le_bytes();
+    payload.starts_with(&[ERR, low, high])
+}
+
 /// The fixed part of an OK packet, with first byte 0x00 or 0xfe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OkPacket {

@@ -1,12 +1,13 @@
 //! Clients of today and scripts of yesterday: hooks see one protocol, whatever has been agreed on.
 
 use e2e::raw::Param::Text;
-use e2e::raw::query_with_attributes;
+use e2e::raw::{Execute, query_with_attributes};
 
 use super::*;
 
 in_both_ways! {
     scripts_read_what_they_know_and_clients_what_they_can
+    whoever_would_do_without_columns_gets_them
 }
 
 both! {
@@ -50,6 +51,41 @@ fn scripts_read_what_they_know_and_clients_what_they_can(product: Product) {
         assert_eq!(conn.reply(Shape::Results).texts(), [["7"], ["8"]]);
         let lines = ["SELECT 7 AS n UNION SELECT 8", "1 n", "row 7", "row 8"];
         assert_eq!(seen(&mut conn), lines);
+    }
+}
+
+/// Clients that could remember columns, or leave them out, are not offered it, and get them all.
+fn whoever_would_do_without_columns_gets_them(product: Product) {
+    let scripted = Scripted::start(
+        product,
+        &seeing(
+            r#"
+            function read_query(packet)
+                if is_asked(packet) then return seen() end
+                proxy.queries:append(1, packet, { resultset_is_needed = true })
+                return proxy.PROXY_SEND_QUERY
+            end
+            function read_query_result(inj)
+                if inj.query:byte() == proxy.COM_STMT_EXECUTE then see(inj.resultset.fields[1].name) end
+            end
+            "#,
+        ),
+    );
+    let wanted = capability::OPTIONAL_RESULTSET_METADATA | capability::CACHE_METADATA;
+    let mut conn = scripted.connect_as(&Login::app().and(wanted));
+    assert!(!conn.can(capability::OPTIONAL_RESULTSET_METADATA));
+    assert!(!conn.can(capability::CACHE_METADATA));
+    let id = conn.prepare("SELECT 7 AS n").statement();
+    for _ in 0..3 {
+        let reply = conn.execute(&Execute::new(id, &[]));
+        assert_eq!(reply.results().next().unwrap().columns.len(), 1);
+    }
+    assert_eq!(seen(&mut conn), ["n", "n", "n"]);
+    if product == Product::MySql {
+        // The server's own word to clients that have not agreed on it.
+        let refused = conn.query("SET resultset_metadata = NONE");
+        assert!(refused.error().is_some(), "{refused:?}");
+        assert_eq!(conn.value("SELECT 7"), "7");
     }
 }
 

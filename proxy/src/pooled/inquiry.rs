@@ -6,7 +6,7 @@ use wire::Command;
 
 use super::order::Order;
 use super::session::{After, CutOff, Pooled};
-use crate::scripted::heard::{Ear, Heard, Towards};
+use crate::scripted::heard::{Ear, Heard, Reports, Towards};
 use crate::scripted::injected::incoming_of;
 use crate::scripted::waiting::{command, execution, miscounted, query};
 
@@ -81,6 +81,7 @@ impl Pooled {
         let towards = Towards::Script {
             sequence: 1,
             bytes_max: usize::try_from(script.result_bytes_max).unwrap_or(usize::MAX),
+            reports: Reports::Stay,
         };
         self.order = Order::of_script(asked.inquiry.place.clone(), limit);
         let ear = Ear::to(command, self.capabilities, towards, &asked.scripts);

@@ -12,14 +12,14 @@ use script::Payloads;
 use wire::column::ColumnDefinition;
 use wire::execute::Execute;
 use wire::query::Query;
-use wire::reply::{EOF, EOF_BYTES_LIMIT, ERR, LOCAL_INFILE, OK, OkPacket};
+use wire::reply::{EOF, EOF_BYTES_LIMIT, ERR, LOCAL_INFILE, OK, OkPacket, is_progress_report};
 use wire::write::put_lenenc_bytes;
 use wire::{Capabilities, Command, PACKET_PAYLOAD_MAX, Reader, StatusFlags};
 
-/// What no bridge leads over: sessions with a script do not agree on it.
+/// What sessions with a script do not agree on: columns that are left out, or that the client remembers, are
+/// columns that scripts cannot read. Without these the client gets them all.
 pub(crate) const UNBRIDGED: Capabilities = Capabilities(
     Capabilities::OPTIONAL_RESULTSET_METADATA.0
-        | Capabilities::MARIADB_PROGRESS.0
         | Capabilities::MARIADB_COM_MULTI.0
         | Capabilities::MARIADB_CACHE_METADATA.0,
 );
@@ -67,6 +67,11 @@ impl Bridge {
 
     fn has(self, capability: Capabilities) -> bool {
         self.capabilities.contains(capability)
+    }
+
+    /// Whether replies may have reports of progress before them.
+    pub(crate) fn reports_progress(self) -> bool {
+        self.has(Capabilities::MARIADB_PROGRESS)
     }
 
     fn changes_replies(self) -> bool {
@@ -168,6 +173,7 @@ impl Bridge {
 
     /// The reply to a statement as scripts read it.
     pub(crate) fn read(self, command: Command, reply: Payloads) -> Payloads {
+        let reply = self.without_reports(reply);
         if !has_result(command) || !self.changes_replies() {
             return reply;
         }
@@ -194,6 +200,17 @@ impl Bridge {
             }
         }
         read
+    }
+
+    fn without_reports(self, reply: Payloads) -> Payloads {
+        let has_reports = self.reports_progress() && reply.iter().any(is_progress_report);
+        if !has_reports {
+            return reply;
+        }
+        let mut rest = Payloads::default();
+        let others = reply.iter().filter(|it| !is_progress_report(it));
+        others.for_each(|it| put(&mut rest, it));
+        rest
     }
 
     /// What a script answers to a command, as the client reads it.
@@ -426,6 +443,19 @@ mod tests {
         let sent = newest().sent(plain.to_vec(), |_| Some(1));
         let named = b"\x17\x05\0\0\0\0\x01\0\0\0\x01\0\x01\x08\0\0\x07\0\0\0\0\0\0\0";
         assert_eq!(sent, named);
+    }
+
+    #[test]
+    fn reports_of_progress_are_not_shown() {
+        let mut reported = Payloads::default();
+        put(&mut reported, &[ERR, 0xff, 0xff, 1, 1, 1, 0, 0, 0, 0]);
+        put(&mut reported, &[OK, 0, 0, 2, 0, 0, 0]);
+        let reporting = Bridge::new(Capabilities::MARIADB_PROGRESS);
+        let shown = reporting.read(Command::QUERY, reported.clone());
+        assert_eq!(shown.iter().next().unwrap()[0], OK);
+        // Unasked it is an error.
+        let none = Bridge::new(Capabilities::default());
+        assert_eq!(none.read(Command::QUERY, reported.clone()), reported);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use tokio::time::timeout;
 use wire::reply::OkPacket;
 use wire::{Capabilities, Command, ErrorCode};
 
-use super::heard::{Heard, Preparing, Towards};
+use super::heard::{Heard, Preparing, Reports, Towards};
 use super::injected::incoming_of;
 use super::rewriting::Rewriting;
 use super::server::Server;
@@ -209,10 +209,7 @@ impl Scripted {
     ) -> Poll<Result<(), Failure>> {
         match self.client.poll_drain(context) {
             Poll::Ready(Ok(())) => {}
-            Poll::Ready(Err(error)) => {
-                let text = format!("the client left within a reply: {error}");
-                return Poll::Ready(Err(Failure::new(Kind::ClientLeft, text)));
-            }
+            Poll::Ready(Err(error)) => return Poll::Ready(Err(left_within_reply(error))),
             // It takes nothing, and may be killed even so.
             Poll::Pending => return self.poll_meanwhile(server, context),
         }
@@ -238,7 +235,7 @@ impl Scripted {
             let mut bytes = std::mem::take(&mut server.inbox);
             let taken = self.feed(server, passing, &mut bytes, context)?;
             server.inbox = bytes.split_off(taken);
-            return Poll::Ready(Ok(()));
+            return Poll::Ready(self.pass_reports(passing, context));
         }
         let mut scratch = worker.scratch.borrow_mut();
         let mut buffer = ReadBuf::new(&mut scratch);
@@ -259,7 +256,7 @@ impl Scripted {
         let bytes = buffer.filled_mut();
         let taken = self.feed(server, passing, bytes, context)?;
         server.inbox.extend_from_slice(&bytes[taken..]);
-        Poll::Ready(Ok(()))
+        Poll::Ready(self.pass_reports(passing, context))
     }
 
     fn feed(
@@ -309,15 +306,33 @@ impl Scripted {
                 sent = pushed;
             }
         });
-        sent.map_err(|error| {
-            let text = format!("the client left within a reply: {error}");
-            Failure::new(Kind::ClientLeft, text)
-        })?;
+        sent.map_err(left_within_reply)?;
         fed.map_err(|violation| {
             let name = &server.backend.name;
             let text = format!("Backend {name} broke the protocol: {violation}");
             Failure::new(Kind::BackendProtocol, text)
         })
+    }
+
+    /// The client has the reports of progress at once that come before a reply that is kept.
+    fn pass_reports(
+        &mut self,
+        passing: &mut Passing,
+        context: &mut Context<'_>,
+    ) -> Result<(), Failure> {
+        let Towards::Script {
+            reports: Reports::Pass,
+            ..
+        } = passing.towards
+        else {
+            return Ok(());
+        };
+        let next = self.client.transport.frame_sequence();
+        let Some(reports) = passing.heard.take_reports(next) else {
+            return Ok(());
+        };
+        let sent = self.client.push(&reports, context);
+        sent.map_err(left_within_reply)
     }
 
     /// What may happen while a reply is awaited: the client leaves, or the worker wants something.
@@ -561,9 +576,16 @@ impl Passing {
                 Some(rewriting) => rewriting.next_sequence().or(self.reply.next_sequence()),
                 None => self.reply.next_sequence(),
             },
-            Towards::Script { sequence, .. } => Some(sequence),
+            Towards::Script { sequence, .. } => Some(sequence.wrapping_add(self.heard.reports)),
             Towards::Nobody => Some(1),
         };
         CutOff::new(failure, sequence)
     }
+}
+
+fn left_within_reply(error: std::io::Error) -> Failure {
+    Failure::new(
+        Kind::ClientLeft,
+        format!("the client left within a reply: {error}"),
+    )
 }

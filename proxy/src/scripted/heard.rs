@@ -2,8 +2,9 @@
 
 use script::Scripts;
 use session::{Outcome, Piece, Progress, Reply, Sequences, Tally};
+use wire::reply::is_progress_report;
 use wire::statement::PrepareOk;
-use wire::{Capabilities, Command, HEADER_BYTES};
+use wire::{Capabilities, Command, HEADER_BYTES, Header};
 
 use super::rewriting::Rewriting;
 
@@ -13,9 +14,22 @@ pub(crate) enum Towards {
     /// To the client, its first packet with this sequence id.
     Client { sequence: u8 },
     /// Kept up to so many bytes, with sequence ids as if it were sent; what is beyond is thrown away.
-    Script { sequence: u8, bytes_max: usize },
+    Script {
+        sequence: u8,
+        bytes_max: usize,
+        reports: Reports,
+    },
     /// Nobody wants it.
     Nobody,
+}
+
+/// What becomes of the reports of progress that come before a reply that is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reports {
+    /// The client has them at once.
+    Pass,
+    /// They are kept as well. Scripts are not shown them.
+    Stay,
 }
 
 impl Towards {
@@ -40,6 +54,8 @@ pub(crate) struct Heard {
     pub kept: Vec<u8>,
     /// It was longer than what may be kept.
     pub is_cut: bool,
+    /// How many reports of progress the client has had of what is kept; as ids count, which they take.
+    pub reports: u8,
     /// Whether there is a reply to such a command at all.
     pub is_reply: bool,
     /// The client has had it although the script wants it: a dialogue, or the reply to a file.
@@ -58,6 +74,7 @@ impl Heard {
             tally: Tally::default(),
             kept: Vec::new(),
             is_cut: false,
+            reports: 0,
             is_reply: false,
             has_passed: false,
             prepared: None,
@@ -74,6 +91,30 @@ impl Heard {
             false => self.kept.extend_from_slice(bytes),
         }
     }
+
+    /// Takes the reports of progress that stand in front of what is kept, for the client. Their ids begin with
+    /// the `next` one where they are somebody else's to choose.
+    pub(crate) fn take_reports(&mut self, next: Option<u8>) -> Option<Vec<u8>> {
+        let (mut end, mut count) = (0, 0_u8);
+        while let Some(length) = report_length(&self.kept[end..]) {
+            if let Some(next) = next {
+                self.kept[end + HEADER_BYTES - 1] = next.wrapping_add(count);
+            }
+            count = count.wrapping_add(1);
+            end += length;
+        }
+        self.reports = self.reports.wrapping_add(count);
+        (end > 0).then(|| self.kept.drain(..end).collect())
+    }
+}
+
+/// The length of the report with which packets begin; `None` while none is whole.
+fn report_length(packets: &[u8]) -> Option<usize> {
+    let (header, rest) = packets.split_first_chunk::<HEADER_BYTES>()?;
+    let header = Header::decode(*header);
+    let payload = rest.get(..header.length)?;
+    let is_report = is_progress_report(payload) && !header.is_continued();
+    is_report.then_some(HEADER_BYTES + payload.len())
 }
 
 /// Hears what a session says to its client, whoever says it: a connection, a lane, or the proxy itself.
@@ -169,9 +210,17 @@ impl Ear {
         match (self.towards, &mut self.rewriting) {
             (Towards::Client { .. }, Some(rewriting)) => Some(rewriting.feed(&passed)),
             (Towards::Client { .. }, None) => Some(passed),
-            (Towards::Script { bytes_max, .. }, _) => {
+            (
+                Towards::Script {
+                    bytes_max, reports, ..
+                },
+                _,
+            ) => {
                 self.heard.keep(&passed, bytes_max);
-                None
+                match reports {
+                    Reports::Pass => self.heard.take_reports(next),
+                    Reports::Stay => None,
+                }
             }
             (Towards::Nobody, _) => None,
         }
@@ -209,5 +258,53 @@ impl Ear {
     /// Whether the client has had some of it.
     pub(crate) fn has_passed(&self) -> bool {
         matches!(self.towards, Towards::Client { .. }) && self.reply.has_begun()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REPORT: &[u8] = b"\x04\0\0\x01\xff\xff\xff\x01";
+
+    fn kept(packets: &[&[u8]]) -> Heard {
+        Heard {
+            kept: packets.concat(),
+            ..Heard::nothing()
+        }
+    }
+
+    #[test]
+    fn reports_leave_what_is_kept() {
+        let ok = b"\x03\0\0\x03\0\0\0";
+        let mut heard = kept(&[REPORT, REPORT, ok]);
+        let numbered = [
+            &REPORT[..3],
+            &[9],
+            &REPORT[4..],
+            &REPORT[..3],
+            &[10],
+            &REPORT[4..],
+        ];
+        assert_eq!(heard.take_reports(Some(9)), Some(numbered.concat()));
+        assert_eq!((heard.reports, &*heard.kept), (2, &ok[..]));
+        assert_eq!(heard.take_reports(None), None);
+    }
+
+    #[test]
+    fn what_is_no_whole_report_stays() {
+        let behind_rows = [b"\x01\0\0\x01\x01", REPORT].concat();
+        for packets in [
+            &REPORT[..REPORT.len() - 1],
+            &REPORT[..2],
+            b"",
+            b"\x03\0\0\x01\xff\xff\xfe",
+            b"\xff\xff\xff\x01\xff\xff\xff",
+            &behind_rows,
+        ] {
+            let mut heard = kept(&[packets]);
+            assert_eq!(heard.take_reports(None), None);
+            assert_eq!((heard.reports, &*heard.kept), (0, packets));
+        }
     }
 }

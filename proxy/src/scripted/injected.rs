@@ -8,7 +8,7 @@ use wire::write::put_packets;
 use wire::{Command, HEADER_BYTES, Header};
 
 use super::bridge::Bridge;
-use super::heard::{Heard, Towards};
+use super::heard::{Heard, Reports, Towards};
 use super::stage::{Stage, has_reply, lacks_server, say, say_all};
 use super::waiting::{Settled, interrupted, settle};
 use crate::failure::{Failure, Kind};
@@ -25,8 +25,10 @@ pub(crate) struct Queue<'a, S> {
     incoming: Incoming,
     /// The same as the script has seen it, where that is not the same.
     shown: Option<Vec<u8>>,
-    /// The id that its reply begins with.
+    /// The id that its reply goes on with.
     sequence: u8,
+    /// The client has had reports of progress.
+    has_reported: bool,
     is_told: bool,
 }
 
@@ -38,6 +40,7 @@ impl<'a, S: Stage> Queue<'a, S> {
             sequence: incoming.sequence,
             incoming,
             shown,
+            has_reported: false,
             is_told: false,
         }
     }
@@ -92,6 +95,7 @@ impl<'a, S: Stage> Queue<'a, S> {
             true => Towards::Script {
                 sequence,
                 bytes_max: self.stage.result_bytes_max(),
+                reports: self.reports(),
             },
             false if self.is_awaited() => Towards::Client { sequence },
             false => Towards::Nobody,
@@ -112,11 +116,22 @@ impl<'a, S: Stage> Queue<'a, S> {
             return Ok(after);
         }
         self.is_told |= heard.has_passed;
+        self.has_reported |= heard.reports > 0;
+        self.sequence = self.sequence.wrapping_add(heard.reports);
         if is_kept {
             return self.judge(command, heard).await;
         }
         self.is_told = true;
         self.show(command, &heard).await
+    }
+
+    /// Reports of progress are for a client that waits still.
+    fn reports(&mut self) -> Reports {
+        let reports_progress = Bridge::new(self.stage.capabilities()).reports_progress();
+        match reports_progress && self.is_awaited() && !self.is_told {
+            true => Reports::Pass,
+            false => Reports::Stay,
+        }
     }
 
     /// A command of the script's as it is sent. The client's own keeps its attributes.
@@ -165,15 +180,24 @@ impl<'a, S: Stage> Queue<'a, S> {
             },
             // The client has it.
             Decision::Nothing if heard.has_passed => {}
-            Decision::Nothing => self.tell(|stage, _| stage.client().append(&kept)),
+            Decision::Nothing => self.tell_kept(&kept),
             Decision::SendQuery | Decision::Unknown(_) | Decision::Waits => {
                 tracing::error!(
                     "(read_query_result) {decision} is no decision: the result is sent"
                 );
-                self.tell(|stage, _| stage.client().append(&kept));
+                self.tell_kept(&kept);
             }
         }
         Ok(After::Next)
+    }
+
+    /// The client gets a reply as it was kept; behind reports with ids that follow theirs.
+    fn tell_kept(&mut self, kept: &[u8]) {
+        let has_reported = self.has_reported;
+        self.tell(|stage, sequence| match has_reported {
+            true => say_all(stage, sequence, &payloads_of(kept)),
+            false => stage.client().append(kept),
+        });
     }
 
     /// The command was killed in a hook. What its client has had, it has had.

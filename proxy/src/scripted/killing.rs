@@ -5,7 +5,7 @@ use route::KillScope;
 use wire::query::Query;
 use wire::{Command, ErrorCode};
 
-use super::heard::Towards;
+use super::heard::{Reports, Towards};
 use super::injected::incoming_of;
 use super::server::Server;
 use super::session::Scripted;
@@ -99,6 +99,7 @@ impl Scripted {
         let towards = Towards::Script {
             sequence: 1,
             bytes_max: GRANTS_BYTES_MAX,
+            reports: Reports::Stay,
         };
         let heard = self.hear(server, Command::QUERY, towards).await?;
         Ok(let_kill_others(&heard.kept))

@@ -8,7 +8,7 @@
 //! ```
 
 use script::{ResultRows, Rows, err_payload};
-use wire::reply::{EOF, EOF_BYTES_LIMIT, ERR, LOCAL_INFILE, OK, OkPacket};
+use wire::reply::{EOF, EOF_BYTES_LIMIT, ERR, LOCAL_INFILE, OK, OkPacket, is_progress_report};
 use wire::write::put_packets;
 use wire::{Capabilities, Command, HEADER_BYTES, Header, PACKET_PAYLOAD_MAX, Reader, StatusFlags};
 
@@ -19,6 +19,8 @@ pub(crate) struct Rewriting {
     capabilities: Capabilities,
     /// Results end with an OK packet, and nothing stands between definitions and rows.
     lacks_eof: bool,
+    /// Reports of progress may come between two payloads; no script sees them.
+    reports_progress: bool,
     bytes_max: usize,
     stage: Stage,
     /// Packets of a payload that is not whole yet.
@@ -57,6 +59,7 @@ impl Rewriting {
             is_binary,
             capabilities,
             lacks_eof: capabilities.contains(Capabilities::DEPRECATE_EOF),
+            reports_progress: capabilities.contains(Capabilities::MARIADB_PROGRESS),
             bytes_max,
             stage: Stage::Head,
             partial: Vec::new(),
@@ -106,6 +109,9 @@ impl Rewriting {
 
     /// Passes a payload on, rewritten; the id that follows.
     fn pass(&mut self, out: &mut Vec<u8>, next: u8, payload: Vec<u8>) -> u8 {
+        if self.reports_progress && is_progress_report(&payload) {
+            return put_packets(out, next, &payload);
+        }
         match &mut self.stage {
             Stage::Over => put_packets(out, next, &payload),
             Stage::Failed => next,

@@ -416,7 +416,7 @@ impl Stage for Staged<'_> {
             Ok(after) => Ok((heard, after)),
             Err(mut cut) => {
                 if is_kept {
-                    cut.sequence = Some(towards.sequence());
+                    cut.sequence = Some(towards.sequence().wrapping_add(heard.reports));
                 } else if next.is_some() {
                     cut.sequence = next;
                 }

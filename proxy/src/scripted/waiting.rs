@@ -7,7 +7,7 @@ use wire::query::Query;
 use wire::{Capabilities, Command, ErrPacket, ErrorCode};
 
 use super::bridge::Bridge;
-use super::heard::{Heard, Towards};
+use super::heard::{Heard, Reports, Towards};
 use super::injected::{incoming_of, payloads_of, reply_facts};
 use super::stage::Stage;
 use crate::pooled::session::{After, CutOff};
@@ -114,6 +114,7 @@ async fn ask(
     let towards = Towards::Script {
         sequence,
         bytes_max: stage.result_bytes_max(),
+        reports: Reports::Stay,
     };
     let capabilities = stage.capabilities();
     if let Some(parameters) = &inquiry.parameters {
