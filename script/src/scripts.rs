@@ -62,6 +62,8 @@ struct Inner {
     turn: Mutex<Vec<Thread>>,
     /// Whose turn it was last; changed by whoever has it.
     worker: AtomicUsize,
+    /// How many backends are down by a script's word.
+    out: Arc<AtomicUsize>,
     log: Arc<dyn Log>,
     commons: Arc<Commons>,
     module: Table,
@@ -173,6 +175,13 @@ impl Scripts {
             Ok(())
         };
         host.raw_set("timers_changed", lua.create_function(set)?)?;
+        let out = Arc::new(AtomicUsize::new(0));
+        let to = Arc::clone(&out);
+        let set_out = move |_: &Lua, count: usize| {
+            to.store(count, Ordering::Relaxed);
+            Ok(())
+        };
+        host.raw_set("set_out", lua.create_function(set_out)?)?;
         host.raw_set("newproxy", interpreter.newproxy())?;
         host.raw_set("protect", interpreter.protect())?;
         module.raw_set("buffers_always", keeps_all)?;
@@ -192,6 +201,7 @@ impl Scripts {
         let inner = Inner {
             turn: Mutex::default(),
             worker: AtomicUsize::new(usize::MAX),
+            out,
             functions: Functions::of(lua, &module)?,
             interpreter,
             log,
@@ -278,6 +288,16 @@ impl Scripts {
         let backend = self.backend(index);
         let state = backend.and_then(|it| it.raw_get::<i64>("state").ok());
         state.is_none_or(|state| state == BACKEND_STATE_DOWN)
+    }
+
+    /// The numbers of the backends that are down by a script's word.
+    pub fn backends_out(&self) -> Vec<usize> {
+        if self.inner.out.load(Ordering::Relaxed) == 0 {
+            return Vec::new();
+        }
+        let function = self.inner.module.raw_get::<Function>("out");
+        let found = function.ok().and_then(|it| self.run(&it, ()).ok());
+        found.unwrap_or_default()
     }
 
     /// Backends that were down for a while may be tried again.

@@ -22,16 +22,16 @@ both! {
     errors_and_pings_leave_a_transaction_where_it_is
 }
 
-const WHO: &str = "SELECT name FROM d.whoami";
+pub(super) const WHO: &str = "SELECT name FROM d.whoami";
 
 /// A primary and two replicas that can be told apart.
-fn cluster(product: Product) -> Cluster {
+pub(super) fn cluster(product: Product) -> Cluster {
     let cluster = Cluster::start(product, 2);
     cluster.tell_apart(&["CREATE TABLE d.t (n INT PRIMARY KEY AUTO_INCREMENT, name VARCHAR(20))"]);
     cluster
 }
 
-fn pooled(cluster: &Cluster) -> Settings {
+pub(super) fn pooled(cluster: &Cluster) -> Settings {
     Settings::of_cluster(cluster)
         .account("app", PASSWORD)
         .set("health.replication_interval", "50ms")
@@ -39,7 +39,7 @@ fn pooled(cluster: &Cluster) -> Settings {
 }
 
 /// `/* N */` in front of a statement sends it to backend N.
-const CHOOSES: &str = r#"
+pub(super) const CHOOSES: &str = r#"
     function read_query(packet)
         local index = packet:match("^\003/%* (%d) %*/")
         if index then proxy.connection.backend_ndx = tonumber(index) end
@@ -55,7 +55,7 @@ fn chooser(product: Product) -> (Scripted, RawConn, Cluster) {
     (scripted, conn, cluster)
 }
 
-fn on(index: usize, sql: &str) -> String {
+pub(super) fn on(index: usize, sql: &str) -> String {
     format!("/* {index} */ {sql}")
 }
 

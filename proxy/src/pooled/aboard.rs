@@ -195,6 +195,7 @@ impl Pooled {
         if let Some(execution) = candidate.execution {
             self.may_execute_aboard(execution)?;
         }
+        self.is_left_one().map_err(|_| Stays::NoLane)?;
         let backend = self.backend(aim, &[]).map_err(|_| Stays::NoLane)?;
         if self.course.awaited.is_some() || self.course.wants_position {
             return Err(Stays::Waits);

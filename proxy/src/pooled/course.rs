@@ -10,6 +10,7 @@ use session::state::Gtids;
 use sql::{Facts, Marks, Object, Server};
 use wire::{Capabilities, Command, StatusFlags};
 
+use super::choice::Choice;
 use super::conn::{BackendConn, Broken, OwnReply};
 use super::exchange::Done;
 use super::session::Pooled;
@@ -39,8 +40,8 @@ pub(crate) struct Course {
     pub last: Option<BackendId>,
     /// Where its last read went that was for a replica.
     pub replica: Option<BackendId>,
-    /// Where its script has it read and write.
-    pub chosen: Option<(BackendId, ClusterId)>,
+    /// What scripts have said of backends.
+    pub choice: Choice,
     /// Its next command is a read that went to the primary since nobody knows where in the stream its
     /// writes are.
     pub wants_position: bool,
@@ -83,7 +84,7 @@ impl Course {
             has_unsaid_writes: false,
             last: None,
             replica: None,
-            chosen: None,
+            choice: Choice::default(),
             wants_position: false,
             awaited: None,
         }
@@ -104,7 +105,7 @@ impl Course {
             has_unsaid_writes: false,
             last: None,
             replica: None,
-            chosen: None,
+            choice: Choice::default(),
             wants_position: false,
             awaited: None,
         }

@@ -29,6 +29,7 @@ impl Pooled {
         if self.lent.is_some() {
             return Ok(());
         }
+        self.is_left_one()?;
         if self.aftermath.is_saving() {
             Box::pin(self.outwait_saving()).await;
         }
@@ -258,6 +259,16 @@ impl Pooled {
         aim: Aim,
         tried: &[BackendId],
     ) -> Result<Arc<Backend>, NoBackend> {
+        match self.backends_out() {
+            [] => self.backend_but(aim, tried),
+            out => {
+                let but = [out, tried].concat();
+                self.backend_but(aim, &but)
+            }
+        }
+    }
+
+    fn backend_but(&mut self, aim: Aim, tried: &[BackendId]) -> Result<Arc<Backend>, NoBackend> {
         self.course.awaited = None;
         self.course.wants_position = false;
         match aim {
@@ -292,7 +303,8 @@ impl Pooled {
             }
         };
         let falls_back = self.settings.config.balance.fallback == Fallback::Primary;
-        let is_free = self.order.is_none() && self.course.chosen.is_none() && tried.is_empty();
+        let is_free =
+            self.order.is_none() && self.course.choice.backend().is_none() && tried.is_empty();
         (is_home && falls_back && is_free && only.is_usable()).then(|| Arc::clone(only))
     }
 

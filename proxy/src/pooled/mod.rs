@@ -27,6 +27,7 @@ mod candidate;
 pub(crate) mod ceilings;
 mod change_over;
 mod change_user;
+pub(crate) mod choice;
 mod commands;
 pub(crate) mod conn;
 pub(crate) mod course;

@@ -213,7 +213,11 @@ impl Pooled {
     /// Where the order of the moment sends a statement; none where it leaves that open.
     pub(crate) fn ordered_aim(&self, facts: &Facts) -> Option<Aim> {
         let Some(order) = self.order.as_ref().filter(|it| it.directs()) else {
-            return self.course.chosen.map(|_| Aim::Ordered(Roles::Any));
+            return self
+                .course
+                .choice
+                .backend()
+                .map(|_| Aim::Ordered(Roles::Any));
         };
         if order.backend.is_some() {
             return Some(Aim::Ordered(Roles::Any));
@@ -247,7 +251,8 @@ impl Pooled {
         let order = self.order.as_deref();
         // A rule's word, and a hint's, go before the script's.
         let is_ordered = order.is_some_and(Order::directs);
-        let chosen = self.course.chosen.filter(|_| !is_ordered).unzip();
+        let choice = &self.course.choice;
+        let chosen = choice.backend().filter(|_| !is_ordered).unzip();
         Wish {
             cluster: order
                 .and_then(|it| it.cluster)
@@ -268,7 +273,7 @@ impl Pooled {
             order.backend = None;
             return Aim::Ordered(Roles::Primary);
         }
-        match self.course.chosen.take() {
+        match self.course.choice.take() {
             Some(_) => Aim::Ordered(Roles::Primary),
             None => Aim::Ordered(roles),
         }

@@ -9,6 +9,7 @@ use script::Scripts;
 
 use super::facts::facts_of;
 use super::parked::Parked;
+use crate::pooled::choice::Out;
 use crate::surroundings::Settings;
 
 /// What the scripted sessions of one worker share.
@@ -53,6 +54,24 @@ impl Host {
         self.scripts.take_up(&facts);
         self.parked.keep(&backends);
         *self.backends.borrow_mut() = backends;
+    }
+
+    /// The backends that scripts have put down.
+    pub(crate) fn out(&self) -> Out {
+        let out = self.scripts.backends_out();
+        if out.is_empty() {
+            return Out::default();
+        }
+        let backends = self.backends.borrow();
+        let ids = out.iter().filter_map(|index| {
+            let backend = backends.get(index.checked_sub(1)?)?;
+            Some(backend.id)
+        });
+        let ids: Vec<_> = ids.collect();
+        Out {
+            are_all: ids.len() == backends.len(),
+            ids,
+        }
     }
 
     /// The number by which scripts call a backend.

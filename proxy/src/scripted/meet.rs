@@ -12,6 +12,7 @@ use super::parked::Parked;
 use super::server::Server;
 use crate::connect::{Greeted, Refusal, greet};
 use crate::failure::{Failure, Kind};
+use crate::pooled::choice::ALL_DOWN;
 
 /// What the script has found for its client.
 pub(crate) enum Met {
@@ -43,7 +44,11 @@ impl Begin<'_> {
                 };
             }
             if self.answering.is_some() {
-                return Ok(Met::Here);
+                let index = self.hooks.script.backend_index();
+                return match index == 0 || self.host.backend(index).is_some() {
+                    true => Ok(Met::Here),
+                    false => Err(all_down()),
+                };
             }
             match taken {
                 Some(server) if decision == Decision::IgnoreResult => {
@@ -74,11 +79,7 @@ impl Begin<'_> {
         }
         let backend = self.host.backend(index).filter(may_serve);
         let Some(backend) = backend.filter(|_| is_known) else {
-            return Err(Failure::relaying(
-                Kind::NoBackend,
-                "(proxy) all backends are down",
-                before_login("(proxy) all backends are down"),
-            ));
+            return Err(all_down());
         };
         let Some(slot) = backend.begin() else {
             let text = format!("Too many connections: backend {} is full", backend.name);
@@ -161,6 +162,11 @@ impl Begin<'_> {
 /// A client that is told an error of MySQL Proxy's kind, and goes.
 pub(crate) fn refused(cause: &str, told: &str) -> Failure {
     Failure::relaying(Kind::ScriptRefused, cause, err_payload(told))
+}
+
+/// No backend is left, by the script's own word.
+fn all_down() -> Failure {
+    Failure::relaying(Kind::NoBackend, ALL_DOWN, before_login(ALL_DOWN))
 }
 
 /// An ERR for a client that has not named its capabilities: without SQLSTATE.

@@ -22,6 +22,7 @@ use crate::failure::{Failure, Kind as FailureKind};
 use crate::leg::Leg;
 use crate::pooled::beside::{Beside, Item, Work};
 use crate::pooled::broken::waiting;
+use crate::pooled::choice::Place;
 use crate::pooled::incoming::{EndOf, Incoming, Passage};
 use crate::pooled::inquiry::{Asked, Replied};
 use crate::pooled::order::Order;
@@ -160,6 +161,8 @@ impl Staged<'_> {
             // It was for the statement before.
             Box::pin(self.session.outlive(kill)).await?;
         }
+        let out = self.scripting.host.out();
+        self.session.course.choice.put_out(out);
         if self.is_elsewhere() {
             self.session.rest().await?;
         }
@@ -244,8 +247,11 @@ impl Staged<'_> {
     /// The backend of the script's choice, from here on.
     fn choose(&mut self, index: usize) {
         let backend = self.scripting.host.backend(index);
-        let chosen = backend.map(|backend| (backend.id, backend.cluster));
-        self.session.course.chosen = chosen;
+        self.session.course.choice.choose(match (index, backend) {
+            (0, _) => Place::Any,
+            (_, Some(backend)) => Place::At(backend.id, backend.cluster),
+            (_, None) => Place::Nowhere,
+        });
     }
 
     /// Whether the connection that it has is not where the next command is to go.
@@ -253,11 +259,11 @@ impl Staged<'_> {
         if self.route.is_some() || self.route_next.is_some() {
             return true;
         }
-        let (lent, chosen) = (&self.session.lent, self.session.course.chosen);
-        let (Some(lent), Some((chosen, _))) = (lent, chosen) else {
-            return false;
-        };
-        lent.conn.backend.id != chosen
+        let choice = &self.session.course.choice;
+        self.session.lent.as_ref().is_some_and(|lent| {
+            let here = lent.conn.backend.id;
+            choice.is_out(here) || choice.backend().is_some_and(|(chosen, _)| chosen != here)
+        })
     }
 }
 

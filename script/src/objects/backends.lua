@@ -11,6 +11,28 @@ local AGAIN_US, LOOK_US = 4000000, 1000000
 
 M.backends = {}
 
+-- The proxy need not ask for those that are down by a script's word while there are none.
+local function count_out()
+	local count = 0
+	for _, backend in ipairs(M.backends) do
+		if backend.is_out then
+			count = count + 1
+		end
+	end
+	host.set_out(count)
+end
+
+-- Their numbers.
+function M.out()
+	local out = {}
+	for index, backend in ipairs(M.backends) do
+		if backend.is_out then
+			out[#out + 1] = index
+		end
+	end
+	return out
+end
+
 -- The queues of this worker's pool by their users.
 local function users_of(backend)
 	local users = backend.users[M.worker]
@@ -172,7 +194,8 @@ local function write(backend, key, value)
 			error("proxy.global.backends[...].state is one of proxy.BACKEND_STATE_*", 3)
 		end
 		-- Since when it is so is the proxy's to say: what is down by a script's word is tried again soon.
-		backend.state = state
+		backend.state, backend.is_out = state, state == DOWN
+		count_out()
 	elseif key == "uuid" then
 		if value ~= nil and type(value) ~= "string" then
 			error("proxy.global.backends[...].uuid has to be a string", 3)
@@ -199,6 +222,10 @@ end
 function M.set_state(backend, state)
 	backend.state = state
 	backend.since = host.now()
+	if backend.is_out then
+		backend.is_out = false
+		count_out()
+	end
 end
 
 -- What the proxy knows of its backends now: { name, dst, type, state, connections_max } each, in their
@@ -231,6 +258,7 @@ function M.take_up(list)
 		backends[index] = backend
 	end
 	M.backends = backends
+	count_out()
 end
 
 -- What is down may be tried again after four seconds; looked at once a second.
