@@ -10,12 +10,17 @@ use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::trace::v1::Span;
 use prost::Message;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
+use crate::certs::Identity;
 use crate::{free_port, wait};
 
 /// See the module.
 pub struct Collector {
     port: u16,
+    scheme: &'static str,
     state: Arc<State>,
 }
 
@@ -38,25 +43,46 @@ impl Collector {
 
     /// One on this port.
     pub fn on(port: u16) -> Self {
+        Self::listen(port, None)
+    }
+
+    /// One on any port, over TLS with this certificate.
+    pub fn secured(identity: &Identity) -> Self {
+        Self::listen(free_port(), Some(server_config(identity)))
+    }
+
+    fn listen(port: u16, tls: Option<Arc<ServerConfig>>) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", port)).expect("the port is free");
         let state = Arc::new(State::default());
         state.status.store(200, Ordering::Relaxed);
         let shared = Arc::clone(&state);
+        let scheme = if tls.is_some() { "https" } else { "http" };
         thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 if shared.has_ended.load(Ordering::Relaxed) {
                     return;
                 }
                 let shared = Arc::clone(&shared);
-                thread::spawn(move || shared.answer(stream));
+                let tls = tls.clone();
+                thread::spawn(move || match tls {
+                    None => shared.answer(stream),
+                    Some(tls) => {
+                        let connection = ServerConnection::new(tls).expect("it is set up");
+                        shared.answer(StreamOwned::new(connection, stream));
+                    }
+                });
             }
         });
-        Self { port, state }
+        Self {
+            port,
+            scheme,
+            state,
+        }
     }
 
     /// What the proxy is told.
     pub fn endpoint(&self) -> String {
-        format!("http://127.0.0.1:{}", self.port)
+        format!("{}://127.0.0.1:{}", self.scheme, self.port)
     }
 
     /// Answers with this status from now on.
@@ -102,7 +128,7 @@ impl Drop for Collector {
 }
 
 impl State {
-    fn answer(&self, stream: TcpStream) {
+    fn answer<S: Read + Write>(&self, stream: S) {
         let mut reader = BufReader::new(stream);
         let mut head = String::new();
         while !head.ends_with("\r\n\r\n") {
@@ -151,6 +177,21 @@ impl State {
             }
         }
     }
+}
+
+fn server_config(identity: &Identity) -> Arc<ServerConfig> {
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let certificate = CertificateDer::from_pem_file(&identity.certificate);
+    let key = PrivateKeyDer::from_pem_file(&identity.key);
+    let config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("the provider has suites")
+        .with_no_client_auth()
+        .with_single_cert(
+            vec![certificate.expect("there is one")],
+            key.expect("there is one"),
+        );
+    Arc::new(config.expect("they fit together"))
 }
 
 /// An attribute of a span, as text; empty: it has none.

@@ -3,7 +3,7 @@
 
 use e2e::collector::{Collector, attribute};
 use e2e::raw::{Execute, Login, Param, RawConn, Shape, capability, query_with_attributes};
-use e2e::{PASSWORD, Product, Proxy, Server, Settings, free_port, wait};
+use e2e::{Certs, PASSWORD, Product, Proxy, Server, Settings, free_port, wait};
 use opentelemetry_proto::tonic::trace::v1::Span;
 use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
 use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
@@ -300,4 +300,73 @@ fn a_collector_that_does_not_answer_keeps_nobody_waiting() {
     assert_eq!(site.count(""), 0);
     assert!(collector.spans().is_empty());
     site.proxy.assert_sound();
+}
+
+#[test]
+fn a_collector_is_spoken_to_over_tls_by_an_authority_of_ones_own() {
+    let certs = Certs::shared();
+    let collector = Collector::secured(&certs.server);
+    let site = Site::start(Product::MariaDb, &collector.endpoint(), |settings| {
+        settings.set("tracing.ca", &certs.ca)
+    });
+    site.client().run("SELECT v FROM t WHERE n = 1");
+    let spans = collector.wait_for(4);
+    let text = attribute(statements(&spans)[0].0, "db.query.text");
+    assert_eq!(text, "SELECT v FROM t WHERE n = ?");
+    wait::until("it is counted", wait::SOON, || site.count("") == 4);
+}
+
+#[test]
+fn a_collector_that_is_not_to_be_trusted_gets_nothing() {
+    let certs = Certs::shared();
+    for (identity, ca, expected) in [
+        // The system does not know who has signed it.
+        (&certs.server, None, "not signed by a trusted authority"),
+        (
+            &certs.server,
+            Some(&certs.foreign_ca),
+            "not signed by a trusted authority",
+        ),
+        (
+            &certs.elsewhere,
+            Some(&certs.ca),
+            "is not for 127.0.0.1, but for db.example",
+        ),
+    ] {
+        let collector = Collector::secured(identity);
+        let site = Site::start(
+            Product::MariaDb,
+            &collector.endpoint(),
+            |settings| match ca {
+                Some(ca) => settings.set("tracing.ca", ca),
+                None => settings,
+            },
+        );
+        site.client().run("SELECT 1");
+        wait::until("it is told", wait::SOON, || site.count("unreachable") == 4);
+        let text = "spans cannot be sent, and are dropped: TLS with the collector";
+        site.proxy.wait_logged(&["traces", text, expected]);
+        assert!(collector.requests().is_empty());
+        site.proxy.assert_sound();
+    }
+}
+
+#[test]
+fn an_authority_that_cannot_be_read_or_is_not_needed_is_refused() {
+    let site = Site::start(Product::MariaDb, "https://127.0.0.1:1", |settings| settings);
+    let mut root = site.root();
+    for (sql, expected) in [
+        (
+            "SET GLOBAL tracing.ca = '/nowhere/ca.pem'",
+            "/nowhere/ca.pem",
+        ),
+        (
+            "SET GLOBAL tracing.endpoint = 'http://127.0.0.1:1', GLOBAL tracing.ca = '/nowhere/ca.pem'",
+            "is for an endpoint that begins with https://",
+        ),
+    ] {
+        let reply = root.query(sql);
+        let error = reply.error().unwrap_or_else(|| panic!("{sql} is answered"));
+        assert!(error.text.contains(expected), "{}", error.text);
+    }
 }

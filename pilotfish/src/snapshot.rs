@@ -19,6 +19,10 @@ pub fn snapshot(config: Arc<Config>, before: Option<&Settings>) -> Result<Settin
     let same_client_tls = before.filter(|before| before.config.client_tls == config.client_tls);
     let same_backend_tls = before.filter(|before| before.config.backend_tls == config.backend_tls);
     let rules = crate::rules::ready(&config)?;
+    if let Some(ca) = &config.tracing.ca {
+        // It is read with each batch; what is faulty about it is told here.
+        crate::traces::secured(Some(ca)).map_err(told)?;
+    }
     let client_tls = match same_client_tls {
         Some(before) => before.client_tls.clone(),
         None => client_tls(&config).map_err(told)?.map(Arc::new),

@@ -1,5 +1,6 @@
 //! Settings of traces: where spans of statements are sent.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::{Config, MINUTE, MS};
@@ -12,6 +13,10 @@ settings! {
         /// Where spans are sent, by OTLP over HTTP: `"http://127.0.0.1:4318"`. Without a path it is
         /// `/v1/traces`. None are made unless it is given.
         endpoint: Option<String> = None, Traits::RELOAD;
+
+        /// PEM file with the authorities that sign the collector's certificate, where `endpoint` begins with
+        /// `https://`; without it the system's are trusted.
+        ca: Option<PathBuf> = None, Traits::RELOAD;
 
         /// A header that the collector wants with each request, such as `"authorization: Bearer …"`; best
         /// `"file:PATH"` or `"env:NAME"`, where it stands.

@@ -359,6 +359,10 @@ const CASES: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "[tracing]\nendpoint = \"http://127.0.0.1:4318\"\nca = \"/ca.pem\"\n",
+        &["3:6: tracing.ca: is for an endpoint that begins with https://"],
+    ),
+    (
         "[profiling]\nasks = []\n",
         &["2:8: profiling.asks: is empty; hint: asks = [\"status\"]"],
     ),

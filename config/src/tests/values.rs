@@ -156,6 +156,7 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("profiling.bytes_max", "\"100MiB\""),
     ("profiling.files_max", "5"),
     ("tracing.endpoint", "\"\""),
+    ("tracing.ca", "\"\""),
     ("tracing.header", "\"\""),
     ("tracing.one_of", "1000"),
     ("tracing.parents", "\"follow\""),

@@ -19,7 +19,8 @@ use tokio::sync::mpsc::Receiver;
 use tokio::sync::watch;
 use tokio::time::{Instant as Moment, sleep, timeout_at};
 
-use post::{Failure, post};
+pub use post::secured;
+use post::{Failure, Way, post};
 use spans::Maker;
 
 /// Statements of one batch.
@@ -160,9 +161,13 @@ impl Sending {
         let body: hyper::body::Bytes = maker.request(&batch).encode_to_vec().into();
         drop(batch);
         let mut pauses = PAUSES.iter();
+        let way = Way {
+            target: &target,
+            ca: config.tracing.ca.as_deref(),
+            header: config.tracing.extra_header().and_then(Result::ok),
+        };
         let posted = loop {
-            let header = config.tracing.extra_header().and_then(Result::ok);
-            let posted = post(&target, header, body.clone(), config.tracing.timeout).await;
+            let posted = post(&way, body.clone(), config.tracing.timeout).await;
             let Err(Failure::Unreachable(_)) = posted else {
                 break posted;
             };

@@ -1,5 +1,6 @@
 //! One batch to a collector, over a connection of its own.
 
+use std::path::Path;
 use std::time::Duration;
 
 use config::TraceTarget;
@@ -8,7 +9,7 @@ use hyper::body::Bytes;
 use hyper::client::conn::http1;
 use hyper::{Request, StatusCode};
 use hyper_util::rt::TokioIo;
-use net::tls::{ClientTls, ClientTlsSettings, Verification};
+use net::tls::{self, ClientTls, ClientTlsSettings, Verification};
 use prost::Message;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -28,58 +29,70 @@ pub enum Failure {
     Refused(String),
 }
 
-/// The name and value of a header.
-type Header<'a> = Option<(&'a str, &'a str)>;
+/// Where batches go, and what goes with them.
+pub struct Way<'a> {
+    /// The collector.
+    pub target: &'a TraceTarget,
+    /// The authorities that sign its certificate; none: those that the system trusts.
+    pub ca: Option<&'a Path>,
+    /// The name and value of one header more, if it wants one.
+    pub header: Option<(&'a str, &'a str)>,
+}
 
-/// Sends a batch, with one header more if the collector wants it. Returns how many spans of it the collector has thrown away, and why.
+/// TLS with a collector whose certificate one of these authorities has signed.
+///
+/// # Errors
+/// One that names the faulty file.
+pub fn secured(ca: Option<&Path>) -> Result<ClientTls, tls::Error> {
+    ClientTls::new(ClientTlsSettings {
+        verification: Verification::Identity,
+        ca: ca.map(Path::to_path_buf),
+        identity: None,
+    })
+}
+
+/// Sends a batch. Returns how many spans of it the collector has thrown away, and why.
 ///
 /// # Errors
 /// See [`Failure`].
 pub async fn post(
-    target: &TraceTarget,
-    header: Header<'_>,
+    way: &Way<'_>,
     body: Bytes,
     limit: Duration,
 ) -> Result<Option<(u64, String)>, Failure> {
-    match timeout(limit, deliver(target, header, body)).await {
+    match timeout(limit, deliver(way, body)).await {
         Ok(delivered) => delivered,
         Err(_) => Err(Failure::Unreachable("no answer in time".to_owned())),
     }
 }
 
-async fn deliver(
-    target: &TraceTarget,
-    header: Header<'_>,
-    body: Bytes,
-) -> Result<Option<(u64, String)>, Failure> {
+async fn deliver(way: &Way<'_>, body: Bytes) -> Result<Option<(u64, String)>, Failure> {
+    let target = way.target;
     let unreachable = |error: std::io::Error| Failure::Unreachable(error.to_string());
     let stream = TcpStream::connect((&*target.host, target.port))
         .await
         .map_err(unreachable)?;
     if !target.is_tls {
-        return exchange(stream, target, header, body).await;
+        return exchange(stream, way, body).await;
     }
-    let tls = ClientTls::new(ClientTlsSettings {
-        verification: Verification::Identity,
-        ca: None,
-        identity: None,
-    });
-    let tls = tls.map_err(|error| Failure::Refused(error.to_string()))?;
+    let tls = secured(way.ca).map_err(|error| Failure::Refused(error.to_string()))?;
     let name = tls.server_name(&target.host);
     let name = name.map_err(|error| Failure::Refused(error.to_string()))?;
     let stream = tls.connector().connect(name, stream).await;
-    exchange(stream.map_err(unreachable)?, target, header, body).await
+    let insecure =
+        |error| Failure::Unreachable(format!("TLS with the collector: {}", tls::explain(&error)));
+    exchange(stream.map_err(insecure)?, way, body).await
 }
 
 async fn exchange<S>(
     stream: S,
-    target: &TraceTarget,
-    header: Header<'_>,
+    way: &Way<'_>,
     body: Bytes,
 ) -> Result<Option<(u64, String)>, Failure>
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
+    let target = way.target;
     let broken = |error: hyper::Error| Failure::Unreachable(error.to_string());
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream))
         .await
@@ -97,7 +110,7 @@ where
             "user-agent",
             concat!("pilotfish/", env!("CARGO_PKG_VERSION")),
         );
-    if let Some((name, value)) = header {
+    if let Some((name, value)) = way.header {
         request = request.header(name, value);
     }
     let request = request
