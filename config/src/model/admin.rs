@@ -38,8 +38,9 @@ settings! {
         /// How long a statement may take there.
         timeout_statement: Duration = Duration::from_secs(10), Traits::RELOAD.within(10 * MS, DAY);
 
-        /// Rows that a result may have; a statement with more of them fails.
-        rows_max: usize = 100_000, Traits::RELOAD.within(1, 10_000_000);
+        /// Rows that a result may have; a statement with more of them fails. Fewer than a thousand would fail what
+        /// clients ask on connecting.
+        rows_max: usize = 100_000, Traits::RELOAD.within(1000, 10_000_000);
     }
 }
 
