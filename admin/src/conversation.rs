@@ -2,17 +2,15 @@
 
 use std::sync::Arc;
 
-use config::AdminRole;
 use net::Endpoint;
-use proxy::{Clerk, Guest, GuestError, Window};
+use proxy::{Clerk, Guest, GuestError};
 use route::KillScope;
 use rusqlite::types::Value;
 use wire::{Command, ErrorCode, StatusFlags};
 
-use crate::editor::Editor;
 use crate::fault::Fault;
 use crate::functions::Asker;
-use crate::material::PortFacts;
+use crate::porter::{PORT, Porter};
 use crate::prepared::Statements;
 use crate::registry;
 use crate::reply::{self, Format};
@@ -23,6 +21,7 @@ use crate::visitor::{Outcome, Visitor, aside};
 /// Who is spoken with, and what holds of the session.
 pub struct Conversation {
     guest: Guest,
+    porter: Arc<Porter>,
     visitor: Visitor,
     statements: Statements,
     id: u32,
@@ -39,47 +38,33 @@ enum Answer {
 
 impl Conversation {
     /// Begins with somebody who has logged in.
-    pub fn new(
-        guest: Guest,
-        id: u32,
-        role: AdminRole,
-        window: Window,
-        editor: Editor,
-        port: Arc<dyn Fn() -> PortFacts + Send + Sync>,
-    ) -> Self {
-        let host = match &guest.remote {
-            Endpoint::Tcp(address) => address.ip().to_string(),
-            Endpoint::Unix(_) => "localhost".to_owned(),
-        };
-        let asker = Asker {
-            user: format!("{}@{host}", guest.user),
-            client: guest.remote.to_string(),
-            id,
-            schema: guest
-                .schema
-                .as_deref()
-                .and_then(Schema::named)
-                .unwrap_or(Schema::Pilotfish),
-        };
+    pub fn new(guest: Guest, id: u32, porter: Arc<Porter>) -> Self {
         Self {
+            visitor: visitor(&guest, id, &porter),
             guest,
-            visitor: Visitor::new(asker, role, window, editor, port),
+            porter,
             statements: Statements::default(),
             id,
             clerk: None,
         }
     }
 
-    /// From the greeting's end until the guest goes.
-    pub async fn run(mut self) {
+    /// From the greeting's end until the guest goes; who that was in the end.
+    pub async fn run(mut self) -> String {
         self.call_clerk().await;
         let broken = self.commands().await;
-        if let Some(clerk) = self.clerk.take() {
-            // Its last hook runs where nobody else waits for it.
-            drop(tokio::task::spawn_blocking(move || drop(clerk)));
-        }
+        self.send_clerk_home();
+        let user = self.guest.user.clone();
         if let Some(fault) = broken {
             self.guest.dismiss(&fault.payload()).await;
+        }
+        user
+    }
+
+    /// The script ends; its last hook runs where nobody else waits for it.
+    fn send_clerk_home(&mut self) {
+        if let Some(clerk) = self.clerk.take() {
+            drop(tokio::task::spawn_blocking(move || drop(clerk)));
         }
     }
 
@@ -143,6 +128,11 @@ impl Conversation {
                 self.statements = Statements::default();
                 Ok(reply::ok(self.guest.capabilities))
             }
+            Command::CHANGE_USER => match self.change_user(argument).await {
+                // It has been told.
+                Ok(()) => Ok(Vec::new()),
+                Err(_) => return Answer::End,
+            },
             Command::INIT_DB => self.use_schema(argument),
             Command::QUERY => self.query(argument, Vec::new(), Format::Text).await,
             Command::FIELD_LIST => self.fields(argument),
@@ -152,6 +142,7 @@ impl Conversation {
                     .await
             }
             Command::PROCESS_KILL => self.process_kill(argument).await,
+            Command::REFRESH => self.refresh(argument).await,
             Command::SET_OPTION => Ok(reply::eof()),
             Command::STMT_PREPARE => self.prepare(argument).await,
             Command::STMT_EXECUTE => self.execute(argument).await,
@@ -176,6 +167,30 @@ impl Conversation {
             }
         };
         Answer::Packets(answered.unwrap_or_else(|fault| reply::fault(&fault)))
+    }
+
+    /// COM_CHANGE_USER: whoever the guest is then begins anew.
+    async fn change_user(&mut self, argument: &[u8]) -> Result<(), GuestError> {
+        let before = self.guest.user.clone();
+        let changed = self.porter.change_user(&mut self.guest, argument, self.id);
+        let changed = changed.await;
+        let user = &self.guest.user;
+        let (event, detail) = match &changed {
+            Ok(()) => ("change_user", format!("was {before}")),
+            Err(error) => ("change_user_failed", error.to_string()),
+        };
+        let who = (self.id, &**user, &self.guest.remote);
+        self.porter.audit(PORT, event, who, detail);
+        match &changed {
+            Ok(()) => tracing::info!(user, before, "an administrator is another one now"),
+            Err(error) => tracing::warn!(user, %error, "no change of user at the admin port"),
+        }
+        changed?;
+        self.visitor = visitor(&self.guest, self.id, &self.porter);
+        self.statements = Statements::default();
+        self.send_clerk_home();
+        self.call_clerk().await;
+        Ok(())
     }
 
     /// What the script answers, if it is one for it.
@@ -261,6 +276,25 @@ impl Conversation {
         reply::payload(line.join("  ").as_bytes())
     }
 
+    /// COM_REFRESH, which older clients say in place of FLUSH.
+    async fn refresh(&mut self, flags: &[u8]) -> Result<Vec<u8>, Fault> {
+        /// `REFRESH_LOG`
+        const LOGS: u8 = 2;
+        /// `REFRESH_STATUS`
+        const STATUS: u8 = 16;
+        let statement = match flags {
+            [LOGS] => "FLUSH LOGS",
+            [STATUS] => "FLUSH STATUS",
+            _ => {
+                return Err(Fault::not_here(
+                    "FLUSH LOGS and FLUSH STATUS are all there is to be flushed",
+                ));
+            }
+        };
+        self.query(statement.as_bytes(), Vec::new(), Format::Text)
+            .await
+    }
+
     async fn process_kill(&mut self, argument: &[u8]) -> Result<Vec<u8>, Fault> {
         let Some(id) = argument.first_chunk::<4>() else {
             return Err(Fault::new(
@@ -272,4 +306,24 @@ impl Conversation {
         self.visitor.kill(id, KillScope::Connection).await?;
         Ok(reply::ok(self.guest.capabilities))
     }
+}
+
+/// A guest as somebody who may ask.
+fn visitor(guest: &Guest, id: u32, porter: &Arc<Porter>) -> Visitor {
+    let host = match &guest.remote {
+        Endpoint::Tcp(address) => address.ip().to_string(),
+        Endpoint::Unix(_) => "localhost".to_owned(),
+    };
+    let schema = guest.schema.as_deref().and_then(Schema::named);
+    let asker = Asker {
+        user: format!("{}@{host}", guest.user),
+        client: guest.remote.to_string(),
+        id,
+        schema: schema.unwrap_or(Schema::Pilotfish),
+    };
+    let role = Porter::role(&porter.window.settings().config, &guest.user);
+    let (window, editor) = (porter.window.clone(), porter.editor.clone());
+    let of_port = Arc::clone(porter);
+    let facts = Arc::new(move || of_port.facts());
+    Visitor::new(asker, role, window, editor, facts)
 }

@@ -59,6 +59,8 @@ pub enum What {
     Save,
     /// To have hold what the file says.
     Revert,
+    /// To have the files of logs closed and opened again.
+    FlushLogs,
 }
 
 /// What is loaded together, as ProxySQL has it.

@@ -79,6 +79,11 @@ impl Fault {
         Self::new(code(1193, b"HY000"), text)
     }
 
+    /// ER_NOT_SUPPORTED_YET: what is done otherwise here, or not at all.
+    pub fn not_here(text: impl Into<String>) -> Self {
+        Self::new(code(1235, b"42000"), text)
+    }
+
     /// ER_GLOBAL_VARIABLE: what holds for the whole proxy was to be set for a session.
     pub fn for_all(name: &str) -> Self {
         let text =

@@ -81,6 +81,7 @@ impl Material {
             (Asks::Insight, Wish::All),
             (Asks::Errors, Wish::Errors),
             (Asks::InsightOnce, Wish::Take(Kept::Digests)),
+            (Asks::ErrorsOnce, Wish::Take(Kept::Errors)),
         ] {
             // Who tells all tells the errors as well.
             let is_told = what == Asks::Errors && demands.contain(Asks::Insight);

@@ -7,26 +7,21 @@ use std::thread::JoinHandle;
 use config::{Config, ListenAddress};
 use net::listen::{AcceptError, Accepted, ListenOptions};
 use net::{Endpoint, Listener};
-use proxy::{House, Window};
+use proxy::Window;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 use crate::conversation::Conversation;
 use crate::editor::Editor;
-use crate::functions::VERSION;
 use crate::history::{Facts, History};
 use crate::http;
-use crate::porter::{Count, Porter};
-use crate::sheet::Schema;
+use crate::porter::{Count, PORT, Porter};
 
 /// Logins under way at once; whoever comes beyond that is turned away.
 const LOGINS_MAX: usize = 256;
 
 /// Statements that run at once; the others wait, within their time.
 const RUNNING_MAX: usize = 4;
-
-/// What the audit log calls it.
-const PORT: &str = "admin";
 
 /// How much they leave to others: clients' statements come first.
 const NICENESS: i32 = 5;
@@ -272,17 +267,8 @@ fn welcome(porter: &Arc<Porter>, accepted: Accepted) -> Option<impl Future<Outpu
 /// One connection, from its first byte to its last.
 async fn converse(porter: Arc<Porter>, accepted: Accepted, login: Count) {
     let remote = accepted.remote.clone();
-    let settings = porter.window.settings();
     let id = porter.next_id();
-    let people = porter.people(&settings.config);
-    let house = House {
-        accounts: &people,
-        settings: &settings,
-        version: VERSION,
-        id,
-        has_schema: |name| Schema::named(name).is_some(),
-    };
-    let guest = match porter.reception.receive(accepted, &house).await {
+    let guest = match porter.receive(accepted, id).await {
         Ok(guest) => guest,
         Err(error) => {
             porter.audit(PORT, "login_failed", (id, "", &remote), error.to_string());
@@ -290,21 +276,17 @@ async fn converse(porter: Arc<Porter>, accepted: Accepted, login: Count) {
         }
     };
     porter.audit(PORT, "login", (id, &guest.user, &remote), String::new());
-    let user = guest.user.clone();
     drop(login);
-    let role = Porter::role(&settings.config, &guest.user);
-    let max = settings.config.admin.connections_max;
+    let config = Arc::clone(&porter.window.settings().config);
+    let role = Porter::role(&config, &guest.user);
+    let max = config.admin.connections_max;
     let Some(_place) = Count::of(&porter, |it| &it.guests, max) else {
         let text = format!("Too many connections: there are {max} (admin.connections_max)");
         let fault = crate::fault::Fault::new(wire::ErrorCode::CON_COUNT, text);
         return guest.dismiss(&fault.payload()).await;
     };
     tracing::info!(client = %remote, user = guest.user, role = role.name(), "an administrator has come");
-    let (window, editor) = (porter.window.clone(), porter.editor.clone());
-    let of_port = Arc::clone(&porter);
-    let facts = Arc::new(move || of_port.facts());
-    Conversation::new(guest, id, role, window, editor, facts)
-        .run()
-        .await;
+    let conversation = Conversation::new(guest, id, Arc::clone(&porter));
+    let user = conversation.run().await;
     porter.audit(PORT, "disconnect", (id, &user, &remote), String::new());
 }

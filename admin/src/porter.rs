@@ -6,11 +6,17 @@ use std::time::SystemTime;
 
 use auth::Directory;
 use config::{AccountConfig, AdminRole, Config};
-use proxy::{AuditEvent, Reception, Window};
+use net::listen::Accepted;
+use proxy::{AuditEvent, Guest, GuestError, House, Reception, Settings, Window};
 
 use crate::editor::Editor;
+use crate::functions::VERSION;
 use crate::history::{Facts, facts_of};
 use crate::material::PortFacts;
+use crate::sheet::Schema;
+
+/// What the audit log calls the port of MySQL's protocol.
+pub const PORT: &str = "admin";
 
 /// What all connections of administrators share.
 pub struct Porter {
@@ -89,6 +95,33 @@ impl Porter {
         self.last_id.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
     }
 
+    /// Sees a login through, by the settings of the moment.
+    ///
+    /// # Errors
+    /// [`GuestError::Login`]
+    pub async fn receive(&self, accepted: Accepted, id: u32) -> Result<Guest, GuestError> {
+        let settings = self.window.settings();
+        let people = self.people(&settings.config);
+        let house = house(&people, &settings, id);
+        self.reception.receive(accepted, &house).await
+    }
+
+    /// Sees COM_CHANGE_USER through, likewise.
+    ///
+    /// # Errors
+    /// [`GuestError::Login`]
+    pub async fn change_user(
+        &self,
+        guest: &mut Guest,
+        argument: &[u8],
+        id: u32,
+    ) -> Result<(), GuestError> {
+        let settings = self.window.settings();
+        let people = self.people(&settings.config);
+        let house = house(&people, &settings, id);
+        self.reception.change_user(guest, argument, &house).await
+    }
+
     /// What a user may do who has been let in.
     pub fn role(config: &Config, user: &str) -> AdminRole {
         let mut admins = config.admins().into_iter();
@@ -128,6 +161,16 @@ impl Porter {
         let people = Arc::new(made.expect("a name and a password make an account"));
         *known = Some((Arc::clone(config), Arc::clone(&people)));
         people
+    }
+}
+
+fn house<'a>(people: &'a Directory, settings: &'a Settings, id: u32) -> House<'a> {
+    House {
+        accounts: people,
+        settings,
+        version: VERSION,
+        id,
+        has_schema: |name| Schema::named(name).is_some(),
     }
 }
 

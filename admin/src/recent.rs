@@ -18,9 +18,16 @@ const AGE_MAX: Duration = Duration::from_secs(1);
 const ANSWERS_MAX: usize = 64;
 
 /// The last moments, by what workers were asked for them.
-#[derive(Default)]
 pub struct Recent {
     moments: [Mutex<Option<Arc<Shown>>>; Demands::COUNT],
+}
+
+impl Default for Recent {
+    fn default() -> Self {
+        Self {
+            moments: std::array::from_fn(|_| Mutex::default()),
+        }
+    }
 }
 
 /// A moment, and what was asked of it so far.

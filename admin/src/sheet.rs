@@ -57,6 +57,8 @@ pub enum Asks {
     Errors,
     /// The digests of that, which are gone when they have been read.
     InsightOnce,
+    /// The errors of that, likewise.
+    ErrorsOnce,
     /// Not workers, but who keeps the configuration: what waits until it is loaded.
     Waiting,
 }
@@ -67,7 +69,7 @@ pub struct Demands(u8);
 
 impl Demands {
     /// How many different ones there are.
-    pub const COUNT: usize = 32;
+    pub const COUNT: usize = 64;
 
     /// Those of these tables.
     pub fn of(tables: &[&dyn Table]) -> Self {
@@ -78,6 +80,11 @@ impl Demands {
     /// Whether this is among them.
     pub fn contain(self, asks: Asks) -> bool {
         self.0 & Self::bit(asks) != 0
+    }
+
+    /// Whether something is gone when it has been read.
+    pub fn empty(self) -> bool {
+        self.contain(Asks::InsightOnce) || self.contain(Asks::ErrorsOnce)
     }
 
     /// Its number, below [`Self::COUNT`].
@@ -93,6 +100,7 @@ impl Demands {
             Asks::InsightOnce => 4,
             Asks::Waiting => 8,
             Asks::Errors => 16,
+            Asks::ErrorsOnce => 32,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! SHOW and DESCRIBE: what servers answer to them, as queries over the registry's tables.
 
 mod lists;
+mod proxysql;
 
 use crate::fault::Fault;
 use crate::registry;

@@ -1,5 +1,7 @@
 //! Which statement a text is, and what is to be done about it.
 
+mod proxysql;
+
 use proxy::Kept;
 use route::KillScope;
 
@@ -53,6 +55,8 @@ pub enum Statement {
     Reset(Kept),
     /// Plans and indexes are to be asked for again.
     ResetIndexUsage,
+    /// Files of logs are to be opened again.
+    FlushLogs,
 }
 
 impl Statement {
@@ -63,6 +67,7 @@ impl Statement {
             Self::Reset(_)
                 | Self::ResetIndexUsage
                 | Self::ResetStatus
+                | Self::FlushLogs
                 | Self::Change(_)
                 | Self::Set(_)
                 | Self::SetVariables(_)
@@ -127,12 +132,18 @@ pub fn read(text: &str, schema: Schema) -> Result<Statement, Fault> {
     if matches!(&*text.words(), "FLUSH STATUS" | "RESET STATUS") {
         return Ok(Statement::ResetStatus);
     }
+    if matches!(
+        &*text.words(),
+        "FLUSH LOGS" | "FLUSH LOCAL LOGS" | "FLUSH NO_WRITE_TO_BINLOG LOGS"
+    ) {
+        return Ok(Statement::FlushLogs);
+    }
     if let Some(rest) = text.behind("SAVE")
         && matches!(&*rest.words(), "" | "TO FILE" | "SETTINGS" | "CONFIG")
     {
         return Ok(Statement::Save);
     }
-    if let Some(statement) = module(&text.words()) {
+    if let Some(statement) = proxysql::read(text) {
         return statement;
     }
     if let Some(rest) = text.behind("REVERT")
@@ -160,35 +171,6 @@ pub fn read(text: &str, schema: Schema) -> Result<Statement, Fault> {
         return reset(rest.without(&["TABLE"])).ok_or_else(Fault::read_only);
     }
     Err(Fault::read_only())
-}
-
-/// ProxySQL's way: what a module's tables say is moved between memory, what holds, and the file.
-fn module(words: &str) -> Option<Result<Statement, Fault>> {
-    const MODULES: [(&str, Module); 5] = [
-        ("MYSQL SERVERS ", Module::Servers),
-        ("MYSQL USERS ", Module::Users),
-        ("MYSQL QUERY RULES ", Module::QueryRules),
-        ("MYSQL VARIABLES ", Module::Variables),
-        ("ADMIN VARIABLES ", Module::Variables),
-    ];
-    let (verb, rest) = words.split_once(' ')?;
-    let (way, module) = MODULES
-        .iter()
-        .find_map(|(name, module)| Some((rest.strip_prefix(name)?, *module)))?;
-    let statement = match (verb, way) {
-        ("LOAD", "TO RUNTIME" | "TO RUN" | "FROM MEMORY" | "FROM MEM") => Statement::Load(module),
-        ("SAVE", "TO MEMORY" | "TO MEM" | "FROM RUNTIME" | "FROM RUN") => {
-            Statement::Discard(module)
-        }
-        ("SAVE", "TO DISK" | "FROM MEMORY" | "FROM MEM") => Statement::Save,
-        ("LOAD", "FROM DISK" | "TO MEMORY" | "TO MEM" | "FROM CONFIG") => {
-            let text =
-                "The file is one, and what it says holds when it is read: REVERT goes back to it";
-            return Some(Err(Fault::syntax(text)));
-        }
-        _ => return None,
-    };
-    Some(Ok(statement))
 }
 
 /// What is said of transactions, if that is what is said.
@@ -222,7 +204,7 @@ fn reset(rest: Text<'_>) -> Option<Statement> {
     }
     let kept = match &*name.to_ascii_lowercase() {
         "digests" | "stats_mysql_query_digest" => Kept::Digests,
-        "errors" => Kept::Errors,
+        "errors" | "stats_mysql_errors" => Kept::Errors,
         "slow_statements" => Kept::Slow,
         "profiles" => Kept::Profiles,
         _ => return None,
@@ -320,6 +302,13 @@ mod tests {
             ),
             ("LOAD MYSQL SERVERS FROM DISK", Err(1064)),
             ("LOAD PGSQL SERVERS TO RUNTIME", Err(1142)),
+            ("flush logs;", Ok(Statement::FlushLogs)),
+            ("FLUSH LOCAL LOGS", Ok(Statement::FlushLogs)),
+            ("PROXYSQL FLUSH LOGS", Ok(Statement::FlushLogs)),
+            ("PROXYSQL FLUSH CONFIGDB", Err(1235)),
+            ("PROXYSQL SHUTDOWN SLOW", Err(1235)),
+            ("PROXYSQL", Err(1235)),
+            ("FLUSH PRIVILEGES", Err(1142)),
             ("SHOW CHANGES", Ok(Statement::Changes)),
             ("use Stats", Ok(Statement::Use(Schema::Stats))),
             ("USE `nowhere`", Err(1049)),

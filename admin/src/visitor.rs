@@ -19,7 +19,7 @@ use crate::fault::Fault;
 use crate::functions::Asker;
 use crate::material::{Material, PortFacts};
 use crate::recent::Recent;
-use crate::sheet::{Asks, Demands, Kind, Schema, Table};
+use crate::sheet::{Demands, Kind, Table};
 use crate::statement::{self, Statement};
 use changing::Transaction;
 
@@ -178,6 +178,7 @@ impl Visitor {
                 Ok(Outcome::Done)
             }
             Statement::ResetStatus => self.reset_status().await,
+            Statement::FlushLogs => self.flush_logs().await,
             Statement::Change(text) => self.change(text, values).await,
             Statement::Set(settings) => self.set(settings).await,
             Statement::SetVariables(variables) => self.set_variables(&variables).await,
@@ -226,6 +227,7 @@ impl Visitor {
             | Statement::Reset(_)
             | Statement::ResetIndexUsage
             | Statement::ResetStatus
+            | Statement::FlushLogs
             | Statement::Set(_)
             | Statement::SetVariables(_)
             | Statement::Begin
@@ -244,7 +246,7 @@ impl Visitor {
         let demands = Demands::of(tables);
         match &self.recent {
             // What is emptied is not shown twice.
-            Some(recent) if !demands.contain(Asks::InsightOnce) => {
+            Some(recent) if !demands.empty() => {
                 let shown = recent.moment(demands, gather).await;
                 Arc::clone(&shown.material)
             }
@@ -264,7 +266,7 @@ impl Visitor {
     async fn select(&mut self, text: String, values: Vec<Value>) -> Result<Rows, Fault> {
         let prepared = self.prepare(text).await?;
         let tables = prepared.tables();
-        let empties = tables.iter().find(|it| it.asks() == Asks::InsightOnce);
+        let empties = tables.iter().find(|it| Demands::of(&[**it]).empty());
         if let (Some(table), true) = (empties, self.role != AdminRole::Admin) {
             return Err(Fault::not_allowed(table.name()));
         }
@@ -348,6 +350,19 @@ impl Visitor {
         Ok(())
     }
 
+    /// FLUSH LOGS.
+    async fn flush_logs(&mut self) -> Result<Outcome, Fault> {
+        if !self.may_change() {
+            return Err(Fault::not_allowed("FLUSH LOGS"));
+        }
+        self.warnings = self.applied(What::FlushLogs).await?;
+        tracing::info!(
+            user = self.asker.user,
+            "an administrator has had logs opened again"
+        );
+        Ok(Outcome::Changed(0, self.warnings.len()))
+    }
+
     /// What is kept about statements is counted from nothing again.
     async fn forget(&self, kept: Kept) -> Result<(), Fault> {
         if !self.may_change() {
@@ -411,9 +426,8 @@ impl Visitor {
         events.note(kind, subject, text, Some(&self.asker.user));
     }
 
-    /// Forgets what holds of a session alone.
+    /// Forgets what holds of a session alone, but for its schema, as servers do.
     pub fn reset(&mut self) {
-        self.asker.schema = Schema::Pilotfish;
         self.warnings.clear();
         self.transaction = None;
     }

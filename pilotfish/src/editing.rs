@@ -141,6 +141,11 @@ impl<'a> Editing<'a> {
             }
             What::Save => self.save(&user),
             What::Revert => self.revert(&user, reloading),
+            What::FlushLogs => {
+                let opened = reloading.reopen_logs();
+                let done = opened.map(|()| Told::Done(Vec::new()));
+                done.map_err(|error| Refused::Because(vec![error]))
+            }
         };
         if !is_applied || told.is_err() {
             // Nobody may be waiting any more.

@@ -52,6 +52,14 @@ impl Log {
     /// The kernel's: the file cannot be opened; the old one is written on.
     pub fn reload(&self, config: &LogConfig) -> io::Result<()> {
         let _ = self.level.reload(level_filter(config.level));
+        self.reopen()
+    }
+
+    /// Opens the file again.
+    ///
+    /// # Errors
+    /// The kernel's: the file cannot be opened; the old one is written on.
+    pub fn reopen(&self) -> io::Result<()> {
         self.output.reopen()
     }
 }

@@ -331,11 +331,21 @@ impl Reloading<'_> {
         }
         // At once: who begins now is to find the new accounts and the new settings.
         self.publish.send_replace(Arc::new(settings));
-        self.journals.reload();
+        self.journals.reopen();
         if let Err(error) = self.log.reload(&reloaded.log) {
             tracing::error!(%error, "the log cannot be opened again; the old one is written on");
         }
         Ok(())
+    }
+
+    /// Has files of logs closed and opened again, which may have been moved.
+    ///
+    /// # Errors
+    /// The log cannot be opened; the old file is written on.
+    pub fn reopen_logs(&self) -> Result<(), String> {
+        self.journals.reopen();
+        let opened = self.log.reopen();
+        opened.map_err(|error| format!("The log cannot be opened: {error}"))
     }
 }
 

@@ -51,7 +51,7 @@ pub enum Entry {
     Audit(Box<AuditEvent>),
     /// A line that is ready.
     Line(Log, Box<str>),
-    /// Nothing: the settings may be others, or it is over.
+    /// Nothing: files are to be opened again, or it is over.
     Look,
 }
 
@@ -125,6 +125,7 @@ impl LogCounts {
 pub struct Journal {
     to: SyncSender<Entry>,
     bytes: AtomicUsize,
+    is_to_reopen: AtomicBool,
     has_ended: AtomicBool,
     counts: [LogCounts; Log::ALL.len()],
 }
@@ -136,6 +137,7 @@ impl Journal {
         let journal = Self {
             to,
             bytes: AtomicUsize::new(0),
+            is_to_reopen: AtomicBool::new(false),
             has_ended: AtomicBool::new(false),
             counts: Default::default(),
         };
@@ -160,9 +162,20 @@ impl Journal {
         }
     }
 
-    /// Whoever writes is woken to look at the settings. Where the queue is full nobody sleeps.
-    pub fn wake(&self) {
+    /// Whoever writes is woken. Where the queue is full nobody sleeps.
+    fn wake(&self) {
         let _ = self.to.try_send(Entry::Look);
+    }
+
+    /// Files are to be opened again, by the settings of the moment.
+    pub fn reopen(&self) {
+        self.is_to_reopen.store(true, Ordering::Release);
+        self.wake();
+    }
+
+    /// Whether that has been said since this was last asked.
+    pub fn is_to_reopen(&self) -> bool {
+        self.is_to_reopen.swap(false, Ordering::AcqRel)
     }
 
     /// What waits is written, and nothing any more.

@@ -1,13 +1,15 @@
 //! A login that the proxy answers for itself, by accounts of its own: no backend is asked and no session
 //! begins. What the guest says then is another's affair, a command at a time.
 
+mod changing;
+
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use auth::{
     Candidate, Circumstances, Denial, Dialect, Directory, LoginExam, Names, Origin, Password,
-    Scramble, SharedThrottle,
+    Plugin, Scramble, SharedThrottle,
 };
 use net::listen::Accepted;
 use net::{Endpoint, Socket};
@@ -20,7 +22,6 @@ use crate::login::{Who, malformed, read_response};
 use crate::packets::{PacketError, PacketStream};
 use crate::pooled::begin::welcome;
 use crate::pooled::enter::{examine, origin_of, random, tls_session};
-use crate::pooled::greeting::plugin_of;
 use crate::surroundings::{Settings, Shared};
 use crate::transport::Transport;
 
@@ -41,13 +42,15 @@ pub struct Guest {
     pub capabilities: Capabilities,
     /// Where from.
     pub remote: Endpoint,
+    /// What the greeting has asked it with.
+    scramble: Scramble,
     stream: PacketStream,
 }
 
 /// Why a guest is one no more, or never was.
 #[derive(Debug, thiserror::Error)]
 pub enum GuestError {
-    /// The login failed. The guest has been told what can be told.
+    /// The login failed, or a later one on the same connection. The guest has been told what can be told.
     #[error("{0}")]
     Login(String),
     /// A command that is longer than any may be, or broken packets: what is to be told then.
@@ -94,6 +97,17 @@ const OFFERED: Capabilities = Capabilities(
         | Capabilities::DEPRECATE_EOF.0,
 );
 
+/// Whom somebody claims to be, and where he wants to begin.
+struct Claim<'a> {
+    user: &'a [u8],
+    /// Empty: nowhere.
+    schema: &'a str,
+    candidate: Candidate<'a>,
+}
+
+/// What the greeting names.
+const PLUGIN: Plugin = Plugin::CachingSha2;
+
 /// `utf8mb4_general_ci`, which every client knows.
 const COLLATION: u8 = 45;
 
@@ -126,11 +140,12 @@ impl Reception {
         let entered = timeout(limit, self.enter(&mut client, &mut who, &remote, house)).await;
         let entered = entered.unwrap_or_else(|_| Err(crate::serve::late(limit)));
         match entered {
-            Ok(capabilities) => Ok(Guest {
+            Ok((capabilities, scramble)) => Ok(Guest {
                 schema: Some(who.schema).filter(|schema| !schema.is_empty()),
                 user: who.user,
                 capabilities,
                 remote,
+                scramble,
                 stream: client,
             }),
             Err(failure) => {
@@ -173,14 +188,14 @@ impl Reception {
         is_right
     }
 
-    /// From the greeting to the OK; what was agreed on.
+    /// From the greeting to the OK; what was agreed on, and what was asked with.
     async fn enter(
         &self,
         client: &mut PacketStream,
         who: &mut Who,
         remote: &Endpoint,
         house: &House<'_>,
-    ) -> Result<Capabilities, Failure> {
+    ) -> Result<(Capabilities, Scramble), Failure> {
         let scramble = Scramble::of_random(random());
         let greeting = Greeting {
             version: house.version.as_bytes().to_vec(),
@@ -189,7 +204,7 @@ impl Reception {
             capabilities: OFFERED.with(Capabilities::SSL, house.settings.client_tls.is_some()),
             collation: COLLATION,
             status: StatusFlags::AUTOCOMMIT,
-            plugin: wire::auth::CACHING_SHA2_PASSWORD.to_vec(),
+            plugin: PLUGIN.client_name().to_vec(),
         };
         let mut payload = Vec::new();
         greeting.encode(&mut payload);
@@ -202,24 +217,46 @@ impl Reception {
         };
         let response = response.map_err(malformed)?;
         who.introduce(&response);
+        let claim = Claim {
+            user: response.user,
+            schema: &who.schema,
+            candidate: Candidate {
+                plugin: response.plugin,
+                answer: response.auth_response,
+                privacy: client.privacy(),
+            },
+        };
+        self.admit(client, remote, house, &scramble, claim).await?;
+        let agreed = response.head.capabilities & greeting.capabilities;
+        Ok((agreed, scramble))
+    }
+
+    /// Examines whom somebody claims to be, up to the OK.
+    async fn admit(
+        &self,
+        client: &mut PacketStream,
+        remote: &Endpoint,
+        house: &House<'_>,
+        scramble: &Scramble,
+        claim: Claim<'_>,
+    ) -> Result<(), Failure> {
         let origin = origin_of(remote);
-        self.hold_back(house.settings, &origin, response.user).await;
-        let examined = self.examine(client, house, &origin, &greeting, &scramble, &response);
+        self.hold_back(house.settings, &origin, claim.user).await;
+        let examined = self.examine(client, house, &origin, scramble, &claim);
         let payload = match examined.await? {
             Ok(payload) => payload,
             Err(denial) => {
-                self.failed(house.settings, &origin, response.user).await;
-                return Err(denied(denial, response.user, &origin));
+                self.failed(house.settings, &origin, claim.user).await;
+                return Err(denied(denial, claim.user, &origin));
             }
         };
-        if !who.schema.is_empty() && !(house.has_schema)(&who.schema) {
-            return Err(no_schema(&who.schema));
+        if !claim.schema.is_empty() && !(house.has_schema)(claim.schema) {
+            return Err(no_schema(claim.schema));
         }
         if let Some(address) = origin.address() {
-            self.throttle.succeeded(address, response.user);
+            self.throttle.succeeded(address, claim.user);
         }
-        welcome(client, payload, StatusFlags::AUTOCOMMIT).await?;
-        Ok(response.head.capabilities & greeting.capabilities)
+        welcome(client, payload, StatusFlags::AUTOCOMMIT).await
     }
 
     /// The exam of an account, or of nobody's; what goes before the OK.
@@ -228,22 +265,16 @@ impl Reception {
         client: &mut PacketStream,
         house: &House<'_>,
         origin: &Origin,
-        greeting: &Greeting,
         scramble: &Scramble,
-        response: &HandshakeResponse<'_>,
+        claim: &Claim<'_>,
     ) -> Result<Result<Option<Vec<u8>>, Denial>, Failure> {
-        let account = house.accounts.find(response.user, origin);
+        let account = house.accounts.find(claim.user, origin);
         let verifiers = match account.map(|account| &account.way) {
             Some(auth::Way::Examined(verifiers)) => Arc::clone(verifiers),
-            Some(auth::Way::PassedThrough(_)) | None => house.accounts.decoy(response.user),
+            Some(auth::Way::PassedThrough(_)) | None => house.accounts.decoy(claim.user),
         };
-        let candidate = Candidate {
-            plugin: response.plugin,
-            answer: response.auth_response,
-            privacy: client.privacy(),
-        };
-        let plugin = plugin_of(greeting);
-        let verdict = LoginExam::begin(plugin, scramble, verifiers, None, candidate, random());
+        let verdict =
+            LoginExam::begin(PLUGIN, scramble, verifiers, None, claim.candidate, random());
         let passed = match examine(&self.shared, client, verdict).await? {
             Ok(passed) => passed,
             Err(failed) => return Ok(Err(failed.denial)),

@@ -19,7 +19,7 @@ use super::refusal::Refusal;
 use crate::engine::Rows;
 use crate::fault::Fault;
 use crate::registry::{TABLES, table};
-use crate::sheet::{Asks, ColumnFacts, Kind, Schema, Table};
+use crate::sheet::{ColumnFacts, Demands, Kind, Schema, Table};
 
 /// Parameters that are no column's name.
 pub const RESERVED: [&str; 5] = ["columns", "order", "limit", "offset", "rows"];
@@ -124,7 +124,7 @@ pub fn shown() -> impl Iterator<Item = &'static dyn Table> {
 }
 
 fn is_emptied(table: &dyn Table) -> bool {
-    table.asks() == Asks::InsightOnce
+    Demands::of(&[table]).empty()
 }
 
 /// What is to be known of a column.

@@ -1,16 +1,17 @@
 //! Lists of what servers have beside tables: which words name one, and the query behind it.
 
+use super::proxysql;
 use super::{Shown, filtered, of_schema, unknown};
 use crate::sheet::Schema;
 use crate::spelling::{Text, quoted};
 
 /// A list: the words behind SHOW, a query for it, the column that LIKE means.
-struct List {
-    words: &'static [&'static str],
-    select: &'static str,
-    like: &'static str,
+pub(super) struct List {
+    pub(super) words: &'static [&'static str],
+    pub(super) select: &'static str,
+    pub(super) like: &'static str,
     /// The column that says in which schema a thing is, where FROM may name one.
-    schema: Option<&'static str>,
+    pub(super) schema: Option<&'static str>,
 }
 
 const LISTS: &[List] = &[
@@ -150,7 +151,7 @@ const REPLICA_STATUS: &str = "Replica_IO_State Source_Host Source_User Source_Po
 
 /// The list of these words, if there is one.
 pub fn list(text: Text<'_>, schema: Schema) -> Option<Shown> {
-    for list in LISTS {
+    for list in LISTS.iter().chain(proxysql::LISTS) {
         let Some(rest) = list.words.iter().find_map(|words| text.behind_words(words)) else {
             continue;
         };

@@ -36,6 +36,10 @@ const COMMANDS: &[(&str, &str)] = &[
         "SHOW VARIABLES [LIKE 'pattern']",
         "Settings, and what clients ask for.",
     ),
+    (
+        "SHOW MYSQL STATUS | USERS | SERVERS | VARIABLES, SHOW ADMIN VARIABLES, SHOW ALL VARIABLES",
+        "ProxySQL's lists: stats_mysql_global, mysql_users, mysql_servers, global_variables.",
+    ),
     ("SHOW WARNINGS", "What was missing in the last result."),
     (
         "RESET DIGESTS",
@@ -81,6 +85,10 @@ const COMMANDS: &[(&str, &str)] = &[
     (
         "FLUSH STATUS",
         "Counts digests, errors, slow statements, times, lanes and rules from nothing, and forgets plans; for the role admin.",
+    ),
+    (
+        "FLUSH LOGS",
+        "Closes the files of logs and opens them again, where others have moved them; for the role admin.",
     ),
     ("KILL id", "Ends a session; for the role admin."),
     (

@@ -198,14 +198,17 @@ const TOLD: [&str; 19] = [
 
 /// One rule.
 pub struct Rule {
-    config: RuleConfig,
-    id: Option<u32>,
+    /// As it is configured.
+    pub config: RuleConfig,
+    /// The number that its name begins with, unless a rule before it has that.
+    pub id: Option<u32>,
     comment: String,
     destination: Option<u32>,
     mirror: Option<u32>,
 }
 
-fn rules(material: &Material, config: &Config) -> Vec<Rule> {
+/// A configuration's rules.
+pub fn rules(material: &Material, config: &Config) -> Vec<Rule> {
     let mut ids = Vec::new();
     let rule = |rule: &RuleConfig| {
         let number = |name: &Option<String>| hostgroup(material, name.as_deref()?);

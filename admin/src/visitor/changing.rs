@@ -164,7 +164,7 @@ impl Visitor {
         Ok(())
     }
 
-    async fn applied(&self, what: What) -> Result<Vec<String>, Refused> {
+    pub(super) async fn applied(&self, what: What) -> Result<Vec<String>, Refused> {
         match self.editor.ask(&self.asker.user, what).await? {
             Told::Done(warnings) => Ok(warnings),
             Told::View(_) | Told::Differences(_) | Told::Checked(..) => Ok(Vec::new()),

@@ -68,7 +68,7 @@ fn nothing_but_reading_is_done() {
             assert_eq!(refused(&mut conn, &sql), code, "{sql}");
         }
         assert_eq!(conn.value("SELECT COUNT(*) > 5 FROM help"), "1");
-        for (byte, code) in [(0x08, 1047), (0x11, 1047), (0x12, 1047), (0x77, 1047)] {
+        for (byte, code) in [(0x08, 1047), (0x12, 1047), (0x77, 1047)] {
             let reply = conn.command(byte, b"SELECT 1");
             assert_eq!(reply.error().unwrap().code, code, "{byte:#x}");
         }

@@ -7,8 +7,10 @@ use e2e::{Product, Proxy, Server, Settings, free_port};
 
 mod busy;
 mod changes;
+mod changing_user;
 mod clients;
 mod disabling;
+mod flushing;
 mod history;
 mod hostile;
 mod index_usage;
@@ -16,6 +18,7 @@ mod insight;
 mod logins;
 mod manual;
 mod prepared;
+mod proxysql;
 mod script;
 mod tables;
 mod tools;

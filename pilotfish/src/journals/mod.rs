@@ -56,9 +56,9 @@ impl Journals {
         })
     }
 
-    /// The settings may be others, and files may have been moved: they are opened again.
-    pub fn reload(&self) {
-        self.journal.wake();
+    /// The settings may be others, and files may have been moved: they are closed, and opened with the next entry.
+    pub fn reopen(&self) {
+        self.journal.reopen();
     }
 
     /// What waits is written, unless that takes too long.
@@ -186,7 +186,8 @@ impl Writer {
         self.follow();
         while let Ok(first) = self.entries.recv() {
             // Workers begin with an entry of a new log when the settings are there.
-            if self.settings.has_changed().unwrap_or(false) {
+            let has_settings = self.settings.has_changed().unwrap_or(false);
+            if self.journal.is_to_reopen() || has_settings {
                 self.follow();
             }
             self.take(&first);

@@ -25,6 +25,8 @@ pub struct ErrorRow {
     pub sqlstate: String,
     /// Whose statements ended so.
     pub account: String,
+    /// The account's user.
+    pub user: String,
     /// Where they ran; none: they reached no backend.
     pub backend: Option<Ran>,
     /// How many.
@@ -73,6 +75,7 @@ impl ErrorTable {
             number: failed.number,
             sqlstate: String::new(),
             account: failed.whose.account.clone(),
+            user: failed.whose.user.clone(),
             backend: ran,
             count: 0,
             first_seen: at,

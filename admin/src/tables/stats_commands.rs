@@ -1,0 +1,225 @@
+//! Statements by what they are, and how long they have taken, as ProxySQL's statistics show them: made of the
+//! digests.
+
+use std::collections::BTreeMap;
+
+use proxy::Counts;
+use sql::{Facts, Flags, Kind, Object};
+
+use super::digests::us;
+use crate::material::Material;
+use crate::sheet::{Asks, Cell, Column, Schema, Sheet, integer, measure, text};
+
+/// See the module.
+pub static TABLE: Sheet<Item> = Sheet {
+    schema: Schema::Stats,
+    name: "stats_mysql_commands_counters",
+    about: "Statements by what they are, by the names of ProxySQL, as far as digests are kept. How long they took is \
+            counted in steps: what took up to a quarter longer than a limit may be counted below it.",
+    asks: Asks::Insight,
+    columns: COLUMNS,
+    items,
+};
+
+const COLUMNS: &[Column<Item>] = &[
+    text(
+        "Command",
+        "What they are; UNKNOWN: all that ProxySQL has no name for, and what has made room for other digests.",
+        |it| it.command.into(),
+    ),
+    measure(
+        "Total_Time_us",
+        "us",
+        "All of their time, from when they came to when their replies had ended.",
+        |it| us(it.counts.whole_ns()),
+    ),
+    integer("Total_cnt", "How many.", |it| it.counts.count.into()),
+    integer("cnt_100us", "Those that took up to 100 µs.", |it| {
+        it.step(0)
+    }),
+    integer("cnt_500us", "Longer, and up to 500 µs.", |it| it.step(1)),
+    integer("cnt_1ms", "Longer, and up to 1 ms.", |it| it.step(2)),
+    integer("cnt_5ms", "Longer, and up to 5 ms.", |it| it.step(3)),
+    integer("cnt_10ms", "Longer, and up to 10 ms.", |it| it.step(4)),
+    integer("cnt_50ms", "Longer, and up to 50 ms.", |it| it.step(5)),
+    integer("cnt_100ms", "Longer, and up to 100 ms.", |it| it.step(6)),
+    integer("cnt_500ms", "Longer, and up to 500 ms.", |it| it.step(7)),
+    integer("cnt_1s", "Longer, and up to 1 s.", |it| it.step(8)),
+    integer("cnt_5s", "Longer, and up to 5 s.", |it| it.step(9)),
+    integer("cnt_10s", "Longer, and up to 10 s.", |it| it.step(10)),
+    integer("cnt_INFs", "Longer than that.", |it| it.step(11)),
+];
+
+/// Where the steps end, in microseconds; the last one does not.
+const ENDS_US: [u64; 11] = [
+    100, 500, 1_000, 5_000, 10_000, 50_000, 100_000, 500_000, 1_000_000, 5_000_000, 10_000_000,
+];
+
+/// What ProxySQL has no name for.
+const UNKNOWN: &str = "UNKNOWN";
+
+/// Statements of one kind.
+pub struct Item {
+    command: &'static str,
+    counts: Counts,
+    steps: [u64; ENDS_US.len() + 1],
+}
+
+impl Item {
+    fn step(&self, step: usize) -> Cell {
+        self.steps[step].into()
+    }
+}
+
+fn items(material: &Material) -> Vec<Item> {
+    let insight = &material.insight;
+    let mut facts = Facts::default();
+    let mut sums: BTreeMap<&'static str, Counts> = BTreeMap::new();
+    let mut add = |command, counts: &Counts| sums.entry(command).or_default().add(counts);
+    for row in &insight.digests {
+        facts.read(row.text.as_bytes(), Flags::default());
+        add(command(facts.kind, &row.text), &row.counts);
+    }
+    let (remainder, evicted) = &insight.remainder;
+    if *evicted > 0 {
+        add(UNKNOWN, remainder);
+    }
+    let sums = sums.into_iter();
+    sums.map(|(command, counts)| Item {
+        command,
+        steps: steps(&counts),
+        counts,
+    })
+    .collect()
+}
+
+/// How many took up to where each step ends. A bar of the histogram is a quarter wide at most: it is in the step that
+/// has its beginning, so none is in a later one than all of its statements.
+fn steps(counts: &Counts) -> [u64; ENDS_US.len() + 1] {
+    let mut steps = [0; ENDS_US.len() + 1];
+    for (end, count) in counts.histogram() {
+        let begin = end.map(|end| end / 5 * 4);
+        let fits = |limit: &u64| begin.is_some_and(|begin| begin <= limit * 1000);
+        let step = ENDS_US.iter().position(fits);
+        steps[step.unwrap_or(ENDS_US.len())] += count;
+    }
+    steps
+}
+
+/// What ProxySQL calls a statement, by its kind and its digest's text.
+fn command(kind: Kind, text: &str) -> &'static str {
+    match kind {
+        Kind::Select if text.ends_with("FOR UPDATE") || text.contains(" FOR UPDATE ") => {
+            "SELECT_FOR_UPDATE"
+        }
+        Kind::Select => "SELECT",
+        Kind::Insert => "INSERT",
+        Kind::Replace => "REPLACE",
+        Kind::Update => "UPDATE",
+        Kind::Delete => "DELETE",
+        Kind::Load => "LOAD",
+        Kind::Call => "CALL",
+        Kind::Set => "SET",
+        Kind::Use => "USE",
+        Kind::Begin(_) if text.starts_with("START") => "START_TRANSACTION",
+        Kind::Begin(_) => "BEGIN",
+        Kind::Commit(_) => "COMMIT",
+        Kind::Rollback(_) => "ROLLBACK",
+        Kind::Savepoint => "SAVEPOINT",
+        Kind::RollbackTo => "ROLLBACK_SAVEPOINT",
+        Kind::ReleaseSavepoint => "RELEASE_SAVEPOINT",
+        Kind::LockTables => "LOCK_TABLE",
+        Kind::UnlockTables => "UNLOCK_TABLES",
+        Kind::Prepare => "PREPARE",
+        Kind::Execute | Kind::ExecuteImmediate => "EXECUTE",
+        Kind::Deallocate => "DEALLOCATE",
+        Kind::Show(_) if text.starts_with("SHOW TABLE STATUS") => "SHOW_TABLE_STATUS",
+        Kind::Show(_) => "SHOW",
+        Kind::Describe => "DESCRIBE",
+        Kind::Explain(_) => "EXPLAIN",
+        Kind::Kill(_) => "KILL",
+        Kind::Truncate => "TRUNCATE_TABLE",
+        Kind::Grant => "GRANT",
+        Kind::Revoke => "REVOKE",
+        Kind::Maintain if text.starts_with("ANALYZE") => "ANALYZE_TABLE",
+        Kind::Maintain if text.starts_with("OPTIMIZE") => "OPTIMIZE",
+        Kind::Flush(_) => "FLUSH",
+        Kind::Purge => "PURGE",
+        Kind::Create(object) => created(object),
+        Kind::Alter(Object::Table) => "ALTER_TABLE",
+        Kind::Alter(Object::View) => "ALTER_VIEW",
+        Kind::Drop(object) => dropped(object),
+        Kind::Rename(Object::Table) => "RENAME_TABLE",
+        _ => UNKNOWN,
+    }
+}
+
+fn created(object: Object) -> &'static str {
+    match object {
+        Object::Table => "CREATE_TABLE",
+        Object::TemporaryTable => "CREATE_TEMPORARY",
+        Object::View => "CREATE_VIEW",
+        Object::Index => "CREATE_INDEX",
+        Object::Schema => "CREATE_DATABASE",
+        Object::Trigger => "CREATE_TRIGGER",
+        Object::Account => "CREATE_USER",
+        Object::Routine | Object::Event | Object::Sequence | Object::Other => UNKNOWN,
+    }
+}
+
+fn dropped(object: Object) -> &'static str {
+    match object {
+        Object::Table | Object::TemporaryTable => "DROP_TABLE",
+        Object::View => "DROP_VIEW",
+        Object::Index => "DROP_INDEX",
+        Object::Schema => "DROP_DATABASE",
+        Object::Trigger => "DROP_TRIGGER",
+        Object::Account => "DROP_USER",
+        Object::Routine | Object::Event | Object::Sequence | Object::Other => UNKNOWN,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(text: &str) -> &'static str {
+        // The digest's text is all that is kept.
+        let digest = sql::digest(text.as_bytes(), Flags::default());
+        let kind = sql::facts(digest.text(), Flags::default()).kind;
+        command(kind, &String::from_utf8_lossy(digest.text()))
+    }
+
+    #[test]
+    fn statements_have_the_names_of_there() {
+        for (text, expected) in [
+            ("select 1", "SELECT"),
+            ("(select a from t) union (select b from u)", "SELECT"),
+            ("with c as (select 1) select * from c", "SELECT"),
+            (
+                "select * from t where id = 3 for update",
+                "SELECT_FOR_UPDATE",
+            ),
+            ("select * from t for update nowait", "SELECT_FOR_UPDATE"),
+            ("insert into t values (1), (2)", "INSERT"),
+            ("begin", "BEGIN"),
+            ("start transaction read only", "START_TRANSACTION"),
+            ("rollback", "ROLLBACK"),
+            ("rollback to savepoint a", "ROLLBACK_SAVEPOINT"),
+            ("create table t (a int)", "CREATE_TABLE"),
+            ("create temporary table t (a int)", "CREATE_TEMPORARY"),
+            ("create schema s", "CREATE_DATABASE"),
+            ("drop table if exists t", "DROP_TABLE"),
+            ("truncate t", "TRUNCATE_TABLE"),
+            ("lock tables t write", "LOCK_TABLE"),
+            ("optimize table t", "OPTIMIZE"),
+            ("show table status like 'x'", "SHOW_TABLE_STATUS"),
+            ("show tables", "SHOW"),
+            ("do sleep(1)", "UNKNOWN"),
+            ("xyzzy", "UNKNOWN"),
+            ("select 1; select 2", "UNKNOWN"),
+        ] {
+            assert_eq!(named(text), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Figures of the whole proxy as ProxySQL's statistics show them: what SHOW MYSQL STATUS shows.
+
+use proxy::{PoolView, SessionState};
+
+use crate::material::Material;
+use crate::sheet::{Asks, Schema, Sheet, text};
+
+/// See the module.
+pub static TABLE: Sheet<Item> = Sheet {
+    schema: Schema::Stats,
+    name: "stats_mysql_global",
+    about: "Figures of the whole proxy, by the names of ProxySQL, as far as they are known here.",
+    asks: Asks::Sessions,
+    columns: &[
+        text("Variable_Name", "What is counted.", |it| it.0.into()),
+        text("Variable_Value", "How many.", |it| it.1.to_string().into()),
+    ],
+    items,
+};
+
+type Item = (&'static str, u64);
+
+fn items(material: &Material) -> Vec<Item> {
+    let count = |is_it: fn(&proxy::SessionView) -> bool| {
+        material.sessions().filter(|it| is_it(it)).count() as u64
+    };
+    let pools = super::pools::items(material);
+    let sum = |of: fn(&PoolView) -> u64| pools.iter().map(of).sum::<u64>();
+    let reused = sum(|it| it.figures.counts.reused);
+    let not_at_once = sum(|it| it.figures.counts.waits + it.figures.counts.refused);
+    let times = material.window.times();
+    let taken = times.iter().map(|it| it.taken_steps.sum.as_nanos());
+    vec![
+        ("ProxySQL_Uptime", material.now.0.as_secs()),
+        ("Active_Transactions", count(|it| it.is_in_transaction)),
+        ("Client_Connections_connected", count(|_| true)),
+        (
+            "Client_Connections_non_idle",
+            count(|it| it.state != SessionState::Idle),
+        ),
+        (
+            "Server_Connections_aborted",
+            sum(|it| it.figures.counts.open_failures),
+        ),
+        (
+            "Server_Connections_connected",
+            sum(|it| it.figures.connections() as u64),
+        ),
+        (
+            "Server_Connections_created",
+            sum(|it| it.figures.counts.opened),
+        ),
+        (
+            "Backend_query_time_nsec",
+            u64::try_from(taken.sum::<u128>()).unwrap_or(u64::MAX),
+        ),
+        ("Questions", times.iter().map(|it| it.statements).sum()),
+        ("MySQL_Thread_Workers", material.window.workers() as u64),
+        ("ConnPool_get_conn_success", reused),
+        ("ConnPool_get_conn_failure", not_at_once),
+        ("MyHGM_myconnpoll_get", reused + not_at_once),
+        ("MyHGM_myconnpoll_get_ok", reused),
+        (
+            "MyHGM_myconnpoll_destroy",
+            sum(|it| it.figures.counts.closed.total()),
+        ),
+    ]
+}
