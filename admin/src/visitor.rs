@@ -109,6 +109,19 @@ impl Visitor {
     /// What is not understood, not allowed or not possible.
     pub async fn run(&mut self, text: &str, values: Vec<Value>) -> Result<Outcome, Fault> {
         let statement = self.read(text).await?;
+        self.carry_out(statement, text, values).await
+    }
+
+    /// Does what has been read already; `text` is how it was written.
+    ///
+    /// # Errors
+    /// What is not allowed or not possible.
+    pub async fn carry_out(
+        &mut self,
+        statement: Statement,
+        text: &str,
+        values: Vec<Value>,
+    ) -> Result<Outcome, Fault> {
         let audited = (statement.changes_the_proxy()).then(|| statement.audited(text));
         self.changed.clear();
         let outcome = self.perform(statement, values).await;

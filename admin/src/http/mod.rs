@@ -3,7 +3,7 @@
 //! ```text
 //!   door ──► TLS? ──► patient ──► guard ──► tables   GET  /api/tables, /api/tables/NAME
 //!   how        as      waits      by what   query    POST /api/query
-//!   many     on any    for so     name, who,sessions DELETE /api/sessions/ID
+//!   many     on any    for so     name, who,actions  PATCH /api/settings, DELETE /api/sessions/ID, …
 //!            listener  long       from a    openapi  GET  /api/openapi.json
 //!                                 page?     health   GET  /healthz, /readyz
 //!                                 metrics  GET  /metrics
@@ -11,6 +11,8 @@
 //!
 //! What workers tell is asked for once a second at most, however many look on ([`crate::recent`]).
 
+mod actions;
+mod body;
 mod door;
 mod guard;
 mod health;
@@ -20,7 +22,6 @@ mod page;
 mod patient;
 mod query;
 mod refusal;
-mod sessions;
 mod tables;
 
 use std::sync::Arc;
@@ -29,7 +30,7 @@ use axum::Router;
 use axum::http::StatusCode;
 use axum::middleware::from_fn_with_state;
 use axum::response::Response;
-use axum::routing::{delete, get, post};
+use axum::routing::{get, post};
 
 pub use door::Door;
 use refusal::Refusal;
@@ -60,12 +61,8 @@ fn router(house: &Arc<House>) -> Router {
         .route("/api/tables", get(tables::list))
         .route("/api/tables/{name}", get(tables::show))
         .route("/api/query", post(query::query))
-        .route("/api/sessions/{id}", delete(sessions::end))
-        .route(
-            "/api/sessions/{id}/statement",
-            delete(sessions::end_statement),
-        )
         .route("/api/openapi.json", get(openapi::document))
+        .merge(actions::routes())
         .merge(page::routes())
         .fallback(nothing)
         .method_not_allowed_fallback(no_method)

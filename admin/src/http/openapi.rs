@@ -1,4 +1,6 @@
-//! What can be asked here, in OpenAPI 3.1: derived from the registry.
+//! What can be asked here, in OpenAPI 3.1: derived from the registry of tables, and from that of actions.
+
+mod actions;
 
 use axum::response::Response;
 use serde_json::{Map, Value, json};
@@ -19,15 +21,7 @@ fn written() -> Value {
     }
     paths.insert("/api/tables".to_owned(), of_tables());
     paths.insert("/api/query".to_owned(), of_query());
-    for (path, about) in [
-        ("/api/sessions/{id}", "Ends a session, as KILL does."),
-        (
-            "/api/sessions/{id}/statement",
-            "Ends a session's statement, as KILL QUERY does.",
-        ),
-    ] {
-        paths.insert(path.to_owned(), of_end(about));
-    }
+    actions::describe(&mut paths);
     for (path, about, words) in [
         ("/healthz", "The process lives.", &[("200", "ok")][..]),
         (
@@ -165,24 +159,7 @@ fn of_query() -> Value {
                 "items": {"$ref": "#/components/schemas/Value"},
                 "description": "A value for each placeholder.",
             },
-            "check": {
-                "type": "boolean",
-                "default": false,
-                "description": "Nothing is changed: the answer has a row for each setting that would be, \
-                                with what it is, what it would become and when that takes effect; an \
-                                error is the one that the change would have.",
-            },
-        },
-    });
-    let list = json!({"type": "array", "items": {"$ref": "#/components/schemas/Value"}});
-    let answer = json!({
-        "type": "object",
-        "properties": {
-            "done": {"const": true, "description": "There is nothing to show."},
-            "changed": {"type": "integer", "description": "Rows that have been changed."},
-            "columns": columns_schema(),
-            "warnings": warnings(),
-            "rows": {"type": "array", "items": list},
+            "check": check(),
         },
     });
     json!({"post": {
@@ -192,21 +169,7 @@ fn of_query() -> Value {
                         DELETE in the tables of the configuration, SET GLOBAL, SAVE, REVERT, LOAD, KILL, RESET. \
                         Each request stands for itself: BEGIN and USE end with it.",
         "requestBody": {"required": true, "content": content(&body)},
-        "responses": responses("200", "What has come of it.", Some(&answer)),
-    }})
-}
-
-fn of_end(about: &str) -> Value {
-    json!({"delete": {
-        "summary": about,
-        "description": "For users with the role admin.",
-        "parameters": [{
-            "name": "id",
-            "in": "path",
-            "required": true,
-            "schema": {"type": "integer"},
-        }],
-        "responses": responses("204", "It has been told.", None),
+        "responses": responses("200", "What has come of it.", Some(&outcome())),
     }})
 }
 
@@ -239,6 +202,31 @@ fn of_health(about: &str, words: &[(&str, &str)]) -> Value {
     };
     let responses: Map<_, _> = words.iter().map(word).collect();
     json!({"get": {"summary": about, "security": [], "responses": responses}})
+}
+
+/// What is told of a statement.
+fn outcome() -> Value {
+    let list = json!({"type": "array", "items": {"$ref": "#/components/schemas/Value"}});
+    json!({
+        "type": "object",
+        "properties": {
+            "done": {"const": true, "description": "There is nothing to show."},
+            "changed": {"type": "integer", "description": "Rows that have been changed."},
+            "columns": columns_schema(),
+            "warnings": warnings(),
+            "rows": {"type": "array", "items": list},
+        },
+    })
+}
+
+fn check() -> Value {
+    json!({
+        "type": "boolean",
+        "default": false,
+        "description": "Nothing is changed: the answer has a row for each setting that would be, with what it is, \
+                        what it would become and when that takes effect; an error is the one that the change \
+                        would have.",
+    })
 }
 
 fn responses(status: &str, about: &str, schema: Option<&Value>) -> Value {
@@ -315,7 +303,7 @@ mod tests {
     fn every_path_that_is_served_is_described() {
         let router = include_str!("mod.rs").split(".route(").skip(1);
         let served: Vec<_> = router.filter_map(|it| it.split('"').nth(1)).collect();
-        assert!(served.len() > 7, "{served:?}");
+        assert!(served.len() > 6, "{served:?}");
         let document = written();
         for path in served.into_iter().filter(|it| !it.contains("{name}")) {
             assert!(document["paths"][path].is_object(), "{path}");

@@ -2,29 +2,21 @@
 //! `"check": true` what a change would come to.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use axum::body::Body;
 use axum::extract::{Extension, Request, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::StatusCode;
 use axum::response::Response;
 use rusqlite::types::Value;
-use serde_json::{Map, json};
-use tokio::time::timeout;
+use serde_json::json;
 
 use super::House;
+use super::body::{self, Object, echoed};
 use super::door::Caller;
 use super::guard::Known;
 use super::refusal::Refusal;
 use super::tables::{arrays, json_response};
 use crate::sheet::Kind;
 use crate::visitor::{Outcome, aside};
-
-/// The longest body, in bytes; the SQL port takes texts as long.
-const BODY_BYTES_MAX: usize = 1 << 20;
-
-/// How long the body may take to come.
-const TIMEOUT_BODY: Duration = Duration::from_secs(30);
 
 /// A statement, and a value for each placeholder.
 #[derive(Debug, PartialEq)]
@@ -42,7 +34,8 @@ pub async fn query(
     Extension(caller): Extension<Caller>,
     request: Request,
 ) -> Result<Response, Refusal> {
-    let asked = read(request).await?;
+    let asked = body::read(request).await?;
+    let asked = asked_in(asked).map_err(|text| Refusal::new(StatusCode::BAD_REQUEST, text))?;
     let mut visitor = known.visitor(&house, &caller);
     let outcome = match asked.check {
         true => {
@@ -51,6 +44,18 @@ pub async fn query(
         }
         false => visitor.run(&asked.sql, asked.values).await?,
     };
+    told(&house, outcome, visitor.warnings).await
+}
+
+/// What has come of a statement, with its warnings.
+///
+/// # Errors
+/// The answer cannot be written.
+pub async fn told(
+    house: &House,
+    outcome: Outcome,
+    warnings: Vec<String>,
+) -> Result<Response, Refusal> {
     match outcome {
         Outcome::Done => {
             house.recent.forget().await;
@@ -58,7 +63,7 @@ pub async fn query(
         }
         Outcome::Changed(rows, _) => {
             house.recent.forget().await;
-            let body = json!({"done": true, "changed": rows, "warnings": visitor.warnings});
+            let body = json!({"done": true, "changed": rows, "warnings": warnings});
             Ok(json_response(body.to_string().into()))
         }
         Outcome::Rows(rows, warnings) => {
@@ -76,36 +81,9 @@ pub async fn query(
     }
 }
 
-async fn read(request: Request) -> Result<Asked, Refusal> {
-    if !is_json(request.headers()) {
-        let text = "A statement comes as application/json: {\"sql\": \"SELECT …\"}";
-        return Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, text));
-    }
-    let body = Body::new(request.into_body());
-    let read = axum::body::to_bytes(body, BODY_BYTES_MAX);
-    let body = timeout(TIMEOUT_BODY, read).await.map_err(|_| {
-        let text = "The body has not come in time";
-        Refusal::new(StatusCode::REQUEST_TIMEOUT, text)
-    })?;
-    let body = body.map_err(|_| {
-        let text = format!("The body has more than {BODY_BYTES_MAX} bytes, or has broken off");
-        Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, text)
-    })?;
-    parse(&body).map_err(|text| Refusal::new(StatusCode::BAD_REQUEST, text))
-}
-
-fn is_json(headers: &HeaderMap) -> bool {
-    let told = headers.get(header::CONTENT_TYPE);
-    let told = told.and_then(|it| it.to_str().ok()).unwrap_or_default();
-    let kind = told.split(';').next().unwrap_or_default();
-    kind.trim().eq_ignore_ascii_case("application/json")
-}
-
-fn parse(body: &[u8]) -> Result<Asked, String> {
-    let object: Map<String, serde_json::Value> = serde_json::from_slice(body)
-        .map_err(|error| format!("The body is no JSON object: {error}"))?;
+fn asked_in(Object(fields): Object) -> Result<Asked, String> {
     let (mut sql, mut values, mut check) = (None, Vec::new(), false);
-    for (name, value) in object {
+    for (name, value) in fields {
         match (name.as_str(), value) {
             ("sql", serde_json::Value::String(text)) => sql = Some(text),
             ("values", serde_json::Value::Array(given)) => {
@@ -116,8 +94,9 @@ fn parse(body: &[u8]) -> Result<Asked, String> {
             ("sql", _) => return Err("\"sql\" is a text".to_owned()),
             ("values", _) => return Err("\"values\" is a list".to_owned()),
             _ => {
+                let name = echoed(&name);
                 return Err(format!(
-                    "The body has {name:?}; it may have \"sql\", \"values\" and \"check\""
+                    "The body has {name}; it may have \"sql\", \"values\" and \"check\""
                 ));
             }
         }
@@ -158,6 +137,10 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
+    fn parse(body: &[u8]) -> Result<Asked, String> {
+        asked_in(body::parse(body)?)
+    }
+
     #[test]
     fn a_statement_comes_with_its_values() {
         let body = br#"{"sql": "SELECT ?", "values": [1, 1.5, "x", null, true]}"#;
@@ -177,7 +160,8 @@ mod tests {
     #[test]
     fn what_is_wrong_with_a_body_is_said() {
         for (body, expected) in [
-            ("", "The body is no JSON object"),
+            ("", "The body needs \"sql\""),
+            (r#"{"sql": "", "sql": ""}"#, "The body is no JSON object"),
             ("[]", "The body is no JSON object"),
             ("{}", "The body needs \"sql\""),
             (r#"{"sql": 1}"#, "\"sql\" is a text"),

@@ -60,6 +60,18 @@ impl Visitor {
         }
     }
 
+    /// Refuses what is to change something, and is not even read, to whoever may only look; the audit log is told.
+    ///
+    /// # Errors
+    /// The role does not allow it.
+    pub fn check_change(&self, what: &str) -> Result<(), Fault> {
+        let checked = self.check_role();
+        if let Err(fault) = &checked {
+            self.audit(what, Some(fault));
+        }
+        checked
+    }
+
     /// INSERT, UPDATE, DELETE.
     pub(super) async fn change(
         &mut self,

@@ -4,7 +4,7 @@
 use rusqlite::types::Value;
 
 use super::changing::{is_memory, rows_of};
-use super::{Visitor, aside};
+use super::{Outcome, Visitor, aside};
 use crate::editor::{Told, What};
 use crate::engine::{Rows, alter};
 use crate::fault::Fault;
@@ -21,27 +21,40 @@ impl Visitor {
     /// Those that the statement would have.
     pub async fn check(&mut self, text: &str, values: Vec<Value>) -> Result<Rows, Fault> {
         let statement = self.read(text).await?;
+        let (_, differences) = self.foresee(statement, values).await?;
+        Ok(differences)
+    }
+
+    /// The same of what has been read already, and of how many rows it means.
+    ///
+    /// # Errors
+    /// Those that the statement would have.
+    pub async fn foresee(
+        &mut self,
+        statement: Statement,
+        values: Vec<Value>,
+    ) -> Result<(usize, Rows), Fault> {
         self.gather_changes();
         let outcome = self.gathered(statement, values).await;
         let edits = self.transaction.take().map(|it| it.edits);
-        outcome?;
+        let rows = outcome?;
         let edits = edits.unwrap_or_default();
         if edits.is_empty() {
-            return Ok(rows_of(&[], BEFORE));
+            return Ok((rows, rows_of(&[], BEFORE)));
         }
         let told = self
             .editor
             .ask(&self.asker.user, What::Check(edits))
             .await?;
         let Told::Checked(differences, warnings) = told else {
-            return Ok(rows_of(&[], BEFORE));
+            return Ok((rows, rows_of(&[], BEFORE)));
         };
         self.warnings = warnings;
-        Ok(rows_of(&differences, BEFORE))
+        Ok((rows, rows_of(&differences, BEFORE)))
     }
 
-    async fn gathered(&mut self, statement: Statement, values: Vec<Value>) -> Result<(), Fault> {
-        match statement {
+    async fn gathered(&mut self, statement: Statement, values: Vec<Value>) -> Result<usize, Fault> {
+        let outcome = match statement {
             Statement::Change(text) => {
                 self.check_role()?;
                 let (asker, again) = (self.asker.clone(), text.clone());
@@ -53,17 +66,18 @@ impl Visitor {
                     );
                     return Err(Fault::syntax(text));
                 }
-                self.change(text, values).await?;
+                self.change(text, values).await?
             }
-            Statement::Set(settings) => {
-                self.set(settings).await?;
-            }
+            Statement::Set(settings) => self.set(settings).await?,
             _ => {
                 return Err(Fault::syntax(
                     "INSERT, UPDATE, DELETE and SET GLOBAL can be checked",
                 ));
             }
+        };
+        match outcome {
+            Outcome::Changed(rows, _) => Ok(rows),
+            Outcome::Rows(..) | Outcome::Done => Ok(0),
         }
-        Ok(())
     }
 }

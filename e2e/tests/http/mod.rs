@@ -4,6 +4,7 @@ use e2e::http::{Answer, Http};
 use e2e::{Product, Proxy, Server, Settings, free_port};
 use serde_json::Value;
 
+mod actions;
 mod callers;
 mod hostile;
 mod manual;
@@ -42,6 +43,12 @@ impl Watched {
     fn pooled(product: Product) -> Self {
         let settings = Settings::pooled(Server::shared(product), 4);
         Self::start(settings.set("workers", 2))
+    }
+
+    /// The same with the admin port as well.
+    fn pooled_with_admin_port(product: Product) -> Self {
+        let settings = Settings::pooled(Server::shared(product), 4);
+        Self::with_admin_port(settings.set("workers", 2))
     }
 
     /// In front of nothing that answers.

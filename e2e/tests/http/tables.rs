@@ -278,7 +278,8 @@ fn the_document_describes_what_is_there() {
     assert_eq!(document["openapi"], "3.1.0");
     let paths = document["paths"].as_object().unwrap();
     for (path, item) in paths {
-        let path = path.replace("{id}", "7");
+        let open = path.split(['{', '}']).nth(1);
+        let path = open.map_or(path.clone(), |it| path.replace(&format!("{{{it}}}"), "7"));
         for (method, operation) in item.as_object().unwrap() {
             let answer = watched.root().ask(&method.to_uppercase(), &path, None);
             assert_ne!(answer.status, 405, "{path}");

@@ -1,0 +1,289 @@
+//! What can be done: each action once, with its path, who may, and which statement of SQL it means. Routing, what
+//! a body may have and the OpenAPI document are had from here; it is the SQL port's engine that does it.
+
+mod lists;
+mod registry;
+mod values;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::rejection::RawPathParamsRejection;
+use axum::extract::{Extension, RawPathParams, Request, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodFilter, on};
+use config::AdminRole;
+use route::KillScope;
+use rusqlite::types::Value;
+
+use super::House;
+use super::body::{self, Object, echoed};
+use super::door::Caller;
+use super::guard::Known;
+use super::query::told;
+use super::refusal::Refusal;
+use crate::sheet::Schema;
+use crate::statement::{self, Statement};
+use crate::visitor::Outcome;
+use lists::List;
+pub use registry::ACTIONS;
+pub use values::{Parameter, schema};
+
+/// The word of a body with which nothing is done.
+pub const CHECK: &str = "check";
+
+/// One thing that can be done.
+pub struct Action {
+    /// What programs call it.
+    pub name: &'static str,
+    /// How it is asked for.
+    pub method: Method,
+    /// Where; a name in braces says which one.
+    pub path: &'static str,
+    /// What it does, in a sentence.
+    pub about: &'static str,
+    /// Who may, at least.
+    pub role: AdminRole,
+    /// Which statement it is.
+    pub means: Means,
+}
+
+/// The methods of HTTP that are used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    Get,
+    Post,
+    Patch,
+    Delete,
+}
+
+/// The statement of SQL that an action is.
+pub enum Means {
+    /// This one.
+    Statement(&'static str),
+    /// KILL of the session that the path names.
+    Kill(KillScope),
+    /// SET GLOBAL of what the body has.
+    Set,
+    /// INSERT of a row of what the body has.
+    Add(&'static List),
+    /// UPDATE of the row that the path names by what the body has.
+    Change(&'static List),
+    /// DELETE of the row that the path names.
+    Remove(&'static List),
+}
+
+/// A statement as it is to be carried out.
+#[derive(Debug, PartialEq)]
+struct Order {
+    statement: Statement,
+    text: String,
+    values: Vec<Value>,
+}
+
+impl Method {
+    /// In small letters.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Get => "get",
+            Self::Post => "post",
+            Self::Patch => "patch",
+            Self::Delete => "delete",
+        }
+    }
+
+    /// Whether a body comes with it.
+    pub const fn has_body(self) -> bool {
+        matches!(self, Self::Post | Self::Patch)
+    }
+
+    const fn filter(self) -> MethodFilter {
+        match self {
+            Self::Get => MethodFilter::GET,
+            Self::Post => MethodFilter::POST,
+            Self::Patch => MethodFilter::PATCH,
+            Self::Delete => MethodFilter::DELETE,
+        }
+    }
+}
+
+impl Action {
+    /// What the path leaves open.
+    pub fn open(&self) -> Option<&'static str> {
+        let (_, rest) = self.path.split_once('{')?;
+        rest.split('}').next()
+    }
+}
+
+impl Means {
+    /// The statement, as far as it is known beforehand.
+    pub fn sql(&self) -> String {
+        match self {
+            Self::Statement(text) => (*text).to_owned(),
+            Self::Kill(KillScope::Connection) => "KILL id".to_owned(),
+            Self::Kill(KillScope::Statement) => "KILL QUERY id".to_owned(),
+            Self::Set => "SET GLOBAL name = value, …".to_owned(),
+            Self::Add(list) => list.insert(&["…"]),
+            Self::Change(list) => list.update(&["…"]),
+            Self::Remove(list) => list.delete(),
+        }
+    }
+
+    /// What a body may have.
+    pub fn parameters(&self) -> Vec<Parameter> {
+        match self {
+            Self::Statement(_) | Self::Kill(_) | Self::Remove(_) => Vec::new(),
+            Self::Set => Parameter::settings(),
+            Self::Add(list) | Self::Change(list) => list.parameters(),
+        }
+    }
+
+    /// Whether it can be asked what it would come to.
+    pub const fn can_be_checked(&self) -> bool {
+        matches!(self, Self::Set | Self::Add(_) | Self::Change(_))
+    }
+
+    /// The list that the row is in which the path names.
+    const fn named_in(&self) -> Option<&'static List> {
+        match self {
+            Self::Change(list) | Self::Remove(list) => Some(list),
+            Self::Statement(_) | Self::Kill(_) | Self::Set | Self::Add(_) => None,
+        }
+    }
+
+    /// The statement for what the path names and the body has.
+    fn order(&self, named: &str, fields: Object) -> Result<Order, Refusal> {
+        let wrong = |text: String| Refusal::new(StatusCode::BAD_REQUEST, text);
+        let given = values::given(&self.parameters(), fields).map_err(wrong)?;
+        let of_list = |made: Result<(String, Vec<Value>), String>| {
+            made.map_err(wrong).map(|(text, values)| Order {
+                statement: Statement::Change(text.clone()),
+                text,
+                values,
+            })
+        };
+        match self {
+            Self::Statement(text) => Ok(Order::plain(
+                statement::read(text, Schema::Pilotfish)?,
+                text,
+            )),
+            Self::Kill(scope) => {
+                let text = "The id of a session is a number, as `sessions` has it";
+                let id = named.parse().map_err(|_| wrong(text.to_owned()))?;
+                Ok(Order::plain(Statement::Kill(id, *scope), &self.sql()))
+            }
+            Self::Set if given.is_empty() => Err(wrong(
+                "The body names no setting: {\"name\": value}".to_owned(),
+            )),
+            Self::Set => {
+                let settings = given.into_iter();
+                let settings = settings.map(|(name, value)| (name.to_owned(), value));
+                Ok(Order::plain(
+                    Statement::Set(settings.collect()),
+                    &self.sql(),
+                ))
+            }
+            Self::Add(list) => of_list(list.added(given)),
+            Self::Change(list) => of_list(list.changed(named, given)),
+            Self::Remove(list) => of_list(Ok((list.delete(), list.key(named)))),
+        }
+    }
+}
+
+impl Order {
+    fn plain(statement: Statement, text: &str) -> Self {
+        Self {
+            statement,
+            text: text.to_owned(),
+            values: Vec::new(),
+        }
+    }
+}
+
+/// The paths of all of them.
+pub fn routes() -> Router<Arc<House>> {
+    ACTIONS.iter().fold(Router::new(), |router, action| {
+        let perform = move |State(house): State<Arc<House>>,
+                            Extension(known): Extension<Known>,
+                            Extension(caller): Extension<Caller>,
+                            named: Result<RawPathParams, RawPathParamsRejection>,
+                            request: Request| async move {
+            let named = named.map_err(|_| {
+                let text = "The path is no text of UTF-8";
+                Refusal::new(StatusCode::BAD_REQUEST, text)
+            })?;
+            let named = named.iter().next().map(|(_, value)| value.to_owned());
+            let named = named.unwrap_or_default();
+            action
+                .perform(&house, (&known, &caller), &named, request)
+                .await
+        };
+        router.route(action.path, on(action.method.filter(), perform))
+    })
+}
+
+impl Action {
+    /// Does it, or tells what it would come to.
+    async fn perform(
+        &self,
+        house: &House,
+        (known, caller): (&Known, &Caller),
+        named: &str,
+        request: Request,
+    ) -> Result<Response, Refusal> {
+        let mut visitor = known.visitor(house, caller);
+        if self.role == AdminRole::Admin {
+            visitor.check_change(&self.means.sql())?;
+        }
+        let mut fields = match self.method.has_body() {
+            true => body::read(request).await?,
+            false => Object::default(),
+        };
+        let only_checks = self.means.can_be_checked() && only_checks(&mut fields)?;
+        let Order {
+            statement,
+            text,
+            values,
+        } = self.means.order(named, fields)?;
+        let (outcome, rows) = match only_checks {
+            true => {
+                let (rows, differences) = visitor.foresee(statement, values).await?;
+                (Outcome::Rows(differences, visitor.warnings.clone()), rows)
+            }
+            false => {
+                let outcome = visitor.carry_out(statement, &text, values).await?;
+                let rows = match outcome {
+                    Outcome::Changed(rows, _) => rows,
+                    Outcome::Rows(..) | Outcome::Done => 0,
+                };
+                (outcome, rows)
+            }
+        };
+        if let (Some(list), 0) = (self.means.named_in(), rows) {
+            return Err(list.no_row(named));
+        }
+        match outcome {
+            Outcome::Done => {
+                house.recent.forget().await;
+                Ok(StatusCode::NO_CONTENT.into_response())
+            }
+            outcome => told(house, outcome, visitor.warnings).await,
+        }
+    }
+}
+
+/// Takes out of a body whether nothing is to be done.
+fn only_checks(fields: &mut Object) -> Result<bool, Refusal> {
+    let Some(place) = fields.0.iter().position(|(name, _)| name == CHECK) else {
+        return Ok(false);
+    };
+    let (_, value) = fields.0.remove(place);
+    value.as_bool().ok_or_else(|| {
+        let text = format!("{} is true or false", echoed(CHECK));
+        Refusal::new(StatusCode::BAD_REQUEST, text)
+    })
+}
+
+#[cfg(test)]
+mod tests;
