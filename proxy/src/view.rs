@@ -125,6 +125,10 @@ pub struct TimesView {
     pub waited_steps: StepsView,
     /// At the backend, step by step.
     pub taken_steps: StepsView,
+    /// Bytes of the statements.
+    pub bytes_sent: u64,
+    /// Bytes of their replies.
+    pub bytes_received: u64,
 }
 
 /// How many took how long.

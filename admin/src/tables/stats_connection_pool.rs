@@ -48,8 +48,18 @@ pub static TABLE: Sheet<Item> = Sheet {
             "Pooled statements that have had their reply.",
             |it| it.statements.into(),
         ),
-        integer("Bytes_data_sent", "Not counted: NULL.", |_| Cell::Null),
-        integer("Bytes_data_recv", "Not counted: NULL.", |_| Cell::Null),
+        measure(
+            "Bytes_data_sent",
+            "bytes",
+            "These statements, with their packets' headers.",
+            |it| it.bytes_sent.into(),
+        ),
+        measure(
+            "Bytes_data_recv",
+            "bytes",
+            "Their replies, likewise.",
+            |it| it.bytes_received.into(),
+        ),
         measure(
             "Latency_us",
             "us",
@@ -72,6 +82,8 @@ pub struct Item {
     opened: u64,
     failures: u64,
     statements: u64,
+    bytes_sent: u64,
+    bytes_received: u64,
 }
 
 fn items(material: &Material) -> Vec<Item> {
@@ -89,7 +101,9 @@ fn items(material: &Material) -> Vec<Item> {
                 used_max: figures().map(|it| it.counts.lent_max).sum(),
                 opened: figures().map(|it| it.counts.opened).sum(),
                 failures: figures().map(|it| it.counts.open_failures).sum(),
-                statements: times.map(|it| it.statements).sum(),
+                statements: times.clone().map(|it| it.statements).sum(),
+                bytes_sent: times.clone().map(|it| it.bytes_sent).sum(),
+                bytes_received: times.map(|it| it.bytes_received).sum(),
                 server: Server::of(backend),
             }
         })

@@ -54,6 +54,14 @@ fn items(material: &Material) -> Vec<Item> {
             "Backend_query_time_nsec",
             u64::try_from(taken.sum::<u128>()).unwrap_or(u64::MAX),
         ),
+        (
+            "Queries_backends_bytes_recv",
+            times.iter().map(|it| it.bytes_received).sum(),
+        ),
+        (
+            "Queries_backends_bytes_sent",
+            times.iter().map(|it| it.bytes_sent).sum(),
+        ),
         ("Questions", times.iter().map(|it| it.statements).sum()),
         ("MySQL_Thread_Workers", material.window.workers() as u64),
         ("ConnPool_get_conn_success", reused),

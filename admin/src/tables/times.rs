@@ -9,7 +9,8 @@ use crate::sheet::{Asks, Schema, Sheet, integer, measure, microseconds, text};
 pub static TABLE: Sheet<TimesView> = Sheet {
     schema: Schema::Pilotfish,
     name: "times",
-    about: "How long statements have waited in the proxy and backends have taken for them, since the start; those of \
+    about: "How long statements have waited in the proxy and backends have taken for them, and how much they and their \
+            replies were, since the start; those of \
             sessions that are not pooled with insight.transparent.",
     asks: Asks::Nothing,
     columns: &[
@@ -53,6 +54,18 @@ pub static TABLE: Sheet<TimesView> = Sheet {
         measure("backend_max_us", "us", "The longest of them.", |it| {
             microseconds(it.taken.max)
         }),
+        measure(
+            "bytes_sent",
+            "bytes",
+            "The statements, with their packets' headers.",
+            |it| it.bytes_sent.into(),
+        ),
+        measure(
+            "bytes_received",
+            "bytes",
+            "Their replies, likewise.",
+            |it| it.bytes_received.into(),
+        ),
     ],
     items,
 };

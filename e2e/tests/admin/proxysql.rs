@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use e2e::raw::RawConn;
+use e2e::raw::{RawConn, Shape};
 use e2e::{Product, Server, Settings, wait};
 
 use super::{Watched, columns, refused, rows};
@@ -238,4 +238,70 @@ fn hits_of_rules_are_counted() {
     assert_eq!(look.run(sql).texts(), [["10", "2"], ["NULL", "0"]]);
     let joined = "SELECT r.comment, s.hits FROM mysql_query_rules r JOIN stats_mysql_query_rules s USING (rule_id)";
     assert_eq!(look.run(joined).texts(), [["reads", "2"]]);
+}
+
+both!(bytes_of_statements_and_replies_are_counted);
+fn bytes_of_statements_and_replies_are_counted(product: Product) {
+    let watched = Watched::pooled(product);
+    let mut look = watched.look();
+    let mut client = watched.proxy.connect();
+    let mut bytes = || -> (u64, u64) {
+        let sql = "SELECT Bytes_data_sent, Bytes_data_recv FROM stats_mysql_connection_pool";
+        let row = look.run(sql).texts().remove(0);
+        let global = |name| global(&mut look, &format!("Queries_backends_bytes_{name}"));
+        let (sent, received) = (row[0].parse().unwrap(), row[1].parse().unwrap());
+        assert_eq!((["sent", "recv"]).map(global), [sent, received]);
+        (sent, received)
+    };
+    assert_eq!(bytes(), (0, 0));
+    client.run("SELECT 1");
+    let (small, reply) = bytes();
+    // A header, a command, and perhaps no attributes.
+    assert!((13..=15).contains(&small), "{small}");
+    assert!((40..=150).contains(&reply), "{reply}");
+    client.run("SELECT REPEAT('x', 100000)");
+    let (sent, received) = bytes();
+    assert!(sent - small < 50 && received - reply >= 100_000);
+    // Longer than what is held of a command.
+    let long = 18 << 20;
+    client.run(&format!("SELECT LENGTH('{}') AS n", "x".repeat(long)));
+    let (later, received_later) = bytes();
+    assert!((later - sent).abs_diff(long as u64) < 100, "{later} {sent}");
+    assert!(received_later - received < 200);
+}
+
+#[test]
+fn bytes_are_counted_whichever_way_statements_go() {
+    let server = Server::shared(Product::MariaDb);
+    let settings = Settings::pooled(server, 4).set("workers", 1);
+    let mut root = server.root();
+    root.run("CREATE DATABASE IF NOT EXISTS aboard");
+    root.run("CREATE TABLE IF NOT EXISTS aboard.t (id INT PRIMARY KEY)");
+    let watched = Watched::start(settings.set("pool.lanes", "reads"));
+    let mut look = watched.look();
+    let mut clients: Vec<_> = (0..8).map(|_| watched.proxy.connect()).collect();
+    let ridden = "SELECT ifnull(SUM(statements), 0) FROM times WHERE way = 'lane'";
+    wait::until("somebody has ridden", wait::SOON, || {
+        for client in &mut clients {
+            client
+                .send_query("SELECT id FROM aboard.t WHERE id = 3")
+                .unwrap();
+        }
+        for client in &mut clients {
+            client.reply(Shape::Results);
+        }
+        look.value(ridden) != "0"
+    });
+    // What is alike is as long, whichever way it goes.
+    let sql = "SELECT COUNT(DISTINCT bytes_sent / statements), COUNT(DISTINCT bytes_received / statements), \
+               MIN(bytes_sent / statements) >= 20 FROM times WHERE statements > 0";
+    assert_eq!(look.run(sql).texts(), [["1", "1", "1"]]);
+    let settings = Settings::in_front_of([server]).set("insight.transparent", true);
+    let watched = Watched::start(settings);
+    watched.proxy.connect().run("SELECT REPEAT('x', 5000)");
+    let sql = "SELECT bytes_sent > 25, bytes_received > 5000 FROM times WHERE way = 'relayed'";
+    let mut look = watched.look();
+    wait::until("it is counted", wait::SOON, || {
+        look.run(sql).texts() == [["1", "1"]]
+    });
 }

@@ -17,7 +17,7 @@ use super::digests::{Answer, Subject};
 use super::noting::{End, note};
 use super::whose::Whose;
 use crate::card::Card;
-use crate::pooled::times::Way;
+use crate::pooled::times::{Traffic, Way};
 use crate::worker::Worker;
 
 /// So many prepared statements of a session are known.
@@ -190,9 +190,14 @@ impl Observer {
         };
         let first_byte = current.first_byte.unwrap_or(now);
         let taken = now.saturating_sub(current.came);
+        let received = tally.map_or(current.bytes_out, |it| it.bytes);
         if let Some(backend) = self.backend {
-            let times = &self.worker.times;
-            times.note(&self.worker, backend, Way::Relayed, Duration::ZERO, taken);
+            let (times, took) = (&self.worker.times, (Duration::ZERO, taken));
+            let traffic = Traffic {
+                sent: current.subject.bytes,
+                received,
+            };
+            times.note(&self.worker, backend, Way::Relayed, took, traffic);
         }
         let end = End {
             error,
@@ -205,7 +210,7 @@ impl Observer {
                     .filter(|it| error.is_none() && !it.had_rows)
                     .map_or(0, |it| it.ok.affected_rows),
                 bytes_in: current.subject.bytes,
-                bytes_out: tally.map_or(current.bytes_out, |it| it.bytes),
+                bytes_out: received,
                 proxy: Duration::ZERO,
                 queue: Duration::ZERO,
                 first_byte: first_byte.saturating_sub(current.came),

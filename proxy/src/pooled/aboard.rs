@@ -24,7 +24,7 @@ use super::relive::Past;
 use super::ride::{Ridden, Ride, Trip};
 use super::session::{After, CutOff, Pooled};
 use super::statement::StatementKey;
-use super::times::Way;
+use super::times::{Traffic, Way};
 
 /// A longer statement has a connection of its own.
 const STATEMENT_BYTES_MAX: usize = 16 << 10;
@@ -324,7 +324,11 @@ impl Pooled {
     fn has_ridden(&mut self, candidate: &Candidate<'_>, fare: &Fare, done: &Done, trip: Trip) {
         self.riding.ridden = None;
         self.timing.was(trip.left, trip.ended);
-        self.note_times(fare.backend.id, Way::Lane);
+        let traffic = Traffic {
+            sent: candidate.incoming.packets.len() as u64,
+            received: done.tally.bytes,
+        };
+        self.note_times(fare.backend.id, Way::Lane, traffic);
         self.note_written_aboard(&fare.backend);
         if let Some(order) = &mut self.order {
             order.ended(&fare.backend, done.outcome);

@@ -18,7 +18,7 @@ use super::incoming::{EndOf, Incoming, Passage};
 use super::prefix::{Prefix, Ready, Unequal};
 use super::pump::{Cut, Delivery};
 use super::session::{LASTING, Pooled, Running};
-use super::times::Way;
+use super::times::{Traffic, Way};
 
 /// A command on its way to a backend.
 pub(crate) struct Job<'a> {
@@ -116,11 +116,15 @@ impl Pooled {
         }
         let outcome = self.exchange_on(&mut lent.conn, job).await;
         self.delivery = delivery;
-        if outcome.is_ok() {
+        if let Ok(done) = &outcome {
             self.timing.ends(self.worker.surroundings.now().0);
             // What is read again for the client's next statement is in front of that.
             if job.is_statement() && delivery != Delivery::Nobody {
-                self.note_times(lent.conn.backend.id, Way::Own);
+                let traffic = Traffic {
+                    sent: job.packets.len() as u64 + self.timing.further_bytes(),
+                    received: done.tally.bytes,
+                };
+                self.note_times(lent.conn.backend.id, Way::Own, traffic);
             }
             if self.settings.config.balance.reads == ReadPolicy::Latency {
                 flight.answered_in(self.timing.taken());

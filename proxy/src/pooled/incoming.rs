@@ -213,6 +213,8 @@ pub(crate) struct Passage {
     /// The sequence id of the next packet.
     pub sequence: u8,
     pub is_over: bool,
+    /// How much has passed.
+    pub bytes: u64,
 }
 
 impl Passage {
@@ -225,6 +227,7 @@ impl Passage {
             header: Vec::new(),
             sequence,
             is_over: false,
+            bytes: 0,
         }
     }
 
@@ -258,6 +261,7 @@ impl Passage {
             };
             self.is_over = self.left == 0 && self.is_last;
         }
+        self.bytes += at as u64;
         at
     }
 }

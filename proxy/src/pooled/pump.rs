@@ -264,7 +264,9 @@ impl Pooled {
         conn: &mut BackendConn,
         mut passage: Passage,
     ) -> Result<u8, Cut> {
+        let before = passage.bytes;
         poll_fn(|context| self.poll_pass(conn, &mut passage, context)).await?;
+        self.timing.follows(passage.bytes - before);
         Ok(passage.sequence)
     }
 

@@ -56,7 +56,8 @@ impl Spread {
     }
 }
 
-fn add(count: &AtomicU64, more: u64) {
+/// Adds where nobody else writes.
+pub(crate) fn add(count: &AtomicU64, more: u64) {
     let sum = count.load(Ordering::Relaxed).wrapping_add(more);
     count.store(sum, Ordering::Relaxed);
 }

@@ -2,12 +2,13 @@
 //! and by the way they went, counted by each worker for itself, and gathered when somebody asks.
 
 use std::cell::RefCell;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use route::BackendId;
 
-use super::spread::{Spread, Spreads};
+use super::spread::{Spread, Spreads, add};
 use crate::view::{SpreadView, StepsView, TimesView};
 use crate::worker::Worker;
 
@@ -35,6 +36,13 @@ impl Way {
     }
 }
 
+/// How much a statement and its reply were, in bytes, headers and all.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Traffic {
+    pub sent: u64,
+    pub received: u64,
+}
+
 /// One worker's.
 #[derive(Default)]
 pub(crate) struct Times {
@@ -54,6 +62,9 @@ struct BackendTimes {
 struct WayTimes {
     waited: Spread,
     taken: Spread,
+    /// Bytes.
+    sent: AtomicU64,
+    received: AtomicU64,
 }
 
 impl Times {
@@ -63,8 +74,8 @@ impl Times {
         worker: &Worker,
         backend: BackendId,
         way: Way,
-        waited: Duration,
-        taken: Duration,
+        (waited, taken): (Duration, Duration),
+        traffic: Traffic,
     ) {
         let index = backend.0 as usize;
         if !matches!(self.of.borrow().get(index), Some(Some(_))) {
@@ -74,6 +85,8 @@ impl Times {
             let times = &times.ways[way as usize];
             times.waited.note(waited);
             times.taken.note(taken);
+            add(&times.sent, traffic.sent);
+            add(&times.received, traffic.received);
         }
     }
 
@@ -123,6 +136,7 @@ pub(crate) struct TimesSum {
     pub way: Way,
     pub waited: Spreads,
     pub taken: Spreads,
+    pub traffic: Traffic,
 }
 
 impl AllTimes {
@@ -156,6 +170,8 @@ impl AllTimes {
             taken: view(&sum.taken),
             waited_steps: steps(&sum.waited),
             taken_steps: steps(&sum.taken),
+            bytes_sent: sum.traffic.sent,
+            bytes_received: sum.traffic.received,
             cluster: sum.cluster,
             backend: sum.backend,
             way: sum.way.name(),
@@ -180,11 +196,18 @@ impl AllTimes {
                         way,
                         waited: Spreads::default(),
                         taken: Spreads::default(),
+                        traffic: Traffic {
+                            sent: 0,
+                            received: 0,
+                        },
                     });
                     sums.len() - 1
                 });
                 sums[at].waited.add(&seen.waited);
                 sums[at].taken.add(&seen.taken);
+                let traffic = &mut sums[at].traffic;
+                traffic.sent += seen.sent.load(Ordering::Relaxed);
+                traffic.received += seen.received.load(Ordering::Relaxed);
             }
         }
         sums.retain(|sum| sum.waited.count() > 0);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use route::BackendId;
 
 use super::session::Pooled;
-use super::times::Way;
+use super::times::{Traffic, Way};
 
 /// One command's times, since the process began.
 #[derive(Debug, Default)]
@@ -22,6 +22,8 @@ pub(crate) struct Timing {
     has_queued: bool,
     /// Nobody has used the end in place of the clock.
     is_fresh: bool,
+    /// Bytes that its client has sent for it behind what was held: the rest of a long one, a file.
+    further_bytes: u64,
 }
 
 impl Timing {
@@ -35,6 +37,7 @@ impl Timing {
             begun: None,
             has_queued: false,
             is_fresh: false,
+            further_bytes: 0,
         };
     }
 
@@ -59,6 +62,16 @@ impl Timing {
     /// Whether it had to.
     pub(crate) fn has_queued(&self) -> bool {
         self.has_queued
+    }
+
+    /// More of it has been sent than was held.
+    pub(crate) fn follows(&mut self, bytes: u64) {
+        self.further_bytes += bytes;
+    }
+
+    /// How much more that was.
+    pub(crate) fn further_bytes(&self) -> u64 {
+        self.further_bytes
     }
 
     /// Something of its reply has come, and it is not all.
@@ -126,11 +139,10 @@ impl Pooled {
         self.timing.leaves(self.worker.surroundings.now().0);
     }
 
-    /// A statement has had its reply: how long that took is noted.
-    pub(crate) fn note_times(&self, backend: BackendId, way: Way) {
-        let (waited, taken) = (self.timing.waited(), self.timing.taken());
-        self.worker
-            .times
-            .note(&self.worker, backend, way, waited, taken);
+    /// A statement has had its reply: how long that took is noted, and how much it was.
+    pub(crate) fn note_times(&self, backend: BackendId, way: Way, traffic: Traffic) {
+        let took = (self.timing.waited(), self.timing.taken());
+        let times = &self.worker.times;
+        times.note(&self.worker, backend, way, took, traffic);
     }
 }
