@@ -175,6 +175,15 @@ fn errors_are_counted_and_what_they_quote_is_not_shown(product: Product) {
     assert_eq!(look.value(message), "Duplicate entry '...' for key '...'");
     let named = look.value("SELECT message FROM errors WHERE number = 1146");
     assert!(named.contains(&format!("'{SCHEMA}.nothing'")), "{named}");
+    // Whoever says SIGNAL may say any text with any number.
+    for number in [1234, 1062] {
+        let said = "no credit for s3cr3t";
+        let signal =
+            format!("SIGNAL SQLSTATE '42000' SET MYSQL_ERRNO = {number}, MESSAGE_TEXT = '{said}'");
+        assert_eq!(client.query(&signal).error().unwrap().text, said);
+        let message = format!("SELECT message FROM errors WHERE number = {number}");
+        assert_eq!(look.value(&message), "...");
+    }
     watched
         .proxy
         .reload(&settings.admin_on(watched.port).set("insight.samples", true));

@@ -10,6 +10,7 @@
 pub(crate) mod counts;
 pub(crate) mod digests;
 pub(crate) mod errors;
+pub(crate) mod messages;
 pub(crate) mod noting;
 pub(crate) mod observer;
 pub(crate) mod parent;

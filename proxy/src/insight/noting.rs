@@ -12,7 +12,8 @@ use wire::attribute::QueryAttribute;
 
 use super::counts::Ended;
 use super::digests::{Answer, Subject, Wants};
-use super::errors::{Failed, MESSAGE_BYTES_MAX, shown_of};
+use super::errors::{Failed, MESSAGE_BYTES_MAX};
+use super::messages::shown_of;
 use super::parent::TraceParent;
 use super::slow::StatementView;
 use super::table::{SAMPLE_BYTES_MAX, Said, shortened};
@@ -342,7 +343,9 @@ fn view(
     let backend = end.backend;
     let error = end.error.map(|(number, sqlstate)| {
         let message = shortened(end.message, MESSAGE_BYTES_MAX);
-        (number, shown_of(number, sqlstate, message, values))
+        // What comes from no backend is the proxy's own, which quotes names only.
+        let shows_values = values || backend.is_none();
+        (number, shown_of(number, sqlstate, message, shows_values))
     });
     let text = |text: &[u8]| shortened(text, SAMPLE_BYTES_MAX).into();
     StatementView {

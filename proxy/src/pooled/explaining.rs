@@ -471,7 +471,7 @@ fn refusal_of(error: &ErrPacket<'_>) -> Refusal {
     format!(
         "error {}: {}",
         error.number,
-        crate::insight::errors::shown(error.number, message, false)
+        crate::insight::messages::shown(error.number, message, false)
     )
 }
 

@@ -25,6 +25,7 @@ use super::pump::Cut;
 use super::session::{CutOff, Pooled};
 use crate::book::Book;
 use crate::failure::{Failure, Kind as FailureKind};
+use crate::insight::messages::shown_failure;
 use crate::watch::Ask;
 
 /// What is sent around the command of the moment, and what has come of it.
@@ -384,7 +385,7 @@ impl Pooled {
                 rule = injecting.rule.map(|_| &*injecting.name),
                 profile = injecting.is_profile(),
                 statement,
-                why,
+                why = shown_failure(why),
                 "what is sent besides statements fails; this is told once"
             );
         }

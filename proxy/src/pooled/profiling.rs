@@ -18,7 +18,7 @@ use super::injecting::Injecting;
 use super::ruling::{Errand, Form};
 use super::session::Pooled;
 use crate::book::Book;
-use crate::insight::errors::shown;
+use crate::insight::messages::{shown, shown_failure};
 use crate::insight::profiles::{LeftOut, ProfileView};
 use crate::insight::table::{SAMPLE_BYTES_MAX, shortened};
 use crate::journal::{Entry, Log};
@@ -223,10 +223,7 @@ fn told_of(injecting: &Injecting) -> (Option<Map<String, Value>>, Vec<Told<'_>>)
 fn redact(found: &mut Found) {
     match (&found.purpose, &mut found.finding) {
         (Purpose::Warnings | Purpose::Errors, Finding::Table(table)) => table.redact(shown),
-        (_, Finding::Failed(why)) => {
-            let message = std::mem::take(why);
-            *why = shown(0, message, false);
-        }
+        (_, Finding::Failed(why)) => *why = shown_failure(why),
         _ => {}
     }
 }
