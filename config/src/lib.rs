@@ -12,8 +12,8 @@
 //!                └─ mysql_proxy   the options of MySQL Proxy, and which setting each means
 //! ```
 //!
-//! To add a setting, add one entry to `model.rs`, or to its section's file beside it. This crate reads files; it opens no socket, starts
-//! no thread and knows nothing of the protocol.
+//! To add a setting, add one entry to its section's file in `model/`. This crate reads files; it opens no socket,
+//! starts no thread and knows nothing of the protocol.
 
 mod address;
 mod check;

@@ -1,0 +1,86 @@
+//! The servers behind the proxy.
+
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+use super::DAY;
+use crate::address::BACKEND_PORT;
+use crate::define::{choices, settings};
+use crate::{BackendAddress, Traits};
+
+settings! {
+    /// The servers behind the proxy, one `[[backend]]` table for each. `--backend` and
+    /// `--read-only-backend` on the command line replace all that the file has.
+    pub struct BackendConfig in BackendConfig [[backend]], "Backends" {
+        /// What logs and errors call it.
+        name: String = String::new(), Traits::RELOAD.default_text("the address");
+
+        /// Where it is: a name or IP address with its port (3306 unless given), or the path of a
+        /// Unix socket.
+        address: BackendAddress = BackendAddress::Tcp {
+            host: Ipv4Addr::LOCALHOST.to_string(),
+            port: BACKEND_PORT,
+        }, Traits::RELOAD.required();
+
+        /// The cluster it belongs to: backends that replicate one another, in which statements may
+        /// go to one as well as to another.
+        cluster: String = "main".to_owned(), Traits::RELOAD;
+
+        /// What it is among the servers that replicate one another.
+        role: Role = Role::Primary, Traits::RELOAD;
+
+        /// Its share of sessions and statements, relative to the others'.
+        weight: u32 = 1, Traits::RELOAD.within(1, 1_000_000);
+
+        /// The zone it is in, compared with the proxy's own `zone`.
+        zone: Option<String> = None, Traits::RELOAD;
+
+        /// Names by which rules choose it.
+        tags: Vec<String> = Vec::new(), Traits::RELOAD;
+
+        /// How far it may lag behind its primary, as a replica, before statements are kept from it.
+        /// The servers count whole seconds; `"0s"` is no limit.
+        lag_max: Option<Duration> = None,
+            Traits::RELOAD.within(0, 365 * DAY).default_text("what `balance.lag_max` says");
+
+        /// Whether it is to become free: true gives it no new session and no new statement. What
+        /// runs there ends in its own time.
+        drain: bool = false, Traits::RELOAD;
+
+        /// Whether it is out of use: true has all that runs there end at once. Statements and
+        /// transactions are cut, pinned and relayed sessions are ended, each client is told, and
+        /// connections are closed. It is still probed.
+        disable: bool = false, Traits::RELOAD;
+
+        /// Sessions it may carry at the same time.
+        sessions_max: Option<u32> = None, Traits::RELOAD
+            .within(1, 1_000_000)
+            .nothing("`limits.backend_sessions_max` holds");
+    }
+}
+
+choices! {
+    /// What a server is among those that replicate one another.
+    pub enum Role {
+        /// Takes writes.
+        Primary = "primary" also "rw" | "master",
+        /// Follows a primary; `--read-only-backend`.
+        Replica = "replica" also "ro" | "slave" | "read_only",
+        /// Asked with `health.monitor_user`: a server that is `read_only` is a replica. Of several
+        /// in one cluster that are not, one is the primary: it stays so while it is up and
+        /// writable.
+        Auto = "auto",
+    }
+}
+
+impl BackendConfig {
+    /// A backend with everything else at its default, named after its address.
+    pub fn new(address: BackendAddress, role: Role) -> Self {
+        Self {
+            name: address.to_string(),
+            address,
+            role,
+            ..Self::default()
+        }
+    }
+}

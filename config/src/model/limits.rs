@@ -1,0 +1,45 @@
+//! What the proxy puts up with.
+
+use std::time::Duration;
+
+use super::{Config, DAY, HOUR, MS, SECOND};
+use crate::Traits;
+use crate::define::{choices, settings};
+
+settings! {
+    /// What the proxy puts up with.
+    pub struct LimitsConfig in Config [limits], "Limits" {
+        /// Sessions in all, over all workers.
+        sessions_max: usize = 20_000, Traits::RELOAD.within(1, 10_000_000);
+
+        /// Sessions on each backend that sets no `sessions_max` of its own.
+        backend_sessions_max: Option<u32> = None,
+            Traits::RELOAD.within(1, 1_000_000).nothing("no limit");
+
+        /// What a client over one of these two limits gets.
+        over_limit: OverLimit = OverLimit::Refuse, Traits::RELOAD;
+
+        /// How long a client waits under `over_limit = "wait"` before it gets error 1040.
+        timeout_over_limit: Duration = Duration::from_secs(10), Traits::RELOAD.within(MS, HOUR);
+
+        /// Time from a client's connect to the end of its login.
+        timeout_login: Duration = Duration::from_secs(10), Traits::RELOAD.within(100 * MS, HOUR);
+
+        /// Time a session may be idle before it is closed.
+        timeout_idle: Duration = Duration::ZERO,
+            Traits::RELOAD.within(SECOND, 365 * DAY).nothing("never, the server's wait_timeout decides");
+
+        /// Largest payload a client may send, in bytes.
+        packet_bytes_max: u64 = 1 << 30, Traits::RELOAD.within(1 << 10, 1 << 40);
+    }
+}
+
+choices! {
+    /// What a client over a limit gets.
+    pub enum OverLimit {
+        /// Error 1040 "Too many connections" at once.
+        Refuse = "refuse",
+        /// It waits for a place, `timeout_over_limit` at most.
+        Wait = "wait",
+    }
+}

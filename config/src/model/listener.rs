@@ -1,0 +1,48 @@
+//! Where clients connect besides `listen`, and what their sessions have of their own.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+
+use super::{Consistency, LaneUse, ReplicaUse, SessionMode};
+use crate::address::LISTEN_PORT;
+use crate::define::settings;
+use crate::{ListenAddress, Traits};
+
+settings! {
+    /// Where clients connect besides `listen`, one `[[listener]]` table for each address. Its
+    /// sessions can have a mode of their own. With a `[[listener]]`, `listen` may be `[]`.
+    pub struct ListenerConfig in ListenerConfig [[listener]], "Listeners" {
+        /// An address as in `listen`.
+        address: ListenAddress = ListenAddress::Tcp(SocketAddr::new(
+            Ipv4Addr::UNSPECIFIED.into(),
+            LISTEN_PORT,
+        )), Traits::RESTART.required();
+
+        /// For how long its sessions keep a backend connection, if the proxy answers their login.
+        session: Option<SessionMode> = None,
+            Traits::RESTART.default_text("what the account or `pool.session` says");
+
+        /// Which cluster its sessions go to, unless their account says.
+        cluster: Option<String> = None, Traits::RESTART.default_text("the first backend's");
+
+        /// Which roles its sessions may use, unless their account says.
+        replicas: Option<ReplicaUse> = None,
+            Traits::RESTART.default_text("what `balance.replicas` says");
+
+        /// Which of their statements may share a connection with others at the same time, unless
+        /// their account says.
+        lanes: Option<LaneUse> = None, Traits::RESTART.default_text("what `pool.lanes` says");
+
+        /// The scripts that its sessions run; `[]`: none.
+        script: Option<Vec<PathBuf>> = None,
+            Traits::RESTART.default_text("what `script.file` says");
+
+        /// What its sessions' reads see of earlier writes, unless their account says.
+        consistency: Option<Consistency> = None,
+            Traits::RESTART.default_text("what `balance.consistency` says");
+
+        /// Whether transactions that may write begin on a replica, unless their account says.
+        optimistic_transactions: Option<bool> = None,
+            Traits::RESTART.default_text("what `balance.optimistic_transactions` says");
+    }
+}

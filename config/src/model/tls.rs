@@ -1,0 +1,86 @@
+//! TLS, towards clients and towards backends.
+
+use std::path::PathBuf;
+
+use super::Config;
+use crate::Traits;
+use crate::define::{choices, settings};
+
+settings! {
+    /// TLS towards clients. Certificate files are read again when they change.
+    pub struct ClientTlsConfig in Config [client_tls], "TLS towards clients" {
+        /// Whether clients can, or must, use TLS.
+        mode: ClientTlsMode = ClientTlsMode::Optional, Traits::RELOAD;
+
+        /// PEM file with the certificate and those that lead to its authority. Without one a
+        /// self-signed certificate is made at start.
+        certificate: Option<PathBuf> = None, Traits::RELOAD;
+
+        /// PEM file with the certificate's private key.
+        key: Option<PathBuf> = None, Traits::RELOAD;
+
+        /// PEM file with the authorities that sign client certificates.
+        ca: Option<PathBuf> = None, Traits::RELOAD;
+
+        /// Whether clients can, or must, show a certificate signed by one of `ca`.
+        client_certificate: ClientCertificate = ClientCertificate::NotAsked, Traits::RELOAD;
+    }
+}
+
+choices! {
+    /// Whether clients can, or must, use TLS.
+    pub enum ClientTlsMode {
+        /// Not offered.
+        Off = "off" also "disabled",
+        /// Offered.
+        Optional = "optional" also "preferred",
+        /// A client without it is refused.
+        Required = "required",
+    }
+}
+
+choices! {
+    /// Whether clients can, or must, show a certificate.
+    pub enum ClientCertificate {
+        /// None is asked for.
+        NotAsked = "not_asked",
+        /// One is checked when the client has it.
+        Optional = "optional",
+        /// A client without one is refused.
+        Required = "required",
+    }
+}
+
+settings! {
+    /// TLS towards backends. Certificate files are read again when they change.
+    pub struct BackendTlsConfig in Config [backend_tls], "TLS towards backends" {
+        /// Whether backends are spoken to over TLS, and how far they are trusted. MySQL's names
+        /// (`VERIFY_CA`) are read as well.
+        mode: BackendTlsMode = BackendTlsMode::Off, Traits::RELOAD;
+
+        /// PEM file with the authorities that sign the backends' certificates.
+        ca: Option<PathBuf> = None, Traits::RELOAD;
+
+        /// PEM file with a certificate to show to backends that ask for one.
+        certificate: Option<PathBuf> = None, Traits::RELOAD;
+
+        /// PEM file with that certificate's private key.
+        key: Option<PathBuf> = None, Traits::RELOAD;
+    }
+}
+
+choices! {
+    /// Whether backends are spoken to over TLS, and how far they are trusted.
+    pub enum BackendTlsMode {
+        /// Never.
+        Off = "off" also "disabled",
+        /// Where the backend offers it, whatever its certificate.
+        Preferred = "preferred",
+        /// Always, whatever the certificate.
+        Required = "required",
+        /// Always, with a certificate signed by one of `ca`.
+        VerifyCa = "verify_ca",
+        /// Always, with a certificate signed by one of `ca` for the name in the backend's address.
+        VerifyIdentity = "verify_identity",
+    }
+}
