@@ -1,0 +1,50 @@
+//! Secrets that others can see, which is worth a warning: in a file that everybody may read, or among the
+//! words of a command.
+
+use std::path::Path;
+
+use super::Override;
+use super::reading::Reading;
+use crate::Fault;
+use crate::given::{Given, Raw, Source};
+
+const IN_OPEN_FILE: &str = "stands in a file that every user of this machine can read";
+
+impl Reading {
+    pub(super) fn warn_of_open_secret(&mut self, source: Source<'_>, given: &Given<'_>) {
+        let literal =
+            matches!(given.raw, Raw::Text(text) if !text.is_empty() && !is_elsewhere(text));
+        if literal && is_open(source.path) {
+            let fault = given.fault(IN_OPEN_FILE);
+            self.warnings
+                .push(fault.hint("take that right away, or write \"file:PATH\""));
+        }
+    }
+
+    /// Of an option, on the command line or in MySQL Proxy's file.
+    pub(super) fn warn_of_secret_option(&mut self, given: &Override) {
+        let mut words = given.words.iter();
+        if !words.any(|word| !word.is_empty() && !is_elsewhere(word)) {
+            return;
+        }
+        let text = match &given.place.file {
+            None => "every user of this machine can see it in the list of processes",
+            Some(file) if is_open(file) => IN_OPEN_FILE,
+            Some(_) => return,
+        };
+        let fault = Fault::new(given.place.clone(), &given.name, text);
+        self.warnings
+            .push(fault.hint("write file:PATH or env:NAME"));
+    }
+}
+
+/// Whether everybody may read a file.
+fn is_open(file: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::metadata(file).is_ok_and(|it| it.permissions().mode() & 0o004 != 0)
+}
+
+/// Whether a secret only says where it is.
+fn is_elsewhere(secret: &str) -> bool {
+    secret.starts_with("file:") || secret.starts_with("env:")
+}

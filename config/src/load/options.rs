@@ -1,0 +1,102 @@
+//! The command line's part of a configuration, and MySQL Proxy's file's: it wins over the file.
+
+use std::fmt;
+
+use super::Written;
+use super::reading::Reading;
+use crate::given::option_given;
+use crate::setting::{BACKEND, Kind, Traits, setting};
+use crate::value::Value;
+use crate::{BackendAddress, BackendConfig, Fault, Place, Role};
+
+/// The name under which an [`Override`] lists primaries.
+pub const PRIMARIES: &str = "backend";
+/// The name under which an [`Override`] lists replicas.
+pub const REPLICAS: &str = "read_only_backend";
+
+/// A setting given outside the file. It wins over the file, and over an earlier one of its kind.
+/// Either list of backends replaces all that the file has.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Override {
+    /// Dotted name of the setting, or [`PRIMARIES`] or [`REPLICAS`].
+    pub setting: &'static str,
+    /// What faults call it, such as `--limits-sessions-max`.
+    pub name: String,
+    /// Where it was given.
+    pub place: Place,
+    /// What was given; several words make a list, of which a setting that is none takes the last.
+    pub words: Vec<String>,
+}
+
+/// The words stay out of it; one may be a password.
+impl fmt::Debug for Override {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} …", self.name)
+    }
+}
+
+impl Reading {
+    pub(super) fn read_override(&mut self, given: &Override) {
+        let role = match given.setting {
+            PRIMARIES => Some(Role::Primary),
+            REPLICAS => Some(Role::Replica),
+            _ => None,
+        };
+        if let Some(role) = role {
+            return self.read_backend_option(given, role);
+        }
+        let Some(setting) = setting(given.setting) else {
+            let fault = Fault::new(given.place.clone(), &given.name, "is no setting");
+            return self.faults.push(fault);
+        };
+        if setting.kind == Kind::Secret {
+            self.warn_of_secret_option(given);
+        }
+        let value = option_given(given, setting.kind, &setting.traits);
+        self.set(setting, &value);
+    }
+
+    fn read_backend_option(&mut self, given: &Override, role: Role) {
+        let kind = <Vec<BackendAddress>>::KIND;
+        match <Vec<BackendAddress>>::read(&option_given(given, kind, &Traits::RELOAD)) {
+            Ok(addresses) => {
+                let backends = addresses.into_iter().map(|it| BackendConfig::new(it, role));
+                self.options_backends[role as usize] = Some(backends.collect());
+                let key = options_key(role);
+                let written = (given.place.clone(), given.name.clone());
+                self.written.places.insert(key.to_owned(), written);
+            }
+            Err(faults) => self.faults.extend(faults),
+        }
+    }
+
+    /// Puts the options' backends in the place of the file's.
+    pub(super) fn settle_backends(&mut self) {
+        if self.options_backends.iter().all(Option::is_none) {
+            return;
+        }
+        self.written
+            .places
+            .retain(|key, _| !key.starts_with("backend["));
+        let backends = self
+            .options_backends
+            .iter_mut()
+            .filter_map(Option::take)
+            .flatten();
+        self.config.backends = backends.collect();
+        for (index, backend) in self.config.backends.iter().enumerate() {
+            if let Some(written) = self.written.places.get(options_key(backend.role)).cloned() {
+                self.written
+                    .places
+                    .insert(Written::of(BACKEND.name, index, "address"), written);
+            }
+        }
+    }
+}
+
+fn options_key(role: Role) -> &'static str {
+    match role {
+        Role::Primary | Role::Auto => PRIMARIES,
+        Role::Replica => REPLICAS,
+    }
+}

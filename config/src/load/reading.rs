@@ -1,0 +1,280 @@
+//! The file's part of a configuration: from TOML to settings, table by table.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+use zeroize::Zeroizing;
+
+use super::Written;
+use crate::given::{Given, Source, given};
+use crate::listed::{Item, LISTS};
+use crate::nearest::nearest;
+use crate::setting::{ADMIN_ACCOUNT, BACKEND, Kind, LISTENER, RULE, Section, Setting, setting};
+use crate::unknown::{no_table, unknown, unknown_above_tables, unknown_in_section};
+use crate::{BackendConfig, Config, Fault, Place, SECTIONS};
+
+/// A configuration in the making.
+pub(super) struct Reading {
+    pub(super) config: Config,
+    /// The backends that options name, primaries and replicas.
+    pub(super) options_backends: [Option<Vec<BackendConfig>>; 2],
+    pub(super) written: Written,
+    pub(super) faults: Vec<Fault>,
+    pub(super) warnings: Vec<Fault>,
+}
+
+impl Reading {
+    pub(super) fn new(path: Option<&Path>) -> Self {
+        let whole = path.map_or(Place::COMMAND_LINE, Place::file);
+        Self {
+            config: Config::default(),
+            options_backends: [None, None],
+            written: Written {
+                places: HashMap::new(),
+                whole,
+            },
+            faults: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+
+    /// Reads the file; false when it could not be read as a whole, so that what is absent from the
+    /// settings says nothing.
+    pub(super) fn read_file(&mut self, path: &Path) -> bool {
+        match read_text(path) {
+            Ok(text) => self.read_text(path, &text),
+            Err(fault) => {
+                self.faults.push(fault);
+                false
+            }
+        }
+    }
+
+    /// The same of its text.
+    pub(super) fn read_text(&mut self, path: &Path, text: &str) -> bool {
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let source = Source { path, text, folder };
+        let (table, errors) = DeTable::parse_recoverable(text);
+        self.read_table(source, table.get_ref());
+        if errors.is_empty() {
+            return true;
+        }
+        let mut broken: Vec<_> = errors
+            .iter()
+            .map(|error| syntax_fault(source, error))
+            .collect();
+        let line = |fault: &Fault| fault.place.position.map(|(line, _)| line);
+        broken.sort_by_key(line);
+        broken.dedup_by_key(|fault| line(fault));
+        // What was read from a broken line is a guess, and its faults are noise.
+        self.faults
+            .retain(|fault| broken.iter().all(|other| line(other) != line(fault)));
+        self.faults.append(&mut broken);
+        false
+    }
+
+    fn read_table(&mut self, source: Source<'_>, table: &DeTable<'_>) {
+        for (key, value) in table {
+            let place = source.place(key.span().start);
+            let name = key.get_ref().as_ref();
+            if LISTS.contains(&name) {
+                self.read_list(source, place, name, value);
+            } else if let Some(section) = section(name) {
+                match value.get_ref() {
+                    DeValue::Table(table) => self.read_section(source, section, table),
+                    other => self.faults.push(no_table(place, name, other)),
+                }
+            } else if let Some(setting) = setting(name) {
+                self.read_setting(source, setting, value);
+            } else {
+                self.faults
+                    .push(unknown_above_tables(place, name, value.get_ref()));
+            }
+        }
+    }
+
+    fn read_list(
+        &mut self,
+        source: Source<'_>,
+        place: Place,
+        name: &str,
+        value: &Spanned<DeValue<'_>>,
+    ) {
+        if name == BACKEND.name {
+            self.config.backends = self.read_tables(source, place, 0, value);
+        } else if name == LISTENER.name {
+            self.config.listeners = self.read_tables(source, place, 0, value);
+        } else if name == RULE.name {
+            self.config.rules = self.read_tables(source, place, 0, value);
+            self.read_rule_tests(source, value);
+        } else if name == ADMIN_ACCOUNT.name {
+            self.config.admin_accounts = self.read_tables(source, place, 0, value);
+        } else {
+            self.config.configured_accounts = self.read_tables(source, place, 0, value);
+        }
+    }
+
+    /// The tables `[[rule.test]]` below each rule, counted through all of them.
+    fn read_rule_tests(&mut self, source: Source<'_>, rules: &Spanned<DeValue<'_>>) {
+        let tables = rules.get_ref().as_array().into_iter().flatten();
+        let tables = tables.filter_map(|rule| rule.get_ref().as_table());
+        let mut first = 0;
+        for (index, table) in tables.enumerate() {
+            let Some((key, value)) = table.get_key_value("test") else {
+                continue;
+            };
+            let place = source.place(key.span().start);
+            let tests = self.read_tables(source, place, first, value);
+            first += tests.len();
+            if let Some(rule) = self.config.rules.get_mut(index) {
+                rule.tests = tests;
+            }
+        }
+    }
+
+    fn read_section(&mut self, source: Source<'_>, section: &Section<Config>, table: &DeTable<'_>) {
+        for (key, value) in table {
+            let name = key.get_ref().as_ref();
+            match section.settings.iter().find(|setting| setting.key == name) {
+                Some(setting) => self.read_setting(source, setting, value),
+                None => {
+                    let place = source.place(key.span().start);
+                    self.faults.push(unknown_in_section(place, section, name));
+                }
+            }
+        }
+    }
+
+    fn read_setting(
+        &mut self,
+        source: Source<'_>,
+        setting: &'static Setting<Config>,
+        value: &Spanned<DeValue<'_>>,
+    ) {
+        let given = given(source, setting.name, &setting.traits, value);
+        if setting.kind == Kind::Secret {
+            self.warn_of_open_secret(source, &given);
+        }
+        self.set(setting, &given);
+    }
+
+    pub(super) fn set(&mut self, setting: &'static Setting<Config>, given: &Given<'_>) {
+        let written = (given.place.clone(), given.name.to_owned());
+        self.written.places.insert(setting.name.to_owned(), written);
+        if let Err(faults) = (setting.read)(&mut self.config, given) {
+            self.faults.extend(faults);
+        }
+    }
+
+    /// All tables `[[T]]`, or those below one table; `first` is the index of the first of them.
+    fn read_tables<T: Item>(
+        &mut self,
+        source: Source<'_>,
+        place: Place,
+        first: usize,
+        value: &Spanned<DeValue<'_>>,
+    ) -> Vec<T> {
+        let name = T::TABLE.name;
+        let DeValue::Array(tables) = value.get_ref() else {
+            let fault = Fault::new(place, name, "must be a list of tables");
+            let hint = format!("write [[{name}]], once for each {name}");
+            self.faults.push(fault.hint(hint));
+            return Vec::new();
+        };
+        let mut items = Vec::new();
+        for item in tables {
+            let place = source.place(item.span().start);
+            let index = first + items.len();
+            match item.get_ref() {
+                DeValue::Table(table) => items.push(self.read_item(source, index, place, table)),
+                _ => self.faults.push(
+                    Fault::new(place, name, "must be a table")
+                        .hint(format!("write [[{name}]], and {} below it", T::EXAMPLE)),
+                ),
+            }
+        }
+        items
+    }
+
+    /// One table `[[T]]`.
+    fn read_item<T: Item>(
+        &mut self,
+        source: Source<'_>,
+        index: usize,
+        place: Place,
+        table: &DeTable<'_>,
+    ) -> T {
+        let mut item = T::default();
+        let settings = T::TABLE.settings;
+        for (key, value) in table {
+            let key_place = source.place(key.span().start);
+            let key = key.get_ref().as_ref();
+            if T::BELOW.contains(&key) {
+                continue;
+            }
+            let Some(setting) = settings.iter().find(|setting| setting.key == key) else {
+                let name = format!("{}.{key}", T::TABLE.name);
+                let keys = settings.iter().map(|setting| setting.key);
+                let keys = keys.chain(T::BELOW.iter().copied());
+                self.faults
+                    .push(unknown(key_place, &name, nearest(key, keys)));
+                continue;
+            };
+            let given = given(source, setting.name, &setting.traits, value);
+            if setting.kind == Kind::Secret {
+                self.warn_of_open_secret(source, &given);
+            }
+            let written = (given.place.clone(), setting.name.to_owned());
+            self.written
+                .places
+                .insert(Written::of(T::TABLE.name, index, key), written);
+            if let Err(faults) = (setting.read)(&mut item, &given) {
+                self.faults.extend(faults);
+            }
+        }
+        for setting in settings.iter().filter(|setting| setting.traits.required) {
+            if !table.contains_key(setting.key) {
+                let text = format!("is missing from this {}", T::TABLE.name);
+                self.faults
+                    .push(Fault::new(place.clone(), setting.name, text));
+            }
+        }
+        item.complete();
+        item
+    }
+}
+
+/// A file's text, which may hold passwords.
+///
+/// # Errors
+/// It cannot be read, or is no text.
+pub(crate) fn read_text(path: &Path) -> Result<Zeroizing<String>, Fault> {
+    let bytes = std::fs::read(path)
+        .map_err(|error| Fault::general(Place::file(path), format!("cannot be read: {error}")))?;
+    String::from_utf8(bytes)
+        .map(Zeroizing::new)
+        .map_err(|error| {
+            let valid = error.utf8_error().valid_up_to();
+            let text = String::from_utf8_lossy(&error.as_bytes()[..valid]).into_owned();
+            Fault::general(
+                Place::within(path, &text, valid),
+                "is not UTF-8 from here on",
+            )
+        })
+}
+
+fn syntax_fault(source: Source<'_>, error: &toml::de::Error) -> Fault {
+    let offset = error.span().map_or(0, |span| span.start);
+    Fault::general(
+        source.place(offset),
+        format!("is no TOML: {}", error.message()),
+    )
+}
+
+fn section(name: &str) -> Option<&'static Section<Config>> {
+    SECTIONS
+        .iter()
+        .find(|section| !section.name.is_empty() && section.name == name)
+}

@@ -1,0 +1,39 @@
+//! Where settings were written: what a fault that is found later tells.
+
+use std::collections::HashMap;
+
+use crate::{Fault, Place};
+
+/// Where each setting was written, and under which name, for faults that concern several.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Written {
+    pub(super) places: HashMap<String, (Place, String)>,
+    pub(super) whole: Place,
+}
+
+impl Written {
+    /// A fault of a setting, at its place; at the whole when it was not written.
+    pub fn fault(&self, setting: &str, text: impl Into<String>) -> Fault {
+        match self.places.get(setting) {
+            Some((place, name)) => Fault::new(place.clone(), name, text),
+            None => Fault::new(self.whole.clone(), setting, text),
+        }
+    }
+
+    /// Whether a setting was written.
+    pub(crate) fn has(&self, setting: &str) -> bool {
+        self.places.contains_key(setting)
+    }
+
+    /// A fault of no setting in particular.
+    pub(crate) fn general(&self, text: impl Into<String>) -> Fault {
+        Fault::general(self.whole.clone(), text)
+    }
+
+    /// The key under which the setting of one of a list's tables is kept.
+    ///
+    /// Tests of rules are counted through all rules: `rule.test[7].statement`.
+    pub fn of(list: &str, index: usize, key: &str) -> String {
+        format!("{list}[{index}].{key}")
+    }
+}
