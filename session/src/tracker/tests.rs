@@ -5,6 +5,7 @@ use wire::write::{put_lenenc, put_packets};
 use wire::{Capabilities, Command, StatusFlags};
 
 use super::*;
+use crate::reply::Outcome;
 
 const EOF_KEPT: Capabilities = Capabilities(0);
 const AUTOCOMMIT: u16 = 2;

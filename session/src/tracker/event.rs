@@ -1,0 +1,65 @@
+//! What a tracker tells of the bytes that have passed, and what ends its connection.
+
+use wire::{Command, Malformed, StatusFlags};
+
+use crate::reply::Outcome;
+
+/// What became known while bytes passed. Events of one direction are the same however the bytes
+/// were split.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Event {
+    /// The first byte of a command has passed.
+    CommandBegun(Command),
+    /// The last byte of a command has passed.
+    CommandEnded(Command),
+    /// One result of several ended.
+    ResultEnded(StatusFlags),
+    /// The last byte of a reply has passed: the exchange is over.
+    ReplyEnded {
+        /// What was answered.
+        command: Command,
+        /// How.
+        outcome: Outcome,
+    },
+    /// The backend asks for the client's file.
+    LocalInfile,
+    /// The backend spoke without being asked: an ERR that announces the end, as a rule.
+    Unsolicited(Outcome),
+    /// The tracker does not know any longer where it stands. Bytes are still relayed.
+    Lost(LostReason),
+}
+
+/// Why a tracker gave up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LostReason {
+    /// A command that hands the connection to another protocol (COM_CLONE and the like).
+    ForeignProtocol(Command),
+    /// A reply of a shape that nobody described.
+    UnknownReply(Command),
+    /// The backend spoke without being asked, and it was no ERR.
+    UnknownUnsolicited,
+    /// Commands were sent behind one whose reply takes the client's bytes for something else.
+    PipelinedBehindDialogue(Command),
+}
+
+/// A breach of the protocol after which the connection cannot go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Violation {
+    /// A sequence id that does not follow.
+    #[error("packet out of order: sequence id {found} where {expected} belongs")]
+    Sequence {
+        /// The id that belongs there.
+        expected: u8,
+        /// The id that came.
+        found: u8,
+    },
+    /// A payload beyond the configured limit.
+    #[error("payload longer than the limit of {limit} bytes")]
+    PayloadTooLarge {
+        /// The limit, in bytes.
+        limit: u64,
+    },
+    /// A payload that does not hold what it must.
+    #[error("malformed packet, {0}")]
+    Malformed(#[from] Malformed),
+}
