@@ -4,16 +4,20 @@
 //! Where [`crate::Tracker`] follows a connection that is relayed for life, a [`Reply`] lives for one
 //! exchange. It ends exactly where the reply ends: what comes behind belongs to the next one.
 
+mod amendment;
+mod packets;
+mod tally;
+
 use std::collections::hash_map::RandomState;
 
-use wire::reply::{EOF, OK, OkPacket, eof_status};
-use wire::{
-    Capabilities, Command, HEADER_BYTES, Header, Malformed, PACKET_PAYLOAD_MAX, StatusFlags,
-};
+use wire::{Capabilities, Command, HEADER_BYTES, Header, Malformed, StatusFlags};
+
+pub use amendment::Amendment;
+pub use tally::Tally;
 
 use crate::cutter::HEAD_BYTES;
 use crate::fingerprint::{Fingerprint, Fingerprinting};
-use crate::reply::{Outcome, Payload, ReplyState, Verdict, expected};
+use crate::reply::{Outcome, ReplyState, Verdict, expected};
 use crate::tracker::{Sequences, Violation};
 
 /// A packet up to this length is waited for until it is whole; a longer one passes in pieces. No OK
@@ -27,56 +31,6 @@ pub enum Piece<'a> {
     Pass(&'a [u8]),
     /// A whole OK packet, header and all, that carries session state changes; and which result it ends.
     Changes(&'a [u8], u32),
-}
-
-/// What a reply has said so far.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Tally {
-    /// Results that have ended.
-    pub results: u32,
-    /// Whether the last of them had rows.
-    pub had_rows: bool,
-    /// Rows of the last result.
-    pub rows: u64,
-    /// Rows of those before it.
-    pub rows_before: u64,
-    /// Bytes of all its packets.
-    pub bytes: u64,
-    /// Bytes of those that are rows.
-    pub row_bytes: u64,
-    /// The last OK.
-    pub ok: OkPacket,
-    /// The flags of the last OK or EOF; `None` when there was none.
-    pub status: Option<StatusFlags>,
-    /// Warnings of the last OK or EOF.
-    pub warnings: u16,
-    /// Some OK or EOF has told of warnings, if not the last.
-    pub has_warned: bool,
-    /// Some flags announced changes that could not be sent along: an EOF has no room for them.
-    pub owes_changes: bool,
-    /// The number and the SQLSTATE of the error that it ended with.
-    pub error: Option<(u16, [u8; 5])>,
-}
-
-/// What is told otherwise at the end of a reply.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Amendment {
-    /// Another reply to the same command follows it.
-    pub has_more: bool,
-    /// So many warnings.
-    pub warnings: Option<u16>,
-    /// No EOF flags changes, of which it could not tell anyway: they are what the proxy wants to hear of.
-    pub hides_changes: bool,
-}
-
-impl Amendment {
-    /// What a client is told otherwise whose replies look like this, on a connection of the proxy's.
-    pub fn of_shared(capabilities: Capabilities) -> Self {
-        Self {
-            hides_changes: !capabilities.contains(Capabilities::DEPRECATE_EOF),
-            ..Self::default()
-        }
-    }
 }
 
 /// What comes next.
@@ -293,226 +247,6 @@ impl Reply {
     /// The number of the result that ended last.
     fn last_result(&self) -> u32 {
         self.tally.results.saturating_sub(1)
-    }
-
-    /// Passes over whole packets that are rows and nothing else; the hot loop of big results.
-    fn skip_rows(&mut self, bytes: &[u8]) -> usize {
-        if self.state != ReplyState::Rows
-            || self.sequences == Sequences::Renumbered
-            || self.is_continued
-            || self.fingerprinting.is_some()
-        {
-            return 0;
-        }
-        let (mut at, mut sequence, mut rows) = (0, self.sequence, 0);
-        while let Some([a, b, c, found, first]) = bytes[at..].first_chunk::<{ HEADER_BYTES + 1 }>()
-        {
-            let length = u32::from_le_bytes([*a, *b, *c, 0]) as usize;
-            let end = at + HEADER_BYTES + length;
-            if *first >= EOF
-                || length == 0
-                || length == PACKET_PAYLOAD_MAX
-                || *found != sequence
-                || end > bytes.len()
-            {
-                break;
-            }
-            sequence = sequence.wrapping_add(1);
-            rows += 1;
-            at = end;
-        }
-        self.sequence = sequence;
-        self.tally.rows += rows;
-        self.tally.row_bytes += at as u64;
-        at
-    }
-
-    /// A whole packet.
-    fn packet(&mut self, packet: &mut [u8]) -> Result<Look, Violation> {
-        let header = self.header(packet)?;
-        let payload = &packet[HEADER_BYTES..];
-        let begins = !std::mem::replace(&mut self.is_continued, header.is_continued());
-        if begins {
-            self.verdict = Some(self.judge(payload, header.length)?);
-        }
-        self.weigh_row(header);
-        self.take_print(payload);
-        if self.is_continued {
-            return Ok(Look::Pass);
-        }
-        let Some(verdict) = self.verdict.take() else {
-            return Ok(Look::Pass);
-        };
-        let carries = begins && self.note(&verdict, payload)?;
-        if begins && self.amendment != Amendment::default() {
-            self.amend(&verdict, &mut packet[HEADER_BYTES..]);
-        }
-        self.payload_end(verdict)?;
-        Ok(match carries {
-            true => Look::Changes,
-            false => Look::Pass,
-        })
-    }
-
-    /// The beginning of a packet that is too long to be waited for.
-    fn begin_pieces(&mut self, beginning: &mut [u8]) -> Result<(), Violation> {
-        let header = self.header(beginning)?;
-        let begins = !std::mem::replace(&mut self.is_continued, header.is_continued());
-        if begins {
-            let head = &beginning[HEADER_BYTES..];
-            self.verdict = Some(self.judge(head, header.length)?);
-        }
-        self.weigh_row(header);
-        self.take_print(&beginning[HEADER_BYTES..]);
-        self.left = HEADER_BYTES + header.length - beginning.len();
-        Ok(())
-    }
-
-    /// A packet that may be a row's, or a part of one.
-    fn weigh_row(&mut self, header: Header) {
-        let is_row = (self.state, &self.verdict)
-            == (ReplyState::Rows, &Some(Verdict::Continue(ReplyState::Rows)));
-        if is_row {
-            self.tally.row_bytes += (HEADER_BYTES + header.length) as u64;
-        }
-    }
-
-    /// Passes over bytes of such a packet.
-    fn pass_left(&mut self, bytes: &[u8]) -> Result<usize, Violation> {
-        let taken = self.left.min(bytes.len());
-        self.take_print(&bytes[..taken]);
-        self.left -= taken;
-        if self.left == 0
-            && !self.is_continued
-            && let Some(verdict) = self.verdict.take()
-        {
-            self.payload_end(verdict)?;
-        }
-        Ok(taken)
-    }
-
-    /// Bytes of the payload under way.
-    fn take_print(&mut self, bytes: &[u8]) {
-        if let (Some(print), Some(verdict)) = (&mut self.fingerprinting, &self.verdict) {
-            print.add(self.state, verdict, bytes);
-        }
-    }
-
-    /// Checks a packet's sequence id, or writes it anew.
-    fn header(&mut self, packet: &mut [u8]) -> Result<Header, Violation> {
-        let truncated = Malformed::Truncated("packet header");
-        let Some((bytes, _)) = packet.split_first_chunk_mut::<HEADER_BYTES>() else {
-            return Err(truncated.into());
-        };
-        let header = Header::decode(*bytes);
-        let expected = self.sequence;
-        match self.sequences {
-            Sequences::Renumbered => bytes[HEADER_BYTES - 1] = expected,
-            Sequences::Checked if header.sequence != expected => {
-                let found = header.sequence;
-                return Err(Violation::Sequence { expected, found });
-            }
-            Sequences::Checked => {}
-        }
-        self.sequence = expected.wrapping_add(1);
-        Ok(header)
-    }
-
-    fn judge(&self, payload: &[u8], length: usize) -> Result<Verdict, Violation> {
-        let payload = Payload {
-            head: &payload[..payload.len().min(HEAD_BYTES)],
-            length,
-            capabilities: self.capabilities,
-        };
-        Ok(self.state.judge(&payload)?)
-    }
-
-    /// Writes the flags and the count of warnings of the reply's end anew.
-    fn amend(&self, verdict: &Verdict, payload: &mut [u8]) {
-        let status = match verdict {
-            Verdict::ResultEnd(status) | Verdict::End(Outcome::Ok, Some(status)) => *status,
-            // What ends the definitions has the flags, too.
-            Verdict::Continue(ReplyState::Rows)
-                if matches!(self.state, ReplyState::DefinitionsEnd { .. }) =>
-            {
-                eof_status(payload).unwrap_or_default()
-            }
-            _ => return,
-        };
-        let is_short = payload.first() == Some(&EOF) && payload.len() < MIN_OK_BYTES;
-        let hides = is_short && self.amendment.hides_changes;
-        let status = match hides {
-            true => StatusFlags(status.0 & !StatusFlags::SESSION_STATE_CHANGED.0),
-            false => status,
-        };
-        // Its own flags: behind OUT parameters more follows, and MySQL does not say so.
-        if hides && let (Ok(own), Some(flags)) = (eof_status(payload), payload.get_mut(3..5)) {
-            let own = own.0 & !StatusFlags::SESSION_STATE_CHANGED.0;
-            flags.copy_from_slice(&own.to_le_bytes());
-        }
-        if status.contains(StatusFlags::MORE_RESULTS_EXISTS) {
-            return;
-        }
-        let (flags_at, warnings_at) = match is_short {
-            true => (3, 1),
-            false => match wire::reply::ok_flags_at(payload) {
-                Some(at) => (at, at + 2),
-                None => return,
-            },
-        };
-        if self.amendment.has_more
-            && let Some(flags) = payload.get_mut(flags_at..flags_at + 2)
-        {
-            let more = StatusFlags(status.0 | StatusFlags::MORE_RESULTS_EXISTS.0);
-            flags.copy_from_slice(&more.0.to_le_bytes());
-        }
-        if let (Some(count), Some(warnings)) = (
-            self.amendment.warnings,
-            payload.get_mut(warnings_at..warnings_at + 2),
-        ) {
-            warnings.copy_from_slice(&count.to_le_bytes());
-        }
-    }
-
-    /// Notes what an OK, EOF, ERR or row says; true for an OK that carries session state changes.
-    fn note(&mut self, verdict: &Verdict, payload: &[u8]) -> Result<bool, Malformed> {
-        if let Verdict::End(Outcome::Err(number), _) = verdict {
-            let state = payload.get(3..).and_then(|rest| rest.strip_prefix(b"#"));
-            let state = state.and_then(|state| state.first_chunk().copied());
-            self.tally.error = state.map(|state| (*number, state));
-            let text = payload.get(3..).unwrap_or_default();
-            let text = text
-                .strip_prefix(b"#")
-                .and_then(|it| it.get(5..))
-                .unwrap_or(text);
-            self.message = Some(text.into());
-        }
-        let has_flags = matches!(
-            verdict,
-            Verdict::ResultEnd(_) | Verdict::End(Outcome::Ok, Some(_))
-        );
-        if !has_flags {
-            return Ok(false);
-        }
-        let is_rows_end = payload.first() == Some(&EOF);
-        self.tally.had_rows = is_rows_end;
-        if payload.first() != Some(&OK) && (!is_rows_end || payload.len() < MIN_OK_BYTES) {
-            let warnings = payload
-                .get(1..3)
-                .map_or(0, |it| u16::from(it[0]) | u16::from(it[1]) << 8);
-            let status = eof_status(payload)?;
-            self.tally.warnings = warnings;
-            self.tally.has_warned |= warnings > 0;
-            self.tally.status = Some(status);
-            self.tally.owes_changes |= status.contains(StatusFlags::SESSION_STATE_CHANGED);
-            return Ok(false);
-        }
-        let ok = OkPacket::decode(payload)?;
-        self.tally.ok = ok;
-        self.tally.warnings = ok.warnings;
-        self.tally.has_warned |= ok.warnings > 0;
-        self.tally.status = Some(ok.status);
-        Ok(ok.status.contains(StatusFlags::SESSION_STATE_CHANGED))
     }
 
     fn payload_end(&mut self, verdict: Verdict) -> Result<(), Violation> {

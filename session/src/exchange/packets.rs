@@ -1,0 +1,143 @@
+//! Packets as they come: rows that pass unread, whole packets, and those too long to be waited for.
+
+use wire::reply::EOF;
+use wire::{HEADER_BYTES, Header, Malformed, PACKET_PAYLOAD_MAX};
+
+use super::{Amendment, Look, Reply};
+use crate::cutter::HEAD_BYTES;
+use crate::reply::{Payload, ReplyState, Verdict};
+use crate::tracker::{Sequences, Violation};
+
+impl Reply {
+    /// Passes over whole packets that are rows and nothing else; the hot loop of big results.
+    pub(super) fn skip_rows(&mut self, bytes: &[u8]) -> usize {
+        if self.state != ReplyState::Rows
+            || self.sequences == Sequences::Renumbered
+            || self.is_continued
+            || self.fingerprinting.is_some()
+        {
+            return 0;
+        }
+        let (mut at, mut sequence, mut rows) = (0, self.sequence, 0);
+        while let Some([a, b, c, found, first]) = bytes[at..].first_chunk::<{ HEADER_BYTES + 1 }>()
+        {
+            let length = u32::from_le_bytes([*a, *b, *c, 0]) as usize;
+            let end = at + HEADER_BYTES + length;
+            if *first >= EOF
+                || length == 0
+                || length == PACKET_PAYLOAD_MAX
+                || *found != sequence
+                || end > bytes.len()
+            {
+                break;
+            }
+            sequence = sequence.wrapping_add(1);
+            rows += 1;
+            at = end;
+        }
+        self.sequence = sequence;
+        self.tally.rows += rows;
+        self.tally.row_bytes += at as u64;
+        at
+    }
+
+    /// A whole packet.
+    pub(super) fn packet(&mut self, packet: &mut [u8]) -> Result<Look, Violation> {
+        let header = self.header(packet)?;
+        let payload = &packet[HEADER_BYTES..];
+        let begins = !std::mem::replace(&mut self.is_continued, header.is_continued());
+        if begins {
+            self.verdict = Some(self.judge(payload, header.length)?);
+        }
+        self.weigh_row(header);
+        self.take_print(payload);
+        if self.is_continued {
+            return Ok(Look::Pass);
+        }
+        let Some(verdict) = self.verdict.take() else {
+            return Ok(Look::Pass);
+        };
+        let carries = begins && self.note(&verdict, payload)?;
+        if begins && self.amendment != Amendment::default() {
+            self.amend(&verdict, &mut packet[HEADER_BYTES..]);
+        }
+        self.payload_end(verdict)?;
+        Ok(match carries {
+            true => Look::Changes,
+            false => Look::Pass,
+        })
+    }
+
+    /// The beginning of a packet that is too long to be waited for.
+    pub(super) fn begin_pieces(&mut self, beginning: &mut [u8]) -> Result<(), Violation> {
+        let header = self.header(beginning)?;
+        let begins = !std::mem::replace(&mut self.is_continued, header.is_continued());
+        if begins {
+            let head = &beginning[HEADER_BYTES..];
+            self.verdict = Some(self.judge(head, header.length)?);
+        }
+        self.weigh_row(header);
+        self.take_print(&beginning[HEADER_BYTES..]);
+        self.left = HEADER_BYTES + header.length - beginning.len();
+        Ok(())
+    }
+
+    /// A packet that may be a row's, or a part of one.
+    fn weigh_row(&mut self, header: Header) {
+        let is_row = (self.state, &self.verdict)
+            == (ReplyState::Rows, &Some(Verdict::Continue(ReplyState::Rows)));
+        if is_row {
+            self.tally.row_bytes += (HEADER_BYTES + header.length) as u64;
+        }
+    }
+
+    /// Passes over bytes of such a packet.
+    pub(super) fn pass_left(&mut self, bytes: &[u8]) -> Result<usize, Violation> {
+        let taken = self.left.min(bytes.len());
+        self.take_print(&bytes[..taken]);
+        self.left -= taken;
+        if self.left == 0
+            && !self.is_continued
+            && let Some(verdict) = self.verdict.take()
+        {
+            self.payload_end(verdict)?;
+        }
+        Ok(taken)
+    }
+
+    /// Bytes of the payload under way.
+    fn take_print(&mut self, bytes: &[u8]) {
+        if let (Some(print), Some(verdict)) = (&mut self.fingerprinting, &self.verdict) {
+            print.add(self.state, verdict, bytes);
+        }
+    }
+
+    /// Checks a packet's sequence id, or writes it anew.
+    fn header(&mut self, packet: &mut [u8]) -> Result<Header, Violation> {
+        let truncated = Malformed::Truncated("packet header");
+        let Some((bytes, _)) = packet.split_first_chunk_mut::<HEADER_BYTES>() else {
+            return Err(truncated.into());
+        };
+        let header = Header::decode(*bytes);
+        let expected = self.sequence;
+        match self.sequences {
+            Sequences::Renumbered => bytes[HEADER_BYTES - 1] = expected,
+            Sequences::Checked if header.sequence != expected => {
+                let found = header.sequence;
+                return Err(Violation::Sequence { expected, found });
+            }
+            Sequences::Checked => {}
+        }
+        self.sequence = expected.wrapping_add(1);
+        Ok(header)
+    }
+
+    fn judge(&self, payload: &[u8], length: usize) -> Result<Verdict, Violation> {
+        let payload = Payload {
+            head: &payload[..payload.len().min(HEAD_BYTES)],
+            length,
+            capabilities: self.capabilities,
+        };
+        Ok(self.state.judge(&payload)?)
+    }
+}

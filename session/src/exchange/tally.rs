@@ -1,0 +1,78 @@
+//! What a reply has said: noted at the end of each of its payloads.
+
+use wire::reply::{EOF, OK, OkPacket, eof_status};
+use wire::{Malformed, StatusFlags};
+
+use super::{MIN_OK_BYTES, Reply};
+use crate::reply::{Outcome, Verdict};
+
+/// What a reply has said so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tally {
+    /// Results that have ended.
+    pub results: u32,
+    /// Whether the last of them had rows.
+    pub had_rows: bool,
+    /// Rows of the last result.
+    pub rows: u64,
+    /// Rows of those before it.
+    pub rows_before: u64,
+    /// Bytes of all its packets.
+    pub bytes: u64,
+    /// Bytes of those that are rows.
+    pub row_bytes: u64,
+    /// The last OK.
+    pub ok: OkPacket,
+    /// The flags of the last OK or EOF; `None` when there was none.
+    pub status: Option<StatusFlags>,
+    /// Warnings of the last OK or EOF.
+    pub warnings: u16,
+    /// Some OK or EOF has told of warnings, if not the last.
+    pub has_warned: bool,
+    /// Some flags announced changes that could not be sent along: an EOF has no room for them.
+    pub owes_changes: bool,
+    /// The number and the SQLSTATE of the error that it ended with.
+    pub error: Option<(u16, [u8; 5])>,
+}
+impl Reply {
+    /// Notes what an OK, EOF, ERR or row says; true for an OK that carries session state changes.
+    pub(super) fn note(&mut self, verdict: &Verdict, payload: &[u8]) -> Result<bool, Malformed> {
+        if let Verdict::End(Outcome::Err(number), _) = verdict {
+            let state = payload.get(3..).and_then(|rest| rest.strip_prefix(b"#"));
+            let state = state.and_then(|state| state.first_chunk().copied());
+            self.tally.error = state.map(|state| (*number, state));
+            let text = payload.get(3..).unwrap_or_default();
+            let text = text
+                .strip_prefix(b"#")
+                .and_then(|it| it.get(5..))
+                .unwrap_or(text);
+            self.message = Some(text.into());
+        }
+        let has_flags = matches!(
+            verdict,
+            Verdict::ResultEnd(_) | Verdict::End(Outcome::Ok, Some(_))
+        );
+        if !has_flags {
+            return Ok(false);
+        }
+        let is_rows_end = payload.first() == Some(&EOF);
+        self.tally.had_rows = is_rows_end;
+        if payload.first() != Some(&OK) && (!is_rows_end || payload.len() < MIN_OK_BYTES) {
+            let warnings = payload
+                .get(1..3)
+                .map_or(0, |it| u16::from(it[0]) | u16::from(it[1]) << 8);
+            let status = eof_status(payload)?;
+            self.tally.warnings = warnings;
+            self.tally.has_warned |= warnings > 0;
+            self.tally.status = Some(status);
+            self.tally.owes_changes |= status.contains(StatusFlags::SESSION_STATE_CHANGED);
+            return Ok(false);
+        }
+        let ok = OkPacket::decode(payload)?;
+        self.tally.ok = ok;
+        self.tally.warnings = ok.warnings;
+        self.tally.has_warned |= ok.warnings > 0;
+        self.tally.status = Some(ok.status);
+        Ok(ok.status.contains(StatusFlags::SESSION_STATE_CHANGED))
+    }
+}
