@@ -90,7 +90,13 @@ impl Browser {
     /// Light or dark, as the system of its user would be.
     #[track_caller]
     pub fn prefers(&self, scheme: &str) {
-        let features = json!([{"name": "prefers-color-scheme", "value": scheme}]);
+        self.emulate("prefers-color-scheme", scheme);
+    }
+
+    /// What its user has asked the system for, as style sheets hear it.
+    #[track_caller]
+    pub fn emulate(&self, feature: &str, value: &str) {
+        let features = json!([{"name": feature, "value": value}]);
         self.tell("Emulation.setEmulatedMedia", &json!({"features": features}));
     }
 
@@ -121,6 +127,15 @@ impl Browser {
     pub fn wait(&self, what: &str, expression: &str) {
         let script = format!("return !!({expression})");
         wait::until(what, wait::SOON, || self.run(&script) == true);
+    }
+
+    /// Clicks on an element as soon as it is there: a page that is refreshed may not have it every moment.
+    #[track_caller]
+    pub fn click(&self, element: &str) {
+        self.wait(
+            &format!("{element} can be clicked"),
+            &format!("(() => {{ const it = {element}; it?.click(); return it; }})()"),
+        );
     }
 
     /// Types into whatever has the focus; keys without a letter by WebDriver's numbers for them.

@@ -13,6 +13,8 @@ export interface Rows {
   columns: Column[];
   rows: Cell[][];
   warnings: string[];
+  /** What the table is, where one was asked for. */
+  about?: string;
 }
 
 export type Row = Record<string, Cell>;
@@ -39,11 +41,6 @@ export async function metricsText(): Promise<string> {
 
 export async function table(question: string): Promise<Rows> {
   return (await ask(`api/tables/${question}`)).json();
-}
-
-export async function tables(): Promise<Set<string>> {
-  const { tables } = await (await ask("api/tables")).json();
-  return new Set(tables.map((it: { name: string }) => it.name));
 }
 
 /** A statement of SQL; values are values, whatever they look like. */

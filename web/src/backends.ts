@@ -3,7 +3,7 @@
 import { query, type Row } from "./api";
 import { confirm, tell } from "./dialogs";
 import { h } from "./dom";
-import { count, time } from "./format";
+import { count, perSecond, seconds, time } from "./format";
 import { Table } from "./table";
 
 /** What is asked before, what is done, and in which words. */
@@ -49,13 +49,23 @@ export class Backends {
         text("Cluster", "cluster"),
         text("Role", "role"),
         { title: "State", show: (row) => h("span", { class: `state ${standing(row)}`, title: String(row.cause ?? "") }, standing(row)), sort: standing },
-        { title: "Sessions", numeric: true, show: (row) => count(Number(row.connected_clients)), sort: (row) => Number(row.connected_clients) },
-        { title: "Under way", numeric: true, show: (row) => count(Number(row.in_flight)), sort: (row) => Number(row.in_flight) },
-        { title: "Answers in", numeric: true, show: (row) => (row.latency_us === null ? "" : time(Number(row.latency_us))), sort: (row) => Number(row.latency_us ?? -1) },
+        { title: "Statements", about: "That it has answered in each second.", numeric: true, show: (row) => perSecond(Number(row.rate)), sort: (row) => Number(row.rate) },
+        { title: "Sessions", about: "That use it now.", numeric: true, show: (row) => count(Number(row.connected_clients)), sort: (row) => Number(row.connected_clients) },
+        { title: "Under way", about: "Pooled statements that run there now.", numeric: true, show: (row) => count(Number(row.in_flight)), sort: (row) => Number(row.in_flight) },
+        {
+          title: "Behind",
+          about: "How far a replica is behind its primary.",
+          numeric: true,
+          show: (row) => (row.lag_seconds === null ? "" : seconds(Number(row.lag_seconds))),
+          sort: (row) => Number(row.lag_seconds ?? -1),
+        },
+        { title: "Answers in", about: "How long it takes to answer the proxy's own question.", numeric: true, show: (row) => (row.latency_us === null ? "" : time(Number(row.latency_us))), sort: (row) => Number(row.latency_us ?? -1) },
+        { ...text("Cause", "cause"), about: "Why it is down.", aside: true },
+        { ...text("Complaint", "complaint"), about: "What could not be found out about it, and what would help.", aside: true },
         { title: "", show: (row) => this.buttons(row) },
       ],
       (row) => String(row.name),
-      { empty: "There is no backend." },
+      { label: "Backends", empty: "There is no backend." },
     );
     this.element = h("section", { class: "card backends" }, h("h2", {}, "Backends"), this.table.element);
   }

@@ -1,4 +1,4 @@
-// Questions that stand in front of everything. Enter does what is asked, Esc does not.
+// Questions that stand in front of everything. Enter answers with what has the focus, Esc with no.
 
 import { h, type Child } from "./dom";
 
@@ -12,12 +12,21 @@ export function confirm(text: Child, yes: string): Promise<boolean> {
   });
 }
 
-/** Says something, and waits until it has been read. */
-export function tell(text: Child): Promise<void> {
+/** Says something, and waits until it has been read, or one of the things has been chosen that can be done about it. */
+export function tell(text: Child, actions: Child[] = []): Promise<void> {
   return new Promise((resolve) => {
     const ok = h("button", { type: "submit", autofocus: true }, "Close");
-    const dialog = opened(h("form", { method: "dialog" }, h("div", {}, text), h("div", { class: "buttons" }, ok)));
+    const done = h("span", {}, ...actions);
+    // It goes before what was chosen asks something itself.
+    done.addEventListener("click", (event) => event.target !== done && dialog.close(), { capture: true });
+    const said = h("div", { class: "said" }, text);
+    const dialog = opened(h("form", { method: "dialog" }, said, h("div", { class: "buttons" }, done, ok)));
     dialog.addEventListener("close", () => resolve());
+    // What is longer than there is room for is scrolled by keys.
+    if (said.scrollHeight > said.clientHeight) {
+      said.tabIndex = 0;
+      said.focus();
+    }
   });
 }
 

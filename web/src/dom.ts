@@ -33,12 +33,8 @@ export function s(tag: string, props: Props = {}, ...children: Child[]): SVGElem
   return fill(document.createElementNS(SVG, tag) as SVGElement, props, children);
 }
 
-/** The first row of what is shown that can be opened. */
-export function firstRow(): HTMLElement | null {
-  return document.querySelector<HTMLElement>("main tr[tabindex='0']");
-}
-
 /** Whether somebody is typing. */
 export function isTyping(): boolean {
-  return document.activeElement instanceof HTMLInputElement;
+  const field = document.activeElement;
+  return field instanceof HTMLInputElement && field.type !== "checkbox";
 }

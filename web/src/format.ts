@@ -12,6 +12,11 @@ export function count(value: number | null | undefined): string {
   return value.toFixed(value < 1 ? 2 : 1);
 }
 
+/** So many in each second. */
+export function perSecond(value: number | null | undefined): string {
+  return value == null ? MISSING : `${count(value)}/s`;
+}
+
 /** Microseconds as 830 µs, 12.4 ms, 3.2 s, 4 min. */
 export function time(us: number | null | undefined): string {
   if (us == null || !isFinite(us)) return MISSING;
@@ -22,6 +27,11 @@ export function time(us: number | null | undefined): string {
   if (us < 7200e6) return `${Math.round(us / 60e6)} min`;
   if (us < 172800e6) return `${Math.round(us / 3600e6)} h`;
   return `${Math.round(us / 86400e6)} d`;
+}
+
+/** Seconds as 3 s, 4 min: as exact as they are. */
+export function seconds(value: number | null | undefined): string {
+  return value != null && Number.isInteger(value) && value < 120 ? `${value} s` : time(value == null ? value : value * 1e6);
 }
 
 /** Bytes as 12 kB. */
@@ -45,7 +55,7 @@ export function cell(value: Cell, unit: string | null, name = ""): string {
     case "us":
       return time(value);
     case "s":
-      return time(value * 1e6);
+      return seconds(value);
     case "bytes":
       return bytes(value);
     default:

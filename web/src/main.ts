@@ -2,71 +2,22 @@
 
 import "./style.css";
 
-import { tables } from "./api";
 import { tell } from "./dialogs";
-import { firstRow, h, isTyping } from "./dom";
+import { h, isTyping } from "./dom";
+import { firstRow, focusedRow, walk } from "./rows";
 import type { View } from "./view";
+import { VIEWS, type Entry } from "./views";
 import { Digest } from "./views/digest";
-import { Digests } from "./views/digests";
-import { Indexes } from "./views/indexes";
-import { Overview } from "./views/overview";
-import { Tables } from "./views/plain";
-import { Sessions } from "./views/sessions";
-import { Settings } from "./views/settings";
-
-const LIMIT = "limit=500";
-
-/** Views by their names, in the order of their keys. */
-const VIEWS: [name: string, title: string, make: (known: Set<string>) => View][] = [
-  ["overview", "Overview", () => new Overview()],
-  ["digests", "Digests", () => new Digests()],
-  ["sessions", "Sessions", () => new Sessions()],
-  [
-    "lanes",
-    "Lanes and pools",
-    () =>
-      new Tables(
-        { title: "Shared lanes", question: `lanes?order=-statements&${LIMIT}`, empty: "No statement might have ridden one." },
-        {
-          title: "Pools",
-          question: `pools?columns=backend,account,idle,in_use,opening,waiting,oldest_wait_us,opened,open_failures,reused,waits,timeouts,refused,closed&${LIMIT}`,
-          empty: "No backend connection is shared.",
-        },
-      ),
-  ],
-  [
-    "errors",
-    "Errors and events",
-    (known) =>
-      new Tables(
-        { title: "Errors", question: `errors?order=-count&${LIMIT}`, empty: "No statement has ended with an error." },
-        ...(known.has("events") ? [{ title: "Events", question: `events?order=-id&${LIMIT}`, empty: "Nothing has happened." }] : []),
-        ...(known.has("slow_statements")
-          ? [{ title: "Slow statements", question: "slow_statements?limit=100", empty: "None was slow, or none is kept." }]
-          : []),
-      ),
-  ],
-  [
-    "rules",
-    "Rules",
-    () =>
-      new Tables({
-        title: "Rules",
-        question: `rules?columns=place,rule,conditions,actions,effect,hits,unfit,queued,refused,mirror_dropped&${LIMIT}`,
-        empty: "There is no rule.",
-        titles: { conditions: "means", actions: "does", effect: "rules behind it" },
-      }),
-  ],
-  ["indexes", "Indexes", () => new Indexes()],
-  ["settings", "Settings", () => new Settings()],
-];
 
 const KEYS: [key: string, does: string][] = [
   [`1 … ${VIEWS.length}`, "a view"],
   ["/", "into the filter"],
-  ["↓ ↑", "to the first row, also from the filter; from row to row"],
-  ["Enter", "opens the row"],
-  ["Esc", "out of the filter, then without it, then back"],
+  ["↓ ↑", "to the first row, also from the filter; from row to row, and up into the filter"],
+  ["PgDn PgUp", "ten rows on, or back"],
+  ["Home End", "to the first row, or the last"],
+  ["Enter", "opens the row: its page, or all that is known of it and can be done to it"],
+  ["Tab", "to the row's buttons"],
+  ["Esc", "out of a question or the filter; then without the filter; then back, or out of the row"],
   ["?", "this"],
 ];
 
@@ -80,56 +31,85 @@ function decoded(part: string) {
 }
 
 function tellKeys() {
-  const line = ([key, does]: (typeof KEYS)[number]) => h("div", {}, h("dt", {}, h("kbd", {}, key)), h("dd", {}, does));
+  const line = ([key, does]: (typeof KEYS)[number]) =>
+    h("div", {}, h("dt", {}, ...key.split(" ").map((it) => h("kbd", {}, it))), h("dd", {}, does));
   return tell(h("div", {}, h("h2", {}, "Keys"), h("dl", { class: "keys" }, ...KEYS.map(line))));
+}
+
+/** What was left for the page of a digest, and is there again behind it. */
+interface Left {
+  entry: Entry;
+  scroll: number;
+  row: HTMLElement | null;
 }
 
 class Page {
   private readonly place = h("main", { tabindex: -1 });
-  private readonly banner = h("p", { class: "banner", role: "status", hidden: true });
-  private readonly links = VIEWS.map(([name, title], at) =>
+  private readonly banner = h("p", { class: "banner", role: "alert", hidden: true });
+  private readonly links = VIEWS.map(({ name, title }, at) =>
     h("a", { href: `#${name}`, title: `Key ${at + 1}` }, title),
   );
-  private readonly nav = h("nav", {}, ...this.links);
+  private readonly nav = h("nav", { "aria-label": "Views" }, ...this.links);
   private readonly made = new Map<string, View>();
-  private known = new Set<string>();
   private view: View | null = null;
+  private entry = VIEWS[0]!;
+  private left: Left | null = null;
   private timer = 0;
 
-  async start() {
-    const help = h("button", { type: "button", class: "help", "aria-label": "Keys", onclick: () => void tellKeys() }, "?");
+  start() {
+    const help = h("button", { type: "button", class: "help", "aria-label": "Keys", title: "Keys", onclick: () => void tellKeys() }, "?");
     const skip = h("button", { type: "button", class: "skip", onclick: () => (firstRow() ?? this.place).focus() }, "To the first row");
     const head = h("header", {}, skip, h("h1", {}, "Pilotfish"), this.nav, help);
     document.body.append(head, this.banner, this.place);
     addEventListener("hashchange", () => this.show());
     addEventListener("keydown", (event) => this.pressed(event));
     document.addEventListener("visibilitychange", () => this.again(0));
-    this.known = await tables().catch(() => new Set<string>());
     this.show();
   }
 
   private show() {
+    document.querySelectorAll("dialog").forEach((it) => it.close());
     const hash = location.hash.slice(1) || "overview";
     const [name, rest] = hash.split("/", 2) as [string, string | undefined];
-    const [wanted, , make] = VIEWS.find(([it]) => it === name) ?? VIEWS[0]!;
-    if (name === "digest" && rest) {
-      this.view = new Digest(decoded(rest));
-    } else {
-      this.view = this.made.get(wanted) ?? make(this.known);
-      this.made.set(wanted, this.view);
-      if (rest && this.view.filter) this.view.filter.value = decoded(rest);
+    if (name === "digest" && rest) this.showDigest(decoded(rest));
+    else this.showView(VIEWS.find((it) => it.name === name) ?? VIEWS[0]!, rest);
+    this.again(0);
+  }
+
+  private showView(entry: Entry, rest: string | undefined) {
+    const view = this.made.get(entry.name) ?? entry.make();
+    this.made.set(entry.name, view);
+    if (rest && view.filter) view.filter.value = decoded(rest);
+    const left = this.view instanceof Digest && this.left?.entry === entry ? this.left : null;
+    this.left = null;
+    this.put(view, entry);
+    if (!left) return;
+    scrollTo(0, left.scroll);
+    left.row?.focus({ preventScroll: true });
+  }
+
+  /** Shows the page of a digest, from which there is a way back to where it was opened. */
+  private showDigest(digest: string) {
+    const isFirst = this.view === null;
+    if (!(this.view instanceof Digest)) {
+      this.left = { entry: isFirst ? VIEWS[1]! : this.entry, scroll: scrollY, row: focusedRow() };
     }
-    const current = name === "digest" ? "digests" : wanted;
+    const { entry } = this.left!;
+    this.put(new Digest(digest, entry), entry);
+  }
+
+  private put(view: View, entry: Entry) {
+    this.view = view;
+    this.entry = entry;
     this.links.forEach((link, at) => {
-      if (VIEWS[at]![0] === current) {
+      if (VIEWS[at] === entry) {
         link.setAttribute("aria-current", "page");
         this.nav.scrollLeft = link.offsetLeft - this.nav.offsetLeft - (this.nav.clientWidth - link.offsetWidth) / 2;
       } else link.removeAttribute("aria-current");
     });
-    document.title = `${VIEWS.find(([it]) => it === current)?.[1]} – Pilotfish`;
-    this.place.replaceChildren(this.view.element);
+    document.title = `${entry.title} – Pilotfish`;
+    this.place.replaceChildren(view.element);
     scrollTo(0, 0);
-    this.again(0);
   }
 
   /** Refreshes in a while, as long as somebody looks. */
@@ -155,28 +135,34 @@ class Page {
 
   private pressed(event: KeyboardEvent) {
     if (event.defaultPrevented || event.ctrlKey || event.altKey || event.metaKey || document.querySelector("dialog[open]")) return;
+    const isDone = isTyping() ? this.typed(event.key) : this.commanded(event.key);
+    // A search field would be emptied, a page scrolled.
+    if (isDone) event.preventDefault();
+  }
+
+  /** A key while somebody is typing; whether it meant something. */
+  private typed(key: string): boolean {
+    if (key === "Escape") (document.activeElement as HTMLElement).blur();
+    else if (key === "ArrowDown" && document.activeElement === this.view?.filter) firstRow()?.focus();
+    else return false;
+    return true;
+  }
+
+  /** Any other key; whether it meant something. */
+  private commanded(key: string): boolean {
     const filter = this.view?.filter;
-    if (isTyping()) {
-      if (event.key === "Escape") (document.activeElement as HTMLElement).blur();
-      else if (event.key === "ArrowDown" && document.activeElement === filter) firstRow()?.focus();
-      else return;
-      // A search field would be emptied.
-      return event.preventDefault();
-    }
-    const view = VIEWS[Number(event.key) - 1];
-    if (view) location.hash = `#${view[0]}`;
-    else if (event.key === "/" && filter) filter.focus();
-    else if (event.key === "?") void tellKeys();
-    else if (event.key === "Escape" && filter?.value) {
+    const entry = VIEWS[Number(key) - 1];
+    if (entry) location.hash = `#${entry.name}`;
+    else if (key === "/" && filter) filter.focus();
+    else if (key === "?") void tellKeys();
+    else if (key === "Escape" && filter?.value) {
       filter.value = "";
       filter.dispatchEvent(new Event("input"));
-    } else if (event.key === "Escape" && location.hash.startsWith("#digest/")) location.hash = "#digests";
-    else if (event.key === "ArrowDown" && !document.activeElement?.closest("table")) {
-      firstRow()?.focus();
-    } else if (event.key === "ArrowUp" && filter && document.activeElement === firstRow()) filter.focus();
-    else return;
-    event.preventDefault();
+    } else if (key === "Escape" && this.view instanceof Digest) location.hash = `#${this.entry.name}`;
+    else if (key === "Escape" && focusedRow()) (document.activeElement as HTMLElement).blur();
+    else return walk(key, filter);
+    return true;
   }
 }
 
-void new Page().start();
+new Page().start();

@@ -1,5 +1,6 @@
-// A table that is sorted by its heads and walked through by keys.
+// A table that is sorted by its heads, walked through by keys (`rows.ts`), and tells all of a row that is opened.
 
+import { tell } from "./dialogs";
 import { h, type Child } from "./dom";
 
 export interface Head<T> {
@@ -10,34 +11,61 @@ export interface Head<T> {
   /** What is sorted by; without it the column cannot be. */
   sort?: (row: T) => number | string;
   numeric?: boolean;
+  /** A moment, which stays on one line. */
+  time?: boolean;
   /** Wide texts are cut to one line. */
   wide?: boolean;
   /** On a phone it stands in front of the others. */
   first?: boolean;
+  /** It is told of a row that is opened, and has no column. */
+  aside?: boolean;
 }
 
-export class Table<T> {
+export interface Options<T> {
+  /** What it is called, for those who do not see what stands above it. */
+  label: string;
+  /** What is said where there is no row. */
+  empty: string;
+  /** What a click and Enter do; without it they tell all of the row. */
+  open?: (row: T, tell: () => void) => void;
+}
+
+/** A row as it is shown. */
+interface Line<T> {
+  row: T;
+  element: HTMLTableRowElement;
+}
+
+export class Table<T extends object> {
   readonly element: HTMLElement;
-  private readonly body = h("tbody");
-  private readonly heads: HTMLTableCellElement[];
+  private readonly body = h("tbody", { role: "rowgroup" });
+  private readonly columns: Head<T>[];
+  private readonly titles: HTMLTableCellElement[];
+  private readonly nothing: HTMLTableRowElement;
+  private lines = new Map<string, Line<T>>();
   private rows: T[] = [];
+  /** The one row that Tab leads to. */
+  private current: HTMLElement | null = null;
   private order = -1;
   private downwards = true;
 
   constructor(
-    private readonly columns: Head<T>[],
+    private readonly heads: Head<T>[],
     private readonly key: (row: T) => string,
-    private readonly options: { open?: (row: T) => void; empty: string; order?: number } = { empty: "Nothing." },
+    private readonly options: Options<T>,
   ) {
-    this.order = options.order ?? -1;
-    this.heads = columns.map((column, at) => {
+    this.columns = heads.filter((it) => !it.aside);
+    this.titles = this.columns.map((column, at) => {
       const title = column.sort
         ? h("button", { type: "button", title: column.about, onclick: () => this.sortBy(at) }, column.title)
         : h("span", { title: column.about }, column.title);
-      return h("th", { scope: "col", class: column.numeric ? "number" : undefined }, title);
+      return h("th", { scope: "col", role: "columnheader", class: column.numeric ? "number" : undefined }, title);
     });
-    const table = h("table", {}, h("thead", {}, h("tr", {}, ...this.heads)), this.body);
-    table.addEventListener("keydown", (event) => this.pressed(event));
+    this.nothing = h("tr", { class: "empty", role: "row" }, h("td", { role: "cell", colspan: this.columns.length }, options.empty));
+    // Said, since what is no table to the eye (on a phone) would be none to a reader of screens either.
+    const head = h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, ...this.titles));
+    const table = h("table", { role: "table", "aria-label": options.label }, head, this.body);
+    table.addEventListener("focusin", (event) => this.reached((event.target as HTMLElement).closest<HTMLElement>("tr.open")));
     this.element = h("div", { class: "scroll" }, table);
   }
 
@@ -47,60 +75,123 @@ export class Table<T> {
     this.show(this.rows);
   }
 
+  /** Shows these rows. Those that were there before stay what they are, with their focus and what is marked in them. */
   show(rows: T[]) {
     this.rows = rows;
+    this.titles.forEach((title, at) => {
+      if (at === this.order) title.setAttribute("aria-sort", this.downwards ? "descending" : "ascending");
+      else title.removeAttribute("aria-sort");
+    });
+    const focused = document.activeElement?.closest<HTMLElement>("tr.open");
+    const place = focused ? [...this.body.children].indexOf(focused) : -1;
+    const before = this.lines;
+    this.lines = new Map();
+    const wanted = this.sorted().map((row) => this.line(row, before));
+    this.arrange(wanted.length ? wanted : [this.nothing]);
+    if (!this.current?.isConnected || !this.body.contains(this.current)) this.reached(wanted[0] ?? null);
+    // Where the row is gone, the focus is the next one's.
+    if (place >= 0 && !this.body.contains(document.activeElement)) {
+      (focused!.isConnected ? focused! : wanted[Math.min(place, wanted.length - 1)])?.focus({ preventScroll: true });
+    }
+  }
+
+  private sorted(): T[] {
     const by = this.columns[this.order]?.sort;
+    if (!by) return this.rows;
     const way = this.downwards ? -1 : 1;
-    const sorted = by
-      ? [...rows].sort((a, b) => {
-          const [x, y] = [by(a), by(b)];
-          return x < y ? -way : x > y ? way : 0;
-        })
-      : rows;
-    this.heads.forEach((head, at) => {
-      if (at === this.order) head.setAttribute("aria-sort", this.downwards ? "descending" : "ascending");
-      else head.removeAttribute("aria-sort");
+    return [...this.rows].sort((a, b) => {
+      const [x, y] = [by(a), by(b)];
+      return x < y ? -way : x > y ? way : 0;
     });
-    const focused = (document.activeElement as HTMLElement | null)?.dataset?.key;
-    const had = this.body.contains(document.activeElement);
-    const made = sorted.map((row) => this.row(row));
-    if (made.length === 0) {
-      made.push(h("tr", { class: "empty" }, h("td", { colspan: this.columns.length }, this.options.empty)));
-    } else if (this.options.open) {
-      made[0]!.tabIndex = 0;
-    }
-    this.body.replaceChildren(...made);
-    if (had) made.find((it) => it.dataset.key === focused)?.focus({ preventScroll: true });
   }
 
-  private row(row: T): HTMLTableRowElement {
+  /** The element of a row: the one it had, if it was shown before. */
+  private line(row: T, before: Map<string, Line<T>>): HTMLTableRowElement {
+    let key = this.key(row);
+    while (this.lines.has(key)) key += "'";
+    const known = before.get(key);
+    // What its buttons do concerns the object that they were made of.
+    const line = known ? { row: Object.assign(known.row, row), element: known.element } : this.made({ ...row }, key);
+    this.lines.set(key, line);
+    this.fill(line);
+    return line.element;
+  }
+
+  private made(row: T, key: string): Line<T> {
     const cells = this.columns.map((column) => {
-      const shown = column.show(row);
-      const kind = [column.numeric && "number", column.wide && "wide", column.first && "first"].filter(Boolean).join(" ");
-      const title = column.wide && typeof shown === "string" ? shown.slice(0, 2000) : undefined;
-      return h("td", { class: kind || undefined, title, "data-title": column.title }, shown);
+      const kind = [column.numeric && "number", column.time && "time", column.wide && "wide", column.first && "first"].filter(Boolean).join(" ");
+      return h("td", { role: "cell", class: kind || undefined, "data-title": column.title });
     });
-    const open = this.options.open;
-    const element = h("tr", { tabindex: open ? -1 : undefined, class: open ? "open" : undefined }, ...cells);
-    element.dataset.key = this.key(row);
-    if (open) element.addEventListener("click", () => open(row));
-    return element;
+    const element = h("tr", { role: "row", tabindex: -1, class: "open" }, ...cells);
+    element.dataset.key = key;
+    element.addEventListener("click", (event) => {
+      if ((event.target as HTMLElement).closest("button, a") || getSelection()?.type === "Range") return;
+      this.open(row);
+    });
+    element.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" || event.target !== element) return;
+      event.preventDefault();
+      this.open(row);
+    });
+    return { row, element };
   }
 
-  private pressed(event: KeyboardEvent) {
-    const row = (event.target as HTMLElement).closest("tr");
-    if (!row || row.parentElement !== this.body) return;
-    const step = { ArrowDown: row.nextElementSibling, ArrowUp: row.previousElementSibling }[event.key];
-    if (step instanceof HTMLElement) {
-      step.focus();
-      event.preventDefault();
-    } else if (event.key === "Enter" && event.target === row) {
-      row.click();
+  /** Brings a row's cells up to date; what is shown already is not touched. */
+  private fill({ row, element }: Line<T>) {
+    this.columns.forEach((column, at) => {
+      const cell = element.children[at] as HTMLElement;
+      const shown = column.show(row);
+      if (typeof shown === "string" || !shown) {
+        if (cell.textContent !== (shown || "") || cell.firstElementChild) cell.textContent = shown || "";
+        if (column.wide) cell.title = (shown || "").slice(0, 2000);
+        return;
+      }
+      if (shown instanceof Element) reach(shown, element === this.current);
+      if (!cell.firstChild?.isEqualNode(shown)) cell.replaceChildren(shown);
+    });
+  }
+
+  /** Has the body be these rows, and moves no more of them than it must. */
+  private arrange(wanted: HTMLTableRowElement[]) {
+    const kept = new Set<Element>(wanted);
+    [...this.body.children].forEach((it) => kept.has(it) || it.remove());
+    let at = this.body.firstElementChild;
+    for (const row of wanted) {
+      if (row === at) at = at.nextElementSibling;
+      else this.body.insertBefore(row, at);
     }
   }
 
-  /** Puts the focus on its first row. */
-  focus() {
-    (this.body.firstElementChild as HTMLElement | null)?.focus();
+  /** Tab leads to this row from now on, and from it to its buttons. */
+  private reached(row: HTMLElement | null) {
+    if (row === this.current) return;
+    for (const [it, isReached] of [[this.current, false], [row, true]] as const) {
+      if (!it) continue;
+      it.tabIndex = isReached ? 0 : -1;
+      reach(it, isReached);
+    }
+    this.current = row;
   }
+
+  private open(row: T) {
+    if (this.options.open) this.options.open(row, () => this.tell(row));
+    else this.tell(row);
+  }
+
+  /** Says all of a row, with what its columns mean, and what can be done to it. */
+  private tell(row: T) {
+    const named = this.heads.filter((it) => it.title);
+    const item = (head: Head<T>) => {
+      const shown = head.show(row);
+      return h("div", {}, h("dt", {}, head.title, h("small", {}, head.about)), h("dd", { class: head.wide ? "code" : undefined }, shown || "–"));
+    };
+    const actions = this.heads.filter((it) => !it.title).map((it) => it.show(row));
+    void tell(h("dl", { class: "details" }, ...named.map(item)), actions);
+  }
+}
+
+/** Whether Tab leads to an element's buttons and links. */
+function reach(element: Element, isReached: boolean) {
+  element.querySelectorAll<HTMLElement>("button, a").forEach((it) => (it.tabIndex = isReached ? 0 : -1));
+  if (element.matches("button, a")) (element as HTMLElement).tabIndex = isReached ? 0 : -1;
 }

@@ -6,6 +6,7 @@ import { h } from "../dom";
 import { bytes, count, time } from "../format";
 import { Table } from "../table";
 import type { View } from "../view";
+import type { Entry } from "../views";
 import { heads, number } from "./digests";
 
 const SPREAD = `SELECT up_to_us, sum(count) AS count FROM digest_times WHERE digest = ?
@@ -65,7 +66,7 @@ class Plan {
       { title: "Extra", show: (row) => String(row.extra ?? "") },
     ],
     (row) => [row.db, row.cluster, row.line].join("\n"),
-    { empty: "There is no plan." },
+    { label: "How servers run it", empty: "There is no plan." },
   );
   readonly element = h("section", { class: "card plan", hidden: true }, h("h2", {}, "How servers run it"), this.note, this.lines.element);
 
@@ -98,16 +99,17 @@ export class Digest implements View {
       ...heads().slice(3),
     ],
     (row) => [row.backend, row.account, row.db].join("\n"),
-    { empty: "It is not kept any more." },
+    { label: "Where it runs", empty: "It is not kept any more." },
   );
 
-  constructor(private readonly digest: string) {
-    const back = h("a", { href: "#digests" }, "← All digests");
+  /** `from`: where Esc leads. */
+  constructor(private readonly digest: string, from: Entry) {
+    const back = h("a", { href: `#${from.name}` }, `← ${from.title}`);
     this.element.append(
-      h("p", {}, back, `  ${digest}`),
+      h("p", { class: "note" }, back, " · digest ", h("code", {}, digest)),
       h("section", { class: "card" }, h("h2", {}, "Statement"), this.text, this.figures),
       this.trend.element,
-      h("section", { class: "card" }, h("h2", {}, "How long it takes"), h("p", { class: "note" }, "The upper bars are logarithmic."), this.bars, this.histogram),
+      h("section", { class: "card spread" }, h("h2", {}, "How long it takes"), this.bars, this.histogram),
       this.plan.element,
       h("section", { class: "card" }, h("h2", {}, "Where it runs, and whose it is"), this.table.element),
     );
@@ -120,23 +122,25 @@ export class Digest implements View {
     await this.plan.refresh(this.digest);
     this.table.show(rows);
     const [first] = rows;
+    this.text.textContent = first ? String(first.digest_text) : "It is not kept any more, or has never been seen.";
     if (!first) return;
     const sum = (name: string) => rows.reduce((all, row) => all + number(row, name), 0);
     const most = (name: string) => Math.max(...rows.map((row) => number(row, name)));
-    this.text.textContent = String(first.digest_text);
     const sample = rows.find((row) => row.sample != null)?.sample;
     this.sample.textContent = sample == null ? "" : String(sample);
     if (sample != null && !this.sample.isConnected) {
       this.text.after(h("h2", {}, "Its slowest"), this.sample);
     }
+    const examined = rows.find((row) => row.rows_examined_avg != null)?.rows_examined_avg;
     const figures = [
       ["count", count(sum("count"))],
       ["errors", count(sum("errors"))],
       ["in all", time(sum("total_us"))],
       ["rows sent", count(sum("rows_sent"))],
+      ...(examined == null ? [] : [["rows examined, each", count(Number(examined))]]),
       ["rows affected", count(sum("rows_affected"))],
       ["replies", bytes(sum("bytes_out"))],
-      ["last seen", String(first.last_seen)],
+      ["last seen, UTC", rows.map((row) => String(row.last_seen)).sort().at(-1)!.slice(0, 19)],
     ];
     this.figures.replaceChildren(...figures.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
     const total = Math.max(1, sum("total_us"));
@@ -145,10 +149,11 @@ export class Digest implements View {
     const percentiles = ["p50_us", "p95_us", "p99_us", "max_us"].map((name) => [name.replace("_us", ""), most(name)] as const);
     const longest = Math.max(1, most("max_us"));
     const bar = (name: string, share: number, text: string) =>
-      h("div", { class: "part" }, h("span", {}, name), h("meter", { value: share }), h("span", {}, text));
+      h("div", { class: "part" }, h("span", {}, name), h("meter", { value: share, "aria-hidden": "true" }), h("span", {}, text));
     this.bars.replaceChildren(
-      // Logarithmic, as they differ by magnitudes.
+      h("h3", {}, "Percentiles, drawn by magnitude"),
       ...percentiles.map(([name, us]) => bar(name, Math.log1p(us) / Math.log1p(longest), time(us))),
+      h("h3", {}, "Where its time goes"),
       ...parts.map((share, at) => bar(names[at]!, share, `${(100 * share).toFixed(1)} %`)),
     );
   }
@@ -160,7 +165,7 @@ export class Digest implements View {
     const line = (row: Row) => {
       const text = row.up_to_us === null ? "longer" : `≤ ${time(number(row, "up_to_us"))}`;
       const share = `${count(number(row, "count"))} · ${((100 * number(row, "count")) / all).toFixed(1)} %`;
-      return h("div", { class: "part" }, h("span", {}, text), h("meter", { value: number(row, "count") / most }), h("span", {}, share));
+      return h("div", { class: "part" }, h("span", {}, text), h("meter", { value: number(row, "count") / most, "aria-hidden": "true" }), h("span", {}, share));
     };
     this.histogram.replaceChildren(...(rows.length ? [h("h3", {}, "How many took how long"), ...rows.map(line)] : []));
   }

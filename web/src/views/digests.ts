@@ -2,7 +2,8 @@
 
 import { objects, query, type Row } from "../api";
 import { h, s } from "../dom";
-import { count, time } from "../format";
+import { count, perSecond, time } from "../format";
+import { digestPage } from "../part";
 import { Table, type Head } from "../table";
 import type { View } from "../view";
 
@@ -41,7 +42,8 @@ class Trends {
   draw(digest: string): SVGElement {
     const rates = this.known.get(digest)?.rates ?? [];
     const most = Math.max(1e-9, ...rates);
-    const points = rates.map((it, at) => `${(at * 72) / 39},${(19 - (it / most) * 18).toFixed(1)}`);
+    // The latest is at the right end, whatever there is before it.
+    const points = rates.map((it, at) => `${((40 - rates.length + at) * 72) / 39},${(19 - (it / most) * 18).toFixed(1)}`);
     const line = s("polyline", { points: points.join(" "), class: "spark" });
     return s("svg", { width: 72, height: 20, "aria-hidden": "true" }, line);
   }
@@ -69,7 +71,7 @@ export function heads(): Head<Row>[] {
       about: "Of the time of all statements.",
       numeric: true,
       sort: share,
-      show: (row) => h("span", { class: "share" }, h("meter", { value: share(row) }), h("span", {}, `${(100 * share(row)).toFixed(1)} %`)),
+      show: (row) => h("span", { class: "share" }, h("meter", { value: share(row), "aria-hidden": "true" }), h("span", {}, `${(100 * share(row)).toFixed(1)} %`)),
     },
     { title: "Statement", about: "Without its values.", wide: true, show: (row) => String(row.text ?? "") },
     {
@@ -77,7 +79,7 @@ export function heads(): Head<Row>[] {
       about: "How often it is run, by second.",
       numeric: true,
       sort: (row) => trends.rate(String(row.digest)) ?? -1,
-      show: (row) => h("span", { class: "now" }, trends.draw(String(row.digest)), `${count(trends.rate(String(row.digest)))}/s`),
+      show: (row) => h("span", { class: "now" }, trends.draw(String(row.digest)), perSecond(trends.rate(String(row.digest)))),
     },
     of("Count", "count", "How many.", count),
     of("Errors", "errors", "How many ended with an error.", count),
@@ -96,7 +98,8 @@ export class Digests implements View {
   readonly filter = h("input", { type: "search", placeholder: "Statements with … ( / )", "aria-label": "Filter" });
   private readonly note = h("p", { class: "note" });
   private readonly table = new Table<Row>(heads(), (row) => String(row.digest), {
-    open: (row) => (location.hash = `#digest/${encodeURIComponent(String(row.digest))}`),
+    label: "Digests",
+    open: (row) => (location.hash = digestPage(row.digest)),
     empty: "No statement has been seen, or none with this.",
   });
 

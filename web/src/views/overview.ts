@@ -1,7 +1,7 @@
 // How things are: figures, lines over the last ten minutes, who talks with whom.
 
 import { metricsText, objects, query, table } from "../api";
-import { Backends } from "../backends";
+import { Backends, standing } from "../backends";
 import { Chart, History } from "../chart";
 import { h } from "../dom";
 import { count, time } from "../format";
@@ -51,10 +51,10 @@ export class Overview implements View {
     p95: new Tile("p95", "95 of a hundred took backends no longer."),
     p99: new Tile("p99", "99 of a hundred took backends no longer."),
     wait: new Tile("Waiting, p99", "99 of a hundred waited in the proxy no longer before they were sent."),
-    cpu: new Tile("CPU each", "Processor time of the whole process, by statement."),
+    cpu: new Tile("CPU/statement", "Processor time of the whole process, by statement."),
     sessions: new Tile("Sessions", "Clients that are connected."),
     errors: new Tile("Errors", "Statements that ended with an error, by second."),
-    backends: new Tile("Backends", "Backends that are up."),
+    backends: new Tile("Backends", "Backends that are up and in use."),
   };
   private readonly throughput = new History();
   private readonly latency = new History();
@@ -93,18 +93,19 @@ export class Overview implements View {
     const pinned = now.sum("pilotfish_worker_pinned_sessions");
     const sessions = now.sum("pilotfish_worker_sessions");
     this.tiles.sessions.show(count(sessions), `${count(pinned)} pinned`);
-    const up = backends.filter((it) => it.state === "up").length;
+    const up = backends.filter((it) => standing(it) === "up").length;
     const all = backends.length;
     this.tiles.backends.show(`${up} of ${all}`, "up", up === all ? "good" : "bad");
     const turn = this.turn++;
     if (turn === 1 || turn % SELDOM === 0) await Promise.all([this.countErrors(), this.tellUnseen()]);
-    this.backends.show(backends);
     const by = last ? rates(last, now, `${WAIT}_count`, "backend") : new Map<string, number>();
+    const flowing = backends.map((it) => ({ ...it, rate: by.get(String(it.name)) ?? 0 }));
+    this.backends.show(flowing);
     this.topology.draw({
       sessions,
       workers: now.of("pilotfish_worker_sessions").length,
       rate: last ? rate(last, now, `${WAIT}_count`) : 0,
-      backends: backends.map((it) => ({ ...it, rate: by.get(String(it.name)) ?? 0 })),
+      backends: flowing,
     });
     if (!last || now.at - last.at < 1 || now.at - last.at > 30) return;
     this.showFlow(last, now, by);

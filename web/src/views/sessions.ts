@@ -3,7 +3,8 @@
 import { end, objects, query, type Row } from "../api";
 import { confirm, tell } from "../dialogs";
 import { h } from "../dom";
-import { count, time } from "../format";
+import { count, seconds } from "../format";
+import { digestLink } from "../part";
 import { Table, type Head } from "../table";
 import type { View } from "../view";
 
@@ -11,7 +12,8 @@ const SHOWN = 300;
 
 const WORDS = `lower(coalesce(user, '') || ' ' || client || ' ' || coalesce(db, '') || ' ' || state || ' ' ||
   coalesce(backend, '') || ' ' || coalesce(pins, '') || ' ' || mode || ' ' || coalesce(statement, ''))`;
-const LIST = `SELECT id, user, client, db, state, state_seconds, mode, backend, pins, in_transaction, age_seconds, statement
+const LIST = `SELECT id, user, client, db, state, state_seconds, mode, backend, pins, in_transaction, age_seconds, statement,
+  digest, listener, worker, thread_id
   FROM sessions WHERE instr(${WORDS}, lower(?)) > 0
   ORDER BY state = 'running' DESC, pins IS NOT NULL DESC, age_seconds DESC LIMIT ${SHOWN}`;
 const FIGURES = `SELECT count(*) AS sessions, coalesce(sum(state = 'running'), 0) AS running, count(pins) AS pinned FROM sessions`;
@@ -27,10 +29,10 @@ export class Sessions implements View {
     [
       { title: "Pinned by", about: "What keeps sessions on their connections.", show: (it) => String(it.pins), sort: (it) => String(it.pins) },
       { title: "Sessions", numeric: true, show: (it) => count(Number(it.sessions)), sort: (it) => Number(it.sessions) },
-      { title: "Oldest", numeric: true, show: (it) => time(Number(it.oldest) * 1e6), sort: (it) => Number(it.oldest) },
+      { title: "Oldest", numeric: true, show: (it) => seconds(Number(it.oldest)), sort: (it) => Number(it.oldest) },
     ],
     (it) => String(it.pins),
-    { empty: "No session is pinned." },
+    { label: "Pins", empty: "No session is pinned.", open: (it) => this.search(String(it.pins)) },
   );
 
   constructor() {
@@ -40,12 +42,17 @@ export class Sessions implements View {
       show: (row) => String(row[name] ?? ""),
       sort: (row) => String(row[name] ?? ""),
     });
-    const seconds = (title: string, name: string, about: string): Head<Row> => ({
+    const lasting = (title: string, name: string, about: string): Head<Row> => ({
       title,
       about,
       numeric: true,
-      show: (row) => time(Number(row[name]) * 1e6),
+      show: (row) => seconds(Number(row[name])),
       sort: (row) => Number(row[name]),
+    });
+    const aside = (title: string, name: string, about: string, show?: Head<Row>["show"]): Head<Row> => ({
+      ...text(title, name, about),
+      aside: true,
+      ...(show ? { show } : {}),
     });
     this.table = new Table<Row>(
       [
@@ -55,15 +62,20 @@ export class Sessions implements View {
         text("Schema", "db"),
         { ...text("State", "state"), first: true, show: (row) => h("span", { class: `state ${row.state}` }, String(row.state)) },
         { ...text("Statement", "statement", "What it runs now, without its values, where digests are kept."), wide: true },
-        seconds("For", "state_seconds", "For how long nothing has moved in it."),
+        lasting("For", "state_seconds", "For how long nothing has moved in it."),
         text("Backend", "backend", "The backend that it uses now, or whose connection it keeps."),
         { ...text("Pins", "pins", "What keeps it on its connection."), first: true },
         text("Mode", "mode", "For how long it keeps a connection."),
-        seconds("Age", "age_seconds", "How long ago it began."),
+        lasting("Age", "age_seconds", "How long ago it began."),
+        aside("Digest", "digest", "The page of the statement that it runs now.", (row) => digestLink(row.digest)),
+        aside("In a transaction", "in_transaction", "As of the last reply that the client has had.", (row) => (row.in_transaction === 1 ? "yes" : "no")),
+        aside("Listener", "listener", "The address that it has connected to."),
+        aside("Worker", "worker", "The worker that it lives on."),
+        aside("Thread", "thread_id", "The id of its connection at the backend, unless others use that as well."),
         { title: "", first: true, show: (row) => this.buttons(row) },
       ],
       (row) => String(row.id),
-      { empty: "Nobody is connected, or nobody like this." },
+      { label: "Sessions", empty: "Nobody is connected, or nobody like this." },
     );
     this.filter.addEventListener("input", () => void this.refresh().catch(() => {}));
     this.element = h(
@@ -73,6 +85,12 @@ export class Sessions implements View {
       h("section", { class: "card" }, this.table.element),
       h("section", { class: "card" }, h("h2", {}, "Pins"), this.pins.element),
     );
+  }
+
+  private search(words: string) {
+    this.filter.value = words;
+    this.filter.dispatchEvent(new Event("input"));
+    this.filter.focus();
   }
 
   private buttons(row: Row) {

@@ -27,7 +27,11 @@ export class Settings implements View {
       { title: "", show: (row) => this.button(row) },
     ],
     (row) => String(row.name),
-    { empty: "There is no such setting." },
+    {
+      label: "Settings",
+      empty: "There is no such setting.",
+      open: (row, tell) => (isItem(row) ? tell() : void this.edit(row)),
+    },
   );
 
   constructor() {
@@ -78,8 +82,7 @@ export class Settings implements View {
   }
 
   private button(row: Row) {
-    // Items of lists are changed in their own tables.
-    if (String(row.name).includes("[")) return null;
+    if (isItem(row)) return null;
     return h("button", { type: "button", class: "small", onclick: () => void this.edit(row) }, "Change");
   }
 
@@ -95,6 +98,11 @@ export class Settings implements View {
     if (warnings.length) await tell(warnings.join(" "));
     await this.refresh();
   }
+}
+
+/** Whether it is an item of a list: those are changed in their own tables. */
+function isItem(row: Row): boolean {
+  return String(row.name).includes("[");
 }
 
 /** What the proxy has said that a change would come to. */

@@ -1,0 +1,104 @@
+//! Rows of every table are reached by keys, and stay reached when what is shown is asked for anew.
+
+use super::*;
+
+const HOME: &str = "\u{e011}";
+const END: &str = "\u{e010}";
+const TAB: &str = "\u{e004}";
+
+/// The row that has the focus, by its place among all.
+fn place(browser: &Browser) -> i64 {
+    let place =
+        "return [...document.querySelectorAll('main tr.open')].indexOf(document.activeElement)";
+    browser.run(place).as_i64().unwrap()
+}
+
+fn count(browser: &Browser) -> i64 {
+    let count = "return document.querySelectorAll('main tr.open').length";
+    browser.run(count).as_i64().unwrap()
+}
+
+#[test]
+fn rows_of_every_table_are_walked_through_and_tell_all_of_themselves() {
+    under_load(|browser, _, address| {
+        for view in ["overview", "sessions", "lanes", "errors", "settings"] {
+            browser.open(&format!("{address}#{view}"));
+            browser.wait("rows are listed", "document.querySelector('main tr.open')");
+            browser.press(DOWN);
+            assert_eq!(place(browser), 0, "{view}");
+            let seen = "getComputedStyle(document.activeElement).outlineStyle != 'none'";
+            browser.wait("the focus is seen", seen);
+            if count(browser) > 1 {
+                browser.press(DOWN);
+                assert_eq!(place(browser), 1, "{view}");
+                browser.press(UP);
+            }
+            browser.press(ENTER);
+            browser.wait("it is opened", "document.querySelector('dialog[open]')");
+            browser.press(ESCAPE);
+            browser.wait("it is closed", "!document.querySelector('dialog')");
+            browser.wait(
+                "the focus is a row's",
+                "document.activeElement.matches('main tr.open')",
+            );
+        }
+    });
+}
+
+#[test]
+fn from_the_last_row_of_a_table_the_arrow_leads_into_the_next_and_no_refresh_takes_the_focus() {
+    under_load(|browser, _, address| {
+        browser.open(&format!("{address}#errors"));
+        let tables = "document.querySelectorAll('main table')";
+        let filled = format!("[0, 1].every(at => {tables}[at]?.querySelector('tr.open'))");
+        browser.wait("errors and events are listed", &filled);
+        browser.run(&format!(
+            "[...{tables}[0].querySelectorAll('tr.open')].at(-1).focus()"
+        ));
+        browser.press(DOWN);
+        let within = format!("{tables}[1].contains(document.activeElement)");
+        browser.wait("the next table has the focus", &within);
+        browser.press(END);
+        let last =
+            "document.activeElement === [...document.querySelectorAll('main tr.open')].at(-1)";
+        browser.wait("the last row has it", last);
+        browser.press(HOME);
+        browser.wait(
+            "the first row has it",
+            "document.activeElement === document.querySelector('main tr.open')",
+        );
+        browser.run("window.reached = document.activeElement");
+        wait_refreshed(browser, 2);
+        browser.wait("it still has", "document.activeElement === window.reached");
+        browser.press(UP);
+        browser.wait(
+            "above it is the filter",
+            "document.activeElement.matches('main input[type=search]')",
+        );
+    });
+}
+
+#[test]
+fn tab_leads_to_one_row_of_a_table_and_from_it_to_its_buttons() {
+    under_load(|browser, _, address| {
+        browser.open(&format!("{address}#settings"));
+        browser.wait("rows are listed", "document.querySelector('main tr.open')");
+        browser.press(&format!("{DOWN}{DOWN}{TAB}"));
+        browser.wait(
+            "its button has the focus",
+            "document.activeElement === document.querySelectorAll('main tr.open')[1].querySelector('button')",
+        );
+        let reachable = "[...document.querySelectorAll('main tbody tr, main tbody button')].filter(it => it.tabIndex == 0).length";
+        assert_eq!(browser.run(&format!("return {reachable}")), 2);
+        wait_refreshed(browser, 1);
+        browser.wait(
+            "it has it still",
+            "document.activeElement.matches('main tr.open button')",
+        );
+        browser.press(TAB);
+        browser.wait(
+            "behind it nothing of the table is left",
+            "!document.activeElement.closest('main tbody')",
+        );
+    });
+}

@@ -1,0 +1,130 @@
+//! The dashboard in a real browser, in front of a proxy under load.
+//!
+//! With PILOTFISH_SCREENSHOTS=1 the manual's pictures of it are made anew.
+
+mod backends;
+mod digests;
+mod events;
+mod indexes;
+mod keys;
+mod overview;
+mod phone;
+mod rules;
+mod sessions;
+mod settings;
+mod sight;
+mod views;
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use e2e::browser::Browser;
+use e2e::raw::RawConn;
+use e2e::{Product, Proxy, Server, Settings, free_port};
+
+/// `root:all`
+const ROOT: &str = "Basic cm9vdDphbGw=";
+
+const IMAGES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/manual/src/images");
+
+/// A statement whose text would run in a page that is not careful, and stays in the digest's text.
+const HOSTILE: &str = "SELECT 1 AS `<img src=x onerror=document.title='owned'><script>document.title='owned'</script>`";
+
+/// WebDriver's numbers for keys without a letter.
+const DOWN: &str = "\u{e015}";
+const UP: &str = "\u{e013}";
+const ENTER: &str = "\u{e007}";
+const ESCAPE: &str = "\u{e00c}";
+
+/// A proxy whose page is at this port, for whoever may change settings.
+fn start(port: u16) -> Proxy {
+    let server = Server::shared(Product::MariaDb);
+    // Who changes settings must have a way in at the next start.
+    let admin = format!("127.0.0.1:{}", free_port());
+    let settings = Settings::pooled(server, 4)
+        .set("workers", 2)
+        .set("insight.index_usage", true)
+        .http_on(port)
+        .set("history.interval", "1s")
+        .set("insight.samples", true)
+        .set("admin.address", [admin.as_str()]);
+    Proxy::start(&settings)
+}
+
+/// A browser that shows the page.
+fn visit(address: &str) -> Browser {
+    let browser = Browser::start(1280, 900);
+    browser.log_in(ROOT);
+    browser.open(address);
+    browser
+}
+
+/// A proxy with clients that are busy as long as a function runs.
+fn under_load(look: impl FnOnce(&Browser, &Proxy, &str)) {
+    let port = free_port();
+    let proxy = start(port);
+    proxy.connect().run(HOSTILE);
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for number in 0..6 {
+            let (proxy, is_over) = (&proxy, &is_over);
+            scope.spawn(move || busy(&mut proxy.connect(), number, is_over));
+        }
+        // Whatever comes of it, the others are to end.
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let address = format!("http://127.0.0.1:{port}/");
+            let browser = visit(&address);
+            look(&browser, &proxy, &address);
+            assert_eq!(browser.complaints(), [] as [String; 0]);
+        }));
+        is_over.store(true, Ordering::Relaxed);
+        if let Err(panic) = outcome {
+            std::panic::resume_unwind(panic);
+        }
+    });
+}
+
+fn busy(conn: &mut RawConn, number: usize, is_over: &AtomicBool) {
+    if number == 0 {
+        conn.run("SELECT GET_LOCK('dashboard', 0)");
+    }
+    let mut turn = number;
+    while !is_over.load(Ordering::Relaxed) {
+        turn += 1;
+        match turn % 7 {
+            0 => conn.query("SELECT table_name FROM information_schema.tables WHERE table_schema = 'mysql' ORDER BY 1"),
+            1 => conn.query("SELECT * FROM nowhere.nothing WHERE id = 17"),
+            2 => conn.query("SELECT SLEEP(0.005)"),
+            _ => conn.query(&format!("SELECT {turn}, 'a text of some length', CONCAT('a', 'b')")),
+        };
+    }
+}
+
+/// Has the lines grow for a while, if pictures are wanted.
+fn look_on(browser: &Browser) {
+    if std::env::var_os("PILOTFISH_SCREENSHOTS").is_some() {
+        browser.wait(
+            "there is something to see",
+            "(window.began ??= Date.now()) < Date.now() - 45000",
+        );
+    }
+}
+
+/// A picture for the manual, if they are wanted.
+fn picture(browser: &Browser, name: &str) {
+    if std::env::var_os("PILOTFISH_SCREENSHOTS").is_some() {
+        std::fs::create_dir_all(IMAGES).unwrap();
+        let path = Path::new(IMAGES).join(format!("{name}.png"));
+        std::fs::write(path, browser.screenshot()).unwrap();
+    }
+}
+
+/// Waits until what is shown has been asked for anew, so many times.
+fn wait_refreshed(browser: &Browser, times: usize) {
+    for _ in 0..times {
+        let fresh = browser.run("return document.body.dataset.fresh");
+        let is_newer = format!("document.body.dataset.fresh != {fresh}");
+        browser.wait("it is shown anew", &is_newer);
+    }
+}

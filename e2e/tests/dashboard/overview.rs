@@ -1,0 +1,67 @@
+//! The overview: figures, lines, who talks with whom.
+
+use super::*;
+
+#[test]
+fn figures_lines_and_flows_are_seen_in_light_and_dark() {
+    under_load(|browser, _, _| {
+        browser.wait(
+            "statements are counted",
+            "document.querySelector('.tile strong')?.textContent.match(/[1-9]/)",
+        );
+        browser.wait(
+            "a chart is drawn",
+            "document.querySelectorAll('.plot canvas').length == 4",
+        );
+        browser.wait("the backend is drawn", "document.querySelector('.box.up')");
+        browser.wait("statements flow", "document.querySelector('.moving')");
+        look_on(browser);
+        picture(browser, "dashboard-light");
+        browser.prefers("dark");
+        picture(browser, "dashboard-dark");
+        browser.prefers("light");
+    });
+}
+
+#[test]
+fn relayed_statements_have_figures_or_it_is_said_what_gives_them() {
+    let port = free_port();
+    let settings = Settings::in_front_of([Server::shared(Product::MariaDb)]).http_on(port);
+    let proxy = Proxy::start(&settings);
+    let mut unseen = proxy.connect();
+    unseen.run("SELECT 1");
+    let browser = visit(&format!("http://127.0.0.1:{port}/"));
+    let told = "document.querySelector('.unseen:not([hidden]) a')";
+    browser.wait(
+        "the setting is named",
+        &format!("{told}?.textContent == 'insight.transparent'"),
+    );
+    browser.run(&format!("{told}.click()"));
+    browser.wait(
+        "it is shown",
+        "document.querySelectorAll('.settings tbody tr').length == 1",
+    );
+    proxy.reload(&settings.set("insight.transparent", true));
+    drop(unseen);
+    browser.press("1");
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| busy(&mut proxy.connect(), 1, &is_over));
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            for (tile, title) in ["rate", "p50", "p95", "p99"].iter().enumerate() {
+                let number = format!("document.querySelectorAll('.tile strong')[{tile}]");
+                browser.wait(
+                    &format!("{title} has a figure"),
+                    &format!("/[1-9]/.test({number}.textContent)"),
+                );
+            }
+            browser.wait("statements flow", "document.querySelector('.moving')");
+            browser.wait("nothing is lacking", &format!("!{told}"));
+            assert_eq!(browser.complaints(), [] as [String; 0]);
+        }));
+        is_over.store(true, Ordering::Relaxed);
+        if let Err(panic) = outcome {
+            std::panic::resume_unwind(panic);
+        }
+    });
+}

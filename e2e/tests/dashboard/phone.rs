@@ -1,0 +1,44 @@
+//! On a phone.
+
+use super::*;
+
+#[test]
+fn a_phone_shows_it_without_scrolling_aside() {
+    under_load(|browser, _, address| {
+        browser.become_phone(390, 844);
+        for view in [
+            "overview", "digests", "sessions", "lanes", "errors", "rules", "indexes", "settings",
+        ] {
+            browser.open(&format!("{address}#{view}"));
+            browser.wait("it is fresh", "document.body.dataset.fresh");
+            // What is too wide would make the page wider than the phone.
+            let fits = "innerWidth == 390 && document.documentElement.scrollWidth <= 390";
+            browser.wait(&format!("{view} fits"), fits);
+            let link = "document.querySelector('nav a[aria-current]').getBoundingClientRect()";
+            let is_seen = format!("{link}.left >= 0 && {link}.right <= innerWidth");
+            browser.wait(&format!("that it is {view} is seen"), &is_seen);
+            let aside = "[...document.querySelectorAll('main tbody td, main tbody button')]\
+                         .filter(it => it.getBoundingClientRect().right > innerWidth + 1).length";
+            browser.wait(&format!("all of {view} is seen"), &format!("{aside} == 0"));
+            let first = match view {
+                "errors" => "main tbody td.wide",
+                "sessions" => "main tbody td.first .state",
+                _ => continue,
+            };
+            browser.wait(
+                &format!("what matters stands in front in {view}"),
+                &format!(
+                    "(() => {{ const it = document.querySelector({first:?}); \
+                     return it && it.getBoundingClientRect().top <= it.closest('tr').getBoundingClientRect().top + 30; }})()"
+                ),
+            );
+        }
+        browser.open(&format!("{address}#overview"));
+        browser.wait(
+            "a chart is drawn",
+            "document.querySelectorAll('.plot canvas').length == 4",
+        );
+        look_on(browser);
+        picture(browser, "dashboard-phone");
+    });
+}

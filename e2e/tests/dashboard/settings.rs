@@ -1,0 +1,66 @@
+//! Settings: each with what it is for, changed in place.
+
+use super::*;
+
+#[test]
+fn a_setting_changes_after_it_was_said_what_that_comes_to() {
+    under_load(|browser, _, address| {
+        browser.open(&format!("{address}#settings"));
+        let row = "[...document.querySelectorAll('main tr')].find(it => it.dataset.key == 'limits.sessions_max')";
+        let button = format!("{row}?.querySelector('button')");
+        browser.click(&button);
+        let told = "document.querySelector('dialog[open] .told')";
+        let focus = "document.activeElement.matches('dialog input')";
+        browser.wait("the value can be typed", focus);
+        browser.wait(
+            "that nothing changes is said",
+            &format!("{told}?.textContent.includes('Nothing changes')"),
+        );
+        browser.press("4321");
+        browser.wait(
+            "what the proxy says of it is shown",
+            &format!("{told}?.textContent.includes('→ 4321, takes effect now')"),
+        );
+        browser.press(ENTER);
+        browser.wait("it is done", "!document.querySelector('dialog')");
+        browser.wait(
+            "it holds, and is not in the file",
+            "document.querySelector('.settings .card li')",
+        );
+        browser.wait(
+            "it is shown",
+            &format!("{row}?.textContent.includes('4321')"),
+        );
+        browser.click(&button);
+        browser.wait("the next value can be typed", focus);
+        browser.press("many");
+        let refused = format!(
+            "{told}?.dataset.kind == 'bad' && {told}?.textContent.includes('limits.sessions_max')"
+        );
+        browser.wait("what is wrong is said before", &refused);
+        browser.press(ENTER);
+        browser.wait("the question stays", &refused);
+        browser.press(ESCAPE);
+        browser.wait("it is given up", "!document.querySelector('dialog')");
+        browser.wait(
+            "what held holds",
+            &format!("{row}?.textContent.includes('4321')"),
+        );
+
+        browser.click(&button.replace("limits.sessions_max", "workers"));
+        browser.wait("the number of workers can be typed", focus);
+        browser.press("7");
+        browser.wait(
+            "what waits for a restart is said",
+            &format!("{told}?.textContent.includes('→ 7, takes effect at a restart')"),
+        );
+        browser.press(ESCAPE);
+        browser.wait("that is given up", "!document.querySelector('dialog')");
+        // The browser notes each refusal by itself.
+        let complaints = browser.complaints();
+        assert!(
+            complaints.iter().all(|it| it.contains("api/query")),
+            "{complaints:?}"
+        );
+    });
+}
