@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use auth::Accounts;
 use config::Config;
-use proxy::{Kept, SessionView, Settings, Window, Wish, WorkerView};
+use proxy::{Kept, Look, SessionView, Settings, Window, Wish, WorkerView};
 use route::{Backend, BackendId, Moment, Topology};
 
 use crate::editor::{Editor, View};
@@ -34,6 +34,10 @@ pub struct Material {
     pub now: Moment,
     /// What workers have told, if they were asked.
     pub workers: Vec<WorkerView>,
+    /// What they have told of idle connections, if they were asked for these.
+    pub idle: Vec<WorkerView>,
+    /// What they have told of what they had counted, if it was taken.
+    pub taken: Vec<WorkerView>,
     /// Workers that were asked and have not answered in time.
     pub silent: Vec<usize>,
     /// What workers keep about statements, if they were asked.
@@ -70,12 +74,19 @@ impl Material {
         let demands = Demands::of(tables);
         let all = 0..window.workers();
         let mut silent = BTreeSet::new();
-        let mut workers = Vec::new();
-        if demands.contain(Asks::Sessions) {
-            workers = window.look().await;
-            let has_answered = |worker: &usize| workers.iter().any(|it| it.worker == *worker);
-            silent.extend(all.clone().filter(|it| !has_answered(it)));
+        let mut looks = [Vec::new(), Vec::new(), Vec::new()];
+        for (told, (what, look)) in looks.iter_mut().zip([
+            (Asks::Sessions, Look::Around),
+            (Asks::Idle, Look::Idle),
+            (Asks::PoolsOnce, Look::Take),
+        ]) {
+            if demands.contain(what) {
+                *told = window.look(look).await;
+                let has_answered = |worker: &usize| told.iter().any(|it| it.worker == *worker);
+                silent.extend(all.clone().filter(|it| !has_answered(it)));
+            }
         }
+        let [workers, idle, taken] = looks;
         let mut insight = Insight::default();
         for (what, wish) in [
             (Asks::Insight, Wish::All),
@@ -107,6 +118,8 @@ impl Material {
             now: window.now(),
             window: window.clone(),
             workers,
+            idle,
+            taken,
             silent: silent.into_iter().collect(),
             insight,
             port,

@@ -58,6 +58,8 @@ pub static TABLES: &[&dyn Table] = &[
     &stats_errors::RESET,
     &stats_query_rules::TABLE,
     &stats_connection_pool::TABLE,
+    &stats_connection_pool::RESET,
+    &stats_free_connections::TABLE,
     &stats_processlist::TABLE,
     &stats_query_digest::TABLE,
     &stats_query_digest::RESET,

@@ -59,6 +59,10 @@ pub enum Asks {
     InsightOnce,
     /// The errors of that, likewise.
     ErrorsOnce,
+    /// Connections that lie idle.
+    Idle,
+    /// Counts of pools and times, which are gone when they have been read.
+    PoolsOnce,
     /// Not workers, but who keeps the configuration: what waits until it is loaded.
     Waiting,
 }
@@ -69,7 +73,7 @@ pub struct Demands(u8);
 
 impl Demands {
     /// How many different ones there are.
-    pub const COUNT: usize = 64;
+    pub const COUNT: usize = 256;
 
     /// Those of these tables.
     pub fn of(tables: &[&dyn Table]) -> Self {
@@ -84,7 +88,8 @@ impl Demands {
 
     /// Whether something is gone when it has been read.
     pub fn empty(self) -> bool {
-        self.contain(Asks::InsightOnce) || self.contain(Asks::ErrorsOnce)
+        let once = [Asks::InsightOnce, Asks::ErrorsOnce, Asks::PoolsOnce];
+        once.into_iter().any(|asks| self.contain(asks))
     }
 
     /// Its number, below [`Self::COUNT`].
@@ -101,6 +106,8 @@ impl Demands {
             Asks::Waiting => 8,
             Asks::Errors => 16,
             Asks::ErrorsOnce => 32,
+            Asks::Idle => 64,
+            Asks::PoolsOnce => 128,
         }
     }
 }

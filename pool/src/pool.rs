@@ -11,7 +11,8 @@ use crate::places::Shelf;
 use crate::plain::PlainState;
 use crate::tokens::{Address, Desk, Kind, Lost};
 use crate::{
-    CloseReason, Closing, Figures, Holding, Lease, Limits, OpeningPermit, Pace, Ticket, Waiting,
+    CloseReason, Closing, Counts, Figures, Holding, Lease, Limits, OpeningPermit, Pace, Ticket,
+    Waiting,
 };
 
 /// All backend connections of one worker, by key.
@@ -66,6 +67,19 @@ pub struct Supply {
     pub pace: Rc<Pace>,
     /// Parts of limits that span keys or workers; each made for this key.
     pub holdings: Vec<Holding>,
+}
+
+/// A connection that lies idle.
+#[derive(Debug)]
+pub struct Resting<'a, K, C> {
+    /// Whose it is.
+    pub key: &'a K,
+    /// It.
+    pub connection: &'a C,
+    /// When a session last had it.
+    pub used_at: Duration,
+    /// When it was opened.
+    pub opened_at: Duration,
 }
 
 /// What a session wants of a check-out.
@@ -298,6 +312,29 @@ impl<K: Clone + Eq + Hash, C, W> Pool<K, C, W> {
     pub fn all_figures(&self, now: Duration) -> impl Iterator<Item = (&K, Figures)> {
         let shelves = self.shelves.iter();
         shelves.map(move |(_, shelf)| (&shelf.key, shelf.figures(now)))
+    }
+
+    /// What lies idle, key by key.
+    pub fn resting(&self) -> impl Iterator<Item = Resting<'_, K, C>> {
+        let shelves = self.shelves.iter();
+        shelves.flat_map(|(_, shelf)| {
+            shelf.idle.iter().map(|idle| Resting {
+                key: &shelf.key,
+                connection: &idle.connection,
+                used_at: idle.seat.used_at,
+                opened_at: idle.seat.opened_at,
+            })
+        })
+    }
+
+    /// What has happened is counted from nothing, of every key.
+    pub fn reset_counts(&mut self) {
+        for (_, shelf) in &mut self.shelves {
+            shelf.counts = Counts {
+                lent_max: shelf.lent.len(),
+                ..Counts::default()
+            };
+        }
     }
 
     /// Ends the state of what was held by tokens that were dropped. Who waits for their places is

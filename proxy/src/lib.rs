@@ -65,6 +65,7 @@ pub use seen::SeenDigest;
 pub use surroundings::{Settings, Surroundings};
 pub use traces::{Dropped, Traces};
 pub use view::{
-    LoadView, PoolView, SessionState, SessionView, SpreadView, StepsView, TimesView, WorkerView,
+    IdleView, LoadView, Look, PoolView, SessionState, SessionView, SpreadView, StepsView,
+    TimesView, WorkerView,
 };
 pub use window::{Killed, Window};

@@ -20,7 +20,7 @@ use crate::reception::{Guest, Reception};
 use crate::scripted::clerk::Clerk;
 use crate::surroundings::{Settings, Shared, Surroundings};
 use crate::traces::Traces;
-use crate::view::{TimesView, WorkerView};
+use crate::view::{Look, TimesView, WorkerView};
 use crate::worker::Message;
 
 /// How long workers have to tell of themselves: one that a script keeps busy is left out.
@@ -64,9 +64,9 @@ impl Window {
     }
 
     /// What workers tell of themselves, in their order; one that does not answer in time is left out.
-    pub async fn look(&self) -> Vec<WorkerView> {
+    pub async fn look(&self, look: Look) -> Vec<WorkerView> {
         let (to, mut told) = mpsc::unbounded_channel();
-        self.workers.send_all(|| Message::Look(to.clone()));
+        self.workers.send_all(|| Message::Look(look, to.clone()));
         drop(to);
         let mut views = Vec::new();
         let deadline = tokio::time::Instant::now() + TIMEOUT_LOOK;

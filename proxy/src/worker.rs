@@ -31,7 +31,7 @@ use crate::pooled::times::Times;
 use crate::scripted::host::Host;
 use crate::seen::{Seen, SeenDigest};
 use crate::surroundings::{Settings, Shared, Surroundings};
-use crate::view::{LoadView, SessionState, SessionView, WorkerView};
+use crate::view::{LoadView, Look, SessionState, SessionView, WorkerView};
 use crate::watch::{Activity, Ask, Watch};
 use crate::window::Killed;
 
@@ -52,8 +52,8 @@ pub(crate) enum Message {
     Tell(mpsc::UnboundedSender<Vec<SeenDigest>>),
     /// What is kept about statements is to be told.
     Insight(Wish, mpsc::UnboundedSender<Told>),
-    /// The worker is to tell of itself.
-    Look(mpsc::UnboundedSender<WorkerView>),
+    /// The worker is to tell this of itself.
+    Look(Look, mpsc::UnboundedSender<WorkerView>),
     /// A session, or its statement, is to be killed, by the number that the proxy calls it; whoever has it
     /// says so.
     Kill(Kill, mpsc::UnboundedSender<Killed>),
@@ -230,7 +230,7 @@ impl Worker {
                     // Who asked may have gone.
                     Some(Message::Tell(to)) => drop(to.send(worker.seen.all())),
                     Some(Message::Insight(wish, to)) => worker.tell_insight(wish, to),
-                    Some(Message::Look(to)) => drop(to.send(worker.view())),
+                    Some(Message::Look(look, to)) => drop(to.send(worker.look(look))),
                     Some(Message::Reset(to)) => {
                         worker.reset_counts();
                         let _ = to.send(());
@@ -353,7 +353,27 @@ impl Worker {
         settings.config.health.monitor_user.is_some()
     }
 
-    /// What it tells of itself.
+    /// What it tells of itself when it is asked this.
+    fn look(&self, look: Look) -> WorkerView {
+        let nothing = WorkerView {
+            worker: self.index,
+            ..WorkerView::default()
+        };
+        match look {
+            Look::Around => self.view(),
+            Look::Idle => WorkerView {
+                idle: self.desk.idle(self),
+                ..nothing
+            },
+            Look::Take => WorkerView {
+                pools: self.desk.take(self),
+                times: self.times.take(&self.shared.times),
+                ..nothing
+            },
+        }
+    }
+
+    /// Its sessions, pools and loads.
     fn view(&self) -> WorkerView {
         let watches = self.watches.borrow();
         let sessions = watches.iter();
@@ -373,6 +393,7 @@ impl Worker {
                     latency: self.loads.latency(backend.id),
                 })
                 .collect(),
+            ..WorkerView::default()
         }
     }
 

@@ -40,6 +40,7 @@ pub mod slow_statements;
 pub mod stats_commands;
 pub mod stats_connection_pool;
 pub mod stats_errors;
+pub mod stats_free_connections;
 pub mod stats_global;
 pub mod stats_processlist;
 pub mod stats_query_digest;

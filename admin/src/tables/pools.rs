@@ -1,7 +1,7 @@
 //! Backend connections that sessions share.
 
 use pool::{CloseReason, Figures};
-use proxy::PoolView;
+use proxy::{PoolView, WorkerView};
 
 use crate::material::Material;
 use crate::sheet::Cell;
@@ -133,8 +133,13 @@ fn closed(figures: &Figures, reason: CloseReason) -> Cell {
 
 /// The pools of all workers, added up.
 pub fn items(material: &Material) -> Vec<PoolView> {
+    sums(&material.workers)
+}
+
+/// The pools of these workers, added up.
+pub fn sums(workers: &[WorkerView]) -> Vec<PoolView> {
     let mut sums: Vec<PoolView> = Vec::new();
-    for pool in material.workers.iter().flat_map(|worker| &worker.pools) {
+    for pool in workers.iter().flat_map(|worker| &worker.pools) {
         let is_it =
             |sum: &&mut PoolView| sum.backend == pool.backend && sum.account == pool.account;
         match sums.iter_mut().find(is_it) {

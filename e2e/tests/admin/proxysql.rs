@@ -305,3 +305,130 @@ fn bytes_are_counted_whichever_way_statements_go() {
         look.run(sql).texts() == [["1", "1"]]
     });
 }
+
+both!(idle_connections_are_told_one_by_one);
+fn idle_connections_are_told_one_by_one(product: Product) {
+    let server = Server::shared(product);
+    let watched = Watched::start(Settings::pooled(server, 4).set("workers", 2));
+    let mut look = watched.look();
+    let names = [
+        "fd",
+        "hostgroup",
+        "srv_host",
+        "srv_port",
+        "user",
+        "schema",
+        "init_connect",
+        "time_zone",
+        "sql_mode",
+        "autocommit",
+        "idle_ms",
+        "statistics",
+        "mysql_info",
+    ];
+    let sql = "SELECT * FROM stats_mysql_free_connections";
+    assert_eq!(columns(&mut look, sql), names);
+    let mut client = watched.proxy.connect();
+    client.run("CREATE DATABASE IF NOT EXISTS idle_there");
+    client.run("USE idle_there");
+    client.run("SET time_zone = '+03:00'");
+    client.prepare("SELECT ? + 1");
+    client.run("BEGIN");
+    let lent = "SELECT COUNT(*) FROM stats_mysql_free_connections";
+    let idle = "SELECT SUM(idle) FROM pools";
+    assert_eq!(look.value(lent), look.value(idle), "a connection is lent");
+    client.run("COMMIT");
+    wait::until("nothing is lent", wait::SOON, || {
+        look.value("SELECT SUM(in_use) FROM pools") == "0"
+    });
+    assert_eq!(look.value(lent), look.value(idle));
+    let row = &rows(&mut look, &format!("{sql} WHERE time_zone IS NOT NULL"))[0];
+    let port = server.port().to_string();
+    let shown = [
+        "fd",
+        "hostgroup",
+        "srv_host",
+        "srv_port",
+        "user",
+        "schema",
+        "time_zone",
+    ];
+    assert_eq!(
+        shown.map(|name| &*row[name]),
+        [
+            "NULL",
+            "0",
+            "127.0.0.1",
+            &port,
+            "app",
+            "idle_there",
+            "+03:00"
+        ]
+    );
+    let of_row = "WHERE time_zone IS NOT NULL";
+    let mut json = |column: &str, path: &str| {
+        let sql = format!(
+            "SELECT json_extract({column}, '$.{path}') FROM stats_mysql_free_connections {of_row}"
+        );
+        look.value(&sql)
+    };
+    assert_eq!(json("statistics", "prepared"), "1");
+    let age: u64 = json("statistics", "age_ms").parse().unwrap();
+    let rested: u64 = row["idle_ms"].parse().unwrap();
+    assert!(rested <= age, "{row:?}");
+    assert_eq!(json("mysql_info", "account"), "'app'@'%'");
+    let mut root = server.root();
+    assert_eq!(json("mysql_info", "server_version"), root.version);
+    let id = json("mysql_info", "thread_id");
+    let there = "SELECT db FROM information_schema.processlist WHERE id";
+    assert_eq!(root.value(&format!("{there} = {id}")), "idle_there");
+}
+
+both!(counts_of_pools_begin_anew_when_they_have_been_read);
+fn counts_of_pools_begin_anew_when_they_have_been_read(product: Product) {
+    let watched = Watched::pooled(product);
+    let (mut root, mut look) = (watched.root(), watched.look());
+    let mut clients: Vec<_> = (0..4).map(|_| watched.proxy.connect()).collect();
+    for client in &mut clients {
+        client.run("BEGIN");
+        client.run("SELECT 1");
+    }
+    for client in &mut clients[1..] {
+        client.run("COMMIT");
+    }
+    wait::until("one is in use", wait::SOON, || {
+        look.value("SELECT SUM(in_use) FROM pools") == "1"
+    });
+    let plain = "SELECT * FROM stats_mysql_connection_pool";
+    let reset = "SELECT * FROM stats_mysql_connection_pool_reset";
+    let names = columns(&mut look, plain);
+    assert_eq!(refused(&mut look, reset), 1227);
+    let latency = names.iter().position(|it| it == "Latency_us").unwrap();
+    let counted = |conn: &mut RawConn, sql: &str| {
+        let mut row = conn.run(sql).texts().remove(0);
+        // The proxy asks meanwhile.
+        row.remove(latency);
+        row
+    };
+    let before = counted(&mut look, plain);
+    assert_eq!(
+        before[names.iter().position(|it| it == "Queries").unwrap()],
+        "11"
+    );
+    assert_eq!(counted(&mut root, reset), before);
+    let after = rows(&mut look, plain).remove(0);
+    for name in [
+        "ConnOK",
+        "ConnERR",
+        "Queries",
+        "Bytes_data_sent",
+        "Bytes_data_recv",
+    ] {
+        assert_eq!(after[name], "0", "{name}");
+    }
+    assert_eq!((&*after["ConnUsed"], &*after["MaxConnUsed"]), ("1", "1"));
+    assert_eq!(look.value("SELECT COUNT(*) FROM times"), "0");
+    clients[0].run("COMMIT");
+    let after = rows(&mut look, plain).remove(0);
+    assert_eq!((&*after["Queries"], &*after["ConnOK"]), ("1", "0"));
+}

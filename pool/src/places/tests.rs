@@ -305,3 +305,31 @@ fn a_token_of_another_pool_is_not_taken() {
     let lease = open(&mut pool(at_most(1)), S);
     let _ = pool(at_most(1)).give_back(lease, (0, 0), S);
 }
+
+#[test]
+fn what_rests_is_told_with_its_times() {
+    let mut pool = pool(at_most(4));
+    idle(&mut pool, &[7, 8]);
+    let told = pool.resting();
+    let told: Vec<_> = told
+        .map(|it| (*it.key, it.connection.1, it.used_at, it.opened_at))
+        .collect();
+    assert_eq!(told, [("a", 7, S, S), ("a", 8, 2 * S, S)]);
+}
+
+#[test]
+fn counts_begin_from_nothing_but_for_what_is_lent() {
+    let mut pool = pool(at_most(4));
+    idle(&mut pool, &[0, 0]);
+    let (_, lease) = taken(pool.check_out(&"a", wish('-'), 9 * S));
+    let before = figures(&pool);
+    assert_eq!((before.counts.opened, before.counts.lent_max), (2, 2));
+    pool.reset_counts();
+    let after = figures(&pool);
+    let counts = Counts {
+        lent_max: 1,
+        ..Counts::default()
+    };
+    assert_eq!(after, Figures { counts, ..before });
+    drop(lease);
+}

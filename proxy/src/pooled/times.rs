@@ -92,10 +92,19 @@ impl Times {
 
     /// Begins from nothing.
     pub(crate) fn reset(&self, all: &AllTimes) {
+        drop(self.leave(all));
+    }
+
+    /// Begins from nothing; what was counted until then.
+    pub(crate) fn take(&self, all: &AllTimes) -> Vec<TimesView> {
+        views(sums(&self.leave(all)))
+    }
+
+    fn leave(&self, all: &AllTimes) -> Vec<Arc<BackendTimes>> {
         let of = std::mem::take(&mut *self.of.borrow_mut());
-        for times in of.iter().flatten() {
-            all.leave(times);
-        }
+        let of: Vec<_> = of.into_iter().flatten().collect();
+        of.iter().for_each(|times| all.leave(times));
+        of
     }
 
     /// The first statement of a worker's to a backend.
@@ -152,69 +161,76 @@ impl AllTimes {
 
     /// The same for those who look from outside.
     pub(crate) fn views(&self) -> Vec<TimesView> {
-        let view = |spreads: &Spreads| SpreadView {
-            average: spreads.average(),
-            p50: spreads.percentile(50),
-            p99: spreads.percentile(99),
-            max: spreads.max(),
-        };
-        let steps = |spreads: &Spreads| StepsView {
-            steps: spreads.steps(),
-            sum: spreads.sum(),
-            count: spreads.count(),
-        };
-        let sums = self.sums().into_iter();
-        sums.map(|sum| TimesView {
-            statements: sum.waited.count(),
-            waited: view(&sum.waited),
-            taken: view(&sum.taken),
-            waited_steps: steps(&sum.waited),
-            taken_steps: steps(&sum.taken),
-            bytes_sent: sum.traffic.sent,
-            bytes_received: sum.traffic.received,
-            cluster: sum.cluster,
-            backend: sum.backend,
-            way: sum.way.name(),
-        })
-        .collect()
+        views(self.sums())
     }
 
     /// Everything so far, backend by backend; ways that nobody has gone are left out.
     pub(crate) fn sums(&self) -> Vec<TimesSum> {
-        let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut sums: Vec<TimesSum> = Vec::new();
-        for times in all.iter() {
-            for way in Way::ALL {
-                let seen = &times.ways[way as usize];
-                let is_it = |sum: &TimesSum| {
-                    (sum.way, &sum.backend, &sum.cluster) == (way, &times.backend, &times.cluster)
-                };
-                let at = sums.iter().position(is_it).unwrap_or_else(|| {
-                    sums.push(TimesSum {
-                        cluster: times.cluster.clone(),
-                        backend: times.backend.clone(),
-                        way,
-                        waited: Spreads::default(),
-                        taken: Spreads::default(),
-                        traffic: Traffic {
-                            sent: 0,
-                            received: 0,
-                        },
-                    });
-                    sums.len() - 1
-                });
-                sums[at].waited.add(&seen.waited);
-                sums[at].taken.add(&seen.taken);
-                let traffic = &mut sums[at].traffic;
-                traffic.sent += seen.sent.load(Ordering::Relaxed);
-                traffic.received += seen.received.load(Ordering::Relaxed);
-            }
-        }
-        sums.retain(|sum| sum.waited.count() > 0);
-        sums.sort_by(|a, b| {
-            let key = |it: &TimesSum| (it.cluster.clone(), it.backend.clone(), it.way as usize);
-            key(a).cmp(&key(b))
-        });
-        sums
+        sums(&self.all.lock().unwrap_or_else(PoisonError::into_inner))
     }
+}
+
+fn views(sums: Vec<TimesSum>) -> Vec<TimesView> {
+    let view = |spreads: &Spreads| SpreadView {
+        average: spreads.average(),
+        p50: spreads.percentile(50),
+        p99: spreads.percentile(99),
+        max: spreads.max(),
+    };
+    let steps = |spreads: &Spreads| StepsView {
+        steps: spreads.steps(),
+        sum: spreads.sum(),
+        count: spreads.count(),
+    };
+    let sums = sums.into_iter();
+    sums.map(|sum| TimesView {
+        statements: sum.waited.count(),
+        waited: view(&sum.waited),
+        taken: view(&sum.taken),
+        waited_steps: steps(&sum.waited),
+        taken_steps: steps(&sum.taken),
+        bytes_sent: sum.traffic.sent,
+        bytes_received: sum.traffic.received,
+        cluster: sum.cluster,
+        backend: sum.backend,
+        way: sum.way.name(),
+    })
+    .collect()
+}
+
+fn sums(all: &[Arc<BackendTimes>]) -> Vec<TimesSum> {
+    let mut sums: Vec<TimesSum> = Vec::new();
+    for times in all {
+        for way in Way::ALL {
+            let seen = &times.ways[way as usize];
+            let is_it = |sum: &TimesSum| {
+                (sum.way, &sum.backend, &sum.cluster) == (way, &times.backend, &times.cluster)
+            };
+            let at = sums.iter().position(is_it).unwrap_or_else(|| {
+                sums.push(TimesSum {
+                    cluster: times.cluster.clone(),
+                    backend: times.backend.clone(),
+                    way,
+                    waited: Spreads::default(),
+                    taken: Spreads::default(),
+                    traffic: Traffic {
+                        sent: 0,
+                        received: 0,
+                    },
+                });
+                sums.len() - 1
+            });
+            sums[at].waited.add(&seen.waited);
+            sums[at].taken.add(&seen.taken);
+            let traffic = &mut sums[at].traffic;
+            traffic.sent += seen.sent.load(Ordering::Relaxed);
+            traffic.received += seen.received.load(Ordering::Relaxed);
+        }
+    }
+    sums.retain(|sum| sum.waited.count() > 0);
+    sums.sort_by(|a, b| {
+        let key = |it: &TimesSum| (it.cluster.clone(), it.backend.clone(), it.way as usize);
+        key(a).cmp(&key(b))
+    });
+    sums
 }
