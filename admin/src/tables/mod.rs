@@ -36,6 +36,7 @@ pub mod script_metrics;
 pub mod scripts;
 pub mod sessions;
 pub mod settings;
+pub mod several;
 pub mod slow_statements;
 pub mod stats_commands;
 pub mod stats_connection_pool;

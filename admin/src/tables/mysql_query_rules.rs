@@ -8,8 +8,9 @@ use config::manual::plain;
 use config::{Config, Edit, RULE, RuleConfig, SessionMode, SqlText};
 
 use super::replacement::{self, Extent};
+use super::several;
 use super::waiting::{
-    Value, Waiting, Words, alterable, awaited, hostgroup, only, said, said_alone, said_cluster,
+    Value, Waiting, Words, alterable, awaited, hostgroup, only, said, said_cluster,
 };
 use crate::fault::Fault;
 use crate::material::Material;
@@ -52,24 +53,28 @@ const COLUMNS: &[Column<Rule>] = &[
         "Whether it does anything (watch = false).",
         |it| (!it.config.watch).into(),
     ),
-    text("username", "Users.", |it| joined(&it.config.user)),
-    text("schemaname", "Default schemas.", |it| {
-        joined(&it.config.schema)
+    text("username", "Users; several as a list.", |it| {
+        several::shown(&it.config.user)
+    }),
+    text("schemaname", "Default schemas; several as a list.", |it| {
+        several::shown(&it.config.schema)
     }),
     integer("flagIN", "Rules are read in their order: 0.", |_| {
         0_u32.into()
     }),
-    text("client_addr", "Networks of clients.", |it| {
-        joined(&it.config.networks)
-    }),
+    text(
+        "client_addr",
+        "Networks of clients; several as a list.",
+        |it| several::shown(&it.config.networks),
+    ),
     text("proxy_addr", "rules.listener says it: NULL.", |_| {
         Cell::Null
     }),
     integer("proxy_port", "rules.listener says it: NULL.", |_| {
         Cell::Null
     }),
-    text("digest", "Digests.", |it| {
-        joined(it.config.digest.iter().map(SqlText::to_string))
+    text("digest", "Digests; several as a list.", |it| {
+        several::shown(it.config.digest.iter().map(SqlText::to_string))
     }),
     text(
         "match_digest",
@@ -249,11 +254,6 @@ fn named(id: &str, comment: &str) -> String {
     }
 }
 
-fn joined<T: ToString>(values: impl IntoIterator<Item = T>) -> Cell {
-    let values: Vec<_> = values.into_iter().map(|it| it.to_string()).collect();
-    Some(values.join(", ")).filter(|it| !it.is_empty()).into()
-}
-
 /// What no other column tells.
 fn others(rule: &RuleConfig) -> String {
     let bare = RuleConfig::default();
@@ -366,10 +366,14 @@ fn values(column: &str, row: &Row<'_>, material: &Material) -> Result<Vec<Value>
     Ok(match column {
         "rule_id" | "comment" => said("name", &named(&row.text("rule_id"), &row.text("comment"))),
         "active" => truth("watch", "", "true")?,
-        "username" => said_alone("user", &text),
-        "schemaname" => said_alone("schema", &text),
-        "client_addr" => said("networks", &network(&text)?),
-        "digest" => said_alone("digest", &text),
+        "username" => several::said("user", &several::meant(column, &text)?),
+        "schemaname" => several::said("schema", &several::meant(column, &text)?),
+        "client_addr" => {
+            let networks = several::meant(column, &text)?.into_iter();
+            let networks: Result<Vec<_>, Fault> = networks.map(|it| network(&it)).collect();
+            several::said("networks", &networks?)
+        }
+        "digest" => several::said("digest", &several::meant(column, &text)?),
         "match_digest" => said("digest_regex", &text),
         "match_pattern" => regex(row),
         "replace_pattern" => rewrite(row),

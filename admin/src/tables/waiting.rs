@@ -102,12 +102,6 @@ pub fn said(key: &str, text: &str) -> Vec<Value> {
     vec![(key.to_owned(), value)]
 }
 
-/// A list of one text, whatever is in it; nothing where it is empty.
-pub fn said_alone(key: &str, text: &str) -> Vec<Value> {
-    let list = (!text.is_empty()).then(|| serde_json::json!([text]).to_string());
-    vec![(key.to_owned(), list)]
-}
-
 /// A column that can have these values only.
 ///
 /// # Errors
