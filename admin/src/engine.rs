@@ -15,6 +15,8 @@ mod servers_functions;
 mod texts;
 pub mod times;
 
+pub use servers_functions::AS_NUMBER;
+
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};

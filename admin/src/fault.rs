@@ -174,6 +174,20 @@ impl Fault {
     }
 }
 
+/// What can be said in place of a function of servers that is not here.
+fn function_hint(name: &str) -> Option<&'static str> {
+    Some(match &*name.to_ascii_lowercase() {
+        "md5" | "sha" | "sha1" | "sha2" | "crc32" | "password" => {
+            "digests of statements are in the tables, and others a client can make"
+        }
+        "str_to_date" => "times are texts as '2026-01-31 12:00:00'",
+        "timestampadd" => "x + INTERVAL 5 MINUTE",
+        "json_table" => "json_each(x)",
+        "regexp_like" => "x REGEXP y",
+        _ => return None,
+    })
+}
+
 impl From<rusqlite::Error> for Fault {
     /// What SQLite says, with the number that a server would say it with.
     fn from(error: rusqlite::Error) -> Self {
@@ -204,8 +218,14 @@ impl From<rusqlite::Error> for Fault {
             || text.contains("has no column named")
         {
             Self::no_column(text)
-        } else if text.starts_with("no such function") {
-            Self::no_function(text)
+        } else if let Some(name) = text.strip_prefix("no such function: ") {
+            Self::no_function(
+                function_hint(name).map_or(text.clone(), |it| format!("{text}; {it}")),
+            )
+        } else if text.starts_with("Truncated incorrect") {
+            Self::new(self::code(1292, b"22007"), text)
+        } else if text.starts_with("There is no such grant") {
+            Self::new(self::code(1141, b"42000"), text)
         } else if text.starts_with("Unknown system variable") {
             Self::no_variable(text)
         } else if text.contains("not authorized") || text.contains("prohibited") {

@@ -18,7 +18,7 @@ pub type Function = (&'static str, i32, fn(&Context<'_>) -> Outcome);
 /// SQLite's.
 pub fn define(database: &Connection) -> Result<(), Fault> {
     let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
-    let functions: [Function; 15] = [
+    let functions: [Function; 17] = [
         ("ucase", 1, |it| mapped(it, |text| text.to_uppercase())),
         ("lcase", 1, |it| mapped(it, |text| text.to_lowercase())),
         ("char_length", 1, length),
@@ -37,6 +37,11 @@ pub fn define(database: &Connection) -> Result<(), Fault> {
         ("substring_index", 3, substring_index),
         ("field", -1, field),
         ("find_in_set", 2, find_in_set),
+        ("no_such_grant", 1, |it| {
+            let user = text(it, 0).unwrap_or_default();
+            refuse(format!("There is no such grant defined for user {user}"))
+        }),
+        (AS_NUMBER, 1, as_number),
         ("last_insert_id", 0, |_| Ok(Value::Integer(0))),
         ("current_role", 0, |_| Ok(Value::Text("NONE".to_owned()))),
     ];
@@ -56,6 +61,31 @@ pub fn text(context: &Context<'_>, index: usize) -> Option<String> {
             Some(String::from_utf8_lossy(bytes).into_owned())
         }
     }
+}
+
+/// The function that has a text be the number that it is, where rows are changed.
+pub const AS_NUMBER: &str = "whole_number_or_fraction";
+
+/// A number as it is; a text that is one as that. Any other is refused, as by servers in strict mode.
+fn as_number(context: &Context<'_>) -> Outcome {
+    match context.get_raw(0) {
+        ValueRef::Text(_) | ValueRef::Blob(_) => {
+            let text = text(context, 0).unwrap_or_default();
+            match (text.trim().parse::<i64>(), text.trim().parse::<f64>()) {
+                (Ok(number), _) => Ok(Value::Integer(number)),
+                (Err(_), Ok(number)) if number.is_finite() => Ok(Value::Real(number)),
+                _ => {
+                    let text: String = text.chars().take(64).collect();
+                    refuse(format!("Truncated incorrect DOUBLE value: '{text}'"))
+                }
+            }
+        }
+        _ => context.get(0),
+    }
+}
+
+fn refuse(text: String) -> Outcome {
+    Err(rusqlite::Error::UserFunctionError(text.into()))
 }
 
 fn mapped(context: &Context<'_>, map: fn(&str) -> String) -> Outcome {
@@ -217,10 +247,25 @@ mod tests {
             ("substring_index('a.b.c', '', 1)", Some("")),
             ("field('b', 'a', 'b')", Some("2")),
             ("find_in_set('b', 'a,b')", Some("2")),
+            ("whole_number_or_fraction(' 7 ')", Some("7")),
+            ("whole_number_or_fraction('1.5')", Some("1.5")),
+            ("whole_number_or_fraction(7)", Some("7")),
+            ("whole_number_or_fraction(NULL)", None),
         ] {
             let select = format!("SELECT CAST({expression} AS TEXT)");
             let found: Option<String> = database.query_row(&select, [], |row| row.get(0)).unwrap();
             assert_eq!(found.as_deref(), expected, "{expression}");
+        }
+    }
+    #[test]
+    fn a_text_that_is_no_number_is_refused_and_not_taken_for_0() {
+        let database = Connection::open_in_memory().unwrap();
+        define(&database).unwrap();
+        for text in ["a", "", "7a", "inf", "NaN", "0x10", "1 2"] {
+            let select = format!("SELECT {AS_NUMBER}('{text}')");
+            let found = database.query_row(&select, [], |row| row.get::<_, Value>(0));
+            let fault = Fault::from(found.unwrap_err());
+            assert_eq!(fault.code.number, 1292, "{text}: {fault}");
         }
     }
 }

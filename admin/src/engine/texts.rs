@@ -14,7 +14,7 @@ use crate::fault::Fault;
 /// SQLite's.
 pub fn define(database: &Connection) -> Result<(), Fault> {
     let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
-    let functions: [Function; 16] = [
+    let functions: [Function; 17] = [
         ("length", 1, bytes),
         ("octet_length", 1, bytes),
         ("concat", -1, concat),
@@ -48,6 +48,7 @@ pub fn define(database: &Connection) -> Result<(), Fault> {
             Ok(Value::Integer((it.get_raw(0) == ValueRef::Null).into()))
         }),
         ("mid", 3, |it| middle(it)),
+        ("trimmed", 3, trimmed),
     ];
     for (name, arguments, function) in functions {
         database.create_scalar_function(name, arguments, flags, function)?;
@@ -64,6 +65,26 @@ fn bytes(context: &Context<'_>) -> Outcome {
         ValueRef::Text(bytes) | ValueRef::Blob(bytes) => count(bytes.len()),
         _ => text(context, 0).map_or(Value::Null, |text| count(text.len())),
     })
+}
+
+/// `TRIM(LEADING x FROM y)`: the side, the text that is taken away, and what it is taken from.
+fn trimmed(context: &Context<'_>) -> Outcome {
+    let (Some(side), Some(removed), Some(text)) =
+        (text(context, 0), text(context, 1), text(context, 2))
+    else {
+        return Ok(Value::Null);
+    };
+    if removed.is_empty() {
+        return Ok(Value::Text(text));
+    }
+    let mut rest = &*text;
+    if side != "TRAILING" {
+        rest = rest.trim_start_matches(&*removed);
+    }
+    if side != "LEADING" {
+        rest = rest.trim_end_matches(&*removed);
+    }
+    Ok(Value::Text(rest.to_owned()))
 }
 
 /// NULL if one is, or if it is too long.
@@ -195,6 +216,11 @@ mod tests {
         define(&database).unwrap();
         for (expression, expected) in [
             ("length('é')", Some("2")),
+            ("trimmed('BOTH', 'ab', 'ababxab')", Some("x")),
+            ("trimmed('LEADING', 'ab', 'abaxab')", Some("axab")),
+            ("trimmed('TRAILING', 'ab', 'abab')", Some("")),
+            ("trimmed('BOTH', '', 'x')", Some("x")),
+            ("trimmed('BOTH', NULL, 'x')", None),
             ("concat('x', 1, 1.5)", Some("x11.5")),
             ("concat('x', NULL)", None),
             ("instr('abC', 'c')", Some("3")),

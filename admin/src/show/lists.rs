@@ -4,6 +4,7 @@ use super::proxysql;
 use super::{Shown, filtered, of_schema, unknown};
 use crate::sheet::Schema;
 use crate::spelling::{Text, quoted};
+use crate::statement::Statement;
 
 /// A list: the words behind SHOW, a query for it, the column that LIKE means.
 pub(super) struct List {
@@ -178,8 +179,7 @@ pub fn list(text: Text<'_>, schema: Schema) -> Option<Shown> {
 
 fn shown(list: &List, rest: Text<'_>, schema: Schema) -> Shown {
     if list.words == ["GRANTS"] && rest.begins_with("FOR") {
-        // Of whomever: each user is told what holds for himself.
-        return filtered(list.select, list.like, Text::new("", &[]));
+        return grants(list, rest.rest());
     }
     let Some(column) = list.schema else {
         return filtered(list.select, list.like, rest);
@@ -187,6 +187,25 @@ fn shown(list: &List, rest: Text<'_>, schema: Schema) -> Shown {
     let (schema, rest) = of_schema(rest, schema)?;
     let select = format!("{} WHERE {column} = {}", list.select, quoted(schema.name()));
     filtered(&select, list.like, rest)
+}
+
+/// What is behind SHOW GRANTS FOR: oneself, or a user of the port, from whatever host.
+fn grants(list: &List, rest: Text<'_>) -> Shown {
+    if rest.begins_with("CURRENT_USER") {
+        return filtered(list.select, list.like, Text::new("", &[]));
+    }
+    let (user, rest) = rest.name().or_else(|| rest.string()).ok_or_else(unknown)?;
+    if !rest.is_empty() && !rest.first().starts_with('@') {
+        return Err(unknown());
+    }
+    let grantee = quoted(&format!("'{user}'@'%'"));
+    let title = format!("Grants for {user}@%").replace('"', "\"\"");
+    let select = format!(
+        "SELECT ifnull((SELECT 'GRANT ' || group_concat(PRIVILEGE_TYPE, ', ') || ' ON *.* TO ' || GRANTEE \
+         FROM information_schema.USER_PRIVILEGES WHERE GRANTEE = {grantee} COLLATE BINARY GROUP BY GRANTEE), \
+         no_such_grant({grantee})) AS \"{title}\""
+    );
+    Ok(Statement::Query(select))
 }
 
 /// SHOW CREATE DATABASE.

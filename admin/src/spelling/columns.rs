@@ -65,6 +65,11 @@ impl Columns {
         Self { changes, own }
     }
 
+    /// Whether rows are changed.
+    pub fn changes(&self) -> bool {
+        self.changes
+    }
+
     /// Whether a column has numbers, so that it need not be made one beside a number.
     ///
     /// # Errors

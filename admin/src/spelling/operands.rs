@@ -135,6 +135,11 @@ impl Operands {
     }
 }
 
+/// Whether an operand begins behind what stands here.
+pub fn starts_operand(text: Text<'_>, at: usize) -> bool {
+    STARTS.iter().any(|it| text.is_word(at, it))
+}
+
 /// Whether an operator compares.
 pub fn is_comparison(word: &str) -> bool {
     COMPARISONS.contains(&word)

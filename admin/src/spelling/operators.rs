@@ -1,5 +1,6 @@
 //! Operators that mean something else in SQLite: `/` of whole numbers, `!`, and comparing texts with numbers. `||`
-//! joins texts, as in ProxySQL's port: where that cannot be meant it is refused.
+//! joins texts, as in ProxySQL's port, where one of them stands there as a text; servers take it for OR, so between
+//! anything else it is refused.
 
 use sql::TokenKind;
 
@@ -7,6 +8,7 @@ use super::Text;
 use super::columns::Columns;
 use super::operands::{Operands, is_comparison, operand_end};
 use super::otherwise::Otherwise;
+use crate::engine::AS_NUMBER;
 use crate::fault::Fault;
 
 /// What makes a quotient of whole numbers one with a fraction.
@@ -25,15 +27,11 @@ const NUMBER_OF: &str = "00+ ";
 pub fn operators(text: Text<'_>, said: &mut Otherwise) -> Result<(), Fault> {
     let operands = Operands::of(text);
     let columns = Columns::of(text);
+    check_joins(text, &operands)?;
     for (at, token) in text.tokens.iter().enumerate() {
         let word = text.written(token);
         let is = |other: &str| word.eq_ignore_ascii_case(other);
         match word {
-            "||" if is_disjunction(text, &operands, at) => {
-                return Err(Fault::syntax(
-                    "|| joins texts here, as in ProxySQL; OR is OR",
-                ));
-            }
             "!" if at == 0 || text.text_of(at - 1) != "!" => negation(text, at, said)?,
             "/" => said.insert(at, DIVIDED),
             _ if operands.assigns(at) => {}
@@ -46,7 +44,7 @@ pub fn operators(text: Text<'_>, said: &mut Otherwise) -> Result<(), Fault> {
                     && !text.is_word(at + 1, "NOT")
                     && !columns.is_number(column_behind(text, at + 1), text.text_of(at - 1))?
                 {
-                    said.before(at + 1, NUMBER_OF);
+                    number_behind(text, &columns, at, said)?;
                 }
             }
             _ if token.kind != TokenKind::Word => {}
@@ -67,10 +65,34 @@ pub fn operators(text: Text<'_>, said: &mut Otherwise) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Whether a number stands beside `||`, or a comparison on each side.
+/// # Errors
+/// What `||` stands between may be meant as OR.
+fn check_joins(text: Text<'_>, operands: &Operands) -> Result<(), Fault> {
+    let is_join = |at: &usize| text.text_of(*at) == "||";
+    let mut joins = (0..text.tokens.len()).filter(is_join).peekable();
+    let mut has_text = false;
+    while let Some(at) = joins.next() {
+        let is_text = |at: usize| text.kind_of(at) == TokenKind::String;
+        has_text |= is_text(at + 1) || at > 0 && is_text(at - 1);
+        // What is joined to more than one text needs one of them only.
+        let goes_on = joins
+            .peek()
+            .is_some_and(|next| operands.start(*next) == at + 1);
+        if is_disjunction(text, operands, at) || !(has_text || goes_on) {
+            return Err(Fault::syntax(
+                "|| joins texts here, as in ProxySQL, and is OR on servers: write CONCAT(a, b), or a OR b",
+            ));
+        }
+        has_text &= goes_on;
+    }
+    Ok(())
+}
+
+/// Whether a number stands beside `||`, or what is compared in front of it is followed by no text.
 fn is_disjunction(text: Text<'_>, operands: &Operands, at: usize) -> bool {
     let is_before = at > 0 && is_number(text, at - 1);
-    is_before || is_number(text, at + 1) || (operands.is_chained(at) && operands.compares(at + 1))
+    let is_text = text.kind_of(at + 1) == TokenKind::String && !operands.compares(at + 1);
+    is_before || is_number(text, at + 1) || (operands.is_chained(at) && !is_text)
 }
 
 /// `!` binds closer than NOT: to what stands behind it, and not to what that is compared with.
@@ -118,7 +140,37 @@ fn as_number(
     let number = (at + 1..text.tokens.len()).find(|it| text.kind_of(*it) == TokenKind::Number);
     let number = number.map_or("0", |it| text.text_of(it));
     if !columns.is_number(column, number)? {
-        said.behind(last, NUMBER);
+        match columns.changes() {
+            true => {
+                said.before(operands.start(end), &format!("{AS_NUMBER}("));
+                said.behind(last, ")");
+            }
+            false => said.behind(last, NUMBER),
+        }
+    }
+    Ok(())
+}
+
+/// What stands behind a comparison is a number.
+fn number_behind(
+    text: Text<'_>,
+    columns: &Columns,
+    at: usize,
+    said: &mut Otherwise,
+) -> Result<(), Fault> {
+    if !columns.changes() {
+        said.before(at + 1, NUMBER_OF);
+        return Ok(());
+    }
+    let last = operand_end(text, at + 1).ok_or_else(|| {
+        Fault::syntax(
+            "What a number is compared with cannot be told; (x) = 1, with the number behind",
+        )
+    })?;
+    let goes_on = ["+", "-", "*", "/", "%", "||", "DIV", "MOD"];
+    if !goes_on.iter().any(|it| text.is_word(last + 1, it)) {
+        said.before(at + 1, &format!("{AS_NUMBER}("));
+        said.behind(last, ")");
     }
     Ok(())
 }
@@ -201,6 +253,7 @@ fn name(text: Text<'_>, at: usize) -> Option<String> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use crate::engine::AS_NUMBER;
     use crate::spelling::{Text, column_name, tokens};
 
     #[test]
@@ -208,8 +261,8 @@ mod tests {
         for (text, expected) in [
             ("SELECT SUM(a)/SUM(b)", "SELECT SUM(a)*1e0/SUM(b)"),
             (
-                "SELECT a = b || 'x', a || b = 'c'",
-                "SELECT a = b || 'x', a || b = 'c'",
+                "SELECT a = b || 'x', a || '' || b = 'c', a || (b) || 'c' || d",
+                "SELECT a = b || 'x', a || '' || b = 'c', a || (b) || 'c' || d",
             ),
             ("SELECT '1' = 1", "SELECT '1' +00 = 1"),
             (
@@ -233,10 +286,6 @@ mod tests {
                 "UPDATE backends SET weight = 5, name = 1 WHERE weight = 7",
             ),
             (
-                "UPDATE backends SET name = CASE WHEN LENGTH(name) > 5 THEN 'a' END, weight = (f(1) = 1)",
-                "UPDATE backends SET name = CASE WHEN LENGTH(name) +00 > 5 THEN 'a' END, weight = (f(1) +00 = 1)",
-            ),
-            (
                 "SELECT value NOT IN (1, 'db2') OR value IN (-1, 2) OR value IN (1, x)",
                 "SELECT value NOT IN (1, 'db2') OR value +00 IN (-1, 2) OR value IN (1, x)",
             ),
@@ -258,10 +307,16 @@ mod tests {
             "SELECT 1 || 0",
             "SELECT 1 WHERE a = 'x' || b = 'y'",
             "SELECT (a > b || c IS NULL)",
+            "SELECT a || b",
+            "SELECT a || '' , b || c",
+            "SELECT (a || '') || (b || c)",
+            "SELECT a = 'x' || b",
+            "SELECT a FROM t WHERE a || NOT b",
+            "DELETE FROM backends WHERE draining || disabled",
         ] {
             let tokens = tokens(text).unwrap();
             let fault = Text::new(text, &tokens).in_sqlite().unwrap_err();
-            assert!(fault.text.contains("OR is OR"), "{text}: {fault}");
+            assert!(fault.text.contains("a OR b"), "{text}: {fault}");
         }
     }
 
@@ -280,6 +335,40 @@ mod tests {
             let tokens = tokens(text).unwrap();
             let fault = Text::new(text, &tokens).in_sqlite().unwrap_err();
             assert!(fault.text.contains("write '"), "{text}: {fault}");
+        }
+    }
+
+    #[test]
+    fn what_changes_rows_takes_no_text_for_a_number() {
+        for (text, expected) in [
+            (
+                "DELETE FROM backends WHERE TRIM(name) = 0",
+                "DELETE FROM backends WHERE N(TRIM(name)) = 0",
+            ),
+            (
+                "DELETE FROM backends WHERE 0 = TRIM(name) AND weight = 1",
+                "DELETE FROM backends WHERE 0 = N(TRIM(name)) AND weight = 1",
+            ),
+            (
+                "DELETE FROM backends WHERE 7 <> name + 0 OR CONCAT(name, 1) NOT IN (1, 2)",
+                "DELETE FROM backends WHERE 7 <> name + 0 OR N(CONCAT(name, 1)) NOT IN (1, 2)",
+            ),
+            (
+                "UPDATE backends SET name = CASE WHEN LENGTH(name) > 5 THEN 'a' END, weight = (f(1) = 1)",
+                "UPDATE backends SET name = CASE WHEN N(LENGTH(name)) > 5 THEN 'a' END, weight = (N(f(1)) = 1)",
+            ),
+            (
+                "DELETE FROM backends WHERE COALESCE(name, 1) BETWEEN 1 AND 2",
+                "DELETE FROM backends WHERE N(COALESCE(name, 1)) BETWEEN 1 AND 2",
+            ),
+            (
+                "DELETE FROM backends WHERE 'a' = 0",
+                "DELETE FROM backends WHERE N('a') = 0",
+            ),
+        ] {
+            let tokens = tokens(text).unwrap();
+            let spelled = Text::new(text, &tokens).in_sqlite().unwrap();
+            assert_eq!(spelled.replace(AS_NUMBER, "N"), expected, "{text}");
         }
     }
 

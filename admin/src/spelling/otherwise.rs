@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use sql::{Flags, Lexer, Token, TokenKind};
 
 use super::casts::convert;
-use super::operands::{inside, operand, operand_end};
+use super::operands::{inside, operand, operand_end, starts_operand};
 use super::{FLAGS, Text};
 use crate::fault::Fault;
 
@@ -70,7 +70,9 @@ pub fn otherwise(text: Text<'_>) -> Result<Otherwise, Fault> {
         let is_call = || text.text_of(at + 1) == "(";
         let word = text.written(token);
         let is = |other: &str| word.eq_ignore_ascii_case(other);
-        if token.kind != TokenKind::Word {
+        if word == "%" || is("MOD") && is_operator(text, at) {
+            divided = Some(division(text, at, divided, &MOD, &mut said)?);
+        } else if token.kind != TokenKind::Word {
             let operator = match word {
                 "&&" => "AND",
                 "<=>" => "IS",
@@ -81,22 +83,79 @@ pub fn otherwise(text: Text<'_>) -> Result<Otherwise, Fault> {
             convert(text, at, &mut said)?;
         } else if is("GROUP_CONCAT") && is_call() {
             separator(text, at, &mut said);
+        } else if is("TRIM") && is_call() {
+            trim(text, at, &mut said);
         } else if is("DIV") {
-            divided = Some(division(text, at, divided, &mut said)?);
+            divided = Some(division(text, at, divided, &DIV, &mut said)?);
         }
     }
     Ok(said)
 }
 
-/// `a DIV b` is what is whole of `a / b`; the places where that begins and ends. So far has come what was
-/// divided last.
+/// What stands around two operands, and between them.
+struct Around {
+    name: &'static str,
+    before: &'static str,
+    between: &'static str,
+    behind: &'static str,
+}
+
+/// `a DIV b` is what is whole of `a / b`.
+const DIV: Around = Around {
+    name: "DIV",
+    before: "CAST(",
+    between: "/",
+    behind: " AS INTEGER)",
+};
+
+/// `a % b` and `a MOD b` have a fraction where one of them has.
+const MOD: Around = Around {
+    name: "%",
+    before: "mod(",
+    between: ",",
+    behind: ")",
+};
+
+/// Whether a word stands between two operands, and is not the name of a function or of something else.
+fn is_operator(text: Text<'_>, at: usize) -> bool {
+    let is_operand = |at: usize| !starts_operand(text, at) && operand(text, at).is_some();
+    let names = ["AS", ".", "AND"];
+    at.checked_sub(1)
+        .is_some_and(|last| is_operand(last) && !names.iter().any(|it| text.is_word(last, it)))
+        && operand_end(text, at + 1).is_some()
+}
+
+/// `TRIM(LEADING x FROM y)` takes away a whole text, as often as it stands there; SQLite's takes away characters.
+fn trim(text: Text<'_>, at: usize, said: &mut Otherwise) {
+    let parts = inside(text, at + 1);
+    let Some(from) = parts.iter().find(|it| is_word(text, **it, "FROM")) else {
+        return;
+    };
+    let side = ["BOTH", "LEADING", "TRAILING"];
+    let side = side.iter().find(|it| is_word(text, at + 2, it));
+    let first = at + 2 + usize::from(side.is_some());
+    said.insert(at, "trimmed");
+    if side.is_some() {
+        said.insert(at + 2, "");
+    }
+    said.behind(at + 1, &format!("'{}', ", side.unwrap_or(&"BOTH")));
+    said.insert(*from, if first == *from { "' '," } else { "," });
+}
+
+/// What is divided, by the places where that begins and ends. So far has come what was divided last.
 fn division(
     text: Text<'_>,
     at: usize,
     divided: Option<(usize, usize)>,
+    around: &Around,
     said: &mut Otherwise,
 ) -> Result<(usize, usize), Fault> {
-    let unreadable = || Fault::syntax("What DIV divides cannot be told; (a) DIV (b)");
+    let name = around.name;
+    let unreadable = || {
+        Fault::syntax(format!(
+            "What {name} divides cannot be told; (a) {name} (b)"
+        ))
+    };
     let begins = |last: usize| match divided {
         Some((begin, end)) if end == last => Some(begin),
         _ => operand(text, last),
@@ -112,18 +171,22 @@ fn division(
             break;
         }
         if count > FACTORS_MAX || said.in_front(begin).len() > FACTORS_MAX {
-            return Err(Fault::syntax("There are too many factors beside DIV"));
+            return Err(Fault::syntax(format!(
+                "There are too many factors beside {name}"
+            )));
         }
         last = begin.checked_sub(2).ok_or_else(unreadable)?;
         begin = begins(last).ok_or_else(unreadable)?;
     }
     let end = operand_end(text, at + 1).ok_or_else(unreadable)?;
     if said.in_front(begin).len() > FACTORS_MAX {
-        return Err(Fault::syntax("There are too many factors beside DIV"));
+        return Err(Fault::syntax(format!(
+            "There are too many factors beside {name}"
+        )));
     }
-    said.insert(at, "/");
-    said.before(begin, "CAST(");
-    said.behind(end, " AS INTEGER)");
+    said.insert(at, around.between);
+    said.before(begin, around.before);
+    said.behind(end, around.behind);
     Ok((begin, end))
 }
 
@@ -226,6 +289,30 @@ mod tests {
             (
                 "SELECT @@version DIV 2, a.b DIV ?",
                 "SELECT CAST(system_variable('version') / 2 AS INTEGER), CAST(a.b / ? AS INTEGER)",
+            ),
+            ("SELECT a % 2, b", "SELECT mod(a , 2), b"),
+            ("SELECT a MOD (b) = 1", "SELECT mod(a , (b)) +00 = 1"),
+            (
+                "SELECT MOD(a, 2), a AS n, MOD(b, 2)",
+                "SELECT MOD(a, 2), a AS n, MOD(b, 2)",
+            ),
+            (
+                "SELECT 1 + a DIV 2 % 3",
+                "SELECT 1 + mod(CAST(a / 2 AS INTEGER) , 3)",
+            ),
+            (
+                "SELECT 7 % 4 % 2 FROM t WHERE a LIKE '%'",
+                "SELECT mod(mod(7 , 4) , 2) FROM t WHERE a LIKE '%'",
+            ),
+            ("SELECT TRIM(a), trim( a )", "SELECT TRIM(a), trim( a )"),
+            (
+                "SELECT TRIM(LEADING 'x' FROM a)",
+                "SELECT trimmed('LEADING',  'x' , a)",
+            ),
+            ("SELECT TRIM(b FROM a)", "SELECT trimmed('BOTH', b , a)"),
+            (
+                "SELECT TRIM(TRAILING FROM a)",
+                "SELECT trimmed('TRAILING',  ' ', a)",
             ),
             ("SELECT convert FROM t", "SELECT convert FROM t"),
             ("SELECT convert(a", "SELECT convert(a"),

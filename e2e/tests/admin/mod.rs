@@ -17,6 +17,7 @@ mod index_usage;
 mod insight;
 mod logins;
 mod manual;
+mod meaning;
 mod prepared;
 mod proxysql;
 mod script;

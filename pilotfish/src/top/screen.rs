@@ -53,7 +53,7 @@ const fn wide(title: &'static str) -> Column {
 pub const SCREENS: &[Screen] = &[
     Screen {
         name: "Backends",
-        sql: "SELECT b.name, b.state || iif(b.disabled, ', disabled', iif(b.draining, ', draining', '')), b.role, b.cluster, \
+        sql: "SELECT b.name, concat(b.state, iif(b.disabled, ', disabled', iif(b.draining, ', draining', ''))), b.role, b.cluster, \
               b.connected_clients, b.in_flight, b.lag_seconds, \
               (SELECT sum(statements) FROM times t WHERE t.backend = b.name), \
               (SELECT max(waited_p99_us) FROM times t WHERE t.backend = b.name), \
