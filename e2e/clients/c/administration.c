@@ -136,6 +136,25 @@ static void say_error(MYSQL *mysql, const char *label, const char *query) {
   printf("%s: %u\n", label, mysql_errno(mysql));
 }
 
+/* What pools do with a connection before they lend it again; nothing is printed. */
+static void change_hands(MYSQL *mysql) {
+  const char *user = setting("CLIENT_USER"), *password = setting("CLIENT_PASSWORD");
+  check(mysql, "select db", mysql_select_db(mysql, "stats"));
+  check(mysql, "reset", mysql_reset_connection(mysql));
+  run(mysql, "SELECT * FROM stats_mysql_global");
+  mysql_free_result(mysql_store_result(mysql));
+  for (int round = 0; round < 2; round++)
+    check(mysql, "change user", mysql_change_user(mysql, user, password, setting("CLIENT_DATABASE")));
+  run(mysql, "SET GLOBAL limits.sessions_max = 888");
+  run(mysql, "REVERT");
+  MYSQL *wrong = try_connect(password);
+  if (mysql_change_user(wrong, user, "not it", NULL) == 0 || mysql_errno(wrong) != 1045) {
+    fprintf(stderr, "change user: %u\n", mysql_errno(wrong));
+    exit(1);
+  }
+  mysql_close(wrong);
+}
+
 int main(void) {
   MYSQL *mysql = try_connect(setting("CLIENT_PASSWORD"));
   check(mysql, "connect", mysql_errno(mysql) != 0);
@@ -153,6 +172,7 @@ int main(void) {
   MYSQL *wrong = try_connect("not it");
   printf("wrong password: %u\n", mysql_errno(wrong));
   mysql_close(wrong);
+  change_hands(mysql);
   check(mysql, "ping", mysql_ping(mysql));
   say(mysql, "alive", "SELECT 42");
   mysql_close(mysql);

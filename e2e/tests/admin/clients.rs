@@ -7,9 +7,13 @@ use e2e::Product;
 use super::Watched;
 
 /// A client's command with where to connect and as whom.
-fn to(mut command: Command, watched: &Watched) -> Command {
+fn to(command: Command, watched: &Watched) -> Command {
+    to_as(command, watched, ["-ulook", "-psome"])
+}
+
+fn to_as(mut command: Command, watched: &Watched, whom: [&str; 2]) -> Command {
     let port = watched.port.to_string();
-    command.args(["-h127.0.0.1", "-ulook", "-psome", "-P", &port]);
+    command.args(["-h127.0.0.1", "-P", &port]).args(whom);
     command
 }
 
@@ -80,4 +84,24 @@ fn the_administrators_client_is_answered(product: Product) {
     assert!(admin(&["processlist"]).contains("Command"));
     assert!(admin(&["variables"]).contains("limits.sessions_max"));
     assert!(admin(&["extended-status"]).contains("Backends_usable"));
+    for words in ["flush-logs", "flush-status"] {
+        let mut command = product.command(program);
+        command.arg("--no-defaults");
+        let mut command = to_as(command, &watched, ["-uroot", "-pall"]);
+        command.arg(words);
+        output(command);
+    }
+    let told = "an administrator has had logs opened again";
+    watched.proxy.wait_logged(&[told, "root@127.0.0.1"]);
+}
+
+#[test]
+fn the_command_line_client_may_begin_anew() {
+    let watched = Watched::alone();
+    let mut client = to(Product::MySql.client(), &watched);
+    // Its resetconnection, which it knows where it is let.
+    let sql = r"USE stats; \x SELECT DATABASE()";
+    client.args(["--batch", "--commands", "-e", sql]);
+    let told = output(client);
+    assert!(told.ends_with("stats\n"), "{told}");
 }
