@@ -17,6 +17,42 @@ enum Way {
     Transparent,
     /// Over so few backend connections that they must be shared.
     Pooled,
+    /// Through a script, with a connection for each client.
+    Scripted(&'static str),
+    /// The same over shared connections.
+    PooledScripted(&'static str),
+}
+
+/// Every hook is there and does nothing; each command is sent by the script and each result kept.
+const ALL_KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/all_kept.lua");
+
+/// One of those that come along.
+const AUDITING: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../scripts/auditing.lua");
+
+impl Way {
+    fn settings(self, server: &Server) -> Settings {
+        match self {
+            Self::Transparent => Settings::in_front_of([server]),
+            Self::Pooled => Settings::pooled(server, 4),
+            Self::Scripted(script) => scripted(Settings::in_front_of([server]), script),
+            Self::PooledScripted(script) => scripted(Settings::pooled(server, 4), script),
+        }
+    }
+
+    /// What a comparison leaves out.
+    fn options(self) -> &'static [&'static str] {
+        match self {
+            Self::Transparent | Self::Scripted(_) => &[],
+            Self::Pooled | Self::PooledScripted(_) => &["--pooled"],
+        }
+    }
+}
+
+/// Results of 200,000 rows and values of 20 MiB are kept as well.
+fn scripted(settings: Settings, script: &str) -> Settings {
+    settings
+        .set("script.file", script)
+        .set("script.result_bytes_max", 1 << 30)
 }
 
 fn compare(product: Product, way: Way, options: &[&str]) {
@@ -25,20 +61,14 @@ fn compare(product: Product, way: Way, options: &[&str]) {
         .unwrap_or_else(std::sync::PoisonError::into_inner);
     let server = Server::start(product, &[]);
     server.root().run("CREATE DATABASE app");
-    let proxy = Proxy::start(&match way {
-        Way::Transparent => Settings::in_front_of([&server]),
-        Way::Pooled => Settings::pooled(&server, 4),
-    });
+    let proxy = Proxy::start(&way.settings(&server));
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("clients/compare.sh");
     let output = Command::new(script)
         .arg(server.tcp().to_string())
         .arg(proxy.tcp().to_string())
         .args(["--user", "app", "--password", PASSWORD, "--database", "app"])
         .args(options)
-        .args(match way {
-            Way::Transparent => &[][..],
-            Way::Pooled => &["--pooled"],
-        })
+        .args(way.options())
         .output()
         .unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
@@ -95,6 +125,36 @@ fn libraries_see_no_pool_in_front_of_mariadb_over_tls() {
 #[test]
 fn libraries_see_no_pool_in_front_of_mysql_with_compression() {
     compare(Product::MySql, Way::Pooled, &["--compress"]);
+}
+
+#[test]
+fn libraries_see_no_script_in_front_of_mariadb() {
+    compare(Product::MariaDb, Way::Scripted(ALL_KEPT), &[]);
+}
+
+#[test]
+fn libraries_see_no_script_in_front_of_mysql() {
+    compare(Product::MySql, Way::Scripted(ALL_KEPT), &["--compress"]);
+}
+
+#[test]
+fn libraries_see_no_pool_behind_a_script_in_front_of_mariadb() {
+    compare(Product::MariaDb, Way::PooledScripted(ALL_KEPT), &["--tls"]);
+}
+
+#[test]
+fn libraries_see_no_pool_behind_a_script_in_front_of_mysql() {
+    compare(Product::MySql, Way::PooledScripted(ALL_KEPT), &[]);
+}
+
+#[test]
+fn libraries_are_audited_in_front_of_mariadb() {
+    compare(Product::MariaDb, Way::PooledScripted(AUDITING), &[]);
+}
+
+#[test]
+fn libraries_are_audited_in_front_of_mysql() {
+    compare(Product::MySql, Way::Scripted(AUDITING), &[]);
 }
 
 /// What every library is told on the admin port.

@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use wire::write::put_packets;
 
 use crate::bell::Listening;
-use crate::scripted::heard::Ear;
+use crate::scripted::heard::{Ear, renumbered};
 use crate::transport::Transport;
 
 /// A client's or a backend's side.
@@ -109,9 +109,13 @@ impl Leg {
 
     /// What was kept for a script goes to this side after all, and all that follows of the reply.
     pub(crate) fn let_go(&mut self) {
+        let next = self.transport.frame_sequence();
         if let Some(ear) = &mut self.ear {
             let kept = ear.let_go();
-            self.put(&kept);
+            match next {
+                Some(next) => self.put(&renumbered(kept, next)),
+                None => self.put(&kept),
+            }
         }
     }
 

@@ -1,7 +1,10 @@
 //! What ends a hook that waits, and what does not.
 
+use std::sync::Mutex;
+
 use e2e::PASSWORD;
 use e2e::raw::Address;
+use e2e::scripted::{Dialogue, Scripted as Backend};
 use e2e::wait::{SOON, until};
 
 use super::waiting::TELLS;
@@ -21,6 +24,7 @@ both! {
     kill_query_ends_what_is_asked_elsewhere
     a_statement_of_a_scripts_own_has_its_time
     a_statement_in_a_session_of_its_own_has_its_time
+    whoever_sends_a_file_can_be_killed
 }
 
 const WAITS: &str = r#"
@@ -239,4 +243,80 @@ fn a_statement_in_a_session_of_its_own_has_its_time(product: Product) {
         error.text
     );
     assert!(conn.is_closed_by_server());
+}
+
+/// Whose statement ends by itself when its kill is on its way: the session ends, lest the next one be killed.
+#[test]
+fn a_kill_that_comes_late_ends_the_session() {
+    let (kill, killed) = std::sync::mpsc::channel();
+    let (kill, killed) = (Mutex::new(kill), Mutex::new(killed));
+    let backend = Backend::start(move |dialogue: &mut Dialogue| {
+        dialogue.welcome()?;
+        loop {
+            let command = dialogue.read()?;
+            if command == b"\x03KILL QUERY 7" {
+                kill.lock().unwrap().send(()).unwrap();
+            }
+            if command == b"\x03DO name" {
+                // As if the kill had come too late for it.
+                killed.lock().unwrap().recv().unwrap();
+            }
+            if command == [1] {
+                return Ok(());
+            }
+            dialogue.send_ok()?;
+        }
+    });
+    let settings = Settings::default()
+        .backend(backend.tcp())
+        .set("script.timeout_query", "200ms")
+        .set("health.monitor_user", "app")
+        .set("health.monitor_password", PASSWORD);
+    let scripted = Scripted::with(
+        settings,
+        r#"
+        function read_query(packet)
+            if packet == "\003DO name" then pilotfish.query(nil, "DO name") end
+        end
+        "#,
+    );
+    let mut conn = scripted.connect();
+    assert!(conn.query("DO something").error().is_none());
+    let reply = conn.query("DO name");
+    let text = &reply.error().unwrap().text;
+    assert!(text.contains("script.timeout_query"), "{text}");
+    assert!(conn.is_closed_by_server());
+}
+
+fn whoever_sends_a_file_can_be_killed(product: Product) {
+    let script = r#"
+        function read_query(packet)
+            proxy.queries:append(1, packet, { resultset_is_needed = true })
+            return proxy.PROXY_SEND_QUERY
+        end
+    "#;
+    let server = Server::shared(product);
+    let schema = "t_scripted_kill_file";
+    let mut root = server.root();
+    root.run(&format!("CREATE DATABASE IF NOT EXISTS {schema}"));
+    root.run(&format!("CREATE TABLE IF NOT EXISTS {schema}.t (a INT)"));
+    let port = e2e::free_port();
+    for settings in [Settings::in_front_of([server]), Settings::pooled(server, 4)] {
+        let scripted = Scripted::with(settings.admin_on(port), script);
+        let address = Address::from(std::net::SocketAddr::from(([127, 0, 0, 1], port)));
+        let mut admin = RawConn::connect(&address, &Login::with("root", "all")).unwrap();
+        let login = Login::app().schema(schema).and(capability::LOCAL_FILES);
+        let mut conn = scripted.connect_as(&login);
+        conn.send_query("LOAD DATA LOCAL INFILE 'x' INTO TABLE t")
+            .unwrap();
+        let request = conn.packet().unwrap();
+        assert_eq!(request.first(), Some(&0xfb), "{request:?}");
+        conn.send_on(b"1\n2\n");
+        let id = admin.value("SELECT id FROM sessions");
+        admin.run(&format!("KILL {id}"));
+        let _ = conn.packet_of_any_order();
+        assert!(conn.is_closed_by_server());
+        let mut other = scripted.connect_as(&login);
+        assert_eq!(other.value("SELECT COUNT(*) FROM t"), "0");
+    }
 }

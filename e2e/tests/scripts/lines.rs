@@ -20,6 +20,7 @@ in_both_ways! {
     process_info_is_a_result
     unknown_keys_are_nil
     a_file_that_a_script_asks_for_is_nobodys
+    a_file_that_a_result_hook_asks_for_is_nobodys
     a_queue_without_its_decision_is_not_sent
 }
 
@@ -567,6 +568,31 @@ fn sends_its_file(scripted: &Scripted) {
     conn.packet().unwrap();
     drop(conn);
     assert_eq!(scripted.connect().value("four"), "5");
+}
+
+/// The same in place of a result.
+fn a_file_that_a_result_hook_asks_for_is_nobodys(product: Product) {
+    let scripted = Scripted::start(
+        product,
+        r#"
+        function read_query(packet)
+            local text = packet:sub(2)
+            proxy.queries:append(1, text == "four" and "\003SELECT 5" or "\003SELECT 1", { resultset_is_needed = true })
+            if text == "DO load" then
+                proxy.queries:append(2, "\003SELECT 2", { resultset_is_needed = true })
+            end
+            return proxy.PROXY_SEND_QUERY
+        end
+        function read_query_result(inj)
+            if inj.id == 2 then return proxy.PROXY_IGNORE_RESULT end
+            if inj.query == "\003SELECT 1" then
+                proxy.response = { type = proxy.MYSQLD_PACKET_RAW, packets = { "\251the file" } }
+                return proxy.PROXY_SEND_RESULT
+            end
+        end
+        "#,
+    );
+    sends_its_file(&scripted);
 }
 
 /// The command itself is sent, or answered; the next one finds nothing queued.

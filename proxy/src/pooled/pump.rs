@@ -258,14 +258,20 @@ impl Pooled {
         Poll::Ready(Ok(buffer.filled().len()))
     }
 
-    /// Passes the client's packets on to the backend, unread, up to their end.
+    /// Passes the client's packets on to the backend, unread, up to their end or the session's.
     pub(crate) async fn pass(
         &mut self,
         conn: &mut BackendConn,
         mut passage: Passage,
     ) -> Result<u8, Cut> {
         let before = passage.bytes;
-        poll_fn(|context| self.poll_pass(conn, &mut passage, context)).await?;
+        poll_fn(
+            |context| match self.poll_pass(conn, &mut passage, context) {
+                Poll::Pending => self.poll_end(context).map(Err),
+                passed => passed,
+            },
+        )
+        .await?;
         self.timing.follows(passage.bytes - before);
         Ok(passage.sequence)
     }

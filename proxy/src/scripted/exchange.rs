@@ -14,7 +14,7 @@ use tokio::time::timeout;
 use wire::reply::OkPacket;
 use wire::{Capabilities, Command, ErrorCode};
 
-use super::heard::{Heard, Preparing, Reports, Towards};
+use super::heard::{Heard, Preparing, Reports, Towards, renumbered};
 use super::injected::incoming_of;
 use super::rewriting::Rewriting;
 use super::server::Server;
@@ -405,13 +405,21 @@ impl Scripted {
         sequence: u8,
     ) -> Result<u8, CutOff> {
         let kept = std::mem::take(&mut passing.heard.kept);
-        self.client.append(&kept);
+        match self.client.transport.frame_sequence() {
+            Some(next) => self.client.append(&renumbered(kept, next)),
+            None => self.client.append(&kept),
+        }
         if !matches!(passing.towards, Towards::Nobody) {
             passing.heard.has_passed |= !passing.towards.is_client();
             passing.towards = Towards::Client { sequence };
         }
         let mut passage = Passage::of(EndOf::File, sequence);
-        let passed = poll_fn(|context| self.poll_file(server, &mut passage, context));
+        let passed = poll_fn(
+            |context| match self.poll_file(server, &mut passage, context) {
+                Poll::Pending => self.poll_meanwhile(server, context),
+                passed => passed,
+            },
+        );
         passed.await.map_err(|failure| passing.cut(failure))?;
         Ok(passage.sequence)
     }

@@ -108,6 +108,21 @@ impl Heard {
     }
 }
 
+/// Packets that were kept, with ids that begin with `next`.
+pub(crate) fn renumbered(mut packets: Vec<u8>, mut next: u8) -> Vec<u8> {
+    let mut at = 0;
+    while let Some(header) = packets
+        .get_mut(at..)
+        .and_then(<[u8]>::first_chunk_mut::<HEADER_BYTES>)
+        && header[HEADER_BYTES - 1] != next
+    {
+        header[HEADER_BYTES - 1] = next;
+        at += HEADER_BYTES + Header::decode(*header).length;
+        next = next.wrapping_add(1);
+    }
+    packets
+}
+
 /// The length of the report with which packets begin; `None` while none is whole.
 fn report_length(packets: &[u8]) -> Option<usize> {
     let (header, rest) = packets.split_first_chunk::<HEADER_BYTES>()?;
@@ -289,6 +304,15 @@ mod tests {
         assert_eq!(heard.take_reports(Some(9)), Some(numbered.concat()));
         assert_eq!((heard.reports, &*heard.kept), (2, &ok[..]));
         assert_eq!(heard.take_reports(None), None);
+    }
+
+    #[test]
+    fn packets_are_numbered_anew() {
+        let packets = b"\x01\0\0\x01a\0\0\0\x02\x02\0\0\x03bc".to_vec();
+        let numbered = b"\x01\0\0\xffa\0\0\0\0\x02\0\0\x01bc";
+        assert_eq!(renumbered(packets.clone(), 255), numbered);
+        assert_eq!(renumbered(packets.clone(), 1), packets);
+        assert_eq!(renumbered(b"\x09\0\0\x01a".to_vec(), 2), b"\x09\0\0\x02a");
     }
 
     #[test]

@@ -8,8 +8,8 @@ use wire::write::put_packets;
 use wire::{Command, HEADER_BYTES, Header};
 
 use super::bridge::Bridge;
-use super::heard::{Heard, Reports, Towards};
-use super::stage::{Stage, has_reply, lacks_server, say, say_all};
+use super::heard::{Heard, Reports, Towards, renumbered};
+use super::stage::{Stage, asks_for_file, has_reply, lacks_server, say, say_all, swallow_file};
 use super::waiting::{Settled, interrupted, settle};
 use crate::failure::{Failure, Kind};
 use crate::pooled::incoming::Incoming;
@@ -27,8 +27,6 @@ pub(crate) struct Queue<'a, S> {
     shown: Option<Vec<u8>>,
     /// The id that its reply goes on with.
     sequence: u8,
-    /// The client has had reports of progress.
-    has_reported: bool,
     is_told: bool,
 }
 
@@ -40,7 +38,6 @@ impl<'a, S: Stage> Queue<'a, S> {
             sequence: incoming.sequence,
             incoming,
             shown,
-            has_reported: false,
             is_told: false,
         }
     }
@@ -116,7 +113,6 @@ impl<'a, S: Stage> Queue<'a, S> {
             return Ok(after);
         }
         self.is_told |= heard.has_passed;
-        self.has_reported |= heard.reports > 0;
         self.sequence = self.sequence.wrapping_add(heard.reports);
         if is_kept {
             return self.judge(command, heard).await;
@@ -170,33 +166,42 @@ impl<'a, S: Stage> Queue<'a, S> {
         }
         match decision {
             Decision::IgnoreResult => {}
-            Decision::SendResult => match self.stage.script().response() {
-                Some(payloads) => {
-                    let bridge = Bridge::new(self.stage.capabilities());
-                    let told = bridge.told(self.incoming.command, payloads);
-                    self.tell(|stage, sequence| say_all(stage, sequence, &told));
-                }
-                None => self.tell(|stage, sequence| say(stage, sequence, &err_payload(FAILED))),
-            },
+            Decision::SendResult => self.answer().await?,
             // The client has it.
             Decision::Nothing if heard.has_passed => {}
-            Decision::Nothing => self.tell_kept(&kept),
+            Decision::Nothing => self.tell_kept(kept),
             Decision::SendQuery | Decision::Unknown(_) | Decision::Waits => {
                 tracing::error!(
                     "(read_query_result) {decision} is no decision: the result is sent"
                 );
-                self.tell_kept(&kept);
+                self.tell_kept(kept);
             }
         }
         Ok(After::Next)
     }
 
-    /// The client gets a reply as it was kept; behind reports with ids that follow theirs.
-    fn tell_kept(&mut self, kept: &[u8]) {
-        let has_reported = self.has_reported;
-        self.tell(|stage, sequence| match has_reported {
-            true => say_all(stage, sequence, &payloads_of(kept)),
-            false => stage.client().append(kept),
+    /// The client gets the script's answer, behind which it may have to send a file.
+    async fn answer(&mut self) -> Result<(), CutOff> {
+        let Some(payloads) = self.stage.script().response() else {
+            self.tell(|stage, sequence| say(stage, sequence, &err_payload(FAILED)));
+            return Ok(());
+        };
+        let command = self.incoming.command;
+        let sends_file = asks_for_file(command, &payloads) && !self.is_told;
+        let told = Bridge::new(self.stage.capabilities()).told(command, payloads);
+        self.tell(|stage, sequence| say_all(stage, sequence, &told));
+        match sends_file {
+            true => swallow_file(self.stage, self.sequence).await,
+            false => Ok(()),
+        }
+    }
+
+    /// The client gets a reply as it was kept, with ids that follow what it has had, or its own frames'.
+    fn tell_kept(&mut self, kept: Vec<u8>) {
+        self.tell(|stage, sequence| {
+            let client = stage.client();
+            let next = client.transport.frame_sequence().unwrap_or(sequence);
+            client.append(&renumbered(kept, next));
         });
     }
 

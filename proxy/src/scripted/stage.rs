@@ -147,11 +147,8 @@ pub(crate) async fn act(stage: &mut impl Stage, incoming: Incoming) -> Result<Af
                 );
                 return Ok(After::Next);
             }
-            let asks_for_file = answer(stage, &incoming);
-            if asks_for_file {
-                let next = stage.swallow_file(incoming.sequence).await?;
-                let [low, high] = stage.status().0.to_le_bytes();
-                say(stage, next, &[OK, 0, 0, low, high, 0, 0]);
+            if answer(stage, &incoming) {
+                swallow_file(stage, incoming.sequence).await?;
             }
             return Ok(After::Next);
         }
@@ -242,11 +239,24 @@ fn answer(stage: &mut impl Stage, incoming: &Incoming) -> bool {
         say(stage, sequence, &err_payload(FAILED));
         return false;
     };
-    let first = payloads.at(0).and_then(<[u8]>::first);
-    let asks_for_file = incoming.command == Command::QUERY && first == Some(&LOCAL_INFILE);
+    let asks_for_file = asks_for_file(incoming.command, &payloads);
     let bridge = Bridge::new(stage.capabilities());
     say_all(stage, sequence, &bridge.told(incoming.command, payloads));
     asks_for_file
+}
+
+/// Whether a script's answer has the client send its file.
+pub(crate) fn asks_for_file(command: Command, answer: &Payloads) -> bool {
+    let first = answer.at(0).and_then(<[u8]>::first);
+    command == Command::QUERY && first == Some(&LOCAL_INFILE)
+}
+
+/// The client's file is nobody's. `sequence`: of the packet that has asked for it.
+pub(crate) async fn swallow_file(stage: &mut impl Stage, sequence: u8) -> Result<(), CutOff> {
+    let next = stage.swallow_file(sequence).await?;
+    let [low, high] = stage.status().0.to_le_bytes();
+    say(stage, next, &[OK, 0, 0, low, high, 0, 0]);
+    Ok(())
 }
 
 pub(crate) fn say(stage: &mut impl Stage, sequence: u8, payload: &[u8]) {
