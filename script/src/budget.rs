@@ -105,6 +105,22 @@ pub(crate) struct Budget {
     collect_above: AtomicUsize,
     /// A `Limit`'s code, or 0.
     passed: AtomicU8,
+    /// Bytes that scripts' objects hold beside the state, and how many they held when the call began.
+    outside: Arc<AtomicUsize>,
+    outside_before: AtomicUsize,
+}
+
+/// What an object of a script's holds beside the state, counted as long as it does.
+#[derive(Debug)]
+pub(crate) struct Held {
+    bytes: usize,
+    outside: Arc<AtomicUsize>,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.outside.fetch_sub(self.bytes, Relaxed);
+    }
 }
 
 impl Budget {
@@ -118,6 +134,8 @@ impl Budget {
             memory_max: AtomicUsize::new(usize::MAX),
             collect_above: AtomicUsize::new(usize::MAX),
             passed: AtomicU8::new(0),
+            outside: Arc::default(),
+            outside_before: AtomicUsize::new(0),
         }
     }
 
@@ -169,7 +187,24 @@ impl Budget {
     /// How many bytes the call under way may still take.
     pub(crate) fn memory_left(&self, lua: &Lua) -> usize {
         let max = self.memory_max.load(Relaxed);
+        let before = self.outside_before.load(Relaxed);
+        let outside = self.outside.load(Relaxed).saturating_sub(before);
         max.saturating_sub(lua.used_memory())
+            .saturating_sub(outside)
+    }
+
+    /// Counts bytes that an object of a script's holds beside the state.
+    pub(crate) fn hold(&self, bytes: usize) -> Held {
+        self.outside.fetch_add(bytes, Relaxed);
+        Held {
+            bytes,
+            outside: Arc::clone(&self.outside),
+        }
+    }
+
+    /// The error that ends the call: there is not as much memory for it.
+    pub(crate) fn lacks_memory(&self, lua: &Lua) -> Error {
+        self.pass(lua, Limit::Memory, 1)
     }
 
     /// That what the call makes beside the state is as much as `bytes` by now.
@@ -178,7 +213,7 @@ impl Budget {
     /// The one that ends the call: there is not as much memory left for it, or no time.
     pub(crate) fn look_at(&self, lua: &Lua, bytes: usize) -> mlua::Result<()> {
         match bytes > self.memory_left(lua) {
-            true => Err(self.pass(lua, Limit::Memory, 1)),
+            true => Err(self.lacks_memory(lua)),
             false => self.look_at_time(lua),
         }
     }
@@ -311,6 +346,8 @@ impl<'a> Running<'a> {
         budget.deadline.store(deadline.unwrap_or(u64::MAX), Relaxed);
         budget.memory_max.store(memory_max, Relaxed);
         budget.collect_later(used);
+        let outside = budget.outside.load(Relaxed);
+        budget.outside_before.store(outside, Relaxed);
         budget.instructions.store(0, Relaxed);
         budget.passed.store(0, Relaxed);
         budget.is_running.store(true, Relaxed);

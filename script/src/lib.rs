@@ -29,6 +29,7 @@ mod commons;
 pub mod constants;
 mod debug_library;
 mod decision;
+mod devices;
 mod dictionary;
 mod environments;
 mod execute;

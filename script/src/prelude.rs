@@ -5,6 +5,7 @@ use std::sync::Arc;
 use mlua::{Error, Function, Lua, LuaString, Table, Value};
 
 use crate::budget::Budget;
+use crate::devices;
 use crate::fault::{message, place};
 
 const TEXT: &str = include_str!("libraries/prelude.lua");
@@ -33,6 +34,7 @@ fn tools(lua: &Lua, budget: &Arc<Budget>) -> mlua::Result<Table> {
         })?,
     )?;
     tools.set("blame", lua.create_function(blame)?)?;
+    tools.set("refuses", devices::refuses(lua, budget)?)?;
     let of = Arc::clone(budget);
     tools.set(
         "reserve",

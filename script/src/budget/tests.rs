@@ -108,6 +108,9 @@ fn memory_ends_it_as_well() {
         "local s = ('x'):rep(1e6) s = s:gsub('x', ('y'):rep(1e6))",
         "return table.concat({('x'):rep(6e6), ('y'):rep(6e6)})",
         "local t = {} for i = 1, 1e6 do t[i] = coroutine.create(function() end) end",
+        "local all, t = require('mysql.tokenizer'), {}
+         while true do t[#t + 1] = all.tokenize(('+'):rep(10000)) end",
+        "require('mysql.tokenizer').tokenize(('+'):rep(1e6))",
     ] {
         let fault = run(&interpreter, script).unwrap_err();
         assert_eq!(fault.limit, Some(Limit::Memory), "{script}: {fault}");
@@ -133,9 +136,51 @@ fn garbage_is_not_what_ends_it() {
         assert_eq!(run(&interpreter, kept), Ok(()));
     }
     assert_eq!(run(&interpreter, "collectgarbage()"), Ok(()));
-    let garbage = "for i = 1, 12000 do local s = ('y'):rep(1000) .. i end";
-    assert_eq!(run(&interpreter, garbage), Ok(()));
+    for garbage in [
+        "for i = 1, 12000 do local s = ('y'):rep(1000) .. i end",
+        "local all = require('mysql.tokenizer') for i = 1, 200 do all.tokenize(('+'):rep(10000)) end",
+    ] {
+        assert_eq!(run(&interpreter, garbage), Ok(()), "{garbage}");
+    }
 }
+
+#[test]
+fn what_may_never_end_is_not_opened() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe").display().to_string();
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    let interpreter = interpreter(Limits {
+        time: HOUR,
+        ..Limits::default()
+    });
+    let script = format!("local PIPE = {pipe:?}\n{OPENS}");
+    assert_eq!(run(&interpreter, &script), Ok(()));
+}
+
+const OPENS: &str = r#"
+    local function fails(why, done, told)
+        assert(not done and tostring(told):find(why, 1, true), told)
+    end
+    for _, name in ipairs{ "/dev/zero", "/dev/full", "/dev/tty", PIPE } do
+        local kind = name == PIPE and "named pipe" or "is a device"
+        fails(kind, io.open(name))
+        fails(kind, io.open(name, "rb"))
+        fails(kind, io.open(name, "a+"))
+        fails(kind, loadfile(name))
+        fails(kind, pcall(dofile, name))
+        fails("bad argument #1 to 'lines' (" .. name .. ": is a", pcall(io.lines, name))
+        fails("bad argument #1 to 'input' (" .. name .. ": is a", pcall(io.input, name))
+    end
+    fails("nobody reads", io.open(PIPE, "w"))
+    fails("nobody reads", pcall(io.output, PIPE))
+    fails("No such file", io.open("/no/such/file"))
+    fails("bad argument #1 to 'lines' (/no/such/file: No such file", pcall(io.lines, "/no/such/file"))
+    assert(#io.open("/dev/urandom"):read(16) == 16)
+    assert(io.open("/dev/null"):read() == nil)
+    io.open("/dev/full", "w"):close()
+    for _ in io.lines("/proc/self/stat") do end
+"#;
 
 #[test]
 fn a_fault_of_the_script_is_no_limit() {
@@ -241,6 +286,8 @@ const LONG: &[&str] = &[
     "while true do ('(' .. long):find('^%b()') end",
     "while true do string.rep(5, 6e6) end",
     "while true do table.concat(list) end",
+    "while true do string.format('%s', long) end",
+    "local none = {} for i = 1, 1e5 do none[i] = '' end while true do table.concat(none) end",
     "local many = {} for i = 1, 1e5 do many[i] = i end while true do table.sort(many) end",
     "local all = require('mysql.tokenizer') while true do all.tokenize(long) end",
 ];

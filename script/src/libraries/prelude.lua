@@ -2,7 +2,7 @@
 -- that could end the process, keep it busy for ever or catch the error of a spent budget.
 local tools = ...
 local is_spent, text, reserve, charge = tools.is_spent, tools.text, tools.reserve, tools.charge
-local blame = tools.blame
+local blame, refuses = tools.blame, tools.refuses
 local error, type, tonumber, tostring, select, max = error, type, tonumber, tostring, select, math.max
 local byte, open = string.byte, io.open
 
@@ -81,8 +81,10 @@ local function begins_binary(name)
 end
 
 function loadfile(name)
-  if type(name) == "string" and begins_binary(name) then
-    return nil, name .. ": " .. BINARY
+  if type(name) == "string" then
+    local why = refuses(name)
+    if why then return nil, "cannot open " .. why end
+    if begins_binary(name) then return nil, name .. ": " .. BINARY end
   end
   return raw_loadfile(name)
 end
@@ -146,14 +148,57 @@ for _, name in pairs({ "upper", "lower", "reverse" }) do
   end
 end
 
-local raw_concat, raw_sort = table.concat, table.sort
+local raw_concat, raw_sort, raw_format = table.concat, table.sort, string.format
+
+-- Items count as well: they may be empty.
+local ITEM_BYTES, ITEMS_MANY = 64, 1024
 
 function table.concat(...)
   local ok, joined = raw_pcall(raw_concat, ...)
   if not ok then fail("concat", joined) end
+  local list, _, first, last = ...
+  local items = (last or #list) - (first or 1)
+  if items > ITEMS_MANY then charge(items * ITEM_BYTES) end
   if #joined > LONG_BYTES then charge(#joined) end
   return joined
 end
+
+function string.format(...)
+  local ok, text = raw_pcall(raw_format, ...)
+  if not ok then fail("format", text) end
+  if #text > LONG_BYTES then charge(#text * 2) end
+  return text
+end
+
+-- What may never end is not opened.
+local raw_lines, raw_input, raw_output = io.lines, io.input, io.output
+
+function io.open(...)
+  local name, mode = ...
+  if type(name) == "string" then
+    local why = refuses(name, mode)
+    if why then return nil, why end
+  end
+  local ok, file, message, number = raw_pcall(open, ...)
+  if not ok then fail("open", file) end
+  if file then return file end
+  return nil, message, number
+end
+
+local function opens(name, mode, raw)
+  return function(...)
+    local file = ...
+    if type(file) == "string" then
+      local why = refuses(file, mode)
+      if why then fail(name, "bad argument #1 to '?' (" .. why .. ")") end
+    end
+    local ok, opened = raw_pcall(raw, ...)
+    if not ok then fail(name, opened) end
+    return opened
+  end
+end
+
+io.lines, io.input, io.output = opens("lines", "r", raw_lines), opens("input", "r", raw_input), opens("output", "w", raw_output)
 
 function table.sort(...)
   local list, is_less = ...

@@ -62,7 +62,10 @@ pub(super) fn open(lua: &Lua, _: &Surroundings) -> mlua::Result<Table> {
     module.set("setmode", function(lua, "setmode", setmode)?)?;
     for name in ["lock", "unlock"] {
         let refuse = move |arguments: &Arguments<'_>| {
-            failed(arguments, &io::Error::from(io::ErrorKind::Unsupported))
+            failed(
+                arguments,
+                &io::Error::new(io::ErrorKind::Unsupported, NO_LOCK),
+            )
         };
         module.set(name, function(lua, name, refuse)?)?;
     }
@@ -70,6 +73,9 @@ pub(super) fn open(lua: &Lua, _: &Surroundings) -> mlua::Result<Table> {
     lua.globals().set("lfs", &module)?;
     Ok(module)
 }
+
+const NO_LOCK: &str =
+    "unsupported: an open file cannot be locked here; lfs.lock_dir locks a folder";
 
 fn path(arguments: &Arguments<'_>, number: usize) -> mlua::Result<PathBuf> {
     let text = arguments.string(number)?;

@@ -13,12 +13,15 @@ use mlua::{UserData, UserDataMethods};
 use self::kind::Kind;
 use super::{Surroundings, describe};
 use crate::arguments::{function, number_of};
+use crate::budget::Held;
 use crate::fault::raise;
 
 /// Shorter statements cost about what their call does.
 const LONG_BYTES: usize = 65536;
 /// Of tokens, in bytes that Lua's library handles in the same time.
 const COST: usize = 8;
+/// What one takes beside its text.
+const TOKEN_BYTES: usize = size_of::<(Kind, usize)>();
 
 pub(super) fn open(lua: &Lua, surroundings: &Surroundings) -> mlua::Result<Table> {
     let module = lua.create_table()?;
@@ -31,7 +34,16 @@ pub(super) fn open(lua: &Lua, surroundings: &Surroundings) -> mlua::Result<Table
             if statement.len() > LONG_BYTES {
                 budget.charge(arguments.lua(), statement.len() * COST, 1)?;
             }
-            Ok(Tokens::of(&statement))
+            let lua = arguments.lua();
+            let mut found = Tokens::of(&statement, budget.memory_left(lua));
+            if found.is_none() {
+                // What is in the way may be garbage.
+                lua.gc_collect()?;
+                found = Tokens::of(&statement, budget.memory_left(lua));
+            }
+            let mut tokens = found.ok_or_else(|| budget.lacks_memory(lua))?;
+            tokens.held = Some(budget.hold(tokens.bytes()));
+            Ok(tokens)
         })?,
     )?;
     describe(&module, "MySQL's tokens")?;
@@ -69,22 +81,40 @@ struct Tokens {
     ends: Vec<(Kind, usize)>,
     /// Those that were set to nil; empty as long as none was.
     freed: Vec<bool>,
+    /// That they count as their script's memory.
+    held: Option<Held>,
 }
 
 impl Tokens {
-    fn of(statement: &[u8]) -> Self {
-        let tokens = scan::tokens(statement);
-        let mut texts = Vec::with_capacity(statement.len());
-        let mut ends = Vec::with_capacity(tokens.len());
-        for token in tokens {
-            texts.extend_from_slice(&token.text);
-            ends.push((token.kind, texts.len()));
-        }
-        Self {
-            texts,
-            ends,
+    /// `None` where they would take more than `bytes_max`.
+    fn of(statement: &[u8], bytes_max: usize) -> Option<Self> {
+        let mut tokens = Self {
+            texts: Vec::new(),
+            ends: Vec::new(),
             freed: Vec::new(),
+            held: None,
+        };
+        if statement.len() > bytes_max {
+            return None;
         }
+        tokens.texts.reserve(statement.len());
+        tokens.ends.reserve(statement.len() / 6 + 1);
+        let (mut found, mut rest) = (Vec::new(), statement);
+        while let Some(first) = rest.first() {
+            rest = scan::step(rest, *first, &mut found);
+            for token in found.drain(..) {
+                tokens.texts.extend_from_slice(&token.text);
+                tokens.ends.push((token.kind, tokens.texts.len()));
+            }
+            if tokens.bytes() > bytes_max {
+                return None;
+            }
+        }
+        Some(tokens)
+    }
+
+    fn bytes(&self) -> usize {
+        self.texts.capacity() + self.ends.capacity() * TOKEN_BYTES
     }
 
     /// The place that an index of Lua's means, if a token is there.

@@ -22,21 +22,16 @@ impl<'a> Token<'a> {
     }
 }
 
-/// Every token of `text`, in order.
-pub(crate) fn tokens(text: &[u8]) -> Vec<Token<'_>> {
-    let mut tokens = Vec::with_capacity(text.len() / 6 + 1);
-    let mut rest = text;
-    while let Some(first) = rest.first() {
-        rest = match first {
-            b' ' | b'\t'..=b'\r' => &rest[1..],
-            b'\'' | b'"' => quoted(rest, *first, Kind::STRING, &mut tokens),
-            b'`' => quoted(rest, *first, Kind::LITERAL, &mut tokens),
-            _ => comment(rest, &mut tokens)
-                .or_else(|| word_or_number(rest, &mut tokens))
-                .unwrap_or_else(|| operator(rest, &mut tokens)),
-        };
+/// Takes what stands in front, which begins with `first`: space, or some tokens. What is left.
+pub(crate) fn step<'a>(rest: &'a [u8], first: u8, tokens: &mut Vec<Token<'a>>) -> &'a [u8] {
+    match first {
+        b' ' | b'\t'..=b'\r' => &rest[1..],
+        b'\'' | b'"' => quoted(rest, first, Kind::STRING, tokens),
+        b'`' => quoted(rest, first, Kind::LITERAL, tokens),
+        _ => comment(rest, tokens)
+            .or_else(|| word_or_number(rest, tokens))
+            .unwrap_or_else(|| operator(rest, tokens)),
     }
-    tokens
 }
 
 /// What each reader does: takes from the front, gives what is left; `None` if it is not its own.
