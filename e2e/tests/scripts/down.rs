@@ -10,6 +10,7 @@ in_both_ways! { whoever_begins_at_no_backend_is_refused }
 
 both! {
     a_statement_for_no_backend_is_refused_where_turns_are_taken
+    what_a_session_begins_with_binds_nothing_where_turns_are_taken
     a_connection_stays_where_the_number_is_nobodys
     what_a_script_has_put_down_is_left_alone
     a_transaction_stays_where_a_script_puts_it_down
@@ -52,6 +53,19 @@ fn a_statement_for_no_backend_is_refused_where_turns_are_taken(product: Product)
     conn.run("COMMIT");
     is_refused(&mut conn, "SELECT 7");
     assert_eq!(conn.value(&on(0, "SELECT 7")), "7");
+}
+
+fn what_a_session_begins_with_binds_nothing_where_turns_are_taken(product: Product) {
+    let cluster = cluster(product);
+    let chosen = |hook: &str| {
+        let script = format!("function {hook}() proxy.connection.backend_ndx = 2 end");
+        let scripted = Scripted::with(pooled(&cluster), &script);
+        let mut conn = scripted.connect_as(&Login::app().schema("d"));
+        conn.run("BEGIN");
+        conn.value(WHO)
+    };
+    assert_eq!(chosen("connect_server"), "primary");
+    assert_eq!(chosen("read_auth_result"), "replica1");
 }
 
 #[track_caller]
