@@ -7,7 +7,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Cell, Row, Sparkline, Table, TableState, Tabs};
 
 use super::figures::Figures;
-use super::screen::{Kind, SCREENS};
+use super::screen::{Kind, SCREENS, Screen};
 
 /// Draws all of it.
 pub fn draw(frame: &mut Frame<'_>, figures: &Figures, title: &str) {
@@ -44,7 +44,9 @@ fn draw_throughput(frame: &mut Frame<'_>, area: Rect, figures: &Figures, title: 
 fn draw_rows(frame: &mut Frame<'_>, area: Rect, figures: &Figures) {
     let screen = figures.screen();
     let (sorted, is_reversed) = figures.sort[figures.screen];
-    let titles = screen.columns.iter().enumerate().map(|(index, column)| {
+    let shown = fitting(screen, sorted, area.width);
+    let titles = shown.iter().map(|&index| {
+        let column = &screen.columns[index];
         let arrow = match (index == sorted, is_reversed) {
             (true, false) => "▼",
             (true, true) => "▲",
@@ -55,18 +57,40 @@ fn draw_rows(frame: &mut Frame<'_>, area: Rect, figures: &Figures) {
     });
     let header = Row::new(titles).style(Modifier::BOLD);
     let rows = figures.rows.iter().map(|row| {
-        let cells = screen.columns.iter().zip(row);
-        Row::new(cells.map(|(column, text)| {
+        let cells = screen.columns.iter().zip(row).enumerate();
+        let cells = cells.filter(|(index, _)| shown.contains(index));
+        Row::new(cells.map(|(_, (column, text))| {
             let shown = Line::from(spelled(text, column.kind));
             Cell::from(aligned(shown, column.kind)).style(colour(text, column.title))
         }))
     });
-    let widths = screen.columns.iter().map(|column| column.width);
+    let widths = shown.iter().map(|&index| screen.columns[index].width);
     let table = Table::new(rows, widths)
         .header(header)
         .row_highlight_style(Modifier::REVERSED);
     let mut state = TableState::default().with_selected(Some(figures.marked));
     frame.render_stateful_widget(table, area, &mut state);
+}
+
+/// The places of the columns for which there is room: a number without its first digits would be another one.
+/// The one that is sorted by stays.
+fn fitting(screen: &Screen, sorted: usize, room: u16) -> Vec<usize> {
+    let least = |&index: &usize| match screen.columns[index].width {
+        Constraint::Length(cells) | Constraint::Min(cells) => cells,
+        _ => 0,
+    };
+    let mut shown: Vec<usize> = (0..screen.columns.len())
+        .filter(|index| least(index) > 0)
+        .collect();
+    for title in screen.spare {
+        // One cell lies between two columns.
+        let needed: u16 = shown.iter().map(|index| least(index) + 1).sum();
+        if needed <= room + 1 {
+            break;
+        }
+        shown.retain(|&index| index == sorted || screen.columns[index].title != *title);
+    }
+    shown
 }
 
 fn foot_line(figures: &Figures) -> Line<'_> {

@@ -12,6 +12,8 @@ pub struct Screen {
     pub columns: &'static [Column],
     /// The column that is sorted by at first, the greatest above.
     pub sort: usize,
+    /// The titles of columns that are left out where there is no room for all, in this order.
+    pub spare: &'static [&'static str],
 }
 
 /// How a column is shown.
@@ -44,8 +46,8 @@ const fn column(title: &'static str, kind: Kind, width: u16) -> Column {
     Column { title, kind, width }
 }
 
-const fn wide(title: &'static str) -> Column {
-    let (kind, width) = (Kind::Text, Constraint::Min(12));
+const fn wide(title: &'static str, least: u16) -> Column {
+    let (kind, width) = (Kind::Text, Constraint::Min(least));
     Column { title, kind, width }
 }
 
@@ -72,9 +74,12 @@ pub const SCREENS: &[Screen] = &[
             column("wait p99", Kind::Time, 9),
             column("p50", Kind::Time, 8),
             column("p99", Kind::Time, 8),
-            wide("cause"),
+            wide("cause", 12),
         ],
         sort: 7,
+        spare: &[
+            "cluster", "wait p99", "running", "clients", "p50", "role", "lag s", "cause", "p99",
+        ],
     },
     Screen {
         name: "Digests",
@@ -94,9 +99,12 @@ pub const SCREENS: &[Screen] = &[
             column("schema", Kind::Text, 10),
             column("account", Kind::Text, 12),
             column("backend", Kind::Text, 16),
-            wide("statement"),
+            wide("statement", 24),
         ],
         sort: 2,
+        spare: &[
+            "rows", "schema", "p95", "account", "backend", "avg", "errors", "p99",
+        ],
     },
     Screen {
         name: "Sessions",
@@ -112,9 +120,12 @@ pub const SCREENS: &[Screen] = &[
             column("backend", Kind::Text, 22),
             column("schema", Kind::Text, 12),
             column("mode", Kind::Text, 12),
-            wide("pins"),
+            wide("pins", 12),
         ],
         sort: 5,
+        spare: &[
+            "worker", "mode", "schema", "client", "backend", "pins", "for s",
+        ],
     },
     Screen {
         name: "Workers",
@@ -128,6 +139,7 @@ pub const SCREENS: &[Screen] = &[
             column("backend connections", Kind::Number, 20),
         ],
         sort: 2,
+        spare: &["backend connections", "pinned", "answers"],
     },
     Screen {
         name: "Events",
@@ -137,10 +149,11 @@ pub const SCREENS: &[Screen] = &[
             column("time", Kind::Text, 25),
             column("kind", Kind::Text, 8),
             column("subject", Kind::Text, 24),
-            wide("what"),
+            wide("what", 20),
             column("user", Kind::Text, 20),
         ],
         sort: 0,
+        spare: &["user", "kind", "id"],
     },
 ];
 

@@ -41,12 +41,17 @@ fn figures() -> Figures {
 }
 
 fn drawn(figures: &Figures) -> Vec<String> {
-    let mut terminal = Terminal::new(TestBackend::new(140, 12)).unwrap();
+    drawn_on(140, figures)
+}
+
+/// The lines of a terminal that is so wide.
+fn drawn_on(width: u16, figures: &Figures) -> Vec<String> {
+    let mut terminal = Terminal::new(TestBackend::new(width, 12)).unwrap();
     terminal
         .draw(|frame| draw::draw(frame, figures, "Pilotfish"))
         .unwrap();
     let buffer = terminal.backend().buffer();
-    let lines = buffer.content.chunks(140);
+    let lines = buffer.content.chunks(width.into());
     lines
         .map(|line| line.iter().map(ratatui::buffer::Cell::symbol).collect())
         .collect()
@@ -133,6 +138,36 @@ fn what_goes_wrong_is_told_below_and_small_terminals_do() {
         terminal
             .draw(|frame| draw::draw(frame, &figures, "Pilotfish"))
             .unwrap();
+    }
+}
+
+#[test]
+fn where_there_is_no_room_columns_are_left_out_and_no_number_is_cut() {
+    let lines = drawn_on(80, &figures());
+    let (head, row) = (&lines[6], &lines[7]);
+    assert!(head.starts_with("backend "), "{head}");
+    assert!(head.contains("stmt/s▼") && head.contains(" p99"), "{head}");
+    assert!(!head.contains("cluster"), "{head}");
+    assert!(row.contains("2,000") && row.contains("5.0 ms"), "{row}");
+}
+
+#[test]
+fn columns_that_may_be_left_out_are_there_and_the_others_fit_a_usual_terminal() {
+    for screen in SCREENS {
+        let stay = |title: &str| !screen.spare.contains(&title);
+        for title in screen.spare {
+            assert!(
+                screen.columns.iter().any(|it| it.title == *title),
+                "{title}"
+            );
+        }
+        let left = screen.columns.iter().filter(|it| stay(it.title));
+        let cells = left.map(|it| match it.width {
+            ratatui::layout::Constraint::Length(cells)
+            | ratatui::layout::Constraint::Min(cells) => cells + 1,
+            _ => 0,
+        });
+        assert!(cells.sum::<u16>() <= 80, "{}", screen.name);
     }
 }
 
