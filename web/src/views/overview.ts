@@ -40,7 +40,10 @@ class Tile {
 }
 
 export class Overview implements View {
-  readonly interval = 2;
+  /** Who has just come shall not wait long for the first lines. */
+  get interval() {
+    return this.turn < 3 ? 1.1 : 2;
+  }
   readonly element: HTMLElement;
   private last: Sample | null = null;
   private errors: { at: number; count: number } | null = null;
