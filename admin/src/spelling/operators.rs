@@ -373,6 +373,29 @@ mod tests {
     }
 
     #[test]
+    fn a_time_is_compared_with_no_number() {
+        for text in [
+            "SELECT * FROM events WHERE time > 20260131",
+            "SELECT * FROM `events` AS e WHERE 20260131 <= e.time",
+            "SELECT * FROM digests WHERE last_seen BETWEEN 20260101 AND 20260131",
+            "SELECT * FROM slow_statements WHERE ended IN (1, 2)",
+        ] {
+            let tokens = tokens(text).unwrap();
+            let fault = Text::new(text, &tokens).in_sqlite().unwrap_err();
+            assert!(fault.text.contains("is a time"), "{text}: {fault}");
+        }
+        for text in [
+            "SELECT * FROM events WHERE time > '2026-01-31' AND id > 5",
+            "SELECT * FROM information_schema.PROCESSLIST WHERE TIME > 5",
+            "SELECT * FROM stats_mysql_errors WHERE first_seen > 5",
+            "SELECT * FROM events WHERE UNIX_TIMESTAMP(time) > 5 AND time = 'events'",
+        ] {
+            let tokens = tokens(text).unwrap();
+            assert!(Text::new(text, &tokens).in_sqlite().is_ok(), "{text}");
+        }
+    }
+
+    #[test]
     fn an_exclamation_mark_is_about_what_stands_behind_it() {
         for (text, expected) in [
             ("SELECT !weight = 5", "SELECT (NOT weight) = 5"),

@@ -51,6 +51,7 @@ fn what_cannot_be_meant_is_said() {
             "SELECT name FROM backends WHERE name = 'a' || draining",
             1064,
         ),
+        ("SELECT * FROM events WHERE time > 20260131", 1231),
         ("SELECT MD5('a')", 1305),
         ("SELECT STR_TO_DATE('31.1.2026', '%d.%m.%Y')", 1305),
     ] {
