@@ -20,6 +20,7 @@ fn a_digest_is_found_by_keys_and_nothing_of_its_text_runs() {
             "what is run now is known",
             "[...document.querySelectorAll('.now')].some(it => /[1-9]/.test(it.textContent))",
         );
+        look_on(browser);
         picture(browser, "dashboard-digests");
         browser.press("/");
         browser.press("onerror");
