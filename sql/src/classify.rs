@@ -3,13 +3,16 @@
 mod account;
 mod admin;
 mod block;
+mod call;
 mod ddl;
 mod explain;
+mod expression;
 mod place;
 mod query;
 mod session;
 mod show;
 mod transaction;
+mod variable;
 
 pub(crate) use place::Place;
 pub(crate) use transaction::Characteristic;
