@@ -1,22 +1,24 @@
 //! One session, from a client's arrival to its end.
 
+mod facts;
+mod scripted;
+
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use config::{ListenerConfig, OverLimit, SessionMode};
+use facts::Facts;
 use net::{Endpoint, Socket, proxy_protocol};
+use scripted::{begin_scripted, own_script, scripted};
 use tokio::time::timeout;
-use tracing::Level;
-use wire::Capabilities;
 use wire::compression::{Codec, Remote};
 
 use crate::card::{Card, Way};
 use crate::connect::connect;
 use crate::decline::decline;
 use crate::failure::{Failure, Kind};
-use crate::journal::AuditEvent;
-use crate::login::{Login, Who};
+use crate::login::Login;
 use crate::packets::PacketStream;
 use crate::pooled::begin::begin as begin_pooled;
 use crate::pooled::course::Course;
@@ -25,15 +27,12 @@ use crate::pooled::people::Person;
 use crate::pooled::session::{After, Pooled};
 use crate::relay::End;
 use crate::relayed::Session;
-use crate::scripted::begin::{Answering, Begin as BeginScripted, Entry};
 use crate::scripted::host::Host;
-use crate::scripted::login_hooks::{LoginHooks, Newcomer as LoggedIn};
-use crate::scripted::scripting::no_scripts_yet;
+use crate::scripted::login_hooks::LoginHooks;
 use crate::scripted::session::Scripted;
 use crate::scripted::sight::stay_in_sight;
 use crate::surroundings::{Place, Settings};
 use crate::transport::Transport;
-use crate::watch::Watch;
 use crate::worker::{Arrival, Newcomer, Registered, Worker};
 
 /// How long a client may take to accept the ERR that ends its session.
@@ -105,30 +104,6 @@ async fn pooled(
         Ok(After::Next) => Ok(End::Quit),
         Err(cut) => {
             facts.backend = session.backend_name();
-            Box::pin(session.break_off(&cut)).await;
-            match cut.failure.kind {
-                Kind::Drained => Ok(End::Drained),
-                _ => Err(cut.failure),
-            }
-        }
-    }
-}
-
-/// A session whose packets a script sees.
-async fn scripted(worker: &Worker, mut session: Scripted) -> Result<End, Failure> {
-    let id = session.person.as_ref().map(Person::id);
-    session.stand();
-    if let Some(id) = id {
-        let watch = Rc::clone(&session.watch);
-        worker.people.borrow_mut().insert(id, watch);
-    }
-    let ran = session.run().await;
-    if let Some(id) = id {
-        worker.people.borrow_mut().remove(&id);
-    }
-    match ran {
-        Ok(end) => Ok(end),
-        Err(cut) => {
             Box::pin(session.break_off(&cut)).await;
             match cut.failure.kind {
                 Kind::Drained => Ok(End::Drained),
@@ -231,102 +206,6 @@ async fn take_in(
             Err(failure)
         }
     }
-}
-
-/// The scripts of the account that has logged in, if it has its own, instead of the listener's.
-fn own_script(
-    worker: &Worker,
-    client: &PacketStream,
-    admission: &Admission,
-    script: Option<(LoginHooks, Rc<Host>)>,
-    facts: &Facts,
-) -> Result<Option<(LoginHooks, Rc<Host>)>, Failure> {
-    let Some(files) = &admission.account.script else {
-        return Ok(script);
-    };
-    let Some(host) = worker.script_host() else {
-        return match files.is_empty() {
-            true => Ok(script),
-            false => Err(no_scripts_yet()),
-        };
-    };
-    // The listener's hear of its end.
-    drop(script);
-    let newcomer = LoggedIn {
-        remote: &facts.client,
-        local: client.local_address(),
-        user: admission.account.id().user().as_bytes(),
-        schema: admission.schema.as_deref().unwrap_or_default(),
-        greeting: &admission.greeting,
-    };
-    let hooks = LoginHooks::of_account(&host, files, &newcomer)?;
-    Ok(hooks.map(|hooks| (hooks, host)))
-}
-
-/// The same as [`begin`] for a session that runs a script.
-async fn begin_scripted(
-    (worker, registered, settings, listener): (
-        &Rc<Worker>,
-        &Registered,
-        &Arc<Settings>,
-        &Arc<ListenerConfig>,
-    ),
-    host: Rc<Host>,
-    mut client: PacketStream,
-    header: &proxy_protocol::Header,
-    facts: &mut Facts,
-) -> Result<Begun, Failure> {
-    let limit = settings.config.limits.timeout_login;
-    let remote = facts.client.clone();
-    let is_answered = answers_logins(worker, listener);
-    let begun = async {
-        let place = enter(worker, settings).await?;
-        let id = host.next_id();
-        let (files, local) = (settings.config.scripts_of(listener), client.local_address());
-        let hooks = LoginHooks::of(&host, files, id, &remote, local, is_answered)?;
-        let begin = BeginScripted {
-            worker,
-            settings,
-            host: Rc::clone(&host),
-            header,
-            remote: &remote,
-            client: &mut client,
-            who: &mut facts.who,
-            hooks,
-            offered: Capabilities::default(),
-            id,
-            answering: is_answered.then_some(Answering { listener }),
-        };
-        let begun = timeout(limit, begin.run()).await.map_err(|_| late(limit))?;
-        Ok((begun?, place))
-    };
-    let begun = tokio::select! {
-        begun = begun => begun,
-        () = registered.watch.asked() => {
-            Err(Failure::new(Kind::Stopped, "The proxy is shutting down"))
-        }
-    };
-    let failed = match begun {
-        Ok((Entry::Scripted(begun), place)) => {
-            let given = (worker, &registered.watch, settings);
-            let session = begun.join(client, host, given, place)?;
-            if let Some(server) = &session.server {
-                facts.backend = Some(server.backend.name.clone());
-                facts.thread_id = server.greeting.thread_id;
-            }
-            let id = session.person.as_ref().map(Person::id);
-            facts.tell(&registered.watch, Way::Scripted, id);
-            return Ok(Begun::Scripted(Box::new(session)));
-        }
-        Ok((Entry::Examined(admission, hooks), place)) => {
-            let given = (worker, registered, settings);
-            let script = Some((*hooks, host));
-            return take_in(given, client, *admission, place, script, facts).await;
-        }
-        Err(failure) => failure,
-    };
-    tell(&mut client, &failed, facts.who.has_answered).await;
-    Err(failed)
 }
 
 /// Whether the proxy itself answers the logins of a listener's clients.
@@ -492,94 +371,5 @@ pub(crate) fn compress(
 pub(crate) async fn tell(client: &mut PacketStream, failure: &Failure, with_sqlstate: bool) {
     if let Some(payload) = failure.err_payload(with_sqlstate) {
         let _ = timeout(TIMEOUT_TELL, client.finish_with(&payload)).await;
-    }
-}
-
-/// What the log says of a session.
-struct Facts {
-    client: Endpoint,
-    who: Who,
-    backend: Option<String>,
-    thread_id: u32,
-    /// It has logged in.
-    is_in: bool,
-}
-
-impl Facts {
-    fn of(newcomer: &Newcomer) -> Self {
-        Self {
-            client: newcomer.remote.clone(),
-            who: Who::default(),
-            backend: None,
-            thread_id: 0,
-            is_in: false,
-        }
-    }
-
-    /// The audit log is told, if there is one.
-    fn audit(
-        &self,
-        worker: &Worker,
-        registered: &Registered,
-        event: &'static str,
-        detail: impl FnOnce() -> String,
-    ) {
-        worker.surroundings.audit(|| AuditEvent {
-            at: SystemTime::now(),
-            event,
-            port: "clients",
-            session: registered.watch.card().map_or(0, |card| card.id),
-            user: self.who.user.clone(),
-            client: self.client.to_string(),
-            schema: self.who.schema.clone(),
-            detail: detail(),
-        });
-    }
-
-    fn audit_end(&self, worker: &Worker, registered: &Registered, ended: &Result<End, Failure>) {
-        let event = match self.is_in {
-            true => "disconnect",
-            false => "login_failed",
-        };
-        self.audit(worker, registered, event, || match ended {
-            Ok(end) => format!("{end:?}"),
-            Err(failure) => format!("{}: {}", failure.kind.verdict().label, failure.cause),
-        });
-    }
-
-    /// Tells whoever looks that the session has logged in, and its id where that is the proxy's own.
-    fn tell(&self, watch: &Watch, way: Way, id: Option<u32>) {
-        watch.note_of(|card| {
-            card.id = id.unwrap_or(card.id);
-            card.user = self.who.user.as_str().into();
-            card.schema = self.who.schema.as_str().into();
-            card.thread_id = self.thread_id;
-            card.way = way;
-        });
-    }
-
-    /// One line for a session that ended badly.
-    fn log(&self, failure: &Failure) {
-        let verdict = failure.kind.verdict();
-        macro_rules! line {
-            ($level:ident) => {
-                tracing::$level!(
-                    side = %verdict.side,
-                    kind = verdict.label,
-                    cause = failure.cause,
-                    client = %self.client,
-                    user = self.who.user,
-                    schema = self.who.schema,
-                    backend = self.backend.as_deref().unwrap_or_default(),
-                    thread_id = self.thread_id,
-                    "session ended badly"
-                )
-            };
-        }
-        match verdict.level {
-            Level::ERROR => line!(error),
-            Level::WARN => line!(warn),
-            _ => line!(info),
-        }
     }
 }
