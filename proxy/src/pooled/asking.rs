@@ -1,13 +1,16 @@
 //! Statements that ask about the statement before them: answered by literals, from the list that was
 //! put down, or by the connection that ran it.
 
+mod stand_in;
+
 use std::rc::Rc;
 
 use session::Outcome;
 use session::state::{
     Aftermath as Left, Answered as Own, LastInsertId, Needs, Restoration, restoration,
 };
-use sql::{Answers, DiagnosticsItem, Facts, GetDiagnostics, Kind, Show, TrustedFunctions, Uses};
+use sql::{Facts, Kind, Show, TrustedFunctions, Uses};
+use stand_in::StandIn;
 use wire::query::Query;
 use wire::{Capabilities, Command, ErrorCode, StatusFlags};
 
@@ -68,12 +71,6 @@ enum Role {
     Missing,
 }
 
-/// A statement that stands in for another.
-struct StandIn {
-    text: Vec<u8>,
-    role: Option<Role>,
-}
-
 /// ER_UNKNOWN_ERROR.
 const GONE: ErrorCode = ErrorCode {
     number: 1105,
@@ -85,9 +82,6 @@ const GONE_TEXT: &str = "This is not known of the last statement any more: its c
 
 const LOST_TEXT: &str = "LAST_INSERT_ID() is not known any more: the only connection that knew it was \
                          lost. The next row that is inserted makes it known again";
-
-/// No list has a condition with this number.
-const NUMBER_BEYOND: &[u8] = b"1000000";
 
 impl Pooled {
     /// A statement of the text protocol that asks about the past, or about its connection.
@@ -279,163 +273,6 @@ impl Pooled {
         Some((told, range))
     }
 
-    /// What to ask a connection instead; none where the statement may stay as it is.
-    fn stand_in(
-        &self,
-        facts: &Facts,
-        text: &[u8],
-        place: &Place,
-    ) -> Result<Option<StandIn>, Unknown> {
-        let flags = self.state.flags();
-        let plain = |text: &[u8], role| StandIn {
-            text: text.to_vec(),
-            role,
-        };
-        let stand_in = match (facts.kind, place) {
-            (_, Place::Here) => None,
-            (Kind::Show(Show::Warnings | Show::SomeWarnings), Place::Nowhere) => {
-                Some(plain(b"SHOW WARNINGS LIMIT 0", None))
-            }
-            (Kind::Show(Show::Errors | Show::SomeErrors), Place::Nowhere) => {
-                Some(plain(b"SHOW ERRORS LIMIT 0", None))
-            }
-            (Kind::Show(Show::WarningCount), _) => {
-                Some(plain(b"SELECT @@session.warning_count", Some(Role::Count)))
-            }
-            (Kind::Show(Show::ErrorCount), _) => {
-                Some(plain(b"SELECT @@session.error_count", Some(Role::Count)))
-            }
-            (Kind::GetDiagnostics, _) => {
-                let get = sql::get_diagnostics(text, flags).ok_or(Unknown)?;
-                Some(self.got(&get, text, place)?)
-            }
-            _ => None,
-        };
-        let own = stand_in.as_ref().map(|it| sql::facts(&it.text, flags));
-        let (facts, text) = match (&own, &stand_in) {
-            (Some(facts), Some(stand_in)) => (facts, &stand_in.text[..]),
-            _ => (facts, text),
-        };
-        let mut answers = self.answers(place);
-        // MySQL warns of FOUND_ROWS() where it is read, and counts that.
-        let counts_anew = self.is_mysql() && facts.uses.has(Uses::FOUND_ROWS);
-        if counts_anew {
-            (answers.warning_count, answers.error_count) = (None, None);
-        }
-        let rewritten = facts.rewrite(text, flags, &answers);
-        let is_unknown = rewritten.left.has(Uses::DIAGNOSTICS)
-            && matches!(place, Place::Kept(_))
-            && stand_in.is_none()
-            && !counts_anew;
-        if is_unknown {
-            return Err(Unknown);
-        }
-        let role = stand_in.as_ref().and_then(|it| it.role);
-        Ok(match rewritten.text {
-            Some(text) => Some(StandIn { text, role }),
-            None => stand_in,
-        })
-    }
-
-    /// GET DIAGNOSTICS as a SET of literals.
-    fn got(&self, get: &GetDiagnostics, text: &[u8], place: &Place) -> Result<StandIn, Unknown> {
-        let list = match place {
-            Place::Kept(list) => Some(&**list),
-            Place::Here | Place::Nowhere => None,
-        };
-        let conditions = list.map(Diagnostics::conditions).unwrap_or_default();
-        let at = match get.condition {
-            None => None,
-            Some(sql::Condition::Variable(_)) => return Err(Unknown),
-            Some(sql::Condition::Number(number)) => {
-                let place = usize::try_from(number)
-                    .ok()
-                    .and_then(|it| it.checked_sub(1));
-                match place.filter(|place| *place < conditions.len()) {
-                    Some(place) => Some(place),
-                    None => return Ok(missing(get, text)),
-                }
-            }
-        };
-        let mut out = b"SET ".to_vec();
-        for (at_item, (target, item)) in get.items.iter().enumerate() {
-            if at_item > 0 {
-                out.push(b',');
-            }
-            out.extend_from_slice(target.of(text));
-            out.push(b'=');
-            let value = match (item, at, list) {
-                (DiagnosticsItem::Number, _, _) => unsigned(conditions.len() as u64),
-                (DiagnosticsItem::RowCount, _, _) => {
-                    self.state.aftermath().row_count.to_string().into_bytes()
-                }
-                (item, Some(at), Some(list)) => self.item_of(*item, at, list)?,
-                _ => return Err(Unknown),
-            };
-            out.extend_from_slice(&value);
-        }
-        Ok(StandIn {
-            text: out,
-            role: Some(Role::Get),
-        })
-    }
-
-    fn item_of(
-        &self,
-        item: DiagnosticsItem,
-        at: usize,
-        list: &Diagnostics,
-    ) -> Result<Vec<u8>, Unknown> {
-        let is_mariadb = !self.is_mysql();
-        let condition = list.conditions().get(at).ok_or(Unknown)?;
-        let state = list.sqlstate(at, is_mariadb);
-        // SIGNAL sets what no list shows.
-        let is_signalled =
-            matches!(&*condition.code, b"1642" | b"1643" | b"1644") || state.starts_with(b"45");
-        Ok(match item {
-            DiagnosticsItem::ReturnedSqlstate => system_text(b"utf8mb4", &state),
-            DiagnosticsItem::MysqlErrno => {
-                let code = std::str::from_utf8(&condition.code).ok();
-                unsigned(code.and_then(|code| code.parse().ok()).ok_or(Unknown)?)
-            }
-            DiagnosticsItem::MessageText => {
-                system_text(&self.results_charset(), &condition.message)
-            }
-            _ if is_signalled => return Err(Unknown),
-            DiagnosticsItem::Origin if !is_mariadb => system_text(b"utf8mb4", b"ISO 9075"),
-            _ => system_text(b"utf8mb4", b""),
-        })
-    }
-
-    /// That of messages.
-    fn results_charset(&self) -> Vec<u8> {
-        match self.state.results_charset() {
-            None | Some(b"" | b"binary" | b"utf8" | b"utf8mb3") => b"utf8mb4".to_vec(),
-            Some(charset) => charset.to_vec(),
-        }
-    }
-
-    /// What is known of the connection that the session believes to be on.
-    fn answers(&self, place: &Place) -> Answers {
-        let aftermath = self.state.aftermath();
-        let id = u64::from(self.person.id());
-        let is_set = self.state.values().variable(b"pseudo_thread_id").is_some();
-        let (warning_count, error_count) = match place {
-            Place::Here => (None, None),
-            Place::Kept(list) => (Some(list.count()), Some(list.error_count())),
-            Place::Nowhere => (Some(0), Some(0)),
-        };
-        Answers {
-            connection_id: Some(id),
-            pseudo_thread_id: (!is_set).then_some(id),
-            row_count: Some(aftermath.row_count),
-            found_rows: aftermath.found_rows,
-            warning_count,
-            error_count,
-            ..Answers::default()
-        }
-    }
-
     fn standing(&self, place: &Place, role: Role) -> Standing {
         Standing {
             before: *self.state.aftermath(),
@@ -518,39 +355,4 @@ impl Pooled {
     pub(crate) fn is_mysql(&self) -> bool {
         matches!(self.state.flags().server, sql::Server::MySql(_))
     }
-}
-
-/// Nobody knows what is asked.
-struct Unknown;
-
-/// The server's own word that there is no such condition.
-fn missing(get: &GetDiagnostics, text: &[u8]) -> StandIn {
-    let target = get.items.first().map(|(target, _)| target.of(text));
-    let text = [
-        b"GET DIAGNOSTICS CONDITION ",
-        NUMBER_BEYOND,
-        b" ",
-        target.unwrap_or(b"@n"),
-        b" = MESSAGE_TEXT",
-    ];
-    StandIn {
-        text: text.concat(),
-        role: Some(Role::Missing),
-    }
-}
-
-fn unsigned(value: u64) -> Vec<u8> {
-    format!("CAST({value} AS UNSIGNED)").into_bytes()
-}
-
-/// Text in the servers' own character set, as VERSION() is: to name that makes MySQL warn.
-fn system_text(charset: &[u8], text: &[u8]) -> Vec<u8> {
-    let mut out = b"INSERT(VERSION(),1,1000,_".to_vec();
-    out.extend_from_slice(charset);
-    out.extend_from_slice(b" X'");
-    for byte in text {
-        out.extend_from_slice(format!("{byte:02X}").as_bytes());
-    }
-    out.extend_from_slice(b"')");
-    out
 }

@@ -3,49 +3,33 @@
 //! is planned as the SELECT of the rows that it reads, since servers that only read explain nothing else. The
 //! client's session knows nothing of it.
 
+mod questions;
+mod schemas;
+
 use std::borrow::Cow;
-use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use pool::CloseReason;
+use questions::{ANSWER_BYTES_MAX, TIMEOUT_EXPLAIN};
 use route::{Backend, ClusterId, Role, Roles};
-use serde_json::Value;
-use session::Outcome;
+use schemas::schemas_of;
 use session::state::{Needs, Pin};
 use sql::{Facts, Planned, Server, Source};
-use tokio::time::{sleep, timeout};
-use wire::ErrPacket;
+use tokio::time::sleep;
 
 use super::aim::Aim;
-use super::conn::OwnReply;
-use super::exchange::TIMEOUT_KILL;
 use super::explained::Said;
-use super::open::text;
-use super::rows::Rows;
-use super::session::{Pooled, Running};
+use super::session::Pooled;
 use crate::insight::digests::Subject;
 use crate::plans::conditions;
 use crate::plans::reading::{self, Line};
-use crate::plans::schema;
 use crate::plans::store::PlanKey;
 use crate::worker::Registered;
 
 /// Longer statements are not explained.
 const STATEMENT_BYTES_MAX: usize = 64 << 10;
-
-/// An answer that takes longer is given up.
-const TIMEOUT_EXPLAIN: Duration = Duration::from_secs(2);
-
-/// The same where a schema's indexes are asked for.
-const TIMEOUT_SCHEMA: Duration = Duration::from_secs(10);
-
-/// Longer answers are thrown away.
-const ANSWER_BYTES_MAX: usize = 1 << 20;
-
-/// The same of a schema's indexes.
-const SCHEMA_BYTES_MAX: usize = 8 << 20;
 
 /// So many statements of a worker's may wait to be explained, one after the other.
 const WAITING_MAX: u32 = 16;
@@ -195,31 +179,7 @@ async fn explain(mut double: Pooled, registered: Registered, explaining: Explain
     drop(registered);
 }
 
-/// The schemas that a plan's tables are in, but for the servers' own.
-fn schemas_of(lines: &[Line]) -> Vec<String> {
-    const OWN: [&str; 4] = ["information_schema", "performance_schema", "mysql", "sys"];
-    let named = lines
-        .iter()
-        .filter_map(|line| Some(&line.table.as_ref()?.0));
-    let mut schemas: Vec<String> = named
-        .filter(|it| !it.is_empty() && !OWN.iter().any(|own| own.eq_ignore_ascii_case(it)))
-        .cloned()
-        .collect();
-    schemas.sort_unstable();
-    schemas.dedup();
-    schemas
-}
-
 impl Pooled {
-    /// Nothing that planning has locked stays so: it may have begun a transaction.
-    async fn end_planning(&mut self) {
-        if self.lent.is_some() {
-            let _ = self
-                .ask_within(b"ROLLBACK", TIMEOUT_EXPLAIN, ANSWER_BYTES_MAX)
-                .await;
-        }
-    }
-
     async fn plan_of(&mut self, explaining: &Explaining) -> Result<Vec<Line>, Refusal> {
         let backend = self.backend_to_ask(explaining)?;
         self.take_free(&backend).await?;
@@ -300,122 +260,6 @@ impl Pooled {
             }
         }
     }
-
-    /// Reads a schema's indexes, unless they are known.
-    async fn read_schema(&mut self, cluster: &Arc<str>, schema: &str) {
-        let worker = Rc::clone(&self.worker);
-        let plans = &worker.shared.plans;
-        let now = worker.surroundings.now().0;
-        let interval = worker
-            .surroundings
-            .settings
-            .borrow()
-            .config
-            .insight
-            .explain_interval;
-        let account = self.account.id().to_string();
-        let whose = (cluster, schema, account.as_str());
-        let epoch = worker.shared.definitions_epoch();
-        if self.lent.is_none() || !plans.claim_schema(whose, (now, epoch), interval) {
-            return;
-        }
-        let [indexes, keys] = schema::questions(schema, self.state.flags().server);
-        let came = match self.ask_schema(&indexes).await {
-            // What is cut looks like other indexes, and those like duplicates.
-            Ok(indexes) if indexes.iter().count() >= schema::ROWS_MAX => Err(format!(
-                "the schema has {} columns of indexes or more: none are looked at",
-                schema::ROWS_MAX
-            )),
-            Ok(indexes) => {
-                // Without them only the remark is missing that an index serves one.
-                let keys = self.ask_schema(&keys).await.unwrap_or_default();
-                Ok(schema::indexes(&indexes, &keys))
-            }
-            Err(refusal) => Err(refusal),
-        };
-        plans.note_schema(whose, came);
-    }
-
-    async fn ask_schema(&mut self, question: &str) -> Result<Rows, Refusal> {
-        let question = question.as_bytes();
-        let own = self
-            .ask_within(question, TIMEOUT_SCHEMA, SCHEMA_BYTES_MAX)
-            .await?;
-        self.rows_of(&own).map_err(|(_, refusal)| refusal)
-    }
-
-    async fn ask_rows(&mut self, head: &str, statement: &[u8]) -> Result<Rows, (u16, Refusal)> {
-        let question = [head.as_bytes(), statement].concat();
-        let own = self
-            .ask_within(&question, TIMEOUT_EXPLAIN, ANSWER_BYTES_MAX)
-            .await;
-        self.rows_of(&own.map_err(|refusal| (0, refusal))?)
-    }
-
-    async fn ask_json(&mut self, statement: &[u8]) -> Result<Value, Refusal> {
-        let rows = self.ask_rows("EXPLAIN FORMAT=JSON ", statement).await;
-        let rows = rows.map_err(|(_, refusal)| refusal)?;
-        let first = rows.iter().next();
-        let json = first
-            .and_then(|row| row.value("EXPLAIN"))
-            .unwrap_or_default();
-        serde_json::from_str(json).map_err(|error| error.to_string())
-    }
-
-    fn rows_of(&self, own: &OwnReply) -> Result<Rows, (u16, Refusal)> {
-        match own.outcome {
-            Outcome::Ok if own.is_cut => Err((0, "the answer is too long".to_owned())),
-            Outcome::Ok => {
-                Rows::read(own, self.conn_capabilities()).map_err(|broken| (0, broken.to_string()))
-            }
-            Outcome::Err(number) => {
-                let shown = own.error().map(|error| refusal_of(&error));
-                Err((number, shown.unwrap_or_else(|| format!("error {number}"))))
-            }
-        }
-    }
-
-    /// Asks something; what takes longer than that is killed.
-    async fn ask_within(
-        &mut self,
-        question: &[u8],
-        limit: Duration,
-        bytes_max: usize,
-    ) -> Result<OwnReply, Refusal> {
-        let lost = || "the connection is lost".to_owned();
-        let mut lent = self.lent.take().ok_or_else(lost)?;
-        let running = Running {
-            backend: Arc::clone(&lent.conn.backend),
-            thread_id: lent.conn.thread_id,
-        };
-        let worker = Rc::clone(&self.worker);
-        let argument = text(&lent.conn, question);
-        let mut kill = None;
-        let heard = {
-            let mut asked = pin!(lent.conn.ask_in_part(&worker, &argument, bytes_max));
-            match timeout(limit, asked.as_mut()).await {
-                Ok(heard) => Some(heard),
-                Err(_) => {
-                    kill = Some(self.kill_thread(&running, route::KillScope::Statement));
-                    timeout(TIMEOUT_KILL, asked.as_mut()).await.ok()
-                }
-            }
-        };
-        self.lent = Some(lent);
-        let Some(Ok(own)) = heard else {
-            self.drop_lent(CloseReason::Broken);
-            return Err(lost());
-        };
-        if let Some(status) = own.tally.status {
-            self.status = status;
-        }
-        if let Some(kill) = kill {
-            // It never fails, but may have given the connection up.
-            let _ = self.outlive(kill).await;
-            return Err(format!("there was no answer within {limit:?}"));
-        }
-        Ok(own)
-    }
 }
 
 /// Whether a table's columns are to be asked for: it is read whole, and not all of it is wanted.
@@ -464,19 +308,6 @@ fn explains_writing(server: Server) -> bool {
         Server::Unknown => false,
     }
 }
-
-/// What a server said, without what it quotes.
-fn refusal_of(error: &ErrPacket<'_>) -> Refusal {
-    let message = crate::insight::table::shortened(error.text, ERROR_BYTES_MAX);
-    format!(
-        "error {}: {}",
-        error.number,
-        crate::insight::messages::shown(error.number, message, false)
-    )
-}
-
-/// A message is no longer.
-const ERROR_BYTES_MAX: usize = 512;
 
 #[cfg(test)]
 mod tests {
