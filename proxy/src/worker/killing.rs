@@ -1,0 +1,74 @@
+//! Kills that reach a worker, and the sessions that they are about.
+
+use route::{BackendId, KillReason, KillScope, Report};
+
+use super::Worker;
+use crate::card::Way;
+use crate::pooled::people::Kill;
+use crate::watch::Ask;
+use crate::window::Killed;
+
+impl Worker {
+    /// Tells a session that it, or its statement, is to be killed.
+    pub(super) fn kill(&self, kill: Kill) {
+        if let Some(backend) = kill.at {
+            return self.end_hook_at(backend, kill.id);
+        }
+        if let Some(watch) = self.people.borrow().get(&kill.id) {
+            match kill.scope {
+                KillScope::Statement => watch.kill_statement(kill.said),
+                KillScope::Connection => watch.ask(Ask::KillSession),
+            }
+        }
+    }
+
+    /// A backend has killed what ran on this connection: a hook whose session has it waits no longer.
+    fn end_hook_at(&self, backend: BackendId, thread_id: u32) {
+        for (_, watch) in self.watches.borrow().iter() {
+            if watch.has_waiting_hook_at(backend, thread_id) {
+                watch.ask(Ask::EndHook);
+            }
+        }
+    }
+
+    /// The same for somebody who looks at all sessions, those among them that nobody else can kill. None:
+    /// it is not here.
+    pub(super) fn kill_by_card(&self, kill: Kill) -> Option<Killed> {
+        let watches = self.watches.borrow();
+        let mut found = watches.iter().filter_map(|(_, watch)| {
+            let card = watch.card().filter(|card| card.id == kill.id)?;
+            Some((watch, card))
+        });
+        let (watch, card) = found.next()?;
+        match (kill.scope, card.way, watch.backend()) {
+            (KillScope::Statement, Way::Relayed, Some(backend)) => {
+                if !self.has_monitor() {
+                    let why = "A session that is not pooled needs health.monitor_user for that; KILL \
+                               without QUERY ends it whole";
+                    return Some(Killed::Impossible(why));
+                }
+                self.surroundings.report(Report::KillStatement {
+                    backend,
+                    thread_id: card.thread_id,
+                    why: KillReason::Asked,
+                });
+            }
+            (KillScope::Statement, Way::Scripted, _)
+                if !watch.has_waiting_hook() && !self.has_monitor() =>
+            {
+                let why = "A session that runs a script and is not pooled needs health.monitor_user \
+                           for that, unless a hook of it waits; KILL without QUERY ends it whole";
+                return Some(Killed::Impossible(why));
+            }
+            (KillScope::Statement, _, _) => watch.kill_statement(kill.said),
+            (KillScope::Connection, _, _) => watch.ask(Ask::KillSession),
+        }
+        Some(Killed::Told)
+    }
+
+    /// Whether somebody kills statements that sessions cannot kill themselves.
+    pub(crate) fn has_monitor(&self) -> bool {
+        let settings = self.surroundings.settings.borrow();
+        settings.config.health.monitor_user.is_some()
+    }
+}

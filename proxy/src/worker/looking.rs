@@ -1,0 +1,98 @@
+//! What a worker tells of itself and its sessions.
+
+use std::sync::Arc;
+
+use wire::StatusFlags;
+
+use super::Worker;
+use crate::card::Way;
+use crate::view::{LoadView, Look, SessionState, SessionView, WorkerView};
+use crate::watch::{Activity, Watch};
+
+impl Worker {
+    /// What it tells of itself when it is asked this.
+    pub(super) fn look(&self, look: Look) -> WorkerView {
+        let nothing = WorkerView {
+            worker: self.index,
+            ..WorkerView::default()
+        };
+        match look {
+            Look::Around => self.view(),
+            Look::Idle => WorkerView {
+                idle: self.desk.idle(self),
+                ..nothing
+            },
+            Look::Take => WorkerView {
+                pools: self.desk.take(self),
+                times: self.times.take(&self.shared.times),
+                ..nothing
+            },
+        }
+    }
+
+    /// Its sessions, pools and loads.
+    fn view(&self) -> WorkerView {
+        let watches = self.watches.borrow();
+        let sessions = watches.iter();
+        let topology = Arc::clone(&self.topology.borrow());
+        WorkerView {
+            worker: self.index,
+            sessions: sessions
+                .filter_map(|(_, watch)| self.view_of(watch))
+                .collect(),
+            pools: self.desk.views(self),
+            loads: topology
+                .backends
+                .iter()
+                .map(|backend| LoadView {
+                    backend: backend.id,
+                    in_flight: self.loads.in_flight(backend.id),
+                    latency: self.loads.latency(backend.id),
+                })
+                .collect(),
+            ..WorkerView::default()
+        }
+    }
+
+    fn view_of(&self, watch: &Watch) -> Option<SessionView> {
+        let card = watch.card()?;
+        let (activity, state_seconds) = watch.activity(self.clock.now());
+        let age = self.surroundings.now().since(card.began);
+        let (state, state_seconds) = match (card.way, activity) {
+            (Way::Login, _) => (SessionState::Login, u32::try_from(age.as_secs()).ok()?),
+            (_, Activity::Idle) => (SessionState::Idle, state_seconds),
+            (_, Activity::Running) => (SessionState::Running, state_seconds),
+        };
+        let is_pooled = matches!(card.way, Way::Pooled(_));
+        let pins = watch.pins().filter(|_| is_pooled);
+        let is_running = state == SessionState::Running;
+        let uses = !is_pooled || pins.is_some() || is_running;
+        let thread_id = match is_pooled && uses {
+            true => watch.thread(),
+            false => card.thread_id,
+        };
+        let digest = Some(watch.digest()).filter(|digest| is_running && *digest > 0);
+        let named = (!card.schema.is_empty()).then(|| card.schema.to_string());
+        Some(SessionView {
+            id: card.id,
+            worker: self.index,
+            user: card.user.into(),
+            client: card.client,
+            listener: card.listener.address.to_string(),
+            schema: match is_pooled {
+                true => watch.schema(),
+                false => named,
+            },
+            state,
+            state_seconds,
+            age,
+            mode: card.way.name(),
+            backend: watch.backend().filter(|_| uses),
+            thread_id: Some(thread_id).filter(|id| *id > 0),
+            digest,
+            statement: digest.and_then(|digest| self.insight.known_text(digest)),
+            is_in_transaction: watch.status().contains(StatusFlags::IN_TRANS),
+            pins,
+        })
+    }
+}

@@ -1,0 +1,104 @@
+//! Sessions that are asked to end: they have been idle, or have waited, for too long, or their backend is
+//! disabled.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use route::{Backend, BackendId, Duty, Health};
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::Worker;
+use crate::watch::Ask;
+
+impl Worker {
+    /// Whether what uses the backend has to leave it at once.
+    pub(crate) fn is_disabled(&self, backend: BackendId) -> bool {
+        let topology = self.topology.borrow();
+        let known = topology.backend(backend);
+        known.is_some_and(|it| it.duty == Duty::Disabled)
+    }
+
+    /// Has all leave the backends that are disabled: sessions, lanes, and what scripts have parked.
+    pub(crate) fn clear_disabled(&self) {
+        let topology = Arc::clone(&self.topology.borrow());
+        let backends = topology.backends.iter();
+        let disabled: Vec<_> = backends
+            .filter(|backend| backend.duty == Duty::Disabled)
+            .map(|backend| backend.id)
+            .collect();
+        if disabled.is_empty() {
+            return;
+        }
+        for (_, watch) in self.watches.borrow().iter() {
+            if watch.backend().is_some_and(|it| disabled.contains(&it)) {
+                watch.ask(Ask::BackendDisabled);
+            }
+        }
+        self.lanes.clear(&disabled);
+        if let Some(host) = &self.script {
+            for id in host.parked.close_to(&disabled) {
+                host.scripts.unpark(id);
+            }
+        }
+    }
+
+    /// Once a second, asks those to end that have been idle, or have waited, for too long.
+    pub(super) async fn sweep(self: Rc<Self>) {
+        let mut ticks = interval(Duration::from_secs(1));
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        loop {
+            ticks.tick().await;
+            let config = Arc::clone(&self.surroundings.settings.borrow().config);
+            self.end_idle(config.limits.timeout_idle);
+            self.end_waiting(config.health.timeout_down);
+            // Who was on the way there when a backend was disabled has arrived by now.
+            self.clear_disabled();
+        }
+    }
+
+    /// Ends sessions that did nothing for `limit`, unless that is zero, or for as long as they have
+    /// set themselves. Seconds are counted in whole ones: more than the limit by the coarse clock is
+    /// never less than the limit.
+    fn end_idle(&self, limit: Duration) {
+        let second = self.clock.now();
+        for (_, watch) in self.watches.borrow().iter() {
+            let idle = Duration::from_secs(u64::from(watch.idle_seconds(second)));
+            if !limit.is_zero() && idle > limit {
+                watch.ask(Ask::IdleTimeout);
+            }
+            if watch.has_waited_too_long(second) {
+                watch.ask(Ask::WaitTimeout);
+            }
+        }
+    }
+
+    /// Ends sessions in whose exchange nothing has moved for `limit`, on backends that have been
+    /// down for as long. Which are down is decided by probes; a slow statement alone never counts.
+    fn end_waiting(&self, limit: Duration) {
+        let now = self.surroundings.now();
+        let topology = Arc::clone(&self.surroundings.topology.borrow());
+        let is_gone = |backend: &Arc<Backend>| match backend.health {
+            Health::Down { since, .. } => now.since(since) >= limit,
+            Health::Up { .. } | Health::Unknown => false,
+        };
+        let gone: Vec<_> = topology
+            .backends
+            .iter()
+            .filter(|backend| is_gone(backend))
+            .map(|backend| backend.id)
+            .collect();
+        if limit.is_zero() || gone.is_empty() {
+            return;
+        }
+        let second = self.clock.now();
+        for (_, watch) in self.watches.borrow().iter() {
+            if let Some((backend, seconds)) = watch.waits_for(second)
+                && gone.contains(&backend)
+                && Duration::from_secs(u64::from(seconds)) > limit
+            {
+                watch.ask(Ask::BackendDown);
+            }
+        }
+    }
+}
