@@ -55,6 +55,10 @@ settings! {
 
         /// The longest result of an injected query that is kept for a script, in bytes.
         result_bytes_max: u64 = 64 << 20, Traits::RELOAD.within(1 << 10, 1 << 40);
+
+        /// The most statements that a script may send for one command of its client's. What it queues
+        /// beyond that is not sent, and the client gets an error.
+        statements_max: u64 = 10_000, Traits::RELOAD.within(1, 1_000_000_000).nothing("no limit");
     }
 }
 

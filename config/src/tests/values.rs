@@ -97,6 +97,7 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("script.memory_bytes_max", "\"256MiB\""),
     ("script.shared_bytes_max", "\"16MiB\""),
     ("script.result_bytes_max", "\"64MiB\""),
+    ("script.statements_max", "10000"),
     ("digests.file", "\"\""),
     ("digests.count_max", "1000"),
     ("digests.interval", "\"1m\""),

@@ -10,6 +10,7 @@ in_both_ways! {
     figures_are_told_without_the_result
     what_is_ignored_is_answered_all_the_same
     a_second_result_is_not_sent
+    a_queue_without_end_is_an_error
     prepared_statements_pass
     a_file_passes_through_an_injection
     long_statements_are_seen_whole
@@ -200,6 +201,45 @@ fn a_second_result_is_not_sent(product: Product) {
     // The second would have to be sent: there is no way on.
     assert_eq!(conn.value("SELECT 'streamed'"), "streamed");
     assert!(conn.is_closed_by_server());
+}
+
+/// Each result has the next statement queued. The session goes on, and so does its transaction.
+fn a_queue_without_end_is_an_error(product: Product) {
+    let scripted = Scripted::with(
+        usual(product).set("script.statements_max", 3),
+        r#"
+        local count = "\003SET @count = IFNULL(@count, 0) + 1"
+        local left
+        local function more()
+            left = left - 1
+            if left >= 0 then proxy.queries:append(2, count, { resultset_is_needed = true }) end
+        end
+        function read_query(packet)
+            local kind = packet:match("endless") or packet:match("shown") or packet:match("ends")
+            if not kind then return end
+            left = kind == "ends" and 2 or math.huge
+            proxy.queries:append(1, packet, { resultset_is_needed = kind ~= "shown" })
+            if kind == "shown" then more() end
+            return proxy.PROXY_SEND_QUERY
+        end
+        function read_query_result()
+            more()
+            return proxy.PROXY_IGNORE_RESULT
+        end
+        "#,
+    );
+    let mut conn = scripted.connect();
+    conn.run("SET autocommit = 0");
+    let refused = conn.query("SELECT 'endless'");
+    let error = refused.error().unwrap();
+    assert_eq!(error.code, 1105);
+    assert!(error.text.contains("script.statements_max"), "{error:?}");
+    assert_eq!(conn.value("SELECT @count"), "2");
+    assert_eq!(conn.value("SELECT 'shown'"), "shown");
+    assert_eq!(conn.value("SELECT @count"), "4");
+    // As many as it may send are no fault.
+    assert!(conn.query("SELECT 'ends'").error().is_none());
+    assert_eq!(rows(&conn.run("SELECT @count, @@autocommit")), ["6|0"]);
 }
 
 fn prepared_statements_pass(product: Product) {

@@ -168,7 +168,7 @@ fn setup(
 }
 
 /// Settings say "no limit" by zero.
-fn unless_zero(limit: u64) -> u64 {
+pub(crate) fn unless_zero(limit: u64) -> u64 {
     match limit {
         0 => u64::MAX,
         limit => limit,

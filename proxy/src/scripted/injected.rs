@@ -45,7 +45,13 @@ impl<'a, S: Stage> Queue<'a, S> {
     /// Sends it. Hooks may lengthen it meanwhile.
     pub(crate) async fn send(mut self) -> Result<After, CutOff> {
         let mut is_first = true;
+        let mut left = self.stage.statements_max();
         while let Some(injection) = self.stage.script().next_query() {
+            if left == 0 {
+                self.send_no_more();
+                break;
+            }
+            left -= 1;
             if !self.stage.has_server() && is_first {
                 return Err(lacks_server(self.sequence));
             }
@@ -65,6 +71,17 @@ impl<'a, S: Stage> Queue<'a, S> {
             say(self.stage, self.sequence, &[OK, 0, 0, low, high, 0, 0]);
         }
         Ok(After::Next)
+    }
+
+    /// The script has had what it may send.
+    fn send_no_more(&mut self) {
+        let text = "(lua) a script wants more than script.statements_max sent for one command";
+        tracing::error!("{text}");
+        self.stage.script().clear_queue();
+        if !self.is_told && self.is_awaited() {
+            say(self.stage, self.sequence, &err_payload(text));
+            self.is_told = true;
+        }
     }
 
     /// Whether the client waits for a reply to its command.

@@ -13,6 +13,7 @@ use sql::{Kind, Uses};
 use tokio::sync::oneshot;
 use wire::{Capabilities, Command, StatusFlags};
 
+use super::all::unless_zero;
 use super::heard::{Ear, Heard, Towards};
 use super::host::Host;
 use super::login_hooks::{LoginHooks, Newcomer};
@@ -287,6 +288,10 @@ impl Stage for Staged<'_> {
     fn result_bytes_max(&self) -> usize {
         let bytes_max = self.session.settings.config.script.result_bytes_max;
         usize::try_from(bytes_max).unwrap_or(usize::MAX)
+    }
+
+    fn statements_max(&self) -> u64 {
+        unless_zero(self.session.settings.config.script.statements_max)
     }
 
     /// The proxy answers it.

@@ -13,6 +13,7 @@ use session::Outcome;
 use tokio::io::{AsyncRead, ReadBuf};
 use wire::{Capabilities, Command, ErrPacket, StatusFlags};
 
+use super::all::unless_zero;
 use super::heard::{Heard, Towards};
 use super::host::Host;
 use super::parked::{Parked, kind_of};
@@ -360,6 +361,10 @@ impl Stage for Scripted {
     fn result_bytes_max(&self) -> usize {
         let bytes_max = self.settings.config.script.result_bytes_max;
         usize::try_from(bytes_max).unwrap_or(usize::MAX)
+    }
+
+    fn statements_max(&self) -> u64 {
+        unless_zero(self.settings.config.script.statements_max)
     }
 
     fn server_version(&self) -> Option<u32> {

@@ -35,6 +35,9 @@ pub(crate) trait Stage {
     /// How much of a reply may be kept for the script.
     fn result_bytes_max(&self) -> usize;
 
+    /// How much a script may send for one command of the client's.
+    fn statements_max(&self) -> u64;
+
     /// The number of the version of the server that COM_CHANGE_USER would go to, as scripts know it.
     fn server_version(&self) -> Option<u32>;
 
