@@ -1,12 +1,11 @@
 //! How long statements took, by what they are but for their values: the histograms of `digests`.
 
-use std::sync::Arc;
-
 use proxy::DigestRow;
 
 use super::digests::hexadecimal;
+use super::tallied::Tallied;
 use crate::material::Material;
-use crate::sheet::{Asks, Schema, Sheet, integer, measure, text};
+use crate::sheet::{Asks, Cell, Schema, Sheet, integer, measure, text};
 
 /// See the module.
 pub static TABLE: Sheet<Item> = Sheet {
@@ -15,20 +14,24 @@ pub static TABLE: Sheet<Item> = Sheet {
     about: "How many statements of each digest took how long: the bars of a histogram, those that have some.",
     asks: Asks::Insight,
     columns: &[
-        text("digest", "The hash of the normalised text.", |it| {
-            hexadecimal(it.row.digest).into()
-        }),
+        text(
+            "digest",
+            "The hash of the normalised text; NULL for those that made room.",
+            |it| it.of(|row| hexadecimal(row.digest).into()),
+        ),
         text("db", "The default schema; NULL: none.", |it| {
-            let schema = Some(&*it.row.whose.schema);
-            schema.filter(|it| !it.is_empty()).into()
+            it.of(|row| {
+                let schema = Some(&*row.whose.schema);
+                schema.filter(|it| !it.is_empty()).into()
+            })
         }),
         text("account", "Whose they were.", |it| {
-            (&it.row.whose.account).into()
+            it.of(|row| (&row.whose.account).into())
         }),
         text(
             "backend",
             "Where they ran; NULL: they reached no backend.",
-            |it| it.row.backend.as_ref().map(|ran| &*ran.name).into(),
+            |it| it.of(|row| row.backend.as_ref().map(|ran| &*ran.name).into()),
         ),
         measure(
             "up_to_us",
@@ -44,21 +47,25 @@ pub static TABLE: Sheet<Item> = Sheet {
 
 /// A bar of one digest's histogram.
 pub struct Item {
-    row: Arc<DigestRow>,
+    tallied: Tallied,
     up_to_ns: Option<u64>,
     count: u64,
 }
 
+impl Item {
+    fn of(&self, value: impl FnOnce(&DigestRow) -> Cell) -> Cell {
+        self.tallied.row().map_or(Cell::Null, value)
+    }
+}
+
 fn items(material: &Material) -> Vec<Item> {
-    let bars = |row: &Arc<DigestRow>| {
-        let bars = row.counts.histogram().into_iter();
-        let row = Arc::clone(row);
+    let bars = |tallied: Tallied| {
+        let bars = tallied.counts().histogram().into_iter();
         bars.map(move |(up_to_ns, count)| Item {
-            row: Arc::clone(&row),
+            tallied: tallied.clone(),
             up_to_ns,
             count,
         })
     };
-    let rows = material.insight.digests.iter();
-    rows.flat_map(bars).collect()
+    Tallied::all(&material.insight).flat_map(bars).collect()
 }

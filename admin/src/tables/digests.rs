@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use proxy::{Counts, DigestRow, ProfileView};
 
+use super::tallied::Tallied;
 use crate::material::Material;
 use crate::sheet::{Asks, Cell, Schema, Sheet, integer, measure, text};
 
@@ -24,12 +25,7 @@ pub static TABLE: Sheet<Item> = Sheet {
         text(
             "digest_text",
             "The normalised text, cut behind 2 KiB.",
-            |it| match it {
-                Item::Row(row, ..) => (&*row.text).into(),
-                Item::Remainder(_, rows, _) => {
-                    format!("({rows} rows that made room for others)").into()
-                }
-            },
+            |it| it.tallied.text().into(),
         ),
         text("db", "The default schema; NULL: none.", |it| {
             it.of(|row| {
@@ -64,10 +60,7 @@ pub static TABLE: Sheet<Item> = Sheet {
             "rows_examined_avg",
             "Rows that the backend has looked at, on the average of the profiles that are kept and tell it \
              (profiling.asks with events); NULL: none does.",
-            |it| match it {
-                Item::Row(_, examined, _) => (*examined).into(),
-                Item::Remainder(..) => Cell::Null,
-            },
+            |it| it.examined.into(),
         ),
         measure("bytes_in", "bytes", "What clients have sent.", |it| {
             it.counts().bytes_in.into()
@@ -124,10 +117,10 @@ pub static TABLE: Sheet<Item> = Sheet {
         }),
         measure("max_us", "us", "The slowest.", |it| us(it.counts().max_ns)),
         text("first_seen", "When the first had ended, in UTC.", |it| {
-            it.times().0.clone().into()
+            it.times.0.clone().into()
         }),
         text("last_seen", "When the last had ended, in UTC.", |it| {
-            it.times().1.clone().into()
+            it.times.1.clone().into()
         }),
         text(
             "sample",
@@ -142,32 +135,20 @@ pub static TABLE: Sheet<Item> = Sheet {
 type Times = (String, String);
 
 /// One row.
-pub enum Item {
-    /// Statements that are alike, with the rows that each has looked at, if that is known.
-    Row(Arc<DigestRow>, Option<u64>, Times),
-    /// Those that made room, and how many rows they were.
-    Remainder(Counts, u64, Times),
+pub struct Item {
+    tallied: Tallied,
+    /// The rows that each has looked at, if that is known.
+    examined: Option<u64>,
+    times: Times,
 }
 
 impl Item {
     fn of(&self, value: impl FnOnce(&DigestRow) -> Cell) -> Cell {
-        match self {
-            Self::Row(row, ..) => value(row),
-            Self::Remainder(..) => Cell::Null,
-        }
+        self.tallied.row().map_or(Cell::Null, value)
     }
 
     fn counts(&self) -> &Counts {
-        match self {
-            Self::Row(row, ..) => &row.counts,
-            Self::Remainder(counts, ..) => counts,
-        }
-    }
-
-    fn times(&self) -> &Times {
-        match self {
-            Self::Row(.., times) | Self::Remainder(_, _, times) => times,
-        }
+        self.tallied.counts()
     }
 }
 
@@ -187,16 +168,16 @@ fn items(material: &Material) -> Vec<Item> {
         let time = |at| insight.time(at);
         (time(counts.first_seen), time(counts.last_seen))
     };
-    let rows = insight.digests.iter();
     let examined = examined(&insight.profiles);
-    let rows = rows.map(|row| {
-        let examined = examined.get(&row.digest);
-        let average = examined.map(|(rows, count)| rows / (*count).max(1));
-        Item::Row(Arc::clone(row), average, times(&row.counts))
-    });
-    let (counts, evicted) = &insight.remainder;
-    let rest = (*evicted > 0).then(|| Item::Remainder(counts.clone(), *evicted, times(counts)));
-    rows.chain(rest).collect()
+    let item = |tallied: Tallied| {
+        let examined = tallied.row().and_then(|row| examined.get(&row.digest));
+        Item {
+            examined: examined.map(|(rows, count)| rows / (*count).max(1)),
+            times: times(tallied.counts()),
+            tallied,
+        }
+    };
+    Tallied::all(insight).map(item).collect()
 }
 
 /// Rows that statements have looked at, and of how many that is known, by digest.

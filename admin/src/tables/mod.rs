@@ -48,6 +48,7 @@ pub mod stats_query_digest;
 pub mod stats_query_rules;
 pub mod stats_users;
 pub mod status;
+pub mod tallied;
 pub mod times;
 pub mod tracing;
 pub mod unused_indexes;

@@ -1,13 +1,12 @@
 //! Digests as ProxySQL's statistics show them.
 
-use std::sync::Arc;
-
-use proxy::DigestRow;
+use proxy::{Counts, DigestRow};
 
 use super::digests::{hexadecimal, us};
 use super::runtime_mysql_servers::Server;
+use super::tallied::Tallied;
 use crate::material::Material;
-use crate::sheet::{Asks, Column, Schema, Sheet, integer, measure, text};
+use crate::sheet::{Asks, Cell, Column, Schema, Sheet, integer, measure, text};
 
 /// See the module.
 pub static TABLE: Sheet<Item> = Sheet {
@@ -39,17 +38,21 @@ const COLUMNS: &[Column<Item>] = &[
         },
     ),
     text("schemaname", "The default schema.", |it| {
-        (&it.row.whose.schema).into()
+        it.of(|row| (&row.whose.schema).into())
     }),
-    text("username", "The user.", |it| (&it.row.whose.user).into()),
+    text("username", "The user.", |it| {
+        it.of(|row| (&row.whose.user).into())
+    }),
     text("client_address", "Not told apart: empty.", |_| "".into()),
-    text("digest", "The hash of the normalised text.", |it| {
-        hexadecimal(it.row.digest).into()
-    }),
+    text(
+        "digest",
+        "The hash of the normalised text; empty in the last row, of those that made room for others.",
+        |it| it.of(|row| hexadecimal(row.digest).into()),
+    ),
     text("digest_text", "The normalised text.", |it| {
-        (&*it.row.text).into()
+        it.tallied.text().into()
     }),
-    integer("count_star", "How many.", |it| it.row.counts.count.into()),
+    integer("count_star", "How many.", |it| it.counts().count.into()),
     measure(
         "first_seen",
         "s",
@@ -66,43 +69,54 @@ const COLUMNS: &[Column<Item>] = &[
         "sum_time",
         "us",
         "All of their time, from when they came to when their replies had ended.",
-        |it| us(it.row.counts.whole_ns()),
+        |it| us(it.counts().whole_ns()),
     ),
     measure("min_time", "us", "The fastest.", |it| {
-        us(it.row.counts.min_ns)
+        us(it.counts().min_ns)
     }),
     measure("max_time", "us", "The slowest.", |it| {
-        us(it.row.counts.max_ns)
+        us(it.counts().max_ns)
     }),
     integer("sum_rows_affected", "Rows that they have changed.", |it| {
-        it.row.counts.rows_affected.into()
+        it.counts().rows_affected.into()
     }),
     integer("sum_rows_sent", "Rows of their results.", |it| {
-        it.row.counts.rows_sent.into()
+        it.counts().rows_sent.into()
     }),
 ];
 
 /// One row.
 pub struct Item {
-    row: Arc<DigestRow>,
+    tallied: Tallied,
     server: Option<Server>,
     seen: (i64, i64),
 }
 
+impl Item {
+    /// ProxySQL's columns are never NULL: what those that made room were is an empty text.
+    fn of(&self, value: impl FnOnce(&DigestRow) -> Cell) -> Cell {
+        self.tallied.row().map_or_else(|| "".into(), value)
+    }
+
+    fn counts(&self) -> &Counts {
+        self.tallied.counts()
+    }
+}
+
 fn items(material: &Material) -> Vec<Item> {
     let insight = &material.insight;
-    let rows = insight.digests.iter();
-    rows.map(|row| {
-        let ran = row.backend.as_ref();
+    let item = |tallied: Tallied| {
+        let ran = tallied.row().and_then(|row| row.backend.as_ref());
         let backend = ran.and_then(|ran| material.backend(ran.backend));
+        let counts = tallied.counts();
         Item {
             server: backend.map(Server::of),
             seen: (
-                insight.second(row.counts.first_seen),
-                insight.second(row.counts.last_seen),
+                insight.second(counts.first_seen),
+                insight.second(counts.last_seen),
             ),
-            row: Arc::clone(row),
+            tallied,
         }
-    })
-    .collect()
+    };
+    Tallied::all(insight).map(item).collect()
 }

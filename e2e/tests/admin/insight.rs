@@ -95,6 +95,23 @@ fn statements_that_are_alike_are_counted_together(product: Product) {
     multi.run("SELECT 1; SELECT 2 UNION SELECT 3");
     let row = digest(&mut look, "SELECT ?; SELECT ? UNION SELECT ?");
     assert_eq!((number(&row, "rows_sent"), &*row["db"]), (3, "NULL"));
+    // So do rows that were changed, whatever comes behind them.
+    let mut root = watched.root();
+    let update = |value: &str| format!("UPDATE {SCHEMA}.t SET c = '{value}' WHERE id IN (1, 2)");
+    for (behind, affected) in [
+        ("SELECT 1".to_owned(), 2),
+        ("DO 0".to_owned(), 2),
+        (update("z"), 4),
+        ("SELECT nothing".to_owned(), 2),
+    ] {
+        root.run("RESET DIGESTS");
+        multi.query(&format!("{}; {behind}", update(&behind[..2])));
+        let row = &rows(
+            &mut look,
+            "SELECT * FROM digests WHERE digest_text LIKE 'UPDATE%'",
+        )[0];
+        assert_eq!(number(row, "rows_affected"), affected, "{row:?}");
+    }
 }
 
 both!(prepared_statements_count_when_they_are_executed);
@@ -356,6 +373,9 @@ fn memory_is_bounded_and_what_made_room_is_counted() {
     let rest = &rows(&mut look, "SELECT * FROM digests WHERE digest IS NULL")[0];
     assert!(number(rest, "count") > 1000, "{rest:?}");
     assert_eq!(digest(&mut look, "SELECT ?")["count"], "400");
+    assert_eq!(look.value("SELECT sum(count) FROM digest_times"), "4400");
+    let count = "SELECT sum(count_star) FROM stats.stats_mysql_query_digest";
+    assert_eq!(look.value(count), "4400");
 }
 
 #[test]

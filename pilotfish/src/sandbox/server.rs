@@ -192,7 +192,10 @@ fn read_version(text: &str) -> Result<(Family, String), String> {
     let version = text
         .split_once("Ver ")
         .and_then(|(_, rest)| rest.split_whitespace().next())
-        .ok_or("is no MariaDB or MySQL server")?;
+        .ok_or_else(|| match text.lines().find(|line| !line.trim().is_empty()) {
+            Some(said) => format!("is no MariaDB or MySQL server: --version says {said:?}"),
+            None => "is no MariaDB or MySQL server".to_owned(),
+        })?;
     let family = match version.contains("MariaDB") {
         true => Family::MariaDb,
         false => Family::MySql,

@@ -112,7 +112,6 @@ impl Pooled {
             true => (Duration::ZERO, waited),
             false => (waited, Duration::ZERO),
         };
-        let affected = error.is_none() && !tally.had_rows;
         let end = End {
             error,
             message: done.message.as_deref().unwrap_or_default(),
@@ -120,10 +119,7 @@ impl Pooled {
             ended: Ended {
                 has_failed: error.is_some(),
                 rows_sent: tally.rows_before.saturating_add(tally.rows),
-                rows_affected: match affected {
-                    true => tally.ok.affected_rows,
-                    false => 0,
-                },
+                rows_affected: tally.affected_rows,
                 bytes_in: subject.bytes,
                 bytes_out: tally.bytes,
                 proxy,

@@ -206,9 +206,7 @@ impl Observer {
             ended: Ended {
                 has_failed: error.is_some(),
                 rows_sent: tally.map_or(0, |it| it.rows_before.saturating_add(it.rows)),
-                rows_affected: tally
-                    .filter(|it| error.is_none() && !it.had_rows)
-                    .map_or(0, |it| it.ok.affected_rows),
+                rows_affected: tally.map_or(0, |it| it.affected_rows),
                 bytes_in: current.subject.bytes,
                 bytes_out: received,
                 proxy: Duration::ZERO,

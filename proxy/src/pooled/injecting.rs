@@ -258,7 +258,7 @@ impl Pooled {
                 Outcome::Ok => None,
             },
             rows: done.tally.rows,
-            affected_rows: done.tally.ok.affected_rows,
+            affected_rows: done.tally.affected_rows,
             warnings: done.tally.warnings,
             tags: injecting.tag.iter().map(ToString::to_string).collect(),
             cost: None,

@@ -150,7 +150,7 @@ impl Pooled {
             tag: injecting.tag.clone(),
             taken,
             rows: done.tally.rows_before.saturating_add(done.tally.rows),
-            affected_rows: done.tally.ok.affected_rows,
+            affected_rows: done.tally.affected_rows,
             rows_examined: injecting.after.iter().find_map(examined),
             warnings: done.tally.warnings,
             error: match done.outcome {

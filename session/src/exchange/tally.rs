@@ -23,6 +23,8 @@ pub struct Tally {
     pub row_bytes: u64,
     /// The last OK.
     pub ok: OkPacket,
+    /// Rows changed: what all OKs say that end no rows.
+    pub affected_rows: u64,
     /// The flags of the last OK or EOF; `None` when there was none.
     pub status: Option<StatusFlags>,
     /// Warnings of the last OK or EOF.
@@ -69,6 +71,9 @@ impl Reply {
             return Ok(false);
         }
         let ok = OkPacket::decode(payload)?;
+        if !is_rows_end {
+            self.tally.affected_rows = self.tally.affected_rows.saturating_add(ok.affected_rows);
+        }
         self.tally.ok = ok;
         self.tally.warnings = ok.warnings;
         self.tally.has_warned |= ok.warnings > 0;
