@@ -8,6 +8,7 @@ in_both_ways! {
     each_constant_has_its_number
     what_is_one_clients_no_other_sees
     nothing_is_sent_behind_a_command_without_reply
+    a_command_without_reply_follows_a_result
     a_queue_may_end_the_session
     an_injected_command_may_be_longer_than_a_packet
     an_answer_on_the_wire
@@ -150,6 +151,39 @@ fn what_is_one_clients_no_other_sees(product: Product) {
     one.run("SELECT 1");
     two.run("SELECT 1");
     assert_eq!(seen(&mut one), ["2 2 2 2 2", "3 3 2 2 3", "2 2 2 2 2"]);
+}
+
+/// Nor do they close the client's session, which has its result already.
+fn a_command_without_reply_follows_a_result(product: Product) {
+    use e2e::raw::Execute;
+    use e2e::raw::Param::Sent;
+    let script = r#"
+        local statement
+        function read_query(packet)
+            if is_asked(packet) then return seen() end
+            if packet:sub(2) ~= "SELECT 'asked'" then return end
+            proxy.queries:append(1, "\022SELECT ?", { resultset_is_needed = true })
+            return proxy.PROXY_SEND_QUERY
+        end
+        function read_query_result(inj)
+            if inj.id ~= 1 then return end
+            statement = inj.resultset.raw:sub(2, 5)
+            see(statement:byte(1) + 256 * statement:byte(2))
+            proxy.queries:append(2, "\003SELECT 'answered'")
+            proxy.queries:append(3, LAST)
+            return proxy.PROXY_IGNORE_RESULT
+        end
+    "#;
+    let close = r#""\025" .. statement"#;
+    let send = r#""\024" .. statement .. "\0\0sent""#;
+    for (last, is_closed) in [(close, true), (send, false)] {
+        let scripted = Scripted::start(product, &seeing(&script.replace("LAST", last)));
+        let mut conn = scripted.connect();
+        assert_eq!(conn.value("SELECT 'asked'"), "answered");
+        let id = seen(&mut conn)[0].parse().unwrap();
+        let reply = conn.execute(&Execute::new(id, &[Sent]));
+        assert_eq!(reply.error().is_some(), is_closed, "{reply:?}");
+    }
 }
 
 /// An id that nobody has prepared is closed without a word.

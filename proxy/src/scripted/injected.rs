@@ -99,7 +99,7 @@ impl<'a, S: Stage> Queue<'a, S> {
             Command::BINLOG_DUMP | Command::BINLOG_DUMP_GTID | Command::TABLE_DUMP
         );
         let is_kept = injection.is_kept && !is_stream;
-        if !is_kept && self.is_told && self.is_awaited() {
+        if !is_kept && self.is_told && self.is_awaited() && has_reply(command) {
             // The first is to arrive.
             let _ = self.stage.client().drained().await;
             return Err(second_result());
