@@ -196,6 +196,11 @@ impl Session {
         self.run_with(Hook::ReadQueryResult, way, reply)
     }
 
+    /// Microseconds since the interpreter began, as replies are timed.
+    pub fn now(&self) -> f64 {
+        self.scripts.now()
+    }
+
     /// The next command that is to be sent.
     pub fn next_query(&mut self) -> Option<Injection> {
         let next = &self.scripts.functions().next_query;

@@ -11,6 +11,7 @@ in_both_ways! {
     what_is_ignored_is_answered_all_the_same
     a_second_result_is_not_sent
     a_queue_without_end_is_an_error
+    a_change_of_user_is_the_clients_own
     prepared_statements_pass
     a_file_passes_through_an_injection
     long_statements_are_seen_whole
@@ -240,6 +241,49 @@ fn a_queue_without_end_is_an_error(product: Product) {
     // As many as it may send are no fault.
     assert!(conn.query("SELECT 'ends'").error().is_none());
     assert_eq!(rows(&conn.run("SELECT @count, @@autocommit")), ["6|0"]);
+}
+
+/// One that the script makes up is refused, to the script alone if that likes; the client's passes its queue.
+fn a_change_of_user_is_the_clients_own(product: Product) {
+    let scripted = Scripted::start(
+        product,
+        &seeing(
+            r#"
+            local change = "\017app\0\0demo\0\33\0mysql_native_password\0"
+            function read_query(packet)
+                if is_asked(packet) then return seen() end
+                if packet:byte() == proxy.COM_CHANGE_USER then
+                    proxy.queries:append(3, packet, { resultset_is_needed = true })
+                elseif packet:find("shown") then
+                    proxy.queries:append(4, change)
+                else
+                    proxy.queries:append(1, change, { resultset_is_needed = true })
+                    proxy.queries:append(2, packet, { resultset_is_needed = true })
+                end
+                return proxy.PROXY_SEND_QUERY
+            end
+            function read_query_result(inj)
+                local set, raw = inj.resultset
+                if inj.id < 3 then raw = set.raw:byte() end
+                see(inj.id, set.query_status, raw, inj.id == 3 or inj.query_time >= 0)
+                if inj.id == 1 then return proxy.PROXY_IGNORE_RESULT end
+            end
+            "#,
+        ),
+    );
+    let mut conn = scripted.connect();
+    assert!(conn.value("SELECT CURRENT_USER()").starts_with("app@"));
+    assert_eq!(seen(&mut conn), ["1 255 255 true", "2 0 1 true"]);
+    let refused = conn.query("SELECT 'shown'");
+    let error = refused.error().unwrap();
+    assert!(
+        error.code == 1105 && error.text.contains("COM_CHANGE_USER of its own"),
+        "{error:?}"
+    );
+    assert_eq!(seen(&mut conn), ["4 255 nil true"]);
+    conn.change_user(&Login::app()).unwrap();
+    assert_eq!(seen(&mut conn), ["3 0 nil true"]);
+    assert_eq!(conn.value("SELECT 5"), "5");
 }
 
 fn prepared_statements_pass(product: Product) {

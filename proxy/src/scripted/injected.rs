@@ -5,7 +5,7 @@ use script::{Answer, Decision, FAILED, Hook, Injection, Payloads, ReplyFacts, er
 use session::Outcome;
 use wire::reply::OK;
 use wire::write::put_packets;
-use wire::{Command, HEADER_BYTES, Header};
+use wire::{Command, ErrPacket, HEADER_BYTES, Header};
 
 use super::bridge::Bridge;
 use super::heard::{Heard, Reports, Towards, renumbered};
@@ -114,6 +114,9 @@ impl<'a, S: Stage> Queue<'a, S> {
             false if self.is_awaited() => Towards::Client { sequence },
             false => Towards::Nobody,
         };
+        if self.is_strange(command) {
+            return self.refuse(command, towards).await;
+        }
         let incoming = self.outgoing(command, injection.payload);
         if let Some(route) = injection.route {
             self.stage.route_next(route);
@@ -133,6 +136,39 @@ impl<'a, S: Stage> Queue<'a, S> {
         self.sequence = self.sequence.wrapping_add(heard.reports);
         if is_kept {
             return self.judge(command, heard).await;
+        }
+        self.is_told = true;
+        self.show(command, &heard).await
+    }
+
+    /// Whether a COM_CHANGE_USER is the script's own: whose session it is, and whose its connection, only its
+    /// client says.
+    fn is_strange(&self, command: Command) -> bool {
+        let is_clients = self.incoming.command == Command::CHANGE_USER && !self.is_told;
+        command == Command::CHANGE_USER && !is_clients
+    }
+
+    /// A command that is not sent anywhere: an ERR is its reply.
+    async fn refuse(&mut self, command: Command, towards: Towards) -> Result<After, CutOff> {
+        let text = "(lua) a script cannot send a COM_CHANGE_USER of its own";
+        tracing::error!("{text}");
+        let payload = err_payload(text);
+        let number = ErrPacket::decode(&payload).map_or(0, |err| err.number);
+        let now = self.stage.script().now();
+        let mut heard = Heard {
+            is_reply: true,
+            outcome: Outcome::Err(number),
+            first_at: now,
+            last_at: now,
+            ..Heard::nothing()
+        };
+        match towards {
+            Towards::Script { sequence, .. } => {
+                put_packets(&mut heard.kept, sequence, &payload);
+                return self.judge(command, heard).await;
+            }
+            Towards::Client { sequence } => say(self.stage, sequence, &payload),
+            Towards::Nobody => {}
         }
         self.is_told = true;
         self.show(command, &heard).await
@@ -285,7 +321,7 @@ fn second_result() -> CutOff {
 }
 
 /// What the script is told of a reply. Of commands other than COM_QUERY and COM_STMT_EXECUTE it is told
-/// nothing but that they were answered.
+/// nothing but that they were answered; of COM_CHANGE_USER, where that is known, that it failed.
 pub(crate) fn reply_facts(command: Command, heard: &Heard, answer: Option<&Answer>) -> ReplyFacts {
     let is_told = matches!(command, Command::QUERY | Command::STMT_EXECUTE);
     let tally = &heard.tally;
@@ -301,8 +337,9 @@ pub(crate) fn reply_facts(command: Command, heard: &Heard, answer: Option<&Answe
         ..ReplyFacts::default()
     };
     if !is_told {
+        let is_error = command == Command::CHANGE_USER && heard.outcome != Outcome::Ok;
         return ReplyFacts {
-            query_status: Some(0),
+            query_status: Some(if is_error { STATUS_ERR } else { 0 }),
             affected_rows: Some(0),
             insert_id: Some(0),
             ..times
