@@ -5,8 +5,8 @@
 --                                    What stands in braces and the source of INSERT … SELECT is left out.
 --   tablename_expand(tbl [, db])     "db.tbl"; the schema is the client's default if none is given
 --
--- The behaviour is that of release 0.8.5 without its fault: there a DDL statement's tables were found only
--- for the first one of the process.
+-- The behaviour is that of release 0.8.5 without two faults: there a DDL statement's tables were found only
+-- for the first one of the process, and the alias of a derived table was a table.
 module("proxy.parser", package.seeall)
 
 -- What scripts make of the library or of this table is nothing to the functions here.
@@ -44,7 +44,8 @@ local SKIPPED = {
   TK_SQL_IF = true, TK_SQL_NOT = true, TK_SQL_EXISTS = true,
 }
 
--- The tokens that are looked at: no comments, nothing in braces.
+-- The tokens that are looked at: no comments, nothing in braces. Of braces behind other words the first stays, in the
+-- place of what stands in them: what follows a derived table is its alias.
 local function outside_of_braces(tokens)
   local found, depth = {}, 0
   for i = 1, #tokens do
@@ -54,6 +55,7 @@ local function outside_of_braces(tokens)
       -- Its brace follows. VALUES( and a table with columns are functions to the tokenizer.
       if depth == 0 then found[#found + 1] = token end
     elseif kind == "TK_OBRACE" then
+      if depth == 0 and #found > 0 then found[#found + 1] = token end
       depth = depth + 1
     elseif kind == "TK_CBRACE" then
       depth = depth > 0 and depth - 1 or 0
@@ -88,6 +90,7 @@ local function read_names(tokens, at, access, tables)
       tables[name] = tables[name] == "write" and "write" or access
       is_wanted = false
     else
+      if token.token_name == "TK_OBRACE" then is_wanted = false end
       if token.token_name == "TK_COMMA" or token.token_name == "TK_SQL_JOIN" or
         token.token_name == "TK_SQL_TO" or token.token_name == "TK_SQL_STRAIGHT_JOIN" then
         is_wanted = true
