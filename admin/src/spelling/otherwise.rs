@@ -78,7 +78,7 @@ pub fn otherwise(text: Text<'_>) -> Result<Otherwise, Fault> {
                 "<=>" => "IS",
                 _ => continue,
             };
-            said.insert(at, operator.to_owned());
+            said.insert(at, apart(text, at, operator));
         } else if is("CONVERT") && is_call() {
             convert(text, at, &mut said)?;
         } else if is("GROUP_CONCAT") && is_call() {
@@ -90,6 +90,21 @@ pub fn otherwise(text: Text<'_>) -> Result<Otherwise, Fault> {
         }
     }
     Ok(said)
+}
+
+/// A word in an operator's place, with a space where nothing was between that and its operand.
+fn apart(text: Text<'_>, at: usize, word: &str) -> String {
+    let is_close = |left: usize| {
+        let pair = text.tokens.get(left..left + 2);
+        pair.is_some_and(|it| {
+            it.iter()
+                .map(|it| it.span)
+                .is_sorted_by(|a, b| a.end == b.start)
+        })
+    };
+    let space = |is_close: bool| if is_close { " " } else { "" };
+    let before = at.checked_sub(1).is_some_and(is_close);
+    format!("{}{word}{}", space(before), space(is_close(at)))
 }
 
 /// What stands around two operands, and between them.
@@ -273,6 +288,10 @@ mod tests {
             (
                 "SELECT 7 DIV 2 && a <=> NULL",
                 "SELECT CAST(7 / 2 AS INTEGER) AND a IS NULL",
+            ),
+            (
+                "SELECT null<=>null&&1, 1<=> 1, a/**/<=>b",
+                "SELECT null IS null AND 1, 1 IS 1, a IS b",
             ),
             (
                 "SELECT GROUP_CONCAT(a SEPARATOR \"'\")",
