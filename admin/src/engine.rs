@@ -16,6 +16,7 @@ mod texts;
 pub mod times;
 
 pub use servers_functions::AS_NUMBER;
+pub use texts::JOINED;
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -44,6 +44,19 @@ fn answers_are_those_of_servers() {
         ("'SELECT 1' RLIKE '^select'", Value::Integer(1)),
         ("NULL <=> NULL && 1", Value::Integer(1)),
         ("IF(1, 'a', 'b')", text("a")),
+        (
+            "(SELECT GROUP_CONCAT(DISTINCT x ORDER BY x DESC SEPARATOR '; ') \
+             FROM (SELECT 1 AS x UNION ALL SELECT NULL UNION ALL SELECT 'a,\"' UNION ALL SELECT 2.5 UNION ALL SELECT 1))",
+            text("a,\"; 2.5; 1"),
+        ),
+        (
+            "(SELECT GROUP_CONCAT(DISTINCT x ORDER BY y) FROM (SELECT 'b' AS x, 1 AS y UNION ALL SELECT 'a', 2 UNION ALL SELECT 'b', 3))",
+            text("b,a"),
+        ),
+        (
+            "(SELECT GROUP_CONCAT(DISTINCT NULL SEPARATOR ';'))",
+            Value::Null,
+        ),
         ("IFNULL(NULL, NULLIF(1, 2))", Value::Integer(1)),
         ("ISNULL(NULL)", Value::Integer(1)),
         (

@@ -3,10 +3,14 @@
 use rusqlite::Connection;
 use rusqlite::functions::{Context, FunctionFlags};
 use rusqlite::types::{Value, ValueRef};
+use serde_json::Value as Json;
 
 use super::VALUE_BYTES_MAX;
 use super::servers_functions::{Function, Outcome, count, located, text};
 use crate::fault::Fault;
+
+/// The function that joins a list's values.
+pub const JOINED: &str = "joined";
 
 /// Makes SQLite know them.
 ///
@@ -14,7 +18,7 @@ use crate::fault::Fault;
 /// SQLite's.
 pub fn define(database: &Connection) -> Result<(), Fault> {
     let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
-    let functions: [Function; 17] = [
+    let functions: [Function; 18] = [
         ("length", 1, bytes),
         ("octet_length", 1, bytes),
         ("concat", -1, concat),
@@ -49,11 +53,34 @@ pub fn define(database: &Connection) -> Result<(), Fault> {
         }),
         ("mid", 3, |it| middle(it)),
         ("trimmed", 3, trimmed),
+        (JOINED, 2, list_joined),
     ];
     for (name, arguments, function) in functions {
         database.create_scalar_function(name, arguments, flags, function)?;
     }
     Ok(())
+}
+
+/// A list's values with a text between each two, but for NULLs; NULL where there is nothing else.
+fn list_joined(context: &Context<'_>) -> Outcome {
+    let list: Vec<Json> = serde_json::from_str(&text(context, 0).unwrap_or_default())
+        .map_err(|error| rusqlite::Error::UserFunctionError(error.into()))?;
+    let between = text(context, 1).unwrap_or_default();
+    let mut joined: Option<String> = None;
+    for value in list {
+        let value = match value {
+            Json::Null => continue,
+            Json::String(value) => value,
+            other => other.to_string(),
+        };
+        let sofar = joined.take().map(|it| it + &between).unwrap_or_default();
+        if sofar.len() + value.len() > VALUE_BYTES_MAX as usize {
+            let too_big = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_TOOBIG);
+            return Err(rusqlite::Error::SqliteFailure(too_big, None));
+        }
+        joined = Some(sofar + &value);
+    }
+    Ok(joined.map_or(Value::Null, Value::Text))
 }
 
 fn of(context: &Context<'_>, what: fn(&str) -> Value) -> Outcome {

@@ -7,6 +7,7 @@ use sql::{Flags, Lexer, Token, TokenKind};
 use super::casts::convert;
 use super::operands::{inside, operand, operand_end, starts_operand};
 use super::{FLAGS, Text};
+use crate::engine::JOINED;
 use crate::fault::Fault;
 
 /// The most that is divided and multiplied in front of a DIV; also what that may grow by, in bytes.
@@ -82,7 +83,7 @@ pub fn otherwise(text: Text<'_>) -> Result<Otherwise, Fault> {
         } else if is("CONVERT") && is_call() {
             convert(text, at, &mut said)?;
         } else if is("GROUP_CONCAT") && is_call() {
-            separator(text, at, &mut said);
+            separator(text, at, &mut said)?;
         } else if is("TRIM") && is_call() {
             trim(text, at, &mut said);
         } else if is("DIV") {
@@ -205,30 +206,41 @@ fn division(
     Ok((begin, end))
 }
 
-/// `GROUP_CONCAT(x ORDER BY y SEPARATOR ',')`: the separator is an argument.
-fn separator(text: Text<'_>, at: usize, said: &mut Otherwise) {
+/// `GROUP_CONCAT(x ORDER BY y SEPARATOR ',')`: the separator is an argument. Of what is DISTINCT, SQLite's aggregates
+/// have one argument only: a list is made of it, and that is joined.
+fn separator(text: Text<'_>, at: usize, said: &mut Otherwise) -> Result<(), Fault> {
     let parts = inside(text, at + 1);
-    let Some(separator) = parts.iter().find(|it| is_word(text, **it, "SEPARATOR")) else {
-        return;
+    let place = |word: &str| parts.iter().copied().find(|it| is_word(text, *it, word));
+    let (order, separator) = (place("ORDER"), place("SEPARATOR"));
+    let is_distinct = is_word(text, at + 2, "DISTINCT");
+    let values = parts
+        .iter()
+        .take_while(|it| Some(**it) != order.or(separator));
+    if is_distinct && values.into_iter().any(|it| text.text_of(*it) == ",") {
+        return Err(Fault::syntax(
+            "GROUP_CONCAT(DISTINCT …) joins one value of each row: \
+             GROUP_CONCAT(DISTINCT CONCAT(a, b) ORDER BY c SEPARATOR ';')",
+        ));
+    }
+    let Some(separator) = separator else {
+        return Ok(());
     };
-    let Some(value) = text
-        .tokens
-        .get(separator + 1)
-        .and_then(|it| super::string(it, text.text))
-    else {
-        return;
+    let value = text.tokens.get(separator + 1);
+    let Some(value) = value.and_then(|it| super::string(it, text.text)) else {
+        return Ok(());
     };
     let argument = format!(", {}", super::quoted(&value));
+    said.insert(separator, String::new());
     said.insert(separator + 1, String::new());
-    match parts.iter().find(|it| is_word(text, **it, "ORDER")) {
-        Some(order) => {
-            said.insert(*separator, String::new());
-            said.insert(*order, format!("{argument} ORDER"));
+    match (is_distinct, order) {
+        (true, _) => {
+            said.insert(at, format!("{JOINED}(json_group_array"));
+            said.insert(separator + 2, format!("){argument})"));
         }
-        None => {
-            said.insert(*separator, argument);
-        }
+        (false, Some(order)) => said.insert(order, format!("{argument} ORDER")),
+        (false, None) => said.insert(separator, argument),
     }
+    Ok(())
 }
 
 fn is_word(text: Text<'_>, at: usize, word: &str) -> bool {
@@ -302,6 +314,14 @@ mod tests {
                 "SELECT group_concat(f(a, b) , ';' ORDER BY a  )",
             ),
             (
+                "SELECT GROUP_CONCAT(DISTINCT f(a, b) ORDER BY b, a SEPARATOR ';'), 1",
+                "SELECT joined(json_group_array(DISTINCT f(a, b) ORDER BY b, a  ), ';'), 1",
+            ),
+            (
+                "SELECT GROUP_CONCAT(DISTINCT a ORDER BY b, c)",
+                "SELECT GROUP_CONCAT(DISTINCT a ORDER BY b, c)",
+            ),
+            (
                 "SELECT 2 + AVG(x) * 3 DIV -10 * b DIV 4",
                 "SELECT 2 + CAST(CAST(AVG(x) * 3 / -10 AS INTEGER) * b / 4 AS INTEGER)",
             ),
@@ -339,6 +359,19 @@ mod tests {
             let tokens = tokens(text).unwrap();
             let spelled = Text::new(text, &tokens).in_sqlite().unwrap();
             assert_eq!(spelled, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn distinct_values_of_several_columns_are_to_be_made_one() {
+        for text in [
+            "SELECT GROUP_CONCAT(DISTINCT a, b)",
+            "SELECT GROUP_CONCAT(DISTINCT a, ';' ORDER BY a)",
+            "SELECT GROUP_CONCAT(DISTINCT a, b SEPARATOR ';')",
+        ] {
+            let tokens = tokens(text).unwrap();
+            let fault = Text::new(text, &tokens).in_sqlite().unwrap_err();
+            assert!(fault.text.contains("CONCAT(a, b)"), "{text}: {fault}");
         }
     }
 
