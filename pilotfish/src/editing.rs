@@ -257,7 +257,8 @@ impl<'a> Editing<'a> {
         let (_, loaded) = self.loaded_with(user, edits)?;
         reloading.check(&loaded.config).map_err(Refused::Because)?;
         let changes = diff(&self.current.config, &loaded.config);
-        let warnings = self.current.news(&loaded.warnings, &changes);
+        let late = reloading.late(&loaded.config);
+        let warnings = self.current.news(&loaded.warnings, &changes, &late);
         let changes = changes.into_iter().map(|change| Difference {
             when: when(&change),
             change,
@@ -291,7 +292,8 @@ impl<'a> Editing<'a> {
             tracing::info!(user, %change, "an administrator has changed the configuration");
             self.note_change(change, Some(user));
         }
-        let warnings = self.current.news(&loaded.warnings, &changes);
+        let late = reloading.late(&loaded.config);
+        let warnings = self.current.news(&loaded.warnings, &changes, &late);
         self.current = Version::of(draft, loaded);
         self.memory.draft_anew();
         self.version += 1;
@@ -339,7 +341,8 @@ impl<'a> Editing<'a> {
             tracing::info!(user, %change, "an administrator has gone back to the file");
             self.note_change(change, Some(user));
         }
-        let mut warnings = self.current.news(&loaded.warnings, &changes);
+        let late = reloading.late(&loaded.config);
+        let mut warnings = self.current.news(&loaded.warnings, &changes, &late);
         warnings.extend(self.begin_again(draft, loaded, Some(user)));
         Ok(Told::Done(warnings))
     }
@@ -384,13 +387,18 @@ impl Version {
         }
     }
 
-    /// What is worth telling whoever has changed this one: warnings that are new, and what comes later.
-    fn news(&self, warnings: &[Fault], changes: &[Change]) -> Vec<String> {
+    /// What is worth telling whoever has changed this one: warnings that are new, and what of the changes comes
+    /// later; `late` is all that does.
+    fn news(&self, warnings: &[Fault], changes: &[Change], late: &[Change]) -> Vec<String> {
         let mut news = placeless(warnings);
         news.retain(|warning| !self.warnings.contains(warning));
-        let late = changes.iter();
-        let late = late.filter(|it| it.applies == Applies::AtRestart);
-        news.extend(late.map(|change| format!("{change}; SAVE, so that it holds then")));
+        let is_late = |it: &&Change| late.iter().any(|late| late.setting == it.setting);
+        news.extend(
+            changes
+                .iter()
+                .filter(is_late)
+                .map(|change| format!("{change}; SAVE, so that it holds then")),
+        );
         news
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use admin::{AdminPort, Editor, Events, History, Wish};
-use config::{Config, Draft, Fault, SessionMode};
+use config::{Applies, Change, Config, Draft, Fault, SessionMode, diff};
 use control::Control;
 use net::service::{State, notify};
 use net::worker::WorkerEnd;
@@ -297,6 +297,13 @@ impl Reloading<'_> {
     /// Whether this is the configuration that holds.
     pub fn is_current(&self, config: &Arc<Config>) -> bool {
         Arc::ptr_eq(&self.publish.borrow().config, config)
+    }
+
+    /// What a configuration says otherwise than what runs, and what needs a restart therefore.
+    pub fn late(&self, new: &Config) -> Vec<Change> {
+        let mut late = diff(&self.publish.borrow().config, new);
+        late.retain(|it| it.applies == Applies::AtRestart);
+        late
     }
 
     /// Whether a configuration could take effect.
