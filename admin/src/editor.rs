@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use config::{Change, Config, Edit};
 use route::Topology;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Mutex, OwnedMutexGuard, mpsc, oneshot};
 
 use crate::events::Events;
 use crate::fault::Fault;
@@ -15,6 +15,8 @@ use crate::fault::Fault;
 pub struct Editor {
     to: mpsc::UnboundedSender<Wish>,
     events: Arc<Events>,
+    /// Held by the statement whose turn it is to change something by itself.
+    turn: Arc<Mutex<()>>,
 }
 
 /// One wish, and where its answer goes.
@@ -149,7 +151,14 @@ impl Editor {
     /// A way to somebody who keeps the configuration, and a book of what has happened.
     pub fn channel(events: Arc<Events>) -> (Self, mpsc::UnboundedReceiver<Wish>) {
         let (to, wishes) = mpsc::unbounded_channel();
-        (Self { to, events }, wishes)
+        let turn = Arc::default();
+        (Self { to, events, turn }, wishes)
+    }
+
+    /// Waits until no other statement is changing something by itself, so that they do not overtake one another
+    /// again and again.
+    pub async fn turn(&self) -> OwnedMutexGuard<()> {
+        Arc::clone(&self.turn).lock_owned().await
     }
 
     /// What has happened of late.

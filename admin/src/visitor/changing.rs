@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use config::{AdminRole, Config, Edit};
 use rusqlite::types::Value;
+use tokio::sync::OwnedMutexGuard;
 
 use super::{Outcome, Visitor, aside};
 use crate::editor::{Difference, Refused, Told, View, What};
@@ -14,7 +15,7 @@ use crate::fault::Fault;
 use crate::sheet::{Kind, Table, Target};
 use crate::spelling::quoted;
 
-/// How often a statement is run again when somebody else was faster.
+/// How often a statement is run when a transaction or the file was faster.
 const ATTEMPTS: usize = 5;
 
 /// The most that a transaction may gather.
@@ -72,6 +73,14 @@ impl Visitor {
         checked
     }
 
+    /// The turn of a statement that changes something by itself; what a transaction gathers needs none.
+    async fn turn(&self) -> Option<OwnedMutexGuard<()>> {
+        match self.transaction {
+            Some(_) => None,
+            None => Some(self.editor.turn().await),
+        }
+    }
+
     /// INSERT, UPDATE, DELETE.
     pub(super) async fn change(
         &mut self,
@@ -79,6 +88,7 @@ impl Visitor {
         values: Vec<Value>,
     ) -> Result<Outcome, Fault> {
         self.check_role()?;
+        let _turn = self.turn().await;
         for _ in 0..ATTEMPTS {
             let asker = self.asker.clone();
             let again = text.clone();
@@ -97,9 +107,7 @@ impl Visitor {
             let Alteration { edits, rows, table } = altered;
             if edits.is_empty() {
                 self.warnings = match rows {
-                    0 => vec![format!(
-                        "No row of {table} was meant, and nothing has changed"
-                    )],
+                    0 => vec![nothing_meant(table)],
                     _ => Vec::new(),
                 };
                 return Ok(Outcome::Changed(rows, self.warnings.len()));
@@ -123,6 +131,7 @@ impl Visitor {
         let edits: Vec<_> = edits
             .map(|(setting, value)| Edit::Set { setting, value })
             .collect();
+        let _turn = self.turn().await;
         for _ in 0..ATTEMPTS {
             let basis = Basis::Holds(Arc::clone(&self.window.settings().config));
             match self.take(edits.clone(), basis).await {
@@ -259,6 +268,15 @@ pub fn rows_of(differences: &[Difference], before: &str) -> Rows {
         columns: columns.map(|name| (name.to_owned(), Kind::Text)).to_vec(),
         rows: differences.iter().map(row).collect(),
     }
+}
+
+/// What is said where no row of a table was meant.
+fn nothing_meant(table: &str) -> String {
+    let elsewhere = match table {
+        "admin_accounts" => "; the user of admin.username stands in settings",
+        _ => "",
+    };
+    format!("No row of {table} was meant, and nothing has changed{elsewhere}")
 }
 
 /// The UPDATE that gives variables their values, the last where there are several; no value is the default one.
