@@ -82,6 +82,7 @@ pub static TABLES: &[&dyn Table] = &[
     &information::absent::VIEWS,
     &information::absent::EVENTS,
     &information::absent::PARTITIONS,
+    &information::absent::FILES,
     &information::absent::REFERENTIAL_CONSTRAINTS,
     &information::absent::CHECK_CONSTRAINTS,
     &information::absent::SCHEMA_PRIVILEGES,
