@@ -93,7 +93,14 @@ impl Fault {
 
     /// ER_TABLEACCESS_DENIED_ERROR.
     pub fn read_only() -> Self {
-        let text = "The tables of the admin port can be read, and nothing else can be done here";
+        let text = "This cannot be done to what is here; SELECT * FROM help lists what can be said";
+        Self::new(code(1142, b"42000"), text)
+    }
+
+    /// The same, of TRUNCATE.
+    pub fn not_emptied() -> Self {
+        let text = "TRUNCATE is for digests, errors, slow_statements, profiles and index_usage; rows that can be \
+                    changed go with DELETE";
         Self::new(code(1142, b"42000"), text)
     }
 

@@ -1,6 +1,7 @@
 //! Which statement a text is, and what is to be done about it.
 
 mod proxysql;
+mod unknown;
 
 use proxy::Kept;
 use route::KillScope;
@@ -168,9 +169,28 @@ pub fn read(text: &str, schema: Schema) -> Result<Statement, Fault> {
         });
     }
     if let Some(rest) = text.behind("TRUNCATE") {
-        return reset(rest.without(&["TABLE"])).ok_or_else(Fault::read_only);
+        return reset(rest.without(&["TABLE"])).ok_or_else(Fault::not_emptied);
     }
-    Err(Fault::read_only())
+    match is_of_dumps(text) {
+        true => Ok(Statement::Nothing),
+        false => Err(unknown::fault(text)),
+    }
+}
+
+/// What tools that read whole tables say around that. Each statement sees one moment, and nothing is locked.
+fn is_of_dumps(text: Text<'_>) -> bool {
+    let locked = text.behind("LOCK");
+    let locked = locked.and_then(|it| it.behind_any(&["TABLES", "TABLE"]));
+    if let Some(locked) = locked {
+        let (words, locked) = (locked.words(), locked.without(&["READ"]));
+        let is_read = words.ends_with(" READ") || words.ends_with(" READ LOCAL");
+        return is_read && locked.name().is_some() && !words.contains(" WRITE ,");
+    }
+    if let Some(flushed) = text.behind("FLUSH") {
+        let flushed = flushed.without(&["LOCAL", "NO_WRITE_TO_BINLOG"]);
+        return flushed.behind_any(&["TABLES", "TABLE"]).is_some();
+    }
+    matches!(&*text.words(), "UNLOCK TABLES" | "UNLOCK TABLE")
 }
 
 /// What is said of transactions, if that is what is said.
@@ -284,7 +304,7 @@ mod tests {
             ("ROLLBACK TO SAVEPOINT x", Err(1064)),
             ("SAVE", Ok(Statement::Save)),
             ("save to file", Ok(Statement::Save)),
-            ("SAVE to '/etc/passwd'", Err(1142)),
+            ("SAVE to '/etc/passwd'", Err(1064)),
             ("REVERT;", Ok(Statement::Revert)),
             (
                 "LOAD MYSQL SERVERS TO RUNTIME",
@@ -301,14 +321,27 @@ mod tests {
                 Ok(Statement::Discard(Module::Servers)),
             ),
             ("LOAD MYSQL SERVERS FROM DISK", Err(1064)),
-            ("LOAD PGSQL SERVERS TO RUNTIME", Err(1142)),
+            ("LOAD PGSQL SERVERS TO RUNTIME", Err(1235)),
             ("flush logs;", Ok(Statement::FlushLogs)),
             ("FLUSH LOCAL LOGS", Ok(Statement::FlushLogs)),
             ("PROXYSQL FLUSH LOGS", Ok(Statement::FlushLogs)),
             ("PROXYSQL FLUSH CONFIGDB", Err(1235)),
             ("PROXYSQL SHUTDOWN SLOW", Err(1235)),
             ("PROXYSQL", Err(1235)),
-            ("FLUSH PRIVILEGES", Err(1142)),
+            ("FLUSH PRIVILEGES", Err(1235)),
+            ("FLUSH TABLES", Ok(Statement::Nothing)),
+            ("FLUSH /*!40101 LOCAL */ TABLES", Ok(Statement::Nothing)),
+            (
+                "LOCK TABLES `a` READ /*!32311 LOCAL */,b READ",
+                Ok(Statement::Nothing),
+            ),
+            ("LOCK TABLES a WRITE, b READ", Err(1235)),
+            ("LOCK TABLES a WRITE", Err(1235)),
+            ("LOCK TABLES READ", Err(1235)),
+            ("UNLOCK TABLES", Ok(Statement::Nothing)),
+            ("xyz", Err(1064)),
+            ("status", Err(1064)),
+            ("drop table sessions", Err(1235)),
             ("SHOW CHANGES", Ok(Statement::Changes)),
             ("use Stats", Ok(Statement::Use(Schema::Stats))),
             ("USE `nowhere`", Err(1049)),
@@ -341,8 +374,8 @@ mod tests {
                 "DELETE FROM sessions",
                 Ok(Statement::Change("DELETE FROM sessions".to_owned())),
             ),
-            ("ATTACH 'x' AS y", Err(1142)),
-            ("PRAGMA database_list", Err(1142)),
+            ("ATTACH 'x' AS y", Err(1064)),
+            ("PRAGMA database_list", Err(1064)),
         ] {
             assert_eq!(read(text), expected, "{text}");
         }

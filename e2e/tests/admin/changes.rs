@@ -164,7 +164,7 @@ fn what_is_wrong_is_refused_whole_and_says_why() {
             "admin_account.role",
         ),
         ("BEGIN; SAVE", 1064, "One statement"),
-        ("SAVE TO '/etc/passwd'", 1142, ""),
+        ("SAVE TO '/etc/passwd'", 1064, "SAVE writes the file"),
         ("ROLLBACK TO SAVEPOINT x", 1064, "savepoints"),
     ] {
         if code == 0 {

@@ -95,6 +95,24 @@ fn the_administrators_client_is_answered(product: Product) {
     watched.proxy.wait_logged(&[told, "root@127.0.0.1"]);
 }
 
+both!(tables_are_dumped);
+fn tables_are_dumped(product: Product) {
+    let watched = Watched::alone();
+    let program = match product {
+        Product::MySql => "mysqldump",
+        Product::MariaDb | Product::MariaDbNext => "mariadb-dump",
+    };
+    let mut command = product.command(program);
+    command.arg("--no-defaults");
+    let mut command = to(command, &watched);
+    command.args(["pilotfish", "backends", "admin_accounts"]);
+    let told = output(command);
+    assert!(told.contains("CREATE TABLE `backends`"), "{told}");
+    assert!(told.contains("(1,'127.0.0.1:"), "{told}");
+    assert!(told.contains("('look','stats'"), "{told}");
+    assert!(told.contains("Dump completed"), "{told}");
+}
+
 #[test]
 fn the_command_line_client_may_begin_anew() {
     let watched = Watched::alone();

@@ -16,9 +16,9 @@ fn nothing_but_reading_is_done() {
     let path = file.display();
     for mut conn in [watched.root(), watched.look()] {
         for (sql, code) in [
-            (format!("ATTACH '{path}' AS other"), 1142),
-            (format!("VACUUM INTO '{path}'"), 1142),
-            ("PRAGMA database_list".to_owned(), 1142),
+            (format!("ATTACH '{path}' AS other"), 1064),
+            (format!("VACUUM INTO '{path}'"), 1064),
+            ("PRAGMA database_list".to_owned(), 1064),
             ("SELECT * FROM pragma_database_list".to_owned(), 1142),
             ("SELECT count(*) FROM pragma_database_list".to_owned(), 1142),
             ("SELECT load_extension('libc.so.6')".to_owned(), 1142),
@@ -29,15 +29,15 @@ fn nothing_but_reading_is_done() {
             (format!("SELECT 1 INTO OUTFILE '{path}'"), 1064),
             (
                 "LOAD DATA LOCAL INFILE '/etc/passwd' INTO TABLE sessions".to_owned(),
-                1142,
+                1235,
             ),
             ("SELECT * FROM sqlite_master".to_owned(), 1142),
             ("SELECT * FROM sqlite_dbpage".to_owned(), 1146),
             ("SELECT * FROM dbstat".to_owned(), 1142),
             ("DELETE FROM sessions".to_owned(), 1142),
             ("INSERT INTO help VALUES (1, 2)".to_owned(), 1142),
-            ("DROP TABLE sessions".to_owned(), 1142),
-            ("CREATE TABLE t (n INT)".to_owned(), 1142),
+            ("DROP TABLE sessions".to_owned(), 1235),
+            ("CREATE TABLE t (n INT)".to_owned(), 1235),
             (
                 "CREATE TRIGGER t AFTER INSERT ON help BEGIN SELECT 1; END".to_owned(),
                 1064,
@@ -60,9 +60,9 @@ fn nothing_but_reading_is_done() {
             ("SELECT anything FROM help".to_owned(), 1054),
             ("SELECT @@nothing".to_owned(), 1193),
             ("SELECT ?".to_owned(), 1210),
-            ("SELEKT 1".to_owned(), 1142),
+            ("SELEKT 1".to_owned(), 1064),
             ("SELECT FROM".to_owned(), 1064),
-            ("SHUTDOWN".to_owned(), 1142),
+            ("SHUTDOWN".to_owned(), 1235),
             ("SHOW NOTHING".to_owned(), 1064),
         ] {
             assert_eq!(refused(&mut conn, &sql), code, "{sql}");
