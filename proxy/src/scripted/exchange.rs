@@ -11,22 +11,18 @@ use route::{KillReason, Report};
 use session::{Outcome, Piece, Progress, Reply, Sequences};
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::time::timeout;
-use wire::reply::OkPacket;
 use wire::{Capabilities, Command, ErrorCode};
 
-use super::heard::{Heard, Preparing, Reports, Towards, renumbered};
+use super::heard::{Heard, Preparing, Reports, Towards};
 use super::injected::incoming_of;
 use super::rewriting::Rewriting;
 use super::server::Server;
 use super::session::Scripted;
-use super::sight::stay_in_sight;
 use super::stage::{Stage, lacks_server};
 use super::waiting::query;
-use crate::dialogue::{AuthEnd, Dialogue, Exchange, Legs};
 use crate::failure::{Failure, Kind};
-use crate::packets::PacketStream;
 use crate::pooled::exchange::TIMEOUT_KILL;
-use crate::pooled::incoming::{EndOf, Incoming, Passage};
+use crate::pooled::incoming::Incoming;
 use crate::pooled::session::CutOff;
 use crate::watch::Ask;
 
@@ -34,10 +30,10 @@ use crate::watch::Ask;
 const AHEAD_BYTES_MAX: usize = 64 * 1024;
 
 /// A reply on its way.
-struct Passing {
+pub(super) struct Passing {
     reply: Reply,
-    towards: Towards,
-    heard: Heard,
+    pub towards: Towards,
+    pub heard: Heard,
     rewriting: Option<Rewriting>,
     preparing: Option<Preparing>,
 }
@@ -336,7 +332,7 @@ impl Scripted {
     }
 
     /// What may happen while a reply is awaited: the client leaves, or the worker wants something.
-    fn poll_meanwhile(
+    pub(super) fn poll_meanwhile(
         &mut self,
         server: &Server,
         context: &mut Context<'_>,
@@ -397,158 +393,6 @@ impl Scripted {
         Poll::Pending
     }
 
-    /// The client's file, up to an empty packet. The request for it has to reach the client first.
-    async fn pass_file(
-        &mut self,
-        server: &mut Server,
-        passing: &mut Passing,
-        sequence: u8,
-    ) -> Result<u8, CutOff> {
-        let kept = std::mem::take(&mut passing.heard.kept);
-        match self.client.transport.frame_sequence() {
-            Some(next) => self.client.append(&renumbered(kept, next)),
-            None => self.client.append(&kept),
-        }
-        if !matches!(passing.towards, Towards::Nobody) {
-            passing.heard.has_passed |= !passing.towards.is_client();
-            passing.towards = Towards::Client { sequence };
-        }
-        let mut passage = Passage::of(EndOf::File, sequence);
-        let passed = poll_fn(
-            |context| match self.poll_file(server, &mut passage, context) {
-                Poll::Pending => self.poll_meanwhile(server, context),
-                passed => passed,
-            },
-        );
-        passed.await.map_err(|failure| passing.cut(failure))?;
-        Ok(passage.sequence)
-    }
-
-    fn poll_file(
-        &mut self,
-        server: &mut Server,
-        passage: &mut Passage,
-        context: &mut Context<'_>,
-    ) -> Poll<Result<(), Failure>> {
-        let left = |how: &str| Failure::new(Kind::ClientLeft, format!("within its file: {how}"));
-        loop {
-            ready!(server.leg.poll_drain_or_break(context));
-            if let Err(error) = ready!(self.client.poll_drain(context)) {
-                return Poll::Ready(Err(left(&error.to_string())));
-            }
-            if passage.is_over {
-                return Poll::Ready(Ok(()));
-            }
-            if !self.inbox.is_empty() {
-                let mut bytes = self.inbox.take_all();
-                let taken = passage.pass(&bytes);
-                let rest = bytes.split_off(taken);
-                self.inbox.put(&rest);
-                server.leg.send_or_break(&bytes, context);
-                continue;
-            }
-            match ready!(self.poll_client(context)) {
-                Ok(0) => return Poll::Ready(Err(left("it closed the connection"))),
-                Ok(_) => {}
-                Err(error) => return Poll::Ready(Err(left(&error.to_string()))),
-            }
-        }
-    }
-
-    /// Whether a COM_CHANGE_USER leads to an account that the session's scripts are for.
-    fn may_become(&self, argument: &[u8]) -> Result<(), Failure> {
-        let user = argument.split(|byte| *byte == 0).next();
-        let Some(card) = self.watch.card() else {
-            return Ok(());
-        };
-        let running = self.script.files();
-        stay_in_sight(
-            &self.worker,
-            user.unwrap_or_default(),
-            &card.client,
-            running,
-        )
-    }
-
-    /// A file that nobody takes.
-    pub(crate) fn poll_swallow(
-        &mut self,
-        passage: &mut Passage,
-        context: &mut Context<'_>,
-    ) -> Poll<Result<(), Failure>> {
-        let left = |how: &str| Failure::new(Kind::ClientLeft, format!("within its file: {how}"));
-        loop {
-            if let Err(error) = ready!(self.client.poll_drain(context)) {
-                return Poll::Ready(Err(left(&error.to_string())));
-            }
-            let bytes = self.inbox.take_all();
-            let taken = passage.pass(&bytes);
-            self.inbox.put(&bytes[taken..]);
-            if passage.is_over {
-                return Poll::Ready(Ok(()));
-            }
-            match ready!(self.poll_client(context)) {
-                Ok(0) => return Poll::Ready(Err(left("it closed the connection"))),
-                Ok(_) => {}
-                Err(error) => return Poll::Ready(Err(left(&error.to_string()))),
-            }
-        }
-    }
-
-    /// The dialogue behind COM_CHANGE_USER.
-    async fn change_user(&mut self, server: &mut Server) -> Result<Heard, CutOff> {
-        let lost = |error: std::io::Error| {
-            CutOff::new(Failure::new(Kind::ClientLost, error.to_string()), None)
-        };
-        self.client.drained().await.map_err(lost)?;
-        server.leg.drained().await.map_err(lost)?;
-        let legs = Legs {
-            client: self.client.transport.privacy(),
-            backend: server.privacy(),
-        };
-        let mut client = PacketStream::new(&mut self.client.transport, 1)
-            .with_sequences(Sequences::Renumbered)
-            .with_ahead(self.inbox.take_all());
-        let mut backend = PacketStream::new(&mut server.leg.transport, 1)
-            .with_sequences(Sequences::Renumbered)
-            .with_ahead(std::mem::take(&mut server.inbox));
-        let mut dialogue = Dialogue {
-            client: &mut client,
-            backend: &mut backend,
-            backend_name: &server.backend.name,
-            legs,
-            own_key: &self.worker.shared.own_key,
-            plugin: wire::auth::CACHING_SHA2_PASSWORD.to_vec(),
-            scramble: server.scramble.clone(),
-            exchange: Exchange::None,
-            ear: None,
-        };
-        let end = dialogue.run().await;
-        server.scramble = std::mem::take(&mut dialogue.scramble);
-        let ahead = |stream: PacketStream<_>| {
-            let parts = stream.into_parts();
-            parts.map(|(_, ahead)| ahead).unwrap_or_default()
-        };
-        let (from_client, from_backend) = (ahead(client), ahead(backend));
-        self.inbox.put(&from_client);
-        server.inbox = from_backend;
-        let mut heard = Heard::nothing();
-        heard.is_reply = true;
-        heard.has_passed = true;
-        match end.map_err(|failure| CutOff::new(failure, None))? {
-            AuthEnd::Ok(payload) => {
-                if let Ok(ok) = OkPacket::decode(&payload) {
-                    self.status = ok.status;
-                }
-            }
-            AuthEnd::Err(payload) => {
-                let number = wire::ErrPacket::decode(&payload).map_or(0, |err| err.number);
-                heard.outcome = Outcome::Err(number);
-            }
-        }
-        Ok(heard)
-    }
-
     /// Makes a connection forget the session that used it before, and gives it this one's character
     /// set; false: it cannot be used.
     pub(crate) async fn reset(&mut self, server: &mut Server) -> bool {
@@ -578,7 +422,7 @@ impl Scripted {
 
 impl Passing {
     /// Cut off here: an ERR fits where the client is between two packets.
-    fn cut(&self, failure: Failure) -> CutOff {
+    pub(super) fn cut(&self, failure: Failure) -> CutOff {
         let sequence = match self.towards {
             Towards::Client { .. } => match &self.rewriting {
                 Some(rewriting) => rewriting.next_sequence().or(self.reply.next_sequence()),

@@ -16,6 +16,8 @@
 //!
 //!  session   sessions whose login has passed through: one backend connection
 //!  exchange  a command to that, and its reply
+//!  change_user  COM_CHANGE_USER, which is a dialogue
+//!  file      a file that the client sends
 //!  killing   KILL, which may name ids of the proxy's
 //!  parked    connections that wait in the script's pools
 //!
@@ -36,10 +38,12 @@ pub(crate) mod auth_ear;
 pub(crate) mod begin;
 pub(crate) mod begun;
 pub(crate) mod bridge;
+pub(crate) mod change_user;
 pub(crate) mod clerk;
 pub(crate) mod entering;
 pub(crate) mod exchange;
 pub(crate) mod facts;
+pub(crate) mod file;
 pub(crate) mod heard;
 pub(crate) mod host;
 pub(crate) mod injected;

@@ -1,0 +1,84 @@
+//! COM_CHANGE_USER of a scripted session's client: whether it may be, and the dialogue behind it.
+
+use session::{Outcome, Sequences};
+use wire::reply::OkPacket;
+
+use super::heard::Heard;
+use super::server::Server;
+use super::session::Scripted;
+use super::sight::stay_in_sight;
+use crate::dialogue::{AuthEnd, Dialogue, Exchange, Legs};
+use crate::failure::{Failure, Kind};
+use crate::packets::PacketStream;
+use crate::pooled::session::CutOff;
+
+impl Scripted {
+    /// Whether a COM_CHANGE_USER leads to an account that the session's scripts are for.
+    pub(super) fn may_become(&self, argument: &[u8]) -> Result<(), Failure> {
+        let user = argument.split(|byte| *byte == 0).next();
+        let Some(card) = self.watch.card() else {
+            return Ok(());
+        };
+        let running = self.script.files();
+        stay_in_sight(
+            &self.worker,
+            user.unwrap_or_default(),
+            &card.client,
+            running,
+        )
+    }
+
+    /// The dialogue behind COM_CHANGE_USER.
+    pub(super) async fn change_user(&mut self, server: &mut Server) -> Result<Heard, CutOff> {
+        let lost = |error: std::io::Error| {
+            CutOff::new(Failure::new(Kind::ClientLost, error.to_string()), None)
+        };
+        self.client.drained().await.map_err(lost)?;
+        server.leg.drained().await.map_err(lost)?;
+        let legs = Legs {
+            client: self.client.transport.privacy(),
+            backend: server.privacy(),
+        };
+        let mut client = PacketStream::new(&mut self.client.transport, 1)
+            .with_sequences(Sequences::Renumbered)
+            .with_ahead(self.inbox.take_all());
+        let mut backend = PacketStream::new(&mut server.leg.transport, 1)
+            .with_sequences(Sequences::Renumbered)
+            .with_ahead(std::mem::take(&mut server.inbox));
+        let mut dialogue = Dialogue {
+            client: &mut client,
+            backend: &mut backend,
+            backend_name: &server.backend.name,
+            legs,
+            own_key: &self.worker.shared.own_key,
+            plugin: wire::auth::CACHING_SHA2_PASSWORD.to_vec(),
+            scramble: server.scramble.clone(),
+            exchange: Exchange::None,
+            ear: None,
+        };
+        let end = dialogue.run().await;
+        server.scramble = std::mem::take(&mut dialogue.scramble);
+        let ahead = |stream: PacketStream<_>| {
+            let parts = stream.into_parts();
+            parts.map(|(_, ahead)| ahead).unwrap_or_default()
+        };
+        let (from_client, from_backend) = (ahead(client), ahead(backend));
+        self.inbox.put(&from_client);
+        server.inbox = from_backend;
+        let mut heard = Heard::nothing();
+        heard.is_reply = true;
+        heard.has_passed = true;
+        match end.map_err(|failure| CutOff::new(failure, None))? {
+            AuthEnd::Ok(payload) => {
+                if let Ok(ok) = OkPacket::decode(&payload) {
+                    self.status = ok.status;
+                }
+            }
+            AuthEnd::Err(payload) => {
+                let number = wire::ErrPacket::decode(&payload).map_or(0, |err| err.number);
+                heard.outcome = Outcome::Err(number);
+            }
+        }
+        Ok(heard)
+    }
+}

@@ -1,0 +1,97 @@
+//! A client's file (LOAD DATA LOCAL) in a scripted session: to the backend that has asked for it, or to nobody.
+
+use std::future::poll_fn;
+use std::task::{Context, Poll, ready};
+
+use super::exchange::Passing;
+use super::heard::{Towards, renumbered};
+use super::server::Server;
+use super::session::Scripted;
+use crate::failure::{Failure, Kind};
+use crate::pooled::incoming::{EndOf, Passage};
+use crate::pooled::session::CutOff;
+
+impl Scripted {
+    /// The client's file, up to an empty packet. The request for it has to reach the client first.
+    pub(super) async fn pass_file(
+        &mut self,
+        server: &mut Server,
+        passing: &mut Passing,
+        sequence: u8,
+    ) -> Result<u8, CutOff> {
+        let kept = std::mem::take(&mut passing.heard.kept);
+        match self.client.transport.frame_sequence() {
+            Some(next) => self.client.append(&renumbered(kept, next)),
+            None => self.client.append(&kept),
+        }
+        if !matches!(passing.towards, Towards::Nobody) {
+            passing.heard.has_passed |= !passing.towards.is_client();
+            passing.towards = Towards::Client { sequence };
+        }
+        let mut passage = Passage::of(EndOf::File, sequence);
+        let passed = poll_fn(
+            |context| match self.poll_file(server, &mut passage, context) {
+                Poll::Pending => self.poll_meanwhile(server, context),
+                passed => passed,
+            },
+        );
+        passed.await.map_err(|failure| passing.cut(failure))?;
+        Ok(passage.sequence)
+    }
+
+    fn poll_file(
+        &mut self,
+        server: &mut Server,
+        passage: &mut Passage,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(), Failure>> {
+        let left = |how: &str| Failure::new(Kind::ClientLeft, format!("within its file: {how}"));
+        loop {
+            ready!(server.leg.poll_drain_or_break(context));
+            if let Err(error) = ready!(self.client.poll_drain(context)) {
+                return Poll::Ready(Err(left(&error.to_string())));
+            }
+            if passage.is_over {
+                return Poll::Ready(Ok(()));
+            }
+            if !self.inbox.is_empty() {
+                let mut bytes = self.inbox.take_all();
+                let taken = passage.pass(&bytes);
+                let rest = bytes.split_off(taken);
+                self.inbox.put(&rest);
+                server.leg.send_or_break(&bytes, context);
+                continue;
+            }
+            match ready!(self.poll_client(context)) {
+                Ok(0) => return Poll::Ready(Err(left("it closed the connection"))),
+                Ok(_) => {}
+                Err(error) => return Poll::Ready(Err(left(&error.to_string()))),
+            }
+        }
+    }
+
+    /// A file that nobody takes.
+    pub(crate) fn poll_swallow(
+        &mut self,
+        passage: &mut Passage,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(), Failure>> {
+        let left = |how: &str| Failure::new(Kind::ClientLeft, format!("within its file: {how}"));
+        loop {
+            if let Err(error) = ready!(self.client.poll_drain(context)) {
+                return Poll::Ready(Err(left(&error.to_string())));
+            }
+            let bytes = self.inbox.take_all();
+            let taken = passage.pass(&bytes);
+            self.inbox.put(&bytes[taken..]);
+            if passage.is_over {
+                return Poll::Ready(Ok(()));
+            }
+            match ready!(self.poll_client(context)) {
+                Ok(0) => return Poll::Ready(Err(left("it closed the connection"))),
+                Ok(_) => {}
+                Err(error) => return Poll::Ready(Err(left(&error.to_string()))),
+            }
+        }
+    }
+}
