@@ -33,6 +33,7 @@ mod server;
 mod site;
 pub mod steps;
 pub mod wait;
+pub mod written;
 
 pub use certs::{Certs, Identity};
 pub use cluster::{

@@ -11,7 +11,7 @@ use std::time::Duration;
 pub use rustix::process::Signal;
 use rustix::process::{Pid, kill_process};
 
-use crate::wait;
+use crate::{wait, written};
 
 /// A running child. Killed (SIGKILL) on drop unless it has ended.
 #[derive(Debug)]
@@ -77,6 +77,11 @@ impl Process {
     pub fn log(&self) -> String {
         let bytes = std::fs::read(&self.log).unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    /// The lines of it that are whole.
+    pub fn log_lines(&self) -> Vec<String> {
+        written::lines(&self.log)
     }
 
     /// The last lines of the log, for a failure's message.

@@ -380,6 +380,11 @@ impl Proxy {
         self.process.log()
     }
 
+    /// The lines of it that are whole.
+    pub fn log_lines(&self) -> Vec<String> {
+        self.process.log_lines()
+    }
+
     /// The last lines of it.
     pub fn log_tail(&self) -> String {
         self.process.log_tail()
@@ -389,11 +394,8 @@ impl Proxy {
     #[track_caller]
     pub fn wait_logged(&self, words: &[&str]) -> String {
         let found = || {
-            let log = self.log();
-            let mut lines = log.lines();
-            lines
-                .find(|line| words.iter().all(|word| line.contains(word)))
-                .map(str::to_owned)
+            let mut lines = self.process.log_lines().into_iter();
+            lines.find(|line| words.iter().all(|word| line.contains(word)))
         };
         let start = Instant::now();
         let what = format!("the log has {words:?}");

@@ -72,14 +72,13 @@ impl Site {
 
     /// What was logged of each statement, in order; waits until there are so many.
     fn profiles(&self, count: usize) -> Vec<Value> {
+        let json = |line: &String| -> Value {
+            serde_json::from_str(&line[line.find('{').unwrap()..]).unwrap()
+        };
         let all = || -> Vec<Value> {
-            let log = self.proxy.log();
-            let lines = log
-                .lines()
-                .filter(|line| line.contains("what was sent around it"));
-            let json = lines.map(|line| &line[line.find('{').unwrap()..]);
-            json.map(|json| serde_json::from_str(json).unwrap())
-                .collect()
+            let lines = self.proxy.log_lines();
+            let told = |line: &&String| line.contains("what was sent around it");
+            lines.iter().filter(told).map(json).collect()
         };
         e2e::wait::until("it is logged", e2e::wait::SOON, || all().len() >= count);
         let all = all();

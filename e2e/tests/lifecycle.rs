@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::process::{Command, Stdio};
 
 use e2e::raw::{Login, RawConn, Shape};
-use e2e::{Folder, Process, Product, Proxy, Server, Settings, Signal, free_port, wait};
+use e2e::{Folder, Process, Product, Proxy, Server, Settings, Signal, free_port, wait, written};
 
 fn server() -> &'static Server {
     Server::shared(Product::MariaDb)
@@ -192,10 +192,8 @@ fn the_log_may_be_json_in_a_file() {
     let proxy = Proxy::start(&settings().set("log.format", "json").set("log.file", &file));
     assert!(RawConn::connect(&proxy.address(), &Login::with("app", "wrong")).is_err());
     let line = wait::for_some("the refused login is logged", wait::SOON, || {
-        let log = std::fs::read_to_string(&file).unwrap();
-        log.lines()
-            .find(|line| line.contains("login_refused"))
-            .map(str::to_owned)
+        let mut lines = written::lines(&file).into_iter();
+        lines.find(|line| line.contains("login_refused"))
     });
     let _: serde_json::Value = serde_json::from_str(&line).unwrap();
     // A reload opens it again, for whoever has moved it.
