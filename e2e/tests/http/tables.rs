@@ -243,12 +243,13 @@ fn sessions_are_seen_and_ended(product: Product) {
     state("idle");
     assert_eq!(rows(&look.get(&path))[0]["user"], "app");
     client
-        .send_query("SELECT SLEEP(60) FROM (SELECT 1 UNION SELECT 2) AS two")
+        .send_query("SELECT SLEEP(60) FROM (SELECT 1 UNION SELECT 2) AS seen_and_ended")
         .unwrap();
     state("running");
     // It may be on its way to the backend yet.
     let mut server = Server::shared(product).root();
-    let sleeps = "SELECT COUNT(*) FROM information_schema.processlist WHERE state = 'User sleep' AND user = 'app'";
+    let sleeps = "SELECT COUNT(*) FROM information_schema.processlist \
+                  WHERE state = 'User sleep' AND info LIKE '%seen_and_ended%'";
     wait::until("it sleeps", wait::SOON, || server.value(sleeps) != "0");
     let statement = format!("/api/sessions/{id}/statement");
     assert_eq!(look.ask("DELETE", &statement, None).status, 403);
