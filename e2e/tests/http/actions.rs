@@ -246,7 +246,8 @@ fn what_is_counted_begins_again() {
     let hits = || root.rows("tables/rules?columns=hits")[0][0].clone();
     wait::until("it is hit", wait::SOON, || hits() == 1);
     root.does("POST", "/api/reset/status", &json!({}));
-    assert_eq!(hits(), 0);
+    // A worker that is too busy does it later.
+    wait::until("hits begin again", wait::SOON, || hits() == 0);
     assert_eq!(root.refused("POST", "/api/reset/settings", "{}").0, 404);
 }
 

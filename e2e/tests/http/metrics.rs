@@ -64,8 +64,10 @@ fn prometheus_understands_them_and_they_count() {
     }
     client.query("SELECT 1 FROM");
     let backend = format!("127.0.0.1:{}", Server::shared(Product::MariaDb).port());
+    let up = format!("pilotfish_backend_up{{cluster=\"main\",backend=\"{backend}\"}}");
+    let answers = "pilotfish_worker_answers{worker=\"1\"}";
     let mut metrics = String::new();
-    wait::until("twenty are counted", wait::SOON, || {
+    wait::until("twenty are counted, and all is well", wait::SOON, || {
         let answer = look.get("/metrics");
         assert_eq!(answer.status, 200);
         assert!(
@@ -78,14 +80,11 @@ fn prometheus_understands_them_and_they_count() {
         let waited = "pilotfish_statement_wait_seconds_count";
         let counts = metrics.lines().filter(|line| line.starts_with(waited));
         let counts = counts.filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok());
-        counts.sum::<u64>() >= 24 && metrics.contains("code=\"1064\"")
+        let is_counted = counts.sum::<u64>() >= 24 && metrics.contains("code=\"1064\"");
+        is_counted && [&*up, answers].map(|it| number(&metrics, it)) == [Some(1.0); 2]
     });
     promtool(&["check", "metrics"], &metrics);
     for (series, expected) in [
-        (
-            format!("pilotfish_backend_up{{cluster=\"main\",backend=\"{backend}\"}}"),
-            1.0,
-        ),
         ("pilotfish_build_info{version=\"0.1.0\"}".to_owned(), 1.0),
         (
             format!(
@@ -94,7 +93,6 @@ fn prometheus_understands_them_and_they_count() {
             ),
             1.0,
         ),
-        ("pilotfish_worker_answers{worker=\"1\"}".to_owned(), 1.0),
     ] {
         assert_eq!(
             number(&metrics, &series),
