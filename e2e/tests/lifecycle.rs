@@ -109,11 +109,8 @@ fn a_faulty_reload_changes_nothing() {
     let mut before = proxy.connect();
     proxy.write_settings("listen = [\"127.0.0.1:1\"]\n[balance]\npolicy = \"wishful\"\n");
     proxy.signal(Signal::HUP);
-    let line = proxy.wait_logged(&["faulty"]);
-    assert!(
-        line.contains("wishful") || proxy.log().contains("wishful"),
-        "{line}"
-    );
+    proxy.wait_logged(&["faulty"]);
+    proxy.wait_logged(&["wishful"]);
     before.run("SELECT 1");
     proxy.connect().run("SELECT 1");
     proxy.reload(&settings().set("limits.sessions_max", 77));
