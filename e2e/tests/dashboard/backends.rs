@@ -11,8 +11,7 @@ fn a_backend_is_put_out_of_use_when_somebody_says_so_twice() {
         let button = format!(
             "[...document.querySelectorAll('{what} button')].find(it => it.textContent == '{title}')"
         );
-        browser.wait(&format!("{title} can be clicked"), &button);
-        browser.run(&format!("{button}.click()"));
+        browser.click(&button);
     };
     let stands = |word: &str| {
         let state = "document.querySelector('.backends .state')";

@@ -71,8 +71,7 @@ fn the_page_of_a_digest_shows_its_trend_its_histogram_where_it_runs_and_a_sample
     under_load(|browser, _, address| {
         browser.open(&format!("{address}#digests"));
         let row = "[...document.querySelectorAll('tr.open')].find(it => it.textContent.includes('CONCAT'))";
-        browser.wait("it is listed", row);
-        browser.run(&format!("{row}.click()"));
+        browser.click(row);
         browser.wait(
             "its trend is drawn",
             "document.querySelectorAll('.trend .plot canvas').length == 2",

@@ -36,12 +36,13 @@ fn relayed_statements_have_figures_or_it_is_said_what_gives_them() {
         "the setting is named",
         &format!("{told}?.textContent == 'insight.transparent'"),
     );
-    browser.run(&format!("{told}.click()"));
+    browser.click(told);
     browser.wait(
         "it is shown",
         "document.querySelectorAll('.settings tbody tr').length == 1",
     );
     proxy.reload(&settings.set("insight.transparent", true));
+    proxy.wait_logged(&["configuration is reloaded"]);
     drop(unseen);
     browser.press("1");
     let is_over = AtomicBool::new(false);

@@ -82,7 +82,7 @@ fn what_a_session_runs_leads_to_its_digest_and_its_pin_to_those_who_have_it() {
         );
         browser.press(ESCAPE);
         browser.wait("Esc leads back", "location.hash == '#sessions'");
-        let pin = "[...document.querySelectorAll('main section')].at(-1).querySelector('tr.open')";
+        let pin = "document.querySelector('main table[aria-label=Pins] tr.open')";
         browser.wait("a pin is listed", pin);
         browser.run(&format!("{pin}.focus()"));
         browser.press(ENTER);
