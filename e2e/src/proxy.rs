@@ -46,6 +46,7 @@ impl Default for Settings {
             .set("health.timeout_connect", "10s")
             .set("health.probe_interval", "100ms")
             .set("health.probe_interval_max", "300ms")
+            .set("script.time_max", "60s")
             .set("balance.slow_start", "0s")
             .set("log.level", "debug")
     }
