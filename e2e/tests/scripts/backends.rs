@@ -201,8 +201,8 @@ fn a_session_with_a_script_may_be_over_tls_and_compressed() {
 
 #[test]
 fn the_proxy_ends_where_a_script_wants_it() {
-    let mut scripted = Scripted::start(
-        Product::MariaDb,
+    let mut scripted = Scripted::with(
+        usual(Product::MariaDb).set("timeout_drain", "60s"),
         r#"
         function read_query(packet)
             if packet:sub(2) == "DO end" then require("chassis").set_shutdown() end

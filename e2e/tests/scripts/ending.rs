@@ -37,7 +37,7 @@ const WAITS: &str = r#"
             pilotfish.sleep(3600)
             return tell("went on")
         elseif text == "DO doze" then
-            pilotfish.sleep(3.5)
+            pilotfish.sleep(9)
             return tell("awake")
         elseif text == "DO ask" then
             pilotfish.query(nil, SLEEPS)
@@ -183,8 +183,9 @@ fn a_result_hook_that_is_killed_sends_no_result(product: Product) {
 }
 
 fn who_waits_is_not_idle(product: Product) {
-    let settings = usual(product).set("limits.timeout_idle", "1s");
+    let settings = usual(product).set("limits.timeout_idle", "6s");
     let scripted = Scripted::with(settings, &script());
+    let _idle = scripted.connect();
     let mut conn = scripted.connect();
     assert_eq!(conn.value("DO doze"), "awake");
     assert_eq!(conn.value("SELECT 7"), "7");
@@ -212,7 +213,7 @@ fn what_was_said_before_a_wait_does_not_wait(product: Product) {
 
 fn a_statement_of_a_scripts_own_has_its_time(product: Product) {
     take_turns();
-    let settings = usual(product).set("script.timeout_query", "200ms");
+    let settings = usual(product).set("script.timeout_query", "1s");
     let scripted = Scripted::with(settings, &script());
     let mut conn = scripted.connect();
     for _ in 0..2 {
@@ -223,7 +224,7 @@ fn a_statement_of_a_scripts_own_has_its_time(product: Product) {
 }
 
 fn a_statement_in_a_session_of_its_own_has_its_time(product: Product) {
-    let settings = usual(product).set("script.timeout_query", "200ms");
+    let settings = usual(product).set("script.timeout_query", "1s");
     let monitored = settings
         .clone()
         .set("health.monitor_user", "app")
@@ -269,7 +270,7 @@ fn a_kill_that_comes_late_ends_the_session() {
     });
     let settings = Settings::default()
         .backend(backend.tcp())
-        .set("script.timeout_query", "200ms")
+        .set("script.timeout_query", "1s")
         .set("health.monitor_user", "app")
         .set("health.monitor_password", PASSWORD);
     let scripted = Scripted::with(

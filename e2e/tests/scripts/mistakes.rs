@@ -551,7 +551,7 @@ fn a_hook_holds_others_for_so_many_instructions(product: Product) {
 }
 
 fn a_command_of_the_shell_holds_others_for_so_long(product: Product) {
-    let settings = usual(product).set("script.time_max", "200ms");
+    let settings = usual(product).set("script.time_max", "2s");
     let scripted = Scripted::with(settings, &wrong("os.execute('sleep 3600; true')"));
     let mut conn = scripted.connect();
     let mut other = scripted.connect();

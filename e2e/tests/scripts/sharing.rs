@@ -36,6 +36,7 @@ pub(super) fn pooled(cluster: &Cluster) -> Settings {
         .account("app", PASSWORD)
         .set("health.replication_interval", "50ms")
         .set("balance.timeout_consistency", "20s")
+        .set("pool.timeout_wait", "20s")
 }
 
 /// `/* N */` in front of a statement sends it to backend N.
