@@ -142,6 +142,8 @@ fn what_a_script_notes_of_a_backend_stays() {
             "#,
         ),
     );
+    // What the proxy finds out itself goes before that.
+    scripted.proxy.wait_logged(&["backend is up"]);
     let mut one = scripted.connect();
     one.run("SELECT 1");
     let mut two = one;
