@@ -123,8 +123,9 @@ fn an_injected_dump_streams(product: Product) {
         .run(status)
         .text(0, 0)
         .unwrap();
-    // From the file's beginning, not waiting for more than there is.
-    let mut dump = vec![command::BINLOG_DUMP, 4, 0, 0, 0, 1, 0, 0x67, 0x12, 0, 0];
+    // From the file's beginning, not waiting for more than there is. A server ends a dump when another one
+    // begins with the same server id, so this is nobody else's.
+    let mut dump = vec![command::BINLOG_DUMP, 4, 0, 0, 0, 1, 0, 0xB6, 0x12, 0, 0];
     dump.extend(file.as_bytes());
     conn.send(&dump);
     for event in 0..2 {
