@@ -7,6 +7,12 @@ use e2e::{Product, Proxy, Server, Settings, wait};
 
 const PRODUCTS: [Product; 2] = [Product::MariaDb, Product::MySql];
 
+/// What ends an idle session, after longer than a busy machine stands still.
+const SETS: [&str; 2] = [
+    "SET wait_timeout = 6",
+    "SET @@session.wait_timeout = LENGTH('second')",
+];
+
 /// What is said before the connection is closed.
 fn last_words(conn: &mut RawConn) -> Option<String> {
     conn.patience(Duration::from_secs(20));
@@ -29,28 +35,32 @@ fn a_session_without_a_connection_ends_by_its_own_wait_timeout() {
         let mut talking = proxy.connect();
         let mut patient = proxy.connect();
         let mut reset = proxy.connect();
-        for set in [
-            "SET wait_timeout = 1",
-            "SET @@session.wait_timeout = LENGTH('1')",
-        ] {
-            let mut direct = server.connect("");
+        let mut both = SETS.map(|set| {
+            let (mut direct, mut idle) = (server.connect(""), proxy.connect());
             direct.run(set);
-            let mut idle = proxy.connect();
             idle.run(set);
+            (direct, idle)
+        });
+        for set in SETS {
             reset.run(set);
             reset.command(command::RESET_CONNECTION, b"");
-            patient.run("SET wait_timeout = 600");
-            // Somebody else has the connection, and talks on.
+        }
+        patient.run("SET wait_timeout = 600");
+        // Somebody else has the connection, and talks on.
+        for set in SETS {
             talking.run(set);
-            wait::until("it is ended", wait::SOON, || {
-                assert_eq!(talking.value("SELECT @@wait_timeout"), "1");
-                idle.is_answered_within(Duration::from_millis(100))
-            });
-            talking.run("SET wait_timeout = 600");
-            assert_eq!(last_words(&mut idle), last_words(&mut direct), "{set}");
+        }
+        wait::until("they are ended", wait::SOON, || {
+            assert_eq!(talking.value("SELECT @@wait_timeout"), "6");
+            let mut idle = both.iter_mut().map(|(_, idle)| idle);
+            idle.all(|idle| idle.is_answered_within(Duration::from_millis(100)))
+        });
+        talking.run("SET wait_timeout = 600");
+        for ((direct, idle), set) in both.iter_mut().zip(SETS) {
+            assert_eq!(last_words(idle), last_words(direct), "{set}");
         }
         assert_eq!(patient.value("SELECT @@wait_timeout"), "600");
-        assert_ne!(reset.value("SELECT @@wait_timeout"), "1");
+        assert_ne!(reset.value("SELECT @@wait_timeout"), "6");
     }
 }
 
@@ -60,8 +70,8 @@ fn a_session_that_waits_for_a_connection_is_not_idle() {
     let settings = Settings::pooled(server, 1).set("pool.timeout_wait", "30s");
     let proxy = Proxy::start(&settings);
     let [mut waiting, mut idle, mut pinned] = [(); 3].map(|()| proxy.connect());
-    idle.run("SET wait_timeout = 3");
-    waiting.run("SET wait_timeout = 1");
+    idle.run("SET wait_timeout = 9");
+    waiting.run("SET wait_timeout = 6");
     pinned.run("BEGIN");
     waiting.send_query("SELECT 'waited'").unwrap();
     last_words(&mut idle);
