@@ -74,6 +74,8 @@ impl<'a> Crowd<'a> {
         let reader = &self.readers[number];
         let mut dice = Dice::new(number as u64);
         let mut client = client(self.proxy);
+        // It waits for the server in the proxy, for a minute at most.
+        client.patience(2 * wait::SOON);
         while !self.is_over.load(Ordering::Relaxed) {
             if reader.rests.load(Ordering::Relaxed) {
                 client.command(command::PING, b"");
@@ -341,7 +343,8 @@ fn a_server_takes_leave(product: Product) {
 }
 
 fn idle_connections_end_by_themselves(product: Product) {
-    let server = Server::start(product, &["--wait-timeout=4"]);
+    // Longer than a busy machine stands still: it is the readers' own as well.
+    let server = Server::start(product, &["--wait-timeout=8"]);
     let Site { server, proxy } = site_at(server, 12, "30s");
     let mut root = server.root();
     root.run("SET wait_timeout = 1000");
@@ -364,7 +367,7 @@ fn a_locked_table_stalls_its_own_readers_only(product: Product) {
     let site = site(product, 20);
     let table = |number: usize| ["held", "t", "t"][number % 3];
     let errors = Crowd::of(&site.proxy).read_while(table, |crowd| {
-        wait::until("some are behind those who wait", BACK_WITHIN, || {
+        wait::until("some are behind those who wait", 3 * wait::SOON, || {
             let mut holder = hold(&site);
             crowd.wait_in_vain(|number| number % 3 == 0);
             crowd.go_on(|number| number % 3 != 0);
