@@ -271,6 +271,7 @@ fn a_server_that_stays_stopped_is_given_up(product: Product) {
 fn lanes_are_killed_again_and_again(product: Product) {
     let Site { server, proxy } = site(product, 8);
     let mut root = server.root();
+    let mut kills = 0;
     let errors = Crowd::of(&proxy).read_while(all_read, |crowd| {
         let begun = Instant::now();
         for round in 0..20 {
@@ -278,14 +279,19 @@ fn lanes_are_killed_again_and_again(product: Product) {
             let first = round % ids.len().max(1);
             for id in ids.iter().cycle().skip(first).take(ids.len().min(3)) {
                 // It may have gone.
-                root.query(&format!("KILL {id}"));
+                let reply = root.query(&format!("KILL {id}"));
+                kills += usize::from(reply.error().is_none());
             }
             crowd.all_go_on();
         }
         tell("killed twenty times", product, begun, crowd);
         ridden(&proxy);
     });
-    assert_eq!(errors, []);
+    // MariaDB says so to whom it serves just then; on a connection of one's own, or where one has kept a
+    // lane for long, its word is passed on.
+    let is_told = |error: &ServerError| error.code == 1927;
+    assert!(errors.len() <= kills, "{errors:#?}");
+    assert!(errors.iter().all(is_told), "{errors:#?}");
 }
 
 /// The server ends its connections in order. Whoever is sent again meets with the same on a connection of

@@ -486,7 +486,8 @@ fn read_while_killed(site: &Site) -> (usize, usize) {
                         match reply.error() {
                             None => assert_eq!(reply.texts(), [[id.to_string(), told(id)]]),
                             Some(error) => {
-                                assert!([1158, 1429].contains(&error.code), "{error}");
+                                // 1927: MariaDB has ended what was on its own connection, or took long.
+                                assert!([1158, 1429, 1927].contains(&error.code), "{error}");
                                 errors += 1;
                             }
                         }
