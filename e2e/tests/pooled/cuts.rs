@@ -159,3 +159,22 @@ fn what_is_lost_with_a_connection_is_named() {
         assert!(conn.is_closed_by_server());
     }
 }
+
+#[test]
+fn a_kill_that_is_lost_is_said_again() {
+    for product in PRODUCTS {
+        let server = Server::start(product, &[]);
+        prepare(&server);
+        let relay = Relay::start(server.tcp());
+        let settings = Settings::pooled_behind(&relay, product, 2);
+        let proxy = Proxy::start(&settings.rule("slow", &[("timeout", "\"200ms\"")]));
+        let mut conn = connect(&proxy);
+        relay.cut(Cut::Unsent, "KILL QUERY");
+        let endless = "SELECT COUNT(*) FROM information_schema.columns a, information_schema.columns b, \
+                       information_schema.columns c WHERE SLEEP(0.001) = 0";
+        let error = conn.query(endless);
+        assert_eq!(error.error().map(|it| it.code), Some(1317));
+        assert_eq!(relay.cuts(), 1);
+        assert_eq!(conn.value("SELECT 'on'"), "on");
+    }
+}

@@ -237,7 +237,7 @@ impl Pooled {
         let worker = Rc::clone(&self.worker);
         let thread_id = running.thread_id;
         tokio::task::spawn_local(async move {
-            let _ = timeout(TIMEOUT_KILL, kill(&worker, &shelf, thread_id, scope)).await;
+            kill_in_time(&worker, &shelf, thread_id, scope).await;
         })
     }
 
@@ -267,9 +267,21 @@ const TIMEOUT_ABSORB: Duration = Duration::from_secs(2);
 pub(crate) fn kill_on(worker: &Rc<Worker>, conn: &BackendConn) {
     let (worker, shelf, thread_id) = (Rc::clone(worker), Rc::clone(&conn.shelf), conn.thread_id);
     tokio::task::spawn_local(async move {
-        let killing = kill(&worker, &shelf, thread_id, KillScope::Statement);
-        let _ = timeout(TIMEOUT_KILL, killing).await;
+        kill_in_time(&worker, &shelf, thread_id, KillScope::Statement).await;
     });
+}
+
+/// Kills a thread, or tells the log that its backend has not taken that.
+async fn kill_in_time(worker: &Rc<Worker>, shelf: &Rc<Shelf>, thread_id: u32, scope: KillScope) {
+    let killing = kill(worker, shelf, thread_id, scope);
+    if timeout(TIMEOUT_KILL, killing).await.is_err() {
+        tracing::warn!(
+            backend = &*shelf.backend.name,
+            thread_id,
+            limit = ?TIMEOUT_KILL,
+            "a backend has not taken a KILL in time: what was to be killed may run on"
+        );
+    }
 }
 
 /// Kills a thread over a connection of `shelf`, one that lies idle or a new one. Returns the server's

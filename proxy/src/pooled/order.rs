@@ -105,6 +105,9 @@ impl Order {
     }
 }
 
+/// After which a statement is killed once more that has had its time, was killed, and still runs.
+const KILL_AGAIN: Duration = Duration::from_secs(2);
+
 /// A bound of time for a statement: when it is over, the statement is killed as KILL QUERY does it.
 pub(crate) struct Alarm {
     task: JoinHandle<()>,
@@ -296,7 +299,11 @@ impl Pooled {
                 ?limit,
                 "a statement runs for longer than it may, and is killed"
             );
-            watch.kill_overdue();
+            loop {
+                watch.kill_overdue();
+                // A server that had not begun by then forgets a kill.
+                tokio::time::sleep(KILL_AGAIN).await;
+            }
         });
         Some(Alarm {
             task,
