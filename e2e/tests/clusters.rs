@@ -229,6 +229,8 @@ fn a_primary_that_dies_is_replaced_by_whoever_takes_writes(product: Product) {
 fn a_replica_that_lags_is_left_out_and_comes_back(product: Product) {
     let site = Site::start(product, |settings| settings.set("balance.lag_max", "1s"));
     site.cluster.delay(0, 3600);
+    // It was stopped for a moment, and has to be seen without a lag before it is seen with one.
+    site.wait_goes(READ, "replica1");
     site.cluster.primary.root().run(WRITE);
     site.proxy
         .wait_logged(&["replica is left out", "it lags", "replica1"]);
@@ -286,7 +288,7 @@ fn where_all_replicas_lag_reads_may_fail(product: Product) {
 
 /// There is nothing that it could miss.
 fn a_replica_without_its_primary_serves_on(product: Product) {
-    let mut site = Site::start(product, |settings| settings.set("balance.lag_max", "2s"));
+    let mut site = Site::start(product, |settings| settings.set("balance.lag_max", "1m"));
     let mut client = site.client();
     site.cluster.primary.kill();
     site.proxy.wait_logged(&["backend is down", "primary"]);
@@ -302,6 +304,9 @@ fn a_replica_without_its_primary_serves_on(product: Product) {
     };
     reaches_nobody(0);
     reaches_nobody(1);
+    // As long as the primary counted as up they counted as stopped; they are asked again soon.
+    site.wait_found("replica1", "in flight");
+    site.wait_found("replica2", "in flight");
     for _ in 0..20 {
         assert!(decision(&mut client, READ).starts_with("replica"));
         assert_eq!(client.value(READ), "0");
