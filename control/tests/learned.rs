@@ -40,6 +40,7 @@ impl School {
             backends: vec![BackendConfig::new(address, Role::Primary)],
             ..Config::default()
         };
+        config.health.timeout_connect = PATIENCE;
         config.health.monitor_user = Some("monitor".to_owned());
         config.health.monitor_password = Some(Secret::new("secret"));
         config.accounts.learn = true;

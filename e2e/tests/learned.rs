@@ -1,11 +1,16 @@
 //! Accounts learned from the servers' grant tables (D7): whoever may log in there may log in here, and
 //! what changes there is known here when it is first needed.
 
+use std::time::{Duration, Instant};
+
 use e2e::raw::{Login, RawConn};
-use e2e::{PASSWORD, Product, Proxy, Server, Settings};
+use e2e::{PASSWORD, Product, Proxy, Server, Settings, wait};
 
 /// Ids of sessions whose logins the proxy has answered begin here.
 const OWN_IDS: u32 = 1 << 30;
+
+/// How long the proxy has a login wait for accounts to be learned anew.
+const TIMEOUT_LEARN: Duration = Duration::from_secs(2);
 
 /// A proxy that learns at its start, and after that when it has to.
 fn learning(server: &Server) -> Proxy {
@@ -20,8 +25,19 @@ fn learning(server: &Server) -> Proxy {
     proxy
 }
 
+/// Where a stalling machine learns too late for a login, the next one is let in; none is refused sooner.
 fn log_in(proxy: &Proxy, user: &str, password: &str) -> RawConn {
-    let mut conn = proxy.connect_as(&Login::with(user, password));
+    let login = Login::with(user, password);
+    let mut conn = wait::for_some("accounts are learned in time", wait::SOON, || {
+        let began = Instant::now();
+        match RawConn::connect(&proxy.address(), &login) {
+            Ok(conn) => Some(conn),
+            Err(error) => {
+                assert!(began.elapsed() >= TIMEOUT_LEARN, "{user}: {error}");
+                None
+            }
+        }
+    });
     assert!(conn.id >= OWN_IDS, "its login was passed through");
     assert_eq!(conn.value("SELECT CURRENT_USER()"), format!("{user}@%"));
     conn
@@ -76,6 +92,10 @@ fn a_new_account_is_known_with_its_first_login_and_a_dropped_one_is_not() {
         log_in(&proxy, "newcomer", "his password").quit();
         root.run("DROP USER newcomer@'%'");
         refused(&proxy, "newcomer", "another password");
+        // It has waited for that, but no longer than a login does.
+        wait::until("the dropped one is not known", wait::SOON, || {
+            RawConn::connect(&proxy.address(), &Login::with("newcomer", "his password")).is_err()
+        });
         refused(&proxy, "newcomer", "his password");
     }
 }
