@@ -258,7 +258,10 @@ impl<'a> Client<'a> {
 
 fn log_in(address: &Address) -> RawConn {
     let login = Login::app().schema("t_outage");
-    RawConn::connect(address, &login).unwrap_or_else(|error| panic!("no login: {error}"))
+    let conn = RawConn::connect(address, &login);
+    let mut conn = conn.unwrap_or_else(|error| panic!("no login: {error}"));
+    conn.patience(BACK_WITHIN * 2);
+    conn
 }
 
 fn is_ok(reply: &Reply) -> bool {
