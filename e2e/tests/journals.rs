@@ -84,7 +84,9 @@ fn statements_are_logged_as_json_without_their_values() {
     assert!(good["total_us"].as_u64() >= good["backend_us"].as_u64());
     assert!(good["time"].as_str().unwrap().ends_with('Z'));
     assert_eq!(bad["error"], 1146);
-    assert_eq!(logged.counts("query_log"), (2, 0));
+    wait::until("both are counted", wait::SOON, || {
+        logged.counts("query_log") == (2, 0)
+    });
 }
 
 #[test]
@@ -99,19 +101,23 @@ fn values_are_logged_where_that_is_said_and_only_a_sample_where_that_is() {
     for number in 0..1000 {
         client.run(&format!("SELECT {number}"));
     }
-    let (written, dropped) = logged.counts("query_log");
+    let (written, dropped) = wait::for_some("a sample is written", wait::SOON, || {
+        let counts = logged.counts("query_log");
+        (counts.0 >= 20).then_some(counts)
+    });
     let lines = logged.written("queries", 20);
     assert!(lines.iter().all(|line| line["statement"] != "SELECT ?"));
-    assert!(
-        (20..400).contains(&written) && dropped == 0,
-        "{written} {dropped}"
-    );
+    assert!(written < 400 && dropped == 0, "{written} {dropped}");
     let mut settings = logged.settings.clone();
     settings = settings
         .set("query_log.one_of", 1)
         .set("query_log.per_second_max", 4);
     settings = settings.set("query_log.file", &logged.path("few"));
     logged.proxy.reload(&settings);
+    wait::until("the other file is there", wait::SOON, || {
+        client.run("SELECT 1");
+        logged.path("few").exists()
+    });
     for number in 0..300 {
         client.run(&format!("SELECT {number}"));
     }
@@ -125,14 +131,17 @@ fn slow_statements_are_logged_as_servers_do_it() {
     let logged = Logged::start(|settings, path| {
         settings
             .set("slow_log.file", &path("slow"))
-            .set("slow_log.threshold", "500ms")
+            .set("slow_log.threshold", "10m")
             .set("slow_log.values", true)
     });
     let mut root = Server::shared(Product::MariaDb).root();
     root.run("CREATE DATABASE IF NOT EXISTS `slow\n# log`");
-    let mut client = logged.proxy.connect();
-    client.run("USE `slow\n# log`");
-    client.run("SELECT 'fast'");
+    logged.proxy.connect().run("SELECT 'fast'");
+    // Not before: on a busy machine that one may be as slow as these.
+    let threshold = "SET GLOBAL slow_log.threshold = '500ms'";
+    logged.root().run(threshold);
+    let login = Login::app().schema("slow\n# log");
+    let mut client = logged.proxy.connect_as(&login);
     let hostile = "SELECT SLEEP(0.6) AS forged,\n# User@Host: forged[forged] @ [1.1.1.1]\n1";
     client.run(hostile);
     for seconds in ["0.6", "0.7"] {
@@ -316,21 +325,18 @@ fn a_folder_that_has_gone_is_told_once_and_its_return_noticed() {
         logged.counts("query_log").1 == 20
     });
     let trouble = "SELECT trouble FROM logs WHERE log = 'query_log'";
+    let warning = "a log cannot be written";
+    logged.proxy.wait_logged(&[warning]);
     assert!(logged.root().value(trouble).contains("No such file"));
-    let warnings = logged
-        .proxy
-        .log()
-        .matches("a log cannot be written")
-        .count();
-    assert_eq!(warnings, 1);
+    assert_eq!(logged.proxy.log().matches(warning).count(), 1);
     fs::create_dir(logged.path("below")).unwrap();
     wait::until("it is written again", wait::SOON, || {
         client.run("SELECT 'after'");
         !logged.text("below/queries").is_empty()
     });
+    logged.proxy.wait_logged(&["a log can be written again"]);
     let is_well = "SELECT trouble IS NULL FROM logs WHERE log = 'query_log'";
     assert_eq!(logged.root().value(is_well), "1");
-    logged.proxy.wait_logged(&["a log can be written again"]);
     assert_eq!(logged.lines("moved/queries").len(), 1);
 }
 
@@ -343,9 +349,15 @@ fn a_file_that_is_large_or_was_moved_makes_room() {
             .set("query_log.files_max", 2)
     });
     let mut client = logged.proxy.connect();
+    let mut said = 0;
     wait::until("two were put aside", wait::SOON, || {
         (0..100).for_each(|_| drop(client.run("SELECT 1")));
+        said += 100;
         logged.path("queries.2").exists()
+    });
+    // Until then files are renamed.
+    wait::until("all is written", wait::SOON, || {
+        logged.counts("query_log") == (said, 0)
     });
     for name in ["queries", "queries.1", "queries.2"] {
         let bytes = fs::metadata(logged.path(name)).unwrap().len();
@@ -364,6 +376,7 @@ fn a_file_that_is_large_or_was_moved_makes_room() {
 #[test]
 fn a_disk_that_is_full_stops_nobody_and_is_told_once() {
     const LOGS: [&str; 3] = ["query_log", "slow_log", "audit_log"];
+    const WARNING: &str = "a log cannot be written";
     let logged = Logged::start(|settings, _| {
         let full =
             |settings: Settings, log: &str| settings.set(&format!("{log}.file"), "/dev/full");
@@ -386,6 +399,8 @@ fn a_disk_that_is_full_stops_nobody_and_is_told_once() {
             assert_eq!(written, 0, "{log}");
             dropped >= if log == "audit_log" { 1 } else { 50 }
         });
+        let warned = format!("log=\"{log}\"");
+        logged.proxy.wait_logged(&[WARNING, &warned]);
         let trouble = format!("SELECT trouble FROM logs WHERE log = '{log}'");
         let trouble = logged.root().value(&trouble);
         assert!(trouble.contains("No space left"), "{trouble}");
@@ -396,8 +411,9 @@ fn a_disk_that_is_full_stops_nobody_and_is_told_once() {
             .value("SELECT dropped > 0 FROM logs WHERE log = 'profiling'")
             == "1"
     });
+    logged.proxy.wait_logged(&[WARNING, "log=\"profiling\""]);
     let told = logged.proxy.log();
-    assert_eq!(told.matches("a log cannot be written").count(), 4, "{told}");
+    assert_eq!(told.matches(WARNING).count(), 4, "{told}");
     // New sessions come in as before.
     assert_eq!(logged.proxy.connect().value("SELECT 1"), "1");
     logged.proxy.assert_sound();
