@@ -40,7 +40,12 @@ impl Site {
     ) -> Self {
         let server = Server::shared(product);
         server.root().run("CREATE DATABASE IF NOT EXISTS injected");
-        let rule = [&[("tag", "\"looked\"")], rule].concat();
+        // A busy machine may take its time.
+        let limit = ("timeout_injected", "\"60s\"");
+        let mut rule = [&[("tag", "\"looked\"")], rule].concat();
+        if rule.iter().all(|(key, _)| *key != limit.0) {
+            rule.push(limit);
+        }
         let settings = Settings::in_front_of([server])
             .account("app", PASSWORD)
             .set("workers", 1)
