@@ -91,6 +91,8 @@ fn pooled_sessions_leave_a_disabled_backend(product: Product) {
     wait::until("it is killed", wait::SOON, || {
         running(&mut root, "SLEEP(611)") == "0"
     });
+    let lent = "SELECT ifnull(sum(in_use), 0) FROM pools WHERE backend = 'it'";
+    wait::until("all have left it", wait::SOON, || admin.value(lent) == "0");
     // No transaction is lost without a word.
     let why = format!("{LOST}: {WHY}; the transaction is rolled back");
     let then = format!("Not executed before ROLLBACK: {why}");
@@ -125,7 +127,9 @@ fn pooled_sessions_leave_a_disabled_backend(product: Product) {
         assert_eq!(status, "OFFLINE_HARD", "{table}");
     }
     let events = "SELECT text FROM events WHERE kind = 'backend' ORDER BY id DESC LIMIT 1";
-    assert_eq!(admin.value(events), "is out of use (disable)");
+    wait::until("it is told", wait::SOON, || {
+        admin.value(events) == "is out of use (disable)"
+    });
     // It comes back, by ProxySQL's words.
     admin.run("UPDATE mysql_servers SET status = 'ONLINE'");
     admin.run("LOAD MYSQL SERVERS TO RUNTIME");
@@ -144,6 +148,10 @@ fn pooled_sessions_leave_a_disabled_backend(product: Product) {
 
 fn reads_go_to_another_backend_and_nobody_notices(product: Product) {
     let server = Server::shared(product);
+    let mut root = server.root();
+    // Nobody else's: it is locked for as long as the read has to last.
+    root.run("CREATE DATABASE IF NOT EXISTS disabling_reads");
+    root.run("CREATE TABLE IF NOT EXISTS disabling_reads.t (n INT)");
     let socket = server.socket().display().to_string();
     let replica = |name| [("name", name), ("role", "\"replica\"")];
     let settings = Settings::default()
@@ -153,16 +161,18 @@ fn reads_go_to_another_backend_and_nobody_notices(product: Product) {
     let watched = Watched::start(settings);
     let mut admin = watched.root();
     let mut conn = watched.proxy.connect();
-    let sql = "SELECT SLEEP(2), COUNT(*) FROM information_schema.schemata WHERE 612 = 612";
+    let mut holder = server.root();
+    holder.run("LOCK TABLES disabling_reads.t WRITE");
+    let sql = "SELECT COUNT(*) FROM disabling_reads.t";
     let reads = std::thread::spawn(move || conn.query(sql).error().is_none());
-    let mut root = server.root();
-    wait::until("it runs", wait::SOON, || running(&mut root, "612") == "1");
+    wait::until("it runs", wait::SOON, || running(&mut root, sql) == "1");
     let at_it = "SELECT in_flight FROM backends WHERE name = 'it'";
     assert_eq!(admin.value(at_it), "1");
     admin.run(DISABLE);
     wait::until("it runs elsewhere", wait::SOON, || {
         admin.value("SELECT in_flight FROM backends WHERE name = 'primary'") == "1"
     });
+    holder.run("UNLOCK TABLES");
     assert!(reads.join().unwrap());
     watched.proxy.assert_sound();
 }
