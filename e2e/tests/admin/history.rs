@@ -46,16 +46,23 @@ fn every_face_reads_what_a_file_has_kept_over_a_restart() {
     };
     let watched = start();
     ask(&watched, 5);
-    assert_eq!(wait_for(&watched, 5), 1);
+    // An interval may end between two statements.
+    let first = wait_for(&watched, 5);
+    assert!((1..=5).contains(&first), "{first}");
     ask(&watched, 3);
-    assert_eq!(wait_for(&watched, 8), 2);
+    let second = wait_for(&watched, 8);
+    assert!(
+        (first + 1..=first + 3).contains(&second),
+        "{first} {second}"
+    );
     // Those of the last interval are written at the end.
     ask(&watched, 2);
     watched.proxy.stop();
 
     let watched = start();
     let intervals = wait_for(&watched, 10);
-    assert!((2..=3).contains(&intervals), "{intervals}");
+    let expected = second..=second + 2;
+    assert!(expected.contains(&intervals), "{intervals} {expected:?}");
     ask(&watched, 4);
     wait_for(&watched, 14);
     let mut look = watched.look();
@@ -133,6 +140,6 @@ fn a_folder_that_is_gone_is_told_and_stops_nobody() {
     assert_eq!(sums(&watched).1, 0);
     std::fs::create_dir(&missing).unwrap();
     wait_for(&watched, 5);
-    assert_eq!(look.value(event), "2");
+    wait::until("its end is told", wait::SOON, || look.value(event) == "2");
     watched.proxy.assert_sound();
 }
