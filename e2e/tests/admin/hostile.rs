@@ -81,17 +81,13 @@ fn what_takes_too_much_is_given_up() {
     let port = free_port();
     let settings = Settings::default()
         .backend(format!("127.0.0.1:{}", free_port()))
-        .set("admin.timeout_statement", "3s")
+        .set("admin.timeout_statement", "60s")
         .set("admin.rows_max", 1000)
         .admin_on(port);
     let proxy = e2e::Proxy::start(&settings);
     let watched = Watched { proxy, port };
     let mut look = watched.look();
     let endless = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c)";
-    assert_eq!(
-        refused(&mut look, &format!("{endless} SELECT COUNT(*) FROM c")),
-        3024
-    );
     assert_eq!(
         refused(&mut look, &format!("{endless} SELECT x FROM c")),
         1037
@@ -107,6 +103,12 @@ fn what_takes_too_much_is_given_up() {
     let deep = format!("SELECT {}1{}", "(".repeat(5000), ")".repeat(5000));
     assert!(look.query(&deep).error().is_some());
     assert_eq!(look.value("SELECT 1"), "1");
+    let shorter = "SET GLOBAL admin.timeout_statement = '3s'";
+    watched.root().run(shorter);
+    assert_eq!(
+        refused(&mut look, &format!("{endless} SELECT COUNT(*) FROM c")),
+        3024
+    );
     // Ten at once do not keep the eleventh from being answered in the end.
     let mut greedy: Vec<RawConn> = (0..10).map(|_| watched.look()).collect();
     for conn in &mut greedy {

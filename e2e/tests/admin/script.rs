@@ -16,9 +16,11 @@ fn the_shipped_script_answers_as_mysql_proxys_did(product: Product) {
     let server = Server::shared(product);
     let settings = Settings::in_front_of([server]).set("admin.script", SHIPPED);
     let watched = Watched::start(settings);
-    watched.proxy.wait_logged(&["backend is up"]);
-    let _client = watched.proxy.connect();
     let mut look = watched.look();
+    e2e::wait::until("the backend is up", e2e::wait::SOON, || {
+        look.run("select * from backends").texts()[0][2] == "up"
+    });
+    let _client = watched.proxy.connect();
     let address = server.tcp().to_string();
     let reply = look.run("select * from backends");
     let backend = &reply.texts()[0];

@@ -92,6 +92,9 @@ fn pools_and_backends_say_who_uses_what(product: Product) {
     wait::until("a connection is in use", wait::SOON, || {
         look.value("SELECT SUM(in_use) FROM pools") == "1"
     });
+    wait::until("the first look is over", wait::SOON, || {
+        look.value("SELECT state FROM backends") == "up"
+    });
     let pool = &rows(&mut look, "SELECT * FROM pools")[0];
     assert_eq!(pool["backend"], backend);
     assert_eq!(pool["account"], "'app'@'%'");
@@ -163,13 +166,14 @@ fn statements_and_sessions_are_killed_by_whoever_may(product: Product) {
         "SELECT COUNT(*) FROM sessions WHERE state = 'running'",
     );
     client
-        .send_query("SELECT SLEEP(60) FROM (SELECT 1 UNION SELECT 2) AS two")
+        .send_query("SELECT SLEEP(60) FROM (SELECT 1 UNION SELECT 2) AS killed_by_admin")
         .unwrap();
     wait::until("it runs", wait::SOON, || look.value(running) == "1");
     assert_eq!(refused(&mut look, &format!("KILL QUERY {id}")), 1227);
     // It may be on its way to the backend yet.
     let mut server = Server::shared(product).root();
-    let sleeps = "SELECT COUNT(*) FROM information_schema.processlist WHERE state = 'User sleep' AND user = 'app'";
+    let sleeps = "SELECT COUNT(*) FROM information_schema.processlist WHERE state = 'User sleep' \
+                  AND info LIKE '%AS killed_by_admin'";
     wait::until("it sleeps", wait::SOON, || server.value(sleeps) != "0");
     root.run(&format!("KILL QUERY {id}"));
     assert_eq!(client.reply(Shape::Results).error().unwrap().code, 1317);
