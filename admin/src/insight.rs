@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use proxy::{Counts, DigestRow, ErrorRow, InsightView, ProfileView, StatementView, Whose};
@@ -44,8 +44,7 @@ impl Default for Insight {
 impl Insight {
     /// Takes what workers have told.
     pub fn take(&mut self, view: InsightView) {
-        let began = SystemTime::now().checked_sub(view.now);
-        let began = began.and_then(|began| Timestamp::try_from(began).ok());
+        let began = view.began.and_then(|began| began.try_into().ok());
         self.began = began.unwrap_or(Timestamp::UNIX_EPOCH);
         if !view.digests.is_empty() || view.evicted > 0 {
             self.digests = merge_digests(view.digests);

@@ -42,7 +42,11 @@ impl Notes {
             return;
         };
         self.written = Instant::now();
-        let lines = lines(plane.seen_digests().await);
+        let Some(seen) = plane.seen_digests().await else {
+            // What the file has is more than what could be told now.
+            return;
+        };
+        let lines = lines(seen);
         let shown = file.display().to_string();
         let written = tokio::task::spawn_blocking(move || replace(&file, &lines)).await;
         let outcome = written.unwrap_or_else(|error| Err(io::Error::other(error)));

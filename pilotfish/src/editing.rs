@@ -18,7 +18,7 @@ use crate::serve::Reloading;
 use waiting::{Drafted, Waiting};
 
 /// How long an administrator waits for backends' names to be looked up.
-const TIMEOUT_SETTLED: Duration = Duration::from_secs(2);
+const TIMEOUT_SETTLED: Duration = Duration::from_secs(5);
 
 /// Changes that may wait until they are loaded.
 const WAITING_MAX: usize = 10_000;

@@ -15,6 +15,7 @@
 //! [`route::Report`]s. No file is read here, no name resolved, nothing decided that another worker
 //! would have to know.
 
+mod began;
 mod bell;
 mod blocks;
 mod book;

@@ -17,7 +17,7 @@ use crate::worker::{Arrival, Message, Worker};
 const TIMEOUT_STOP: Duration = Duration::from_secs(2);
 
 /// How long workers have to tell what was seen.
-const TIMEOUT_TELL: Duration = Duration::from_secs(1);
+const TIMEOUT_TELL: Duration = Duration::from_secs(2);
 
 /// All workers and their sessions.
 pub struct DataPlane {
@@ -75,18 +75,18 @@ impl DataPlane {
             .sum()
     }
 
-    /// What pooled sessions have sent of late, as far as `digests` wants it kept: worker by worker. A
-    /// worker that is too busy to tell is left out.
-    pub async fn seen_digests(&self) -> Vec<SeenDigest> {
+    /// What pooled sessions have sent of late, as far as `digests` wants it kept: worker by worker. None:
+    /// a worker is too busy to tell.
+    pub async fn seen_digests(&self) -> Option<Vec<SeenDigest>> {
         let (to, mut told) = mpsc::unbounded_channel();
         self.workers.send_all(|| Message::Tell(to.clone()));
         drop(to);
         let mut all = Vec::new();
         let deadline = Instant::now() + TIMEOUT_TELL;
-        while let Ok(Some(of_worker)) = timeout_at(deadline, told.recv()).await {
+        while let Some(of_worker) = timeout_at(deadline, told.recv()).await.ok()? {
             all.extend(of_worker);
         }
-        all
+        Some(all)
     }
 
     /// Waits for a worker that ended by itself, which none should; returns its panic's text.

@@ -12,6 +12,7 @@ use route::rules::Compiled;
 use route::{Moment, Report, Topology};
 use tokio::sync::{Notify, mpsc, watch};
 
+use crate::began::Began;
 use crate::book::Tallies;
 use crate::insight::profiles::ProfilingCounts;
 use crate::journal::{AuditEvent, Entry, Journal};
@@ -105,6 +106,8 @@ pub(crate) struct Shared {
     pub limits: Limits,
     /// How servers run statements, and which indexes they have.
     pub plans: Plans,
+    /// When the process began.
+    pub began: Began,
     definitions: AtomicU64,
 }
 

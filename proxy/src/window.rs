@@ -2,7 +2,7 @@
 //! nothing running.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use auth::Accounts;
 use net::worker::Mailboxes;
@@ -24,7 +24,7 @@ use crate::view::{Look, TimesView, WorkerView};
 use crate::worker::Message;
 
 /// How long workers have to tell of themselves: one that a script keeps busy is left out.
-const TIMEOUT_LOOK: Duration = Duration::from_secs(2);
+const TIMEOUT_LOOK: Duration = Duration::from_secs(5);
 
 /// What has come of a kill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,7 +87,8 @@ impl Window {
         while let Ok(Some(part)) = timeout_at(deadline, told.recv()).await {
             view.take(part);
         }
-        view.now = self.now().0;
+        let began = &self.shared.began;
+        view.began = Some(began.by(SystemTime::now(), self.now().0));
         if wish == Wish::Take(Kept::Digests) {
             self.keep_counts(&view);
         }

@@ -12,7 +12,7 @@ use super::figures::Look;
 use super::screen::{SCREENS, TOTALS};
 
 /// How long a look may take.
-const TIMEOUT_LOOK: Duration = Duration::from_secs(5);
+const TIMEOUT_LOOK: Duration = Duration::from_secs(10);
 
 /// Where to look, and as whom.
 #[derive(Clone)]

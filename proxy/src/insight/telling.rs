@@ -3,7 +3,7 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::SystemTime;
 
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::task::yield_now;
@@ -86,8 +86,8 @@ pub struct InsightView {
     pub profiles: Vec<Arc<ProfileView>>,
     /// Workers that have told all.
     pub workers: Vec<usize>,
-    /// How long the process had run.
-    pub now: Duration,
+    /// When the process began, by the clock of now.
+    pub began: Option<SystemTime>,
 }
 
 impl InsightView {

@@ -15,7 +15,7 @@ use crate::packets::PacketStream;
 use crate::worker::Worker;
 
 /// How long a login waits for accounts to be learned again.
-const TIMEOUT_LEARN: Duration = Duration::from_secs(2);
+const TIMEOUT_LEARN: Duration = Duration::from_secs(5);
 
 /// The accounts as they are from now on, if they are learned and come in time; `user` is whom the
 /// accounts of the moment do not know, or not so.

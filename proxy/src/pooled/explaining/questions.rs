@@ -19,7 +19,7 @@ use crate::pooled::rows::Rows;
 use crate::pooled::session::{Pooled, Running};
 
 /// An answer that takes longer is given up.
-pub(super) const TIMEOUT_EXPLAIN: Duration = Duration::from_secs(2);
+pub(super) const TIMEOUT_EXPLAIN: Duration = Duration::from_secs(5);
 
 /// The same where a schema's indexes are asked for.
 const TIMEOUT_SCHEMA: Duration = Duration::from_secs(10);

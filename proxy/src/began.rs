@@ -1,0 +1,43 @@
+//! When the process began, by the clock on the wall.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+/// Less is no setting of the clock: two clocks cannot be read at once.
+const STEP_MIN: Duration = Duration::from_secs(1);
+
+/// The same whenever it is asked, so that times told of it stay as they are; another one once the clock was set.
+#[derive(Debug, Default)]
+pub(crate) struct Began(Mutex<Option<SystemTime>>);
+
+impl Began {
+    /// `clock` and `run` are of one moment: the time, and how long the process has run.
+    pub(crate) fn by(&self, clock: SystemTime, run: Duration) -> SystemTime {
+        let by_now = clock.checked_sub(run).unwrap_or(SystemTime::UNIX_EPOCH);
+        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let apart = |told: SystemTime| match told.duration_since(by_now) {
+            Ok(apart) => apart,
+            Err(error) => error.duration(),
+        };
+        told.take_if(|told| apart(*told) >= STEP_MIN);
+        *told.get_or_insert(by_now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_stays_unless_the_clock_is_set() {
+        let at = |millis| SystemTime::UNIX_EPOCH + Duration::from_millis(millis);
+        let run = Duration::from_millis;
+        let began = Began::default();
+        assert_eq!(began.by(at(10_000), run(1_000)), at(9_000));
+        assert_eq!(began.by(at(20_003), run(11_000)), at(9_000));
+        assert_eq!(began.by(at(29_998), run(21_000)), at(9_000));
+        assert_eq!(began.by(at(95_000), run(31_000)), at(64_000));
+        assert_eq!(began.by(at(50_000), run(41_000)), at(9_000));
+        assert_eq!(began.by(at(10), run(41_000)), at(0));
+    }
+}
