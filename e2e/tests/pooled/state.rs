@@ -364,6 +364,7 @@ fn an_idle_session_ends_when_its_own_wait_timeout_says_so(site: &Site) -> Transc
     conn.run("SET wait_timeout = 1, net_read_timeout = 31, net_write_timeout = 61");
     // MySQL says why, MariaDB only closes.
     while conn.unrecorded(|conn| conn.packet_of_any_order()).is_ok() {}
+    assert!(conn.unrecorded(RawConn::is_closed_by_server));
     let mut transcript = conn.transcript();
     transcript.note("closed");
     let mut other = site.connect();

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use e2e::raw::Address;
-use e2e::wait::until;
+use e2e::wait::{SOON, until};
 
 use super::*;
 
@@ -40,6 +40,8 @@ fn entries_are_everybodys_and_expire(product: Product) {
                 return tell(shared:add("kept", "mine", tonumber(seconds)))
             elseif what == "look" then
                 return tell(shared:get("kept"))
+            elseif what == "brief" then
+                return tell(shared:add("brief", 1, 0.05))
             end
         end
         "#,
@@ -53,6 +55,10 @@ fn entries_are_everybodys_and_expire(product: Product) {
         assert_eq!(client.value("DO look"), "mine");
         assert_eq!(client.value("DO keep 0.001"), "false");
     }
+    assert_eq!(clients[0].value("DO brief"), "true");
+    until("it has expired", SOON, || {
+        clients[1].value("DO brief") == "true"
+    });
 }
 
 fn timers_run_without_a_session(product: Product) {

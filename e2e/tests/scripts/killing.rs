@@ -81,6 +81,7 @@ fn has_ended(victim: &mut RawConn) {
 /// Who is idle may be told so first.
 fn is_sent_away(victim: &mut RawConn) {
     while victim.packet_of_any_order().is_ok() {}
+    assert!(victim.is_closed_by_server());
 }
 
 fn until_they_wait(conn: &mut RawConn) {
