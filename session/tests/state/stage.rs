@@ -1,5 +1,5 @@
 //! A session and a connection, and a server that says what a test lets it say.
-#![allow(dead_code)] // two test programs use it, each a part
+#![allow(dead_code)] // several test programs use it, each a part
 
 use std::rc::Rc;
 
