@@ -10,7 +10,7 @@ use e2e::{PASSWORD, Product, Proxy, Server, Settings, wait};
 const OWN_IDS: u32 = 1 << 30;
 
 /// How long the proxy has a login wait for accounts to be learned anew.
-const TIMEOUT_LEARN: Duration = Duration::from_secs(2);
+const TIMEOUT_LEARN: Duration = Duration::from_secs(5);
 
 /// A proxy that learns at its start, and after that when it has to.
 fn learning(server: &Server) -> Proxy {
