@@ -38,9 +38,6 @@ const HEADERS_MAX: usize = 64;
 /// A record of TLS that begins a handshake begins with this; no request does.
 const TLS_HANDSHAKE: u8 = 0x16;
 
-/// How long somebody who is turned away may take to hear it.
-const TIMEOUT_TELL: Duration = Duration::from_secs(2);
-
 /// How many of them hear it at once; whoever comes beyond that is left alone.
 const TURNED_AWAY_MAX: usize = 256;
 
@@ -114,7 +111,7 @@ async fn stay(
     let Accepted { socket, remote } = accepted;
     let mut socket = Socket::from_raw(socket)?;
     if !has_room {
-        return refuse(&mut socket, "503 Service Unavailable", NO_ROOM).await;
+        return refuse(socket, "503 Service Unavailable", NO_ROOM).await;
     }
     let caller = Caller {
         remote,
@@ -137,7 +134,7 @@ async fn stay(
             speak(router, caller, stream, Vec::new()).await;
         }
         Some(_) if settings.config.client_tls.mode == ClientTlsMode::Required => {
-            refuse(&mut socket, "403 Forbidden", NO_TLS).await?;
+            refuse(socket, "403 Forbidden", NO_TLS).await?;
         }
         Some(_) | None => speak(router, caller, socket, first.to_vec()).await,
     }
@@ -145,22 +142,14 @@ async fn stay(
 }
 
 /// Says why nothing is served before a request has been read.
-async fn refuse(socket: &mut Socket, status: &str, text: &str) -> Result<(), Unserved> {
+async fn refuse(socket: Socket, status: &str, text: &str) -> Result<(), Unserved> {
     let answer = format!(
         "HTTP/1.1 {status}\r\nconnection: close\r\ncontent-type: text/plain\r\ncontent-length: {}\r\n\r\n{text}",
         text.len()
     );
-    let told = async {
-        socket.write_all(answer.as_bytes()).await?;
-        socket.shutdown().await?;
-        // A socket that is closed with bytes unread may take back what it has said.
-        let mut unread = [0; 4096];
-        while socket.read(&mut unread).await? > 0 {}
-        Ok(())
-    };
-    timeout(TIMEOUT_TELL, told)
-        .await
-        .map_err(|_| Unserved::Late)?
+    let mut socket = Patient::new(socket, Vec::new());
+    socket.write_all(answer.as_bytes()).await?;
+    Ok(socket.shutdown().await?)
 }
 
 /// Request after request, until the caller goes or says nothing for too long.

@@ -1,5 +1,5 @@
-//! A connection with patience: what was read ahead comes first, and a client that takes nothing for too
-//! long, or takes too long for all of it, is given up.
+//! A connection with patience: what was read ahead comes first, a client that takes nothing for too long,
+//! or takes too long for all of it, is given up, and what was said last is heard before it closes.
 
 use std::io;
 use std::pin::Pin;
@@ -15,6 +15,9 @@ const TIMEOUT_TAKE: Duration = Duration::from_secs(30);
 /// How long a client may take for all that is written, once it keeps a write waiting.
 const TIMEOUT_ALL: Duration = Duration::from_secs(120);
 
+/// How long a client may take to hear the last answer, and to close.
+pub const TIMEOUT_FAREWELL: Duration = Duration::from_secs(2);
+
 /// See the module.
 pub struct Patient<S> {
     stream: S,
@@ -24,6 +27,8 @@ pub struct Patient<S> {
     patience: Option<Pin<Box<Sleep>>>,
     /// Runs from the first write that waited until all is taken.
     end: Option<Pin<Box<Sleep>>>,
+    /// Runs from when our side has closed.
+    farewell: Option<Pin<Box<Sleep>>>,
 }
 
 impl<S: AsyncWrite + Unpin> Patient<S> {
@@ -34,6 +39,7 @@ impl<S: AsyncWrite + Unpin> Patient<S> {
             ahead,
             patience: None,
             end: None,
+            farewell: None,
         }
     }
 
@@ -62,6 +68,27 @@ impl<S: AsyncWrite + Unpin> Patient<S> {
     }
 }
 
+impl<S: AsyncRead + Unpin> Patient<S> {
+    /// A socket that is closed with bytes unread may take back what it has said: they are thrown away until
+    /// the client closes too, or its time is up.
+    fn hear_out(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let farewell = self
+            .farewell
+            .get_or_insert_with(|| Box::pin(sleep(TIMEOUT_FAREWELL)));
+        if farewell.as_mut().poll(context).is_ready() {
+            return Poll::Ready(());
+        }
+        let mut thrown_away = [0; 4096];
+        loop {
+            let mut buffer = ReadBuf::new(&mut thrown_away);
+            let read = ready!(Pin::new(&mut self.stream).poll_read(context, &mut buffer));
+            if read.is_err() || buffer.filled().is_empty() {
+                return Poll::Ready(());
+            }
+        }
+    }
+}
+
 impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
@@ -78,7 +105,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Patient<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -97,8 +124,11 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let shut = Pin::new(&mut self.stream).poll_shutdown(context);
-        self.judge(context, shut)
+        if self.farewell.is_none() {
+            let shut = Pin::new(&mut self.stream).poll_shutdown(context);
+            ready!(self.judge(context, shut))?;
+        }
+        self.hear_out(context).map(Ok)
     }
 }
 
@@ -137,6 +167,27 @@ mod tests {
         assert!(began.elapsed() < 2 * TIMEOUT_ALL, "{:?}", began.elapsed());
         drop(patient);
         reader.await.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_still_comes_is_thrown_away_until_the_client_closes_or_for_a_while() {
+        let (near, mut far) = duplex(16);
+        let mut patient = Patient::new(near, Vec::new());
+        let client = tokio::spawn(async move {
+            assert_eq!(
+                far.read_u8().await.unwrap_err().kind(),
+                io::ErrorKind::UnexpectedEof
+            );
+            far.write_all(&[0; 10_000]).await.unwrap();
+        });
+        let began = tokio::time::Instant::now();
+        patient.shutdown().await.unwrap();
+        client.await.unwrap();
+        assert_eq!(began.elapsed(), Duration::ZERO);
+        let (near, far) = duplex(16);
+        Patient::new(near, Vec::new()).shutdown().await.unwrap();
+        assert!(began.elapsed() >= TIMEOUT_FAREWELL);
+        drop(far);
     }
 
     #[tokio::test]

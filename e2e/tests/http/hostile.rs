@@ -1,7 +1,7 @@
 //! Requests that nobody means well with.
 
 use std::io::{BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{Shutdown, TcpStream};
 use std::thread;
 
 use e2e::http::{Answer, Http};
@@ -106,20 +106,35 @@ fn what_is_too_large_is_told_so() {
 #[test]
 fn garbage_ends_its_own_connection_and_nothing_else() {
     let watched = Watched::alone();
+    let refused = |bytes: &[u8]| {
+        let mut stream = TcpStream::connect(("127.0.0.1", watched.port)).unwrap();
+        stream.write_all(bytes).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        // A connection that was reset may have lost its answer.
+        stream.shutdown(Shutdown::Write).unwrap();
+        answer.split("\r\n").next().unwrap_or_default().to_owned()
+    };
     for bytes in [
         &b"\x00\x01\x02\r\n\r\n"[..],
         b"GET / HTTP/9.9\r\n\r\n",
         b"POST /api/query HTTP/1.1\r\nhost: localhost\r\ncontent-length: -1\r\n\r\n",
-        b"POST /api/query HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\nxyz\r\n",
-        b"\x16\x03\x01\x00\x05hello",
-        b"\x16",
-        b"GET /%zz%00 HTTP/1.1\r\nhost: localhost\r\nauthorization: Basic bG9vazpzb21l\r\n\r\n",
     ] {
+        assert_eq!(refused(bytes), "HTTP/1.1 400 Bad Request", "{bytes:?}");
+    }
+    let chunks =
+        b"POST /api/query HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\nxyz\r\n";
+    assert_eq!(refused(chunks), "HTTP/1.1 401 Unauthorized");
+    let name = b"GET /%zz%00 HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nauthorization: Basic bG9vazpzb21l\r\n\r\n";
+    assert_eq!(refused(name), "HTTP/1.1 404 Not Found");
+    // What begins like TLS is told nothing in plain text.
+    for bytes in [&b"\x16\x03\x01\x00\x05hello"[..], b"\x16"] {
         let mut stream = TcpStream::connect(("127.0.0.1", watched.port)).unwrap();
         stream.write_all(bytes).unwrap();
-        stream.shutdown(std::net::Shutdown::Write).unwrap();
-        // Whatever is said, it comes to an end.
-        let _ = stream.read_to_end(&mut Vec::new());
+        let _ = stream.shutdown(Shutdown::Write);
+        let mut told = Vec::new();
+        let _ = stream.read_to_end(&mut told);
+        assert!(!told.starts_with(b"HTTP"), "{told:?}");
     }
     assert_eq!(watched.look().get("/api/tables").status, 200);
     watched.proxy.assert_sound();
