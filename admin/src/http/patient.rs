@@ -16,7 +16,7 @@ const TIMEOUT_TAKE: Duration = Duration::from_secs(30);
 const TIMEOUT_ALL: Duration = Duration::from_secs(120);
 
 /// How long a client may take to hear the last answer, and to close.
-pub const TIMEOUT_FAREWELL: Duration = Duration::from_secs(2);
+const TIMEOUT_FAREWELL: Duration = Duration::from_secs(2);
 
 /// See the module.
 pub struct Patient<S> {
