@@ -5,10 +5,10 @@ SANDBOX ?=
 LOAD ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help build run dashboard test check nightly soak bench manual fuzz clean
+.PHONY: help build run dashboard test test-fast check nightly flaky random soak bench manual fuzz clean
 
 help: ## this list
-	@awk -F ' ## ' '/^[a-z]+:.* ## / { sub(/:.*/, "", $$1); printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ' ## ' '/^[a-z-]+:.* ## / { sub(/:.*/, "", $$1); printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: dashboard ## the program, in release: target/release/pilotfish
 	$(CARGO) build --release --locked
@@ -19,24 +19,30 @@ run: dashboard ## a primary, two replicas and the proxy in front, until Ctrl-C (
 dashboard: ## the HTTP port's page, which goes into the program; left out where there is no Node
 	@web/build.sh
 
-test: ## every test there is: installs what the tests need, then unit, end-to-end, fuzzing, client libraries
-	@.ci/test
+test: ## what each change must pass, with servers: installs what the tests need, ends with a summary
+	@.ci/steps test
 
-nightly: ## random sessions compared with direct ones, 100,000 statements (STATEMENTS=n), another seed each day (SEED=n)
+test-fast: ## the tests that need no server
+	@.ci/steps fast
+
+check: ## format, lints, floors, and that the manual's settings page is current
+	@.ci/steps check
+
+nightly: ## everything there is, in two hours at most; begun again it goes on where it was (FRESH=1: from the start)
+	@e2e/nightly.sh $(if $(FRESH),--fresh)
+
+flaky: ## repeats tests beside a load and says how often each fails (TESTS=pattern N=20)
+	$(CARGO) run --quiet --locked -p xtask -- flaky '$(TESTS)' $(or $(N),20)
+
+random: ## random sessions compared with direct ones, 100,000 statements (STATEMENTS=n), another seed each day (SEED=n)
 	$(CARGO) build --locked -p pilotfish
 	PILOTFISH_STATEMENTS=$(or $(STATEMENTS),100000) PILOTFISH_SEED=$(or $(SEED),$(shell date -u +%Y%m%d)) \
-		$(CARGO) test --locked -p pilotfish-e2e --test e2e -- --nocapture --test-threads=1 random::
+		$(CARGO) test --locked -p pilotfish-e2e --test e2e -- --nocapture random::
 
 soak: ## sysbench, 64 threads, through each shipped script for a minute (SECONDS=n, SCRIPTS="a b+c": these alone; rw-splitting@cluster over replicas)
 	$(CARGO) build --locked -p pilotfish
 	PILOTFISH_SCRIPT_SECONDS=$(or $(SECONDS),60) $(if $(SCRIPTS),PILOTFISH_SCRIPTS='$(SCRIPTS)') \
 		$(CARGO) test --locked -p pilotfish-e2e --test e2e -- --nocapture --test-threads=1 script_load::
-
-check: ## format, lints, floors, and that the manual's settings page is current
-	$(CARGO) fmt --all --check
-	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
-	$(CARGO) run --quiet --locked -p xtask -- floors
-	$(CARGO) run --quiet --locked -p xtask -- settings --check
 
 bench: ## Pilotfish, other proxies and a direct connection compared; takes a quiet machine for half an hour
 	$(CARGO) build --release --locked -p pilotfish -p pilotfish-bench

@@ -34,7 +34,7 @@ seconds=${1:?usage: fuzz/run.sh SECONDS}
 # replay WHY: what can be done without fuzzing.
 replay() {
     echo "NOT FUZZING: $1. Seeds and what was found before are replayed instead."
-    exec cargo test --quiet --no-default-features -- --nocapture
+    exec cargo test --quiet --locked -p pilotfish-fuzz -- --nocapture
 }
 
 cargo +nightly --version >/dev/null 2>&1 || replay 'there is no nightly toolchain'
@@ -42,7 +42,10 @@ cargo fuzz --version >/dev/null 2>&1 ||
     cargo install --quiet --locked --root "$tools" --version '^0.13' cargo-fuzz ||
     replay 'cargo-fuzz cannot be installed'
 
-cargo +nightly fuzz build --sanitizer none
+# Optimised, with all checks.
+export CARGO_PROFILE_RELEASE_OPT_LEVEL=2 CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_LTO=off \
+    CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS=true CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS=true
+cargo +nightly fuzz build --sanitizer none --features libfuzzer --target-dir "$PWD/target"
 host=$(rustc +nightly -vV | sed -n 's/^host: //p')
 cargo +nightly fuzz list |
     xargs -P "$(nproc)" -I TARGET ./run.sh one TARGET "$seconds" "target/$host/release/TARGET"

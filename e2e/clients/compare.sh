@@ -2,10 +2,12 @@
 # Runs each client program twice, directly and through the proxy, and compares what they saw.
 #
 #   compare.sh DIRECT_HOST:PORT PROXY_HOST:PORT --user U --password W --database D
-#              [--tls] [--compress] [--pooled] [--clients "NAME NAME …"] [--keep FOLDER]
+#              [--tls] [--compress] [--pooled] [--clients "NAME NAME …"] [--keep FOLDER] [--direct FOLDER]
 #
-# --tls and --compress hold on both ways. --pooled leaves out what a shared connection has of its own. --clients, or else PILOTFISH_CLIENTS in the environment,
-# chooses; all is the default. --keep keeps transcripts and error output in that folder.
+# --tls and --compress hold on both ways. --pooled leaves out what a shared connection has of its own. --clients,
+# or else PILOTFISH_CLIENTS in the environment, chooses; all is the default. --keep keeps transcripts and error
+# output in that folder. --direct keeps what the direct runs saw in that folder, and takes it from there if a
+# comparison with the same server product and options has left it: it is the same for each proxy.
 # Prints a table, the differences below it, and as its last line `N passed, N failed`. A client that
 # cannot do what is asked of it, already without the proxy, is left out and counts as neither.
 # The exit code is 0 when none failed and at least one passed.
@@ -22,6 +24,7 @@ targets=()
 options=()
 clients=${PILOTFISH_CLIENTS:-$("$here/run.sh" --list)}
 folder=
+direct_folder=
 is_pooled=
 while (($# > 0)); do
     case $1 in
@@ -30,6 +33,7 @@ while (($# > 0)); do
     --pooled) is_pooled=yes ;;
     --clients) clients=${2:?}; shift ;;
     --keep) folder=${2:?}; shift ;;
+    --direct) direct_folder=${2:?}; shift ;;
     --*) die "unknown option $1" ;;
     *) targets+=("$1") ;;
     esac
@@ -55,6 +59,28 @@ run() {
     124 | 137) outcome='too slow' ;;
     *) outcome="exit $code" ;;
     esac
+    return "$code"
+}
+
+# run_direct CLIENT: the same without the proxy, unless an earlier comparison has left its transcript. A lock for
+# each client: two comparisons at once want it once.
+run_direct() {
+    local kept=$direct_folder/$1 lock code=0
+    if [[ -z $direct_folder ]]; then
+        run "$1" direct "${targets[0]}"
+        return
+    fi
+    mkdir -p "$direct_folder"
+    exec {lock}>"$kept.lock"
+    flock "$lock"
+    if [[ -e $kept.out ]]; then
+        cp "$kept.out" "$folder/$1.direct.out"
+        outcome='as before'
+    else
+        run "$1" direct "${targets[0]}" || code=$?
+        ((code != 0)) || { cp "$folder/$1.direct.out" "$kept.new" && mv "$kept.new" "$kept.out"; }
+    fi
+    exec {lock}>&-
     return "$code"
 }
 
@@ -113,7 +139,7 @@ for client in $clients; do
         continue
     }
     code=0
-    run "$client" direct "${targets[0]}" || code=$?
+    run_direct "$client" || code=$?
     direct=$outcome
     if ((code == unable)); then
         row "$client" "$direct" - -

@@ -122,11 +122,13 @@ build_python_mysqlclient() { build_python; }
 
 # --- Rust ---------------------------------------------------------------------------------------
 
+# A crate of the workspace: what builds the tests builds it.
+rust_program=$here/../../target/debug/pilotfish-client-rust-mysql-async
+
 build_rust_mysql_async() {
-    local product=$cache/rust-mysql-async/debug/pilotfish-client-rust-mysql-async
-    is_stale "$product" "$here/rust-mysql-async" || return 0
-    (cd "$here/rust-mysql-async" && CARGO_TARGET_DIR=$cache/rust-mysql-async cargo build --quiet --locked)
-    touch "$product"
+    ! is_stale "$rust_program" "$here/rust-mysql-async" ||
+        # Of the whole workspace, so that its libraries are those of the tests.
+        (cd "$here" && cargo build --quiet --locked --workspace --bin pilotfish-client-rust-mysql-async)
 }
 
 # --- all of them --------------------------------------------------------------------------------
@@ -167,7 +169,7 @@ run() {
     php-*) command=(php "$here/php/$script.php") ;;
     python-mysqlclient) command=("$cache/python/bin/python" -B "$here/python/$program.py" MySQLdb) ;;
     python-pymysql) command=("$cache/python/bin/python" -B "$here/python/$program.py" pymysql) ;;
-    rust-mysql-async) command=("$cache/rust-mysql-async/debug/pilotfish-client-rust-mysql-async") ;;
+    rust-mysql-async) command=("$rust_program") ;;
     esac
     export CLIENT_STORY=$story
     CLIENT_SCHEMA=client_${1//-/_} CLIENT_LOAD_FILE=$(load_file) \

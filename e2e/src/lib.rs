@@ -11,14 +11,15 @@
 //! - [`http::Http`] asks by HTTP, as plainly as can be.
 //! - [`scripted::Scripted`] is a server that says what it is told to, for what no real one says.
 //! - [`Site`] is a place to connect to; a scenario is a function over it, and
-//!   [`everywhere`] runs it directly, then through the proxy with TLS on neither, either and both
-//!   sides.
+//!   [`everywhere`] runs it directly, then through transparent, pooled and scripted proxies.
+//! - [`sized`] and [`chosen`] tell what each change is checked for from what is left to the night.
 #![allow(clippy::panic)] // a harness tells what went wrong by panicking
 
 pub mod browser;
 mod certs;
 mod cluster;
 pub mod collector;
+mod companions;
 mod dice;
 pub mod http;
 mod intruder;
@@ -28,6 +29,7 @@ mod product;
 mod proxy;
 pub mod raw;
 mod relay;
+mod scope;
 pub mod scripted;
 mod server;
 mod site;
@@ -46,6 +48,7 @@ pub use process::{Folder, Process, Signal};
 pub use product::{PASSWORD, Product, cache};
 pub use proxy::{Proxy, Settings, program};
 pub use relay::{Cut, Relay};
+pub use scope::{chosen, is_nightly, sized};
 pub use scripted::Scripted;
 pub use server::{Server, free_port, has_ipv6};
 pub use site::{Except, Site, Way, everywhere, shared};

@@ -1,6 +1,7 @@
 //! The pooled proxies that tests share: few backend connections, so that sessions have to.
 
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, TryLockError};
+use std::time::Duration;
 
 use crate::certs::Certs;
 use crate::intruder::{Expected, Intruder};
@@ -8,6 +9,7 @@ use crate::product::Product;
 use crate::proxy::{Proxy, Settings};
 use crate::relay::Relay;
 use crate::server::Server;
+use crate::wait;
 
 /// A script that lets every other command pass, and sends the others itself.
 pub(crate) const EVERY_OTHER: &str =
@@ -84,7 +86,7 @@ fn tls(user: &str) -> (&'static str, &'static str) {
     ("tls", demand)
 }
 
-/// Which of the shared pooled proxies.
+/// Which kind of the shared pooled proxies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
     /// Two backend connections.
@@ -97,7 +99,22 @@ pub enum Turn {
     TwoScripted,
 }
 
-/// A shared pooled proxy, held alone: another test's pins would take its connections away.
+impl Turn {
+    fn settings(self, product: Product) -> Settings {
+        let server = Server::shared(product);
+        match self {
+            Self::One => Settings::pooled(server, 1),
+            Self::Two => Settings::pooled(server, 2),
+            Self::TwoOverTls => Settings::pooled_over_tls(server, 2),
+            Self::TwoScripted => Settings::pooled(server, 2).set("script.file", EVERY_OTHER),
+        }
+    }
+}
+
+/// How many proxies of one kind are started at most; a test beyond that waits for one of them.
+const EACH_MAX: usize = 4;
+
+/// A shared pooled proxy, held alone: the pins of another test would take its connections away.
 #[derive(Debug)]
 pub struct Held {
     /// The proxy.
@@ -106,32 +123,45 @@ pub struct Held {
 }
 
 struct Shared {
-    proxy: Proxy,
+    proxy: OnceLock<Proxy>,
     turn: Mutex<()>,
+}
+
+impl Shared {
+    const fn new() -> Self {
+        Self {
+            proxy: OnceLock::new(),
+            turn: Mutex::new(()),
+        }
+    }
+
+    /// Takes it for a test, unless another test has it.
+    fn try_hold(&'static self, settings: impl FnOnce() -> Settings) -> Option<Held> {
+        let turn = match self.turn.try_lock() {
+            Ok(turn) => turn,
+            // A test that failed in its turn says so itself.
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        Some(Held {
+            proxy: self.proxy.get_or_init(|| Proxy::start(&settings())),
+            _turn: turn,
+        })
+    }
 }
 
 /// Waits for one of the shared pooled proxies in front of the shared server of `product`.
 pub fn pooled(product: Product, which: Turn) -> Held {
-    static PROXIES: [OnceLock<Shared>; 12] = [const { OnceLock::new() }; 12];
-    let shared = PROXIES[product.row() * 4 + which as usize].get_or_init(|| {
-        let server = Server::shared(product);
-        let settings = match which {
-            Turn::One => Settings::pooled(server, 1),
-            Turn::Two => Settings::pooled(server, 2),
-            Turn::TwoOverTls => Settings::pooled_over_tls(server, 2),
-            Turn::TwoScripted => Settings::pooled(server, 2).set("script.file", EVERY_OTHER),
-        };
-        Shared {
-            proxy: Proxy::start(&settings),
-            turn: Mutex::new(()),
-        }
-    });
-    Held {
-        // A test that failed in its turn says so itself.
-        _turn: shared.turn.lock().unwrap_or_else(PoisonError::into_inner),
-        proxy: &shared.proxy,
-    }
+    static PROXIES: [[Shared; EACH_MAX]; 12] = [const { [const { Shared::new() }; EACH_MAX] }; 12];
+    let alike = &PROXIES[product.row() * 4 + which as usize];
+    let settings = || which.settings(product);
+    wait::for_some("a shared proxy is free", HELD_FOR, || {
+        alike.iter().find_map(|shared| shared.try_hold(settings))
+    })
 }
+
+/// Longer than all tests together hold a proxy.
+const HELD_FOR: Duration = Duration::from_secs(3600);
 
 /// What the intruder sees in front of the shared server.
 pub(crate) fn expected(product: Product) -> Expected {

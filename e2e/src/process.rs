@@ -107,7 +107,22 @@ impl Drop for Process {
     }
 }
 
-/// A folder under the system's temporary folder, removed on drop and, for folders in statics, when
+/// Where folders are made: in memory if there is plenty of room, else in the system's temporary folder.
+fn place() -> &'static Path {
+    const MEMORY: &str = "/dev/shm";
+    /// The servers of all tests that run at once take less.
+    const ROOM_BYTES: u64 = 8 << 30;
+    static PLACE: OnceLock<PathBuf> = OnceLock::new();
+    PLACE.get_or_init(|| {
+        let room = rustix::fs::statvfs(MEMORY).map(|it| it.f_bavail * it.f_frsize);
+        match room {
+            Ok(room) if room >= ROOM_BYTES && std::env::var_os("TMPDIR").is_none() => MEMORY.into(),
+            _ => std::env::temp_dir(),
+        }
+    })
+}
+
+/// A folder in memory or under the system's temporary folder, removed on drop and, for folders in statics, when
 /// the test process ends. Kept when a test fails while it exists.
 #[derive(Debug)]
 pub struct Folder(PathBuf);
@@ -118,7 +133,7 @@ impl Folder {
         // Short: Unix sockets live in it, and their paths hold 107 bytes.
         let folder = tempfile::Builder::new()
             .prefix(&format!("pf-{kind}-"))
-            .tempdir()
+            .tempdir_in(place())
             .expect("the temporary folder is writable")
             .keep();
         janitor(&format!("dir {}", folder.display()));

@@ -412,11 +412,10 @@ impl Proxy {
     /// Panics when the program has.
     pub fn assert_sound(&self) {
         let log = self.log();
-        let told = |line: &&str| line.contains("panicked at") || line.contains("ERROR panic");
-        let panicked = log.lines().find(told);
+        let panicked = panic_in(&log);
         assert!(
             panicked.is_none(),
-            "the proxy panicked\n{}",
+            "{PANICKED}: {panicked:?}\n{}",
             self.log_tail()
         );
     }
@@ -440,6 +439,9 @@ impl Proxy {
 impl Drop for Proxy {
     fn drop(&mut self) {
         if std::thread::panicking() {
+            if let Some(line) = panic_in(&self.log()) {
+                eprintln!("{PANICKED}: {line}");
+            }
             eprintln!("{}", self.log_tail());
             return;
         }
@@ -448,6 +450,16 @@ impl Drop for Proxy {
         }
         self.assert_sound();
     }
+}
+
+/// What a failed test says when the proxy has panicked. The program that runs the tests knows these words: such a
+/// failure is never called flaky.
+const PANICKED: &str = "the proxy panicked";
+
+/// The line of a log that tells of a panic.
+fn panic_in(log: &str) -> Option<&str> {
+    let mut lines = log.lines();
+    lines.find(|line| line.contains("panicked at") || line.contains("ERROR panic"))
 }
 
 fn with_listen(settings: &Settings, port: u16) -> Settings {

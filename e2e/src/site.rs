@@ -1,14 +1,19 @@
-//! Scenarios and where they are played: directly, through the transparent proxy with TLS on
-//! neither, either and both sides, and through pooled ones. What a client sees must be the same
-//! everywhere.
+//! Scenarios and where they are played: directly, through the transparent proxy with TLS on neither, either and
+//! both sides, through a script, and through pooled proxies, one of them with reads on shared lanes. What a client
+//! sees must be the same everywhere.
+//!
+//! A change is checked at five places: directly, and at one each of the transparent, scripted and pooled places,
+//! always the same one for a scenario, and with companions that read. At night all ten are played.
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use crate::companions::Companions;
 use crate::intruder::Intruder;
 use crate::pooled::{EVERY_OTHER, Turn, expected, pooled};
 use crate::product::Product;
 use crate::proxy::{Proxy, Settings};
 use crate::raw::{Address, Login, RawConn, Transcript};
+use crate::scope::chosen;
 use crate::server::Server;
 
 /// How clients are connected to the server.
@@ -73,8 +78,10 @@ pub struct Site {
     pub tls: bool,
     /// A schema for this scenario alone, empty at its start.
     pub schema: String,
-    /// Somebody who runs a statement before each of this scenario's commands.
+    /// Another client that runs a statement before each command of this scenario.
     intruder: Option<Arc<Mutex<Intruder>>>,
+    /// Clients whose reads are in flight beside each command of this scenario.
+    companions: Option<Arc<Mutex<Companions>>>,
 }
 
 impl Site {
@@ -147,6 +154,9 @@ impl Site {
         if let Some(intruder) = self.intruder.clone() {
             conn.before_send(move || lock(&intruder).intrude());
         }
+        if let Some(companions) = self.companions.clone() {
+            conn.before_send(move || lock(&companions).read());
+        }
         conn
     }
 
@@ -162,14 +172,15 @@ impl Site {
     }
 }
 
-/// An intruder that has panicked tells why itself.
-fn lock(intruder: &Mutex<Intruder>) -> MutexGuard<'_, Intruder> {
-    intruder.lock().unwrap_or_else(PoisonError::into_inner)
+/// A client that has panicked tells why itself.
+fn lock<T>(client: &Mutex<T>) -> MutexGuard<'_, T> {
+    client.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A scenario on its way from place to place.
 struct Tour<'a, F> {
     product: Product,
+    name: &'a str,
     schema: String,
     scenario: &'a F,
 }
@@ -193,6 +204,17 @@ impl<F: Fn(&Site) -> Transcript> Tour<'_, F> {
         transcript
     }
 
+    /// Plays it while other clients read.
+    fn play_accompanied(&self, proxy: &'static Proxy) -> Transcript {
+        let mut site = self.site(Way::Pooled, Some(proxy), Tls::Off);
+        let companions = Companions::connect(self.product, &site.address);
+        let companions = Arc::new(Mutex::new(companions));
+        site.companions = Some(Arc::clone(&companions));
+        let transcript = (self.scenario)(&site);
+        lock(&companions).finish();
+        transcript
+    }
+
     fn site(&self, way: Way, proxy: Option<&'static Proxy>, tls: Tls) -> Site {
         let server = Server::shared(self.product);
         let site = Site {
@@ -203,6 +225,7 @@ impl<F: Fn(&Site) -> Transcript> Tour<'_, F> {
             tls: tls == Tls::On,
             schema: self.schema.clone(),
             intruder: None,
+            companions: None,
         };
         site.empty_schema();
         site
@@ -241,6 +264,7 @@ pub fn everywhere(
 ) {
     let tour = Tour {
         product,
+        name,
         schema: schema(name),
         scenario: &scenario,
     };
@@ -249,30 +273,54 @@ pub fn everywhere(
         let again = tour.play(Way::Direct, None, Tls::On);
         return direct.assert_same(&again, "directly, TLS");
     }
-    for backend_tls in [Tls::Off, Tls::On] {
+    for &(client_tls, backend_tls) in chosen(name, &SIDES) {
         let proxy = transparent(product, backend_tls);
-        for client_tls in [Tls::Off, Tls::On] {
-            let proxied = tour.play(Way::Transparent, Some(proxy), client_tls);
-            let how = format!("through the proxy, TLS {}", sides(client_tls, backend_tls));
-            direct.assert_same(&proxied, &how);
-        }
+        let proxied = tour.play(Way::Transparent, Some(proxy), client_tls);
+        let how = format!("through the proxy, TLS {}", sides(client_tls, backend_tls));
+        direct.assert_same(&proxied, &how);
         proxy.assert_sound();
     }
-    match except.scripted {
-        Some(reason) => println!("not through a script: {reason}"),
-        None => {
-            through_a_script(&tour, &direct);
-            match except.pooled.or(except.pooled_scripted) {
-                Some(reason) => println!("not pooled through a script: {reason}"),
-                None => pooled_through_a_script(&tour, &direct),
-            }
-        }
-    }
+    through_scripts(&tour, except, &direct);
     match except.pooled {
-        None => with_few_connections(&tour, &direct),
+        None => {
+            with_few_connections(&tour, &direct);
+            beside_companions(&tour, &direct);
+        }
         Some(reason) => println!("not pooled: {reason}"),
     }
     tour.clean();
+}
+
+/// TLS on the client's and on the backend's side.
+const SIDES: [(Tls, Tls); 4] = [
+    (Tls::Off, Tls::Off),
+    (Tls::On, Tls::Off),
+    (Tls::Off, Tls::On),
+    (Tls::On, Tls::On),
+];
+
+/// A connection for each client, or clients that take turns.
+fn through_scripts(
+    tour: &Tour<'_, impl Fn(&Site) -> Transcript>,
+    except: Except,
+    direct: &Transcript,
+) {
+    if let Some(reason) = except.scripted {
+        return println!("not through a script: {reason}");
+    }
+    let ways = match except.pooled.or(except.pooled_scripted) {
+        Some(reason) => {
+            println!("not pooled through a script: {reason}");
+            &[Way::Scripted][..]
+        }
+        None => &[Way::Scripted, Way::Pooled],
+    };
+    for way in chosen(tour.name, ways) {
+        match way {
+            Way::Pooled => pooled_through_a_script(tour, direct),
+            _ => through_a_script(tour, direct),
+        }
+    }
 }
 
 fn through_a_script(tour: &Tour<'_, impl Fn(&Site) -> Transcript>, direct: &Transcript) {
@@ -290,7 +338,8 @@ fn pooled_through_a_script(tour: &Tour<'_, impl Fn(&Site) -> Transcript>, direct
 }
 
 fn with_few_connections(tour: &Tour<'_, impl Fn(&Site) -> Transcript>, direct: &Transcript) {
-    for (which, tls) in [(Turn::Two, Tls::Off), (Turn::TwoOverTls, Tls::On)] {
+    let ways = [(Turn::Two, Tls::Off), (Turn::TwoOverTls, Tls::On)];
+    for &(which, tls) in chosen(tour.name, &ways) {
         let held = pooled(tour.product, which);
         let proxy = held.proxy;
         let proxied = tour.play(Way::Pooled, Some(proxy), tls);
@@ -299,12 +348,20 @@ fn with_few_connections(tour: &Tour<'_, impl Fn(&Site) -> Transcript>, direct: &
     }
 }
 
+fn beside_companions(tour: &Tour<'_, impl Fn(&Site) -> Transcript>, direct: &Transcript) {
+    let held = pooled(tour.product, Turn::Two);
+    let proxied = tour.play_accompanied(held.proxy);
+    direct.assert_same(&proxied, "pooled, beside clients that read on lanes");
+    held.proxy.assert_sound();
+}
+
 /// Plays a scenario directly and through a pooled proxy with a single backend connection, where an
 /// intruder runs a statement of its own before every command of the scenario's clients, and
 /// compares what they saw.
 pub fn shared(product: Product, name: &str, scenario: impl Fn(&Site) -> Transcript) {
     let tour = Tour {
         product,
+        name,
         schema: schema(name),
         scenario: &scenario,
     };

@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use e2e::raw::{Execute, Login, Param, RawConn, capability};
-use e2e::{Cluster, Dice, PASSWORD, Product, Proxy, Settings, set_read_only, take_writes, wait};
+use e2e::{
+    Cluster, Dice, PASSWORD, Product, Proxy, Settings, set_read_only, sized, take_writes, wait,
+};
 
 const CLIENTS: usize = 32;
 const ROUNDS: i64 = 24;
@@ -345,7 +347,7 @@ fn play(product: Product, level: &str, whose: impl Fn(usize, &mut Dice) -> usize
 }
 
 fn bank(mut client: Client, whose: impl Fn(usize, &mut Dice) -> usize) {
-    for n in 1..=ROUNDS {
+    for n in 1..=sized(ROUNDS / 3, ROUNDS) {
         let how = WRITES[client.dice.index(WRITES.len())];
         client.write(how, n);
         for _ in 0..2 {

@@ -1,7 +1,7 @@
 //! Compression, each side on its own: whatever combination, the conversation is the same.
 
 use e2e::raw::{Compress, Execute, Login, PACKET_MAX, Param, RawConn, Transcript};
-use e2e::{PASSWORD, Product, Proxy, Server, Settings, wait};
+use e2e::{PASSWORD, Product, Proxy, Server, Settings, sized, wait};
 
 use crate::data;
 
@@ -19,7 +19,8 @@ fn conversation(login: &Login, address: &e2e::raw::Address, schema: &str) -> Tra
         .collect();
     let id = conn.prepare("SELECT ?, REPEAT('z', 50000)").statement();
     conn.execute(&Execute::new(id, &[Param::Bytes(&noise)]));
-    for length in [PACKET_MAX - 1, PACKET_MAX, PACKET_MAX + 1] {
+    let lengths = [PACKET_MAX, PACKET_MAX - 1, PACKET_MAX + 1];
+    for &length in &lengths[..sized(1, 3)] {
         let sql = format!("SELECT LENGTH('{}')", "x".repeat(length - 18));
         assert_eq!(conn.value(&sql), (length - 18).to_string());
         conn.run(&format!("SELECT REPEAT('y', {})", length - 4));

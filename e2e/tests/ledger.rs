@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use e2e::raw::{Execute, Login, Param, RawConn, Reply, ServerError, Shape, command};
-use e2e::{Dice, Product, Proxy, Server, Settings, wait};
+use e2e::{Dice, Product, Proxy, Server, Settings, sized, wait};
 
 const PRODUCTS: [Product; 2] = [Product::MariaDb, Product::MySql];
 
@@ -285,7 +285,7 @@ fn nothing_is_written_twice_or_lost(product: Product) {
             wait::until("more is written", wait::SOON, || written() > from + by);
         };
         more(300);
-        for _ in 0..KILLS {
+        for _ in 0..sized(2, KILLS) {
             server.kill();
             server.start_again();
             more(300);
@@ -334,10 +334,8 @@ fn sysbench_has_no_error_with_sixty_four_threads_over_eight_connections() {
         let proxy = Proxy::start(&settings.set("pool.timeout_wait", "30s"));
         sysbench(&proxy, &["prepare"]);
         for mode in ["--db-ps-mode=auto", "--db-ps-mode=disable"] {
-            let text = sysbench(
-                &proxy,
-                &["--threads=64", "--events=1500", "--time=0", mode, "run"],
-            );
+            let events = format!("--events={}", sized(500, 1500));
+            let text = sysbench(&proxy, &["--threads=64", &events, "--time=0", mode, "run"]);
             let line = |name: &str| text.lines().find(|line| line.contains(name));
             let reconnects = line("reconnects:").expect("it says so");
             assert!(reconnects.contains(" 0 "), "{text}");

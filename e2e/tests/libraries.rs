@@ -1,15 +1,18 @@
-//! The client libraries of seven languages tell the same story with and without the proxy. A binary
-//! of its own: each library wants the machine for itself for some seconds.
+//! The client libraries of seven languages tell the same story with and without the proxy. A binary of its own:
+//! few of its tests run at once, since a client keeps a processor busy. Each test has a server of its own.
+//!
+//! A change is checked through transparent and pooled sessions; through scripts it is checked at night.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Mutex;
+use std::sync::LazyLock;
 
-use e2e::{PASSWORD, Product, Proxy, Server, Settings, free_port};
+use e2e::{Folder, PASSWORD, Product, Proxy, Server, Settings, free_port, is_nightly};
 
-/// Programs are built once and run one after the other.
-static TURN: Mutex<()> = Mutex::new(());
+/// What each client saw without a proxy: it depends on the product and the options only, and is seen once for all
+/// tests of this process.
+static DIRECT: LazyLock<Folder> = LazyLock::new(|| Folder::new("direct"));
 
 /// How the proxy serves its sessions.
 #[derive(Clone, Copy)]
@@ -55,10 +58,17 @@ fn scripted(settings: Settings, script: &str) -> Settings {
         .set("script.result_bytes_max", 1 << 30)
 }
 
+/// Where the direct transcripts of a product with these options are kept.
+fn direct(product: Product, options: &[&str]) -> PathBuf {
+    DIRECT.join(&format!("{}{}", product.name(), options.concat()))
+}
+
 fn compare(product: Product, way: Way, options: &[&str]) {
-    let _turn = TURN
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    let is_scripted = matches!(way, Way::Scripted(_) | Way::PooledScripted(_));
+    if is_scripted && !is_nightly() {
+        println!("left to the night");
+        return;
+    }
     let server = Server::start(product, &[]);
     server.root().run("CREATE DATABASE app");
     let proxy = Proxy::start(&way.settings(&server));
@@ -67,6 +77,8 @@ fn compare(product: Product, way: Way, options: &[&str]) {
         .arg(server.tcp().to_string())
         .arg(proxy.tcp().to_string())
         .args(["--user", "app", "--password", PASSWORD, "--database", "app"])
+        .arg("--direct")
+        .arg(direct(product, options))
         .args(options)
         .args(way.options())
         .output()
@@ -199,9 +211,6 @@ afterwards: 43
 ";
 
 fn administer(options: &[&str]) {
-    let _turn = TURN
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
     let port = free_port();
     let nowhere = format!("127.0.0.1:{}", free_port());
     let settings = Settings::default().backend(nowhere);

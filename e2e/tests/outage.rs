@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use e2e::raw::{Address, Execute, Login, Outcome, Param, RawConn, Reply, ServerError};
-use e2e::{Dice, Product, Proxy, Server, Settings, wait};
+use e2e::{Dice, Product, Proxy, Server, Settings, sized, wait};
 
 const CLIENTS: u64 = 16;
 const CONNECTIONS: i32 = 8;
@@ -331,6 +331,7 @@ fn check_balances(root: &mut RawConn) {
 }
 
 fn sessions_outlast_kills(product: Product) {
+    let kills = sized(2, KILLS);
     let mut server = Server::start(product, SURVIVING);
     prepare(&server);
     let settings = Settings::pooled(&server, CONNECTIONS)
@@ -354,7 +355,7 @@ fn sessions_outlast_kills(product: Product) {
             });
         };
         more();
-        for _ in 0..KILLS {
+        for _ in 0..kills {
             if is_over() {
                 break;
             }
@@ -378,7 +379,7 @@ fn sessions_outlast_kills(product: Product) {
     check(&mut root, "notes", &notes.into_iter().flatten().collect());
     check_balances(&mut root);
     let errors = shared.errors.load(Ordering::Relaxed);
-    println!("{errors} errors in {KILLS} kills");
+    println!("{errors} errors in {kills} kills");
     assert!(errors > 0, "no statement was cut");
 }
 

@@ -10,7 +10,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use e2e::raw::{Login, RawConn};
-use e2e::{Cluster, PASSWORD, Product, Proxy, Server, Settings, wait};
+use e2e::{Cluster, PASSWORD, Product, Proxy, Server, Settings, sized, wait};
 
 const SHIPPED: &[&str] = &[
     "active-queries",
@@ -51,7 +51,9 @@ const PROBE: &str = r#"
 
 fn seconds() -> u64 {
     let asked = std::env::var("PILOTFISH_SCRIPT_SECONDS").ok();
-    asked.map_or(2, |text| text.parse().expect("PILOTFISH_SCRIPT_SECONDS"))
+    asked.map_or(sized(1, 2), |text| {
+        text.parse().expect("PILOTFISH_SCRIPT_SECONDS")
+    })
 }
 
 /// Transactions that read and write.

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use e2e::{Cluster, Folder, Product, Proxy, Server, Settings, primary_options};
+use e2e::{Cluster, Folder, Product, Proxy, Server, Settings, is_nightly, primary_options, sized};
 
 /// The tests' account: as in the suite it has no password.
 const ACCOUNT: &str = "root";
@@ -96,6 +96,9 @@ fn limited(program: &Command, port: u16, folder: &Path) -> Output {
         .expect("timeout is everywhere")
 }
 
+/// Each change runs one of so many tests of the list, the night all of them.
+const ONE_OF: usize = 12;
+
 /// The tests of the list; while one is looked into, those named in [`CHOICE`].
 fn tests() -> Vec<Test> {
     let named = std::env::var(CHOICE).ok();
@@ -103,8 +106,13 @@ fn tests() -> Vec<Test> {
     let lines = text
         .lines()
         .filter(|line| !line.starts_with('#') && !line.contains(':'));
+    let step = match named {
+        Some(_) => 1,
+        None => sized(ONE_OF, 1),
+    };
     lines
         .flat_map(str::split_whitespace)
+        .step_by(step)
         .map(Test::new)
         .collect()
 }
@@ -191,7 +199,7 @@ fn assert_split(cluster: &Cluster) {
     let primary = selects(&cluster.primary);
     let replicas: Vec<u64> = cluster.replicas.iter().map(selects).collect();
     println!("SELECTs: {primary} at the primary, {replicas:?} at the replicas");
-    if std::env::var_os(CHOICE).is_some() {
+    if std::env::var_os(CHOICE).is_some() || !is_nightly() {
         // A few tests may well have little to read.
         return;
     }

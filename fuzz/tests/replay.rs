@@ -1,5 +1,5 @@
 //! Every seed, every input that fuzzing kept and every find of the past, with any compiler:
-//! `cargo test --no-default-features`.
+//! `cargo test -p pilotfish-fuzz`.
 
 use std::path::Path;
 

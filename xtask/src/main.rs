@@ -2,14 +2,21 @@
 
 mod floors;
 mod settings;
+mod tests;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use tests::Suite;
+
 const USAGE: &str = "\
 cargo run -p xtask -- floors              each crate knows only lower floors
 cargo run -p xtask -- settings            writes the manual's page of settings
-cargo run -p xtask -- settings --check    is that page what it would write?";
+cargo run -p xtask -- settings --check    is that page what it would write?
+cargo run -p xtask -- tests fast          tests that need no server
+cargo run -p xtask -- tests change        everything that must hold for each change
+cargo run -p xtask -- tests nightly       the same in full
+cargo run -p xtask -- flaky PATTERN N     repeats tests beside a load: how often does each one fail?";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -18,6 +25,13 @@ fn main() -> ExitCode {
         ["floors"] => floors::check(&root()),
         ["settings"] => settings::write(&root()),
         ["settings", "--check"] => settings::check(&root()),
+        ["tests", "fast"] => tests::run(&root(), Suite::Fast),
+        ["tests", "change"] => tests::run(&root(), Suite::Change),
+        ["tests", "nightly"] => tests::run(&root(), Suite::Nightly),
+        ["flaky", pattern, times] => match times.parse() {
+            Ok(times) => tests::repeat(&root(), pattern, times),
+            Err(_) => Err(vec![USAGE.to_owned()]),
+        },
         _ => Err(vec![USAGE.to_owned()]),
     };
     match done {

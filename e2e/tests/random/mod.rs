@@ -19,7 +19,7 @@ use std::collections::HashSet;
 
 use e2e::raw::{Address, Login, Transcript};
 use e2e::steps::{Player, described};
-use e2e::{Dice, Product, Proxy, Server, Settings};
+use e2e::{Dice, Product, Proxy, Server, Settings, sized};
 use script::Session;
 use shrink::Shrinking;
 
@@ -34,7 +34,7 @@ const STEPS: usize = 150;
 
 /// Statements of a whole run over both families.
 fn statements() -> usize {
-    number("PILOTFISH_STATEMENTS").unwrap_or(11_000)
+    number("PILOTFISH_STATEMENTS").unwrap_or(sized(3_600, 11_000))
 }
 
 fn number<T: std::str::FromStr>(name: &str) -> Option<T> {

@@ -12,7 +12,10 @@ pub async fn tell() -> Result<()> {
     let row: Option<(u32, String)> = conn.query_first(joined).await?;
     let (weight, limit) = row.expect("a row");
     say("joined", format!("{weight} | {limit}"));
-    say("tables", value(&mut conn, "SHOW TABLES LIKE 'sess%'").await?);
+    say(
+        "tables",
+        value(&mut conn, "SHOW TABLES LIKE 'sess%'").await?,
+    );
     let prepared = "SELECT ? AS number, ? AS word, name FROM settings WHERE name = ?";
     let values = (7, "it's 🐟", "limits.sessions_max");
     let row: Option<(i64, String, String)> = conn.exec_first(prepared, values).await?;
@@ -25,9 +28,14 @@ pub async fn tell() -> Result<()> {
     let change = "UPDATE settings SET value = ? WHERE name = ?";
     conn.exec_drop(change, (888, "limits.sessions_max")).await?;
     let affected = conn.affected_rows();
-    say("changed", format!("{affected} | {}", value(&mut conn, setting).await?));
+    say(
+        "changed",
+        format!("{affected} | {}", value(&mut conn, setting).await?),
+    );
     let mut transaction = conn.start_transaction(TxOpts::default()).await?;
-    transaction.exec_drop(change, (999, "limits.sessions_max")).await?;
+    transaction
+        .exec_drop(change, (999, "limits.sessions_max"))
+        .await?;
     transaction.rollback().await?;
     say("rolled back", value(&mut conn, setting).await?);
     conn.query_drop("REVERT").await?;

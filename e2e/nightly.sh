@@ -1,0 +1,74 @@
+#!/bin/sh
+# e2e/nightly.sh [--fresh]: everything there is, as `make nightly`. Each step that has passed is remembered for the
+# day and the commit; begun again, the run goes on with the first step that has not. It ends with a page of results:
+# target/nightly/page.md. Exit code 1 when a step failed.
+cd "$(dirname "$0")/.." || exit 1
+
+: "${CARGO:=cargo}"
+export RUSTC_WORKSPACE_WRAPPER=clippy-driver
+export CLIPPY_ARGS=-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__
+commit=$(git rev-parse --short=12 HEAD)$(git diff --quiet HEAD || echo -changed)
+seed=${SEED:-$(date -u +%Y%m%d)}
+folder=target/nightly/$commit-$seed
+[ "${1-}" != --fresh ] || rm -rf "$folder"
+mkdir -p "$folder"
+folder=$PWD/$folder
+page=$PWD/target/nightly/page.md
+failed=0
+
+# step ID COMMAND…: unless it has passed before; its output goes to a file.
+step() {
+    id=$1
+    shift
+    [ ! -e "$folder/$id.ok" ] || { echo "nightly: $id has passed before"; return 0; }
+    printf 'nightly: %s … ' "$id"
+    began=$(date +%s)
+    if "$@" >"$folder/$id.log" 2>&1; then outcome=ok; else outcome=FAILED; fi
+    took=$(($(date +%s) - began))
+    echo "$outcome, $took s"
+    rm -f "$folder/$id.failed"
+    if [ "$outcome" = ok ]; then echo "$took" >"$folder/$id.ok"; else echo "$took" >"$folder/$id.failed"; fi
+    [ "$outcome" = ok ]
+}
+
+tests() { PILOTFISH_SUMMARY=$folder/summary target/debug/xtask tests nightly; }
+end_to_end() { "$CARGO" test --quiet --locked -p pilotfish-e2e --test e2e -- --nocapture "$@"; }
+random() { PILOTFISH_STATEMENTS=${STATEMENTS:-100000} PILOTFISH_SEED=$seed end_to_end random::; }
+soak() { PILOTFISH_SCRIPT_SECONDS=${SOAK_SECONDS:-60} end_to_end --test-threads=1 script_load::; }
+fuzzing() { env -u RUSTC_WORKSPACE_WRAPPER fuzz/run.sh "${FUZZ_SECONDS:-60}"; }
+
+step dashboard web/build.sh --demand
+step servers e2e/provision.sh
+step libraries e2e/clients/provision.sh
+step build "$CARGO" test --no-run --quiet --locked --workspace --all-targets
+step tests tests
+step random random
+step soak soak
+step fuzzing fuzzing
+
+# What was counted, of each step's output.
+figures() {
+    case $1 in
+    tests) grep -aE '^(FAILED|FLAKY|[0-9]+ passed)' "$folder/tests.log" | head -n 20 ;;
+    random) grep -aoE 'PILOTFISH_SEED=[0-9]+|[0-9]+ statements.*' "$folder/random.log" | sort -u | head -n 10 ;;
+    soak) grep -aE 'resident KiB' "$folder/soak.log" ;;
+    fuzzing) grep -aE ' runs, |FAILED|NOT FUZZING' "$folder/fuzzing.log" ;;
+    esac
+}
+
+{
+    printf '# Nightly run of %s\n\nSeed %s, ended %s.\n\n| step | outcome | seconds |\n|---|---|---|\n' \
+        "$commit" "$seed" "$(date -u '+%F %H:%M UTC')"
+    for id in dashboard servers libraries build tests random soak fuzzing; do
+        for outcome in ok failed; do
+            [ ! -e "$folder/$id.$outcome" ] ||
+                printf '| %s | %s | %s |\n' "$id" "$outcome" "$(cat "$folder/$id.$outcome")"
+        done
+    done
+    for id in tests random soak fuzzing; do
+        [ ! -e "$folder/$id.log" ] || printf '\n## %s\n\n```text\n%s\n```\n' "$id" "$(figures "$id")"
+    done
+} >"$page"
+cat "$page"
+for file in "$folder"/*.failed; do [ ! -e "$file" ] || failed=1; done
+exit "$failed"

@@ -1,0 +1,34 @@
+//! How much a run checks: what each change must pass, or all that is checked at night.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::OnceLock;
+
+/// The variable of the environment that chooses; `nightly` means everything.
+const VARIABLE: &str = "PILOTFISH_TESTS";
+
+/// True in a run that checks everything.
+pub fn is_nightly() -> bool {
+    static NIGHTLY: OnceLock<bool> = OnceLock::new();
+    *NIGHTLY.get_or_init(|| std::env::var_os(VARIABLE).is_some_and(|value| value == "nightly"))
+}
+
+/// The size of a test: one for each change, another at night.
+pub fn sized<T>(each_change: T, nightly: T) -> T {
+    match is_nightly() {
+        true => nightly,
+        false => each_change,
+    }
+}
+
+/// The variants of a test called `name` that this run plays: at night all of them, else always the same one, chosen
+/// by the name.
+pub fn chosen<'a, T>(name: &str, variants: &'a [T]) -> &'a [T] {
+    if is_nightly() {
+        return variants;
+    }
+    let mut hasher = DefaultHasher::new();
+    name.hash(&mut hasher);
+    let count = u64::try_from(variants.len()).expect("there are few");
+    let index = usize::try_from(hasher.finish() % count).expect("there are few");
+    &variants[index..=index]
+}

@@ -1,0 +1,125 @@
+//! The test binaries of the workspace: how they are built and run.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use super::Suite;
+use super::output::Run;
+
+/// A program that `cargo test` has built.
+#[derive(Clone, Debug)]
+pub struct Binary {
+    /// The crate's name.
+    pub package: String,
+    /// The target's name: the crate's, or that of a test binary of it.
+    pub target: String,
+    program: PathBuf,
+    /// The crate's folder, in which its tests run.
+    folder: PathBuf,
+}
+
+/// Builds the program and all test binaries, with the artifacts of the lints (`make check`): the same profile, the
+/// same features, the same compiler.
+pub fn build(root: &Path) -> Result<Vec<Binary>, String> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .args([
+            "test",
+            "--no-run",
+            "--locked",
+            "--workspace",
+            "--all-targets",
+        ])
+        .arg("--message-format=json-render-diagnostics")
+        .current_dir(root)
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(|error| format!("cargo cannot be started: {error}"))?;
+    if !output.status.success() {
+        return Err("the tests cannot be built".to_owned());
+    }
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let binaries: Vec<Binary> = text.lines().filter_map(Binary::of_message).collect();
+    match binaries.is_empty() {
+        true => Err("cargo has named no test binary".to_owned()),
+        false => Ok(binaries),
+    }
+}
+
+impl Binary {
+    /// What a message of cargo's tells of, if it is a test binary.
+    fn of_message(line: &str) -> Option<Self> {
+        let message: Value = serde_json::from_str(line).ok()?;
+        let is_test = message["profile"]["test"].as_bool()?;
+        let program = message["executable"].as_str().filter(|_| is_test)?;
+        let manifest = Path::new(message["manifest_path"].as_str()?);
+        let folder = manifest.parent()?.to_owned();
+        Some(Self {
+            package: folder.file_name()?.to_str()?.to_owned(),
+            target: message["target"]["name"].as_str()?.to_owned(),
+            program: program.into(),
+            folder,
+        })
+    }
+
+    /// True for those that need servers.
+    pub fn is_end_to_end(&self) -> bool {
+        self.package == "e2e"
+    }
+
+    /// Runs it to the end; what it prints is printed as it comes.
+    pub fn run(&self, arguments: &[String], suite: Suite) -> Run {
+        let mut run = Run::of(&format!("{}::{}", self.package, self.target));
+        let mut command = Command::new(&self.program);
+        command
+            .args(arguments)
+            .current_dir(&self.folder)
+            .env("CARGO_MANIFEST_DIR", &self.folder)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped());
+        if suite == Suite::Nightly {
+            command.env("PILOTFISH_TESTS", "nightly");
+        }
+        let mut child = match command.spawn() {
+            Ok(child) => child,
+            Err(error) => {
+                run.line(&format!(
+                    "{} cannot be started: {error}",
+                    self.program.display()
+                ));
+                return run;
+            }
+        };
+        let lines = child.stdout.take().map(BufReader::new);
+        for line in lines.into_iter().flat_map(|lines| lines.split(b'\n')) {
+            let Ok(line) = line else { break };
+            run.line(&String::from_utf8_lossy(&line));
+        }
+        match child.wait() {
+            Ok(status) => run.ended(status.success()),
+            Err(error) => run.line(&format!("it cannot be waited for: {error}")),
+        }
+        run
+    }
+
+    /// Runs one test with nothing beside it.
+    pub fn run_alone(&self, test: &str, suite: Suite) -> Run {
+        let arguments = ["--exact", test, "--test-threads=1"].map(str::to_owned);
+        self.run(&arguments, suite)
+    }
+
+    /// The names of its tests that contain `pattern`.
+    pub fn list(&self, pattern: &str) -> Vec<String> {
+        let output = Command::new(&self.program)
+            .args(["--list", pattern])
+            .current_dir(&self.folder)
+            .output();
+        let text = output.map(|output| output.stdout).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text).into_owned();
+        let names = text.lines().filter_map(|line| line.strip_suffix(": test"));
+        names.map(str::to_owned).collect()
+    }
+}

@@ -1,0 +1,154 @@
+//! Runs the tests: builds them once, runs each binary with the number of threads that suits it, repeats what has
+//! failed, and says at the end what each step took.
+//!
+//! ```text
+//!  cargo test --no-run ─► binaries ─► run ─► failed? ─► once more, alone ─► passed: FLAKY
+//!                                                                       └─► failed: red
+//! ```
+//!
+//! A run stays green with at most [`FLAKY_MAX`] flaky tests. A test whose failure may mean that data was lost, and
+//! each panic inside the proxy, is red at once.
+
+mod binaries;
+mod output;
+mod repeat;
+mod summary;
+mod verdict;
+
+use std::path::Path;
+use std::time::Instant;
+
+use crate::Outcome;
+use binaries::{Binary, build};
+pub use repeat::repeat;
+use summary::Summary;
+use verdict::Verdict;
+
+/// More flaky tests than this make a run red.
+const FLAKY_MAX: usize = 3;
+
+/// Which tests to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Suite {
+    /// Those that need no server.
+    Fast,
+    /// Everything that must hold for each change.
+    Change,
+    /// Everything there is.
+    Nightly,
+}
+
+/// A kind of tests that run together.
+struct Step {
+    name: &'static str,
+    /// Whether a binary belongs to this step.
+    takes: fn(&Binary) -> bool,
+    /// Test threads of each binary.
+    threads: usize,
+    /// Binaries at once.
+    at_once: usize,
+    /// Names of tests that are left out, by their first part.
+    skips: &'static [&'static str],
+    /// The other way round: only these.
+    only: &'static [&'static str],
+}
+
+/// The tests of the program that start servers.
+const SANDBOX: &[&str] = &["sandbox"];
+
+/// The numbers of threads are measured; see docs/testing.md.
+const STEPS: [Step; 4] = [
+    Step {
+        name: "units",
+        takes: |binary| !binary.is_end_to_end(),
+        threads: 2,
+        at_once: 2,
+        skips: SANDBOX,
+        only: &[],
+    },
+    Step {
+        name: "end to end",
+        takes: |binary| binary.is_end_to_end() && binary.target == "e2e",
+        threads: 6,
+        at_once: 1,
+        skips: &[],
+        only: &[],
+    },
+    Step {
+        name: "sandbox",
+        takes: |binary| binary.package == "pilotfish",
+        threads: 2,
+        at_once: 1,
+        skips: &[],
+        only: SANDBOX,
+    },
+    Step {
+        name: "client libraries",
+        takes: |binary| binary.is_end_to_end() && binary.target == "libraries",
+        threads: 3,
+        at_once: 1,
+        skips: &[],
+        only: &[],
+    },
+];
+
+/// Builds and runs the tests of a suite.
+pub fn run(root: &Path, suite: Suite) -> Outcome {
+    let mut summary = Summary::new(root);
+    let began = Instant::now();
+    let binaries = build(root).map_err(|error| vec![error])?;
+    summary.step("build tests", true, began.elapsed());
+    let steps = match suite {
+        Suite::Fast => &STEPS[..1],
+        Suite::Change | Suite::Nightly => &STEPS[..],
+    };
+    let mut verdict = Verdict::default();
+    for step in steps {
+        let began = Instant::now();
+        println!("\n== {}", step.name);
+        let of_step = step.run(&binaries, suite);
+        summary.step(step.name, of_step.is_green(), began.elapsed());
+        verdict.add(of_step);
+    }
+    let text = verdict.text();
+    summary.note(&text);
+    match verdict.is_green() {
+        true => Ok(text),
+        false => Err(vec![text]),
+    }
+}
+
+impl Step {
+    /// Runs its binaries, then what has failed once more.
+    fn run(&self, binaries: &[Binary], suite: Suite) -> Verdict {
+        let mine: Vec<&Binary> = binaries
+            .iter()
+            .filter(|binary| (self.takes)(binary))
+            .collect();
+        let mut verdict = Verdict::default();
+        for group in mine.chunks(self.at_once) {
+            let runs: Vec<_> = std::thread::scope(|scope| {
+                let start = |binary: &&'_ Binary| {
+                    let binary: &Binary = binary;
+                    scope.spawn(move || binary.run(&self.arguments(), suite))
+                };
+                let started: Vec<_> = group.iter().map(start).collect();
+                let ended = started.into_iter().map(|run| run.join());
+                ended.flatten().collect()
+            });
+            for (binary, run) in group.iter().zip(runs) {
+                verdict.judge(&run, |test| binary.run_alone(test, suite));
+            }
+        }
+        verdict
+    }
+
+    fn arguments(&self) -> Vec<String> {
+        let mut arguments = vec![format!("--test-threads={}", self.threads)];
+        for name in self.skips {
+            arguments.push(format!("--skip={name}"));
+        }
+        arguments.extend(self.only.iter().map(|&name| name.to_owned()));
+        arguments
+    }
+}

@@ -1,0 +1,129 @@
+//! What a test binary prints, understood: which tests passed and failed, and what the failed ones said.
+
+use std::collections::BTreeMap;
+
+/// A binary's run.
+#[derive(Debug, Default)]
+pub struct Run {
+    /// The binary's name.
+    pub binary: String,
+    /// Tests that passed.
+    pub passed: usize,
+    /// Tests that failed, in the order in which they ended, with what they printed.
+    pub failed: Vec<(String, String)>,
+    /// Whether the binary ended as it should with these tests.
+    pub is_whole: bool,
+    /// What failed tests printed, by name.
+    told: BTreeMap<String, String>,
+    /// The test whose output is being read.
+    section: Option<String>,
+    has_result: bool,
+}
+
+impl Run {
+    /// Begins to read what a binary prints.
+    pub fn of(binary: &str) -> Self {
+        println!("-- {binary}");
+        Self {
+            binary: binary.to_owned(),
+            ..Self::default()
+        }
+    }
+
+    /// Takes one line, and prints it.
+    pub fn line(&mut self, line: &str) {
+        println!("{line}");
+        if let Some(name) = section(line) {
+            self.section = Some(name.to_owned());
+        } else if line == "failures:" {
+            self.section = None;
+        } else if let Some(name) = &self.section {
+            let told = self.told.entry(name.clone()).or_default();
+            told.push_str(line);
+            told.push('\n');
+        } else if let Some((name, result)) = ended(line) {
+            match result {
+                "ok" => self.passed += 1,
+                "FAILED" => self.failed.push((name.to_owned(), String::new())),
+                _ => (),
+            }
+        }
+        self.has_result |= line.starts_with("test result: ");
+    }
+
+    /// The binary has ended, with success or without.
+    pub fn ended(&mut self, is_success: bool) {
+        for (name, told) in &mut self.failed {
+            *told = self.told.remove(name).unwrap_or_default();
+        }
+        self.is_whole = self.has_result && is_success == self.failed.is_empty();
+    }
+}
+
+/// The test whose output begins: `---- NAME stdout ----`.
+fn section(line: &str) -> Option<&str> {
+    line.strip_prefix("---- ")?.strip_suffix(" stdout ----")
+}
+
+/// A test that has ended, and how: `test NAME ... ok`. Other processes may have written into the same line.
+fn ended(line: &str) -> Option<(&str, &str)> {
+    let (name, result) = line.strip_prefix("test ")?.split_once(" ... ")?;
+    let name = name.strip_suffix(" - should panic").unwrap_or(name);
+    let results = ["ok", "FAILED", "ignored"];
+    let result = results.into_iter().find(|&it| result.starts_with(it))?;
+    (!name.contains(' ')).then_some((name, result))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PRINTED: &str = "\
+running 3 tests
+test a::first ... ok
+test a::second ... FAILED
+test a::third - should panic ... ok
+
+failures:
+
+---- a::second stdout ----
+thread 'a::second' panicked at x.rs:1:
+left and right
+
+failures:
+    a::second
+
+test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s
+";
+
+    fn read(text: &str, is_success: bool) -> Run {
+        let mut run = Run::default();
+        text.lines().for_each(|line| run.line(line));
+        run.ended(is_success);
+        run
+    }
+
+    #[test]
+    fn a_failed_test_is_known_with_what_it_printed() {
+        let run = read(PRINTED, false);
+        assert!(run.is_whole);
+        assert_eq!(run.passed, 2);
+        let [(name, told)] = &run.failed[..] else {
+            panic!("{run:?}")
+        };
+        assert_eq!(name, "a::second");
+        assert!(told.contains("left and right"), "{told}");
+    }
+
+    #[test]
+    fn a_binary_that_ends_early_is_not_whole() {
+        let cut: String = PRINTED
+            .lines()
+            .take(3)
+            .map(|line| format!("{line}\n"))
+            .collect();
+        assert!(!read(&cut, false).is_whole);
+        assert!(!read("", true).is_whole);
+        assert!(!read(PRINTED, true).is_whole);
+    }
+}
