@@ -295,8 +295,13 @@ static void sleep_for(uint64_t micros)
         ;
 }
 
-/* Sleeps if this call's number says so. */
-static void nap(const char *function, int fd)
+/*
+ * Sleeps if this call's number says so. Returns a duplicate of `fd`, to be used and then released, or
+ * -1 if there was no nap. Without the duplicate another thread could close `fd` during the nap, the
+ * number could get another file, and the call would go there. Inside the kernel a call keeps its file
+ * too. `close` must have the number itself, so it naps without a duplicate.
+ */
+static int nap(const char *function, int fd, int keeps_file)
 {
     int now = __atomic_load_n(&state, __ATOMIC_ACQUIRE);
     if (now == UNKNOWN) {
@@ -304,7 +309,7 @@ static void nap(const char *function, int fd)
         now = __atomic_load_n(&state, __ATOMIC_ACQUIRE);
     }
     if (now != NAPPING)
-        return;
+        return -1;
     /* Calls on other files count as well, so that only a call that may nap pays for fstat. */
     uint64_t call = __atomic_fetch_add(&calls, 1, __ATOMIC_RELAXED);
     uint64_t random = mix(sequence + call * 0x9e3779b97f4a7c15u);
@@ -314,14 +319,25 @@ static void nap(const char *function, int fd)
     else if (short_one_in != 0 && (uint32_t)random % short_one_in == 0)
         time = SHORT_TIME;
     else
-        return;
+        return -1;
     int saved = errno;
-    if (connects(fd)) {
+    int held = -1;
+    /* A process that has no descriptor left does not nap. */
+    if (connects(fd) &&
+        (!keeps_file || (held = (int)syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 3)) >= 0)) {
         uint64_t micros = choose(mix(random), time);
         if (log_file[0] != '\0')
             log_nap(call, function, fd, micros);
         sleep_for(micros);
     }
+    errno = saved;
+    return held;
+}
+
+static void release(int held)
+{
+    int saved = errno;
+    syscall(SYS_close, held);
     errno = saved;
 }
 
@@ -334,9 +350,14 @@ static void nap(const char *function, int fd)
     result name parameters;                                                                        \
     result name parameters                                                                         \
     {                                                                                              \
-        nap(#name, fd);                                                                            \
+        int held = nap(#name, fd, 1);                                                              \
+        if (held >= 0)                                                                             \
+            fd = held;                                                                             \
         result(*next) parameters = __atomic_load_n(&next_##name, __ATOMIC_ACQUIRE);                \
-        return next != NULL ? next arguments : (result)direct;                                     \
+        result done = next != NULL ? next arguments : (result)direct;                              \
+        if (held >= 0)                                                                             \
+            release(held);                                                                         \
+        return done;                                                                               \
     }
 
 WRAP(ssize_t, read, (int fd, void *buffer, size_t size), (fd, buffer, size),
@@ -371,7 +392,14 @@ WRAP(int, accept, (int fd, __SOCKADDR_ARG address, socklen_t *length), (fd, addr
 WRAP(int, accept4, (int fd, __SOCKADDR_ARG address, socklen_t *length, int flags),
      (fd, address, length, flags), syscall(SYS_accept4, fd, address.__sockaddr__, length, flags))
 WRAP(int, shutdown, (int fd, int how), (fd, how), syscall(SYS_shutdown, fd, how))
-WRAP(int, close, (int fd), (fd), syscall(SYS_close, fd))
+
+static int (*next_close)(int fd);
+int close(int fd)
+{
+    nap("close", fd, 0);
+    int (*next)(int fd) = __atomic_load_n(&next_close, __ATOMIC_ACQUIRE);
+    return next != NULL ? next(fd) : (int)syscall(SYS_close, fd);
+}
 
 /* What programs built with _FORTIFY_SOURCE call instead of read and recv. */
 WRAP(ssize_t, __read_chk, (int fd, void *buffer, size_t size, size_t room),

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/uio.h>
 #include <sys/un.h>
@@ -140,6 +141,36 @@ static void interrupted(void)
     CHECK(signals > 0);
 }
 
+static void *write_once(void *unused)
+{
+    (void)unused;
+    CHECK(write(pair[0], "x", 1) == 1);
+    return NULL;
+}
+
+/*
+ * A thread naps before a write; meanwhile its descriptor is closed and the number is given to a
+ * pipe. The byte goes where the call was meant to go. This mode itself uses system calls: they do
+ * not nap.
+ */
+static void replaced(void)
+{
+    int next = dup(pair[0]);
+    CHECK(next >= 0 && syscall(SYS_close, next) == 0);
+    pthread_t writer;
+    CHECK(pthread_create(&writer, NULL, write_once, NULL) == 0);
+    /* The nap's duplicate has the number that is free next. */
+    while (fcntl(next, F_GETFD) == -1)
+        usleep(1000);
+    int ends[2];
+    CHECK(pipe2(ends, O_NONBLOCK) == 0 && dup2(ends[1], pair[0]) == pair[0]);
+    CHECK(pthread_join(writer, NULL) == 0);
+    char byte;
+    CHECK(syscall(SYS_read, ends[0], &byte, 1) == -1 && errno == EAGAIN);
+    CHECK(syscall(SYS_read, pair[1], &byte, 1) == 1);
+    CHECK(fcntl(next, F_GETFD) == -1);
+}
+
 static void threads(void)
 {
     pthread_t started[THREADS];
@@ -189,6 +220,7 @@ int main(int count, char **arguments)
     } modes[] = {
         {"calls", calls},   {"functions", functions}, {"errno", keeps_errno}, {"threads", threads},
         {"interrupted", interrupted}, {"forks", forks}, {"file", file}, {"once", once},
+        {"replaced", replaced},
     };
     CHECK(count == 2 && socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
     for (size_t mode = 0; mode < sizeof modes / sizeof modes[0]; mode++)

@@ -88,7 +88,9 @@ under 'NAP_SEED=1 NAP_SHORT=1 NAP_LONG=0' interrupted
 under 'NAP_SEED=1 NAP_SHORT=1 NAP_LONG=1' once
 naps | awk '$3 < 1000000 || $3 > 4000000 { bad = 1 } END { exit bad || NR == 0 }' ||
     fail 'not 1 to 4 s'
-echo 'ok: errno is kept, signals do not cut naps short, long naps are long'
+under 'NAP_SEED=1 NAP_SHORT=1 NAP_LONG=1' replaced
+naps | grep -q . || fail 'no nap while a descriptor was replaced'
+echo 'ok: errno and the file are kept, signals do not cut naps short, long naps are long'
 
 under 'NAP_SEED=1 NAP_SHORT=1 NAP_LONG=0' file
 naps | grep . && fail 'a call on a regular file naps'
