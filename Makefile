@@ -5,7 +5,7 @@ SANDBOX ?=
 LOAD ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help build run dashboard test test-fast check nightly flaky random soak bench manual fuzz clean
+.PHONY: help build run dashboard test test-fast check nightly nap flaky random soak bench manual fuzz clean
 
 help: ## this list
 	@awk -F ' ## ' '/^[a-z-]+:.* ## / { sub(/:.*/, "", $$1); printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,6 +38,9 @@ random: ## random sessions compared with direct ones, 100,000 statements (STATEM
 	$(CARGO) build --locked -p pilotfish
 	PILOTFISH_STATEMENTS=$(or $(STATEMENTS),100000) PILOTFISH_SEED=$(or $(SEED),$(shell date -u +%Y%m%d)) \
 		$(CARGO) test --locked -p pilotfish-e2e --test e2e -- --nocapture random::
+
+nap: ## the end-to-end tests while each process sleeps by chance before socket calls: shows timing faults (NAP_SEED=n, TESTS=pattern)
+	NAP_SEED=$(NAP_SEED) nap/run.sh $(TESTS)
 
 soak: ## sysbench, 64 threads, through each shipped script for a minute (SECONDS=n, SCRIPTS="a b+c": these alone; rw-splitting@cluster over replicas)
 	$(CARGO) build --locked -p pilotfish

@@ -56,7 +56,7 @@ impl Product {
             .arg("--library-path")
             .arg(root.join("usr/lib/x86_64-linux-gnu"))
             .arg(path)
-            .env("LD_PRELOAD", "");
+            .env("LD_PRELOAD", preload());
         command
     }
 
@@ -381,6 +381,15 @@ pub fn cache() -> PathBuf {
         (None, Some(home)) => Path::new(&home).join(".cache/pilotfish"),
         (None, None) => panic!("neither PILOTFISH_CACHE nor HOME is set"),
     }
+}
+
+/// What the unpacked programs preload: the library of `nap/`, if the tests run under it. Any other
+/// library needs the system's libc and would not fit to theirs.
+fn preload() -> String {
+    let inherited = std::env::var("LD_PRELOAD").unwrap_or_default();
+    let mut libraries = inherited.split([':', ' ']);
+    let nap = libraries.find(|library| library.ends_with("/libnap.so"));
+    nap.unwrap_or_default().to_owned()
 }
 
 fn missing(program: &str) -> PathBuf {
