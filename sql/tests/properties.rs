@@ -1,5 +1,4 @@
 //! What holds for any bytes, and for any statement in the tables.
-#![allow(clippy::unwrap_used)]
 
 use pilotfish_sql::{
     Access, Analysis, Charset, Facts, Flags, Kind, Lexer, Marks, Schema, Server, Span, TokenKind,

@@ -1,5 +1,4 @@
 //! The table of rewritten statements, and what holds for any text.
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use pilotfish_sql::{About, Answers, Charset, Flags, QUESTIONS_MAX, Server, Uses, facts, rewrite};
 use proptest::prelude::*;
