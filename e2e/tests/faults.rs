@@ -163,6 +163,7 @@ fn a_slow_server_is_waited_for() {
     let server = answering(|dialogue| {
         for byte in [1, 0, 0, 1, 1] {
             dialogue.send_bytes(&[byte])?;
+            // The server is slow: that is what the test is about.
             std::thread::sleep(Duration::from_millis(50));
         }
         dialogue.sequence = 2;
@@ -322,9 +323,7 @@ fn a_client_that_closes_its_sending_side_still_gets_its_reply() {
 /// Sends bytes right after the connect; what comes back after the greeting, to the end.
 fn after_greeting(proxy: &Proxy, bytes: &[u8]) -> Vec<u8> {
     let mut stream = TcpStream::connect(proxy.tcp()).unwrap();
-    stream
-        .set_read_timeout(Some(Duration::from_secs(20)))
-        .unwrap();
+    stream.set_read_timeout(Some(wait::SOON)).unwrap();
     let mut header = [0; 4];
     stream.read_exact(&mut header).unwrap();
     let mut greeting = vec![0; usize::from(header[0])];

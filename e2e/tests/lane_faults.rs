@@ -79,6 +79,7 @@ impl<'a> Crowd<'a> {
         while !self.is_over.load(Ordering::Relaxed) {
             if reader.rests.load(Ordering::Relaxed) {
                 client.command(command::PING, b"");
+                // A pause between two pings. Nothing waits for it.
                 thread::sleep(Duration::from_millis(100));
                 continue;
             }

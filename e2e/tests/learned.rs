@@ -33,6 +33,7 @@ fn log_in(proxy: &Proxy, user: &str, password: &str) -> RawConn {
         match RawConn::connect(&proxy.address(), &login) {
             Ok(conn) => Some(conn),
             Err(error) => {
+                // A shortest time, which a slow machine keeps as well.
                 assert!(began.elapsed() >= TIMEOUT_LEARN, "{user}: {error}");
                 None
             }

@@ -325,6 +325,16 @@ async fn enter(worker: &Worker, settings: &Settings) -> Result<Place, Failure> {
         OverLimit::Refuse => Duration::ZERO,
         OverLimit::Wait => limits.timeout_over_limit,
     };
+    if let Some(place) = worker.shared.enter(limits.sessions_max) {
+        return Ok(place);
+    }
+    if !patience.is_zero() {
+        tracing::debug!(
+            kind = "client_waits",
+            limit = "limits.sessions_max",
+            "a client waits for a place"
+        );
+    }
     let entered = timeout(patience, async {
         loop {
             match worker.shared.enter(limits.sessions_max) {

@@ -87,8 +87,7 @@ fn what_is_down_by_a_scripts_word_is_tried_again(product: Product) {
     first.query("DO down");
     assert_eq!(seen(&mut first)[1], "2");
     let mut told = Vec::new();
-    let patience = std::time::Duration::from_secs(30);
-    e2e::wait::until("the first backend is tried again", patience, || {
+    e2e::wait::until("the first backend is tried again", e2e::wait::SOON, || {
         drop(scripted.connect());
         told.extend(seen(&mut first));
         told.last().is_some_and(|line| line.starts_with("1 1 "))

@@ -195,7 +195,5 @@ fn kinds_are_counted(product: Product) {
     let address = Address::from(std::net::SocketAddr::from(([127, 0, 0, 1], port)));
     let mut admin = RawConn::connect(&address, &Login::with("root", "all")).unwrap();
     let counted = "SELECT value FROM script_metrics WHERE labels = 'kind=SELECT'";
-    until("the count", Duration::from_secs(10), || {
-        admin.value(counted) == "1"
-    });
+    until("the count", e2e::wait::SOON, || admin.value(counted) == "1");
 }

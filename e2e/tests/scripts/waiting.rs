@@ -1,7 +1,5 @@
 //! What `pilotfish` has beyond the old API: hooks that wait, statements of the script's own, places.
 
-use std::time::Instant;
-
 use e2e::{Cluster, PASSWORD};
 
 use super::*;
@@ -220,12 +218,10 @@ fn a_client_may_leave_while_its_hook_waits(product: Product) {
         end
     "#;
     let scripted = Scripted::start(product, script);
-    let begun = Instant::now();
     let mut conn = scripted.connect();
     conn.send_query("DO wait").unwrap();
     drop(conn);
     scripted.proxy.wait_logged(&["the client left"]);
-    assert!(begun.elapsed().as_secs() < 3600);
     scripted.connect().run("SELECT 1");
 }
 
