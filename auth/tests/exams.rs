@@ -1,7 +1,6 @@
 //! What real servers asked of a client and answered it, asked and answered again by [`LoginExam`].
 //!
 //! The files in `exams/` say of each line what it is; whatever a server sent is compared byte for byte.
-#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 use std::path::Path;
 use std::sync::Arc;

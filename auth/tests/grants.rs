@@ -4,7 +4,6 @@
 //! rows that [`learned::query`] brings, and logins (user, password, from where, over what) with what
 //! came of each: CURRENT_USER(), or the number of the error that ended it; `-` where the recording
 //! client did not know the plugin that was asked for.
-#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 use std::collections::BTreeMap;
 use std::path::Path;

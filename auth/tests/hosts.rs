@@ -2,7 +2,6 @@
 //!
 //! The files in `hosts/` were recorded: accounts were made at random, a client came from an address
 //! (by a PROXY header on MariaDB, from another loopback address on MySQL) and asked who it was.
-#![allow(clippy::unwrap_used, missing_docs)]
 
 use std::path::Path;
 

@@ -43,12 +43,6 @@ mod rows;
 mod watched;
 
 #[cfg(test)]
-mod asked;
-#[cfg(test)]
-mod scripted;
-#[cfg(test)]
-mod taught;
-#[cfg(test)]
 mod tests;
 
 pub use control::{Control, as_configured, survey};

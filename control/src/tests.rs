@@ -1,5 +1,9 @@
 //! The control plane against scripted backends: everything is awaited, nothing is slept for.
 
+mod accounts;
+mod replication;
+mod scripted_backend;
+
 use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
@@ -15,8 +19,8 @@ use tokio::sync::{mpsc, watch};
 use crate::board::Board;
 use crate::control::nothing_yet;
 use crate::keeper::{Keeper, Order};
-use crate::scripted::{Met, STRICT, Script, Scripted};
 use crate::{Control, Resolver, SystemResolver};
+use scripted_backend::{Met, STRICT, Script, Scripted};
 
 /// Nothing here takes so long; a test that fails must end all the same.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);

@@ -148,6 +148,7 @@ impl State {
             if self.has_ended.load(Ordering::Relaxed) {
                 return;
             }
+            // A pause between two looks at what the test wants.
             thread::sleep(std::time::Duration::from_millis(20));
         }
         let status = self.status.load(Ordering::Relaxed);

@@ -241,6 +241,7 @@ fn executions_ride_too(product: Product) {
             for turn in 0..10 {
                 // Whatever is prepared is prepared anew by the server.
                 root.run(&format!("ALTER TABLE d.held COMMENT = '{turn}'"));
+                // Clients execute statements between two changes.
                 thread::sleep(Duration::from_millis(20));
             }
         });
@@ -509,6 +510,7 @@ fn read_while_killed(site: &Site) -> (usize, usize) {
             if reading.load(Ordering::Relaxed) == 0 {
                 break;
             }
+            // Clients read between two rounds of kills.
             thread::sleep(Duration::from_millis(20));
         }
         let errors: usize = readers.into_iter().map(|it| it.join().unwrap()).sum();

@@ -21,7 +21,7 @@ fn learning(server: &Server) -> Proxy {
         .set("health.monitor_user", "app")
         .set("health.monitor_password", PASSWORD);
     let proxy = Proxy::start(&settings);
-    proxy.wait_logged(&["accounts are learned"]);
+    proxy.wait_event("accounts_learned", &[]);
     proxy
 }
 
@@ -33,6 +33,7 @@ fn log_in(proxy: &Proxy, user: &str, password: &str) -> RawConn {
         match RawConn::connect(&proxy.address(), &login) {
             Ok(conn) => Some(conn),
             Err(error) => {
+                // A shortest time, which a slow machine keeps as well.
                 assert!(began.elapsed() >= TIMEOUT_LEARN, "{user}: {error}");
                 None
             }

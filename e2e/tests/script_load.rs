@@ -101,6 +101,7 @@ fn run(mut loads: Vec<Child>, pid: u32, time: Duration) -> (Vec<String>, Vec<u64
     let pause = (time / 40).max(Duration::from_millis(50));
     while loads.iter_mut().any(|it| it.try_wait().unwrap().is_none()) {
         resident.push(resident_kib(pid));
+        // A pause between two samples of memory.
         sleep(pause);
     }
     let texts = loads.into_iter().map(|load| {

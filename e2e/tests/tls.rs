@@ -1,7 +1,5 @@
 //! TLS on each side on its own: modes, certificates, and what happens without.
 
-use std::time::Duration;
-
 use e2e::raw::{Login, LoginFailure, RawConn, TlsChoice};
 use e2e::{Certs, Folder, Product, Proxy, Scripted, Server, Settings, wait};
 
@@ -110,11 +108,9 @@ fn a_changed_certificate_is_shown_without_a_restart() {
     let mut before = connect(&proxy, anyhow()).unwrap();
     copy("c.pem", &certs.server.certificate);
     copy("k.pem", &certs.server.key);
-    wait::until(
-        "the new certificate is shown",
-        Duration::from_secs(30),
-        || connect(&proxy, Some(choice.clone())).is_ok(),
-    );
+    wait::until("the new certificate is shown", wait::SOON, || {
+        connect(&proxy, Some(choice.clone())).is_ok()
+    });
     before.run("SELECT 'not disturbed'");
 }
 
@@ -167,12 +163,10 @@ fn garbage_instead_of_tls_is_cut_off() {
     stream
         .write_all(b"GET / HTTP/1.1\r\n\r\n, and so on, and so on")
         .unwrap();
-    stream
-        .set_read_timeout(Some(Duration::from_secs(20)))
-        .unwrap();
+    stream.set_read_timeout(Some(wait::SOON)).unwrap();
     let mut rest = Vec::new();
     let _ = stream.read_to_end(&mut rest); // an alert, perhaps, then the end
-    proxy.wait_logged(&["TLS", "client"]);
+    proxy.wait_event("client_tls", &["side=client"]);
     other.run("SELECT 1");
 }
 

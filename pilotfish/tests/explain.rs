@@ -1,5 +1,4 @@
 //! `explain` and `plan`, as whoever types them sees them.
-#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 use std::fs::File;
 use std::io::Write as _;

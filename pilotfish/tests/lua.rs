@@ -1,5 +1,4 @@
 //! `lua`, as whoever types it sees it.
-#![allow(clippy::unwrap_used, missing_docs)]
 
 use std::ffi::OsStr;
 use std::fs;

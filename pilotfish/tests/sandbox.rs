@@ -1,6 +1,5 @@
 //! The sandbox as a newcomer meets it: the real binary with real servers, from the first line it
 //! prints to the last thing it removes. Needs a MariaDB server on this machine.
-#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 use std::collections::HashMap;
 use std::fs;

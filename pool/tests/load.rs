@@ -1,6 +1,5 @@
 //! Sessions in virtual time: nobody starves, few connections carry many sessions, and they are not
 //! opened and closed without need.
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -1,5 +1,4 @@
 //! Random operations on the pools of two workers, compared with a naive model after each one.
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;

@@ -1,5 +1,4 @@
 //! Random use of one connection's prepared statements, compared with a naive list.
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use pilotfish_pool::{BackendStatementId, Lookup, Prepared};
 use proptest::prelude::*;

@@ -65,6 +65,13 @@ pub(crate) async fn connect(
         if patience.is_zero() {
             return Err(attempts.failure(&none));
         }
+        if matches!(none, NoBackend::AllFull) {
+            tracing::debug!(
+                kind = "client_waits",
+                limit = "limits.backend_sessions_max",
+                "a client waits for a place"
+            );
+        }
         // Places become free when sessions leave; backends return with a new snapshot.
         let news = async {
             tokio::select! {

@@ -70,9 +70,13 @@ pub(crate) async fn serve(worker: Rc<Worker>, registered: Registered, arrival: A
     };
     facts.audit_end(&worker, &registered, &ended);
     match ended {
-        Ok(end) => {
-            tracing::debug!(client = %facts.client, user = facts.who.user, ?end, "session ended")
-        }
+        Ok(end) => tracing::debug!(
+            kind = "session_ended",
+            client = %facts.client,
+            user = facts.who.user,
+            ?end,
+            "session ended"
+        ),
         Err(failure) => facts.log(&failure),
     }
 }
@@ -325,6 +329,16 @@ async fn enter(worker: &Worker, settings: &Settings) -> Result<Place, Failure> {
         OverLimit::Refuse => Duration::ZERO,
         OverLimit::Wait => limits.timeout_over_limit,
     };
+    if let Some(place) = worker.shared.enter(limits.sessions_max) {
+        return Ok(place);
+    }
+    if !patience.is_zero() {
+        tracing::debug!(
+            kind = "client_waits",
+            limit = "limits.sessions_max",
+            "a client waits for a place"
+        );
+    }
     let entered = timeout(patience, async {
         loop {
             match worker.shared.enter(limits.sessions_max) {

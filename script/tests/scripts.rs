@@ -1,6 +1,5 @@
 //! Every `*.lua` beside this file, each in a state of its own. A script says what must hold by `eq(got,
 //! wanted, what)` and `fails(pattern, function, …)`; `proxy` holds the constants only.
-#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 use std::fs;
 use std::path::Path;

@@ -1,5 +1,4 @@
 //! Sessions of scripts that spoil what they share, and what becomes of the others.
-#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 use std::fs;
 use std::path::PathBuf;

@@ -2,7 +2,6 @@
 //!
 //! The files in `dialogues/` were captured by `cargo run -p pilotfish-e2e --example capture`,
 //! which describes their format and notes where its own client saw each exchange end.
-#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};

@@ -13,6 +13,7 @@ use crate::eight::{eight_at, word_bytes};
 use crate::flags::{Charset, Flags};
 use crate::functions::{Family, Function};
 use crate::words::{Word, look_up_in};
+use crate::work;
 
 #[cfg(test)]
 mod tests;
@@ -181,6 +182,7 @@ impl<'a> Lexer<'a> {
             };
             match CLASSES[byte as usize] {
                 Class::Space => {
+                    work::count(1);
                     self.at += 1;
                     continue;
                 }
@@ -252,6 +254,7 @@ impl<'a> Lexer<'a> {
             start: self.at as u32,
             end: end as u32,
         };
+        work::count(end - self.at + 1);
         self.at = end;
         Token {
             kind,

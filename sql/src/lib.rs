@@ -39,6 +39,10 @@ mod system_tables;
 mod trusted;
 mod unquote;
 mod words;
+mod work;
+
+#[cfg(test)]
+mod tests;
 
 pub use diagnostics::{
     Condition, DiagnosticsItem, GetDiagnostics, get_diagnostics, shown_conditions,

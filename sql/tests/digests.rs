@@ -1,5 +1,4 @@
 //! The table of digests, and that digests are the same in every release.
-#![allow(clippy::unwrap_used)]
 
 use pilotfish_sql::{DIGEST_BYTES_MAX, Flags, digest};
 

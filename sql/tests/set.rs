@@ -1,5 +1,4 @@
 //! The table of SETs: each assigns what was written down.
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use pilotfish_sql::{
     Access, Assignment, Constancy, Effects, Flags, Scope, Server, Span, Target, Value, facts,

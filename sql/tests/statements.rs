@@ -1,5 +1,4 @@
 //! The table of statements: each has the kind, access, facts and names that were written down.
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use pilotfish_sql::{Facts, Flags, Mention, Role, Server, facts};
 

@@ -35,7 +35,7 @@ pub mod session_track;
 pub mod statement;
 pub mod status;
 #[cfg(test)]
-mod truncation;
+mod tests;
 pub mod write;
 
 pub use capability::Capabilities;

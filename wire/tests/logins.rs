@@ -1,7 +1,6 @@
 //! What real servers and their own clients said during login, read and written again.
 //!
 //! The files in `logins/` were captured by `cargo run -p pilotfish-e2e --example capture`.
-#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 use std::path::Path;
 

@@ -2,7 +2,6 @@
 //!
 //! The files in `results/` hold the packets of each reply below its statement (`=`), once for each
 //! shape that capabilities give it.
-#![allow(clippy::unwrap_used, missing_docs)]
 
 use std::path::Path;
 

@@ -2,7 +2,6 @@
 //!
 //! The files in `session_track/` hold the OK packets of one session with every tracker on: `=` is the
 //! statement, `<` the last packet of its reply.
-#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 use std::path::Path;
 

@@ -4,15 +4,16 @@
 //! ```text
 //!   families   which there are, of which column     written   the text of a moment
 //!   of_scripts what scripts count
-//!   bounded    labels of which there may be many    page      the manual's list of them
+//!   bounded    labels of which there may be many    tests     the manual's list of them
 //! ```
 
 mod bounded;
 mod families;
 mod of_scripts;
-#[cfg(test)]
-mod page;
 mod written;
+
+#[cfg(test)]
+mod tests;
 
 use crate::registry;
 use crate::sheet::Table;

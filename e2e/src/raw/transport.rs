@@ -13,6 +13,7 @@ use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
 
 use super::login::Compress;
+use crate::wait;
 
 /// Where to connect.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,7 +116,7 @@ impl Transport {
     pub(super) fn connect(address: &Address) -> io::Result<Self> {
         let socket = match address {
             Address::Tcp(address) => {
-                let stream = TcpStream::connect_timeout(address, Duration::from_secs(10))?;
+                let stream = TcpStream::connect_timeout(address, wait::SOON)?;
                 stream.set_nodelay(true)?;
                 Socket::Tcp(stream)
             }
@@ -127,7 +128,7 @@ impl Transport {
             inbox: Vec::new(),
             taken: 0,
         };
-        transport.patience(Duration::from_secs(30));
+        transport.patience(wait::SOON);
         Ok(transport)
     }
 

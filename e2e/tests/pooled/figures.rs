@@ -76,6 +76,7 @@ fn a_thousand_clients_share_twenty_connections() {
                         Some(backend_connections(&mut root)).filter(|count| *count <= 20)
                     });
                     most.fetch_max(count, Ordering::Relaxed);
+                    // A pause between two samples, so that sampling does not load the server.
                     std::thread::sleep(std::time::Duration::from_millis(20));
                 }
             });

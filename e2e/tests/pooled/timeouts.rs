@@ -15,7 +15,7 @@ const SETS: [&str; 2] = [
 
 /// What is said before the connection is closed.
 fn last_words(conn: &mut RawConn) -> Option<String> {
-    conn.patience(Duration::from_secs(20));
+    conn.patience(wait::SOON);
     let words = conn.packet_of_any_order();
     assert!(words.is_err() || conn.is_closed_by_server());
     if let Err(error) = &words {

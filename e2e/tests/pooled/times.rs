@@ -87,6 +87,7 @@ fn who_waits_for_the_only_connection_waits_in_the_proxy(product: Product) {
     assert_eq!((&*before.way, before.statements), ("own connection", 1));
     // Nothing is to be seen of its wait before it ends.
     let seen = Instant::now();
+    // The wait has to have a length, because its length is what the proxy measures.
     std::thread::sleep(Duration::from_millis(300));
     let held = seen.elapsed();
     others = others.max(timed(&mut beside, || drop(holder.run("COMMIT"))));
@@ -98,7 +99,7 @@ fn who_waits_for_the_only_connection_waits_in_the_proxy(product: Product) {
     assert_waited(&after, held, others);
     // The others may have been slow, too.
     let of_waiter = format!(" id={} ", waiter.id);
-    let line = proxy.wait_logged(&["a statement is recorded", &of_waiter]);
+    let line = proxy.wait_event("statement_recorded", &[&of_waiter]);
     let field = |name: &str| {
         let mut words = line.split([' ', '=']).skip_while(|word| *word != name);
         milliseconds(words.nth(1).unwrap())
@@ -149,6 +150,7 @@ fn who_waits_for_a_replica_waits_in_the_proxy(product: Product) {
                AND info NOT LIKE '%processlist%'";
     wait::until("its read waits", wait::SOON, || root.value(ask) == "1");
     let seen = Instant::now();
+    // The wait has to have a length, because its length is what the proxy measures.
     std::thread::sleep(Duration::from_millis(300));
     let held = seen.elapsed();
     holder.run("UNLOCK TABLES");

@@ -15,7 +15,7 @@ in_both_ways! {
     what_scripts_count_is_a_table
 }
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = e2e::wait::SOON;
 
 fn telling(script: &str) -> String {
     format!("{}{script}", waiting::TELLS)

@@ -104,7 +104,9 @@ fn in_front_of(cluster: &Cluster, name: &str) -> Scripted {
         .set("balance.replicas", "primary")
         .set("health.replication_interval", "50ms");
     let scripted = Scripted::with(settings, example(name));
-    scripted.proxy.wait_logged(&["backend is up", "replica1"]);
+    scripted
+        .proxy
+        .wait_event("backend_up", &["backend=\"replica1\""]);
     scripted
 }
 
@@ -195,7 +197,5 @@ fn kinds_are_counted(product: Product) {
     let address = Address::from(std::net::SocketAddr::from(([127, 0, 0, 1], port)));
     let mut admin = RawConn::connect(&address, &Login::with("root", "all")).unwrap();
     let counted = "SELECT value FROM script_metrics WHERE labels = 'kind=SELECT'";
-    until("the count", Duration::from_secs(10), || {
-        admin.value(counted) == "1"
-    });
+    until("the count", e2e::wait::SOON, || admin.value(counted) == "1");
 }

@@ -414,7 +414,7 @@ fn packets_that_are_none_harm_nobody(product: Product) {
     let mut other = scripted.connect();
     for number in 1..=13 {
         let mut conn = scripted.connect();
-        conn.patience(std::time::Duration::from_secs(20));
+        conn.patience(e2e::wait::SOON);
         // Whatever is told: it is one reply, or the end.
         let is_end = |error: &std::io::Error| {
             !matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)

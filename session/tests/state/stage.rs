@@ -1,5 +1,4 @@
 //! A session and a connection, and a server that says what a test lets it say.
-#![allow(dead_code)] // several test programs use it, each a part
 
 use std::rc::Rc;
 

@@ -4,6 +4,7 @@ use memchr::memchr;
 
 use super::{Lexer, Region, Token, TokenKind};
 use crate::flags::{Gate, Server};
+use crate::work;
 
 /// The version in an executable comment.
 #[derive(Clone, Copy)]
@@ -54,7 +55,10 @@ impl Lexer<'_> {
     /// Where a comment ends whose content begins at `at`.
     fn behind_comment(&self, mut at: usize) -> Option<usize> {
         loop {
-            at += memchr(b'*', self.text.get(at..)?)? + 1;
+            let rest = self.text.get(at..)?;
+            let found = memchr(b'*', rest);
+            work::count(found.unwrap_or(rest.len()));
+            at += found? + 1;
             if self.text.get(at) == Some(&b'/') {
                 return Some(at + 1);
             }
@@ -69,6 +73,7 @@ impl Lexer<'_> {
             Gate::Code => self.enter(Region::Code),
             Gate::Maybe => self.enter(Region::Maybe),
         }
+        work::count(opening + version.digits);
         self.at += opening + version.digits;
         None
     }
@@ -126,6 +131,7 @@ impl Lexer<'_> {
             .get(at..)
             .and_then(|rest| memchr::memchr2(b'*', b'/', rest))
         {
+            work::count(found);
             at += found;
             let end = match self.text.get(at..at + 2) {
                 Some(b"*/") => return self.take_to(TokenKind::Comment, at + 2),
@@ -143,6 +149,7 @@ impl Lexer<'_> {
     pub(super) fn check_region(&mut self, start: usize, end: usize) {
         if self.region == Region::Maybe {
             let inside = self.text.get(start..end).unwrap_or_default();
+            work::count(inside.len());
             self.is_lost |= memchr::memmem::find(inside, b"*/").is_some();
         }
     }

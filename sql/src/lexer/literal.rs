@@ -5,6 +5,7 @@ use memchr::{memchr, memchr2};
 use super::{Lexer, Token, TokenKind};
 use crate::bytes::is_word;
 use crate::flags::{Charset, Server};
+use crate::work;
 
 impl Lexer<'_> {
     /// A string whose content begins `opening` bytes from here.
@@ -51,6 +52,7 @@ impl Lexer<'_> {
             } else {
                 memchr(quote, rest)
             };
+            work::count(found.unwrap_or(rest.len()));
             at += found?;
             // An escape, or a quote that is doubled.
             if self.text[at] != quote || self.text.get(at + 1) == Some(&quote) {
@@ -97,6 +99,7 @@ impl Lexer<'_> {
         }
         let (tag, rest) = self.text[self.at..].split_at(length);
         let Some(found) = memchr::memmem::find(rest, tag) else {
+            work::count(rest.len());
             self.has_lone_tag = true;
             return self.word();
         };
@@ -108,9 +111,12 @@ impl Lexer<'_> {
     pub(super) fn introducer_or_word(&mut self) -> Token {
         let end = self.behind_word(self.at + 1);
         let behind = self.text.get(end..).unwrap_or_default();
-        let next = behind
+        let spaces = behind
             .iter()
-            .find(|byte| !matches!(byte, b' ' | b'\t'..=b'\r'));
+            .take_while(|byte| matches!(byte, b' ' | b'\t'..=b'\r'))
+            .count();
+        work::count(spaces);
+        let next = behind.get(spaces);
         let is_string = matches!(next, Some(b'\'' | b'"' | b'x' | b'X' | b'b' | b'B' | b'0'));
         let is_introducer = is_string && !self.is_behind_dot();
         if is_introducer && crate::charsets::is_charset(&self.text[self.at + 1..end]) {

@@ -8,6 +8,7 @@ use memchr::memchr2;
 
 use super::{Lexer, Region};
 use crate::flags::Charset;
+use crate::work;
 
 impl Lexer<'_> {
     /// Behind a value and a comma: passes as many `value,` as there are.
@@ -68,6 +69,7 @@ impl Lexer<'_> {
     #[inline]
     fn behind_value(&self, at: usize) -> Option<usize> {
         let at = self.behind_spaces(at);
+        work::count(1);
         match self.text.get(at)? {
             b'0'..=b'9' => self.behind_number(at),
             b'-' | b'+' if self.text.get(at + 1)?.is_ascii_digit() => self.behind_number(at + 1),
@@ -97,7 +99,10 @@ impl Lexer<'_> {
     /// Behind a string without doubled quotes, backslashes, or another string behind it.
     #[inline]
     fn behind_string(&self, at: usize) -> Option<usize> {
-        let found = at + memchr2(b'\'', b'\\', self.text.get(at..)?)?;
+        let rest = self.text.get(at..)?;
+        let found = memchr2(b'\'', b'\\', rest);
+        work::count(found.unwrap_or(rest.len()));
+        let found = at + found?;
         (self.text[found] == b'\'' && self.ends_value(found + 1)).then_some(found + 1)
     }
 

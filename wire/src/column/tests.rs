@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::truncation::assert_named;
+use crate::tests::assert_named;
 
 const EXTENDED: Capabilities = Capabilities::MARIADB_EXTENDED_METADATA;
 const PLAIN: Capabilities = Capabilities(0);

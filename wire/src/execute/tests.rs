@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::parameters::first_types;
-use crate::truncation::assert_named;
+use crate::tests::assert_named;
 
 const NAMED: Capabilities = Capabilities::QUERY_ATTRIBUTES;
 const PLAIN: Capabilities = Capabilities(0);

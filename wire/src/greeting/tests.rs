@@ -6,7 +6,7 @@ use mysql_common::proto::MySerialize;
 use proptest::prelude::*;
 
 use super::*;
-use crate::truncation::assert_named;
+use crate::tests::assert_named;
 
 fn encoded(greeting: &Greeting) -> Vec<u8> {
     let mut payload = Vec::new();

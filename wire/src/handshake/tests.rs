@@ -5,7 +5,7 @@ use mysql_common::packets::{HandshakeResponse as Oracle, SslRequest};
 use proptest::prelude::*;
 
 use super::*;
-use crate::truncation::assert_named;
+use crate::tests::assert_named;
 
 /// The flags that change a response's layout.
 const LAYOUT: [Capabilities; 6] = [

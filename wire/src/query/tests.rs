@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::truncation::assert_named;
+use crate::tests::assert_named;
 use crate::write::{put_lenenc, put_lenenc_bytes};
 
 const WITH: Capabilities = Capabilities::QUERY_ATTRIBUTES;

@@ -7,7 +7,7 @@ use mysql_common::proto::MySerialize;
 use proptest::prelude::*;
 
 use super::*;
-use crate::truncation::assert_named;
+use crate::tests::assert_named;
 use crate::write::{put_lenenc, put_lenenc_bytes};
 
 /// Every flag that `mysql_common` knows; it drops the one that nobody defines.

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::truncation::assert_named;
+use crate::tests::assert_named;
 
 #[test]
 fn a_cut_head_names_the_item_it_ends_in() {

@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::truncation::assert_named;
+use crate::tests::assert_named;
 
 const TRACKED: Capabilities = Capabilities::SESSION_TRACK;
 

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::truncation::assert_named;
+use crate::tests::assert_named;
 
 fn encoded(encode: impl Fn(&mut Vec<u8>)) -> Vec<u8> {
     let mut payload = Vec::new();

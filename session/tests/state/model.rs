@@ -4,19 +4,14 @@
 //! The naive server keeps for each connection what a real one keeps, says in its trackers what a real
 //! one says, and reads the SET statements that restore. A twin of each session is kept aside.
 
-#![allow(clippy::panic, missing_docs)]
-
-#[path = "state/stage.rs"]
-mod stage;
-
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::stage::{MARIADB_10, MARIADB_11, MYSQL, Said, baseline, err, ok, rows};
 use pilotfish_session::state::{
     Answer, Changes, Column, ConnectionState, Needs, Ran, Restoration, Rules, Seen, SessionState,
     ValuesTable, distance, restoration, restored,
 };
 use proptest::prelude::*;
-use stage::{MARIADB_10, MARIADB_11, MYSQL, Said, baseline, err, ok, rows};
 use wire::StatusFlags;
 
 /// Variables with what login leaves.

@@ -1,12 +1,7 @@
 //! A CALL pins until what its procedure does is known, and then only by what that has left.
 
-#![allow(missing_docs)]
-
-#[path = "state/stage.rs"]
-mod stage;
-
+use super::stage::{MARIADB_11, MYSQL, Said, Stage, err, ok};
 use pilotfish_session::state::{Pin, Rules};
-use stage::{MARIADB_11, MYSQL, Said, Stage, err, ok};
 use wire::StatusFlags;
 
 /// A session that has called `d1.p`, with what the server said.

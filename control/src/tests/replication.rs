@@ -7,12 +7,12 @@ use config::Config;
 use route::{Backend, Endpoint, Lag, Role, Topology, Writes};
 use tokio::sync::watch;
 
+use super::scripted_backend::{Answer, EOF, Met, Script, Scripted};
+use super::{PATIENCE, monitored, start};
 use crate::Control;
 use crate::failure::Failure;
 use crate::line::ask;
 use crate::login::{Access, Destination};
-use crate::scripted::{Answer, EOF, Met, Script, Scripted};
-use crate::tests::{PATIENCE, monitored, start};
 
 /// Asked every few milliseconds; looked at hardly ever.
 fn asking(scripted: &Scripted) -> Config {

@@ -1,12 +1,7 @@
 //! User variables whose names are not ASCII: known where statements are UTF-8, and never taken for others
 //! that a server may think equal.
 
-#![allow(missing_docs)]
-
-#[path = "state/stage.rs"]
-mod stage;
-
-use stage::{MARIADB_10, MYSQL, Stage, ok, rows};
+use super::stage::{MARIADB_10, MYSQL, Stage, ok, rows};
 
 const UNSET: &str = "SET @`ü`=_binary'',@`ü`=NULL";
 

@@ -1,14 +1,9 @@
 //! Statements prepared from SQL text go where their session goes, and are seen by nobody else.
 
-#![allow(missing_docs)]
-
-#[path = "state/stage.rs"]
-mod stage;
-
 use std::rc::Rc;
 
+use super::stage::{MARIADB_10, MARIADB_11, MYSQL, Said, Stage, err, ok, rows};
 use pilotfish_session::state::{ConnectionState, Needs, Pin, Rules, TextStatement};
-use stage::{MARIADB_10, MARIADB_11, MYSQL, Said, Stage, err, ok, rows};
 
 /// ER_UNKNOWN_STMT_HANDLER.
 const UNKNOWN: u16 = 1243;

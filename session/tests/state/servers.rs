@@ -1,21 +1,14 @@
 //! The state model against real servers: sessions that take turns on few connections find what they
 //! would find alone.
 
-#![allow(clippy::panic, missing_docs)]
-
-#[path = "state/line.rs"]
-mod line;
-#[path = "state/pool.rs"]
-mod pool;
-
 use std::collections::BTreeMap;
 
 use e2e::raw::{capability, command};
 use e2e::{Product, Server};
 use pilotfish_session::state::Rules;
 
-use line::{Heard, Line, login};
-use pool::{Pool, Pooled, Turn};
+use super::line::{Heard, Line, login};
+use super::pool::{Pool, Pooled, Turn};
 
 /// Differ from connection to connection, or by time.
 const OWN: &[&str] = &[

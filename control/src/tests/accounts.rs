@@ -8,12 +8,12 @@ use config::{AccountConfig, Config, Role};
 use route::{BackendId, Report};
 use tokio::sync::watch;
 
+use super::scripted_backend::{Answer, EOF, Met, Script, Scripted};
+use super::{PATIENCE, at, backend, config, monitored, start};
 use crate::Control;
 use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::rows::Bounds;
-use crate::scripted::{Answer, EOF, Met, Script, Scripted};
-use crate::tests::{PATIENCE, at, backend, config, monitored, start};
 
 const ORIGIN: [u8; 4] = [10, 0, 0, 1];
 const HASH: &str = "*14E65567ABDB5135D0CFD9A70B3032C179A49EE7";

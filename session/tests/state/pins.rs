@@ -1,13 +1,8 @@
 //! What keeps a session on its connection, and until when; each by a sentence.
 
-#![allow(missing_docs)]
-
-#[path = "state/stage.rs"]
-mod stage;
-
+use super::stage::{MARIADB_10, MARIADB_11, MYSQL, Stage, err, ok, rows};
 use pilotfish_session::state::{Hold, Pin, Pins, Ran, Rules};
 use sql::Facts;
-use stage::{MARIADB_10, MARIADB_11, MYSQL, Stage, err, ok, rows};
 use wire::StatusFlags;
 
 const IN_TRANS: StatusFlags = StatusFlags::IN_TRANS;

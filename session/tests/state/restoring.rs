@@ -1,15 +1,10 @@
 //! What the state model knows of a session and restores on another connection; each by a sentence.
 
-#![allow(missing_docs)]
-
-#[path = "state/stage.rs"]
-mod stage;
-
 use std::rc::Rc;
 
+use super::stage::{MARIADB_10, MARIADB_11, MYSQL, Stage, err, ok, rows};
 use pilotfish_session::state::{LastInsertId, Ran, distance};
 use sql::Facts;
-use stage::{MARIADB_10, MARIADB_11, MYSQL, Stage, err, ok, rows};
 
 #[test]
 fn equal_states_are_one_pointer_and_the_dead_are_forgotten() {

@@ -1,12 +1,7 @@
 //! What is asked of a server, or concluded from what it says; each by a sentence.
 
-#![allow(missing_docs)]
-
-#[path = "state/stage.rs"]
-mod stage;
-
+use super::stage::{MARIADB_10, MARIADB_11, MYSQL, Stage, err, ok, rows};
 use pilotfish_session::state::LastInsertId;
-use stage::{MARIADB_10, MARIADB_11, MYSQL, Stage, err, ok, rows};
 use wire::StatusFlags;
 
 const IN_TRANS: StatusFlags = StatusFlags::IN_TRANS;

@@ -1,0 +1,6 @@
+//! The program's subcommands, run as an operator runs them.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod explain;
+mod lua;
+mod sandbox;

@@ -1,0 +1,13 @@
+//! The state model of a session, against scripted and real servers.
+
+mod asks;
+mod calls;
+mod line;
+mod model;
+mod names;
+mod pins;
+mod pool;
+mod restoring;
+mod servers;
+mod stage;
+mod texts;

@@ -1,0 +1,8 @@
+//! Tables of statements with what is read in them, and properties that hold for any text.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod digests;
+mod properties;
+mod rewrite;
+mod set;
+mod statements;
