@@ -21,6 +21,7 @@ macro_rules! shared {
 
 mod answers;
 mod breaks;
+mod charsets;
 mod cuts;
 mod effects;
 mod figures;
