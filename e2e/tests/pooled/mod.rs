@@ -23,6 +23,7 @@ mod answers;
 mod breaks;
 mod charsets;
 mod cuts;
+mod distributed;
 mod effects;
 mod figures;
 mod kill;
