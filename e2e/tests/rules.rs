@@ -507,6 +507,51 @@ fn statements_are_mirrored_in_order(product: Product) {
     site.proxy.assert_sound();
 }
 
+/// MariaDB's COM_STMT_BULK_EXECUTE: rules, logs and figures see what they see of an execution.
+#[test]
+fn a_bulk_execution_is_mirrored_recorded_and_seen() {
+    let folder = e2e::Folder::new("bulk");
+    let file = folder.path().join("seen");
+    let site = TwoClusters::start(Product::MariaDb, |settings| {
+        settings
+            .rule("copy", &[("tables", "\"t\""), ("mirror", "\"side\"")])
+            .set("log.failed_statements", true)
+            .set("log.slow_statements", "300ms")
+            .set("digests.file", file.to_str().unwrap())
+            .set("digests.interval", "1s")
+    });
+    let login = Login::app().schema("d");
+    let mut client = site
+        .proxy
+        .connect_as(&login.and(e2e::raw::capability::BULK_OPERATIONS));
+    let mut bulk = |sql: &str, rows: &[&[e2e::raw::Param<'_>]]| {
+        let id = client.prepare(sql).statement();
+        client.send(&e2e::raw::bulk_execute(id, 0, rows));
+        let reply = client.reply(e2e::raw::Shape::Results);
+        reply.error().map(|error| error.code)
+    };
+    let [one, two, three] = [1, 2, 3].map(e2e::raw::Param::Int);
+    let sql = "INSERT INTO t (n) VALUES (?)";
+    assert_eq!(bulk(sql, &[&[one], &[two]]), None);
+    assert_eq!(bulk(sql, &[&[three]]), None);
+    let mut side = site.side.root();
+    e2e::wait::until("the other cluster has it all", e2e::wait::SOON, || {
+        side.value("SELECT GROUP_CONCAT(n ORDER BY n) FROM d.t") == "1,2,3"
+    });
+    e2e::wait::until("digests are written", e2e::wait::SOON, || {
+        let seen = std::fs::read_to_string(&file).unwrap_or_default();
+        seen.contains("\tapp\td\tINSERT INTO t(n) VALUES (?)\n")
+    });
+    assert_eq!(bulk(sql, &[&[one]]), Some(1062));
+    let words = ["a statement is recorded", "failed", "error=1062"];
+    site.proxy.wait_logged(&words);
+    let slow = "UPDATE t SET name = SLEEP(0.5) WHERE n = ?";
+    assert_eq!(bulk(slow, &[&[one]]), None);
+    let words = ["a statement is recorded", "slow", "kind: UPDATE"];
+    site.proxy.wait_logged(&words);
+    site.proxy.assert_sound();
+}
+
 fn a_session_may_go_to_another_cluster_for_a_statement(product: Product) {
     let site = TwoClusters::start(product, |settings| {
         settings

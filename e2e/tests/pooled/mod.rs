@@ -21,7 +21,9 @@ macro_rules! shared {
 
 mod answers;
 mod breaks;
+mod charsets;
 mod cuts;
+mod distributed;
 mod effects;
 mod figures;
 mod kill;

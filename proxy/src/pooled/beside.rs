@@ -5,7 +5,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use pool::ClientStatements;
+use pool::{ClientStatementId, ClientStatements};
 use route::ClusterId;
 use session::state::{Changes, SessionState, Values};
 use tokio::sync::mpsc;
@@ -67,6 +67,8 @@ pub(crate) enum Work {
     Query(Vec<u8>),
     /// COM_STMT_EXECUTE: the statement, its parameters, and what follows the id.
     Execute(StatementKey, u16, Vec<u8>),
+    /// COM_STMT_BULK_EXECUTE: likewise.
+    BulkExecute(StatementKey, u16, Vec<u8>),
     /// What somebody waits for.
     Asked(Asked),
 }
@@ -101,7 +103,9 @@ impl Item {
     /// For a session as it is now.
     pub(crate) fn of(session: &Pooled, work: Work) -> Self {
         let bytes = match &work {
-            Work::Query(bytes) | Work::Execute(_, _, bytes) => bytes.len(),
+            Work::Query(bytes) | Work::Execute(_, _, bytes) | Work::BulkExecute(_, _, bytes) => {
+                bytes.len()
+            }
             Work::Asked(asked) => asked.bytes(),
         };
         Self {
@@ -243,22 +247,41 @@ impl Pooled {
                 let incoming = command(Command::QUERY, packets);
                 Box::pin(self.query(incoming)).await
             }
-            Work::Execute(key, count, mut payload) => {
-                let prepared = self.statements.prepare(key, count, 0, Rc::default());
-                let Ok(id) = prepared else {
+            Work::Execute(key, count, payload) => {
+                let Some((id, packets)) = self.prepare_beside(key, count, payload) else {
                     return Ok(After::Next);
                 };
-                if let Some(place) = payload.get_mut(1..5) {
-                    place.copy_from_slice(&id.number().to_le_bytes());
-                }
-                let mut packets = Vec::new();
-                wire::write::put_packets(&mut packets, 0, &payload);
                 let incoming = command(Command::STMT_EXECUTE, packets);
                 let after = Box::pin(self.execute(incoming)).await;
                 self.statements.close(id);
                 after
             }
+            Work::BulkExecute(key, count, payload) => {
+                let Some((id, packets)) = self.prepare_beside(key, count, payload) else {
+                    return Ok(After::Next);
+                };
+                let incoming = command(Command::STMT_BULK_EXECUTE, packets);
+                let after = Box::pin(self.bulk_execute(incoming)).await;
+                self.statements.close(id);
+                after
+            }
             Work::Asked(asked) => Box::pin(self.reply_to(asked)).await,
         }
+    }
+
+    /// The statement among this session's, and the packets of an execution with its id.
+    fn prepare_beside(
+        &mut self,
+        key: StatementKey,
+        count: u16,
+        mut payload: Vec<u8>,
+    ) -> Option<(ClientStatementId, Vec<u8>)> {
+        let id = self.statements.prepare(key, count, 0, Rc::default()).ok()?;
+        if let Some(place) = payload.get_mut(1..5) {
+            place.copy_from_slice(&id.number().to_le_bytes());
+        }
+        let mut packets = Vec::new();
+        wire::write::put_packets(&mut packets, 0, &payload);
+        Some((id, packets))
     }
 }

@@ -25,13 +25,24 @@ impl Pooled {
             self.say_error(incoming.sequence, ErrorCode::UNKNOWN_STMT_HANDLER, &text);
             return Ok(After::Next);
         };
-        let Some(key) = self.statements.statement(id).map(|it| it.statement.clone()) else {
+        let Some(statement) = self.statements.statement(id) else {
             return Ok(After::Next);
         };
+        let (key, count) = (statement.statement.clone(), statement.parameter_count);
+        // The server forgets long data that was sent for it: all values are rows'.
+        drop(self.statements.take_long_data(id));
+        self.end_cursor_of(id);
         self.note_execution_of(&key, incoming.packets.len());
+        if self.worker.seen.is_wanted() {
+            self.note_seen(key.original().0.bytes());
+        }
         if let Some(after) = self.rule_execute(&key, &[], incoming.sequence).await? {
             return Ok(after);
         }
+        if self.order.is_some() {
+            self.mirror_bulk_execute(&key, count, &argument);
+        }
+        self.trace(&key.facts);
         let aim = self.ordered_aim(&key.facts).unwrap_or(Aim::Home);
         if let Err(failure) = self.leave_replica(aim, &key.facts).await {
             return self.refuse(&failure, incoming.sequence);

@@ -3,7 +3,8 @@
 use std::rc::Rc;
 
 use pool::CloseReason;
-use session::state::{Answered, List, Needs};
+use session::Outcome;
+use session::state::{Answered, List, Needs, Pin};
 use sql::{Access, Facts};
 use wire::reply::EOF;
 use wire::{Capabilities, Command, StatusFlags};
@@ -13,6 +14,7 @@ use super::broken::{Effect, Repeat};
 use super::diagnostics::Diagnostics;
 use super::exchange::{Haste, Job};
 use super::incoming::Incoming;
+use super::leaving::ROLLBACK;
 use super::session::{After, CutOff, Pooled};
 
 impl Pooled {
@@ -41,10 +43,14 @@ impl Pooled {
     }
 
     /// Forgets all that the session has made of itself. A connection that it held is reset: its
-    /// transaction is rolled back, its locks and temporary tables go.
+    /// transaction is rolled back, its locks and temporary tables go. A connection with a distributed
+    /// transaction is closed instead, because a server keeps a prepared one then.
     pub(crate) async fn begin_anew(&mut self) {
         self.cursors.clear();
         self.statements.clear();
+        if self.lent.is_some() && Box::pin(self.is_in_distributed()).await {
+            self.close_lent();
+        }
         if let Some(mut lent) = self.lent.take() {
             let is_reset = lent.conn.reset(&self.worker).await;
             self.lent = Some(lent);
@@ -63,6 +69,23 @@ impl Pooled {
         self.unseen.clear();
         self.prepares_settings = false;
         self.note_wait_timeout();
+    }
+
+    /// Whether a distributed transaction may be open on the session's connection. A routine or a text that
+    /// was not seen may have begun it, so an open transaction is rolled back first: the servers refuse
+    /// that within a distributed one, in each of its states.
+    async fn is_in_distributed(&mut self) -> bool {
+        let pins = self.state.pins();
+        if pins.has(Pin::Xa) {
+            return true;
+        }
+        let is_open = pins.has(Pin::Transaction) || self.status.contains(StatusFlags::IN_TRANS);
+        let Some(lent) = self.lent.as_mut().filter(|_| is_open) else {
+            return false;
+        };
+        let rollback = super::open::text(&lent.conn, ROLLBACK);
+        let asked = lent.conn.ask(&self.worker, Command::QUERY, &rollback).await;
+        !asked.is_ok_and(|own| own.outcome == Outcome::Ok)
     }
 
     /// COM_INIT_DB: the server says whether there is such a schema.

@@ -351,6 +351,13 @@ impl Desk {
         self.forget_lease(worker, lent.lease, reason);
     }
 
+    /// Says goodbye to a backend over a connection that is in order, but not fit for others.
+    pub(crate) fn retire(&self, worker: &Rc<Worker>, lent: Lent) {
+        let mut conn = lent.conn;
+        self.forget_lease(worker, lent.lease, CloseReason::Ended);
+        tokio::task::spawn_local(async move { conn.say_goodbye().await });
+    }
+
     /// Takes a connection out of the pool for good: a session keeps it to its end.
     pub(crate) fn take_out(&self, worker: &Rc<Worker>, lent: Lent) -> Connection {
         self.forget_lease(worker, lent.lease, CloseReason::Ended);

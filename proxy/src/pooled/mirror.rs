@@ -5,6 +5,7 @@
 use route::ClusterId;
 use route::rules::RuleIndex;
 use sql::{Facts, Kind};
+use wire::Command;
 use wire::execute::Execute;
 use wire::query::Query;
 
@@ -56,12 +57,20 @@ impl Pooled {
             ..*execute
         }
         .encode(self.capabilities, &mut payload);
-        let key = StatementKey {
-            cluster: reflected.cluster,
-            cursor: None,
-            ..key.clone()
-        };
+        let key = mirrored(key, reflected);
         self.reflect(reflected, Work::Execute(key, count, payload));
+    }
+
+    /// Sends a bulk execution to the mirror as well: all of its rows, and the types stand in it.
+    pub(crate) fn mirror_bulk_execute(&mut self, key: &StatementKey, count: u16, argument: &[u8]) {
+        let Some(reflected) = self.order.as_ref().and_then(|it| it.mirror) else {
+            return;
+        };
+        let mut payload = Vec::with_capacity(1 + argument.len());
+        payload.push(Command::STMT_BULK_EXECUTE.0);
+        payload.extend_from_slice(argument);
+        let key = mirrored(key, reflected);
+        self.reflect(reflected, Work::BulkExecute(key, count, payload));
     }
 
     fn reflect(&mut self, reflected: Reflected, work: Work) {
@@ -87,5 +96,14 @@ impl Pooled {
     fn not_mirrored(&self, reflected: Reflected) {
         let book = self.worker.book();
         book.counters.mirror_dropped(reflected.rule);
+    }
+}
+
+/// The same statement in the mirror's cluster.
+fn mirrored(key: &StatementKey, reflected: Reflected) -> StatementKey {
+    StatementKey {
+        cluster: reflected.cluster,
+        cursor: None,
+        ..key.clone()
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use route::Written;
 use session::Outcome;
-use session::state::{Changes, Needs, Restoration, restoration, restored};
+use session::state::{ANOTHER_SCHEMA, Changes, Needs, Restoration, restoration, restored};
 use wire::Command;
 
 use super::aftermath::{self, Question};
@@ -117,8 +117,16 @@ impl Pooled {
         }
         match restoration {
             Restoration::Nothing => {}
-            Restoration::Assign { schema, set, key } => {
+            Restoration::Assign {
+                schema,
+                leaves_first,
+                set,
+                key,
+            } => {
                 if let Some(schema) = schema {
+                    if leaves_first {
+                        prefix.add(What::Restore, Command::INIT_DB, ANOTHER_SCHEMA);
+                    }
                     prefix.add(What::Restore, Command::INIT_DB, &schema);
                     prefix.has_schema = true;
                 }
@@ -247,6 +255,7 @@ impl Pooled {
                 What::Restore => {
                     changes.merge(&own.changes);
                     if own.outcome != Outcome::Ok && !is_sent && ask.command == Command::INIT_DB {
+                        conn.state.is_astray();
                         return Ok(Err(Unequal::without_schema(&own)));
                     }
                     if own.outcome != Outcome::Ok && result.is_ok() {

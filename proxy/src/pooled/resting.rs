@@ -95,6 +95,15 @@ impl Pooled {
         pins
     }
 
+    /// Says goodbye to the backend over the connection, and closes it: what it holds is not for others.
+    pub(crate) fn close_lent(&mut self) {
+        if let Some(lent) = self.lent.take() {
+            self.running = None;
+            self.watch.hold(None);
+            self.worker.desk.retire(&self.worker, lent);
+        }
+    }
+
     /// Gives up the connection: it broke, or nobody can use it any more.
     pub(crate) fn drop_lent(&mut self, reason: CloseReason) {
         if let Some(lent) = self.lent.take() {

@@ -24,7 +24,8 @@ pub struct ConnectionState {
     /// The statements that were prepared from text here.
     pub(super) texts: Made,
     pub(super) last_insert_id: LastInsertId,
-    /// Not after a reset of a connection of which nothing was known.
+    /// Whether it is in its schema as after USE. Not after a reset of a connection of which nothing was
+    /// known, nor after a reset by which MariaDB forgot the schema's collation.
     pub(super) is_schema_known: bool,
 }
 
@@ -66,6 +67,11 @@ impl ConnectionState {
         self.values = None;
     }
 
+    /// It could not enter a schema, and may have left its own.
+    pub fn is_astray(&mut self) {
+        self.is_schema_known = false;
+    }
+
     /// What to send directly behind COM_RESET_CONNECTION, in the same write: the trackers are off
     /// after it, and MySQL's character sets are the server's instead of the handshake's.
     pub fn after_reset(&self) -> Vec<u8> {
@@ -78,13 +84,19 @@ impl ConnectionState {
     }
 
     /// COM_RESET_CONNECTION and [`Self::after_reset`] are on their way; if one of them is not
-    /// answered OK the connection is of no more use. The schema stays: the servers keep it.
+    /// answered OK the connection is of no more use. The schema stays: the servers keep it. But MariaDB
+    /// sets `collation_database` to the server's, by which LOAD DATA reads its file, so the schema
+    /// has to be entered again.
     pub fn reset(&mut self, table: &ValuesTable) {
         self.user_variables.clear();
         self.texts.clear();
         self.last_insert_id = LastInsertId::default();
         let schema = self.values.as_ref().map(|values| values.schema());
-        self.is_schema_known &= schema.is_some();
+        self.is_schema_known &= match schema {
+            None => false,
+            Some(None) => true,
+            Some(Some(_)) => matches!(self.server(), Server::MySql(_)),
+        };
         let values = match schema.flatten() {
             Some(schema) => table.in_schema(schema),
             None => table.fresh(),

@@ -57,7 +57,7 @@ pub use inquiry::{Answer, Column, Inquiry};
 pub use needs::Needs;
 pub use observe::{Ran, Seen};
 pub use pins::{Pin, Pins};
-pub use restoration::{Mismatch, Restoration, distance, restoration, restored};
+pub use restoration::{ANOTHER_SCHEMA, Mismatch, Restoration, distance, restoration, restored};
 pub use saved::Answered;
 pub use session::{Hold, Rules, SessionState};
 pub use texts::{TextStatement, drop_text};

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use sql::{Effects, Facts, Flags, Kind, Marks, Role, Uses};
+use sql::{Effects, Facts, Flags, Kind, Marks, Object, Role, Uses};
 
 /// The user variables that a statement may read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,6 +45,12 @@ pub struct Needs {
     pub(super) user_variables: Which,
     pub(super) is_last_insert_id_needed: bool,
     pub(super) texts: Texts,
+    /// The statement reads the schema's character set. ALTER DATABASE may have changed that since the
+    /// connection entered the schema, and the server does not tell: USE is sent again.
+    pub(super) is_schema_read: bool,
+    /// The statement defines something in the schema, whose character set a table has by default. MariaDB
+    /// takes that from the session, too.
+    pub(super) is_schema_changed: bool,
 }
 
 impl Needs {
@@ -54,6 +60,8 @@ impl Needs {
         user_variables: Which::Named(Vec::new()),
         is_last_insert_id_needed: false,
         texts: Texts::None,
+        is_schema_read: false,
+        is_schema_changed: false,
     };
 
     /// Everything: what a statement of which nothing is known may need.
@@ -61,12 +69,16 @@ impl Needs {
         user_variables: Which::All,
         is_last_insert_id_needed: true,
         texts: Texts::All,
+        is_schema_read: false,
+        is_schema_changed: false,
     };
 
     /// What a statement's facts say.
     pub fn of(facts: &Facts, text: &[u8]) -> Self {
         Self {
             texts: Texts::of(facts, text),
+            is_schema_read: has_kind(facts, reads_schema),
+            is_schema_changed: has_kind(facts, changes_schema),
             ..Self::of_state(facts, text)
         }
     }
@@ -116,6 +128,29 @@ impl Needs {
             ..Self::NONE
         }
     }
+}
+
+/// Whether a statement of such a kind is among several, or the only one.
+fn has_kind(facts: &Facts, is_it: impl Fn(Kind) -> bool) -> bool {
+    match facts.kind {
+        Kind::Multi => facts.parts.iter().any(|part| is_it(part.kind)),
+        kind => is_it(kind),
+    }
+}
+
+/// A file is read in the character set of the current schema, and a stored program keeps it.
+fn reads_schema(kind: Kind) -> bool {
+    match kind {
+        Kind::Load | Kind::ExecuteImmediate => true,
+        Kind::Create(object) | Kind::Alter(object) => {
+            matches!(object, Object::Routine | Object::Trigger | Object::Event)
+        }
+        _ => false,
+    }
+}
+
+fn changes_schema(kind: Kind) -> bool {
+    matches!(kind, Kind::Create(_) | Kind::Alter(_))
 }
 
 fn named(facts: &Facts, text: &[u8]) -> Which {

@@ -3,6 +3,8 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
 
+use sql::Server;
+
 use super::aftermath::LastInsertId;
 use super::changes::{Changes, Told};
 use super::connection::ConnectionState;
@@ -25,6 +27,9 @@ pub enum Restoration {
     Assign {
         /// The schema, for COM_INIT_DB.
         schema: Option<Rc<[u8]>>,
+        /// Another schema has to be entered before ([`ANOTHER_SCHEMA`]): the connection is in this one, of
+        /// which MariaDB would not read the character set again.
+        leaves_first: bool,
         /// One SET statement that means the same in every `sql_mode`, and, being ASCII, in every character
         /// set; only names of user variables may be UTF-8, which the connection reads then.
         set: Option<Vec<u8>>,
@@ -39,6 +44,9 @@ pub enum Restoration {
     /// another connection has none. COM_RESET_CONNECTION keeps it.
     Unfit,
 }
+
+/// A schema that every server has, and every account may enter.
+pub const ANOTHER_SCHEMA: &[u8] = b"information_schema";
 
 /// How many assignments lie between a session and a connection; 0 where they are equal.
 /// `u32::MAX` where the connection will not do.
@@ -79,6 +87,11 @@ pub fn restoration(
     let mut pins = session.pins();
     pins.remove(Pin::FoundRows);
     let is_held = !pins.is_empty();
+    // In a transaction USE does no harm; what else is held may not bear it.
+    pins.remove(Pin::Transaction);
+    let is_mysql = matches!(connection.server(), Server::MySql(_));
+    let is_schema_read = needs.is_schema_read || needs.is_schema_changed && !is_mysql;
+    let enters_again = is_schema_read && pins.is_empty();
     let Some(values) = &connection.values else {
         return match is_held {
             true => Restoration::Nothing,
@@ -86,11 +99,12 @@ pub fn restoration(
         };
     };
     let is_same = Rc::ptr_eq(&session.values, values) && connection.is_schema_known;
-    if is_same && needs.is_met_by_values(session, connection) {
+    let enters_again = enters_again && session.values.schema().is_some();
+    if is_same && !enters_again && needs.is_met_by_values(session, connection) {
         return Restoration::Nothing;
     }
     let schema = match session.values.schema() {
-        schema if connection.is_in(schema) => None,
+        schema if connection.is_in(schema) && !enters_again => None,
         Some(schema) => Some(Rc::from(schema)),
         None if is_held => None,
         None => return Restoration::Unfit,
@@ -99,7 +113,7 @@ pub fn restoration(
         return Restoration::Reset;
     }
     let mut set = Assignments::default();
-    if !is_same {
+    if !is_same || schema.is_some() {
         set.variables(&session.values, values, connection, schema.is_some());
     }
     let verdict = set.user_variables(session, connection, &needs.user_variables);
@@ -111,7 +125,8 @@ pub fn restoration(
     if needs.is_last_insert_id_needed {
         set.last_insert_id(session, connection);
     }
-    set.finish(schema)
+    let leaves_first = enters_again && !is_mysql;
+    set.finish(schema, leaves_first)
 }
 
 /// Whether the next row there would get somebody else's id, which MySQL does not let go of: it takes
@@ -427,7 +442,7 @@ impl Assignments {
         }
     }
 
-    fn finish(self, schema: Option<Rc<[u8]>>) -> Restoration {
+    fn finish(self, schema: Option<Rc<[u8]>>, leaves_first: bool) -> Restoration {
         if schema.is_none() && self.text.is_empty() {
             return Restoration::Nothing;
         }
@@ -435,6 +450,7 @@ impl Assignments {
         (&schema, &self.text).hash(&mut hasher);
         Restoration::Assign {
             schema,
+            leaves_first,
             set: (!self.text.is_empty()).then_some(self.text),
             key: hasher.finish(),
         }

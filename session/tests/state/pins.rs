@@ -187,6 +187,22 @@ fn locks_handlers_and_xa_pin_until_they_end() {
 }
 
 #[test]
+fn what_ends_the_distributed_transaction_of_another_session_pins_nothing() {
+    for end in ["XA COMMIT 'x'", "XA ROLLBACK 'x'"] {
+        let mut stage = Stage::new(MARIADB_10);
+        stage.says(end, ok());
+        assert_eq!(stage.pins(), "", "{end}");
+        stage.says(end, err(1397));
+        let pins: Vec<&str> = stage.session.pins().iter().map(|pin| pin.name()).collect();
+        assert!(!pins.contains(&"xa"), "{end} failed: {pins:?}");
+        stage.says("XA PREPARE 'y'", ok());
+        stage.says(end, err(1399));
+        let pins: Vec<&str> = stage.session.pins().iter().map(|pin| pin.name()).collect();
+        assert!(pins.contains(&"xa"), "{end} ended nothing: {pins:?}");
+    }
+}
+
+#[test]
 fn a_transaction_is_what_the_flags_say() {
     let mut stage = Stage::new(MYSQL);
     stage.says("BEGIN", ok().status(IN_TRANS));

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use super::stage::{MARIADB_10, MARIADB_11, MYSQL, Stage, err, ok, rows};
 use pilotfish_session::state::{LastInsertId, Ran, distance};
 use sql::Facts;
+use wire::StatusFlags;
 
 #[test]
 fn equal_states_are_one_pointer_and_the_dead_are_forgotten() {
@@ -133,6 +134,82 @@ fn a_session_without_a_schema_needs_a_connection_without_one() {
     assert_eq!(stage.set("SELECT 1"), "Unfit", "a reset keeps the schema");
     stage.says("DROP DATABASE shop", ok().schema(""));
     assert_eq!(stage.session.values().schema(), None);
+}
+
+#[test]
+fn a_reset_of_mariadb_loses_the_collation_of_the_schema() {
+    for (server, sent) in [
+        (MARIADB_10, "USE shop; "),
+        (MARIADB_11, "USE shop; "),
+        (MYSQL, ""),
+    ] {
+        let mut stage = Stage::new(server);
+        stage.connection.reset(&stage.table);
+        assert_eq!(stage.set("SELECT 1"), "", "{server:?}: it has no schema");
+        stage.says("USE shop", ok().schema("shop"));
+        assert_eq!(stage.set("SELECT 1"), "");
+        stage.connection.reset(&stage.table);
+        assert_eq!(stage.set("SELECT 1"), sent, "{server:?}");
+        stage.restore("SELECT 1").expect("it is there");
+        assert_eq!(stage.set("SELECT 1"), "", "{server:?}: once is enough");
+    }
+}
+
+#[test]
+fn what_reads_the_character_set_of_the_schema_enters_the_schema_again() {
+    let mut stage = Stage::new(MARIADB_10);
+    stage.says("USE shop", ok().schema("shop"));
+    for text in [
+        "LOAD DATA INFILE 'f' INTO TABLE t",
+        "CREATE TABLE t (s TEXT)",
+    ] {
+        assert_eq!(
+            stage.set(text),
+            "USE information_schema; USE shop; ",
+            "MariaDB does not look at the schema that it is in: {text}"
+        );
+    }
+    let mut stage = Stage::new(MYSQL);
+    let statements = [
+        "LOAD DATA LOCAL INFILE 'f' INTO TABLE t",
+        "LOAD XML INFILE 'f' INTO TABLE t",
+        "SELECT 1; LOAD DATA INFILE 'f' INTO TABLE t",
+        "CREATE PROCEDURE p (t TEXT) SELECT t",
+        "CREATE FUNCTION f (t TEXT) RETURNS TEXT RETURN t",
+        "CREATE TRIGGER tr BEFORE INSERT ON t FOR EACH ROW SET @a = 1",
+        "CREATE EVENT e ON SCHEDULE EVERY 1 DAY DO SELECT 1",
+    ];
+    let others = [
+        "SELECT 1",
+        "INSERT INTO t VALUES (1)",
+        "CREATE TABLE t (s TEXT)",
+    ];
+    for text in statements {
+        assert_eq!(stage.set(text), "", "no schema: {text}");
+    }
+    stage.says("USE shop", ok().schema("shop"));
+    for text in statements {
+        assert_eq!(stage.set(text), "USE shop; ", "{text}");
+    }
+    for text in others {
+        assert_eq!(stage.set(text), "", "{text}");
+    }
+    let set = "SET collation_database = latin1_bin";
+    stage.says(set, ok().var("collation_database", "latin1_bin"));
+    assert_eq!(
+        stage.set(statements[0]),
+        "USE shop; SET SESSION collation_database=0x6C6174696E315F62696E",
+        "the session's own choice holds"
+    );
+    let in_transaction = ok()
+        .status(StatusFlags::IN_TRANS)
+        .transaction("START TRANSACTION;");
+    stage
+        .says("USE shop", ok().schema("shop"))
+        .says("BEGIN", in_transaction);
+    assert_eq!(stage.set(statements[0]), "USE shop; ");
+    stage.says("LOCK TABLES t WRITE", ok());
+    assert_eq!(stage.set(statements[0]), "", "what is held stays as it is");
 }
 
 #[test]

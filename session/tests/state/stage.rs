@@ -207,8 +207,19 @@ impl Stage {
     pub fn set(&self, text: &str) -> String {
         match restoration(&self.session, &self.connection, &self.needs(text)) {
             Restoration::Nothing => String::new(),
-            Restoration::Assign { schema, set, .. } => {
-                let schema = schema.map(|name| format!("USE {}; ", String::from_utf8_lossy(&name)));
+            Restoration::Assign {
+                schema,
+                leaves_first,
+                set,
+                ..
+            } => {
+                let first = if leaves_first {
+                    "USE information_schema; "
+                } else {
+                    ""
+                };
+                let schema =
+                    schema.map(|name| format!("{first}USE {}; ", String::from_utf8_lossy(&name)));
                 let set = set.unwrap_or_default();
                 schema.unwrap_or_default() + &String::from_utf8(set).expect("names are UTF-8")
             }

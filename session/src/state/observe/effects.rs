@@ -140,7 +140,12 @@ impl SessionState {
 
     fn take(&mut self, seen: &Seen<'_>, effects: Effects, kind: Kind) {
         let is_certain = seen.is_ok() || seen.facts.kind == Kind::Multi;
+        // What ends one begins none: of another session's, or of none, if it fails.
+        let is_ending = matches!(kind, Kind::Xa(Xa::Commit | Xa::Rollback));
         for (effect, pin, certainty) in PINNING {
+            if is_ending && *pin == Pin::Xa {
+                continue;
+            }
             if effects.has(*effect) && (is_certain || *certainty == Certainty::Assumed) {
                 self.hold(*pin);
             }
