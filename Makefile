@@ -1,6 +1,7 @@
 # What can be done here; `make` alone lists it. Needs a Rust toolchain and a C compiler.
 
 CARGO ?= cargo
+XTASK = $(CARGO) run --quiet --locked -p xtask --
 SANDBOX ?=
 LOAD ?=
 
@@ -32,20 +33,18 @@ nightly: ## everything there is, in two hours at most; begun again it goes on wh
 	@e2e/nightly.sh $(if $(FRESH),--fresh)
 
 flaky: ## repeats tests beside a load and says how often each fails (TESTS=pattern N=20)
-	$(CARGO) run --quiet --locked -p xtask -- flaky '$(TESTS)' $(or $(N),20)
+	@$(XTASK) flaky '$(TESTS)' $(or $(N),20)
 
 random: ## random sessions compared with direct ones, 100,000 statements (STATEMENTS=n), another seed each day (SEED=n)
-	$(CARGO) build --locked -p pilotfish
 	PILOTFISH_STATEMENTS=$(or $(STATEMENTS),100000) PILOTFISH_SEED=$(or $(SEED),$(shell date -u +%Y%m%d)) \
-		$(CARGO) test --locked -p pilotfish-e2e --test e2e -- --nocapture random::
+		$$($(XTASK) binary e2e) --nocapture random::
 
 nap: ## the end-to-end tests while each process sleeps by chance before socket calls: shows timing faults (NAP_SEED=n, TESTS=pattern)
 	NAP_SEED=$(NAP_SEED) nap/run.sh $(TESTS)
 
 soak: ## sysbench, 64 threads, through each shipped script for a minute (SECONDS=n, SCRIPTS="a b+c": these alone; rw-splitting@cluster over replicas)
-	$(CARGO) build --locked -p pilotfish
 	PILOTFISH_SCRIPT_SECONDS=$(or $(SECONDS),60) $(if $(SCRIPTS),PILOTFISH_SCRIPTS='$(SCRIPTS)') \
-		$(CARGO) test --locked -p pilotfish-e2e --test e2e -- --nocapture --test-threads=1 script_load::
+		$$($(XTASK) binary e2e) --nocapture --test-threads=1 script_load::
 
 bench: ## Pilotfish, other proxies and a direct connection compared; takes a quiet machine for half an hour
 	$(CARGO) build --release --locked -p pilotfish -p pilotfish-bench
@@ -53,7 +52,7 @@ bench: ## Pilotfish, other proxies and a direct connection compared; takes a qui
 
 manual: ## the manual as HTML: docs/book/index.html
 	@command -v mdbook >/dev/null || { echo 'needs mdBook: cargo install --locked mdbook' >&2; exit 1; }
-	$(CARGO) run --quiet --locked -p xtask -- settings
+	$(XTASK) settings
 	mdbook build docs/manual
 
 fuzz: ## each fuzz target for a minute (SECONDS=n)

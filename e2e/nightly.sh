@@ -32,7 +32,7 @@ step() {
 }
 
 tests() { PILOTFISH_SUMMARY=$folder/summary target/debug/xtask tests nightly; }
-end_to_end() { "$CARGO" test --quiet --locked -p pilotfish-e2e --test e2e -- --nocapture "$@"; }
+end_to_end() { "$(target/debug/xtask binary e2e)" --nocapture "$@"; }
 random() { PILOTFISH_STATEMENTS=${STATEMENTS:-100000} PILOTFISH_SEED=$seed end_to_end random::; }
 soak() { PILOTFISH_SCRIPT_SECONDS=${SOAK_SECONDS:-60} end_to_end --test-threads=1 script_load::; }
 fuzzing() { env -u RUSTC_WORKSPACE_WRAPPER fuzz/run.sh "${FUZZ_SECONDS:-60}"; }

@@ -5,17 +5,14 @@ set -eu
 cd "$(dirname "$0")/.."
 folder=$PWD/target/nap
 nap/build.sh
-"${CARGO:=cargo}" build --locked -p pilotfish
+tests=$("${CARGO:=cargo}" run --quiet --locked -p xtask -- binary e2e)
 seed=${NAP_SEED:-$(date +%s)}
 # Each run counts its processes from 0, or a seed would not repeat anything.
 rm -f "$folder/counts" "$folder/log"
 echo "nap: NAP_SEED=$seed; the naps are in target/nap/log"
 
-# A runner, because the library is for the tests and what they start, not for Cargo and the compiler.
-runner="['env', 'LD_PRELOAD=$folder/libnap.so', 'NAP_SEED=$seed', 'NAP_COUNTS=$folder/counts', \
-'NAP_LOG=${NAP_LOG:-$folder/log}']"
 status=0
-"$CARGO" test --locked --config "target.'cfg(unix)'.runner=$runner" \
-    -p pilotfish-e2e --test e2e -- "$@" || status=$?
+env "LD_PRELOAD=$folder/libnap.so" "NAP_SEED=$seed" "NAP_COUNTS=$folder/counts" \
+    "NAP_LOG=${NAP_LOG:-$folder/log}" "$tests" "$@" || status=$?
 echo "nap: NAP_SEED=$seed"
 exit "$status"

@@ -16,6 +16,7 @@ cargo run -p xtask -- settings --check    is that page what it would write?
 cargo run -p xtask -- tests fast          tests that need no server
 cargo run -p xtask -- tests change        everything that must hold for each change
 cargo run -p xtask -- tests nightly       the same in full
+cargo run -p xtask -- binary e2e          builds the tests, prints the file of the end-to-end tests
 cargo run -p xtask -- flaky PATTERN N     repeats tests beside a load: how often does each one fail?";
 
 fn main() -> ExitCode {
@@ -28,6 +29,7 @@ fn main() -> ExitCode {
         ["tests", "fast"] => tests::run(&root(), Suite::Fast),
         ["tests", "change"] => tests::run(&root(), Suite::Change),
         ["tests", "nightly"] => tests::run(&root(), Suite::Nightly),
+        ["binary", target] => tests::path(&root(), target),
         ["flaky", pattern, times] => match times.parse() {
             Ok(times) => tests::repeat(&root(), pattern, times),
             Err(_) => Err(vec![USAGE.to_owned()]),

@@ -21,6 +21,9 @@ pub struct Binary {
     folder: PathBuf,
 }
 
+/// What `cargo clippy -- -D warnings` gives its driver.
+const DENY_WARNINGS: &str = "-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__";
+
 /// Builds the program and all test binaries, with the artifacts of the lints (`make check`): the same profile, the
 /// same features, the same compiler.
 pub fn build(root: &Path) -> Result<Vec<Binary>, String> {
@@ -34,6 +37,8 @@ pub fn build(root: &Path) -> Result<Vec<Binary>, String> {
             "--all-targets",
         ])
         .arg("--message-format=json-render-diagnostics")
+        .env("RUSTC_WORKSPACE_WRAPPER", "clippy-driver")
+        .env("CLIPPY_ARGS", DENY_WARNINGS)
         .current_dir(root)
         .stderr(Stdio::inherit())
         .output()
@@ -68,6 +73,11 @@ impl Binary {
     /// True for those that need servers.
     pub fn is_end_to_end(&self) -> bool {
         self.package == "e2e"
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> String {
+        self.program.display().to_string()
     }
 
     /// Runs it to the end; what it prints is printed as it comes.

@@ -118,6 +118,16 @@ pub fn run(root: &Path, suite: Suite) -> Outcome {
     }
 }
 
+/// Builds the tests and names the file of an end-to-end binary, for programs that run it in their own way.
+pub fn path(root: &Path, target: &str) -> Outcome {
+    let binaries = build(root).map_err(|error| vec![error])?;
+    let mut mine = binaries.iter().filter(|binary| binary.is_end_to_end());
+    let found =
+        mine.find(|binary| binary.target == target && !binary.path().contains("/examples/"));
+    let found = found.map(Binary::path);
+    found.ok_or_else(|| vec![format!("the end-to-end tests have no binary {target:?}")])
+}
+
 impl Step {
     /// Runs its binaries, then what has failed once more.
     fn run(&self, binaries: &[Binary], suite: Suite) -> Verdict {
