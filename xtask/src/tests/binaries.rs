@@ -16,6 +16,8 @@ pub struct Binary {
     pub package: String,
     /// The target's name: the crate's, or that of a test binary of it.
     pub target: String,
+    /// Whether it holds the tests of a `tests` folder, and not those inside a library or program.
+    pub is_integration: bool,
     program: PathBuf,
     /// The crate's folder, in which its tests run.
     folder: PathBuf,
@@ -65,6 +67,7 @@ impl Binary {
         Some(Self {
             package: folder.file_name()?.to_str()?.to_owned(),
             target: message["target"]["name"].as_str()?.to_owned(),
+            is_integration: message["target"]["kind"][0] == "test",
             program: program.into(),
             folder,
         })
