@@ -31,13 +31,7 @@ const DENY_WARNINGS: &str = "-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__";
 pub fn build(root: &Path) -> Result<Vec<Binary>, String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
-        .args([
-            "test",
-            "--no-run",
-            "--locked",
-            "--workspace",
-            "--all-targets",
-        ])
+        .args(["test", "--no-run", "--locked", "--workspace"])
         .arg("--message-format=json-render-diagnostics")
         .env("RUSTC_WORKSPACE_WRAPPER", "clippy-driver")
         .env("CLIPPY_ARGS", DENY_WARNINGS)

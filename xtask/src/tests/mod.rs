@@ -122,8 +122,7 @@ pub fn run(root: &Path, suite: Suite) -> Outcome {
 pub fn path(root: &Path, target: &str) -> Outcome {
     let binaries = build(root).map_err(|error| vec![error])?;
     let mut mine = binaries.iter().filter(|binary| binary.is_end_to_end());
-    let found =
-        mine.find(|binary| binary.target == target && !binary.path().contains("/examples/"));
+    let found = mine.find(|binary| binary.is_integration && binary.target == target);
     let found = found.map(Binary::path);
     found.ok_or_else(|| vec![format!("the end-to-end tests have no binary {target:?}")])
 }
