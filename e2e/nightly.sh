@@ -31,6 +31,11 @@ step() {
     [ "$outcome" = ok ]
 }
 
+build() {
+    "$CARGO" test --no-run --quiet --locked --workspace &&
+        "$CARGO" build --quiet --locked --workspace --bin pilotfish --bin xtask \
+            --bin pilotfish-client-rust-mysql-async
+}
 tests() { PILOTFISH_SUMMARY=$folder/summary target/debug/xtask tests nightly; }
 end_to_end() { "$(target/debug/xtask binary e2e)" --nocapture "$@"; }
 random() { PILOTFISH_STATEMENTS=${STATEMENTS:-100000} PILOTFISH_SEED=$seed end_to_end random::; }
@@ -40,7 +45,7 @@ fuzzing() { env -u RUSTC_WORKSPACE_WRAPPER fuzz/run.sh "${FUZZ_SECONDS:-60}"; }
 step dashboard web/build.sh --demand
 step servers e2e/provision.sh
 step libraries e2e/clients/provision.sh
-step build "$CARGO" test --no-run --quiet --locked --workspace
+step build build
 step tests tests
 step random random
 step soak soak

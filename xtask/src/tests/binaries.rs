@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 use super::Suite;
-use super::output::Run;
+use super::output::{Reader, Run};
 
 /// A program that `cargo test` has built.
 #[derive(Clone, Debug)]
@@ -79,7 +79,7 @@ impl Binary {
 
     /// Runs it to the end; what it prints is printed as it comes.
     pub fn run(&self, arguments: &[String], suite: Suite) -> Run {
-        let mut run = Run::of(&format!("{}::{}", self.package, self.target));
+        let mut reader = Reader::of(&format!("{}::{}", self.package, self.target));
         let mut command = Command::new(&self.program);
         command
             .args(arguments)
@@ -93,23 +93,17 @@ impl Binary {
         let mut child = match command.spawn() {
             Ok(child) => child,
             Err(error) => {
-                run.line(&format!(
-                    "{} cannot be started: {error}",
-                    self.program.display()
-                ));
-                return run;
+                eprintln!("{} cannot be started: {error}", self.path());
+                return reader.ended(false);
             }
         };
         let lines = child.stdout.take().map(BufReader::new);
         for line in lines.into_iter().flat_map(|lines| lines.split(b'\n')) {
             let Ok(line) = line else { break };
-            run.line(&String::from_utf8_lossy(&line));
+            reader.line(&String::from_utf8_lossy(&line));
         }
-        match child.wait() {
-            Ok(status) => run.ended(status.success()),
-            Err(error) => run.line(&format!("it cannot be waited for: {error}")),
-        }
-        run
+        let is_success = child.wait().is_ok_and(|status| status.success());
+        reader.ended(is_success)
     }
 
     /// Runs one test with nothing beside it.

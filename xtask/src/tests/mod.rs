@@ -94,7 +94,7 @@ const STEPS: [Step; 4] = [
 
 /// Builds and runs the tests of a suite.
 pub fn run(root: &Path, suite: Suite) -> Outcome {
-    let mut summary = Summary::new(root);
+    let summary = Summary::new(root);
     let began = Instant::now();
     let binaries = build(root).map_err(|error| vec![error])?;
     summary.step("build tests", true, began.elapsed());
@@ -121,26 +121,26 @@ pub fn run(root: &Path, suite: Suite) -> Outcome {
 /// Builds the tests and names the file of an end-to-end binary, for programs that run it in their own way.
 pub fn path(root: &Path, target: &str) -> Outcome {
     let binaries = build(root).map_err(|error| vec![error])?;
-    let mut mine = binaries.iter().filter(|binary| binary.is_end_to_end());
-    let found = mine.find(|binary| binary.is_integration && binary.target == target);
-    let found = found.map(Binary::path);
+    let is_meant = |binary: &&Binary| {
+        binary.is_end_to_end() && binary.is_integration && binary.target == target
+    };
+    let found = binaries.iter().find(is_meant).map(Binary::path);
     found.ok_or_else(|| vec![format!("the end-to-end tests have no binary {target:?}")])
 }
 
 impl Step {
     /// Runs its binaries, then what has failed once more.
-    fn run(&self, binaries: &[Binary], suite: Suite) -> Verdict {
-        let mine: Vec<&Binary> = binaries
+    fn run<'a>(&self, binaries: &'a [Binary], suite: Suite) -> Verdict {
+        let mine: Vec<&'a Binary> = binaries
             .iter()
             .filter(|binary| (self.takes)(binary))
             .collect();
         let mut verdict = Verdict::default();
         for group in mine.chunks(self.at_once) {
+            let arguments = &self.arguments();
             let runs: Vec<_> = std::thread::scope(|scope| {
-                let start = |binary: &&'_ Binary| {
-                    let binary: &Binary = binary;
-                    scope.spawn(move || binary.run(&self.arguments(), suite))
-                };
+                let start =
+                    |&binary: &&'a Binary| scope.spawn(move || binary.run(arguments, suite));
                 let started: Vec<_> = group.iter().map(start).collect();
                 let ended = started.into_iter().map(|run| run.join());
                 ended.flatten().collect()

@@ -13,6 +13,12 @@ pub struct Run {
     pub failed: Vec<(String, String)>,
     /// Whether the binary ended as it should with these tests.
     pub is_whole: bool,
+}
+
+/// Reads what a binary prints, and prints it.
+#[derive(Debug, Default)]
+pub struct Reader {
+    run: Run,
     /// What failed tests printed, by name.
     told: BTreeMap<String, String>,
     /// The test whose output is being read.
@@ -20,17 +26,21 @@ pub struct Run {
     has_result: bool,
 }
 
-impl Run {
+impl Reader {
     /// Begins to read what a binary prints.
     pub fn of(binary: &str) -> Self {
         println!("-- {binary}");
+        let binary = binary.to_owned();
         Self {
-            binary: binary.to_owned(),
+            run: Run {
+                binary,
+                ..Run::default()
+            },
             ..Self::default()
         }
     }
 
-    /// Takes one line, and prints it.
+    /// Takes one line.
     pub fn line(&mut self, line: &str) {
         println!("{line}");
         if let Some(name) = section(line) {
@@ -43,8 +53,8 @@ impl Run {
             told.push('\n');
         } else if let Some((name, result)) = ended(line) {
             match result {
-                "ok" => self.passed += 1,
-                "FAILED" => self.failed.push((name.to_owned(), String::new())),
+                "ok" => self.run.passed += 1,
+                "FAILED" => self.run.failed.push((name.to_owned(), String::new())),
                 _ => (),
             }
         }
@@ -52,11 +62,12 @@ impl Run {
     }
 
     /// The binary has ended, with success or without.
-    pub fn ended(&mut self, is_success: bool) {
-        for (name, told) in &mut self.failed {
+    pub fn ended(mut self, is_success: bool) -> Run {
+        for (name, told) in &mut self.run.failed {
             *told = self.told.remove(name).unwrap_or_default();
         }
-        self.is_whole = self.has_result && is_success == self.failed.is_empty();
+        self.run.is_whole = self.has_result && is_success == self.run.failed.is_empty();
+        self.run
     }
 }
 
@@ -97,10 +108,9 @@ test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; 
 ";
 
     fn read(text: &str, is_success: bool) -> Run {
-        let mut run = Run::default();
-        text.lines().for_each(|line| run.line(line));
-        run.ended(is_success);
-        run
+        let mut reader = Reader::default();
+        text.lines().for_each(|line| reader.line(line));
+        reader.ended(is_success)
     }
 
     #[test]
@@ -108,9 +118,8 @@ test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; 
         let run = read(PRINTED, false);
         assert!(run.is_whole);
         assert_eq!(run.passed, 2);
-        let [(name, told)] = &run.failed[..] else {
-            panic!("{run:?}")
-        };
+        assert_eq!(run.failed.len(), 1);
+        let (name, told) = &run.failed[0];
         assert_eq!(name, "a::second");
         assert!(told.contains("left and right"), "{told}");
     }

@@ -19,7 +19,11 @@ pub fn repeat(root: &Path, pattern: &str, times: usize) -> Outcome {
     std::thread::scope(|scope| {
         let processors = std::thread::available_parallelism().map_or(2, usize::from);
         for _ in 0..LOAD * processors {
-            scope.spawn(|| while !end.load(Ordering::Relaxed) {});
+            scope.spawn(|| {
+                while !end.load(Ordering::Relaxed) {
+                    std::hint::spin_loop()
+                }
+            });
         }
         for binary in &binaries {
             let name = |test: &str| format!("{}::{} {test}", binary.package, binary.target);
