@@ -76,6 +76,7 @@ impl Conversation {
         match aside(move || Ok(clerk())).await {
             Ok(Ok(clerk)) => self.clerk = Some(clerk),
             Ok(Err(cause)) => tracing::error!(
+                kind = "admin_script_failed",
                 cause,
                 "admin.script cannot be run; the tables are served without it"
             ),
@@ -182,8 +183,18 @@ impl Conversation {
         let who = (self.id, &**user, &self.guest.remote);
         self.porter.audit(PORT, event, who, detail);
         match &changed {
-            Ok(()) => tracing::info!(user, before, "an administrator is another one now"),
-            Err(error) => tracing::warn!(user, %error, "no change of user at the admin port"),
+            Ok(()) => tracing::info!(
+                kind = "admin_user_changed",
+                user,
+                before,
+                "an administrator is another one now"
+            ),
+            Err(error) => tracing::warn!(
+                kind = "admin_user_change_failed",
+                user,
+                %error,
+                "no change of user at the admin port"
+            ),
         }
         changed?;
         self.visitor = visitor(&self.guest, self.id, &self.porter);

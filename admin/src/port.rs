@@ -100,10 +100,10 @@ impl AdminPort {
         };
         if let Some(start) = listening.start.take() {
             for address in &listening.bound.guests {
-                tracing::info!(address, "the admin port is open");
+                tracing::info!(kind = "admin_port_open", address, "the admin port is open");
             }
             for address in &listening.bound.callers {
-                tracing::info!(address, "the HTTP port is open");
+                tracing::info!(kind = "http_port_open", address, "the HTTP port is open");
             }
             // The thread has failed otherwise, and has said why.
             let _ = start.send((window.clone(), editor.clone(), Arc::clone(history.facts())));
@@ -206,6 +206,7 @@ fn bind_all(addresses: &[ListenAddress], setting: &str) -> Vec<Listener> {
             Ok(listener) => Some(listener),
             Err(error) => {
                 tracing::error!(
+                    kind = "admin_port_failed",
                     %address, %error, setting,
                     "the admin port cannot be had there; clients are served without it"
                 );
@@ -272,7 +273,12 @@ async fn converse(porter: Arc<Porter>, accepted: Accepted, login: Count) {
         Ok(guest) => guest,
         Err(error) => {
             porter.audit(PORT, "login_failed", (id, "", &remote), error.to_string());
-            return tracing::warn!(client = %remote, %error, "no login to the admin port");
+            return tracing::warn!(
+                kind = "admin_login_failed",
+                client = %remote,
+                %error,
+                "no login to the admin port"
+            );
         }
     };
     porter.audit(PORT, "login", (id, &guest.user, &remote), String::new());

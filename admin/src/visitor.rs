@@ -350,6 +350,7 @@ impl Visitor {
             Killed::Impossible(why) => return Err(Fault::other(why)),
         }
         tracing::info!(
+            kind = "admin_kill",
             user = self.asker.user,
             id,
             ?scope,
@@ -370,6 +371,7 @@ impl Visitor {
         }
         self.warnings = self.applied(What::FlushLogs).await?;
         tracing::info!(
+            kind = "admin_flush_logs",
             user = self.asker.user,
             "an administrator has had logs opened again"
         );

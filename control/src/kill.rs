@@ -121,7 +121,9 @@ async fn do_one(connection: &mut Connection, backend: &str, kill: Kill) -> Resul
     let reply = connection.execute(&kill.to_string()).await?;
     let (thread_id, why) = (kill.thread_id, kill.why);
     match ErrPacket::decode(&reply) {
-        Err(_) => tracing::info!(backend, thread_id, %why, "statement killed"),
+        Err(_) => {
+            tracing::info!(kind = "statement_killed", backend, thread_id, %why, "statement killed")
+        }
         Ok(err) if err.number == NO_SUCH_THREAD => {
             tracing::debug!(backend, thread_id, %why, "statement had ended");
         }

@@ -49,10 +49,15 @@ impl Told {
             primary,
         ) {
             (false, None) => {
-                tracing::warn!(cluster, "cluster has no primary: nobody there takes writes");
+                tracing::warn!(
+                    kind = "primary_missing",
+                    cluster,
+                    "cluster has no primary: nobody there takes writes"
+                );
             }
             (true, Some(primary)) => {
                 tracing::info!(
+                    kind = "primary_found",
                     cluster,
                     primary = primary.name,
                     "cluster has a primary again"
@@ -70,6 +75,7 @@ impl Told {
             let primary = primary.map(|w| w.name.as_str());
             let left_out = others.join(", ");
             tracing::error!(
+                kind = "several_primaries",
                 cluster,
                 primary,
                 left_out,

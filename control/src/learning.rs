@@ -186,6 +186,7 @@ fn tell(backend: &str, directory: &Directory) {
     let passed_through: usize = reasons.values().sum();
     let why = shown(&reasons);
     tracing::info!(
+        kind = "accounts_learned",
         backend,
         accounts,
         passed_through,

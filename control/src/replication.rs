@@ -157,7 +157,11 @@ impl Replication {
     ) -> Suspicion {
         self.told.is_silent = false;
         if self.told.failure.take().is_some() {
-            tracing::info!(backend, "backend tells of its replication again");
+            tracing::info!(
+                kind = "replication_status_known",
+                backend,
+                "backend tells of its replication again"
+            );
         }
         self.server = Some(answer.server);
         self.writes = answer.writes;
@@ -288,6 +292,7 @@ impl Replication {
         let cause = failure.to_string();
         match failing {
             Failing::NotAllowed => tracing::warn!(
+                kind = "replication_status_denied",
                 backend,
                 cause,
                 "the monitor account may not ask about replication: the backend stays in its role, \
@@ -305,13 +310,18 @@ impl Replication {
     fn tell_missing(&mut self, backend: &str, following: &Following) {
         let Following::Untold { missing } = following else {
             if std::mem::take(&mut self.told.missing) {
-                tracing::info!(backend, "the monitor account may ask about lag");
+                tracing::info!(
+                    kind = "lag_known",
+                    backend,
+                    "the monitor account may ask about lag"
+                );
             }
             return;
         };
         if !std::mem::replace(&mut self.told.missing, true) {
             let missing = missing.as_deref();
             tracing::warn!(
+                kind = "lag_unknown",
                 backend,
                 missing,
                 "lag is not known and not limited: the monitor account may not ask"
@@ -341,7 +351,11 @@ impl Replication {
     fn tell_following(&mut self, backend: &str, role: Option<Role>, following: &Following) {
         let follows_nobody = *following == Following::Nobody && role == Some(Role::Replica);
         if !std::mem::replace(&mut self.told.nobody, follows_nobody) && follows_nobody {
-            tracing::warn!(backend, "replica follows nobody: its lag is not known");
+            tracing::warn!(
+                kind = "replica_without_source",
+                backend,
+                "replica follows nobody: its lag is not known"
+            );
         }
         let Following::Somebody {
             applier, receiver, ..
@@ -355,9 +369,19 @@ impl Replication {
             is_stopped,
         ) {
             (false, true) => {
-                tracing::warn!(backend, ?applier, ?receiver, "replication does not run");
+                tracing::warn!(
+                    kind = "replication_stopped",
+                    backend,
+                    ?applier,
+                    ?receiver,
+                    "replication does not run"
+                );
             }
-            (true, false) => tracing::info!(backend, "replication runs again"),
+            (true, false) => tracing::info!(
+                kind = "replication_running",
+                backend,
+                "replication runs again"
+            ),
             _ => (),
         }
     }
@@ -371,7 +395,13 @@ impl Replication {
         ) {
             (false, true) => {
                 let max = lag_max.unwrap_or_default();
-                tracing::warn!(backend, ?max, "replica is left out: it {lag}");
+                tracing::warn!(
+                    kind = "replica_left_out",
+                    backend,
+                    ?max,
+                    ?lag,
+                    "replica is left out: it {lag}"
+                );
             }
             (true, false) => tracing::info!(backend, "replica is used again: it {lag}"),
             _ => (),

@@ -356,7 +356,12 @@ impl Watched {
     }
 
     fn fall(&mut self, cause: &str, now: Moment, rhythm: &Rhythm, dice: &mut Dice) -> Change {
-        tracing::warn!(backend = self.name, cause, "backend is down");
+        tracing::warn!(
+            kind = "backend_down",
+            backend = self.name,
+            cause,
+            "backend is down"
+        );
         // One that falls again soon goes on with the long waits it had reached.
         match self.health {
             Health::Up { since } if now.since(since) < rhythm.probe_interval_max => (),
@@ -376,14 +381,20 @@ impl Watched {
         match &self.health {
             Health::Down { since, cause } => {
                 let down_for = now.since(*since);
-                tracing::info!(backend = self.name, ?down_for, cause, "backend is up again");
+                tracing::info!(
+                    kind = "backend_up_again",
+                    backend = self.name,
+                    ?down_for,
+                    cause,
+                    "backend is up again"
+                );
                 self.returned = Some(now);
                 if self.is_asked() {
                     self.replication.presume_behind();
                 }
             }
             Health::Up { .. } | Health::Unknown => {
-                tracing::info!(backend = self.name, "backend is up");
+                tracing::info!(kind = "backend_up", backend = self.name, "backend is up");
             }
         }
         self.health = Health::Up { since: now };

@@ -409,6 +409,19 @@ impl Proxy {
         })
     }
 
+    /// Waits until the log tells of an event: a line whose field `kind` is this and that contains each of
+    /// `fields`, such as `backend="db1"` or a name alone. Returns the line.
+    #[track_caller]
+    pub fn wait_event(&self, kind: &str, fields: &[&str]) -> String {
+        let kind = format!("kind={kind:?}");
+        self.wait_logged(&[&[&*kind], fields].concat())
+    }
+
+    /// How often the log tells of an event of this kind.
+    pub fn count_events(&self, kind: &str) -> usize {
+        self.log().matches(&format!("kind={kind:?}")).count()
+    }
+
     /// Panics when the program has.
     pub fn assert_sound(&self) {
         let log = self.log();

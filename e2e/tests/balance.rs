@@ -62,7 +62,7 @@ fn sessions_go_where_the_fewest_are() {
     // The place of one that left is taken next.
     let index = names.iter().position(|name| name == "b").unwrap();
     conns.remove(index).quit();
-    proxy.wait_logged(&["session ended"]);
+    proxy.wait_event("session_ended", &[]);
     let (again, _conns) = open(&proxy, 1);
     assert_eq!(again, ["b"]);
 }
@@ -114,7 +114,7 @@ fn the_first_that_is_up_is_taken_in_order() {
     let proxy = Proxy::start(&settings.set("balance.policy", "ordered"));
     let (names, _conns) = open(&proxy, 5);
     assert_eq!(count(&names, "a"), 5);
-    proxy.wait_logged(&["backend is down", &dead.to_string()]);
+    proxy.wait_event("backend_down", &[&dead.to_string()]);
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn a_backend_that_goes_is_left_and_taken_again() {
     wait::until("it is used again", wait::SOON, || {
         port(&mut proxy.connect()) == first.port().to_string()
     });
-    proxy.wait_logged(&["backend is up again"]);
+    proxy.wait_event("backend_up_again", &[]);
     // Sessions elsewhere stay.
     assert_eq!(port(&mut moved), second.port().to_string());
 }
@@ -182,7 +182,7 @@ fn clients_may_wait_for_a_backend_to_return() {
     let waiting = std::thread::spawn(move || {
         RawConn::connect(&address, &Login::app()).map(|mut conn| conn.value("SELECT 'waited'"))
     });
-    proxy.wait_logged(&["backend is down"]);
+    proxy.wait_event("backend_down", &[]);
     assert!(!waiting.is_finished());
     server.start_again();
     assert_eq!(waiting.join().unwrap().unwrap(), "waited");
@@ -198,9 +198,9 @@ fn a_monitor_notices_a_hanging_backend_before_clients_do() {
         .set("health.timeout_connect", "500ms");
     let proxy = Proxy::start(&settings);
     hanging.process().signal(e2e::Signal::STOP);
-    proxy.wait_logged(&["backend is down", &hanging.port().to_string()]);
+    proxy.wait_event("backend_down", &[&hanging.port().to_string()]);
     hanging.process().signal(e2e::Signal::CONT);
-    proxy.wait_logged(&["backend is up again", &hanging.port().to_string()]);
+    proxy.wait_event("backend_up_again", &[&hanging.port().to_string()]);
 }
 
 fn replicas_serve_readers_and_the_primary_writers(product: Product) {

@@ -159,11 +159,11 @@ fn roles_follow_read_only(product: Product) {
     site.cluster.wait_caught_up();
 
     set_read_only(&site.cluster.primary);
-    site.proxy.wait_logged(&["cluster has no primary"]);
+    site.proxy.wait_event("primary_missing", &[]);
     site.cluster.stop_replication(0);
     take_writes(&site.cluster.replicas[0]);
     site.proxy
-        .wait_logged(&["cluster has a primary again", "replica1"]);
+        .wait_event("primary_found", &["primary=\"replica1\""]);
     site.wait_goes(WRITE, "replica1");
     client.run(WRITE);
     assert_eq!(client.value(READ), "2");
@@ -199,7 +199,7 @@ fn of_two_that_take_writes_one_is_used(product: Product) {
     site.cluster.stop_replication(0);
     take_writes(&site.cluster.replicas[0]);
     site.proxy
-        .wait_logged(&["ERROR", "several servers take writes", "replica1"]);
+        .wait_event("several_primaries", &["ERROR", "left_out=\"replica1\""]);
     site.wait_found("replica1", "has no role that is known");
     assert_eq!(decision(&mut site.client(), WRITE), "primary");
     assert_eq!(decision(&mut site.client(), READ), "replica2");
@@ -213,7 +213,7 @@ fn a_primary_that_dies_is_replaced_by_whoever_takes_writes(product: Product) {
     client.run(WRITE);
     site.cluster.wait_caught_up();
     site.cluster.primary.kill();
-    site.proxy.wait_logged(&["cluster has no primary"]);
+    site.proxy.wait_event("primary_missing", &[]);
     let told = client.query(WRITE);
     let told = told.error().expect("nobody takes writes").text.clone();
     assert!(told.contains("primary"), "{told}");
@@ -233,7 +233,7 @@ fn a_replica_that_lags_is_left_out_and_comes_back(product: Product) {
     site.wait_goes(READ, "replica1");
     site.cluster.primary.root().run(WRITE);
     site.proxy
-        .wait_logged(&["replica is left out", "it lags", "replica1"]);
+        .wait_event("replica_left_out", &["backend=\"replica1\"", "lag=Behind"]);
     site.wait_found("replica1", "1s are allowed");
     for _ in 0..10 {
         assert_ne!(decision(&mut site.client(), READ), "replica1");
@@ -246,12 +246,12 @@ fn a_replica_that_has_stopped_is_seen(product: Product) {
     let site = Site::start(product, |settings| settings.set("balance.lag_max", "1h"));
     site.cluster.stop_replication(1);
     site.proxy
-        .wait_logged(&["replication does not run", "replica2", "Stopped"]);
+        .wait_event("replication_stopped", &["backend=\"replica2\"", "Stopped"]);
     site.wait_found("replica2", "has stopped replicating");
     assert_eq!(decision(&mut site.client(), READ), "replica1");
     site.cluster.start_replication(1);
     site.proxy
-        .wait_logged(&["replication runs again", "replica2"]);
+        .wait_event("replication_running", &["backend=\"replica2\""]);
     site.wait_goes(READ, "replica2");
 }
 
@@ -291,7 +291,8 @@ fn a_replica_without_its_primary_serves_on(product: Product) {
     let mut site = Site::start(product, |settings| settings.set("balance.lag_max", "1m"));
     let mut client = site.client();
     site.cluster.primary.kill();
-    site.proxy.wait_logged(&["backend is down", "primary"]);
+    site.proxy
+        .wait_event("backend_down", &["backend=\"primary\""]);
     let reaches_nobody = |number: usize| {
         let (status, running) = match product.is_mariadb() {
             true => ("SHOW SLAVE STATUS", 10),
@@ -359,7 +360,7 @@ fn writes_without_gtids_are_read_where_they_were_made(product: Product) {
         .set("health.monitor_user", "app")
         .set("health.monitor_password", PASSWORD);
     let proxy = Proxy::start(&settings);
-    proxy.wait_logged(&["replica follows nobody", "replica1"]);
+    proxy.wait_event("replica_without_source", &["backend=\"replica1\""]);
     let mut client = proxy.connect();
     assert_eq!(decision(&mut client, READ), "replica1");
     client.run(WRITE);
@@ -466,7 +467,7 @@ fn a_privilege_that_is_missing_is_told_and_may_be_given_later(product: Product) 
     });
     let told = site
         .proxy
-        .wait_logged(&["lag is not known and not limited", "replica1"]);
+        .wait_event("lag_unknown", &["backend=\"replica1\""]);
     // The roles are known all the same.
     assert_eq!(decision(&mut site.client(), WRITE), "primary");
     site.wait_found("replica1", "its lag is not known, what helps is GRANT");
@@ -480,7 +481,7 @@ fn a_privilege_that_is_missing_is_told_and_may_be_given_later(product: Product) 
     root.run(&format!("GRANT{grant}"));
     set_read_only(replica);
     site.proxy
-        .wait_logged(&["the monitor account may ask about lag", "replica1"]);
+        .wait_event("lag_known", &["backend=\"replica1\""]);
     site.wait_found("replica1", "has stopped replicating");
 }
 
@@ -491,14 +492,10 @@ fn an_account_that_is_refused_is_told(product: Product) {
         .set("accounts.explain", true)
         .set("health.monitor_password", "another");
     let proxy = Proxy::start(&settings);
-    let words = [
-        "the monitor account may not ask about replication",
-        "replica1",
-    ];
-    let told = proxy.wait_logged(&words);
+    let told = proxy.wait_event("replication_status_denied", &["backend=\"replica1\""]);
     assert!(told.contains("Access denied"), "{told}");
     let mut client = proxy.connect();
     assert!(decision(&mut client, "SELECT * FROM d.t").starts_with("replica"));
     proxy.reload(&settings.set("health.monitor_password", PASSWORD));
-    proxy.wait_logged(&["backend tells of its replication again", "replica1"]);
+    proxy.wait_event("replication_status_known", &["backend=\"replica1\""]);
 }

@@ -325,16 +325,15 @@ fn a_folder_that_has_gone_is_told_once_and_its_return_noticed() {
         logged.counts("query_log").1 == 20
     });
     let trouble = "SELECT trouble FROM logs WHERE log = 'query_log'";
-    let warning = "a log cannot be written";
-    logged.proxy.wait_logged(&[warning]);
+    logged.proxy.wait_event("log_write_failed", &[]);
     assert!(logged.root().value(trouble).contains("No such file"));
-    assert_eq!(logged.proxy.log().matches(warning).count(), 1);
+    assert_eq!(logged.proxy.count_events("log_write_failed"), 1);
     fs::create_dir(logged.path("below")).unwrap();
     wait::until("it is written again", wait::SOON, || {
         client.run("SELECT 'after'");
         !logged.text("below/queries").is_empty()
     });
-    logged.proxy.wait_logged(&["a log can be written again"]);
+    logged.proxy.wait_event("log_written_again", &[]);
     let is_well = "SELECT trouble IS NULL FROM logs WHERE log = 'query_log'";
     assert_eq!(logged.root().value(is_well), "1");
     assert_eq!(logged.lines("moved/queries").len(), 1);
@@ -376,7 +375,6 @@ fn a_file_that_is_large_or_was_moved_makes_room() {
 #[test]
 fn a_disk_that_is_full_stops_nobody_and_is_told_once() {
     const LOGS: [&str; 3] = ["query_log", "slow_log", "audit_log"];
-    const WARNING: &str = "a log cannot be written";
     let logged = Logged::start(|settings, _| {
         let full =
             |settings: Settings, log: &str| settings.set(&format!("{log}.file"), "/dev/full");
@@ -400,7 +398,7 @@ fn a_disk_that_is_full_stops_nobody_and_is_told_once() {
             dropped >= if log == "audit_log" { 1 } else { 50 }
         });
         let warned = format!("log=\"{log}\"");
-        logged.proxy.wait_logged(&[WARNING, &warned]);
+        logged.proxy.wait_event("log_write_failed", &[&warned]);
         let trouble = format!("SELECT trouble FROM logs WHERE log = '{log}'");
         let trouble = logged.root().value(&trouble);
         assert!(trouble.contains("No space left"), "{trouble}");
@@ -411,9 +409,10 @@ fn a_disk_that_is_full_stops_nobody_and_is_told_once() {
             .value("SELECT dropped > 0 FROM logs WHERE log = 'profiling'")
             == "1"
     });
-    logged.proxy.wait_logged(&[WARNING, "log=\"profiling\""]);
-    let told = logged.proxy.log();
-    assert_eq!(told.matches(WARNING).count(), 4, "{told}");
+    logged
+        .proxy
+        .wait_event("log_write_failed", &["log=\"profiling\""]);
+    assert_eq!(logged.proxy.count_events("log_write_failed"), 4);
     // New sessions come in as before.
     assert_eq!(logged.proxy.connect().value("SELECT 1"), "1");
     logged.proxy.assert_sound();

@@ -237,7 +237,7 @@ fn a_stopped_server_goes_on(product: Product) {
     let errors = Crowd::of(&proxy).read_while(all_read, |crowd| {
         server.process().signal(Signal::STOP);
         crowd.wait_in_vain(|_| true);
-        proxy.wait_logged(&["backend is down"]);
+        proxy.wait_event("backend_down", &[]);
         server.process().signal(Signal::CONT);
         let begun = Instant::now();
         crowd.all_go_on();
@@ -253,7 +253,7 @@ fn a_server_that_stays_stopped_is_given_up(product: Product) {
     let Site { server, proxy } = site_at(server, 32, "1s");
     let errors = Crowd::of(&proxy).read_while(all_read, |crowd| {
         server.process().signal(Signal::STOP);
-        proxy.wait_logged(&["backend is down"]);
+        proxy.wait_event("backend_down", &[]);
         proxy.wait_logged(&["timeout_down"]);
         server.process().signal(Signal::CONT);
         let begun = Instant::now();

@@ -21,7 +21,7 @@ fn learning(server: &Server) -> Proxy {
         .set("health.monitor_user", "app")
         .set("health.monitor_password", PASSWORD);
     let proxy = Proxy::start(&settings);
-    proxy.wait_logged(&["accounts are learned"]);
+    proxy.wait_event("accounts_learned", &[]);
     proxy
 }
 

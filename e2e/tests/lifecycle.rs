@@ -50,7 +50,7 @@ fn a_stop_refuses_new_clients() {
     let mut running = proxy.connect();
     let holder = run_on(&mut running);
     proxy.signal(Signal::TERM);
-    proxy.wait_logged(&["stopped accepting"]);
+    proxy.wait_event("stopping", &[]);
     assert!(std::net::TcpStream::connect(proxy.tcp()).is_err());
     drop(holder);
     assert_eq!(running.reply(Shape::Results).text(0, 0).unwrap(), "ran");
@@ -63,7 +63,7 @@ fn a_stop_lets_a_transaction_finish() {
     conn.run("BEGIN");
     conn.run("SELECT 1");
     proxy.signal(Signal::TERM);
-    proxy.wait_logged(&["stopped accepting"]);
+    proxy.wait_event("stopping", &[]);
     conn.run("SELECT 'still there'");
     conn.send_query("COMMIT").unwrap();
     assert!(conn.reply(Shape::Results).error().is_none());
@@ -109,12 +109,11 @@ fn a_faulty_reload_changes_nothing() {
     let mut before = proxy.connect();
     proxy.write_settings("listen = [\"127.0.0.1:1\"]\n[balance]\npolicy = \"wishful\"\n");
     proxy.signal(Signal::HUP);
-    proxy.wait_logged(&["faulty"]);
-    proxy.wait_logged(&["wishful"]);
+    proxy.wait_event("config_faulty", &["wishful"]);
     before.run("SELECT 1");
     proxy.connect().run("SELECT 1");
     proxy.reload(&settings().set("limits.sessions_max", 77));
-    proxy.wait_logged(&["sessions_max", "77"]);
+    proxy.wait_event("config_changed", &["sessions_max", "77"]);
     before.run("SELECT 1");
 }
 

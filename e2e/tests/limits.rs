@@ -57,7 +57,7 @@ fn a_client_over_the_limit_may_wait_for_a_place() {
             let mut conn = RawConn::connect(&address, &Login::app()).unwrap();
             conn.value("SELECT 'waited'")
         });
-        proxy.wait_logged(&["kind=\"client_waits\"", &format!("limit={limit:?}")]);
+        proxy.wait_event("client_waits", &[&format!("limit={limit:?}")]);
         assert!(!waiting.is_finished());
         one.quit();
         assert_eq!(waiting.join().unwrap(), "waited");
@@ -76,7 +76,7 @@ fn a_silent_client_is_cut_off() {
     stream.read_to_end(&mut bytes).unwrap();
     let text = String::from_utf8_lossy(&bytes);
     assert!(text.contains("timeout_login"), "{text}");
-    proxy.wait_logged(&["side=client", "login_timeout"]);
+    proxy.wait_event("login_timeout", &["side=client"]);
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn a_client_with_a_byte_at_a_time_is_cut_off() {
     stream.set_read_timeout(Some(wait::SOON)).unwrap();
     let mut bytes = Vec::new();
     let _ = stream.read_to_end(&mut bytes);
-    proxy.wait_logged(&["side=client", "login_timeout"]);
+    proxy.wait_event("login_timeout", &["side=client"]);
     // On a busy machine others may take as long.
     wait::until("others are served", wait::SOON, || {
         RawConn::connect(&proxy.address(), &Login::app())

@@ -302,7 +302,7 @@ fn a_server_that_is_full_says_so_itself() {
         let server = Server::start(product, &["--max-connections=10"]);
         let proxy = Proxy::start(&Settings::in_front_of([&server]));
         // A look that finds no place would call it down.
-        proxy.wait_logged(&["backend is up"]);
+        proxy.wait_event("backend_up", &[]);
         let mut kept = Vec::new();
         let refused = loop {
             match RawConn::connect(&proxy.address(), &Login::user("nopass").with_password("")) {

@@ -433,7 +433,7 @@ fn statements_of_a_rule_are_logged_without_their_values() {
     });
     let mut client = site.client();
     client.run("INSERT INTO t (name) VALUES ('secret')");
-    let line = site.proxy.wait_logged(&["a statement of a rule"]);
+    let line = site.proxy.wait_event("rule_statement", &[]);
     for part in ["audit", "payroll", "primary", "INSERT INTO"] {
         assert!(line.contains(part), "{line}");
     }
@@ -578,14 +578,14 @@ fn slow_and_failed_statements_are_recorded() {
     });
     let mut client = site.client();
     client.value("SELECT SLEEP(0.2) /* tag: report */");
-    let line = site.proxy.wait_logged(&["a statement is recorded"]);
+    let line = site.proxy.wait_event("statement_recorded", &[]);
     for part in ["slow", "primary", "kind: SELECT", "rule reports", "SLEEP"] {
         assert!(line.contains(part), "{line}");
     }
     client.query("SELECT 'secret' FROM no_such_table");
     let line = site
         .proxy
-        .wait_logged(&["a statement is recorded", "failed"]);
+        .wait_event("statement_recorded", &["why=\"failed\""]);
     assert!(line.contains("error=1146"), "{line}");
     assert!(!line.contains("secret"), "{line}");
 }

@@ -397,7 +397,7 @@ fn a_client_that_leaves_while_its_read_waits_for_a_replica_is_noticed(product: P
     wait::until("its read waits", wait::SOON, || waiting() == 1);
     drop(client);
     wait::until("nothing waits", wait::SOON, || waiting() == 0);
-    site.proxy.wait_logged(&["the client left"]);
+    site.proxy.wait_event("client_left", &[]);
 }
 
 /// It was sent along with the wait, and its reply is nobody's.

@@ -166,7 +166,7 @@ fn garbage_instead_of_tls_is_cut_off() {
     stream.set_read_timeout(Some(wait::SOON)).unwrap();
     let mut rest = Vec::new();
     let _ = stream.read_to_end(&mut rest); // an alert, perhaps, then the end
-    proxy.wait_logged(&["TLS", "client"]);
+    proxy.wait_event("client_tls", &["side=client"]);
     other.run("SELECT 1");
 }
 

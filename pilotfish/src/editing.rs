@@ -83,16 +83,24 @@ impl<'a> Editing<'a> {
                         tracing::warn!(%warning, "configuration");
                     }
                     for change in diff(&self.saved.config, &self.current.config) {
-                        tracing::warn!(%change, "reload: a change that was not saved is given up");
+                        tracing::warn!(
+                            kind = "unsaved_change_lost",
+                            %change,
+                            "reload: a change that was not saved is given up"
+                        );
                     }
                     let source = arguments.source();
                     self.note_file(&source, "is read again", None);
                     for change in diff(&self.current.config, &loaded.config) {
-                        tracing::info!(%change, "reload");
+                        tracing::info!(kind = "config_changed", %change, "reload");
                         self.note_change(&change, None);
                     }
                     self.begin_again(draft, loaded, None);
-                    return tracing::info!(source, "configuration is reloaded");
+                    return tracing::info!(
+                        kind = "config_reloaded",
+                        source,
+                        "configuration is reloaded"
+                    );
                 }
                 Err(faults) => faults,
             },
@@ -104,7 +112,11 @@ impl<'a> Editing<'a> {
         );
         self.note_file(&arguments.source(), &text, None);
         for fault in &faults {
-            tracing::error!(fault, "reload: the new configuration is faulty");
+            tracing::error!(
+                kind = "config_faulty",
+                fault,
+                "reload: the new configuration is faulty"
+            );
         }
         tracing::error!(faults = faults.len(), "the old configuration stays");
     }

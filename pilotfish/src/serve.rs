@@ -154,6 +154,7 @@ async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(),
         tracing::info!(address = %bound.listener.endpoint(), mode, "listening");
     }
     tracing::info!(
+        kind = "ready",
         version = env!("CARGO_PKG_VERSION"),
         workers = config.workers,
         backends = config.backends.len(),
@@ -196,6 +197,7 @@ async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(),
     notes.write(&last.digests, &plane).await;
     let limit = last.timeout_drain;
     tracing::info!(
+        kind = "stopping",
         sessions = plane.sessions(),
         ?limit,
         "stopped accepting; sessions are coming to rest"
@@ -242,7 +244,7 @@ async fn wait(
             Some(wish) = wishes.recv() => editing.answer(wish, reloading),
             () = stopped(&mut serving.stop) => return Ok(()),
             () = end.notified() => {
-                tracing::info!("a script wants the proxy to end");
+                tracing::info!(kind = "script_stop", "a script wants the proxy to end");
                 return Ok(());
             }
             _ = look.tick() => {

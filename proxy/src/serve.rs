@@ -70,9 +70,13 @@ pub(crate) async fn serve(worker: Rc<Worker>, registered: Registered, arrival: A
     };
     facts.audit_end(&worker, &registered, &ended);
     match ended {
-        Ok(end) => {
-            tracing::debug!(client = %facts.client, user = facts.who.user, ?end, "session ended")
-        }
+        Ok(end) => tracing::debug!(
+            kind = "session_ended",
+            client = %facts.client,
+            user = facts.who.user,
+            ?end,
+            "session ended"
+        ),
         Err(failure) => facts.log(&failure),
     }
 }

@@ -144,7 +144,11 @@ pub async fn admit(State(house): State<Arc<House>>, mut request: Request, next: 
         let who = (house.porter.next_id(), &*named, &caller.remote);
         let path = request.uri().path().to_owned();
         house.porter.audit("http", "login_failed", who, path);
-        tracing::warn!(client = %caller.remote, "no login to the HTTP port");
+        tracing::warn!(
+            kind = "http_login_failed",
+            client = %caller.remote,
+            "no login to the HTTP port"
+        );
         return unknown("The user or the password, or the token, is not right");
     };
     request.extensions_mut().insert(known);

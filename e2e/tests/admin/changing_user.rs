@@ -37,7 +37,7 @@ fn whoever_changes_is_another_with_the_rights_of_that_one() {
     }
     watched
         .proxy
-        .wait_logged(&["an administrator is another one now", "before=\"root\""]);
+        .wait_event("admin_user_changed", &["before=\"root\""]);
 }
 
 /// An execution of a statement without parameters.
@@ -64,7 +64,7 @@ fn who_fails_is_told_and_sent_away() {
     conn.change_user(&Login::with("root", "all")).unwrap();
     watched
         .proxy
-        .wait_logged(&["no change of user at the admin port", "nobody"]);
+        .wait_event("admin_user_change_failed", &["\"nobody\""]);
 }
 
 #[test]

@@ -91,8 +91,9 @@ fn the_administrators_client_is_answered(product: Product) {
         command.arg(words);
         output(command);
     }
-    let told = "an administrator has had logs opened again";
-    watched.proxy.wait_logged(&[told, "root@127.0.0.1"]);
+    watched
+        .proxy
+        .wait_event("admin_flush_logs", &["root@127.0.0.1"]);
 }
 
 both!(tables_are_dumped);

@@ -221,5 +221,5 @@ fn end_with_it(watched: &Watched, server: &Server, seconds: u32) {
     });
     let used = "SELECT connected_clients FROM backends";
     wait::until("nobody is there", wait::SOON, || admin.value(used) == "0");
-    watched.proxy.wait_logged(&["backend_disabled"]);
+    watched.proxy.wait_event("backend_disabled", &[]);
 }

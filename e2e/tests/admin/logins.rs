@@ -46,9 +46,7 @@ fn nobody_else_gets_in() {
             assert_eq!(refusal.code, 1045, "{user} {password} {plugin}");
         }
     }
-    watched
-        .proxy
-        .wait_logged(&["no login to the admin port", "nobody"]);
+    watched.proxy.wait_event("admin_login_failed", &["nobody"]);
 }
 
 /// An account of the proxy's clients is none of the admin port's, and the other way round.
@@ -115,7 +113,7 @@ fn a_port_that_is_taken_stops_nobody() {
     let port = taken.local_addr().unwrap().port();
     let settings = Settings::default().backend(format!("127.0.0.1:{}", free_port()));
     let proxy = Proxy::start(&settings.admin_on(port));
-    let line = proxy.wait_logged(&["the admin port cannot be had there"]);
+    let line = proxy.wait_event("admin_port_failed", &[]);
     assert!(
         line.contains("ERROR") && line.contains(&port.to_string()),
         "{line}"
@@ -132,7 +130,7 @@ fn the_first_user_may_come_with_a_reload_and_the_last_may_go() {
     let watched = Watched { proxy, port };
     assert!(std::net::TcpStream::connect(&address).is_err());
     watched.proxy.reload(&without.clone().admin_on(port));
-    watched.proxy.wait_logged(&["the admin port is open"]);
+    watched.proxy.wait_event("admin_port_open", &[]);
     watched.look().quit();
     watched
         .proxy

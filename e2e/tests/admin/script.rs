@@ -113,5 +113,5 @@ fn what_it_does_not_answer_the_port_does(product: Product) {
     assert_eq!(watched.root().value("SELECT COUNT(*) FROM backends"), "1");
     watched
         .proxy
-        .wait_logged(&["admin.script cannot be run", "/no/such/admin.lua"]);
+        .wait_event("admin_script_failed", &["/no/such/admin.lua"]);
 }

@@ -185,9 +185,7 @@ fn statements_and_sessions_are_killed_by_whoever_may(product: Product) {
             .map_or(true, |it| it.error().is_some())
     );
     assert_eq!(refused(&mut root, "KILL 12"), 1094);
-    watched
-        .proxy
-        .wait_logged(&["an administrator has killed a session", "root"]);
+    watched.proxy.wait_event("admin_kill", &["root"]);
 }
 
 #[test]

@@ -42,7 +42,7 @@ fn relayed_statements_have_figures_or_it_is_said_what_gives_them() {
         "document.querySelectorAll('.settings tbody tr').length == 1",
     );
     proxy.reload(&settings.set("insight.transparent", true));
-    proxy.wait_logged(&["configuration is reloaded"]);
+    proxy.wait_event("config_reloaded", &[]);
     drop(unseen);
     browser.press("1");
     let is_over = AtomicBool::new(false);

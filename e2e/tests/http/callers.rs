@@ -50,7 +50,7 @@ fn nobody_else_gets_in() {
     assert_eq!(stranger.get("/api/tables").status, 401);
     let bearer = stranger.header("authorization", "Bearer ");
     assert_eq!(bearer.get("/api/tables").status, 401);
-    watched.proxy.wait_logged(&["no login to the HTTP port"]);
+    watched.proxy.wait_event("http_login_failed", &[]);
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn who_has_the_token_may_look_and_no_more() {
         .set("admin.username", "root")
         .set("admin.password", "all");
     proxy.reload(&settings);
-    proxy.wait_logged(&["the admin port is open"]);
+    proxy.wait_event("admin_port_open", &[]);
     assert_eq!(Http::new(port).basic(ROOT).get("/api/tables").status, 200);
 }
 
@@ -152,7 +152,7 @@ fn a_port_that_is_taken_stops_nobody() {
     let port = taken.local_addr().unwrap().port();
     let settings = Settings::pooled(Server::shared(Product::MariaDb), 4);
     let proxy = Proxy::start(&settings.http_on(port));
-    let line = proxy.wait_logged(&["cannot be had there", "http.address"]);
+    let line = proxy.wait_event("admin_port_failed", &["setting=\"http.address\""]);
     assert!(line.contains(&port.to_string()), "{line}");
     assert_eq!(proxy.connect().value("SELECT 1"), "1");
 }

@@ -267,9 +267,7 @@ fn sessions_are_seen_and_ended(product: Product) {
     wait::until("it is gone", wait::SOON, || {
         rows(&look.get(&path)).is_empty()
     });
-    watched
-        .proxy
-        .wait_logged(&["an administrator has killed a session", "root@127.0.0.1"]);
+    watched.proxy.wait_event("admin_kill", &["root@127.0.0.1"]);
 }
 
 /// Somebody else's idea of OpenAPI is not at hand; that it says what there is can be seen.

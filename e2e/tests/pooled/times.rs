@@ -99,7 +99,7 @@ fn who_waits_for_the_only_connection_waits_in_the_proxy(product: Product) {
     assert_waited(&after, held, others);
     // The others may have been slow, too.
     let of_waiter = format!(" id={} ", waiter.id);
-    let line = proxy.wait_logged(&["a statement is recorded", &of_waiter]);
+    let line = proxy.wait_event("statement_recorded", &[&of_waiter]);
     let field = |name: &str| {
         let mut words = line.split([' ', '=']).skip_while(|word| *word != name);
         milliseconds(words.nth(1).unwrap())

@@ -102,7 +102,7 @@ fn what_is_down_by_a_scripts_word_is_tried_again(product: Product) {
 
 fn a_backend_that_is_down_is_left_for_the_next(product: Product) {
     let scripted = Scripted::with(three(product), &with_choice("nil"));
-    scripted.proxy.wait_logged(&["backend is up"]);
+    scripted.proxy.wait_event("backend_up", &[]);
     let mut conn = scripted.connect();
     conn.run("SELECT 1");
     let lines = seen(&mut conn);
@@ -142,7 +142,7 @@ fn what_a_script_notes_of_a_backend_stays() {
         ),
     );
     // What the proxy finds out itself goes before that.
-    scripted.proxy.wait_logged(&["backend is up"]);
+    scripted.proxy.wait_event("backend_up", &[]);
     let mut one = scripted.connect();
     one.run("SELECT 1");
     let mut two = one;
@@ -212,9 +212,7 @@ fn the_proxy_ends_where_a_script_wants_it() {
     );
     let mut conn = scripted.connect();
     conn.query("DO end");
-    scripted
-        .proxy
-        .wait_logged(&["a script wants the proxy to end"]);
+    scripted.proxy.wait_event("script_stop", &[]);
     assert!(conn.is_closed_by_server());
     let ended = scripted.proxy.process().wait_ended(e2e::wait::SOON);
     assert!(ended.success());

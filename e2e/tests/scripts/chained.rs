@@ -165,7 +165,7 @@ fn a_backends_first_err_is_passed_on() {
         &mock,
         r#"function read_handshake() print("read_handshake was called") end"#,
     );
-    front.proxy.wait_logged(&["backend is up"]);
+    front.proxy.wait_event("backend_up", &[]);
     fs::write(&is_full, "").unwrap();
     let mut socket = TcpStream::connect(front.proxy.tcp()).unwrap();
     let mut told = Vec::new();

@@ -91,9 +91,9 @@ fn connect_server_is_asked_again(product: Product) {
     );
     scripted
         .proxy
-        .wait_logged(&["backend is up", &address.to_string()]);
+        .wait_event("backend_up", &[&address.to_string()]);
     let up = Server::shared(product).tcp().to_string();
-    scripted.proxy.wait_logged(&["backend is up", &up]);
+    scripted.proxy.wait_event("backend_up", &[&up]);
     drop(gone);
     let mut conn = scripted.connect();
     // What is down is not what a client gets, though the script names it.

@@ -190,7 +190,7 @@ fn who_waits_is_not_idle(product: Product) {
     assert_eq!(conn.value("DO doze"), "awake");
     assert_eq!(conn.value("SELECT 7"), "7");
     // Who does nothing is.
-    scripted.proxy.wait_logged(&["limits.timeout_idle"]);
+    scripted.proxy.wait_event("idle_timeout", &[]);
 }
 
 fn what_was_said_before_a_wait_does_not_wait(product: Product) {

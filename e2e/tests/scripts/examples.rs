@@ -104,7 +104,9 @@ fn in_front_of(cluster: &Cluster, name: &str) -> Scripted {
         .set("balance.replicas", "primary")
         .set("health.replication_interval", "50ms");
     let scripted = Scripted::with(settings, example(name));
-    scripted.proxy.wait_logged(&["backend is up", "replica1"]);
+    scripted
+        .proxy
+        .wait_event("backend_up", &["backend=\"replica1\""]);
     scripted
 }
 

@@ -167,7 +167,9 @@ fn parameters_go_elsewhere_as_well(product: Product) {
         .account("app", PASSWORD)
         .set("health.replication_interval", "50ms");
     let scripted = Scripted::with(settings, &format!("{TELLS}{RUNS}"));
-    scripted.proxy.wait_logged(&["backend is up", "replica1"]);
+    scripted
+        .proxy
+        .wait_event("backend_up", &["backend=\"replica1\""]);
     let mut conn = scripted.connect_as(&Login::app().schema("d"));
     conn.run("BEGIN");
     for (place, name) in [("primary", "primary"), ("replica", "replica1")] {

@@ -52,8 +52,12 @@ pub(super) const CHOOSES: &str = r#"
 fn chooser(product: Product) -> (Scripted, RawConn, Cluster) {
     let cluster = cluster(product);
     let scripted = Scripted::with(pooled(&cluster), CHOOSES);
-    scripted.proxy.wait_logged(&["backend is up", "replica1"]);
-    scripted.proxy.wait_logged(&["backend is up", "replica2"]);
+    scripted
+        .proxy
+        .wait_event("backend_up", &["backend=\"replica1\""]);
+    scripted
+        .proxy
+        .wait_event("backend_up", &["backend=\"replica2\""]);
     let conn = scripted.connect_as(&Login::app().schema("d"));
     (scripted, conn, cluster)
 }

@@ -33,7 +33,7 @@ fn shipped(product: Product, name: &str) -> (Scripted, Login) {
 
 fn who_comes_and_what_they_send_is_audited(product: Product) {
     let (scripted, login) = shipped(product, "auditing");
-    scripted.proxy.wait_logged(&["pilotfish is ready"]);
+    scripted.proxy.wait_event("ready", &[]);
     let mut conn = scripted.connect_as(&login);
     conn.run("SELECT 'audited'");
     conn.quit();

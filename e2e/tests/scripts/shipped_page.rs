@@ -98,7 +98,7 @@ fn hold(product: Product, name: &str, section: &str) {
         "admin" => settings.set("admin.script", file.as_str()),
         _ => settings.set("script.file", file.as_str()),
     });
-    proxy.wait_logged(&["backend is up"]);
+    proxy.wait_event("backend_up", &[]);
     let mut clients = Clients {
         scripted: &proxy,
         login: Login::app().schema(&schema),

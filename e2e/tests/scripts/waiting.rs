@@ -221,7 +221,7 @@ fn a_client_may_leave_while_its_hook_waits(product: Product) {
     let mut conn = scripted.connect();
     conn.send_query("DO wait").unwrap();
     drop(conn);
-    scripted.proxy.wait_logged(&["the client left"]);
+    scripted.proxy.wait_event("client_left", &[]);
     scripted.connect().run("SELECT 1");
 }
 
@@ -244,8 +244,12 @@ fn placed(cluster: &Cluster, settings: Settings, script: &str) -> (Scripted, Raw
         .set("balance.timeout_consistency", "20s");
     let _ = cluster;
     let scripted = Scripted::with(settings, &telling(script));
-    scripted.proxy.wait_logged(&["backend is up", "replica1"]);
-    scripted.proxy.wait_logged(&["backend is up", "replica2"]);
+    scripted
+        .proxy
+        .wait_event("backend_up", &["backend=\"replica1\""]);
+    scripted
+        .proxy
+        .wait_event("backend_up", &["backend=\"replica2\""]);
     let conn = scripted.connect_as(&Login::app().schema("d"));
     (scripted, conn)
 }

@@ -168,13 +168,23 @@ impl OneLog {
                 counts.note_written(entries);
                 if counts.note_trouble(None) {
                     let dropped = counts.dropped();
-                    tracing::info!(log, dropped, "a log can be written again");
+                    tracing::info!(
+                        kind = "log_written_again",
+                        log,
+                        dropped,
+                        "a log can be written again"
+                    );
                 }
             }
             Err(error) => {
                 counts.note_dropped(entries);
                 if counts.note_trouble(Some(error.to_string())) {
-                    tracing::warn!(log, %error, "a log cannot be written; its entries are dropped");
+                    tracing::warn!(
+                        kind = "log_write_failed",
+                        log,
+                        %error,
+                        "a log cannot be written; its entries are dropped"
+                    );
                 }
             }
         }

@@ -218,8 +218,13 @@ impl Sending {
             return;
         }
         match has_trouble {
-            true => tracing::warn!(collector = place, text, "traces"),
-            false => tracing::info!(collector = place, text, "traces"),
+            true => tracing::warn!(kind = "traces_failed", collector = place, text, "traces"),
+            false => tracing::info!(
+                kind = "traces_sent_again",
+                collector = place,
+                text,
+                "traces"
+            ),
         }
         let events = &self.sights.events;
         events.note(EventKind::Traces, &place, text, None);

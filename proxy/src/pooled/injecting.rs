@@ -266,9 +266,11 @@ impl Pooled {
             results,
         };
         match serde_json::to_string(&profile) {
-            Ok(profile) => {
-                tracing::info!(%profile, "a statement of a rule, with what was sent around it")
-            }
+            Ok(profile) => tracing::info!(
+                kind = "injected_statement",
+                %profile,
+                "a statement of a rule, with what was sent around it"
+            ),
             Err(error) => {
                 tracing::error!(%error, "what was sent around a statement cannot be told")
             }
@@ -382,6 +384,7 @@ impl Pooled {
         }
         if injecting.injection.fails() {
             tracing::warn!(
+                kind = "injected_failed",
                 rule = injecting.rule.map(|_| &*injecting.name),
                 profile = injecting.is_profile(),
                 statement,

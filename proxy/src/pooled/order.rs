@@ -328,6 +328,7 @@ impl Pooled {
             None => (None, None),
         };
         tracing::info!(
+            kind = "rule_statement",
             rule = &*note.rule,
             tag = note.tag.as_deref(),
             user = %self.account.id(),

@@ -67,6 +67,7 @@ impl Pooled {
         let backend = self.lent.as_ref().map(|lent| &*lent.conn.backend.name);
         let record = self.way_of(trace, facts, text);
         tracing::info!(
+            kind = "statement_recorded",
             why,
             user = %self.account.id(),
             id = self.person.id(),

@@ -68,10 +68,10 @@ fn at_a_reload_the_file_wins() {
     let mut root = watched.root();
     root.run("SET GLOBAL limits.sessions_max = 700");
     watched.proxy.signal(e2e::Signal::HUP);
-    watched.proxy.wait_logged(&["configuration is reloaded"]);
+    watched.proxy.wait_event("config_reloaded", &[]);
     watched
         .proxy
-        .wait_logged(&["not saved is given up", "20000 becomes 700"]);
+        .wait_event("unsaved_change_lost", &["20000 becomes 700"]);
     assert!(changes(&mut root).is_empty());
     assert_eq!(value(&mut root, "limits.sessions_max"), "20000");
 }
