@@ -29,6 +29,7 @@ mod figures;
 mod kill;
 mod pins;
 mod prepared;
+mod privileges;
 mod routines;
 mod state;
 mod texts;
