@@ -24,6 +24,7 @@ mod breaks;
 mod charsets;
 mod cuts;
 mod distributed;
+mod drivers;
 mod effects;
 mod figures;
 mod kill;
