@@ -89,7 +89,7 @@ impl AddAssign<&Counts> for Counts {
 /// Why a connection ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CloseReason {
-    /// It reached its maximum age.
+    /// It reached its maximum age, or the privileges of its account have changed.
     TooOld,
     /// Nobody used it for too long.
     IdleTooLong,

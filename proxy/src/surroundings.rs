@@ -21,6 +21,7 @@ use crate::pooled::ceilings::Ceilings;
 use crate::pooled::lane_counts::AllLaneCounts;
 use crate::pooled::limits::Limits;
 use crate::pooled::people::People;
+use crate::pooled::privileges::{Concerned, Privileges};
 use crate::pooled::times::AllTimes;
 use crate::scripted::all::AllScripts;
 use crate::traces::Traces;
@@ -108,6 +109,8 @@ pub(crate) struct Shared {
     pub plans: Plans,
     /// When the process began.
     pub began: Began,
+    /// Changes of accounts and privileges, as far as was seen.
+    pub privileges: Privileges,
     definitions: AtomicU64,
 }
 
@@ -126,6 +129,12 @@ impl Shared {
     /// What was prepared before may be prepared as something else now.
     pub(crate) fn definitions_changed(&self) {
         self.definitions.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Connections that logged in before serve nobody any more, in any worker.
+    pub(crate) fn privileges_changed(&self, concerned: Concerned) {
+        self.privileges.change(concerned);
+        self.ceilings.ring();
     }
 
     /// Takes a place among `max` sessions.

@@ -49,6 +49,12 @@ settings! {
         age_max: Duration = Duration::from_secs(60 * 60),
             Traits::RELOAD.within(SECOND, 365 * DAY).nothing("no limit");
 
+        /// A connection that logged in longer ago than this is closed as soon as nobody has it, as by
+        /// `age_max`. A server reads most privileges at the login. So this is how long a session may
+        /// have privileges that were changed past the proxy.
+        login_age_max: Duration = Duration::from_secs(60),
+            Traits::RELOAD.within(SECOND, 365 * DAY).nothing("no limit of its own");
+
         /// An idle connection that was neither used nor pinged for this long is pinged, so that one
         /// that died is noticed before a session gets it.
         ping_interval: Duration = Duration::from_secs(30),

@@ -38,6 +38,7 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("pool.timeout_wait", "\"10s\""),
     ("pool.timeout_idle", "\"5m\""),
     ("pool.age_max", "\"1h\""),
+    ("pool.login_age_max", "\"1m\""),
     ("pool.ping_interval", "\"30s\""),
     ("pool.opens_per_second", "100"),
     ("pool.opens_burst", "20"),

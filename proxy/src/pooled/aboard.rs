@@ -110,7 +110,10 @@ impl Pooled {
         let shelf = self.shelf(&backend);
         let lanes = &self.worker.lanes;
         let waits = self.course.awaited.is_some() || self.course.wants_position;
-        let fits = is_like(&lent.conn, &self.state) && lent.conn.answers_owed() == 0 && !waits;
+        let fits = !lent.conn.is_outdated(&self.worker)
+            && is_like(&lent.conn, &self.state)
+            && lent.conn.answers_owed() == 0
+            && !waits;
         let is_prepared = self.is_prepared(candidate, |key, types| lent.conn.has(key, types));
         if !fits || !is_prepared || !lanes.has_room(shelf) {
             self.lent = Some(lent);

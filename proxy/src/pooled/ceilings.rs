@@ -31,6 +31,12 @@ impl Ceilings {
         bell
     }
 
+    /// Every worker is to look at its pool.
+    pub(crate) fn ring(&self) {
+        let bells = Arc::clone(&self.known().bells);
+        ring(&bells);
+    }
+
     /// The ceilings over connections of an account to a backend.
     pub(crate) fn of(
         &self,

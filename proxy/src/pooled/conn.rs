@@ -2,6 +2,7 @@
 
 mod own_reply;
 
+use std::cell::Cell;
 use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -51,6 +52,8 @@ pub(crate) struct BackendConn {
     pub is_spoiled: bool,
     /// It was told to tell of every GTID that it writes (MySQL's `session_track_gtids`).
     pub tells_gtids: bool,
+    /// How many changes of privileges there had been when its login began.
+    pub trusted_at: Cell<u64>,
     /// Statements to be closed with the next command.
     closing: Vec<BackendStatementId>,
     /// Bytes read behind the end of a reply.
@@ -98,6 +101,7 @@ impl BackendConn {
             owner: None,
             is_spoiled: false,
             tells_gtids: false,
+            trusted_at: Cell::new(0),
             closing: Vec::new(),
             inbox: ahead,
         }
@@ -129,6 +133,26 @@ impl BackendConn {
         self.inbox.is_empty()
             && self.leg.is_drained()
             && socket.is_some_and(|socket| socket.is_silent())
+    }
+
+    /// Whether its privileges may have changed since it logged in: it is not for sessions any more.
+    #[inline]
+    pub(crate) fn is_outdated(&self, worker: &Worker) -> bool {
+        let privileges = &worker.shared.privileges;
+        let now = privileges.now();
+        if self.trusted_at.get() == now {
+            return false;
+        }
+        let is_outdated = privileges.have_changed(&self.shelf.login.user, self.trusted_at.get());
+        if !is_outdated {
+            self.trusted_at.set(now);
+        }
+        is_outdated
+    }
+
+    /// Whether it can be lent: it lives, and has the privileges that its account has now.
+    pub(crate) fn is_fit(&self, worker: &Worker) -> bool {
+        self.is_alive() && !self.is_outdated(worker)
     }
 
     /// Sends commands, as far as the kernel takes them; the rest leaves while replies are awaited.

@@ -62,6 +62,8 @@ pub(crate) struct Desk {
     pub(super) paces: RefCell<HashMap<BackendId, Rc<Pace>>>,
     pub(super) next: Cell<ShelfId>,
     pub(super) sweeps: Cell<u64>,
+    /// Changes of privileges that its idle connections have been looked at for.
+    pub(super) privileges: Cell<u64>,
     /// When the keeper comes by itself.
     pub(super) planned: Cell<Option<Duration>>,
     /// The time that the pool was told last; it never goes back.
@@ -99,6 +101,7 @@ impl Desk {
             paces: RefCell::default(),
             next: Cell::new(0),
             sweeps: Cell::new(0),
+            privileges: Cell::new(0),
             planned: Cell::new(None),
             latest: Cell::default(),
             stir: tokio::sync::Notify::new(),
@@ -131,11 +134,10 @@ impl Desk {
                 .borrow_mut()
                 .take_idle(&shelf, |conn: &Connection| distance(conn));
             let (conn, lease) = taken?;
-            if conn.is_alive() {
+            if conn.is_fit(worker) {
                 return Some(Lent::new(conn, lease));
             }
-            drop(conn);
-            self.forget_lease(worker, lease, CloseReason::Broken);
+            self.discard(worker, conn, lease);
         }
     }
 
@@ -151,11 +153,10 @@ impl Desk {
             .borrow_mut()
             .take_idle_that(&shelf, |conn: &Connection| is_it(conn));
         let (conn, lease) = taken?;
-        if conn.is_alive() {
+        if conn.is_fit(worker) {
             return Some(Lent::new(conn, lease));
         }
-        drop(conn);
-        self.forget_lease(worker, lease, CloseReason::Broken);
+        self.discard(worker, conn, lease);
         None
     }
 
@@ -187,12 +188,11 @@ impl Desk {
             let verdict = self.pool.borrow_mut().check_out(&shelf, wish, now);
             match (verdict, told) {
                 (Verdict::Take(conn, lease), _) => {
-                    if conn.is_alive() {
+                    if conn.is_fit(worker) {
                         return Begun::Lent(Lent::new(conn, lease));
                     }
-                    // It died while it lay idle: another one.
-                    drop(conn);
-                    self.forget_lease(worker, lease, CloseReason::Broken);
+                    // It died while it lay idle, or has old privileges: another one.
+                    self.discard(worker, conn, lease);
                 }
                 (Verdict::Open(permit), _) => return Begun::Permit(shelf, permit),
                 (Verdict::Wait(ticket), Some(granting)) => {
@@ -223,11 +223,10 @@ impl Desk {
     ) -> Option<Begun> {
         match granted {
             Granted::Grant(Grant::Connection(conn, lease)) => {
-                if conn.is_alive() {
+                if conn.is_fit(worker) {
                     return Some(Begun::Lent(Lent::new(conn, lease)));
                 }
-                drop(conn);
-                self.forget_lease(worker, lease, CloseReason::Broken);
+                self.discard(worker, conn, lease);
                 None
             }
             Granted::Grant(Grant::Permit(permit)) => Some(Begun::Permit(shelf, permit)),
@@ -332,12 +331,16 @@ impl Desk {
         now: Duration,
     ) {
         let owner = conn.owner.as_ref().and_then(Owner::owed);
-        let next = self.pool.borrow_mut().give_back(lease, conn, now);
-        match next {
-            Next::Rest => {}
-            Next::Linger => self.stir.notify_one(),
-            Next::Wake(wake) => self.wake(worker, wake),
-            Next::Close(conn, _, closing) => self.close(worker, conn, closing),
+        if conn.is_outdated(worker) {
+            self.retire(worker, Lent::new(conn, lease), CloseReason::TooOld);
+        } else {
+            let next = self.pool.borrow_mut().give_back(lease, conn, now);
+            match next {
+                Next::Rest => {}
+                Next::Linger => self.stir.notify_one(),
+                Next::Wake(wake) => self.wake(worker, wake),
+                Next::Close(conn, _, closing) => self.close(worker, conn, closing),
+            }
         }
         if let Some(owner) = owner {
             // Its session may wait for it, and whoever had it may not have asked.
@@ -351,11 +354,28 @@ impl Desk {
         self.forget_lease(worker, lent.lease, reason);
     }
 
-    /// Says goodbye to a backend over a connection that is in order, but not fit for others.
-    pub(crate) fn retire(&self, worker: &Rc<Worker>, lent: Lent) {
+    /// Gives up a connection that is in order, but not fit for others: says goodbye to its backend. What its
+    /// last session may still ask is asked before.
+    pub(crate) fn retire(&self, worker: &Rc<Worker>, lent: Lent, reason: CloseReason) {
         let mut conn = lent.conn;
-        self.forget_lease(worker, lent.lease, CloseReason::Ended);
-        tokio::task::spawn_local(async move { conn.say_goodbye().await });
+        let questions = super::aftermath::claim(&mut conn, &Rc::default());
+        self.forget_lease(worker, lent.lease, reason);
+        let worker = Rc::clone(worker);
+        tokio::task::spawn_local(async move {
+            // It is closed anyway.
+            let _ = super::aftermath::ask(&worker, &mut conn, questions).await;
+            conn.say_goodbye().await;
+        });
+    }
+
+    /// An idle connection that cannot be lent.
+    fn discard(&self, worker: &Rc<Worker>, conn: Connection, lease: Lease) {
+        if conn.is_alive() {
+            let lent = Lent::new(conn, lease);
+            return self.retire(worker, lent, CloseReason::TooOld);
+        }
+        drop(conn);
+        self.forget_lease(worker, lease, CloseReason::Broken);
     }
 
     /// Takes a connection out of the pool for good: a session keeps it to its end.

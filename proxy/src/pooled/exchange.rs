@@ -37,6 +37,8 @@ pub(crate) struct Job<'a> {
     pub part: Part,
     /// How many warnings its reply is to count, where the connection would count others.
     pub warnings: Option<u16>,
+    /// It may change privileges.
+    pub changes_privileges: bool,
 }
 
 /// A client's command as it is sent: whole, or statement by statement, each with a part of the reply.
@@ -110,7 +112,9 @@ impl Pooled {
         };
         let flight = self.worker.loads.begin(lent.conn.backend.id);
         let delivery = self.delivery;
-        let keeps = self.worker.book.borrow().some_see_all && job.haste == Haste::Write;
+        // Whoever hears that privileges have changed finds that they have.
+        let keeps = job.changes_privileges
+            || self.worker.book.borrow().some_see_all && job.haste == Haste::Write;
         if keeps && delivery == Delivery::AtOnce {
             self.delivery = Delivery::Kept;
         }
@@ -366,6 +370,7 @@ impl Job<'_> {
             haste,
             part: Part::Whole,
             warnings: None,
+            changes_privileges: false,
         }
     }
 

@@ -8,6 +8,7 @@ use pool::{Action, CloseReason, Lease};
 use wire::Command;
 
 use super::desk::{Connection, Desk, Granted, Lent};
+use super::privileges::{Concerned, have_accounts_changed};
 use super::shelf::ShelfId;
 use super::turn::Waiter;
 use crate::worker::Worker;
@@ -20,6 +21,7 @@ impl Desk {
         let mut topologies = worker.surroundings.topology.clone();
         let mut settings = worker.surroundings.settings.clone();
         let mut accounts = worker.surroundings.accounts.clone();
+        let mut known = Arc::clone(&accounts.borrow_and_update());
         loop {
             let now = desk.now(&worker);
             let due = desk.pool.borrow().next_tick(now);
@@ -35,6 +37,11 @@ impl Desk {
                     Ok(()) => {
                         let accounts = Arc::clone(&accounts.borrow_and_update());
                         worker.shared.keyring.keep_only(&accounts);
+                        // Of all workers one tells the others.
+                        if worker.index == 0 && have_accounts_changed(&known, &accounts) {
+                            worker.shared.privileges_changed(Concerned::All);
+                        }
+                        known = accounts;
                     }
                     Err(_) => return,
                 },
@@ -59,8 +66,23 @@ impl Desk {
             let now = desk.now(&worker);
             let actions = desk.pool.borrow_mut().tick(now);
             desk.act(&worker, actions);
+            desk.close_outdated(&worker);
             desk.sweep();
         }
+    }
+
+    /// Closes idle connections whose privileges have changed.
+    fn close_outdated(&self, worker: &Rc<Worker>) {
+        let now = worker.shared.privileges.now();
+        if self.privileges.replace(now) == now {
+            return;
+        }
+        let actions = self.pool.borrow_mut().weed(
+            |_| true,
+            |conn: &Connection| conn.is_outdated(worker),
+            CloseReason::TooOld,
+        );
+        self.act(worker, actions);
     }
 
     fn act(&self, worker: &Rc<Worker>, actions: Vec<Action<ShelfId, Connection, Waiter>>) {

@@ -106,10 +106,11 @@ impl SharedLane {
         queue.is_open().then(|| queue.depth())
     }
 
-    /// Whether its connection is what a session needs.
-    pub(crate) fn is_like(&self, state: &SessionState) -> bool {
+    /// Whether its connection is what a session needs. Nobody boards one with old privileges.
+    pub(crate) fn is_like(&self, worker: &Worker, state: &SessionState) -> bool {
         let lent = self.lent.borrow();
-        lent.as_ref().is_some_and(|lent| is_like(&lent.conn, state))
+        lent.as_ref()
+            .is_some_and(|lent| is_like(&lent.conn, state) && !lent.conn.is_outdated(worker))
     }
 
     /// What its login would have told a client.

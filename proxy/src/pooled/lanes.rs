@@ -93,7 +93,7 @@ impl Lanes {
                 continue;
             }
             of_shelf += 1;
-            let Some(deep) = lane.depth().filter(|_| lane.is_like(state)) else {
+            let Some(deep) = lane.depth().filter(|_| lane.is_like(worker, state)) else {
                 continue;
             };
             if best.as_ref().is_none_or(|(least, _)| deep < *least) {

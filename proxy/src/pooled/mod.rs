@@ -72,6 +72,7 @@ mod pass_on;
 pub(crate) mod people;
 mod prefix;
 mod prepared;
+pub(crate) mod privileges;
 mod profiling;
 pub(crate) mod pump;
 mod query;

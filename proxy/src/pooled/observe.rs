@@ -1,6 +1,7 @@
 //! After an exchange: what it has made of the session, of its connection, and of what others know.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use session::Outcome;
 use session::state::{Answer, Baseline, Inquiry, Pin, Ran, Seen};
@@ -11,6 +12,7 @@ use super::aftermath::claim_own;
 use super::conn::OwnReply;
 use super::exchange::Done;
 use super::prepared::defines;
+use super::privileges;
 use super::session::{CutOff, LASTING, Pooled};
 use super::sight::{self, settings_of};
 
@@ -78,6 +80,7 @@ pub(crate) fn observe(
     if done.outcome == Outcome::Ok && ran(command) == Ran::Statement && defines(facts) {
         worker.shared.definitions_changed();
     }
+    session.note_privileges(command, facts, text, done);
 }
 
 fn ran(command: Command) -> Ran {
@@ -101,6 +104,42 @@ fn ran(command: Command) -> Ran {
 }
 
 impl Pooled {
+    /// Where privileges may have changed, pooled connections with the old ones serve nobody any more.
+    #[inline]
+    fn note_privileges(&mut self, command: Command, facts: &Facts, text: &[u8], done: &Done) {
+        let is_statement = ran(command) == Ran::Statement;
+        let is_change = match command {
+            // Which of its kinds it is does not matter: nobody says it often.
+            Command::REFRESH => true,
+            _ if !is_statement => false,
+            _ if facts.kind == sql::Kind::Execute => self.runs_change(facts, text),
+            _ => privileges::may_change(facts, text),
+        };
+        if !is_change || privileges::has_done_nothing(facts, done.outcome) {
+            return;
+        }
+        let accounts = Arc::clone(&self.worker.surroundings.accounts.borrow());
+        let login = Rc::clone(&self.login);
+        let own_user = &login.user;
+        let concerned = match is_statement {
+            true => privileges::concerned(facts, text, &accounts, own_user),
+            false => privileges::Concerned::All,
+        };
+        self.worker.shared.privileges_changed(concerned);
+        if is_statement && privileges::may_lock_out(facts, text, own_user) {
+            self.state.pin(Pin::Account);
+        }
+    }
+
+    /// Whether an EXECUTE in SQL text has run a statement that changes privileges.
+    fn runs_change(&self, facts: &Facts, text: &[u8]) -> bool {
+        let mut named = facts.mentions_of(sql::Role::Prepared);
+        let name = named.next().map(|mention| mention.name.name(text));
+        let prepared = name.and_then(|name| self.state.held().prepared_text(&name));
+        prepared
+            .is_some_and(|text| privileges::may_change(&sql::facts(text, self.state.flags()), text))
+    }
+
     /// The client has changed what it wants to be told: that is noted, and the connection goes on
     /// telling us everything.
     pub(crate) async fn look_again(&mut self) {
@@ -119,6 +158,11 @@ impl Pooled {
         let Ok(replies) = lent.conn.ask_all(&self.worker, &asks).await else {
             return self.drop_lent(pool::CloseReason::Broken);
         };
+        let follows = replies.get(1).map(|own| own.outcome);
+        if follows != Some(Outcome::Ok) {
+            // What happens there from now on is not seen.
+            self.state.pin(Pin::Variable);
+        }
         let said = replies
             .first()
             .map(|own| super::open::table(own, lent.conn.capabilities));

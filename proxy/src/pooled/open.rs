@@ -49,6 +49,8 @@ const OWN: Capabilities = Capabilities(
 /// Connects, logs in and learns how the server left the session.
 pub(crate) async fn open(worker: &Worker, shelf: &Rc<Shelf>) -> Result<BackendConn, Failure> {
     let settings = Arc::clone(&worker.surroundings.settings.borrow());
+    // What changes from here on the server may have read before.
+    let trusted_at = worker.shared.privileges.now();
     let backend = &shelf.backend;
     let header = proxy_protocol::Header::Own;
     let (mut stream, greeting, _) = match greet(&settings.config, &header, backend).await {
@@ -107,7 +109,10 @@ pub(crate) async fn open(worker: &Worker, shelf: &Rc<Shelf>) -> Result<BackendCo
         shelf,
     );
     match timeout(limit, set_up).await {
-        Ok(Ok(conn)) => Ok(conn),
+        Ok(Ok(conn)) => {
+            conn.trusted_at.set(trusted_at);
+            Ok(conn)
+        }
         Ok(Err(broken)) => Err(broke_off(backend, &broken.to_string())),
         Err(_) => Err(broke_off(backend, &format!("no answer within {limit:?}"))),
     }
@@ -324,6 +329,7 @@ async fn look_around(
 /// Logs in again on the same connection (COM_CHANGE_USER), which leaves no schema.
 pub(crate) async fn log_in_again(worker: &Worker, conn: &mut BackendConn) -> Result<(), Broken> {
     const REFUSED: Broken = Broken::Unexpected("it does not take the account again");
+    let trusted_at = worker.shared.privileges.now();
     let shelf = Rc::clone(&conn.shelf);
     let greeting = conn.greeting.clone();
     let credential = &shelf.login.credential;
@@ -351,6 +357,7 @@ pub(crate) async fn log_in_again(worker: &Worker, conn: &mut BackendConn) -> Res
     match ended {
         Ok(Said::In) => {
             conn.forget_all();
+            conn.trusted_at.set(trusted_at);
             let greeting = conn.greeting.clone();
             conn.state = look_around(worker, &greeting, conn).await?;
             Ok(())

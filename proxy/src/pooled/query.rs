@@ -16,6 +16,7 @@ use super::exchange::{CutReply, Done, Job, Part, haste_of};
 use super::explain::inquiry;
 use super::explained::Said;
 use super::incoming::Incoming;
+use super::privileges;
 use super::ruling::Carries;
 use super::session::{After, CutOff, Pooled};
 use super::sight::Sight;
@@ -261,6 +262,7 @@ impl Pooled {
         let text = query.map(|query| query.text).unwrap_or_default();
         let job = Job {
             part,
+            changes_privileges: privileges::may_change(facts, text),
             ..Job::of(incoming, Needs::of(facts, text), haste_of(facts))
         };
         let own_schema = self.visit_text(facts, text).await;

@@ -100,7 +100,8 @@ impl Pooled {
         if let Some(lent) = self.lent.take() {
             self.running = None;
             self.watch.hold(None);
-            self.worker.desk.retire(&self.worker, lent);
+            let reason = CloseReason::Ended;
+            self.worker.desk.retire(&self.worker, lent, reason);
         }
     }
 

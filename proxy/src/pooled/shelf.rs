@@ -187,13 +187,15 @@ impl Desk {
 }
 
 fn limits(config: &PoolConfig) -> Limits {
+    let ages = [config.age_max, config.login_age_max];
+    let age_max = ages.into_iter().filter(|age| !age.is_zero()).min();
     Limits {
         connections_max: config.backend_connections_max,
         idle_min: config.connections_min,
         idle_max: config.backend_connections_max,
         waiters_max: config.waiters_max,
-        age_max: Some(config.age_max).filter(|age| !age.is_zero()),
-        age_jitter: config.age_max / 10,
+        age_max,
+        age_jitter: age_max.unwrap_or_default() / 10,
         idle_time_max: Some(config.timeout_idle).filter(|time| !time.is_zero()),
         ping_interval: Some(config.ping_interval).filter(|time| !time.is_zero()),
         ..Limits::default()

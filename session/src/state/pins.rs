@@ -71,6 +71,8 @@ pins! {
     LargeStatement = "large_statement",
     /// A command whose effects are not known.
     Protocol = "protocol",
+    /// It has changed its own account: nobody may be able to log in for it again.
+    Account = "account",
     /// A prepared statement, by rule.
     PreparedStatement = "prepared_statement",
 }

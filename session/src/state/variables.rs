@@ -21,6 +21,9 @@ pub(super) enum Policy {
     Bound(&'static [&'static str]),
     /// It is what LAST_INSERT_ID() returns.
     LastInsertId,
+    /// It says what the server tells. Once the session has set it in a SET of its own, the proxy sets the
+    /// connection back and tells the client what it has asked for.
+    Followed,
     /// The clock of the session: set by the text, reported with the time when it is not set.
     Timestamp,
 }
@@ -125,14 +128,18 @@ const BOUND: &[(&str, &[&str])] = &[
     // Reported as 0 and moved on by RAND().
     ("rand_seed1", &[]),
     ("rand_seed2", &[]),
-    // The connection is in the client's hands, and what it does is not seen any more.
+    // The connection is in the client's hands: in the middle of a transaction it cannot be set back.
     ("session_track_gtids", &[]),
-    ("session_track_schema", &[]),
-    ("session_track_state_change", &[]),
-    ("session_track_system_variables", &[]),
-    ("session_track_transaction_info", &[]),
     // A time, read and told in the zone of the moment: a SET of both reads it in the zone from before.
     ("system_versioning_asof", &["DEFAULT"]),
+];
+
+/// What the proxy sets for itself on its connections: which changes the server tells.
+const FOLLOWED: &[&str] = &[
+    "session_track_schema",
+    "session_track_state_change",
+    "session_track_system_variables",
+    "session_track_transaction_info",
 ];
 
 /// Whether a variable's value is one with which nothing is lost: one of these, whole or up to a comma.
@@ -193,6 +200,9 @@ pub(super) fn policy(name: &[u8]) -> Policy {
     }
     if is_among(name, NEWS) {
         return Policy::News;
+    }
+    if is_among(name, FOLLOWED) {
+        return Policy::Followed;
     }
     let bound = BOUND.iter().find(|(of, _)| of.as_bytes() == name);
     bound.map_or(Policy::Restored, |(_, resting)| Policy::Bound(resting))

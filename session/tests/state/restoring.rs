@@ -504,6 +504,55 @@ fn what_one_variable_sets_along_with_itself_is_set_behind_it() {
 }
 
 #[test]
+fn what_the_server_tells_may_be_set_in_a_set() {
+    let told = || ok().var("session_track_schema", "ON");
+    for (text, said) in [
+        ("SET session_track_schema = 1", told()),
+        ("SET session_track_schema = 1, @a = 1", told()),
+        ("SET session_track_schema = OFF", ok()),
+        ("SET session_track_schema = 0; SET @a = 1", told()),
+        ("SET session_track_transaction_info = 'STATE'", ok()),
+    ] {
+        let mut stage = Stage::new(MARIADB_10);
+        stage.says(text, said);
+        assert_eq!(stage.pins(), "", "{text}");
+    }
+    for (text, said) in [
+        ("SET session_track_schema = 0; USE d", told()),
+        ("CALL p()", told()),
+        ("SET session_track_schema = 0, @a = f()", told()),
+        ("SET session_track_schema = 0", err(1205)),
+        ("SET session_track_gtids = OWN_GTID", ok()),
+    ] {
+        let mut stage = Stage::new(MARIADB_10);
+        stage.says(text, said);
+        assert!(
+            stage.pins().contains("variable"),
+            "{text}: {}",
+            stage.pins()
+        );
+    }
+}
+
+#[test]
+fn what_the_server_does_not_tell_beside_its_settings_is_asked() {
+    let mut stage = Stage::new(MARIADB_10);
+    stage.says(
+        "SET NAMES latin1, session_track_system_variables = 'tx_isolation', sql_mode = CONCAT(@@sql_mode, '')",
+        ok(),
+    );
+    let asks = stage.asks();
+    for name in [
+        "@@session.character_set_client",
+        "@@session.character_set_results",
+        "@@session.collation_connection",
+        "@@session.sql_mode",
+    ] {
+        assert!(asks.contains(name), "{name}: {asks}");
+    }
+}
+
+#[test]
 fn names_that_no_variable_has_never_stand_in_a_statement() {
     let mut stage = Stage::new(MYSQL);
     stage.says("SET @a = 1; SET `x, SLEEP(9)` = 1", err(1193));

@@ -28,7 +28,13 @@ impl SessionState {
                     let name = name.name(seen.text).to_ascii_lowercase();
                     self.note_assignment(values, seen, &name, assignment.value);
                 }
-                Target::Names | Target::CharacterSet => self.expect(seen, b"character_set_client"),
+                Target::Names | Target::CharacterSet => {
+                    self.expect(seen, b"character_set_client");
+                    if self.sets_what_is_told(seen) {
+                        self.expect(seen, b"character_set_results");
+                        self.expect(seen, b"collation_connection");
+                    }
+                }
                 Target::Isolation(scope) if is_of_session(scope) => {
                     self.expect_either(seen, b"transaction_isolation", b"tx_isolation");
                 }
@@ -40,11 +46,43 @@ impl SessionState {
         }
     }
 
+    /// Whether it sets what the server tells: then the server may be silent about what was set before that.
+    fn sets_what_is_told(&self, seen: &Seen<'_>) -> bool {
+        let mut all = seen.facts.assignments.iter();
+        all.any(|assignment| match assignment.target {
+            Target::Variable { scope, name, .. } if is_of_session(scope) => {
+                let name = name.name(seen.text).to_ascii_lowercase();
+                variables::policy(&name) == Policy::Followed
+            }
+            _ => false,
+        })
+    }
+
+    /// What the server tells is set. In a SET, and nothing else, the text names all that is set besides,
+    /// and the proxy takes the setting back behind it. Whatever else ran may have changed what nobody
+    /// hears of.
+    pub(super) fn bind_unless_followed(&mut self, seen: &Seen<'_>, name: &[u8]) {
+        let facts = seen.facts;
+        let is_set = match facts.kind {
+            Kind::Set => true,
+            Kind::Multi => {
+                !facts.marks.has(sql::Marks::CROWDED)
+                    && facts.parts.iter().all(|part| part.kind == Kind::Set)
+            }
+            _ => false,
+        };
+        let is_dark = seen.has(Effects::ANYTHING | Effects::OPAQUE);
+        if !is_set || is_dark || !seen.is_statement() || !seen.is_ok() {
+            self.bind(name, true);
+        }
+    }
+
     fn note_assignment(&mut self, values: &mut Values, seen: &Seen<'_>, name: &[u8], value: Value) {
         let kept = variables::canonical(name, self.server);
         let literal = literal_of(seen, name, value);
         match variables::policy(kept) {
             Policy::News => {}
+            Policy::Followed => self.bind_unless_followed(seen, kept),
             Policy::Timestamp => self.note_timestamp(values, seen, literal),
             Policy::LastInsertId => {
                 let number = literal.and_then(|text| std::str::from_utf8(text).ok()?.parse().ok());

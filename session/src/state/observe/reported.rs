@@ -101,6 +101,7 @@ impl SessionState {
         match variables::policy(name) {
             Policy::News => {}
             Policy::Bound(resting) => self.bind(name, !variables::is_at_rest(resting, value)),
+            Policy::Followed => self.bind_unless_followed(seen, name),
             Policy::LastInsertId => self.aftermath.last_insert_id = parsed(value),
             Policy::Timestamp if is_assigned(seen, name) => {}
             Policy::Timestamp => self.bind(name, true),
