@@ -38,6 +38,8 @@ pub struct Except {
     pub scripted: Option<&'static str>,
     /// Why it is not played through a script where clients take turns.
     pub pooled_scripted: Option<&'static str>,
+    /// Why it is not played beside clients that read on lanes.
+    pub companions: Option<&'static str>,
 }
 
 impl Except {
@@ -51,6 +53,12 @@ impl Except {
     pub fn scripted(self, why: &'static str) -> Self {
         let scripted = Some(why);
         Self { scripted, ..self }
+    }
+
+    /// Not beside clients that read on lanes.
+    pub fn companions(self, why: &'static str) -> Self {
+        let companions = Some(why);
+        Self { companions, ..self }
     }
 
     /// The same where clients take turns.
@@ -282,11 +290,12 @@ pub fn everywhere(
     }
     through_scripts(&tour, except, &direct);
     match except.pooled {
-        None => {
-            with_few_connections(&tour, &direct);
-            beside_companions(&tour, &direct);
-        }
+        None => with_few_connections(&tour, &direct),
         Some(reason) => println!("not pooled: {reason}"),
+    }
+    match except.pooled.or(except.companions) {
+        None => beside_companions(&tour, &direct),
+        Some(reason) => println!("not beside clients that read: {reason}"),
     }
     tour.clean();
 }

@@ -96,7 +96,7 @@ fn a_dump_streams_the_binary_log(site: &Site) -> Transcript {
     Transcript::default()
 }
 
-scenario!(a_dump_of_a_missing_file_is_an_error on mariadb, mysql except pooled_scripted: "a dump would be out of the script's sight");
+scenario!(a_dump_of_a_missing_file_is_an_error on mariadb, mysql except pooled_scripted: "a dump would be out of the script's sight", companions: "MySQL's reply to COM_REGISTER_SLAVE counts the warnings of the connection's last statement");
 fn a_dump_of_a_missing_file_is_an_error(site: &Site) -> Transcript {
     let mut conn = site.connect();
     introduce(&mut conn, 4712);
@@ -106,7 +106,7 @@ fn a_dump_of_a_missing_file_is_an_error(site: &Site) -> Transcript {
     conn.transcript()
 }
 
-scenario!(events_written_later_arrive_in_a_waiting_dump on mariadb, mysql except pooled_scripted: "a dump would be out of the script's sight");
+scenario!(events_written_later_arrive_in_a_waiting_dump on mariadb, mysql except pooled_scripted: "a dump would be out of the script's sight", companions: "MySQL's reply to COM_REGISTER_SLAVE counts the warnings of the connection's last statement");
 fn events_written_later_arrive_in_a_waiting_dump(site: &Site) -> Transcript {
     let mut root = site.server.root();
     root.run(&format!("CREATE TABLE {}.later (t TEXT)", site.schema));
