@@ -46,6 +46,7 @@ step dashboard web/build.sh --demand
 step servers e2e/provision.sh
 step libraries e2e/clients/provision.sh
 step build build
+step examples "$CARGO" test --quiet --locked --doc -p pilotfish-pool
 step tests tests
 step random random
 step soak soak
@@ -64,7 +65,7 @@ figures() {
 {
     printf '# Nightly run of %s\n\nSeed %s, ended %s.\n\n| step | outcome | seconds |\n|---|---|---|\n' \
         "$commit" "$seed" "$(date -u '+%F %H:%M UTC')"
-    for id in dashboard servers libraries build tests random soak fuzzing; do
+    for id in dashboard servers libraries build examples tests random soak fuzzing; do
         for outcome in ok failed; do
             [ ! -e "$folder/$id.$outcome" ] ||
                 printf '| %s | %s | %s |\n' "$id" "$outcome" "$(cat "$folder/$id.$outcome")"

@@ -164,7 +164,8 @@ run() {
         ;;
     c-libmariadb) command=("$cache/$binary") ;;
     go-sql-driver) command=("$cache/$1") ;;
-    java-*) command=(java -Xmx1g -cp "$cache/java/jdbc-client.jar" "${program^}" "${1#java-}") ;;
+    # Short programs: the second compiler and parallel collection would cost more than they bring.
+    java-*) command=(java -Xmx1g -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -cp "$cache/java/jdbc-client.jar" "${program^}" "${1#java-}") ;;
     node-mysql2) command=(node "$cache/node-mysql2/$program.js") ;;
     php-*) command=(php "$here/php/$script.php") ;;
     python-mysqlclient) command=("$cache/python/bin/python" -B "$here/python/$program.py" MySQLdb) ;;

@@ -15,11 +15,14 @@ mod repeat;
 mod summary;
 mod verdict;
 
+use std::panic::resume_unwind;
 use std::path::Path;
+use std::sync::Mutex;
 use std::time::Instant;
 
 use crate::Outcome;
 use binaries::{Binary, build};
+use output::Run;
 pub use repeat::repeat;
 use summary::Summary;
 use verdict::Verdict;
@@ -130,26 +133,36 @@ pub fn path(root: &Path, target: &str) -> Outcome {
 
 impl Step {
     /// Runs its binaries, then what has failed once more.
-    fn run<'a>(&self, binaries: &'a [Binary], suite: Suite) -> Verdict {
-        let mine: Vec<&'a Binary> = binaries
+    fn run(&self, binaries: &[Binary], suite: Suite) -> Verdict {
+        let mine: Vec<&Binary> = binaries
             .iter()
             .filter(|binary| (self.takes)(binary))
             .collect();
         let mut verdict = Verdict::default();
-        for group in mine.chunks(self.at_once) {
-            let arguments = &self.arguments();
-            let runs: Vec<_> = std::thread::scope(|scope| {
-                let start =
-                    |&binary: &&'a Binary| scope.spawn(move || binary.run(arguments, suite));
-                let started: Vec<_> = group.iter().map(start).collect();
-                let ended = started.into_iter().map(|run| run.join());
-                ended.flatten().collect()
-            });
-            for (binary, run) in group.iter().zip(runs) {
-                verdict.judge(&run, |test| binary.run_alone(test, suite));
-            }
+        for (binary, run) in self.run_each(&mine, suite) {
+            verdict.judge(&run, |test| binary.run_alone(test, suite));
         }
         verdict
+    }
+
+    /// Runs the binaries, so many at once.
+    fn run_each<'a>(&self, binaries: &[&'a Binary], suite: Suite) -> Vec<(&'a Binary, Run)> {
+        let waiting = Mutex::new(binaries.iter());
+        let next = || waiting.lock().ok()?.next();
+        let arguments = &self.arguments();
+        let work = || {
+            let mut runs = Vec::new();
+            while let Some(&binary) = next() {
+                runs.push((binary, binary.run(arguments, suite)));
+            }
+            runs
+        };
+        std::thread::scope(|scope| {
+            let workers: Vec<_> = (0..self.at_once).map(|_| scope.spawn(work)).collect();
+            let ended = workers.into_iter().map(|worker| worker.join());
+            let ended = ended.map(|runs| runs.unwrap_or_else(|panic| resume_unwind(panic)));
+            ended.flatten().collect()
+        })
     }
 
     fn arguments(&self) -> Vec<String> {
