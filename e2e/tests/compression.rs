@@ -1,7 +1,7 @@
 //! Compression, each side on its own: whatever combination, the conversation is the same.
 
 use e2e::raw::{Compress, Execute, Login, PACKET_MAX, Param, RawConn, Transcript};
-use e2e::{PASSWORD, Product, Proxy, Server, Settings, sized, wait};
+use e2e::{PASSWORD, Product, Proxy, Server, Settings, is_nightly, sized, wait};
 
 use crate::data;
 
@@ -60,6 +60,10 @@ fn every_combination(product: Product, backends: &[&str], schema: &str) {
             for (name, client) in &clients {
                 // Every client once with and once without TLS behind it is enough.
                 if (backend_tls == "required") == (*name == "zstd" || *name == "plain") {
+                    continue;
+                }
+                // A change is checked with those that do not compress on both sides alike.
+                if !is_nightly() && name.starts_with(*backend) {
                     continue;
                 }
                 let proxied = conversation(client, &proxy.address(), schema);
