@@ -112,7 +112,7 @@ impl Pooled {
         };
         let flight = self.worker.loads.begin(lent.conn.backend.id);
         let delivery = self.delivery;
-        // Whoever hears that privileges have changed finds that they have.
+        // A client that is told of a change of privileges finds it done in its next session.
         let keeps = job.changes_privileges
             || self.worker.book.borrow().some_see_all && job.haste == Haste::Write;
         if keeps && delivery == Delivery::AtOnce {

@@ -8,7 +8,7 @@ use std::time::Duration;
 /// The variable of the environment that names the file; the program that prints the summary sets it.
 const VARIABLE: &str = "PILOTFISH_SUMMARY";
 
-/// A file that lines are appended to. Whoever has no use for it finds it in the build folder.
+/// A file that lines are appended to. By default it stands in the build folder.
 #[derive(Debug)]
 pub struct Summary(PathBuf);
 
