@@ -5,8 +5,6 @@
 cd "$(dirname "$0")/.." || exit 1
 
 : "${CARGO:=cargo}"
-export RUSTC_WORKSPACE_WRAPPER=clippy-driver
-export CLIPPY_ARGS=-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__
 commit=$(git rev-parse --short=12 HEAD)$(git diff --quiet HEAD || echo -changed)
 seed=${SEED:-$(date -u +%Y%m%d)}
 folder=target/nightly/$commit-$seed
@@ -31,21 +29,16 @@ step() {
     [ "$outcome" = ok ]
 }
 
-build() {
-    "$CARGO" test --no-run --quiet --locked --workspace &&
-        "$CARGO" build --quiet --locked --workspace --bin pilotfish --bin xtask \
-            --bin pilotfish-client-rust-mysql-async
-}
 tests() { PILOTFISH_SUMMARY=$folder/summary target/debug/xtask tests nightly; }
 end_to_end() { "$(target/debug/xtask binary e2e)" --nocapture "$@"; }
 random() { PILOTFISH_STATEMENTS=${STATEMENTS:-100000} PILOTFISH_SEED=$seed end_to_end random::; }
 soak() { PILOTFISH_SCRIPT_SECONDS=${SOAK_SECONDS:-60} end_to_end --test-threads=1 script_load::; }
-fuzzing() { env -u RUSTC_WORKSPACE_WRAPPER fuzz/run.sh "${FUZZ_SECONDS:-60}"; }
+fuzzing() { fuzz/run.sh "${FUZZ_SECONDS:-60}"; }
 
 step dashboard web/build.sh --demand
 step servers e2e/provision.sh
 step libraries e2e/clients/provision.sh
-step build build
+step build .ci/build
 step examples "$CARGO" test --quiet --locked --doc -p pilotfish-pool
 step tests tests
 step random random

@@ -52,6 +52,8 @@ struct Step {
     at_once: usize,
     /// Names of tests that are left out, by their first part.
     skips: &'static [&'static str],
+    /// The same, except at night.
+    nightly: &'static [&'static str],
     /// The other way round: only these.
     only: &'static [&'static str],
 }
@@ -67,6 +69,7 @@ const STEPS: [Step; 4] = [
         threads: 2,
         at_once: 2,
         skips: SANDBOX,
+        nightly: &[],
         only: &[],
     },
     Step {
@@ -75,6 +78,7 @@ const STEPS: [Step; 4] = [
         threads: 6,
         at_once: 1,
         skips: &[],
+        nightly: &[],
         only: &[],
     },
     Step {
@@ -83,6 +87,7 @@ const STEPS: [Step; 4] = [
         threads: 2,
         at_once: 1,
         skips: &[],
+        nightly: &[],
         only: SANDBOX,
     },
     Step {
@@ -91,6 +96,7 @@ const STEPS: [Step; 4] = [
         threads: 3,
         at_once: 1,
         skips: &[],
+        nightly: &["nightly::"],
         only: &[],
     },
 ];
@@ -99,7 +105,7 @@ const STEPS: [Step; 4] = [
 pub fn run(root: &Path, suite: Suite) -> Outcome {
     let summary = Summary::new(root);
     let began = Instant::now();
-    let binaries = build(root).map_err(|error| vec![error])?;
+    let binaries = build(root, suite).map_err(|error| vec![error])?;
     summary.step("build tests", true, began.elapsed());
     let steps = match suite {
         Suite::Fast => &STEPS[..1],
@@ -123,7 +129,7 @@ pub fn run(root: &Path, suite: Suite) -> Outcome {
 
 /// Builds the tests and names the file of an end-to-end binary, for programs that run it in their own way.
 pub fn path(root: &Path, target: &str) -> Outcome {
-    let binaries = build(root).map_err(|error| vec![error])?;
+    let binaries = build(root, Suite::Change).map_err(|error| vec![error])?;
     let is_meant = |binary: &&Binary| {
         binary.is_end_to_end() && binary.is_integration && binary.target == target
     };
@@ -149,7 +155,7 @@ impl Step {
     fn run_each<'a>(&self, binaries: &[&'a Binary], suite: Suite) -> Vec<(&'a Binary, Run)> {
         let waiting = Mutex::new(binaries.iter());
         let next = || waiting.lock().ok()?.next();
-        let arguments = &self.arguments();
+        let arguments = &self.arguments(suite);
         let work = || {
             let mut runs = Vec::new();
             while let Some(&binary) = next() {
@@ -165,9 +171,13 @@ impl Step {
         })
     }
 
-    fn arguments(&self) -> Vec<String> {
+    fn arguments(&self, suite: Suite) -> Vec<String> {
         let mut arguments = vec![format!("--test-threads={}", self.threads)];
-        for name in self.skips {
+        let nightly = match suite {
+            Suite::Nightly => &[],
+            Suite::Fast | Suite::Change => self.nightly,
+        };
+        for name in self.skips.iter().chain(nightly) {
             arguments.push(format!("--skip={name}"));
         }
         arguments.extend(self.only.iter().map(|&name| name.to_owned()));

@@ -13,7 +13,7 @@ const LOAD: usize = 2;
 
 /// Runs the tests whose names contain `pattern` so often, while other threads keep the processors busy.
 pub fn repeat(root: &Path, pattern: &str, times: usize) -> Outcome {
-    let binaries = build(root).map_err(|error| vec![error])?;
+    let binaries = build(root, Suite::Change).map_err(|error| vec![error])?;
     let mut failures: BTreeMap<String, usize> = BTreeMap::new();
     let end = AtomicBool::new(false);
     std::thread::scope(|scope| {
