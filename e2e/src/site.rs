@@ -342,7 +342,9 @@ fn through_a_script(tour: &Tour<'_, impl Fn(&Site) -> Transcript>, direct: &Tran
 fn pooled_through_a_script(tour: &Tour<'_, impl Fn(&Site) -> Transcript>, direct: &Transcript) {
     let held = pooled(tour.product, Turn::TwoScripted);
     let proxied = tour.play(Way::Pooled, Some(held.proxy), Tls::Off);
-    direct.assert_same(&proxied, "pooled, through a script");
+    direct
+        .of_pool()
+        .assert_same(&proxied.of_pool(), "pooled, through a script");
     held.proxy.assert_sound();
 }
 
@@ -352,7 +354,9 @@ fn with_few_connections(tour: &Tour<'_, impl Fn(&Site) -> Transcript>, direct: &
         let held = pooled(tour.product, which);
         let proxy = held.proxy;
         let proxied = tour.play(Way::Pooled, Some(proxy), tls);
-        direct.assert_same(&proxied, &format!("pooled, {which:?}"));
+        direct
+            .of_pool()
+            .assert_same(&proxied.of_pool(), &format!("pooled, {which:?}"));
         proxy.assert_sound();
     }
 }
@@ -360,7 +364,10 @@ fn with_few_connections(tour: &Tour<'_, impl Fn(&Site) -> Transcript>, direct: &
 fn beside_companions(tour: &Tour<'_, impl Fn(&Site) -> Transcript>, direct: &Transcript) {
     let held = pooled(tour.product, Turn::Two);
     let proxied = tour.play_accompanied(held.proxy);
-    direct.assert_same(&proxied, "pooled, beside clients that read on lanes");
+    direct.of_pool().assert_same(
+        &proxied.of_pool(),
+        "pooled, beside clients that read on lanes",
+    );
     held.proxy.assert_sound();
 }
 

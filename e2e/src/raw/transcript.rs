@@ -73,16 +73,29 @@ impl Transcript {
             })
     }
 
+    /// Without a difference that every pool makes on MariaDB: the server declares a user variable that was never set
+    /// 16777216 bytes wide, and one that another session of the connection has set 16777215.
+    #[must_use]
+    pub fn of_pool(&self) -> Self {
+        self.map_bodies(|body| with_set_variable(body).unwrap_or_else(|| body.to_vec()))
+    }
+
     /// Without what says nothing of values: how wide columns are and of which of several like types,
     /// and which changes of the session's state are told, in which order.
     #[must_use]
     pub fn of_values(&self) -> Self {
+        self.map_bodies(|body| {
+            without_shape(body)
+                .or_else(|| without_changes(body))
+                .unwrap_or_else(|| body.to_vec())
+        })
+    }
+
+    fn map_bodies(&self, change: impl Fn(&[u8]) -> Vec<u8>) -> Self {
         let entry = |entry: &Entry| match entry {
             Entry::Received { sequence, body } => Entry::Received {
                 sequence: *sequence,
-                body: without_shape(body)
-                    .or_else(|| without_changes(body))
-                    .unwrap_or_else(|| body.clone()),
+                body: change(body),
             },
             other => other.clone(),
         };
@@ -114,14 +127,30 @@ impl Transcript {
 
 /// A column's definition without its fixed part; none for other packets.
 fn without_shape(body: &[u8]) -> Option<Vec<u8>> {
-    let at = body.strip_prefix(b"\x03def").and_then(|rest| {
-        let mut at = body.len() - rest.len();
-        for _ in 0..5 {
-            at = lenenc_string_end(body, at)?;
-        }
-        Some(at)
-    })?;
-    Some(body.get(..at)?.to_vec())
+    Some(body.get(..names_end(body)?)?.to_vec())
+}
+
+/// The definition of a column of a user variable that was never set, as that of one that is NULL; none for other
+/// packets.
+fn with_set_variable(body: &[u8]) -> Option<Vec<u8>> {
+    const NEVER_SET: [u8; 4] = (1_u32 << 24).to_le_bytes();
+    const SET: [u8; 4] = ((1_u32 << 24) - 1).to_le_bytes();
+    // Behind the names: the length of the fixed part and the character set.
+    let at = names_end(body)? + 3;
+    let width = at..at + 4;
+    if body.get(width.clone())? != NEVER_SET {
+        return None;
+    }
+    let mut body = body.to_vec();
+    body[width].copy_from_slice(&SET);
+    Some(body)
+}
+
+/// Where a column's definition has named everything; none for other packets.
+fn names_end(body: &[u8]) -> Option<usize> {
+    let rest = body.strip_prefix(b"\x03def")?;
+    let at = body.len() - rest.len();
+    (0..5).try_fold(at, |at, _| lenenc_string_end(body, at))
 }
 
 /// An OK packet that tells changes, without them and without the flag that says so.
