@@ -25,6 +25,7 @@ pub use otherwise::without_lone_having;
 pub const FLAGS: Flags = Flags {
     no_backslash_escapes: false,
     ansi_quotes: false,
+    ignore_space: true,
     charset: sql::Charset::Plain,
     schema: sql::Schema::Plain,
     server: Server::MySql(80_040),

@@ -53,6 +53,7 @@ macro_rules! scenario {
 mod admin;
 mod balance;
 mod bank;
+mod calls;
 mod capabilities;
 mod client_tests;
 mod clusters;

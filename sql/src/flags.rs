@@ -7,6 +7,8 @@ pub struct Flags {
     pub no_backslash_escapes: bool,
     /// `sql_mode` has ANSI_QUOTES: `"…"` is an identifier.
     pub ansi_quotes: bool,
+    /// `sql_mode` has IGNORE_SPACE: `COUNT (1)` calls the built-in function.
+    pub ignore_space: bool,
     /// The class of `character_set_client`.
     pub charset: Charset,
     /// The class of the default schema: whose tables names without a schema are.

@@ -1,8 +1,7 @@
 //! The servers' built-in functions and what calling one means to a session.
 //!
-//! Names were asked of MySQL 9.7 and MariaDB 10.11 themselves (does `name(…)` give error 1305?), and
-//! taken from the manuals for other versions. What is not here may be a stored function; so may be what
-//! came with a later version.
+//! Names were asked of MySQL 9.7 and MariaDB 10.11 and 11.8 themselves (`tests/calls.tsv`), and taken from the
+//! manuals for other versions. What is not here may be a stored function; so may be what came with a later version.
 
 use crate::flags::Server;
 
@@ -54,12 +53,14 @@ pub(crate) enum Family {
     Since(u8),
 }
 
-/// Functions that came with a version. Before it, one of these names may be a stored function.
+/// Functions that came or went with a version. Before or after it, one of these names may be a stored function.
 pub(crate) struct Newer {
     /// The first version of MySQL that has them, as in executable comments.
     pub mysql: u32,
     /// The same of MariaDB.
     pub mariadb: u32,
+    /// The first version of MySQL that has them no longer.
+    pub mysql_end: u32,
     pub names: &'static [&'static str],
 }
 
@@ -67,6 +68,16 @@ const fn since(mysql: u32, mariadb: u32, names: &'static [&'static str]) -> Newe
     Newer {
         mysql,
         mariadb,
+        mysql_end: NEVER,
+        names,
+    }
+}
+
+const fn until(mysql_end: u32, mariadb: u32, names: &'static [&'static str]) -> Newer {
+    Newer {
+        mysql: 0,
+        mariadb,
+        mysql_end,
         names,
     }
 }
@@ -82,9 +93,11 @@ impl Newer {
     /// Whether that server has them; of one that is not known, whether any has.
     pub(crate) fn is_in(&self, server: Server) -> bool {
         match server {
-            Server::MySql(version) => version >= self.mysql,
+            Server::MySql(version) => version >= self.mysql && version < self.mysql_end,
             Server::MariaDb(version) => version >= self.mariadb,
-            Server::Unknown => self.mysql <= OLDEST.0 && self.mariadb <= OLDEST.1,
+            Server::Unknown => {
+                self.mysql <= OLDEST.0 && self.mysql_end == NEVER && self.mariadb <= OLDEST.1
+            }
         }
     }
 }
@@ -124,6 +137,9 @@ pub(crate) const NEWER: &[Newer] = &[
         "ST_POINTFROMGEOHASH", "ST_SIMPLIFY", "ST_VALIDATE",
     ]),
     since(80_024, 120_100, &["ST_COLLECT"]),
+    // In MySQL a component has them now.
+    until(90_500, 0, &["MD5", "SHA", "SHA1"]),
+    until(90_000, NEVER, &["WAIT_UNTIL_SQL_THREAD_AFTER_GTIDS"]),
     // MySQL's
     since(50_705, NEVER, &["ANY_VALUE", "WAIT_FOR_EXECUTED_GTID_SET"]),
     since(50_706, NEVER, &[
@@ -159,8 +175,7 @@ pub(crate) const NEWER: &[Newer] = &[
     since(80_030, NEVER, &["INNODB_REDO_LOG_SHARP_CHECKPOINT"]),
     since(80_200, NEVER, &["INNODB_SET_OPEN_FILES_LIMIT"]),
     since(90_000, NEVER, &[
-        "DISTANCE", "FROM_VECTOR", "STRING_TO_VECTOR", "TO_VECTOR", "VECTOR_DIM", "VECTOR_DISTANCE",
-        "VECTOR_TO_STRING",
+        "FROM_VECTOR", "STRING_TO_VECTOR", "TO_VECTOR", "VECTOR_DIM", "VECTOR_TO_STRING",
     ]),
     since(90_400, NEVER, &["ETAG", "JSON_DUALITY_OBJECT"]),
     // MariaDB's
@@ -292,6 +307,99 @@ pub(crate) const FUNCTIONS: &[Builtin] = &[
     mariadb(Function::Plain, PLAIN_MARIADB),
 ];
 
+/// Names that are a function's only with the parenthesis right behind them, or IGNORE_SPACE: `COUNT (1)` is a stored
+/// function (`SYM_FN` of `lex.h`).
+#[rustfmt::skip] // one name a line would hide the page
+const ADJACENT: &[&str] = &[
+    "ADDDATE", "BIT_AND", "BIT_OR", "BIT_XOR", "CAST", "COUNT", "CURDATE", "CURTIME", "DATE_ADD", "DATE_SUB",
+    "EXTRACT", "GROUP_CONCAT", "JSON_ARRAYAGG", "JSON_OBJECTAGG", "MAX", "MID", "MIN", "NOW", "POSITION",
+    "SESSION_USER", "STD", "STDDEV", "STDDEV_POP", "STDDEV_SAMP", "SUBDATE", "SUBSTR", "SUBSTRING", "SUM",
+    "SYSTEM_USER", "TRIM", "VARIANCE", "VAR_POP", "VAR_SAMP",
+];
+
+/// The same of MySQL alone.
+const ADJACENT_MYSQL: &[&str] = &["JSON_DUALITY_OBJECT", "ST_COLLECT", "SYSDATE"];
+
+/// The same of MariaDB alone.
+#[rustfmt::skip] // one name a line would hide the page
+const ADJACENT_MARIADB: &[&str] = &[
+    "CUME_DIST", "DENSE_RANK", "FIRST_VALUE", "LAG", "LEAD", "MEDIAN", "NTH_VALUE", "NTILE", "PERCENTILE_CONT",
+    "PERCENTILE_DISC", "PERCENT_RANK", "RANK", "TRIM_ORACLE",
+];
+
+/// Whether a function's name means it only with the parenthesis right behind.
+pub(crate) fn needs_adjacent(name: &[u8], server: Server) -> bool {
+    is_among(name, ADJACENT) || is_among_own(name, server, ADJACENT_MYSQL, ADJACENT_MARIADB)
+}
+
+fn is_among(name: &[u8], names: &[&str]) -> bool {
+    let mut names = names.iter();
+    names.any(|it| it.as_bytes().eq_ignore_ascii_case(name))
+}
+
+/// Whether it is among the names of the server's family; of either if the server is not known.
+fn is_among_own(name: &[u8], server: Server, mysql: &[&str], mariadb: &[&str]) -> bool {
+    let of_mysql = || !matches!(server, Server::MariaDb(_)) && is_among(name, mysql);
+    let of_mariadb = || !matches!(server, Server::MySql(_)) && is_among(name, mariadb);
+    of_mysql() || of_mariadb()
+}
+
+/// Words that one family reserves and the other leaves free for names: a stored function of MySQL's may have these.
+const FREE_IN_MYSQL: &[&str] = &[
+    "CLOB",
+    "MASTER_BIND",
+    "MASTER_SSL_VERIFY_SERVER_CERT",
+    "RAW",
+    "SQL_CACHE",
+    "VARCHAR2",
+    "WITHIN",
+];
+
+/// The same of MariaDB.
+#[rustfmt::skip] // one name a line would hide the page
+const FREE_IN_MARIADB: &[&str] = &[
+    "AFTER", "BERNOULLI", "CUBE", "DUALITY", "GENERATED", "GROUPS", "MASTER_BIND",
+    "MASTER_SSL_VERIFY_SERVER_CERT", "NESTED", "OPTIMIZER_COSTS", "QUALIFY", "RELATIONAL", "ROLLUP", "SYSTEM",
+    "TABLESAMPLE", "VECTOR", "VIRTUAL",
+];
+
+/// Whether a word that a family reserves may be a function's name on this server.
+pub(crate) fn is_free_name(name: &[u8], server: Server) -> bool {
+    is_among_own(name, server, FREE_IN_MYSQL, FREE_IN_MARIADB)
+}
+
+/// MariaDB's constructors of geometries: without arguments, and POINT without two, each is a stored function.
+const CONSTRUCTORS: &[&str] = &[
+    "GEOMETRYCOLLECTION",
+    "LINESTRING",
+    "MULTILINESTRING",
+    "MULTIPOINT",
+    "MULTIPOLYGON",
+    "POLYGON",
+];
+
+/// How many arguments a function of MariaDB must have to be the built-in one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Arguments {
+    Any,
+    AtLeastOne,
+    Two,
+    /// It is no function but a table.
+    NoFunction,
+}
+
+/// The same by name.
+pub(crate) fn arguments_of(name: &[u8], server: Server) -> Arguments {
+    let is = |it: &str| it.as_bytes().eq_ignore_ascii_case(name);
+    match server {
+        Server::MySql(_) => Arguments::Any,
+        _ if is("POINT") => Arguments::Two,
+        _ if is("JSON_TABLE") => Arguments::NoFunction,
+        _ if is_among(name, CONSTRUCTORS) => Arguments::AtLeastOne,
+        _ => Arguments::Any,
+    }
+}
+
 #[rustfmt::skip] // one name a line would hide the page
 const PLAIN: &[&str] = &[
     "ABS", "ACOS", "ADDDATE", "ADDTIME", "AES_DECRYPT", "AES_ENCRYPT", "ASCII", "ASIN", "ATAN",
@@ -351,7 +459,7 @@ const PLAIN_GEOMETRY: &[&str] = &[
 
 #[rustfmt::skip] // one name a line would hide the page
 const PLAIN_MYSQL: &[&str] = &[
-    "ANY_VALUE", "BIN_TO_UUID", "DISTANCE", "ETAG", "FORMAT_BYTES", "FORMAT_PICO_TIME",
+    "ANY_VALUE", "BIN_TO_UUID", "ETAG", "FORMAT_BYTES", "FORMAT_PICO_TIME",
     "FROM_VECTOR", "GEOMCOLLECTION", "GROUPING", "GTID_SUBSET", "GTID_SUBTRACT", "IS_UUID",
     "JSON_DUALITY_OBJECT", "JSON_SCHEMA_VALIDATION_REPORT", "JSON_STORAGE_FREE",
     "JSON_STORAGE_SIZE", "MBRCOVEREDBY", "MBRCOVERS", "REGEXP_LIKE", "STATEMENT_DIGEST",
@@ -359,7 +467,7 @@ const PLAIN_MYSQL: &[&str] = &[
     "ST_GEOMCOLLFROMTXT", "ST_HAUSDORFFDISTANCE", "ST_LATITUDE", "ST_LINEINTERPOLATEPOINT",
     "ST_LINEINTERPOLATEPOINTS", "ST_LONGITUDE", "ST_MAKEENVELOPE", "ST_NUMINTERIORRING",
     "ST_POINTATDISTANCE", "ST_SWAPXY", "ST_TRANSFORM", "TO_VECTOR", "UUID_TO_BIN",
-    "VALIDATE_PASSWORD_STRENGTH", "VECTOR_DIM", "VECTOR_DISTANCE", "VECTOR_TO_STRING",
+    "VALIDATE_PASSWORD_STRENGTH", "VECTOR_DIM", "VECTOR_TO_STRING",
 ];
 
 #[rustfmt::skip] // one name a line would hide the page

@@ -40,6 +40,8 @@ pub(crate) struct Scan<'a, W> {
     pub schema: Schema,
     /// Who will read the statement.
     pub server: Server,
+    /// Blanks between a function's name and its parenthesis say nothing.
+    pub ignore_space: bool,
 }
 
 /// Statements nested deeper are not followed, and unsure.
@@ -60,6 +62,7 @@ impl<'a, W: Watcher> Scan<'a, W> {
             runs_block: false,
             schema: flags.schema,
             server: flags.server,
+            ignore_space: flags.ignore_space,
         };
         scan.fetch();
         scan.here = scan.ahead;

@@ -289,7 +289,7 @@ words! {
     Uninstall "UNINSTALL" N,
     Union "UNION" C,
     Unlock "UNLOCK" 0,
-    Until "UNTIL" X | C,
+    Until "UNTIL" X,
     Update "UPDATE" 0,
     Use "USE" 0,
     User "USER" N,
@@ -632,6 +632,10 @@ mod tests {
             }
         }
         for (name, server, is_there) in [
+            ("md5", Server::MySql(80_036), true),
+            ("md5", Server::MySql(90_704), false),
+            ("md5", Server::MariaDb(110_800), true),
+            ("md5", Server::Unknown, false),
             ("json_value", Server::MySql(80_020), false),
             ("json_value", Server::MySql(80_021), true),
             ("json_value", Server::MariaDb(100_500), true),

@@ -1,6 +1,7 @@
 //! Tables of statements with what is read in them, and properties that hold for any text.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod calls;
 mod digests;
 mod properties;
 mod rewrite;

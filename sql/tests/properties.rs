@@ -19,10 +19,11 @@ fn any_flags() -> impl Strategy<Value = Flags> {
         Server::MySql(90_704),
         Server::MariaDb(101_119),
     ]);
-    (any::<bool>(), any::<bool>(), charset, server).prop_map(
-        |(no_backslash_escapes, ansi_quotes, charset, server)| Flags {
+    (any::<[bool; 3]>(), charset, server).prop_map(
+        |([no_backslash_escapes, ansi_quotes, ignore_space], charset, server)| Flags {
             no_backslash_escapes,
             ansi_quotes,
+            ignore_space,
             charset,
             server,
             schema: Schema::Plain,

@@ -125,6 +125,7 @@ impl Baseline {
         Flags {
             no_backslash_escapes: has(b"NO_BACKSLASH_ESCAPES"),
             ansi_quotes: has(b"ANSI_QUOTES"),
+            ignore_space: has(b"IGNORE_SPACE"),
             charset: Charset::of_name(client),
             server: self.server,
             ..Flags::default()

@@ -3,28 +3,105 @@
 use crate::classify::Place;
 use crate::facts::{Access, Effects, Marks, Role, Uses};
 use crate::flags::Server;
-use crate::functions::Function;
+use crate::functions::{Arguments, Function, arguments_of, is_free_name, needs_adjacent};
 use crate::lexer::{Token, TokenKind};
 use crate::question::{About, Question, Spelling};
 use crate::scan::{Scan, Watcher};
 use crate::span::Span;
-use crate::words::look_up;
+use crate::words::{Word, look_up};
+
+/// Arguments with more tokens are not counted.
+const ARGUMENT_TOKENS_MAX: usize = 256;
 
 impl<W: Watcher> Scan<'_, W> {
-    /// A word with a parenthesis behind it.
-    pub fn call(&mut self, place: &mut Place) {
+    /// A word with a parenthesis behind it, where a table is expected or not.
+    pub fn call(&mut self, place: &mut Place, is_table: bool) {
         let token = self.here;
         let is_alias = self.is_behind_alias();
+        // In definitions stand defaults and conditions that are kept, and types.
+        let is_called = !place.in_definitions;
+        let may_be_stored =
+            is_called && !is_alias && !self.is_built_in(is_table || place.expects_table);
         place.open(true);
         self.advance();
         self.advance();
-        if place.in_definitions {
-            // A default or a condition that is kept; a type.
-        } else if token.function != Function::None {
-            self.builtin_call(token);
-        } else if !token.word.takes_parenthesis() && !is_alias {
+        if may_be_stored {
             self.unknown_function(Span::default(), token.span);
         }
+        if is_called && token.function != Function::None {
+            self.builtin_call(token);
+        }
+    }
+
+    /// Whether the server takes the call here for one of a built-in function, or for grammar, and never for one of a
+    /// stored function. That depends on blanks, on the number of arguments and on the place.
+    fn is_built_in(&self, is_table: bool) -> bool {
+        let name = self.here;
+        if name.function == Function::None {
+            return name.word.takes_parenthesis() && self.is_grammar(is_table);
+        }
+        let gap = self
+            .text
+            .get(name.span.end as usize..self.ahead.span.start as usize);
+        let is_adjacent = match gap.unwrap_or_default() {
+            [] => true,
+            gap => self.ignore_space && gap.iter().all(u8::is_ascii_whitespace),
+        };
+        let text = name.span.of(self.text);
+        if !is_adjacent && needs_adjacent(text, self.server) {
+            return false;
+        }
+        match arguments_of(text, self.server) {
+            Arguments::Any => true,
+            Arguments::AtLeastOne => self.third().kind != TokenKind::Close,
+            Arguments::Two => self.has_two_arguments(),
+            Arguments::NoFunction => is_table,
+        }
+    }
+
+    /// Whether a word that may also be the name of a stored function is grammar: such words stand behind a value or
+    /// a name, where no call can begin.
+    fn is_grammar(&self, is_table: bool) -> bool {
+        let is_behind_operand = || {
+            let last = self.last;
+            let is_name =
+                last.kind == TokenKind::Word && matches!(last.word, Word::None | Word::Dual);
+            is_name
+                || last.kind.is_literal()
+                || matches!(
+                    last.kind,
+                    TokenKind::Close
+                        | TokenKind::Quoted
+                        | TokenKind::Placeholder
+                        | TokenKind::UserVariable
+                        | TokenKind::SystemVariable
+                )
+        };
+        match self.here.word {
+            Word::Against | Word::Columns | Word::Escape | Word::Minus | Word::Of => {
+                is_behind_operand()
+            }
+            Word::Lateral => is_table,
+            Word::Reserved | Word::Type | Word::Operator => {
+                !is_free_name(self.here.span.of(self.text), self.server) || is_behind_operand()
+            }
+            _ => true,
+        }
+    }
+
+    /// Whether two arguments stand in the parenthesis ahead.
+    fn has_two_arguments(&self) -> bool {
+        let (mut depth, mut commas) = (0, 0);
+        for token in self.tokens_ahead().skip(1).take(ARGUMENT_TOKENS_MAX) {
+            match token.kind {
+                TokenKind::Open => depth += 1,
+                TokenKind::Close if depth == 1 => return commas == 1,
+                TokenKind::Close => depth -= 1,
+                TokenKind::Comma if depth == 1 => commas += 1,
+                _ => {}
+            }
+        }
+        false
     }
 
     /// The call of a built-in function whose first argument, or closing parenthesis, is here.

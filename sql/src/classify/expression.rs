@@ -86,7 +86,7 @@ impl<W: Watcher> Scan<'_, W> {
         let word = self.here.word;
         place.in_rows = word == Word::Values || word == Word::Null && place.in_rows;
         if self.ahead.kind == TokenKind::Open {
-            self.call(place);
+            self.call(place, false);
         } else {
             self.advance();
         }
@@ -215,7 +215,7 @@ impl<W: Watcher> Scan<'_, W> {
     fn table(&mut self, place: &mut Place) {
         if self.here.kind == TokenKind::Word && self.ahead.kind == TokenKind::Open {
             place.expects_table = false;
-            return self.call(place);
+            return self.call(place, true);
         }
         place.expects_table = false;
         let is_dual = self.here.word == Word::Dual && self.ahead.kind != TokenKind::Dot;

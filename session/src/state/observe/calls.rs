@@ -65,6 +65,7 @@ impl SessionState {
         let flags = Flags {
             no_backslash_escapes: has_mode(mode, b"NO_BACKSLASH_ESCAPES"),
             ansi_quotes: has_mode(mode, b"ANSI_QUOTES"),
+            ignore_space: has_mode(mode, b"IGNORE_SPACE"),
             server: self.server,
             ..Flags::default()
         };
