@@ -36,6 +36,7 @@ pub(crate) fn flags(settings: u8) -> Flags {
     Flags {
         no_backslash_escapes: settings & 1 != 0,
         ansi_quotes: settings & 2 != 0,
+        ignore_space: settings & 3 == 3,
         charset: [Charset::Plain, Charset::Gbk, Charset::Sjis, Charset::Big5]
             [usize::from(settings >> 2 & 3)],
         server: [
