@@ -245,7 +245,17 @@ impl Account {
         }
     }
 
-    /// The user that its sessions are on a backend.
+    /// The name that a client of this account goes by, which gave `given` at its login: an anonymous account
+    /// has none of its own.
+    pub fn user_of<'a>(&'a self, given: &'a [u8]) -> &'a [u8] {
+        match self.user.as_bytes() {
+            [] => given,
+            user => user,
+        }
+    }
+
+    /// The user that its sessions are on a backend; empty for an anonymous account's, which log in by the
+    /// names that their clients gave.
     pub fn backend_user(&self) -> &str {
         match &self.backend {
             Some(login) => &login.user,

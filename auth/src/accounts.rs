@@ -13,8 +13,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::digest::sha256;
 use crate::directory::Search;
-use crate::{AccountId, Dialect, Directory, KnownAccount, Names, Origin, Rules, Verifier};
+use crate::{
+    AccountId, Dialect, Directory, KnownAccount, Names, Origin, Rules, SecureTransport,
+    TlsRequirement, Verifier, Way,
+};
 
 /// An immutable snapshot of all accounts; cheap to clone.
 #[derive(Debug, Clone)]
@@ -120,6 +124,44 @@ impl Accounts {
         }
     }
 
+    /// What is demanded of the connection of a client that says to be `user`: by the configured account, and by
+    /// the server's own one of the user `there`, as whom the session logs in to the server.
+    pub fn tls_requirements(
+        &self,
+        user: &[u8],
+        there: &[u8],
+        origin: &Origin,
+    ) -> impl Iterator<Item = &TlsRequirement> {
+        let learned = self.learned().map(|learned| learned.search(there, origin));
+        let found = [Some(self.configured.search(user, origin)), learned];
+        found.into_iter().flatten().filter_map(|found| match found {
+            Search::Found(account) => Some(&account.tls),
+            Search::Nobody | Search::Unsure => None,
+        })
+    }
+
+    /// What the servers demand of all clients, as far as is known.
+    pub fn secure_transport(&self) -> SecureTransport {
+        let learned = self.learned();
+        learned.map_or_else(Default::default, |learned| learned.secure_transport())
+    }
+
+    /// What a client is examined by that is refused whatever it shows, and is to learn no reason: the plugins
+    /// of its account as far as they are known, and [`Self::decoy`]'s otherwise.
+    pub fn in_vain(&self, user: &[u8], origin: &Origin) -> Arc<[Verifier]> {
+        let decoy = self.decoy(user);
+        let Found::Account(account) = self.find(user, origin) else {
+            return decoy;
+        };
+        match &account.way {
+            Way::Examined(verifiers) if !verifiers.is_empty() => {
+                let random = sha256(&[user]);
+                verifiers.iter().map(|it| it.unknown(random)).collect()
+            }
+            Way::Examined(_) | Way::PassedThrough(_) => decoy,
+        }
+    }
+
     /// Whether this very account is still there, as it was.
     pub fn has(&self, id: &AccountId) -> bool {
         self.configured.has(id) || self.learned().is_some_and(|learned| learned.has(id))
@@ -172,7 +214,7 @@ pub(crate) const CONFIGURED_RULES: Rules = Rules {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Account, HostPattern, Password, Source};
+    use crate::{Account, HostPattern, Password, Plugin, Source};
 
     const ASKED_AT: Duration = Duration::from_secs(7);
 
@@ -257,6 +299,40 @@ mod tests {
         let accounts = Accounts::new(configured(&[]), learned(&["@web.example", "a@%"]));
         assert_eq!(found(&accounts, "a"), "'a'@'%' (Learned)");
         assert_eq!(found(&accounts, "b"), "passed through");
+    }
+
+    #[test]
+    fn a_client_has_to_meet_what_either_account_demands() {
+        let with = |name: &str, source, tls: TlsRequirement| Account {
+            tls,
+            ..account(name, source)
+        };
+        let of = |name: &str, source, tls| {
+            Directory::new(CONFIGURED_RULES, [with(name, source, tls)], [7; 32])
+        };
+        let configured = of("app@%", Source::Configured, TlsRequirement::Any);
+        let learned = of("pool@%", Source::Learned, TlsRequirement::X509);
+        let learned = learned.with_secure_transport(SecureTransport::Required);
+        let accounts = Accounts::new(configured, Learned::Known(Arc::new(learned)));
+        let origin = Origin::tcp([10, 0, 0, 1].into(), None);
+        let demands = |user: &str, there: &str| {
+            let demands = accounts.tls_requirements(user.as_bytes(), there.as_bytes(), &origin);
+            demands.cloned().collect::<Vec<_>>()
+        };
+        assert_eq!(demands("app", "app"), [TlsRequirement::Any]);
+        let both = [TlsRequirement::Any, TlsRequirement::X509];
+        assert_eq!(demands("app", "pool"), both);
+        assert_eq!(demands("pool", "pool"), [TlsRequirement::X509]);
+        assert_eq!(demands("nobody", "nobody"), []);
+        assert_eq!(accounts.secure_transport(), SecureTransport::Required);
+        let in_vain = accounts.in_vain(b"app", &origin);
+        let plugins = in_vain
+            .iter()
+            .map(|it| it.plugin(None, Plugin::CachingSha2));
+        assert_eq!(plugins.collect::<Vec<_>>(), [Plugin::CachingSha2]);
+        assert!(in_vain.iter().all(|it| matches!(it, Verifier::Never(_))));
+        let unknown = Accounts::default().secure_transport();
+        assert_eq!(unknown, SecureTransport::Optional);
     }
 
     #[test]

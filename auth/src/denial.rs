@@ -18,6 +18,8 @@ pub enum Denial {
     ClientTooOld,
     /// The password was right; the account is locked.
     Locked,
+    /// The client uses no TLS, and the server takes no such clients.
+    InsecureTransport,
 }
 
 impl Denial {
@@ -56,6 +58,14 @@ impl Denial {
                     "Client does not support authentication protocol requested by server; consider upgrading {product} client"
                 );
                 (code(1251, b"08004"), text) // ER_NOT_SUPPORTED_AUTH_MODE
+            }
+            (Self::InsecureTransport, dialect) => {
+                let text = "Connections using insecure transport are prohibited while --require_secure_transport=ON.";
+                let sqlstate = match dialect {
+                    Dialect::MariaDb => b"08004",
+                    Dialect::MySql | Dialect::MySqlWithoutCidr => b"HY000",
+                };
+                (code(3159, sqlstate), text.to_owned()) // ER_SECURE_TRANSPORT_REQUIRED
             }
             (Self::Locked, Dialect::MariaDb) => {
                 let text = "Access denied, this account is locked".to_owned();

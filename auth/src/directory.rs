@@ -9,7 +9,7 @@ use crate::digest::sha256;
 use crate::host::Rank;
 use crate::{
     Account, AccountId, Dialect, HostPattern, KnownAccount, Origin, Password, Plugin, Rules,
-    Verifier, Way,
+    SecureTransport, Verifier, Way,
 };
 
 /// An immutable snapshot of accounts.
@@ -20,6 +20,7 @@ pub struct Directory {
     /// What users that do not exist are examined by: one of each kind, as often as it occurs.
     kinds: Vec<Verifier>,
     secret: [u8; 32],
+    secure_transport: SecureTransport,
 }
 
 impl fmt::Debug for Directory {
@@ -59,7 +60,22 @@ impl Directory {
             accounts: by_user,
             kinds,
             secret,
+            secure_transport: SecureTransport::Optional,
         }
+    }
+
+    /// The same accounts of a server that demands this of all its clients.
+    #[must_use]
+    pub fn with_secure_transport(self, secure_transport: SecureTransport) -> Self {
+        Self {
+            secure_transport,
+            ..self
+        }
+    }
+
+    /// What the server demands of all its clients.
+    pub fn secure_transport(&self) -> SecureTransport {
+        self.secure_transport
     }
 
     /// The rules it is searched by.
@@ -80,7 +96,10 @@ impl Directory {
 
     /// Whether `other` would answer every question as this does.
     pub fn is_same(&self, other: &Self) -> bool {
-        self.rules == other.rules && self.secret == other.secret && self.accounts == other.accounts
+        self.rules == other.rules
+            && self.secret == other.secret
+            && self.secure_transport == other.secure_transport
+            && self.accounts == other.accounts
     }
 
     /// Whether a client's host must be known by name before [`Directory::find`] can find as the server

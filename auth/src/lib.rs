@@ -46,6 +46,7 @@ pub mod plugin;
 mod privacy;
 mod scramble;
 mod secret;
+mod secure_transport;
 #[allow(clippy::indexing_slicing)] // of arrays of its own, whose lengths are constants
 mod sha_crypt;
 mod throttle;
@@ -73,5 +74,6 @@ pub use plugin::Plugin;
 pub use privacy::Privacy;
 pub use scramble::Scramble;
 pub use secret::{Credential, NativeStage1, Password};
+pub use secure_transport::SecureTransport;
 pub use throttle::{SharedThrottle, Throttle, ThrottleLimits};
 pub use verifier::{MalformedHash, Verifier};

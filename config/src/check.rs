@@ -44,7 +44,18 @@ pub(crate) fn faults(config: &Config, written: &Written) -> Vec<Fault> {
 pub(crate) fn warnings(config: &Config, written: &Written) -> Vec<Fault> {
     let mut warnings = accounts::warnings(config, written);
     warnings.extend(clusters::warnings(config, written));
+    warnings.extend(unknown_accounts(config, written));
     warnings
+}
+
+/// TLS is demanded as accounts demand it, and no account is known.
+fn unknown_accounts(config: &Config, written: &Written) -> Option<Fault> {
+    let is_unknown = !config.accounts.learn && config.configured_accounts.is_empty();
+    (config.client_tls.mode == ClientTlsMode::AsAccount && is_unknown).then(|| {
+        let text = "\"as_account\" refuses no client, because no account is known";
+        let fault = written.fault("client_tls.mode", text);
+        fault.hint("accounts.learn has the servers' accounts read")
+    })
 }
 
 /// What is explained is counted by digest.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use auth::learned::{account, query, unreadable};
-use auth::{Account, Dialect, Directory, Names, Rules};
+use auth::{Account, Dialect, Directory, Names, Rules, SecureTransport};
 use tokio::time::timeout;
 
 use crate::connection::Connection;
@@ -57,6 +57,9 @@ const TIME_MAX: Duration = Duration::from_secs(60);
 /// By whose rules, and for whom, in a form that GRANT takes.
 const PARTICULARS: &str = "SELECT VERSION(), @@global.skip_name_resolve, CURRENT_USER()";
 
+/// No variable of its own in servers before MySQL 5.7.8 and MariaDB 10.5: such a one has no row.
+const SECURE_TRANSPORT: &str = "SHOW GLOBAL VARIABLES LIKE 'require_secure_transport'";
+
 /// Errors for want of a privilege.
 const NO_PRIVILEGE: [u16; 3] = [
     1044, // ER_DBACCESS_DENIED_ERROR
@@ -81,8 +84,8 @@ pub(crate) async fn learn(
     let mut trouble = None;
     for teacher in teachers {
         match learn_from(access, teacher).await {
-            Ok((rules, accounts)) => {
-                let news = build(rules, accounts, before, secret).await;
+            Ok(learned) => {
+                let news = build(learned, before, secret).await;
                 let backend = teacher.name.clone();
                 return Ok(Lesson { backend, news });
             }
@@ -92,7 +95,7 @@ pub(crate) async fn learn(
     Err(trouble.unwrap_or_else(|| Trouble::of_nobody("no backend is up")))
 }
 
-async fn learn_from(access: &Access, teacher: &Teacher) -> Result<(Rules, Vec<Account>), Trouble> {
+async fn learn_from(access: &Access, teacher: &Teacher) -> Result<Learned, Trouble> {
     let trouble = |cause: String| Trouble {
         backend: Some(teacher.name.clone()),
         cause,
@@ -117,19 +120,27 @@ async fn learn_from(access: &Access, teacher: &Teacher) -> Result<(Rules, Vec<Ac
     }
 }
 
+/// What one server has told.
+struct Learned {
+    rules: Rules,
+    secure_transport: SecureTransport,
+    accounts: Vec<Account>,
+}
+
 /// What the server says of itself.
 struct Particulars {
     version: String,
     names: Names,
     /// As whom it knows us, `user@host`.
     current_user: String,
+    secure_transport: SecureTransport,
 }
 
 /// The accounts, by the server's rules; or what it met, with the statement that would help.
 async fn ask(
     access: &Access,
     connection: &mut Connection,
-) -> Result<(Rules, Vec<Account>), (Failure, Option<String>)> {
+) -> Result<Learned, (Failure, Option<String>)> {
     let asked = access.in_time(particulars(connection)).await;
     let server = asked.map_err(|failure| (failure, None))?;
     let rules = Rules {
@@ -137,7 +148,11 @@ async fn ask(
         names: server.names,
     };
     match accounts(access, connection, &server.version).await {
-        Ok(accounts) => Ok((rules, accounts)),
+        Ok(accounts) => Ok(Learned {
+            rules,
+            secure_transport: server.secure_transport,
+            accounts,
+        }),
         Err(failure) => {
             let missing = missing_grant(&failure, rules.dialect, &server.current_user);
             Err((failure, missing))
@@ -153,14 +168,29 @@ async fn particulars(connection: &mut Connection) -> Result<Particulars, Failure
         let value = values.get(column).copied().flatten();
         printable(value.unwrap_or_default())
     };
+    let (version, skips_names, current_user) = (text(0), text(1), text(2));
+    let is_secure = demands_secure_transport(connection).await?;
     Ok(Particulars {
-        version: text(0),
-        names: match text(1).as_str() {
+        names: match skips_names.as_str() {
             "1" | "ON" => Names::Skipped,
             _ => Names::Resolved,
         },
-        current_user: text(2),
+        current_user,
+        secure_transport: SecureTransport::of(&version, is_secure),
+        version,
     })
+}
+
+async fn demands_secure_transport(connection: &mut Connection) -> Result<bool, Failure> {
+    let mut rows = connection
+        .query(SECURE_TRANSPORT, PARTICULARS_BOUNDS)
+        .await?;
+    let mut is_on = false;
+    while let Some(row) = rows.next().await? {
+        let values = row.values()?;
+        is_on = matches!(values.get(1).copied().flatten(), Some(b"ON" | b"1"));
+    }
+    Ok(is_on)
 }
 
 async fn accounts(
@@ -186,13 +216,13 @@ async fn accounts(
 
 /// For a million accounts it takes seconds, which nobody else should wait for.
 async fn build(
-    rules: Rules,
-    accounts: Vec<Account>,
+    learned: Learned,
     before: Option<Arc<Directory>>,
     secret: [u8; 32],
 ) -> Option<Arc<Directory>> {
     let building = tokio::task::spawn_blocking(move || {
-        let directory = Directory::new(rules, accounts, secret);
+        let directory = Directory::new(learned.rules, learned.accounts, secret);
+        let directory = directory.with_secure_transport(learned.secure_transport);
         let is_same = before.is_some_and(|before| before.is_same(&directory));
         (!is_same).then(|| Arc::new(directory))
     });

@@ -164,8 +164,15 @@ fn launch(product: Product, folder: &Folder, port: u16, options: &[String]) -> P
     } else {
         "127.0.0.1"
     };
+    // MySQL does not take back a --skip-name-resolve.
+    let mut defaults = product.options();
+    defaults.retain(|default| {
+        let name = default.split('=').next().unwrap_or_default();
+        let again = |option: &String| option.split('=').next() == Some(name);
+        !options.iter().any(again)
+    });
     command
-        .args(product.options())
+        .args(defaults)
         .arg(format!("--port={port}"))
         .arg(format!("--bind-address={bind}"))
         .arg(format!("--socket={}", folder.join("s").display()))

@@ -51,6 +51,8 @@ macro_rules! scenario {
 }
 
 mod admin;
+mod anonymous;
+mod as_account;
 mod balance;
 mod bank;
 mod calls;
@@ -77,6 +79,8 @@ mod lifecycle;
 mod limits;
 mod load;
 mod login;
+mod login_denials;
+mod login_switches;
 mod optimistic;
 mod outage;
 mod pooled;

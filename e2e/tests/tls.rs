@@ -288,3 +288,63 @@ fn an_account_that_needs_tls_needs_it_on_the_backends_side() {
         .refusal();
     assert_eq!(refused.code, 1045);
 }
+
+/// What servers tell of TLS is of their own side, which the proxy is the client of.
+fn tls_status_is_that_of_the_backends_side(product: Product) {
+    let server = Server::shared(product);
+    let certs = Certs::shared();
+    for has_backend_tls in [false, true] {
+        for is_pooled in [false, true] {
+            let mut settings = Settings::in_front_of([server]);
+            if is_pooled {
+                settings = settings.account("app", e2e::PASSWORD);
+            }
+            if has_backend_tls {
+                settings = settings
+                    .set("backend_tls.mode", "verify_ca")
+                    .set("backend_tls.ca", &certs.ca);
+            }
+            let proxy = Proxy::start(&settings);
+            let mut direct = server.connect("mysql");
+            for tls in [None, anyhow()] {
+                let mut conn = connect(&proxy, tls).unwrap();
+                for status in ["Ssl_cipher", "Ssl_version"] {
+                    let sql = format!("SHOW SESSION STATUS LIKE '{status}'");
+                    let told = conn.run(&sql).text(0, 1).unwrap();
+                    assert_eq!(!told.is_empty(), has_backend_tls, "{status}: {told:?}");
+                }
+                if product == Product::MySql {
+                    let sql = "SELECT CONNECTION_TYPE FROM performance_schema.threads \
+                               WHERE THREAD_ID = PS_CURRENT_THREAD_ID()";
+                    let kind = if has_backend_tls { "SSL/TLS" } else { "TCP/IP" };
+                    assert_eq!(conn.value(sql), kind);
+                }
+                // What the server is configured to, which a direct client sees as well.
+                for pattern in [
+                    "have\\_%ssl",
+                    "tls\\_%",
+                    "ssl\\_%",
+                    "require\\_secure\\_transport",
+                ] {
+                    let sql = format!("SHOW GLOBAL VARIABLES LIKE '{pattern}'");
+                    assert_eq!(conn.run(&sql).texts(), direct.run(&sql).texts());
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn tls_status_is_that_of_the_backends_side_of_mariadb() {
+    tls_status_is_that_of_the_backends_side(Product::MariaDb);
+}
+
+#[test]
+fn tls_status_is_that_of_the_backends_side_of_mariadb_next() {
+    tls_status_is_that_of_the_backends_side(Product::MariaDbNext);
+}
+
+#[test]
+fn tls_status_is_that_of_the_backends_side_of_mysql() {
+    tls_status_is_that_of_the_backends_side(Product::MySql);
+}

@@ -6,22 +6,28 @@
 
 use std::time::Duration;
 
+use auth::Dialect;
+use wire::auth::CACHING_SHA2_PASSWORD;
 use wire::handshake::HandshakeHead;
-use wire::{Capabilities, HandshakeResponse};
+use wire::{Capabilities, HandshakeResponse, reply};
 
 use crate::packets::PacketStream;
 
 /// How long the backend has to refuse.
 const TIMEOUT_DECLINE: Duration = Duration::from_secs(2);
 
+/// The most packets of a backend that are read before it is given up.
+const PACKETS_MAX: usize = 4;
+
+/// Flags of a login that names no plugin. MariaDB refuses it at once, and MySQL says that the client is too old.
+const PLAIN: Capabilities = Capabilities(
+    Capabilities::PROTOCOL_41.0 | Capabilities::LONG_PASSWORD.0 | Capabilities::SECURE_CONNECTION.0,
+);
+
 /// An account that no server has: names are 32 characters at most in MySQL, 80 in MariaDB.
 const NOBODY: HandshakeResponse<'static> = HandshakeResponse {
     head: HandshakeHead {
-        capabilities: Capabilities(
-            Capabilities::PROTOCOL_41.0
-                | Capabilities::LONG_PASSWORD.0
-                | Capabilities::SECURE_CONNECTION.0,
-        ),
+        capabilities: PLAIN,
         packet_bytes_max: 1 << 24,
         collation: 45, // utf8mb4_general_ci: every server knows it
     },
@@ -46,4 +52,30 @@ pub(crate) fn decline(mut backend: PacketStream) {
         // Whatever it says, or does not say, is fine.
         let _ = tokio::time::timeout(TIMEOUT_DECLINE, refused).await;
     });
+}
+
+/// The ERR by which a backend that has had no answer yet refuses the login.
+pub(crate) async fn refusal(mut backend: PacketStream, family: Dialect) -> Option<Vec<u8>> {
+    let mut nobody = NOBODY;
+    // MySQL names the client's host only to clients that know plugins. Some plugins of MariaDB take an empty
+    // answer for a broken handshake, so it is not asked by a plugin.
+    if family != Dialect::MariaDb {
+        nobody.head.capabilities = PLAIN.with(Capabilities::PLUGIN_AUTH, true);
+        nobody.plugin = Some(CACHING_SHA2_PASSWORD);
+    }
+    let mut payload = Vec::new();
+    nobody.encode(&mut payload);
+    let refused = async {
+        for _ in 0..PACKETS_MAX {
+            backend.write(&payload).await.ok()?;
+            let said = backend.read().await.ok()?;
+            if said.first() == Some(&reply::ERR) {
+                return Some(said);
+            }
+            payload.clear();
+        }
+        None
+    };
+    let refused = tokio::time::timeout(TIMEOUT_DECLINE, refused).await;
+    refused.ok().flatten()
 }

@@ -11,10 +11,10 @@
 //! TLS and compression belong to one leg each; every other capability is agreed between client and
 //! backend themselves. Sequence ids are counted for each leg on its own.
 
-use auth::{OwnKey, Privacy};
+use auth::{Denial, Dialect, OwnKey, Privacy};
 use net::tls;
 use route::Backend;
-use wire::auth::put_auth_switch;
+use wire::auth::{MYSQL_NATIVE_PASSWORD, put_auth_switch};
 use wire::compression::Algorithm;
 use wire::greeting::patch_capabilities;
 use wire::handshake::{HandshakeHead, PROTOCOL_40};
@@ -27,6 +27,7 @@ use crate::failure::{Failure, Kind};
 use crate::packets::PacketStream;
 use crate::pooled::people::Person;
 use crate::surroundings::Settings;
+use crate::tls_guard::Guard;
 use crate::transport::Transport;
 use config::{
     BackendCompression, BackendTlsMode, ClientTlsMode, CompressionAlgorithm, CompressionConfig,
@@ -36,6 +37,10 @@ use config::{
 const LEG: Capabilities = Capabilities(
     Capabilities::SSL.0 | Capabilities::COMPRESS.0 | Capabilities::ZSTD_COMPRESSION_ALGORITHM.0,
 );
+
+/// A plugin that no account has. Servers answer it with a switch to the account's plugin
+/// (`send_plugin_request_packet`).
+const UNANSWERED: &[u8] = b"pilotfish_unanswered";
 
 /// Who logged in, as far as is known.
 #[derive(Debug, Default, Clone)]
@@ -74,10 +79,11 @@ pub(crate) struct Login<'a> {
 }
 
 impl Login<'_> {
-    /// Sees it through, if `admits` has nothing against the user. After an error the client has been told
-    /// nothing, unless by the backend.
+    /// Sees it through, if neither `admits` nor the guard has anything against the client. After an error the
+    /// client has been told nothing, unless by the backend.
     pub(crate) async fn run(
         mut self,
+        guard: &Guard<'_>,
         admits: impl FnOnce(&[u8]) -> Result<(), Failure>,
     ) -> Result<Agreement, Failure> {
         self.offer().await?;
@@ -89,36 +95,47 @@ impl Login<'_> {
         let response = response.map_err(malformed)?;
         self.who.introduce(&response);
         admits(response.user)?;
+        let greeting = &self.backend.greeting;
+        guard.admit(self.client, greeting, &response).await?;
         self.complete(response).await
     }
 
-    /// Sees a login through whose client has answered a greeting of the proxy's own: it is asked
-    /// again, by the backend's plugin and with the backend's scramble.
+    /// Sees a login through whose client has answered another greeting than this backend's. Its answer is of no
+    /// use here, so the backend is told of a plugin that no account has: the backend's own switch then asks
+    /// the client, by the account's plugin. A second switch in one login is more than many clients take.
     pub(crate) async fn pass_on(
         self,
         response: HandshakeResponse<'_>,
     ) -> Result<Agreement, Failure> {
-        if !response
-            .head
-            .capabilities
-            .contains(Capabilities::PLUGIN_AUTH)
-        {
-            return Err(Failure::new(
-                Kind::LoginMalformed,
-                "Client does not support authentication protocol requested by server; consider upgrading MySQL client",
-            ));
+        let capabilities = response.head.capabilities;
+        if !capabilities.contains(Capabilities::PLUGIN_AUTH) {
+            let version = String::from_utf8_lossy(&self.backend.greeting.version).into_owned();
+            return Err(cannot_switch(Dialect::of_version(&version), &response));
         }
-        let greeting = &self.backend.greeting;
-        let plugin = greeting.plugin.clone();
+        let offered = self.backend.greeting.capabilities;
+        if !offered.contains(Capabilities::PLUGIN_AUTH) {
+            return self.ask_again(response).await;
+        }
+        let unanswered = HandshakeResponse {
+            auth_response: b"",
+            plugin: Some(UNANSWERED),
+            ..response
+        };
+        self.complete(unanswered).await
+    }
+
+    /// Asks the client in the name of a backend that has one plugin only and cannot switch.
+    async fn ask_again(self, response: HandshakeResponse<'_>) -> Result<Agreement, Failure> {
         let mut switch = Vec::new();
-        put_auth_switch(&mut switch, &plugin, &greeting.scramble);
+        let scramble = &self.backend.greeting.scramble;
+        put_auth_switch(&mut switch, MYSQL_NATIVE_PASSWORD, scramble);
         switch.push(0);
         let sent = self.client.write(&switch).await;
         sent.map_err(|error| client_broke(error.into()))?;
         let answer = self.client.read().await.map_err(client_broke)?;
         let answered = HandshakeResponse {
             auth_response: &answer,
-            plugin: Some(&plugin),
+            plugin: Some(MYSQL_NATIVE_PASSWORD),
             ..response
         };
         self.complete(answered).await
@@ -326,6 +343,13 @@ fn too_old() -> Failure {
     }
     .encode(&mut payload);
     Failure::relaying(Kind::LoginMalformed, text, payload)
+}
+
+/// The client answers the greeting's plugin and no other.
+fn cannot_switch(dialect: Dialect, response: &HandshakeResponse<'_>) -> Failure {
+    let payload = Denial::ClientTooOld.payload(dialect, response.user, "");
+    let cause = "the client cannot be asked by another plugin (no PLUGIN_AUTH)";
+    Failure::relaying(Kind::LoginMalformed, cause, payload)
 }
 
 pub(crate) fn malformed(error: wire::Malformed) -> Failure {

@@ -22,7 +22,7 @@ use crate::login::Login;
 use crate::packets::PacketStream;
 use crate::pooled::begin::begin as begin_pooled;
 use crate::pooled::course::Course;
-use crate::pooled::enter::{Admission, Enter, Entered};
+use crate::pooled::enter::{Admission, Enter, Entered, origin_of};
 use crate::pooled::people::Person;
 use crate::pooled::session::{After, Pooled};
 use crate::relay::End;
@@ -32,6 +32,7 @@ use crate::scripted::login_hooks::LoginHooks;
 use crate::scripted::session::Scripted;
 use crate::scripted::sight::stay_in_sight;
 use crate::surroundings::{Place, Settings};
+use crate::tls_guard::Guard;
 use crate::transport::Transport;
 use crate::worker::{Arrival, Newcomer, Registered, Worker};
 
@@ -299,7 +300,12 @@ async fn log_in(
         ear: None,
     };
     let remote = &facts.client;
-    let login = login.run(|user| stay_in_sight(worker, user, remote, &[]));
+    let guard = Guard {
+        worker,
+        settings,
+        origin: &origin_of(remote),
+    };
+    let login = login.run(&guard, |user| stay_in_sight(worker, user, remote, &[]));
     let outcome = match timeout(limit, login).await {
         Ok(outcome) => outcome,
         Err(_) => Err(late(limit)),

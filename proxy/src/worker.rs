@@ -23,6 +23,7 @@ use crate::insight::digests::Insight;
 use crate::insight::telling::{Told, Wish};
 use crate::pooled::desk::Desk;
 use crate::pooled::greeting::OwnGreeting;
+use crate::pooled::host_names::HostNames;
 use crate::pooled::lanes::Lanes;
 use crate::pooled::people::Kill;
 use crate::pooled::store::Store;
@@ -82,6 +83,8 @@ pub(crate) struct Worker {
     pub insight: Insight,
     /// How clients are greeted whose logins are answered here.
     pub greeting: OwnGreeting,
+    /// Whether backends call clients' hosts by their names.
+    pub host_names: HostNames,
     /// Its statements under way on each backend.
     pub loads: Loads,
     /// Backend connections that sessions take turns on.
@@ -144,6 +147,7 @@ impl Worker {
             seen,
             insight,
             greeting: OwnGreeting::default(),
+            host_names: HostNames::default(),
             loads: Loads::default(),
             desk: Desk::new(context.index as u64),
             lanes: Lanes::new(shared.lane_counts.enter()),

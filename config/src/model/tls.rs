@@ -34,6 +34,10 @@ choices! {
         Off = "off" also "disabled",
         /// Offered.
         Optional = "optional" also "preferred",
+        /// Offered. A client whose connection does not meet what the servers demand of its account (`REQUIRE SSL`
+        /// and the like), or of all clients (`require_secure_transport`), is refused as far as the accounts are
+        /// known.
+        AsAccount = "as_account",
         /// A client without it is refused.
         Required = "required",
     }

@@ -126,6 +126,17 @@ fn a_hash_may_be_written_in_hexadecimal() {
 
 /// Files, and the faults or warnings that are printed of each.
 const CASES: &[(&str, &[&str])] = &[
+    (
+        "[client_tls]\nmode = \"as_account\"",
+        &[
+            "pilotfish.toml:2:8: client_tls.mode: \"as_account\" refuses no client, because no account is \
+             known; hint: accounts.learn has the servers' accounts read",
+        ],
+    ),
+    (
+        "[client_tls]\nmode = \"as_account\"\n[[account]]\nuser = \"app\"\npassword = \"x\"\ntls = \"required\"",
+        &[],
+    ),
     ("[[account]]\nuser = \"app\"\npassword = \"p\"", &[]),
     (
         "[[account]]\nuser = \"app\"\npassword = \"file:secret\"",

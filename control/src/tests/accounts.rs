@@ -33,8 +33,13 @@ fn server(users: &[&str]) -> Script {
 fn grant_table(answer: Answer) -> Script {
     Script::Answers(vec![
         ("SELECT VERSION()", particulars("0")),
+        ("SHOW GLOBAL VARIABLES", secure_transport("OFF")),
         ("SELECT User, Host, Priv", answer),
     ])
+}
+
+fn secure_transport(value: &str) -> Answer {
+    Answer::rows(&[&[Some("require_secure_transport"), Some(value)]])
 }
 
 fn particulars(skip_name_resolve: &str) -> Answer {

@@ -13,6 +13,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 
 use super::reply::{ServerError, lenenc};
+use super::signatures::{ed25519, parsec};
 use super::transport::Transport;
 use super::{RawConn, command};
 use crate::certs::Identity;
@@ -275,10 +276,11 @@ impl Greeting {
     }
 }
 
-pub(super) fn log_in(mut transport: Transport, login: &Login) -> Result<RawConn, LoginFailure> {
-    if !login.preface.is_empty() {
-        transport.write(&login.preface)?;
-    }
+/// Logs in; the steps that were taken, and how it ended.
+pub(super) fn log_in(
+    transport: Transport,
+    login: &Login,
+) -> (Vec<String>, Result<RawConn, LoginFailure>) {
     let mut conn = RawConn {
         secure: transport.is_unix(),
         transport,
@@ -294,6 +296,14 @@ pub(super) fn log_in(mut transport: Transport, login: &Login) -> Result<RawConn,
         transcript: Default::default(),
         before_send: None,
     };
+    let entered = enter(&mut conn, login);
+    (conn.login_path.clone(), entered.map(|()| conn))
+}
+
+fn enter(conn: &mut RawConn, login: &Login) -> Result<(), LoginFailure> {
+    if !login.preface.is_empty() {
+        conn.transport.write(&login.preface)?;
+    }
     let greeting = Greeting::parse(&conn.payload()?)?;
     let mut wanted = login.capabilities;
     if login.schema.is_some() {
@@ -318,20 +328,20 @@ pub(super) fn log_in(mut transport: Transport, login: &Login) -> Result<RawConn,
     conn.id = greeting.id;
     conn.scramble.clone_from(&greeting.scramble);
     if let Some(choice) = &login.tls {
-        let head = response_head(&conn, login);
+        let head = response_head(conn, login);
         conn.sequence = conn.write_payload(conn.sequence, &head)?;
         conn.transport.start_tls(tls_config(choice))?;
         conn.secure = true;
     }
     let plugin = login.plugin.clone().unwrap_or(greeting.plugin);
-    let response = response(&mut conn, login, &plugin)?;
+    let response = response(conn, login, &plugin)?;
     conn.sequence = conn.write_payload(conn.sequence, &response)?;
-    converse(&mut conn, login)?;
+    converse(conn, login)?;
     if let Some(compress) = login.compress {
         conn.transport.start_compression(compress);
     }
     conn.transcript();
-    Ok(conn)
+    Ok(())
 }
 
 pub(super) fn change_user(conn: &mut RawConn, login: &Login) -> Result<(), LoginFailure> {
@@ -431,7 +441,10 @@ fn converse(conn: &mut RawConn, login: &Login) -> Result<(), LoginFailure> {
                 let end = end.ok_or_else(|| not_understood("a switch without a plugin"))?;
                 plugin = String::from_utf8_lossy(&payload[1..end]).into_owned();
                 let data = &payload[end + 1..];
-                conn.scramble = data.strip_suffix(&[0]).unwrap_or(data).to_vec();
+                conn.scramble = match is_signed(&plugin) {
+                    true => data.to_vec(),
+                    false => data.strip_suffix(&[0]).unwrap_or(data).to_vec(),
+                };
                 if kind == 0x02 {
                     factor += 1;
                     conn.login_path
@@ -447,6 +460,11 @@ fn converse(conn: &mut RawConn, login: &Login) -> Result<(), LoginFailure> {
             }
             Some(_) if !plugin.is_empty() && !is_known(&plugin) => {
                 asked(conn, &payload, answers.next())?
+            }
+            Some(_) if plugin == "parsec" => {
+                let salt = payload.strip_prefix(&[0x01]).unwrap_or(&payload);
+                parsec(login.password(factor), &conn.scramble, salt)
+                    .ok_or_else(|| not_understood("what parsec says"))?
             }
             Some(0x01) => match more(conn, &payload[1..], login.password(factor))? {
                 Some(reply) => reply,
@@ -465,7 +483,12 @@ fn is_known(plugin: &str) -> bool {
             | "caching_sha2_password"
             | "sha256_password"
             | "mysql_clear_password"
-    )
+    ) || is_signed(plugin)
+}
+
+/// MariaDB's plugins that sign 32 bytes.
+fn is_signed(plugin: &str) -> bool {
+    matches!(plugin, "client_ed25519" | "parsec")
 }
 
 /// A question of a plugin that is not known here: answered as the test says.
@@ -496,6 +519,8 @@ fn answer(conn: &mut RawConn, plugin: &str, password: &str) -> Result<Vec<u8>, L
             vec![1]
         }
         "mysql_clear_password" => with_nul(),
+        // What a greeting holds is too short to be signed.
+        "client_ed25519" if conn.scramble.len() == 32 => ed25519(password, &conn.scramble),
         _ => Vec::new(),
     })
 }

@@ -3,6 +3,7 @@
 
 mod login;
 mod reply;
+mod signatures;
 mod statement;
 mod transcript;
 mod transport;
@@ -95,7 +96,18 @@ impl fmt::Debug for Hook {
 impl RawConn {
     /// Connects and logs in.
     pub fn connect(address: &Address, login: &Login) -> Result<Self, LoginFailure> {
-        login::log_in(Transport::connect(address)?, login)
+        login::log_in(Transport::connect(address)?, login).1
+    }
+
+    /// Like [`Self::connect`], with the steps of the login, which a failed one has as well.
+    pub fn connect_step_by_step(
+        address: &Address,
+        login: &Login,
+    ) -> (Vec<String>, Result<Self, LoginFailure>) {
+        match Transport::connect(address) {
+            Ok(transport) => login::log_in(transport, login),
+            Err(error) => (Vec::new(), Err(error.into())),
+        }
     }
 
     /// Sends one command, as its packets; its reply is read later.

@@ -1,15 +1,17 @@
-//! A login that failed by accounts that may be out of date: they are learned anew, and where the
-//! account has changed, what the client has shown is judged by what it is now.
+//! A login that failed by accounts that may be out of date: they are learned anew. If the account has
+//! changed, the login begins anew as long as the client has been asked nothing; later, what the client has
+//! shown is judged by what the account is now.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use auth::{Accounts, Found, KnownAccount, Origin, Passed, Shown, Treatment};
+use auth::{Accounts, Found, KnownAccount, Origin, Passed, Treatment};
 use route::Report;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
 
-use super::enter::{examine, since_1970};
+use super::enter::{Failed, examine, since_1970};
+use super::known::Known;
 use crate::failure::Failure;
 use crate::packets::PacketStream;
 use crate::worker::Worker;
@@ -41,8 +43,19 @@ pub(crate) async fn learned_anew(worker: &Worker, user: &[u8]) -> Option<Arc<Acc
     timeout(TIMEOUT_LEARN, again).await.ok().flatten()
 }
 
-/// A client that failed may know its password better than we do. `None`: it does not. All who fail
-/// wait as long, whatever they have shown.
+/// What becomes of a login whose exam failed.
+pub(crate) enum Appeal {
+    /// It stays refused.
+    Refused,
+    /// What the client has shown proves the account as it is now.
+    Passed(Arc<KnownAccount>, Passed),
+    /// The account has changed, and the client has been asked nothing yet: its login may begin anew, by an
+    /// exam or at a backend.
+    Anew(Known),
+}
+
+/// A client that failed may know its password better than we do. All who fail wait as long, whatever they
+/// have shown.
 ///
 /// # Errors
 /// A client that is not there any more.
@@ -50,25 +63,36 @@ pub(crate) async fn appeal<T>(
     worker: &Worker,
     client: &mut PacketStream<T>,
     before: &KnownAccount,
-    shown: Option<Shown>,
+    failed: Failed,
     user: &[u8],
     origin: &Origin,
-) -> Result<Option<(Arc<KnownAccount>, Passed)>, Failure>
+) -> Result<Appeal, Failure>
 where
     T: AsyncRead + AsyncWrite + Unpin,
 {
-    let accounts = learned_anew(worker, user).await;
-    let (Some(shown), Some(accounts)) = (shown, accounts) else {
-        return Ok(None);
+    let Some(accounts) = learned_anew(worker, user).await else {
+        return Ok(Appeal::Refused);
     };
-    let Found::Account(account) = accounts.find(user, origin) else {
-        return Ok(None);
+    let account = match accounts.find(user, origin) {
+        Found::Account(account) => account,
+        Found::PassThrough if !failed.was_asked => return Ok(Appeal::Anew(Known::PassThrough)),
+        Found::PassThrough | Found::Nobody => return Ok(Appeal::Refused),
     };
     let now = since_1970();
-    let verifiers = match (before.treatment(now), account.treatment(now)) {
-        (Treatment::Examine(was), Treatment::Examine(is)) if was != is => is,
-        _ => return Ok(None),
+    let (was, is) = (before.treatment(now), account.treatment(now));
+    if was == is {
+        return Ok(Appeal::Refused);
+    }
+    if !failed.was_asked {
+        return Ok(Appeal::Anew(Known::Account(Arc::clone(account))));
+    }
+    // Clients take no second switch: who was asked is judged by what it has shown, or refused.
+    let (Some(shown), Treatment::Examine(verifiers)) = (failed.shown, is) else {
+        return Ok(Appeal::Refused);
     };
     let judged = examine(&worker.shared, client, shown.judge(&verifiers)).await?;
-    Ok(judged.ok().map(|passed| (Arc::clone(account), passed)))
+    Ok(match judged {
+        Ok(passed) => Appeal::Passed(Arc::clone(account), passed),
+        Err(_) => Appeal::Refused,
+    })
 }

@@ -50,6 +50,7 @@ pub(crate) async fn begin(
 ) -> Result<Begun, Failure> {
     let Admission {
         account,
+        user,
         credential,
         payload,
         mode,
@@ -66,14 +67,12 @@ pub(crate) async fn begin(
         listener,
         person,
     } = admission;
+    let login = BackendLogin::of(&account, &user, credential);
     let kind = Kind {
         account: account.id().clone(),
+        user,
         capabilities: capabilities.with(Capabilities::SESSION_TRACK, true),
         collation: u16::from(collation),
-    };
-    let login = BackendLogin {
-        user: account.backend_user().as_bytes().to_vec(),
-        credential,
     };
     let (kind, login) = worker.store.identity(kind, login);
     let values = match &schema {

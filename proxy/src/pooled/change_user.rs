@@ -5,21 +5,23 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use auth::{
-    Candidate, Circumstances, Credential, Denial, Dialect, Found, KnownAccount, LoginExam, Names,
-    Passed, Treatment, Verifier,
+    Candidate, Circumstances, Credential, Denial, Dialect, KnownAccount, LoginExam, Passed,
+    Password, Treatment, Verifier,
 };
 use config::SessionMode;
 use session::state::SessionState;
 use wire::change_user::ChangeUser;
 use wire::{Capabilities, Command};
 
-use super::appeal::{appeal, learned_anew};
+use super::appeal::{Appeal, appeal};
 use super::begin::{rules, welcome};
 use super::beside::Reflection;
 use super::course::Course;
-use super::enter::{examine, random, since_1970, tls_session};
+use super::enter::{Failed, examine, random, since_1970, tls_session};
 use super::greeting::{dialect_of, plugin_of};
+use super::host_names::host_names;
 use super::incoming::{Inbox, Incoming};
+use super::known::Known;
 use super::pace;
 use super::session::{After, CutOff, Pooled};
 use super::shelf::{BackendLogin, Kind};
@@ -31,6 +33,7 @@ use crate::leg::Leg;
 use crate::login::Agreement;
 use crate::packets::PacketStream;
 use crate::scripted::sight::out_of_sight;
+use crate::tls_guard::{Claimant, is_password_used, unmet};
 
 impl Pooled {
     /// Who fails is sent away, as by the servers.
@@ -54,7 +57,7 @@ impl Pooled {
         let mut stream = PacketStream::new(client.transport, incoming.sequence)
             .with_sequences(sequences)
             .with_ahead(self.inbox.take_all());
-        let before = self.account.id().user().to_owned();
+        let before = String::from_utf8_lossy(self.user()).into_owned();
         let changed = Box::pin(self.change(&mut stream, &wish)).await;
         self.audit_change(&wish, &before, changed.as_ref().err());
         if let Err(failure) = &changed
@@ -111,12 +114,31 @@ impl Pooled {
         dialect_of(&self.greeting) == Dialect::MariaDb
     }
 
+    /// What a client is told whose connection does not meet what `user` demands, see [`crate::tls_guard`].
+    fn unmet(&self, user: &[u8], there: &[u8], password_used: bool) -> Option<Denial> {
+        let accounts = Arc::clone(&self.worker.surroundings.accounts.borrow());
+        let claimant = Claimant {
+            user,
+            there,
+            origin: &self.origin,
+            privacy: self.client_privacy,
+            tls: self.client_tls.as_ref(),
+            password_used,
+        };
+        let unmet = unmet(&self.settings, &accounts, &claimant)?;
+        Some(unmet.denial(password_used))
+    }
+
     /// Lets a backend judge, which only sessions without scripts may: what they become is relayed.
     async fn to_backend(
         &self,
         stream: &mut PacketStream,
         wish: &ChangeUser<'_>,
     ) -> Result<Changed, Failure> {
+        let password_used = is_password_used(wish.auth_response);
+        if let Some(denial) = self.unmet(wish.user, wish.user, password_used) {
+            return Err(self.deny_change(denial, wish.user).await);
+        }
         if self.settings.config.scripts_of(&self.listener).is_empty() {
             return self.pass_on(stream, wish).await.map(Changed::of);
         }
@@ -132,39 +154,57 @@ impl Pooled {
         wish: &ChangeUser<'_>,
     ) -> Result<Changed, Failure> {
         let worker = Rc::clone(&self.worker);
-        let mut accounts = Arc::clone(&worker.surroundings.accounts.borrow());
-        if accounts.find(wish.user, &self.origin) == Found::Nobody
-            && let Some(later) = learned_anew(&worker, wish.user).await
-        {
-            accounts = later;
-        }
-        let (account, verifiers) = match accounts.find(wish.user, &self.origin) {
-            Found::PassThrough => return self.to_backend(stream, wish).await,
-            Found::Nobody => (None, accounts.decoy(wish.user)),
-            Found::Account(account) => match account.treatment(since_1970()) {
+        let mut known = Known::find(&worker, wish.user, &self.origin).await;
+        let mut may_appeal = true;
+        let (account, passed) = loop {
+            let account = match known {
+                Known::PassThrough => return self.to_backend(stream, wish).await,
+                Known::Nobody(verifiers) => {
+                    return Err(self.turn_away(stream, wish, verifiers).await);
+                }
+                Known::Account(account) => account,
+            };
+            let verifiers = match account.treatment(since_1970()) {
                 Treatment::PassThrough(_)
                     if account.script.as_deref().is_some_and(|it| !it.is_empty()) =>
                 {
                     return Err(out_of_sight());
                 }
                 Treatment::PassThrough(_) => return self.to_backend(stream, wish).await,
-                Treatment::Examine(verifiers) => (Some(Arc::clone(account)), verifiers),
-            },
+                Treatment::Examine(verifiers) => verifiers,
+            };
+            let held = worker.shared.keyring.password(account.id());
+            let failed = match self.examine(stream, wish, verifiers, held).await? {
+                Ok(passed) => break (account, passed),
+                Err(failed) => failed,
+            };
+            let (denial, user) = (failed.denial, wish.user);
+            let appeal = match may_appeal {
+                true => appeal(&worker, stream, &account, failed, user, &self.origin).await?,
+                false => Appeal::Refused,
+            };
+            match appeal {
+                Appeal::Passed(account, passed) => break (account, passed),
+                Appeal::Anew(later) => (known, may_appeal) = (later, false),
+                Appeal::Refused => return Err(self.deny_change(denial, user).await),
+            }
         };
-        let (account, passed) = self
-            .examine_change(stream, wish, account, verifiers)
-            .await?;
         let circumstances = Circumstances {
             origin: &self.origin,
             tls: self.client_tls.as_ref().map(tls_session),
             password_used: passed.password_used,
         };
-        if let Err(denial) = account.admit(&circumstances) {
+        let password_used = passed.password_used;
+        let there = BackendLogin::user_of(&account, wish.user);
+        let denied = account.admit(&circumstances).err();
+        let denied = denied.or_else(|| self.unmet(wish.user, there, password_used));
+        if let Some(denial) = denied {
             return Err(self.deny_change(denial, wish.user).await);
         }
         pace::succeeded(&worker, &self.origin, wish.user);
+        let user = account.user_of(wish.user);
         self.person
-            .introduce(account.id(), account.user_connections_max)?;
+            .introduce(account.id(), user, account.user_connections_max)?;
         let held = || worker.shared.keyring.find(account.id());
         let credential = account
             .backend_credential()
@@ -186,18 +226,14 @@ impl Pooled {
         Ok(Changed::Here)
     }
 
-    /// Who has proven to be whom.
-    async fn examine_change(
+    async fn examine(
         &self,
         stream: &mut PacketStream,
         wish: &ChangeUser<'_>,
-        account: Option<Arc<KnownAccount>>,
         verifiers: Arc<[Verifier]>,
-    ) -> Result<(Arc<KnownAccount>, Passed), Failure> {
-        let (worker, user) = (&self.worker, wish.user);
-        let known = account.as_ref();
-        let held = known.and_then(|account| worker.shared.keyring.password(account.id()));
-        pace::hold_back(worker, &self.settings, &self.origin, user).await;
+        held: Option<Password>,
+    ) -> Result<Result<Passed, Failed>, Failure> {
+        pace::hold_back(&self.worker, &self.settings, &self.origin, wish.user).await;
         let candidate = Candidate {
             // MySQL asks again, whatever it was answered.
             plugin: wish.plugin.map(|plugin| match self.is_mariadb() {
@@ -207,31 +243,26 @@ impl Pooled {
             answer: wish.auth_response,
             privacy: self.client_privacy,
         };
-        let verdict = LoginExam::begin(
-            plugin_of(&self.greeting),
-            &self.scramble,
-            verifiers,
-            held,
-            candidate,
-            random(),
-        );
-        let denial = match (examine(&worker.shared, stream, verdict).await?, account) {
-            (Ok(passed), Some(account)) => return Ok((account, passed)),
-            (Ok(passed), None) => Denial::Access {
+        let (plugin, scramble) = (plugin_of(&self.greeting), &self.scramble);
+        let verdict = LoginExam::begin(plugin, scramble, verifiers, held, candidate, random());
+        examine(&self.worker.shared, stream, verdict).await
+    }
+
+    /// Examines a client whose user has no account, and refuses it whatever it shows.
+    async fn turn_away(
+        &self,
+        stream: &mut PacketStream,
+        wish: &ChangeUser<'_>,
+        verifiers: Arc<[Verifier]>,
+    ) -> Failure {
+        let denial = match self.examine(stream, wish, verifiers, None).await {
+            Ok(Ok(passed)) => Denial::Access {
                 password_used: passed.password_used,
             },
-            (Err(failed), account) => {
-                if let Some(account) = account {
-                    let shown = failed.shown;
-                    let judged = appeal(worker, stream, &account, shown, user, &self.origin);
-                    if let Some(judged) = judged.await? {
-                        return Ok(judged);
-                    }
-                }
-                failed.denial
-            }
+            Ok(Err(failed)) => failed.denial,
+            Err(failure) => return failure,
         };
-        Err(self.deny_change(denial, user).await)
+        self.deny_change(denial, wish.user).await
     }
 
     /// From here on the session is another account's.
@@ -250,12 +281,11 @@ impl Pooled {
             true => self.course.written = before.written,
             false => self.home = None,
         }
-        let login = BackendLogin {
-            user: account.backend_user().as_bytes().to_vec(),
-            credential,
-        };
+        let user = account.user_of(wish.user);
+        let login = BackendLogin::of(&account, user, credential);
         let kind = Kind {
             account: account.id().clone(),
+            user: user.into(),
             capabilities: self.capabilities.with(Capabilities::SESSION_TRACK, true),
             collation: wish.collation.unwrap_or(self.kind.collation),
         };
@@ -275,7 +305,7 @@ impl Pooled {
         self.reflection = Reflection::None;
         self.note_wait_timeout();
         self.watch.note_of(|card| {
-            card.user = account.id().user().into();
+            card.user = String::from_utf8_lossy(self.user()).into();
             card.way = Way::Pooled(mode);
         });
         self.account = account;
@@ -287,7 +317,8 @@ impl Pooled {
     async fn deny_change(&self, denial: Denial, user: &[u8]) -> Failure {
         pace::after_failure(&self.worker, &self.settings, &self.origin, user).await;
         let dialect = dialect_of(&self.greeting);
-        let shown = self.origin.shown(Names::Skipped);
+        let names = host_names(&self.worker, &self.settings, &self.course).await;
+        let shown = self.origin.shown(names);
         let payload = denial.payload(dialect, user, &shown);
         let cause = format!("{denial:?} at {} from {shown}", Command::CHANGE_USER);
         Failure::relaying(FailureKind::LoginDenied, cause, payload)

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use auth::{
-    Account, Candidate, Certificate, Circumstances, Credential, Denial, Found, KnownAccount,
-    LoginExam, Names, Origin, Passed, Scramble, Shown, TlsSession, Treatment, Verdict,
+    Account, Candidate, Certificate, Circumstances, Credential, Denial, KnownAccount, LoginExam,
+    Origin, Passed, Scramble, Shown, TlsSession, Treatment, Verdict,
 };
 use config::{ListenerConfig, SessionMode};
 use net::{Endpoint, proxy_protocol};
@@ -15,9 +15,11 @@ use wire::compression::Algorithm;
 use wire::handshake::HandshakeHead;
 use wire::{Capabilities, Greeting, HandshakeResponse, StatusFlags};
 
-use super::appeal::{appeal, learned_anew};
+use super::appeal::{Appeal, appeal};
 use super::course::Course;
 use super::greeting::{dialect_of, plugin_of};
+use super::host_names::host_names;
+use super::known::Known;
 use super::pace;
 use super::pass_on::PassOn;
 use super::people::Person;
@@ -32,6 +34,7 @@ use crate::scripted::bridge::UNBRIDGED;
 use crate::scripted::login_hooks::{Auth, LoginHooks, replaced};
 use crate::scripted::sight::out_of_sight;
 use crate::surroundings::{Settings, Shared};
+use crate::tls_guard::{Claimant, Unmet, await_accounts, is_password_used, unmet};
 use crate::worker::Worker;
 
 /// Flags that say how a login went and nothing of the session behind it.
@@ -69,6 +72,8 @@ pub(crate) enum Entered {
 /// What an examined client begins with.
 pub(crate) struct Admission {
     pub account: Arc<KnownAccount>,
+    /// The user that the client is; see [`Account::user_of`].
+    pub user: Box<[u8]>,
     pub credential: Credential,
     /// Goes before the OK.
     pub payload: Option<Vec<u8>>,
@@ -142,56 +147,80 @@ impl Enter<'_> {
             }
         }
         let origin = origin_of(self.remote);
-        match self.known(response.user, &origin).await {
-            Known::PassThrough => self.pass_on(&greeting, response, None, person).await,
-            Known::Nobody(verifiers) => {
-                let passed = self
-                    .examine(&greeting, &scramble, verifiers, None, &response)
-                    .await?;
-                let denial = match passed {
-                    Ok(passed) => Denial::Access {
-                        password_used: passed.password_used,
-                    },
-                    Err(failed) => failed.denial,
-                };
-                Err(self.deny(&greeting, denial, response.user, &origin).await)
-            }
-            Known::Account(account) => {
-                let verifiers = match (self.mode_of(&account), account.treatment(since_1970())) {
-                    (SessionMode::Transparent, _) | (_, Treatment::PassThrough(_)) => {
-                        if account.script.as_deref().is_some_and(|it| !it.is_empty()) {
-                            return Err(out_of_sight());
-                        }
-                        let account = Some(&**account);
-                        return self.pass_on(&greeting, response, account, person).await;
+        await_accounts(self.worker, self.settings, response.user).await;
+        let known = Known::find(self.worker, response.user, &origin).await;
+        let answered = Answered {
+            greeting,
+            scramble,
+            response,
+            origin,
+            person,
+        };
+        self.decide(known, answered).await
+    }
+
+    /// Examines the client, or lets a backend do it.
+    async fn decide(
+        mut self,
+        mut known: Known,
+        answered: Answered<'_>,
+    ) -> Result<Entered, Failure> {
+        let (user, origin) = (answered.response.user, &answered.origin);
+        let mut may_appeal = true;
+        loop {
+            let account = match known {
+                Known::PassThrough => return self.pass_on(answered, None).await,
+                Known::Nobody(verifiers) => return Err(self.turn_away(&answered, verifiers).await),
+                Known::Account(account) => account,
+            };
+            let verifiers = match (self.mode_of(&account), account.treatment(since_1970())) {
+                (SessionMode::Transparent, _) | (_, Treatment::PassThrough(_)) => {
+                    if account.script.as_deref().is_some_and(|it| !it.is_empty()) {
+                        return Err(out_of_sight());
                     }
-                    (_, Treatment::Examine(verifiers)) => verifiers,
-                };
-                let held = self.worker.shared.keyring.password(account.id());
-                pace::hold_back(self.worker, self.settings, &origin, response.user).await;
-                let examined = self
-                    .examine(&greeting, &scramble, verifiers, held, &response)
-                    .await?;
-                let (account, passed) = match examined {
-                    Ok(passed) => (account, passed),
-                    Err(failed) => {
-                        let user = response.user;
-                        match self.appeal(&account, failed.shown, user, &origin).await? {
-                            Some(judged) => judged,
-                            None => {
-                                let denial = failed.denial;
-                                return Err(self.deny(&greeting, denial, user, &origin).await);
-                            }
-                        }
-                    }
-                };
-                let mode = self.mode_of(&account);
-                self.admit(
-                    greeting, scramble, account, passed, &response, origin, mode, person,
-                )
-                .await
+                    return self.pass_on(answered, Some(&account)).await;
+                }
+                (_, Treatment::Examine(verifiers)) => verifiers,
+            };
+            let held = self.worker.shared.keyring.password(account.id());
+            pace::hold_back(self.worker, self.settings, origin, user).await;
+            let failed = match self.examine(&answered, verifiers, held).await? {
+                Ok(passed) => return self.admit(answered, account, passed).await,
+                Err(failed) => failed,
+            };
+            let denial = failed.denial;
+            let appeal = match may_appeal {
+                true => appeal(self.worker, self.client, &account, failed, user, origin).await?,
+                false => Appeal::Refused,
+            };
+            match appeal {
+                Appeal::Passed(account, passed)
+                    if self.mode_of(&account) != SessionMode::Transparent =>
+                {
+                    return self.admit(answered, account, passed).await;
+                }
+                Appeal::Anew(later) => (known, may_appeal) = (later, false),
+                Appeal::Refused | Appeal::Passed(..) => {
+                    return Err(self.deny(denial, &answered).await);
+                }
             }
         }
+    }
+
+    /// Examines a client whose user has no account, and refuses it whatever it shows.
+    async fn turn_away(
+        &mut self,
+        answered: &Answered<'_>,
+        verifiers: Arc<[auth::Verifier]>,
+    ) -> Failure {
+        let denial = match self.examine(answered, verifiers, None).await {
+            Ok(Ok(passed)) => Denial::Access {
+                password_used: passed.password_used,
+            },
+            Ok(Err(failed)) => failed.denial,
+            Err(failure) => return failure,
+        };
+        self.deny(denial, answered).await
     }
 
     /// Greets the client; where a script may listen, without what that could not read.
@@ -231,35 +260,33 @@ impl Enter<'_> {
             .ok_or_else(|| Failure::new(Kind::NoBackend, "no backend has greeted"))
     }
 
-    /// Who the client says to be. Unknown users are looked for again once the accounts have been
-    /// learned anew.
-    async fn known(&self, user: &[u8], origin: &Origin) -> Known {
-        let accounts = Arc::clone(&self.worker.surroundings.accounts.borrow());
-        if let Some(known) = Known::of(accounts.find(user, origin)) {
-            return known;
-        }
-        let later = learned_anew(self.worker, user).await;
-        let found = later.and_then(|later| Known::of(later.find(user, origin)));
-        found.unwrap_or_else(|| Known::Nobody(accounts.decoy(user)))
-    }
-
-    /// By an account whose logins are still answered here; see [`appeal`].
-    async fn appeal(
-        &mut self,
-        before: &KnownAccount,
-        shown: Option<Shown>,
-        user: &[u8],
-        origin: &Origin,
-    ) -> Result<Option<(Arc<KnownAccount>, Passed)>, Failure> {
-        let judged = appeal(self.worker, self.client, before, shown, user, origin).await?;
-        Ok(judged.filter(|(account, _)| self.mode_of(account) != SessionMode::Transparent))
-    }
-
     fn mode_of(&self, account: &Account) -> SessionMode {
         self.settings
             .config
             .pool
             .mode(self.listener.session, account.mode)
+    }
+
+    /// What the client's connection does not meet, see [`crate::tls_guard`].
+    fn unmet(
+        &self,
+        answered: &Answered<'_>,
+        account: Option<&Account>,
+        password_used: bool,
+    ) -> Option<Unmet> {
+        let user = answered.response.user;
+        let accounts = Arc::clone(&self.worker.surroundings.accounts.borrow());
+        let login = account.and_then(|account| account.backend.as_ref());
+        let tls = self.client.tls();
+        let claimant = Claimant {
+            user,
+            there: login.map_or(user, |login| login.user.as_bytes()),
+            origin: &answered.origin,
+            privacy: self.client.privacy(),
+            tls: tls.as_ref(),
+            password_used,
+        };
+        unmet(self.settings, &accounts, &claimant)
     }
 
     fn course(&self, account: Option<&Account>) -> Course {
@@ -269,60 +296,63 @@ impl Enter<'_> {
 
     async fn examine(
         &mut self,
-        greeting: &Greeting,
-        scramble: &Scramble,
+        answered: &Answered<'_>,
         verifiers: Arc<[auth::Verifier]>,
         held: Option<auth::Password>,
-        response: &HandshakeResponse<'_>,
     ) -> Result<Result<Passed, Failed>, Failure> {
+        let response = &answered.response;
         let candidate = Candidate {
             plugin: response.plugin,
             answer: response.auth_response,
             privacy: self.client.privacy(),
         };
-        let plugin = plugin_of(greeting);
+        let (plugin, scramble) = (plugin_of(&answered.greeting), &answered.scramble);
         let verdict = LoginExam::begin(plugin, scramble, verifiers, held, candidate, random());
         examine(&self.worker.shared, self.client, verdict).await
     }
 
-    async fn deny(
-        &self,
-        greeting: &Greeting,
-        denial: Denial,
-        user: &[u8],
-        origin: &Origin,
-    ) -> Failure {
+    async fn deny(&self, denial: Denial, answered: &Answered<'_>) -> Failure {
+        let (user, origin) = (answered.response.user, &answered.origin);
         pace::after_failure(self.worker, self.settings, origin, user).await;
-        let dialect = dialect_of(greeting);
-        let shown = origin.shown(Names::Skipped);
-        let payload = denial.payload(dialect, user, &shown);
+        let course = self.course(None);
+        let names = host_names(self.worker, self.settings, &course).await;
+        let shown = origin.shown(names);
+        let payload = denial.payload(dialect_of(&answered.greeting), user, &shown);
         let cause = format!("{denial:?} for user {:?} from {shown}", self.who.user);
         Failure::relaying(Kind::LoginDenied, cause, payload)
     }
 
-    #[allow(clippy::too_many_arguments)] // all that a login has gathered
     async fn admit(
         &mut self,
-        greeting: Greeting,
-        scramble: Scramble,
+        answered: Answered<'_>,
         account: Arc<KnownAccount>,
         passed: Passed,
-        response: &HandshakeResponse<'_>,
-        origin: Origin,
-        mode: SessionMode,
-        mut person: Person,
     ) -> Result<Entered, Failure> {
         let facts = self.client.tls();
         let circumstances = Circumstances {
-            origin: &origin,
+            origin: &answered.origin,
             tls: facts.as_ref().map(tls_session),
             password_used: passed.password_used,
         };
-        if let Err(denial) = account.admit(&circumstances) {
-            return Err(self.deny(&greeting, denial, response.user, &origin).await);
+        let denied = account.admit(&circumstances).err();
+        let denied = denied.or_else(|| {
+            let unmet = self.unmet(&answered, Some(&account), passed.password_used)?;
+            Some(unmet.denial(passed.password_used))
+        });
+        if let Some(denial) = denied {
+            return Err(self.deny(denial, &answered).await);
         }
+        let mode = self.mode_of(&account);
+        let Answered {
+            greeting,
+            scramble,
+            response,
+            origin,
+            mut person,
+        } = answered;
         pace::succeeded(self.worker, &origin, response.user);
-        person.introduce(account.id(), account.user_connections_max)?;
+        let user = account.user_of(response.user);
+        person.introduce(account.id(), user, account.user_connections_max)?;
         if let (Some(credential), None) = (&passed.credential, &account.backend) {
             self.worker
                 .shared
@@ -356,6 +386,7 @@ impl Enter<'_> {
             });
         let agreed = response.head.capabilities & greeting.capabilities;
         Ok(Entered::Examined(Box::new(Admission {
+            user: user.into(),
             credential,
             payload: passed.payload,
             mode,
@@ -364,7 +395,7 @@ impl Enter<'_> {
             login_capabilities: agreed,
             collation: response.head.collation,
             schema,
-            compression: client_compression(self.settings, response),
+            compression: client_compression(self.settings, &response),
             greeting,
             scramble,
             origin,
@@ -375,14 +406,29 @@ impl Enter<'_> {
         })))
     }
 
-    /// Lets a backend judge: the client is asked again, in the backend's own words.
+    /// Lets a backend judge: the client is asked by it.
     async fn pass_on(
-        self,
-        greeting: &Greeting,
-        response: HandshakeResponse<'_>,
+        mut self,
+        answered: Answered<'_>,
         account: Option<&Account>,
-        mut person: Person,
     ) -> Result<Entered, Failure> {
+        let user = answered.response.user;
+        let password_used = is_password_used(answered.response.auth_response);
+        match self.unmet(&answered, None, password_used) {
+            None => {}
+            Some(Unmet::Transport(denial)) => return Err(self.deny(denial, &answered).await),
+            Some(Unmet::Account) => {
+                let accounts = Arc::clone(&self.worker.surroundings.accounts.borrow());
+                let verifiers = accounts.in_vain(user, &answered.origin);
+                return Err(self.turn_away(&answered, verifiers).await);
+            }
+        }
+        let Answered {
+            greeting,
+            response,
+            mut person,
+            ..
+        } = answered;
         let course = self.course(account);
         let mut ear = self
             .hooks
@@ -394,7 +440,7 @@ impl Enter<'_> {
             course: &course,
             client: self.client,
             who: self.who,
-            greeting,
+            greeting: &greeting,
             ear: ear.as_mut(),
         };
         let (greeted, mut agreement) = pass_on.run(response).await?;
@@ -402,6 +448,15 @@ impl Enter<'_> {
         agreement.person = Some(person);
         Ok(Entered::Passed(Box::new((greeted, agreement))))
     }
+}
+
+/// What a client has answered to the proxy's greeting.
+struct Answered<'a> {
+    greeting: Greeting,
+    scramble: Scramble,
+    response: HandshakeResponse<'a>,
+    origin: Origin,
+    person: Person,
 }
 
 /// The time since 1970.
@@ -415,24 +470,8 @@ pub(crate) struct Failed {
     pub denial: Denial,
     /// What the client has shown, for another judge.
     pub shown: Option<Shown>,
-}
-
-/// What the accounts say of a user.
-enum Known {
-    Account(Arc<KnownAccount>),
-    Nobody(Arc<[auth::Verifier]>),
-    PassThrough,
-}
-
-impl Known {
-    /// `None`: nobody, as far as is known.
-    fn of(found: Found<'_>) -> Option<Self> {
-        match found {
-            Found::Account(account) => Some(Self::Account(Arc::clone(account))),
-            Found::PassThrough => Some(Self::PassThrough),
-            Found::Nobody => None,
-        }
-    }
+    /// Whether the client was asked anything after its answer to the greeting.
+    pub was_asked: bool,
 }
 
 /// Carries an exam on from its first verdict to its last.
@@ -444,11 +483,19 @@ pub(crate) async fn examine<T>(
 where
     T: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
 {
+    let mut was_asked = false;
     loop {
         verdict = match verdict {
             Verdict::Accepted(passed) => return Ok(Ok(passed)),
-            Verdict::Denied(denial, shown) => return Ok(Err(Failed { denial, shown })),
+            Verdict::Denied(denial, shown) => {
+                return Ok(Err(Failed {
+                    denial,
+                    shown,
+                    was_asked,
+                }));
+            }
             Verdict::Send { payload, exam } => {
+                was_asked = true;
                 let sent = client.write(&payload).await;
                 sent.map_err(|error| client_broke(error.into()))?;
                 exam.hear(&client.read().await.map_err(client_broke)?)

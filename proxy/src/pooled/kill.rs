@@ -86,12 +86,8 @@ impl Pooled {
         match found {
             // The id of a backend's own thread, or nobody's.
             Found::Nobody => Ok(Answered::Left(incoming)),
-            Found::Session(account) => {
-                let is_own = account.user() == self.account.id().user();
-                self.kill_session(incoming, target, is_own).await
-            }
-            Found::Alone(user) => {
-                let is_own = *user == *self.account.id().user().as_bytes();
+            Found::Session(user) | Found::Alone(user) => {
+                let is_own = *user == *self.user();
                 self.kill_session(incoming, target, is_own).await
             }
             Found::Passed(backend, thread_id) => {

@@ -120,8 +120,10 @@ impl Pooled {
         }
         let accounts = Arc::clone(&self.worker.surroundings.accounts.borrow());
         let login = Rc::clone(&self.login);
-        let own_user = &login.user;
-        let concerned = match is_statement {
+        let is_anonymous = self.account.user.is_empty();
+        // An anonymous account has sessions of any name, and is written with an empty one.
+        let own_user: &[u8] = if is_anonymous { b"''" } else { &login.user };
+        let concerned = match is_statement && !is_anonymous {
             true => privileges::concerned(facts, text, &accounts, own_user),
             false => privileges::Concerned::All,
         };

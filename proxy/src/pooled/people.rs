@@ -34,6 +34,8 @@ struct Known {
 struct Entry {
     worker: usize,
     account: Option<AccountId>,
+    /// The user that its client is by that account.
+    user: Box<[u8]>,
     /// Where it is for good, when its login passed through; with a script, where it is now.
     passed: Option<(BackendId, u32)>,
     /// Whose it is, where it runs a script over connections of its own.
@@ -57,8 +59,8 @@ pub(crate) struct Kill {
 pub(crate) enum Found {
     /// No session of the proxy's.
     Nobody,
-    /// A session whose login was answered here, of this account.
-    Session(AccountId),
+    /// A session of this user's, whose login was answered here.
+    Session(Box<[u8]>),
     /// A session that has a backend connection of its own, with this id there.
     Passed(BackendId, u32),
     /// A session of this user's that runs a script, which has given its connection away.
@@ -91,6 +93,7 @@ impl People {
                 vacant.insert(Entry {
                     worker,
                     account: None,
+                    user: Box::default(),
                     passed: None,
                     scripted: None,
                 });
@@ -108,9 +111,10 @@ impl People {
                 ..
             }) => Found::Passed(*backend, *thread_id),
             Some(Entry {
-                account: Some(account),
+                account: Some(_),
+                user,
                 ..
-            }) => Found::Session(account.clone()),
+            }) => Found::Session(user.clone()),
             Some(Entry {
                 scripted: Some(user),
                 ..
@@ -164,13 +168,14 @@ impl Person {
     pub(crate) fn introduce(
         &mut self,
         account: &AccountId,
+        user: &[u8],
         sessions_max: Option<u32>,
     ) -> Result<(), Failure> {
         let mut known = self.people.known();
         known.leave_account(self.id);
         let count = known.of_account.entry(account.clone()).or_default();
         if sessions_max.is_some_and(|max| *count >= max) {
-            let user = account.user();
+            let user = String::from_utf8_lossy(user);
             return Err(Failure::new(
                 Kind::AccountSessionsMax,
                 format!(
@@ -181,6 +186,7 @@ impl Person {
         *count += 1;
         if let Some(entry) = known.by_id.get_mut(&self.id) {
             entry.account = Some(account.clone());
+            entry.user = user.into();
         }
         Ok(())
     }
@@ -234,6 +240,27 @@ impl Drop for Person {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_session_of_an_anonymous_account_is_its_own_users() {
+        let accounts = [b"alice".as_slice(), b"bob"].map(|user| {
+            let host = auth::HostPattern::any(auth::Dialect::MySql);
+            (user, auth::Account::new("", host, Vec::new()))
+        });
+        let people = Arc::new(People::default());
+        let rules = auth::Rules {
+            dialect: auth::Dialect::MySql,
+            names: auth::Names::Skipped,
+        };
+        for (user, account) in accounts {
+            let directory = auth::Directory::new(rules, [account], [0; 32]);
+            let found = directory.find(user, &auth::Origin::unix());
+            let account = found.expect("everybody is found");
+            let mut person = people.register(0);
+            person.introduce(account.id(), user, Some(1)).unwrap();
+            assert_eq!(people.find(person.id()), Found::Session(user.into()));
+        }
+    }
 
     #[test]
     fn an_id_leads_to_its_session_until_that_ends() {

@@ -17,6 +17,9 @@ pub(crate) struct Privileges {
     latest: Mutex<Latest>,
 }
 
+/// Users whose latest change is remembered. Beyond, a change concerns all.
+const USERS_MAX: usize = 10_000;
+
 /// The number of the latest change.
 #[derive(Default)]
 struct Latest {
@@ -52,6 +55,10 @@ impl Privileges {
             Concerned::Users(users) => {
                 for user in users {
                     latest.of_user.insert(user, number);
+                }
+                if latest.of_user.len() > USERS_MAX {
+                    latest.of_all = number;
+                    latest.of_user.clear();
                 }
             }
         }
@@ -121,9 +128,10 @@ fn is_change(facts: &Facts, text: &[u8]) -> bool {
     }
 }
 
+/// An anonymous account's name is empty, and no word.
 fn has_word(text: &[u8], word: &[u8]) -> bool {
-    let mut windows = text.windows(word.len());
-    windows.any(|window| window.eq_ignore_ascii_case(word))
+    let mut windows = text.windows(word.len().max(1));
+    !word.is_empty() && windows.any(|window| window.eq_ignore_ascii_case(word))
 }
 
 /// Whether a statement that ended so has changed nothing: the server did not understand it, or the
@@ -149,7 +157,9 @@ pub(crate) fn concerned(
     let is_of_user = matches!(facts.kind, Kind::Set | Kind::Alter(Object::Account));
     // A name may be written in another way.
     let is_plain = text.is_ascii() && !text.contains(&b'\\');
-    if !is_of_user || !is_plain {
+    // Connections of an anonymous account log in by any name.
+    let names_anonymous = [b"''", b"\"\"", b"``"].iter().any(|it| has_word(text, *it));
+    if !is_of_user || !is_plain || names_anonymous {
         return Concerned::All;
     }
     let all = accounts.configured().accounts();
@@ -292,6 +302,34 @@ mod tests {
         assert_eq!(of("GRANT r TO a"), Concerned::All);
         assert_eq!(of("SET PASSWORD = 'x\\'"), Concerned::All);
         assert_eq!(of("DROP USER a"), Concerned::All);
+        for text in [
+            "ALTER USER ''@'%' ACCOUNT LOCK",
+            "SET PASSWORD FOR \"\"@'%' = 'x'",
+        ] {
+            assert_eq!(of(text), Concerned::All, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_empty_name_is_found_nowhere() {
+        assert!(!has_word(b"ALTER USER a", b""));
+        assert!(!has_word(b"", b""));
+        let text = "ALTER USER a ACCOUNT LOCK";
+        assert!(!may_lock_out(&facts(text), text.as_bytes(), b""));
+    }
+
+    #[test]
+    fn of_too_many_users_none_is_remembered_by_its_name() {
+        let privileges = Privileges::default();
+        let before = privileges.now();
+        let name = |number: usize| number.to_string().into_bytes();
+        for number in 0..=USERS_MAX {
+            privileges.change(Concerned::Users(vec![name(number)]));
+        }
+        assert!(privileges.latest().of_user.len() <= USERS_MAX);
+        for number in [0, USERS_MAX] {
+            assert!(privileges.have_changed(&name(number), before));
+        }
     }
 
     #[test]

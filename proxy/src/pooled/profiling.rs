@@ -30,7 +30,7 @@ impl Pooled {
             return false;
         }
         let below = |bound| self.worker.dice.borrow_mut().below(bound);
-        let user = self.account.id().user().as_bytes();
+        let user = self.user();
         let profiling = &book.compiled.profiling;
         profiling.picks(self.person.id(), user, below)
     }

@@ -32,10 +32,10 @@ impl Pooled {
     /// Notes a statement for whoever plans a reload.
     pub(crate) fn note_seen(&self, text: &[u8]) {
         let schema = self.state.values().schema().unwrap_or_default();
-        let user = self.account.id().user();
+        let user = String::from_utf8_lossy(self.user());
         self.worker
             .seen
-            .note(text, self.state.flags(), user, schema);
+            .note(text, self.state.flags(), &user, schema);
     }
 
     fn begin_trace(&mut self, facts: &Facts) {

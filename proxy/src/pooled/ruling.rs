@@ -229,7 +229,7 @@ impl Pooled {
             facts: errand.facts,
             digest: None,
             client: Client {
-                user: self.account.id().user().as_bytes(),
+                user: self.user(),
                 schema: self.state.values().schema().unwrap_or_default(),
                 address: self.origin.address(),
                 listener: Some(&self.listener.address),

@@ -187,6 +187,11 @@ impl CutOff {
 }
 
 impl Pooled {
+    /// The user that the client is, as its server would say in USER().
+    pub(crate) fn user(&self) -> &[u8] {
+        &self.kind.user
+    }
+
     /// Command after command, until the end.
     pub(crate) async fn run(&mut self) -> Result<After, CutOff> {
         loop {

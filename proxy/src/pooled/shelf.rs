@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use auth::{AccountId, Credential};
+use auth::{Account, AccountId, Credential};
 use config::PoolConfig;
 use pool::{Holding, Limits, Pace, Supply};
 use route::Backend;
@@ -22,6 +22,8 @@ const EMPTY_SHELVES_MAX: usize = 256;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Kind {
     pub account: AccountId,
+    /// The user that the client is: the account's, or of an anonymous account the name that the client gave.
+    pub user: Box<[u8]>,
     /// What client and backend agreed on, without what belongs to one leg.
     pub capabilities: Capabilities,
     /// The collation named at login, which decides the character sets to begin with. Those beyond 255
@@ -57,6 +59,24 @@ impl Shelf {
 pub(crate) struct BackendLogin {
     pub user: Vec<u8>,
     pub credential: Credential,
+}
+
+impl BackendLogin {
+    /// For a client that is `user` by this account.
+    pub(crate) fn of(account: &Account, user: &[u8], credential: Credential) -> Self {
+        Self {
+            user: Self::user_of(account, user).to_vec(),
+            credential,
+        }
+    }
+
+    /// As whom a client that is `user` by this account is logged in.
+    pub(crate) fn user_of<'a>(account: &'a Account, user: &'a [u8]) -> &'a [u8] {
+        match &account.backend {
+            Some(login) => login.user.as_bytes(),
+            None => user,
+        }
+    }
 }
 
 /// The shelf that a session has had its last connection from: it is looked up once, and not for each

@@ -22,8 +22,9 @@ use crate::dialogue::client_broke;
 use crate::failure::Failure;
 use crate::login::{Who, client_compression, malformed, own_offer, read_response};
 use crate::packets::PacketStream;
-use crate::pooled::enter::Admission;
+use crate::pooled::enter::{Admission, origin_of};
 use crate::surroundings::Settings;
+use crate::tls_guard::{Claimant, await_accounts, is_password_used, may_become};
 use crate::worker::Worker;
 
 /// A login on its way.
@@ -158,8 +159,7 @@ impl Begin<'_> {
             ..response.head
         };
         let response = HandshakeResponse { head, ..response };
-        let running = self.hooks.script.files();
-        if let Err(failure) = stay_in_sight(self.worker, response.user, self.remote, running) {
+        if let Err(failure) = self.may_log_in(&response).await {
             self.abandon(met);
             return Err(failure);
         }
@@ -180,6 +180,23 @@ impl Begin<'_> {
                 Ok(self.begun_alone(compression, capabilities))
             }
         }
+    }
+
+    /// Whether the proxy knows of nothing that is against the client's login.
+    async fn may_log_in(&self, response: &HandshakeResponse<'_>) -> Result<(), Failure> {
+        let user = response.user;
+        stay_in_sight(self.worker, user, self.remote, self.hooks.script.files())?;
+        await_accounts(self.worker, self.settings, user).await;
+        let tls = self.client.tls();
+        let claimant = Claimant {
+            user,
+            there: user,
+            origin: &origin_of(self.remote),
+            privacy: self.client.privacy(),
+            tls: tls.as_ref(),
+            password_used: is_password_used(response.auth_response),
+        };
+        may_become(self.worker, &claimant)
     }
 
     pub(crate) async fn tell(&mut self, payload: &[u8]) -> Result<(), Failure> {

@@ -34,8 +34,7 @@ impl Scripted {
                 return Ok(Some(statement_of(&statement(scope, thread_id), server)));
             }
             Found::Passed(..) => people.scripted_user(id),
-            Found::Session(account) => Some(account.user().as_bytes().into()),
-            Found::Alone(user) => Some(user),
+            Found::Session(user) | Found::Alone(user) => Some(user),
             Found::Nobody => None,
         };
         let Some(user) = user else {

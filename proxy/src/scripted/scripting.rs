@@ -91,7 +91,7 @@ impl Pooled {
         let newcomer = Newcomer {
             remote: &card.client,
             local: local.and_then(|it| it.local_address().ok()),
-            user: account.id().user().as_bytes(),
+            user: self.user(),
             schema: self.state.values().schema().unwrap_or_default(),
             greeting: &self.greeting,
         };
@@ -187,10 +187,10 @@ impl Staged<'_> {
             // It is the account's that was.
             self.scripting.beside = None;
         }
-        let user = self.session.account.id().user();
-        if command == Command::CHANGE_USER && user.as_bytes() != self.scripting.user {
-            self.scripting.user = user.as_bytes().to_vec();
-            self.scripting.script.set_user(user.as_bytes());
+        let user = self.session.user();
+        if command == Command::CHANGE_USER && user != self.scripting.user {
+            self.scripting.user = user.to_vec();
+            self.scripting.script.set_user(user);
         }
     }
 

@@ -70,7 +70,7 @@ pub(super) fn own_script(
     let newcomer = LoggedIn {
         remote: &facts.client,
         local: client.local_address(),
-        user: admission.account.id().user().as_bytes(),
+        user: &admission.user,
         schema: admission.schema.as_deref().unwrap_or_default(),
         greeting: &admission.greeting,
     };

@@ -1,0 +1,282 @@
+//! `client_tls.mode = "as_account"`: a client whose connection does not meet what its account demands on the
+//! servers is refused as by a server, whichever way its session would go.
+
+use std::path::PathBuf;
+
+use e2e::raw::{Address, Login, RawConn, TlsChoice};
+use e2e::{Certs, PASSWORD, Product, Proxy, Server, Settings, free_port};
+
+/// A server whose accounts demand all that can be demanded, and a proxy with one listener for each way.
+struct Site {
+    server: Server,
+    proxy: Proxy,
+    /// Transparent: the backend's own greeting, or the proxy's; with a script.
+    listeners: Vec<Address>,
+    socket: PathBuf,
+}
+
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/every_other.lua");
+
+/// An account whose logins pass through, which demands TLS.
+fn passed_on(product: Product) -> &'static str {
+    match product {
+        Product::MySql => "IDENTIFIED WITH sha256_password BY",
+        _ => "IDENTIFIED VIA ed25519 USING PASSWORD",
+    }
+}
+
+impl Site {
+    fn start(product: Product, mode: &str, options: &[&str]) -> Self {
+        let server = Server::start(product, options);
+        let mut root = server.root();
+        let password = match product {
+            Product::MySql => format!("'{PASSWORD}'"),
+            _ => format!("('{PASSWORD}')"),
+        };
+        let how = passed_on(product);
+        root.run(&format!("CREATE USER passed {how}{password} REQUIRE SSL"));
+        let by = format!("IDENTIFIED BY '{PASSWORD}'");
+        root.run(&format!(
+            "CREATE USER issued {by} REQUIRE ISSUER '/CN=Pilotfish test authority'"
+        ));
+        root.run(&format!(
+            "CREATE USER other_issuer {by} REQUIRE ISSUER '/CN=nobody'"
+        ));
+        root.run(&format!(
+            "CREATE USER named {by} REQUIRE SUBJECT '/CN=nobody'"
+        ));
+        let certs = Certs::shared();
+        let [transparent, scripted] =
+            [free_port(), free_port()].map(|port| format!("127.0.0.1:{port}"));
+        let socket = server.folder().join("proxy");
+        let script = format!("[{SCRIPT:?}]");
+        let settings = Settings::in_front_of([&server])
+            .set("workers", 1)
+            .set("client_tls.mode", mode)
+            .set("client_tls.ca", &certs.ca)
+            .set("client_tls.client_certificate", "optional")
+            .set("backend_tls.mode", "verify_ca")
+            .set("backend_tls.ca", &certs.ca)
+            .set("backend_tls.certificate", &certs.client.certificate)
+            .set("backend_tls.key", &certs.client.key)
+            .set("accounts.learn", true)
+            .set("accounts.delay_failures", false)
+            .set("health.monitor_user", "app")
+            .set("health.monitor_password", PASSWORD)
+            .listener_with(&transparent, &[("session", "\"transparent\"")])
+            .listener_with(
+                &scripted,
+                &[("session", "\"transparent\""), ("script", &script)],
+            )
+            .listener_with(
+                format!("unix:{}", socket.display()),
+                &[("session", "\"transparent\"")],
+            );
+        let proxy = Proxy::start(&settings);
+        proxy.wait_event("accounts_learned", &[]);
+        let listeners = [&transparent, &scripted];
+        let listeners = listeners.map(|it| Address::Tcp(it.parse().unwrap()));
+        Self {
+            listeners: [vec![proxy.address()], listeners.to_vec()].concat(),
+            server,
+            proxy,
+            socket,
+        }
+    }
+
+    fn direct(&self, login: &Login) -> String {
+        told(&self.server.tcp().into(), login)
+    }
+}
+
+/// What comes of a login.
+fn told(address: &Address, login: &Login) -> String {
+    match RawConn::connect(address, login) {
+        Ok(mut conn) => conn.value("SELECT CURRENT_USER()"),
+        Err(failure) => failure.refusal().to_string(),
+    }
+}
+
+/// In clear, over TLS, and over TLS with a certificate.
+fn ways(user: &str) -> [Login; 3] {
+    let clear = match user {
+        "nopass" => Login::with(user, ""),
+        user => Login::user(user),
+    };
+    let shown = TlsChoice {
+        identity: Some(Certs::shared().client.clone()),
+        ..TlsChoice::default()
+    };
+    let with_certificate = Login {
+        tls: Some(shown),
+        ..clear.clone()
+    };
+    [clear.clone(), clear.over_tls(), with_certificate]
+}
+
+const USERS: [&str; 6] = [
+    "app",
+    "tls_only",
+    "x509_only",
+    "issued",
+    "other_issuer",
+    "named",
+];
+
+fn a_client_is_refused_as_by_its_server(product: Product) {
+    let site = Site::start(product, "as_account", &[]);
+    for user in USERS {
+        for login in ways(user) {
+            let direct = site.direct(&login);
+            for address in &site.listeners {
+                assert_eq!(told(address, &login), direct, "{address:?}");
+                let wrong = login.clone().with_password("wrong");
+                assert_eq!(told(address, &wrong), site.direct(&wrong), "{address:?}");
+            }
+        }
+    }
+    // MariaDB's plugin is not one of these clients': they answer when they are asked.
+    let [clear, over_tls, _] = ways("passed");
+    for address in &site.listeners {
+        assert!(told(address, &clear).starts_with("1045 (28000) Access denied for user 'passed'"));
+        assert_eq!(told(address, &over_tls), "passed@%");
+    }
+    site.proxy.assert_sound();
+}
+
+fn no_user_is_changed_to_that_would_be_refused(product: Product) {
+    let site = Site::start(product, "as_account", &[]);
+    for address in &site.listeners {
+        for user in ["tls_only", "x509_only", "passed"] {
+            let mut conn = RawConn::connect(address, &Login::app()).unwrap();
+            let refusal = conn.change_user(&Login::user(user)).unwrap_err().refusal();
+            assert_eq!(refusal.code, 1045, "{user}: {refusal}");
+        }
+        let mut conn = RawConn::connect(address, &Login::app().over_tls()).unwrap();
+        conn.change_user(&Login::user("tls_only")).unwrap();
+        assert_eq!(conn.value("SELECT CURRENT_USER()"), "tls_only@%");
+    }
+}
+
+fn a_server_may_demand_tls_of_all_clients(product: Product) {
+    let site = Site::start(product, "as_account", &["--require-secure-transport=ON"]);
+    for user in ["app", "nopass", "tls_only"] {
+        for login in ways(user) {
+            let direct = site.direct(&login);
+            for address in &site.listeners {
+                // A server says so to everybody, or to those who know the password.
+                let told = told(address, &login);
+                match user {
+                    "tls_only" if login.tls.is_none() => assert!(!told.contains('%'), "{told}"),
+                    _ => assert_eq!(told, direct, "{address:?}"),
+                }
+            }
+        }
+    }
+    // A Unix socket is as good as TLS, but not to an account that demands it.
+    let socket = Address::Unix(site.socket.clone());
+    assert_eq!(told(&socket, &Login::app()), "app@%");
+    let direct = told(
+        &Address::Unix(site.server.socket()),
+        &Login::user("tls_only"),
+    );
+    assert_eq!(told(&socket, &Login::user("tls_only")), direct);
+}
+
+fn an_account_that_changes_demands_tls_from_then_on(product: Product) {
+    let site = Site::start(product, "as_account", &[]);
+    let mut admin = site.proxy.connect();
+    for address in &site.listeners {
+        let login = Login::user("other_issuer");
+        for (demand, is_met) in [("NONE", true), ("SSL", false), ("NONE", true)] {
+            admin.run(&format!("ALTER USER other_issuer REQUIRE {demand}"));
+            e2e::wait::until("the account is learned", e2e::wait::SOON, || {
+                (told(address, &login) == "other_issuer@%") == is_met
+            });
+        }
+    }
+}
+
+/// TLS on each side on its own, as it has always been.
+fn the_proxys_tls_meets_what_an_account_demands(product: Product) {
+    let site = Site::start(product, "optional", &[]);
+    let [transparent, scripted] = &site.listeners[1..] else {
+        panic!("two are transparent");
+    };
+    for address in [transparent, scripted] {
+        assert_eq!(told(address, &Login::user("tls_only")), "tls_only@%");
+    }
+}
+
+fn an_account_that_is_not_known_is_judged_by_the_backend(product: Product) {
+    let server = Server::shared(product);
+    let settings = Settings::in_front_of([server])
+        .set("client_tls.mode", "as_account")
+        .set("backend_tls.mode", "required");
+    let proxy = Proxy::start(&settings);
+    assert_eq!(
+        told(&proxy.address(), &Login::user("tls_only")),
+        "tls_only@%"
+    );
+    // A configured account is known.
+    let password = format!("{PASSWORD:?}");
+    let known = [
+        ("password", &*password),
+        ("tls", "\"required\""),
+        ("session", "\"transparent\""),
+    ];
+    let proxy = Proxy::start(&settings.account_with("tls_only", &known));
+    let [clear, over_tls, _] = ways("tls_only");
+    assert!(told(&proxy.address(), &clear).starts_with("1045"));
+    assert_eq!(told(&proxy.address(), &over_tls), "tls_only@%");
+}
+
+/// An account of the configuration that says nothing of TLS.
+fn a_configured_account_has_to_meet_what_its_servers_demand(product: Product) {
+    let server = Server::shared(product);
+    let settings = Settings::in_front_of([server])
+        .set("client_tls.mode", "as_account")
+        .set("backend_tls.mode", "required")
+        .set("accounts.learn", true)
+        .set("accounts.delay_failures", false)
+        .set("health.monitor_user", "app")
+        .set("health.monitor_password", PASSWORD)
+        .account("tls_only", PASSWORD);
+    let proxy = Proxy::start(&settings);
+    proxy.wait_event("accounts_learned", &[]);
+    let [clear, over_tls, _] = ways("tls_only");
+    let direct = told(&server.tcp().into(), &clear);
+    assert_eq!(told(&proxy.address(), &clear), direct);
+    assert_eq!(told(&proxy.address(), &over_tls), "tls_only@%");
+}
+
+macro_rules! on_each_product {
+    ($($name:ident)+) => { $(
+        mod $name {
+            #[test]
+            fn mariadb() {
+                super::$name(e2e::Product::MariaDb);
+            }
+
+            #[test]
+            fn mariadb_next() {
+                super::$name(e2e::Product::MariaDbNext);
+            }
+
+            #[test]
+            fn mysql() {
+                super::$name(e2e::Product::MySql);
+            }
+        }
+    )+ };
+}
+
+on_each_product! {
+    a_client_is_refused_as_by_its_server
+    no_user_is_changed_to_that_would_be_refused
+    a_server_may_demand_tls_of_all_clients
+    an_account_that_changes_demands_tls_from_then_on
+    the_proxys_tls_meets_what_an_account_demands
+    an_account_that_is_not_known_is_judged_by_the_backend
+    a_configured_account_has_to_meet_what_its_servers_demand
+}

@@ -1,0 +1,194 @@
+//! `client_tls.mode = "as_account"`: a client whose connection does not meet what the servers demand is refused,
+//! as far as the proxy knows their accounts. A server would meet the proxy's TLS and not the client's.
+
+use std::sync::Arc;
+
+use auth::{Accounts, Candidate, Denial, Dialect, LoginExam, Origin, Privacy, Scramble};
+use config::ClientTlsMode;
+use net::tls::Facts;
+use wire::{Greeting, HandshakeResponse};
+
+use crate::failure::{Failure, Kind};
+use crate::packets::PacketStream;
+use crate::pooled::appeal::learned_anew;
+use crate::pooled::enter::{examine, random, tls_session};
+use crate::pooled::greeting::{dialect_of, plugin_of};
+use crate::pooled::pace;
+use crate::surroundings::Settings;
+use crate::worker::Worker;
+
+/// What a client has shown of itself, without its password.
+#[derive(Clone, Copy)]
+pub(crate) struct Claimant<'a> {
+    pub user: &'a [u8],
+    /// As whom its session logs in to a server.
+    pub there: &'a [u8],
+    pub origin: &'a Origin,
+    pub privacy: Privacy,
+    pub tls: Option<&'a Facts>,
+    pub password_used: bool,
+}
+
+/// What is not met.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unmet {
+    /// What the servers demand of all clients.
+    Transport(Denial),
+    /// What the client's account demands. A server refuses such a client as it refuses a wrong password.
+    Account,
+}
+
+impl Unmet {
+    /// What the client is told that has used a password, or has not.
+    pub(crate) fn denial(self, password_used: bool) -> Denial {
+        match self {
+            Self::Transport(denial) => denial,
+            Self::Account => Denial::Access { password_used },
+        }
+    }
+}
+
+/// Whether a client is to be refused; `None`: it meets what is demanded, as far as is known.
+pub(crate) fn unmet(
+    settings: &Settings,
+    accounts: &Accounts,
+    claimant: &Claimant<'_>,
+) -> Option<Unmet> {
+    if settings.config.client_tls.mode != ClientTlsMode::AsAccount {
+        return None;
+    }
+    let Claimant {
+        user,
+        there,
+        origin,
+        privacy,
+        tls,
+        password_used,
+    } = *claimant;
+    if privacy == Privacy::Open
+        && let Some(denial) = accounts.secure_transport().denial(password_used)
+    {
+        return Some(Unmet::Transport(denial));
+    }
+    let tls = tls.map(tls_session);
+    let mut demands = accounts.tls_requirements(user, there, origin);
+    let is_unmet = demands.any(|demand| !demand.is_met(tls.as_ref()));
+    is_unmet.then_some(Unmet::Account)
+}
+
+/// Waits for the servers' accounts if the proxy is to learn them and does not know them yet.
+pub(crate) async fn await_accounts(worker: &Worker, settings: &Settings, user: &[u8]) {
+    let is_unknown = {
+        let accounts = worker.surroundings.accounts.borrow();
+        accounts.learns() && accounts.learned().is_none()
+    };
+    if is_unknown && settings.config.client_tls.mode == ClientTlsMode::AsAccount {
+        learned_anew(worker, user).await;
+    }
+}
+
+/// Whether the first answer of a plugin is one for a password.
+pub(crate) fn is_password_used(answer: &[u8]) -> bool {
+    !matches!(answer, [] | [0])
+}
+
+/// A login that a backend is to judge.
+pub(crate) struct Guard<'a> {
+    pub worker: &'a Worker,
+    pub settings: &'a Settings,
+    pub origin: &'a Origin,
+}
+
+impl Guard<'_> {
+    /// Refuses a client that has answered the backend's greeting and may not go on.
+    ///
+    /// # Errors
+    /// What the client is told.
+    pub(crate) async fn admit(
+        &self,
+        client: &mut PacketStream,
+        greeting: &Greeting,
+        response: &HandshakeResponse<'_>,
+    ) -> Result<(), Failure> {
+        let (worker, settings, origin) = (self.worker, self.settings, self.origin);
+        let user = response.user;
+        await_accounts(worker, settings, user).await;
+        let accounts = Arc::clone(&worker.surroundings.accounts.borrow());
+        let facts = client.tls();
+        let claimant = Claimant {
+            user,
+            there: user,
+            origin,
+            privacy: client.privacy(),
+            tls: facts.as_ref(),
+            password_used: is_password_used(response.auth_response),
+        };
+        let denial = match unmet(settings, &accounts, &claimant) {
+            None => return Ok(()),
+            Some(Unmet::Transport(denial)) => denial,
+            Some(Unmet::Account) => self.examine(&accounts, client, greeting, response).await?,
+        };
+        pace::after_failure(worker, settings, origin, user).await;
+        Err(denied(worker, denial, dialect_of(greeting), &claimant))
+    }
+
+    /// Runs an exam that every client fails: a client must not learn which accounts demand TLS.
+    async fn examine(
+        &self,
+        accounts: &Accounts,
+        client: &mut PacketStream,
+        greeting: &Greeting,
+        response: &HandshakeResponse<'_>,
+    ) -> Result<Denial, Failure> {
+        let mut scramble = [0; wire::greeting::SCRAMBLE_BYTES];
+        for (to, from) in scramble.iter_mut().zip(&greeting.scramble) {
+            *to = *from;
+        }
+        let candidate = Candidate {
+            plugin: response.plugin,
+            answer: response.auth_response,
+            privacy: client.privacy(),
+        };
+        let verdict = LoginExam::begin(
+            plugin_of(greeting),
+            &Scramble::of_random(scramble),
+            accounts.in_vain(response.user, self.origin),
+            None,
+            candidate,
+            random(),
+        );
+        Ok(match examine(&self.worker.shared, client, verdict).await? {
+            Ok(passed) => Denial::Access {
+                password_used: passed.password_used,
+            },
+            Err(failed) => failed.denial,
+        })
+    }
+}
+
+/// Refuses a client that is to become another user, by its login or in a session that is not pooled.
+///
+/// # Errors
+/// What the client is told.
+pub(crate) fn may_become(worker: &Worker, claimant: &Claimant<'_>) -> Result<(), Failure> {
+    let settings = Arc::clone(&worker.surroundings.settings.borrow());
+    let accounts = Arc::clone(&worker.surroundings.accounts.borrow());
+    match unmet(&settings, &accounts, claimant) {
+        None => Ok(()),
+        Some(unmet) => {
+            let denial = unmet.denial(claimant.password_used);
+            let dialect = accounts.learned().map(|learned| learned.rules().dialect);
+            let dialect = dialect.unwrap_or(Dialect::MySql);
+            Err(denied(worker, denial, dialect, claimant))
+        }
+    }
+}
+
+fn denied(worker: &Worker, denial: Denial, dialect: Dialect, claimant: &Claimant<'_>) -> Failure {
+    let names = worker.host_names.known(worker);
+    let shown = claimant.origin.shown(names);
+    let payload = denial.payload(dialect, claimant.user, &shown);
+    let user = String::from_utf8_lossy(claimant.user);
+    let cause = format!("{denial:?} for user {user:?} from {shown} (client_tls.mode)");
+    Failure::relaying(Kind::LoginDenied, cause, payload)
+}
