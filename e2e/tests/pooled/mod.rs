@@ -26,6 +26,7 @@ mod cuts;
 mod distributed;
 mod drivers;
 mod effects;
+mod endings;
 mod figures;
 mod kill;
 mod pins;
