@@ -29,6 +29,7 @@ mod effects;
 mod endings;
 mod figures;
 mod kill;
+mod kill_text;
 mod pins;
 mod prepared;
 mod privileges;
