@@ -46,7 +46,7 @@ mod work;
 mod tests;
 
 pub use diagnostics::{
-    Condition, DiagnosticsItem, GetDiagnostics, get_diagnostics, shown_conditions,
+    Condition, DiagnosticsItem, GetDiagnostics, GetForm, get_diagnostics, shown_conditions,
 };
 pub use digest::{DIGEST_BYTES_MAX, Digest};
 pub use dynamic::{Source as DynamicSource, code, source as dynamic_source};

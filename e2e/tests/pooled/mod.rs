@@ -28,6 +28,7 @@ mod drivers;
 mod effects;
 mod endings;
 mod figures;
+mod get_diagnostics;
 mod kill;
 mod kill_text;
 mod pins;
