@@ -113,6 +113,15 @@ pub(crate) struct Verdict {
 }
 
 impl Kind {
+    /// The sequence id of an ERR that ends a session between two commands. Clients take a packet that they have
+    /// not asked for badly, so the proxy sends none where a server that is killed or stopped sends none.
+    pub(crate) fn unasked_sequence(self) -> Option<u8> {
+        match self {
+            Self::Killed | Self::Stopped | Self::Drained => None,
+            _ => Some(0),
+        }
+    }
+
     /// The table.
     pub(crate) fn verdict(self) -> Verdict {
         use ErrorCode as Code;
@@ -237,7 +246,8 @@ impl Kind {
             Self::ScriptRefused => row(Proxy, Some(Code::UNKNOWN), Level::WARN, "script_refused"),
             Self::ScriptEnded => row(Proxy, None, Level::INFO, "script_ended"),
             Self::Drained => row(Proxy, None, Level::DEBUG, "drained"),
-            Self::Killed => row(Client, Some(Code::QUERY_INTERRUPTED), Level::INFO, "killed"),
+            // Servers close a killed connection without a word.
+            Self::Killed => row(Client, None, Level::INFO, "killed"),
             Self::StatementKilled => row(
                 Client,
                 Some(Code::QUERY_INTERRUPTED),
@@ -363,7 +373,7 @@ mod tests {
         ),
         (Kind::HeldAtReplica, Side::Client, Some(1290), Level::INFO),
         (Kind::ReadsChanged, Side::Proxy, Some(1213), Level::INFO),
-        (Kind::Killed, Side::Client, Some(1317), Level::INFO),
+        (Kind::Killed, Side::Client, None, Level::INFO),
         (Kind::StatementKilled, Side::Client, Some(1317), Level::INFO),
         (Kind::ScriptFailed, Side::Proxy, Some(1105), Level::ERROR),
         (Kind::ScriptRefused, Side::Proxy, Some(1105), Level::WARN),

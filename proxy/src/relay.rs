@@ -170,6 +170,9 @@ impl Relay {
         if is_at_rest && (ends_now || asked.contains(Ask::Drain)) {
             Ok(Some(End::Drained))
         } else if ends_now {
+            if is_idle {
+                self.err_sequence = Kind::Stopped.unasked_sequence();
+            }
             Err(Failure::new(
                 Kind::Stopped,
                 "The proxy is shutting down, and the statement or transaction did not end in time",

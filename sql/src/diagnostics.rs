@@ -3,9 +3,20 @@
 
 use std::ops::Range;
 
-use crate::flags::Flags;
+use crate::flags::{Flags, Server};
 use crate::lexer::{Lexer, Token, TokenKind};
 use crate::span::Span;
+
+/// How the servers take a GET DIAGNOSTICS outside of a routine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GetForm {
+    /// It reads the list.
+    Read(GetDiagnostics),
+    /// It asks for the list of a handler, but no handler is active (MySQL).
+    Stacked,
+    /// The servers refuse it, whatever is in the list.
+    Refused,
+}
 
 /// GET DIAGNOSTICS outside of a routine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,8 +32,8 @@ pub struct GetDiagnostics {
 pub enum Condition {
     /// The one with this number, from 1.
     Number(u64),
-    /// The one whose number is in this user variable.
-    Variable(Span),
+    /// The one whose number is the value of this: a variable, a name, or another literal.
+    Value(Span),
 }
 
 /// What may be asked.
@@ -42,26 +53,39 @@ pub enum DiagnosticsItem {
     Origin,
     /// CONSTRAINT_NAME, TABLE_NAME and others that are empty where no SIGNAL has set them.
     Name,
+    /// ROW_NUMBER (MariaDB)
+    RowNumber,
 }
 
-/// Reads GET [CURRENT] DIAGNOSTICS; none where it is anything else, or in a form that asks for more
-/// than is told here.
-pub fn get_diagnostics(text: &[u8], flags: Flags) -> Option<GetDiagnostics> {
+/// Reads a GET DIAGNOSTICS.
+pub fn get_diagnostics(text: &[u8], flags: Flags) -> GetForm {
     let mut words = Words::new(text, flags);
-    words.expect(b"GET")?;
-    if words.here()? == b"CURRENT" {
+    let is_mysql = matches!(flags.server, Server::MySql(_));
+    // Of MariaDB's SET STATEMENT only what it is for matters.
+    while !is_mysql && words.here().is_some_and(|here| here != b"GET") {
         words.next();
     }
+    if words.expect(b"GET").is_none() {
+        return GetForm::Refused;
+    }
+    let is_stacked = words.here().is_some_and(|here| here == b"STACKED") && is_mysql;
+    if is_stacked || words.here().is_some_and(|here| here == b"CURRENT") {
+        words.next();
+    }
+    match information(&mut words, flags) {
+        Some(_) if is_stacked => GetForm::Stacked,
+        Some(get) => GetForm::Read(get),
+        None => GetForm::Refused,
+    }
+}
+
+/// What stands from DIAGNOSTICS on; none where it is not as the grammar has it.
+fn information(words: &mut Words<'_>, flags: Flags) -> Option<GetDiagnostics> {
     words.expect(b"DIAGNOSTICS")?;
     let mut condition = None;
     if words.here()? == b"CONDITION" {
         words.next();
-        let number = words.next()?;
-        condition = Some(match number.kind {
-            TokenKind::Number => Condition::Number(integer(number.span.of(text))?),
-            TokenKind::UserVariable => Condition::Variable(number.span),
-            _ => return None,
-        });
+        condition = Some(words.condition()?);
     }
     let mut items = Vec::new();
     loop {
@@ -71,7 +95,7 @@ pub fn get_diagnostics(text: &[u8], flags: Flags) -> Option<GetDiagnostics> {
             return None;
         }
         let name = words.here()?;
-        items.push((target.span, item(&name, condition.is_some())?));
+        items.push((target.span, item(&name, condition.is_some(), flags)?));
         words.next();
         match words.next().map(|token| token.kind) {
             Some(TokenKind::Comma) => {}
@@ -128,13 +152,15 @@ pub fn shown_conditions(text: &[u8], flags: Flags) -> Option<Range<u64>> {
     Some(offset..offset.saturating_add(count))
 }
 
-fn item(name: &[u8], is_of_condition: bool) -> Option<DiagnosticsItem> {
+fn item(name: &[u8], is_of_condition: bool, flags: Flags) -> Option<DiagnosticsItem> {
+    let has_row_number = matches!(flags.server, Server::MariaDb(version) if version >= 100_700);
     Some(match (name, is_of_condition) {
         (b"NUMBER", false) => DiagnosticsItem::Number,
         (b"ROW_COUNT", false) => DiagnosticsItem::RowCount,
         (b"RETURNED_SQLSTATE", true) => DiagnosticsItem::ReturnedSqlstate,
         (b"MYSQL_ERRNO", true) => DiagnosticsItem::MysqlErrno,
         (b"MESSAGE_TEXT", true) => DiagnosticsItem::MessageText,
+        (b"ROW_NUMBER", true) if has_row_number => DiagnosticsItem::RowNumber,
         (b"CLASS_ORIGIN" | b"SUBCLASS_ORIGIN", true) => DiagnosticsItem::Origin,
         (
             b"CONSTRAINT_CATALOG"
@@ -192,6 +218,38 @@ impl<'a> Words<'a> {
         Some(())
     }
 
+    /// The number of a condition: a literal, a variable or a name. Expressions are none.
+    fn condition(&mut self) -> Option<Condition> {
+        let first = self.next()?;
+        let mut span = first.span;
+        let is_next = |words: &Self, kind| words.ahead.is_some_and(|ahead| ahead.kind == kind);
+        match first.kind {
+            TokenKind::Number => {
+                if let Some(number) = integer(span.of(self.text)) {
+                    return Some(Condition::Number(number));
+                }
+            }
+            TokenKind::SystemVariable => {
+                while is_next(self, TokenKind::Dot) {
+                    self.next();
+                    span.end = self.next()?.span.end;
+                }
+            }
+            // DATE '…', and strings that are one.
+            TokenKind::Word | TokenKind::String | TokenKind::Introducer => {
+                while is_next(self, TokenKind::String) || is_next(self, TokenKind::Binary) {
+                    span.end = self.next()?.span.end;
+                }
+            }
+            TokenKind::Quoted
+            | TokenKind::Binary
+            | TokenKind::BackslashNull
+            | TokenKind::UserVariable => {}
+            _ => return None,
+        }
+        Some(Condition::Value(span))
+    }
+
     fn integer(&mut self) -> Option<u64> {
         let token = self.next()?;
         integer(token.span.of(self.text))
@@ -204,8 +262,18 @@ mod tests {
 
     type Named<'a> = Vec<(&'a str, DiagnosticsItem)>;
 
+    fn form(text: &str, server: Server) -> GetForm {
+        let flags = Flags {
+            server,
+            ..Flags::default()
+        };
+        get_diagnostics(text.as_bytes(), flags)
+    }
+
     fn asked(text: &str) -> Option<(Option<Condition>, Named<'_>)> {
-        let get = get_diagnostics(text.as_bytes(), Flags::default())?;
+        let GetForm::Read(get) = form(text, Server::Unknown) else {
+            return None;
+        };
         let name = |span: Span| std::str::from_utf8(span.of(text.as_bytes())).unwrap();
         let items = get.items.iter().map(|(span, item)| (name(*span), *item));
         Some((get.condition, items.collect()))
@@ -234,9 +302,40 @@ mod tests {
                 vec![("@s", ReturnedSqlstate), ("@t", MessageText)]
             ))
         );
-        let (condition, items) = asked("GET DIAGNOSTICS CONDITION @i @e = MYSQL_ERRNO").unwrap();
-        assert!(matches!(condition, Some(Condition::Variable(_))));
-        assert_eq!(items, [("@e", MysqlErrno)]);
+        for value in [
+            "@i",
+            "@@session.warning_count",
+            "'1'",
+            "_utf8mb4 '1'",
+            "1.4",
+            "0x1",
+            "TRUE",
+            "NULL",
+            "foo",
+            "99999999999999999999",
+        ] {
+            let text = format!("GET DIAGNOSTICS CONDITION {value} @e = MYSQL_ERRNO");
+            let (condition, items) = asked(&text).unwrap();
+            let Some(Condition::Value(span)) = condition else {
+                panic!("{value}: {condition:?}");
+            };
+            assert_eq!(span.of(text.as_bytes()), value.as_bytes());
+            assert_eq!(items, [("@e", MysqlErrno)]);
+        }
+    }
+
+    #[test]
+    fn forms_of_one_family_are_refused_by_the_other() {
+        let (mariadb, mysql) = (Server::MariaDb(101_100), Server::MySql(90_700));
+        let stacked = "GET STACKED DIAGNOSTICS @n = NUMBER";
+        assert_eq!(form(stacked, mariadb), GetForm::Refused);
+        assert_eq!(form(stacked, mysql), GetForm::Stacked);
+        let row = "GET DIAGNOSTICS CONDITION 1 @n = ROW_NUMBER";
+        assert!(matches!(form(row, mariadb), GetForm::Read(_)));
+        assert_eq!(form(row, mysql), GetForm::Refused);
+        let set = "SET STATEMENT max_statement_time=1 FOR GET DIAGNOSTICS @n = NUMBER";
+        assert!(matches!(form(set, mariadb), GetForm::Read(_)));
+        assert_eq!(form(set, mysql), GetForm::Refused);
     }
 
     #[test]
@@ -246,7 +345,14 @@ mod tests {
             "GET DIAGNOSTICS CONDITION 1 @n = NUMBER",
             "GET DIAGNOSTICS @n = MESSAGE_TEXT",
             "GET DIAGNOSTICS local = NUMBER",
-            "GET DIAGNOSTICS CONDITION '1' @t = MESSAGE_TEXT",
+            "GET DIAGNOSTICS CONDITION 1+1 @t = MESSAGE_TEXT",
+            "GET DIAGNOSTICS CONDITION (1) @t = MESSAGE_TEXT",
+            "GET DIAGNOSTICS CONDITION -1 @t = MESSAGE_TEXT",
+            "GET DIAGNOSTICS CONDITION ? @t = MESSAGE_TEXT",
+            "GET DIAGNOSTICS CONDITION 1",
+            "GET DIAGNOSTICS @n = NUMBER @r = ROW_COUNT",
+            "GET DIAGNOSTICS @n = NUMBER,",
+            "GET FOO DIAGNOSTICS @n = NUMBER",
             "GET DIAGNOSTICS @n = NUMBER; SELECT 1",
             "GET DIAGNOSTICS @n",
             "SELECT 1",

@@ -173,6 +173,8 @@ bits! {
         CROWDED = 11,
         /// INSERT or REPLACE from a SELECT.
         FROM_SELECT = 12,
+        /// It has a KILL: as a statement, one of several, or in a block that runs.
+        KILLS = 13,
     }
 }
 

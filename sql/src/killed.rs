@@ -1,10 +1,12 @@
 //! What a KILL is aimed at, as far as its text says.
 
+use crate::dynamic::{Source, code};
 use crate::facts::{Facts, Role};
-use crate::flags::Flags;
+use crate::flags::{Flags, Server};
 use crate::functions::Function;
 use crate::kind::{Kill, Kind};
 use crate::lexer::{Lexer, Token, TokenKind};
+use crate::words::Word;
 
 /// The target of a KILL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +21,21 @@ pub enum Killed {
     Expression,
 }
 
+/// A KILL, taken apart. Its texts have no comments, and no marks of executable comments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KillText {
+    /// What stands in front of KILL: SET STATEMENT … FOR, or only space.
+    pub front: Vec<u8>,
+    /// KILL and the words behind it, up to the target.
+    pub words: Vec<u8>,
+    /// The target as written.
+    pub target: Vec<u8>,
+    /// What is ended.
+    pub kill: Kill,
+    /// Whether HARD or SOFT is said (MariaDB).
+    pub has_grade: bool,
+}
+
 impl Facts {
     /// What the command kills, if it is a KILL and nothing else.
     pub fn killed(&self, text: &[u8], flags: Flags) -> Option<Killed> {
@@ -30,6 +47,92 @@ impl Facts {
         }
         let target = self.mentions_of(Role::Killed).next()?;
         Some(killed(target.name.of(text), flags))
+    }
+
+    /// The parts of the command, if it is a KILL and nothing else.
+    pub fn kill_text(&self, text: &[u8], flags: Flags) -> Option<KillText> {
+        let Kind::Kill(kill) = self.kind else {
+            return None;
+        };
+        let target = self.mentions_of(Role::Killed).next()?.name;
+        let text = code(text, flags);
+        let before = text.get(..target.start as usize)?;
+        let (mut begin, mut has_grade) = (None, false);
+        for token in Lexer::new(before, flags) {
+            match token.word {
+                Word::Kill => begin = Some(token.span.start as usize),
+                Word::Hard | Word::Soft => has_grade = true,
+                _ => {}
+            }
+        }
+        let begin = begin?;
+        Some(KillText {
+            front: before[..begin].to_vec(),
+            words: before[begin..].to_vec(),
+            target: target.of(&text).to_vec(),
+            kill,
+            has_grade,
+        })
+    }
+}
+
+impl KillText {
+    /// What the target is.
+    pub fn killed(&self, flags: Flags) -> Killed {
+        match self.kill {
+            Kill::User | Kill::QueryOfUser => Killed::Account,
+            Kill::Connection | Kill::Query | Kill::QueryId => killed(&self.target, flags),
+        }
+    }
+
+    /// Whether the server does not know this form, and refuses it whatever the target is.
+    pub fn is_refused(&self, flags: Flags) -> bool {
+        let is_mariadbs =
+            self.has_grade || matches!(self.kill, Kill::User | Kill::QueryOfUser | Kill::QueryId);
+        is_mariadbs && matches!(flags.server, Server::MySql(_))
+    }
+
+    /// The same KILL of a thread with this id.
+    pub fn of_thread(&self, id: u64) -> Vec<u8> {
+        [&self.front, &self.words, id.to_string().as_bytes()].concat()
+    }
+
+    /// A statement whose one value is the id that the target stands for.
+    pub fn value(&self) -> Vec<u8> {
+        [
+            &self.front,
+            &b"SELECT CAST(("[..],
+            &self.target,
+            &b") AS SIGNED)"[..],
+        ]
+        .concat()
+    }
+
+    /// A KILL that reads the same target and hits nothing: no thread has the id 0.
+    pub fn of_nothing(&self) -> Vec<u8> {
+        let (front, words) = (&self.front, &self.words);
+        [front, words, &b" 0*("[..], &self.target, &b")"[..]].concat()
+    }
+
+    /// The target with values in place of its placeholders; none where there are more or fewer.
+    #[must_use]
+    pub fn with_arguments(mut self, source: &Source, flags: Flags) -> Option<Self> {
+        let mut target = Vec::new();
+        let mut arguments = source.arguments.iter();
+        let mut at = 0;
+        for token in Lexer::new(&self.target, flags) {
+            if token.kind == TokenKind::Placeholder {
+                let (start, end) = (token.span.start as usize, token.span.end as usize);
+                target.extend_from_slice(self.target.get(at..start)?);
+                target.push(b'(');
+                target.extend_from_slice(arguments.next()?);
+                target.push(b')');
+                at = end;
+            }
+        }
+        target.extend_from_slice(self.target.get(at..)?);
+        self.target = target;
+        arguments.next().is_none().then_some(self)
     }
 }
 
@@ -68,43 +171,4 @@ fn id(token: Token, target: &[u8]) -> Killed {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::facts;
-
-    #[test]
-    fn targets_are_told_by_their_text() {
-        for (text, expected) in [
-            ("KILL 5", Some(Killed::Id(5))),
-            ("kill connection (5);", Some(Killed::Id(5))),
-            ("KILL QUERY '5' -- this one", Some(Killed::Id(5))),
-            (
-                "KILL HARD QUERY ID 18446744073709551615",
-                Some(Killed::Id(u64::MAX)),
-            ),
-            ("KILL 18446744073709551616", Some(Killed::Expression)),
-            ("KILL 5.0", Some(Killed::Expression)),
-            ("KILL -5", Some(Killed::Expression)),
-            ("KILL '5x'", Some(Killed::Expression)),
-            ("KILL ''", Some(Killed::Expression)),
-            ("KILL 5 + 1", Some(Killed::Expression)),
-            ("KILL 0x05", Some(Killed::Expression)),
-            ("KILL @x", Some(Killed::Expression)),
-            ("KILL CONNECTION_ID()", Some(Killed::Own)),
-            ("KILL QUERY connection_id ( /* me */ )", Some(Killed::Own)),
-            ("KILL CONNECTION_ID() + 1", Some(Killed::Expression)),
-            ("KILL", Some(Killed::Expression)),
-            ("KILL USER bob", Some(Killed::Account)),
-            ("KILL SOFT QUERY USER 'a'@'%'", Some(Killed::Account)),
-            ("KILL 5; KILL 6", None),
-            ("SELECT 5", None),
-        ] {
-            let told = facts(text.as_bytes(), Flags::default());
-            assert_eq!(
-                told.killed(text.as_bytes(), Flags::default()),
-                expected,
-                "{text}"
-            );
-        }
-    }
-}
+mod tests;

@@ -21,6 +21,7 @@ mod charsets;
 mod classify;
 mod diagnostics;
 mod digest;
+mod dynamic;
 mod eight;
 mod facts;
 mod flags;
@@ -45,15 +46,16 @@ mod work;
 mod tests;
 
 pub use diagnostics::{
-    Condition, DiagnosticsItem, GetDiagnostics, get_diagnostics, shown_conditions,
+    Condition, DiagnosticsItem, GetDiagnostics, GetForm, get_diagnostics, shown_conditions,
 };
 pub use digest::{DIGEST_BYTES_MAX, Digest};
+pub use dynamic::{Source as DynamicSource, code, source as dynamic_source};
 pub use facts::{
     ASSIGNMENTS_MAX, Access, COMMENTS_MAX, Comment, Effects, Facts, MENTIONS_MAX, Marks, Mention,
     PARTS_MAX, Part, QUESTIONS_MAX, Role, Uses,
 };
 pub use flags::{Charset, Flags, Schema, Server};
-pub use killed::Killed;
+pub use killed::{KillText, Killed};
 pub use kind::{AccessMode, Begin, Explain, Finish, Flush, Handler, Kill, Kind, Object, Show, Xa};
 pub use lexer::{Lexer, Token, TokenKind};
 pub use planned::{Planned, Source, sources};

@@ -1,6 +1,7 @@
 //! Statements that ask about the statement before them: answered by literals, from the list that was
 //! put down, or by the connection that ran it.
 
+mod get;
 mod stand_in;
 
 use std::rc::Rc;
@@ -69,6 +70,8 @@ enum Role {
     Get,
     /// GET DIAGNOSTICS of a condition that is not there, which is one more.
     Missing,
+    /// GET STACKED DIAGNOSTICS, which fails and leaves the list alone.
+    Stacked,
 }
 
 /// ER_UNKNOWN_ERROR.
@@ -106,8 +109,10 @@ impl Pooled {
             // An error, in which the servers quote the text.
             return Ok(Asked::Left(incoming));
         }
+        // MySQL's list outlives a GET DIAGNOSTICS, which has to be seen to be the last.
+        let gets = facts.parts.iter().any(|it| it.kind == Kind::GetDiagnostics);
         if part == Part::Whole
-            && !matches!(place, Place::Here)
+            && (!matches!(place, Place::Here) || self.is_mysql() && gets)
             && self.capabilities.contains(Capabilities::MULTI_STATEMENTS)
             && let Some(texts) = parts_that_ask(facts, query.text, self.state.flags())
         {
@@ -120,7 +125,8 @@ impl Pooled {
             self.state.answered(Own::Rows);
             return Ok(Asked::Told(Ending::more(next)));
         }
-        let Ok(stand_in) = self.stand_in(facts, query.text, &place) else {
+        let get = Box::pin(self.read_get(facts, query.text, &place)).await;
+        let Ok(stand_in) = self.stand_in(facts, query.text, &place, get.as_ref()) else {
             self.say_error(incoming.sequence, GONE, GONE_TEXT);
             return Ok(Asked::Told(Ending::last(After::Next)));
         };
@@ -168,7 +174,8 @@ impl Pooled {
             self.state.answered(Own::Rows);
             return Ok(AskedPrepared::Told);
         }
-        let Ok(stand_in) = self.stand_in(&key.facts, text, &place) else {
+        let get = Box::pin(self.read_get(&key.facts, text, &place)).await;
+        let Ok(stand_in) = self.stand_in(&key.facts, text, &place, get.as_ref()) else {
             self.say_error(sequence, GONE, GONE_TEXT);
             return Ok(AskedPrepared::Told);
         };
@@ -286,10 +293,10 @@ impl Pooled {
 
     /// The statement that stood in for another is over.
     pub(crate) async fn stood_in(&mut self, standing: Standing, outcome: Outcome) {
-        if outcome != Outcome::Ok {
+        let Standing { before, list, role } = standing;
+        if (outcome == Outcome::Ok) == (role == Role::Stacked) {
             return;
         }
-        let Standing { before, list, role } = standing;
         let now = match role {
             Role::Count => Left {
                 row_count: -1,
@@ -299,6 +306,10 @@ impl Pooled {
             },
             Role::Get => Left {
                 told: Some(0),
+                ..before
+            },
+            Role::Stacked => Left {
+                row_count: -1,
                 ..before
             },
             Role::Missing => Left {
@@ -311,7 +322,7 @@ impl Pooled {
         self.state.left_alone(now);
         match role {
             Role::Missing => self.fetch_last(list).await,
-            Role::Count | Role::Get => {
+            Role::Count | Role::Get | Role::Stacked => {
                 if let Some(list) = list {
                     self.aftermath.keep_list(list);
                 }

@@ -42,6 +42,9 @@ impl Pooled {
         if self.order.is_some() {
             self.mirror_bulk_execute(&key, count, &argument);
         }
+        if key.facts.marks.has(sql::Marks::KILLS) {
+            return Ok(Box::pin(self.refuse_bulk_kill(incoming.sequence)).await);
+        }
         self.trace(&key.facts);
         let aim = self.ordered_aim(&key.facts).unwrap_or(Aim::Home);
         if let Err(failure) = self.leave_replica(aim, &key.facts).await {

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use pool::{BackendStatementId, Binding, ClientStatementId, LongData, Lookup};
 use session::Outcome;
 use session::state::Needs;
-use sql::Uses;
+use sql::{Marks, Uses};
 use wire::execute::Execute;
 use wire::statement::{LongData as Piece, statement_id};
 use wire::{Command, ErrorCode};
@@ -118,6 +118,12 @@ impl Pooled {
     ) -> Result<After, CutOff> {
         let sequence = incoming.sequence;
         let mut key = executing.key.clone();
+        if key.facts.marks.has(Marks::KILLS) {
+            let killed = Box::pin(self.kill_prepared(&executing, long_data, incoming));
+            if let Some(after) = killed.await? {
+                return Ok(after);
+            }
+        }
         let mut standing = None;
         if key.facts.uses.has(PAST) {
             match Box::pin(self.ask_past_prepared(&key, sequence)).await {

@@ -109,7 +109,8 @@ impl Pooled {
         let is_at_rest = self.inbox.is_empty() && self.client.is_drained();
         let is_free = !self.status.contains(StatusFlags::IN_TRANS);
         if let Some(failure) = asked.end(is_at_rest, is_free) {
-            return Some(CutOff::new(failure, Some(0)));
+            let sequence = failure.kind.unasked_sequence();
+            return Some(CutOff::new(failure, sequence));
         }
         if asked.contains(Ask::WaitTimeout) && is_at_rest {
             return Some(self.waited_too_long());
@@ -145,15 +146,15 @@ impl Pooled {
         Some(CutOff::new(failure, Some(0)))
     }
 
-    /// The end that a server makes of a session after its `wait_timeout`: MySQL says why, MariaDB does
-    /// not.
+    /// The end that a server makes of a session after its `wait_timeout`: MySQL from 8.0.24 on says why,
+    /// MariaDB and older ones do not.
     fn waited_too_long(&self) -> CutOff {
         let text = "The client was disconnected by the server because of inactivity. See wait_timeout \
                     and interactive_timeout for configuring this behavior.";
         let failure = Failure::new(FailureKind::IdleTimeout, text);
         let told = match self.state.flags().server {
-            sql::Server::MySql(_) => Some(0),
-            sql::Server::MariaDb(_) | sql::Server::Unknown => None,
+            sql::Server::MySql(version) if version >= 80_024 => Some(0),
+            _ => None,
         };
         CutOff::new(failure, told)
     }

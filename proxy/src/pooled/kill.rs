@@ -3,31 +3,53 @@
 //! A session that is killed sees to it itself: it knows which connection runs its statement, and it
 //! does not give that connection back before the kill has arrived.
 
+mod source;
+mod text;
+mod user;
+mod value;
+
+pub(crate) use text::{KillingText, may_kill};
+
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use pool::CloseReason;
 use route::{BackendId, KillScope};
-use session::state::Needs;
-use sql::{Facts, Kill as How, Kind, Role};
+use session::Tally;
+use session::state::{Answered, List, Needs};
+use sql::{Facts, Flags, Kill as How, Killed};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
-use wire::query::Query;
 use wire::read::Reader;
+use wire::reply::OK;
 use wire::{Command, ErrorCode, HEADER_BYTES, Header};
 
 use super::aim::Aim;
 use super::broken::{Effect, Repeat};
 use super::conn::{BackendConn, Broken, OwnReply};
-use super::exchange::{Haste, Job, TIMEOUT_KILL};
+use super::exchange::{Haste, Job, Part, TIMEOUT_KILL};
 use super::incoming::Incoming;
 use super::open::{open, text};
-use super::people::{Found, Kill};
-use super::query::Answered;
+use super::people::{Found, Kill, is_given_out};
+use super::query::Ending;
 use super::session::{After, CutOff, Pooled, Running};
 use super::shelf::Shelf;
 use crate::worker::Worker;
+
+/// ER_NOT_SUPPORTED_YET.
+const NOT_SUPPORTED: ErrorCode = ErrorCode {
+    number: 1235,
+    sqlstate: *b"42000",
+};
+
+/// What became of a KILL.
+pub(crate) enum Killing {
+    /// Its client has its reply.
+    Told(Ending),
+    /// It names a thread of the server's own: that is asked, by this.
+    Left(Incoming),
+}
 
 /// What a client wants killed.
 pub(crate) struct Target {
@@ -36,24 +58,6 @@ pub(crate) struct Target {
 }
 
 impl Pooled {
-    /// KILL as a statement.
-    pub(crate) async fn kill_statement(
-        &mut self,
-        incoming: Incoming,
-        facts: &mut Facts,
-    ) -> Result<Answered, CutOff> {
-        let target = {
-            let argument = incoming.argument();
-            let query = Query::decode(&argument, self.capabilities).map(|query| query.text);
-            target_of(facts, query.unwrap_or_default(), self.person.id())
-        };
-        match target {
-            // By an account or an expression: the server knows.
-            None => Ok(Answered::Left(incoming)),
-            Some(target) => self.kill_target(incoming, target).await,
-        }
-    }
-
     /// COM_PROCESS_KILL.
     pub(crate) async fn process_kill(&mut self, incoming: Incoming) -> Result<After, CutOff> {
         let id = incoming
@@ -68,30 +72,39 @@ impl Pooled {
             return self.plain(incoming).await;
         }
         let scope = KillScope::Connection;
-        match self.kill_target(incoming, Target { id, scope }).await? {
-            Answered::Whole(after) => Ok(after),
-            Answered::Left(incoming) => self.plain(incoming).await,
+        let target = Target { id, scope };
+        match self.kill_target(incoming, target, Part::Whole).await? {
+            Killing::Told(told) => Ok(told.after),
+            Killing::Left(incoming) => self.plain(incoming).await,
         }
     }
 
+    /// Kills what an id leads to. The ids that the proxy gives out never reach a server: one of its own
+    /// threads may have the same.
     async fn kill_target(
         &mut self,
         incoming: Incoming,
         target: Target,
-    ) -> Result<Answered, CutOff> {
+        part: Part,
+    ) -> Result<Killing, CutOff> {
         if target.id == self.person.id() {
-            return self.kill_self(incoming, target.scope).await;
+            return self.kill_self(incoming, target.scope, part).await;
         }
         let found = self.worker.shared.people.find(target.id);
         match found {
-            // The id of a backend's own thread, or nobody's.
-            Found::Nobody => Ok(Answered::Left(incoming)),
+            Found::Nobody if is_given_out(target.id) => {
+                let text = format!("Unknown thread id: {}", target.id);
+                let (code, sequence) = (ErrorCode::NO_SUCH_THREAD, incoming.sequence);
+                Ok(Killing::Told(self.refuse_kill(sequence, code, &text).await))
+            }
+            // The id of a backend's own thread.
+            Found::Nobody => Ok(Killing::Left(incoming)),
             Found::Session(user) | Found::Alone(user) => {
                 let is_own = *user == *self.user();
-                self.kill_session(incoming, target, is_own).await
+                self.kill_session(incoming, target, part, is_own).await
             }
             Found::Passed(backend, thread_id) => {
-                self.kill_passed(incoming, backend, thread_id, target.scope)
+                self.kill_passed(incoming, backend, thread_id, (target.scope, part))
                     .await
             }
         }
@@ -102,12 +115,13 @@ impl Pooled {
         &mut self,
         incoming: Incoming,
         target: Target,
+        part: Part,
         is_own: bool,
-    ) -> Result<Answered, CutOff> {
+    ) -> Result<Killing, CutOff> {
         if !is_own && !self.may_kill_others().await {
-            let text = not_owner(target.id);
-            self.say_error(incoming.sequence, ErrorCode::KILL_DENIED, &text);
-            return Ok(Answered::Whole(After::Next));
+            let (code, text) = (ErrorCode::KILL_DENIED, not_owner(target.id));
+            let told = self.refuse_kill(incoming.sequence, code, &text).await;
+            return Ok(Killing::Told(told));
         }
         self.worker.shared.people.kill(Kill {
             id: target.id,
@@ -115,8 +129,37 @@ impl Pooled {
             at: None,
             said: self.worker.surroundings.now().0,
         });
-        self.say_ok(incoming.sequence);
-        Ok(Answered::Whole(After::Next))
+        Ok(Killing::Told(self.say_killed(incoming.sequence, part, 0)))
+    }
+
+    /// The OK of a KILL that the proxy has carried out.
+    fn say_killed(&mut self, sequence: u8, part: Part, count: u64) -> Ending {
+        let [low, high] = self.status_of(part).0.to_le_bytes();
+        let mut payload = vec![OK];
+        wire::write::put_lenenc(&mut payload, count);
+        payload.extend_from_slice(&[0, low, high, 0, 0]);
+        let mut packets = Vec::new();
+        wire::write::put_packets(&mut packets, 0, &payload);
+        let next = self.say_renumbered(sequence, packets);
+        self.forget_past();
+        Ending::more(next)
+    }
+
+    /// A KILL takes the place of the statement before it.
+    fn forget_past(&mut self) {
+        self.state.answered(Answered::Statement);
+        if self.state.aftermath().list == List::Empty {
+            self.aftermath
+                .note(self.state.aftermath(), &Tally::default());
+        }
+    }
+
+    /// The error of a KILL that the proxy does not carry out.
+    async fn refuse_kill(&mut self, sequence: u8, code: ErrorCode, text: &str) -> Ending {
+        self.forget_past();
+        Box::pin(self.put_down_error(code, text)).await;
+        self.say_error(sequence, code, text);
+        Ending::last(After::Next)
     }
 
     /// One's own statement, or connection: the backend does to the connection in use what it would do
@@ -125,11 +168,11 @@ impl Pooled {
         &mut self,
         mut incoming: Incoming,
         scope: KillScope,
-    ) -> Result<Answered, CutOff> {
+        part: Part,
+    ) -> Result<Killing, CutOff> {
+        let told = |after| Killing::Told(Ending::last(after));
         if let Err(failure) = self.hold(Aim::Same).await {
-            return self
-                .refuse(&failure, incoming.sequence)
-                .map(Answered::Whole);
+            return self.refuse(&failure, incoming.sequence).map(told);
         }
         if let Some(lent) = &self.lent {
             let statement = statement(scope, lent.conn.thread_id);
@@ -137,7 +180,10 @@ impl Pooled {
             incoming.packets = super::conn::own_command(Command::QUERY, &argument);
             incoming.command = Command::QUERY;
         }
-        let job = Job::of(&incoming, Needs::NONE, Haste::Write);
+        let job = Job {
+            part,
+            ..Job::of(&incoming, Needs::NONE, Haste::Write)
+        };
         match self.exchange(&job).await {
             Ok(done) => {
                 self.observe(Command::QUERY, &Facts::default(), b"", &done);
@@ -149,12 +195,12 @@ impl Pooled {
                     );
                     return Err(CutOff::new(failure, None));
                 }
-                Ok(Answered::Whole(After::Next))
+                Ok(Killing::Told(Ending::of(&done)))
             }
             Err(cut) => {
                 let repeat = Repeat::of(Effect::Any, Aim::Same);
                 self.cut_short(cut, incoming.sequence, Command::QUERY, repeat)
-                    .map(Answered::Whole)
+                    .map(told)
             }
         }
     }
@@ -165,13 +211,14 @@ impl Pooled {
         incoming: Incoming,
         backend: BackendId,
         thread_id: u32,
-        scope: KillScope,
-    ) -> Result<Answered, CutOff> {
+        (scope, part): (KillScope, Part),
+    ) -> Result<Killing, CutOff> {
         let topology = Arc::clone(&self.worker.topology.borrow());
         let Some(backend) = topology.backend(backend) else {
             let text = format!("Unknown thread id: {thread_id}");
-            self.say_error(incoming.sequence, ErrorCode::NO_SUCH_THREAD, &text);
-            return Ok(Answered::Whole(After::Next));
+            let (code, sequence) = (ErrorCode::NO_SUCH_THREAD, incoming.sequence);
+            let told = self.refuse_kill(sequence, code, &text).await;
+            return Ok(Killing::Told(told));
         };
         let pool = &self.settings.config.pool;
         let shelf = self
@@ -179,10 +226,11 @@ impl Pooled {
             .desk
             .shelf(&self.worker, pool, backend, &self.kind, &self.login);
         let said = kill(&self.worker, &shelf, thread_id, scope).await;
-        match said {
+        Ok(Killing::Told(match said {
             Some(payload) => {
                 self.note_failed(&payload, Some(shelf.backend.id));
                 self.say(incoming.sequence, &payload);
+                Ending::last(After::Next)
             }
             None => {
                 if scope == KillScope::Statement {
@@ -190,10 +238,9 @@ impl Pooled {
                     let people = &self.worker.shared.people;
                     people.end_hook_at(shelf.backend.id, thread_id);
                 }
-                self.say_ok(incoming.sequence);
+                self.say_killed(incoming.sequence, part, 0)
             }
-        }
-        Ok(Answered::Whole(After::Next))
+        }))
     }
 
     /// Whether the account may kill sessions of others, by its grants.
@@ -374,33 +421,33 @@ pub(crate) fn statement(scope: KillScope, thread_id: u32) -> String {
 }
 
 /// Whom a KILL of a session with a connection of its own names; `own` is that one's id at its backend.
-pub(crate) fn killed_by(text: &[u8], own: u32) -> Option<Target> {
-    const KILL: &[u8] = b"KILL";
-    let begin = text.trim_ascii_start().get(..KILL.len())?;
-    if !begin.eq_ignore_ascii_case(KILL) {
-        return None;
-    }
-    target_of(&sql::facts(text, sql::Flags::default()), text, own)
-}
-
-/// Whom a KILL names, when it names an id.
-fn target_of(facts: &Facts, text: &[u8], own: u32) -> Option<Target> {
-    let Kind::Kill(how) = facts.kind else {
-        return None;
-    };
-    let scope = match how {
-        How::Connection => KillScope::Connection,
-        How::Query => KillScope::Statement,
-        How::QueryId | How::User | How::QueryOfUser => return None,
-    };
-    let killed = facts.mentions_of(Role::Killed).next()?;
-    let killed = std::str::from_utf8(killed.name.of(text)).ok()?;
-    let is_own = killed.to_ascii_uppercase().replace(' ', "") == "CONNECTION_ID()";
-    let id = match is_own {
-        true => own,
-        false => killed.trim().parse().ok()?,
+pub(crate) fn killed_by(text: &[u8], own: u32, flags: Flags) -> Option<Target> {
+    let facts = sql::facts(text, flags);
+    let kill = facts.kill_text(text, flags)?;
+    let scope = scope_of(kill.kill)?;
+    let id = match kill.killed(flags) {
+        Killed::Own => own,
+        Killed::Id(id) => thread_id(id, flags).try_into().ok()?,
+        Killed::Account | Killed::Expression => return None,
     };
     Some(Target { id, scope })
+}
+
+/// What a KILL with a connection's id ends; none where it names something else.
+fn scope_of(kill: How) -> Option<KillScope> {
+    match kill {
+        How::Connection => Some(KillScope::Connection),
+        How::Query => Some(KillScope::Statement),
+        How::QueryId | How::User | How::QueryOfUser => None,
+    }
+}
+
+/// The thread that a server takes a number for: MySQL has but 32 bits for it.
+fn thread_id(number: u64, flags: Flags) -> u64 {
+    match flags.server {
+        sql::Server::MySql(_) => number & u64::from(u32::MAX),
+        sql::Server::MariaDb(_) | sql::Server::Unknown => number,
+    }
 }
 
 #[cfg(test)]

@@ -5,36 +5,61 @@ use sql::{About, Facts, Flags, Kind, Lexer, Marks, Show, Span, TokenKind};
 /// Several statements of which others than the first, or the first by other means than a function,
 /// ask about what was before: each up to the last that asks, and the rest.
 pub(crate) fn parts_that_ask(facts: &Facts, text: &[u8], flags: Flags) -> Option<Vec<Vec<u8>>> {
-    if facts.kind != Kind::Multi || facts.marks.has(Marks::CROWDED | Marks::LOST) {
-        return None;
-    }
+    parts(facts, text, flags, |at, kind| asks(facts, at, kind))
+}
+
+/// Several statements of which one kills, or may by a text that it prepares or runs: each up to the last of
+/// these and of those that ask, and the rest.
+pub(crate) fn parts_that_kill(facts: &Facts, text: &[u8], flags: Flags) -> Option<Vec<Vec<u8>>> {
+    let kills = |kind| match kind {
+        Kind::Kill(_) | Kind::Prepare | Kind::Execute | Kind::ExecuteImmediate => true,
+        Kind::Compound => facts.marks.has(Marks::KILLS),
+        _ => false,
+    };
+    parts(facts, text, flags, |at, kind| {
+        kills(kind) || asks(facts, at, kind)
+    })
+}
+
+/// Whether a statement asks about what was before it.
+fn asks(facts: &Facts, at: usize, kind: Kind) -> bool {
     let is_about_past = |about| {
         matches!(
             about,
             About::FoundRows | About::WarningCount | About::ErrorCount
         )
     };
-    let asks = |at: usize, kind: Kind| {
-        let shows = match kind {
-            Kind::GetDiagnostics => true,
-            Kind::Show(show) => !matches!(
-                show,
-                Show::Variables
-                    | Show::Status
-                    | Show::Processlist
-                    | Show::Profiles
-                    | Show::Server
-                    | Show::Grants
-                    | Show::Schema
-            ),
-            _ => false,
-        };
-        let mut questions = facts.questions.iter();
-        let is_asked = |part| at > 0 && part == at as u32;
-        shows || questions.any(|it| is_asked(it.part) && is_about_past(it.about))
+    let shows = match kind {
+        Kind::GetDiagnostics => true,
+        Kind::Show(show) => !matches!(
+            show,
+            Show::Variables
+                | Show::Status
+                | Show::Processlist
+                | Show::Profiles
+                | Show::Server
+                | Show::Grants
+                | Show::Schema
+        ),
+        _ => false,
     };
+    let mut questions = facts.questions.iter();
+    let is_asked = |part| at > 0 && part == at as u32;
+    shows || questions.any(|it| is_asked(it.part) && is_about_past(it.about))
+}
+
+/// Each statement up to the last that has to be alone, and the rest.
+fn parts(
+    facts: &Facts,
+    text: &[u8],
+    flags: Flags,
+    is_alone: impl Fn(usize, Kind) -> bool,
+) -> Option<Vec<Vec<u8>>> {
+    if facts.kind != Kind::Multi || facts.marks.has(Marks::CROWDED | Marks::LOST) {
+        return None;
+    }
     let mut all = facts.parts.iter().enumerate();
-    let last = all.rfind(|(at, part)| asks(*at, part.kind))?.0;
+    let last = all.rfind(|(at, part)| is_alone(*at, part.kind))?.0;
     let borders = Borders::of(text, flags);
     let mut texts: Vec<&[u8]> = Vec::new();
     let mut behind = 0;
@@ -96,9 +121,16 @@ mod tests {
     use super::*;
 
     fn parts(text: &str) -> Vec<String> {
+        split(text, parts_that_ask)
+    }
+
+    fn split(
+        text: &str,
+        split: impl Fn(&Facts, &[u8], Flags) -> Option<Vec<Vec<u8>>>,
+    ) -> Vec<String> {
         let flags = Flags::default();
         let facts = sql::facts(text.as_bytes(), flags);
-        let parts = parts_that_ask(&facts, text.as_bytes(), flags).unwrap_or_default();
+        let parts = split(&facts, text.as_bytes(), flags).unwrap_or_default();
         let string = |part: &Vec<u8>| String::from_utf8_lossy(part).into_owned();
         parts.iter().map(string).collect()
     }
@@ -132,5 +164,26 @@ mod tests {
             ["SHOW WARNINGS", "; SELECT 1"]
         );
         assert!(parts("; SHOW WARNINGS").is_empty());
+    }
+
+    #[test]
+    fn what_kills_is_alone() {
+        assert_eq!(
+            split("SELECT 1; KILL 5; SELECT 2; SELECT 3", parts_that_kill),
+            ["SELECT 1", "KILL 5", "SELECT 2; SELECT 3"]
+        );
+        assert_eq!(
+            split(
+                "PREPARE s FROM @x; EXECUTE s; SELECT 1; SHOW WARNINGS",
+                parts_that_kill
+            ),
+            [
+                "PREPARE s FROM @x",
+                "EXECUTE s",
+                "SELECT 1",
+                "SHOW WARNINGS"
+            ]
+        );
+        assert!(split("SELECT 1; SELECT 2", parts_that_kill).is_empty());
     }
 }

@@ -16,6 +16,11 @@ use crate::failure::{Failure, Kind};
 pub(crate) const FIRST_ID: u32 = 0x4000_0000;
 const LAST_ID: u32 = 0x7fff_ffff;
 
+/// Whether an id is one of those that the proxy gives out, whoever has it.
+pub(crate) fn is_given_out(id: u32) -> bool {
+    (FIRST_ID..=LAST_ID).contains(&id)
+}
+
 /// Everybody, over all workers. Locked at a session's start and end, and for KILL.
 #[derive(Default)]
 pub(crate) struct People {
@@ -121,6 +126,18 @@ impl People {
             }) => Found::Alone(user.clone()),
             _ => Found::Nobody,
         }
+    }
+
+    /// The sessions of a user's that share connections, or run a script.
+    pub(crate) fn of_user(&self, user: &[u8]) -> Vec<u32> {
+        let is_of_user = |entry: &Entry| match (&entry.account, &entry.scripted) {
+            (Some(account), _) => account.user().as_bytes() == user,
+            (None, Some(scripted)) => **scripted == *user,
+            (None, None) => false,
+        };
+        let known = self.known();
+        let found = known.by_id.iter().filter(|(_, entry)| is_of_user(entry));
+        found.map(|(id, _)| *id).collect()
     }
 
     /// Whose session with a script and a connection of its own it is.

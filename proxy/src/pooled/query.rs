@@ -16,6 +16,7 @@ use super::exchange::{CutReply, Done, Job, Part, haste_of};
 use super::explain::inquiry;
 use super::explained::Said;
 use super::incoming::Incoming;
+use super::kill::{KillingText, may_kill};
 use super::privileges;
 use super::ruling::Carries;
 use super::session::{After, CutOff, Pooled};
@@ -82,11 +83,16 @@ impl Pooled {
             // It may have another text now.
             digest = None;
         }
-        if matches!(facts.kind, Kind::Kill(_)) {
-            match Box::pin(self.kill_statement(incoming.take(), facts)).await? {
-                Answered::Whole(after) => return Ok(Ending::last(after)),
-                Answered::Left(left) => *incoming = left,
+        if may_kill(facts) {
+            match Box::pin(self.kill_by_text(incoming.take(), facts, part)).await? {
+                KillingText::Told(told) => return Ok(told),
+                KillingText::Left(left) => *incoming = left,
+                KillingText::InParts(first, texts) => {
+                    return Box::pin(self.say_in_parts(first, facts, texts)).await;
+                }
             }
+            // It may have another text now.
+            digest = None;
         }
         let mut standing = None;
         if asks(facts) {
@@ -162,7 +168,7 @@ impl Pooled {
     }
 
     /// Over a connection, another one if the first breaks and that does no harm.
-    async fn say_over(
+    pub(crate) async fn say_over(
         &mut self,
         incoming: &Incoming,
         facts: &mut Box<Facts>,

@@ -10,10 +10,11 @@ use super::injected::incoming_of;
 use super::server::Server;
 use super::session::Scripted;
 use super::waiting::query;
+use crate::pooled::begin::server_of;
 use crate::pooled::greeting::dialect_of;
 use crate::pooled::incoming::Incoming;
 use crate::pooled::kill::{Target, killed_by, let_kill_others, not_owner, statement};
-use crate::pooled::people::{Found, Kill};
+use crate::pooled::people::{Found, Kill, is_given_out};
 use crate::pooled::session::CutOff;
 
 impl Scripted {
@@ -35,6 +36,11 @@ impl Scripted {
             }
             Found::Passed(..) => people.scripted_user(id),
             Found::Session(user) | Found::Alone(user) => Some(user),
+            Found::Nobody if is_given_out(id) => {
+                let text = format!("Unknown thread id: {id}");
+                let refusal = refusal(ErrorCode::NO_SUCH_THREAD, &text);
+                return Ok(Some(statement_of(&refusal, server)));
+            }
             Found::Nobody => None,
         };
         let Some(user) = user else {
@@ -45,11 +51,7 @@ impl Scripted {
             .card()
             .is_some_and(|card| card.user.as_bytes() == &*user);
         if !is_own && !self.may_kill_others(server).await? {
-            let ErrorCode { number, .. } = ErrorCode::KILL_DENIED;
-            let text = not_owner(id);
-            let refusal = format!(
-                "SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = {number}, MESSAGE_TEXT = '{text}'"
-            );
+            let refusal = refusal(ErrorCode::KILL_DENIED, &not_owner(id));
             return Ok(Some(statement_of(&refusal, server)));
         }
         self.worker.shared.people.kill(Kill {
@@ -67,7 +69,11 @@ impl Scripted {
         match incoming.command {
             Command::QUERY => {
                 let query = Query::decode(&argument, server.capabilities).ok()?;
-                killed_by(query.text, server.greeting.thread_id)
+                let flags = sql::Flags {
+                    server: server_of(&server.greeting),
+                    ..sql::Flags::default()
+                };
+                killed_by(query.text, server.greeting.thread_id, flags)
             }
             // MySQL 9 knows it no more: it says so itself.
             Command::PROCESS_KILL if dialect_of(&server.greeting) == auth::Dialect::MariaDb => {
@@ -107,6 +113,12 @@ impl Scripted {
 
 /// Whoever has more may kill none but their own.
 const GRANTS_BYTES_MAX: usize = 1 << 20;
+
+/// A statement that the server answers with this error.
+fn refusal(code: ErrorCode, text: &str) -> String {
+    let number = code.number;
+    format!("SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = {number}, MESSAGE_TEXT = '{text}'")
+}
 
 fn statement_of(text: &str, server: &Server) -> Incoming {
     incoming_of(Command::QUERY, &query(text.as_bytes(), server.capabilities))

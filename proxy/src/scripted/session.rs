@@ -278,7 +278,8 @@ impl Scripted {
         let is_at_rest = self.inbox.is_empty() && self.client.is_drained();
         let is_free = !self.status.contains(StatusFlags::IN_TRANS);
         if let Some(failure) = asked.end(is_at_rest, is_free) {
-            return Some(CutOff::new(failure, Some(0)));
+            let sequence = failure.kind.unasked_sequence();
+            return Some(CutOff::new(failure, sequence));
         }
         self.watch.withdraw(Ask::IdleTimeout);
         let server = self.server.as_ref();

@@ -13,6 +13,8 @@ use super::variables;
 pub enum Answered {
     /// A command that is no statement, with OK.
     Ok,
+    /// A statement that changes nothing, with OK.
+    Statement,
     /// COM_STMT_RESET, with OK.
     Reset,
     /// COM_SET_OPTION, with EOF.
@@ -46,6 +48,14 @@ impl SessionState {
         self.aftermath.list = List::Kept;
         match answer {
             Answered::Ok => self.aftermath.row_count = 0,
+            Answered::Statement => {
+                self.aftermath.row_count = 0;
+                self.aftermath.told = Some(0);
+                if !super::variables::is_mariadb(self.server) {
+                    self.aftermath.list = List::Empty;
+                    self.aftermath.warnings = 0;
+                }
+            }
             Answered::Eof => self.aftermath.row_count = -1,
             Answered::Reset => {
                 self.aftermath.row_count = 0;

@@ -243,7 +243,7 @@ impl SessionState {
     }
 
     /// The text of a user variable, where it is known and ASCII.
-    pub(super) fn text_of_variable(&self, raw: &[u8]) -> Option<Vec<u8>> {
+    pub fn text_of_variable(&self, raw: &[u8]) -> Option<Vec<u8>> {
         let name = self.user_variable_name(raw)?;
         self.user_variables.value(&name)??.ascii_text()
     }

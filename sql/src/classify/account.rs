@@ -1,7 +1,7 @@
 //! Accounts and privileges: GRANT, REVOKE, KILL.
 
 use crate::classify::Place;
-use crate::facts::{Access, Role};
+use crate::facts::{Access, Marks, Role};
 use crate::kind::{Kill, Kind};
 use crate::scan::{Scan, Watcher};
 use crate::span::Span;
@@ -39,6 +39,7 @@ impl<W: Watcher> Scan<'_, W> {
             self.advance();
         }
         self.facts.kind = Kind::Kill(kill);
+        self.facts.marks.add(Marks::KILLS);
         let target = self.here.span;
         let asked = self.facts.questions.len();
         self.body(&mut Place::of_query());

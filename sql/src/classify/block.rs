@@ -90,6 +90,10 @@ impl<W: Watcher> Scan<'_, W> {
     /// Notes what a block that runs now uses; that it may do anything is known.
     fn note_in_block(&mut self) {
         match self.here.kind {
+            // It is a reserved word: only behind a dot it is a name.
+            TokenKind::Word if self.here.word == Word::Kill && self.last.kind != TokenKind::Dot => {
+                self.facts.marks.add(Marks::KILLS);
+            }
             TokenKind::UserVariable => {
                 let (none, name) = (Span::default(), self.here.span);
                 self.facts.uses.add(Uses::USER_VARIABLES);

@@ -3,6 +3,7 @@
 
 use sql::{Answers, DiagnosticsItem, Facts, GetDiagnostics, Kind, Show, Uses};
 
+use super::get::Get;
 use super::{Place, Role};
 use crate::pooled::diagnostics::Diagnostics;
 use crate::pooled::session::Pooled;
@@ -23,6 +24,7 @@ impl Pooled {
         facts: &Facts,
         text: &[u8],
         place: &Place,
+        get: Option<&Get>,
     ) -> Result<Option<StandIn>, Unknown> {
         let flags = self.state.flags();
         let plain = |text: &[u8], role| StandIn {
@@ -30,6 +32,7 @@ impl Pooled {
             role,
         };
         let stand_in = match (facts.kind, place) {
+            _ if let Some(get) = get => return self.stand_in_for_get(get, text, place),
             (_, Place::Here) => None,
             (Kind::Show(Show::Warnings | Show::SomeWarnings), Place::Nowhere) => {
                 Some(plain(b"SHOW WARNINGS LIMIT 0", None))
@@ -42,10 +45,6 @@ impl Pooled {
             }
             (Kind::Show(Show::ErrorCount), _) => {
                 Some(plain(b"SELECT @@session.error_count", Some(Role::Count)))
-            }
-            (Kind::GetDiagnostics, _) => {
-                let get = sql::get_diagnostics(text, flags).ok_or(Unknown)?;
-                Some(self.got(&get, text, place)?)
             }
             _ => None,
         };
@@ -75,17 +74,41 @@ impl Pooled {
         })
     }
 
+    /// What a connection is asked instead of a GET DIAGNOSTICS; none where that may go as it is.
+    fn stand_in_for_get(
+        &self,
+        get: &Get,
+        text: &[u8],
+        place: &Place,
+    ) -> Result<Option<StandIn>, Unknown> {
+        let same = |role| StandIn {
+            text: text.to_vec(),
+            role: Some(role),
+        };
+        match get {
+            Get::Told { get, number } => self.got((get, *number), text, place).map(Some),
+            Get::Stacked => Ok(Some(same(Role::Stacked))),
+            Get::Appended => Ok(Some(same(Role::Missing))),
+            Get::Refused => Ok(None),
+            Get::Unknown => Err(Unknown),
+        }
+    }
+
     /// GET DIAGNOSTICS as a SET of literals.
-    fn got(&self, get: &GetDiagnostics, text: &[u8], place: &Place) -> Result<StandIn, Unknown> {
+    fn got(
+        &self,
+        (get, number): (&GetDiagnostics, Option<u64>),
+        text: &[u8],
+        place: &Place,
+    ) -> Result<StandIn, Unknown> {
         let list = match place {
             Place::Kept(list) => Some(&**list),
             Place::Here | Place::Nowhere => None,
         };
         let conditions = list.map(Diagnostics::conditions).unwrap_or_default();
-        let at = match get.condition {
+        let at = match number {
             None => None,
-            Some(sql::Condition::Variable(_)) => return Err(Unknown),
-            Some(sql::Condition::Number(number)) => {
+            Some(number) => {
                 let place = usize::try_from(number)
                     .ok()
                     .and_then(|it| it.checked_sub(1));
@@ -139,6 +162,7 @@ impl Pooled {
             DiagnosticsItem::MessageText => {
                 system_text(&self.results_charset(), &condition.message)
             }
+            DiagnosticsItem::RowNumber => return Err(Unknown),
             _ if is_signalled => return Err(Unknown),
             DiagnosticsItem::Origin if !is_mariadb => system_text(b"utf8mb4", b"ISO 9075"),
             _ => system_text(b"utf8mb4", b""),

@@ -1,0 +1,171 @@
+//! The text that a PREPARE or an EXECUTE IMMEDIATE names: a literal, a variable, or what an expression gives.
+
+use session::Outcome;
+use session::state::{Needs, Ran};
+use sql::{DynamicSource, Facts, Flags, Kind, Lexer, Marks, Role, TokenKind};
+use wire::Command;
+
+use super::value::is_refused;
+use crate::pooled::aim::Aim;
+use crate::pooled::broken::{Effect, Repeat};
+use crate::pooled::conn::{BackendConn, Broken};
+use crate::pooled::exchange::CutReply;
+use crate::pooled::incoming::Incoming;
+use crate::pooled::open::{table, text as query_text};
+use crate::pooled::query::Ending;
+use crate::pooled::session::{CutOff, Pooled};
+
+const UNREADABLE: &str = "The proxy has read this text before it is prepared, to see whether it kills, and cannot put \
+                          it in the place of what gives it: it is not ASCII. Give the text as a literal";
+
+/// What is known of the text.
+pub(super) enum Prepares {
+    Text(Vec<u8>),
+    /// The server has to say what is wrong.
+    Unknown,
+    Told(Ending),
+}
+
+impl Pooled {
+    /// The text that a statement prepares. Where an expression has given it and must not be evaluated again,
+    /// the text is put in its place.
+    pub(super) async fn text_to_prepare(
+        &mut self,
+        incoming: &mut Incoming,
+        facts: &mut Facts,
+        text: &[u8],
+        source: &DynamicSource,
+    ) -> Result<Prepares, CutOff> {
+        let flags = self.state.flags();
+        let Some(span) = source.text else {
+            return Ok(Prepares::Unknown);
+        };
+        let raw = span.of(text);
+        let is_simple = facts.mentions_of(Role::PreparedText).next().is_some();
+        let is_variable = is_simple && raw.starts_with(b"@");
+        let known = match is_variable {
+            true => self.state.text_of_variable(raw),
+            false if is_simple => sql::unquote(raw, flags).map(std::borrow::Cow::into_owned),
+            false => None,
+        };
+        if let Some(known) = known {
+            return Ok(Prepares::Text(known));
+        }
+        // MySQL knows no expressions here.
+        if !is_variable && self.is_mysql() || !is_balanced(raw, flags) {
+            return Ok(Prepares::Unknown);
+        }
+        let clean = sql::code(text, flags);
+        let select = [&b"SELECT ("[..], span.of(&clean), b")"].concat();
+        let inner = sql::facts(&select, flags);
+        if is_refused(&inner) {
+            return Ok(Prepares::Unknown);
+        }
+        let sequence = incoming.sequence;
+        if let Err(failure) = self.hold(Aim::Same).await {
+            let after = self.refuse(&failure, sequence)?;
+            return Ok(Prepares::Told(Ending::last(after)));
+        }
+        Box::pin(self.settle_doubts()).await;
+        self.keep_past().await;
+        let said = match self.lent.take() {
+            None => Err(CutReply::unsent(Broken::Closed.into())),
+            Some(mut lent) => {
+                let said = self.ask_text(&mut lent.conn, &inner, &select).await;
+                self.lent = Some(lent);
+                said
+            }
+        };
+        let said = match said {
+            Ok(Some(said)) => said,
+            Ok(None) => return Ok(Prepares::Unknown),
+            Err(cut) => {
+                let repeat = Repeat::of(Effect::Nothing, Aim::Same);
+                let after = self.cut_short(cut, sequence, Command::QUERY, repeat)?;
+                return Ok(Prepares::Told(Ending::last(after)));
+            }
+        };
+        let kills = sql::facts(&said, flags).marks.has(Marks::KILLS);
+        // Comments may be in any language.
+        let said = if kills { sql::code(&said, flags) } else { said };
+        let has_effects = !inner.effects.is_empty();
+        if has_effects || kills && facts.kind == Kind::Prepare {
+            if !said.is_ascii() {
+                let told = self.refuse_text(sequence, UNREADABLE).await;
+                return Ok(Prepares::Told(told));
+            }
+            let (before, behind) = text.split_at(span.start as usize);
+            let behind = &behind[raw.len()..];
+            let literal = quoted(&said, flags);
+            let text = [before, &literal, behind].concat();
+            incoming.replace_text(&text, self.capabilities);
+            facts.read(&text, flags);
+        }
+        Ok(Prepares::Text(said))
+    }
+
+    /// The value of an expression; none where it has none.
+    async fn ask_text(
+        &mut self,
+        conn: &mut BackendConn,
+        facts: &Facts,
+        select: &[u8],
+    ) -> Result<Option<Vec<u8>>, CutReply> {
+        self.become_equal(conn, &Needs::of(facts, select)).await?;
+        let argument = query_text(conn, select);
+        let own = self.ask_once(conn, Command::QUERY, &argument).await?;
+        self.note_own(conn, Ran::Statement, (facts, select), &own);
+        if own.outcome != Outcome::Ok {
+            return Ok(None);
+        }
+        let row = table(&own, conn.capabilities).map(|table| table.row);
+        Ok(row.ok().and_then(|row| row.into_iter().next()).flatten())
+    }
+}
+
+/// Whether each parenthesis that closes has been opened: else it is no expression.
+fn is_balanced(expression: &[u8], flags: Flags) -> bool {
+    let mut depth = 0_u32;
+    for token in Lexer::new(expression, flags) {
+        match token.kind {
+            TokenKind::Open => depth += 1,
+            TokenKind::Close if depth == 0 => return false,
+            TokenKind::Close => depth -= 1,
+            _ => {}
+        }
+    }
+    depth == 0
+}
+
+fn quoted(text: &[u8], flags: Flags) -> Vec<u8> {
+    let mut literal = vec![b'\''];
+    for byte in text {
+        if *byte == b'\'' || *byte == b'\\' && !flags.no_backslash_escapes {
+            literal.push(*byte);
+        }
+        literal.push(*byte);
+    }
+    literal.push(b'\'');
+    literal
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_whole_expressions_are_asked_for() {
+        let flags = Flags::default();
+        assert!(is_balanced(b"CONCAT('KILL (', f(1))", flags));
+        assert!(!is_balanced(b"1) + (2", flags));
+        assert!(!is_balanced(b"(1", flags));
+    }
+
+    #[test]
+    fn a_text_becomes_a_literal_that_says_it() {
+        let flags = Flags::default();
+        let literal = quoted(b"it's \\ a", flags);
+        assert_eq!(literal, b"'it''s \\\\ a'");
+        assert_eq!(sql::unquote(&literal, flags).unwrap(), &b"it's \\ a"[..]);
+    }
+}

@@ -1,0 +1,119 @@
+//! KILL USER (MariaDB): the sessions of a user at this proxy. On the server it would end connections, which are
+//! shared by then with sessions of others.
+
+use route::KillScope;
+use sql::{Flags, Kill as How, KillText, Lexer, TokenKind};
+use wire::ErrorCode;
+
+use super::{Killing, not_owner};
+use crate::pooled::exchange::Part;
+use crate::pooled::incoming::Incoming;
+use crate::pooled::people::Kill;
+use crate::pooled::session::{CutOff, Pooled};
+
+const WITH_HOST: &str = "The proxy does not support KILL USER with a host. Name the user alone, or connect to the \
+                         server directly";
+
+/// Whom a KILL USER names.
+#[derive(Debug, PartialEq, Eq)]
+enum Named {
+    User(Vec<u8>),
+    /// `CURRENT_USER`
+    Own,
+    /// A user from one host.
+    WithHost,
+}
+
+impl Pooled {
+    /// KILL USER, KILL QUERY USER.
+    pub(super) async fn kill_user(
+        &mut self,
+        incoming: Incoming,
+        kill: &KillText,
+        part: Part,
+    ) -> Result<Killing, CutOff> {
+        let own = self.account.id().user().as_bytes().to_vec();
+        let user = match named(&kill.target, self.state.flags()) {
+            Some(Named::User(user)) => user,
+            Some(Named::Own) => own.clone(),
+            Some(Named::WithHost) => {
+                let told = self.refuse_text(incoming.sequence, WITH_HOST).await;
+                return Ok(Killing::Told(told));
+            }
+            // The server says what is wrong.
+            None => return Ok(Killing::Left(incoming)),
+        };
+        let ids = self.worker.shared.people.of_user(&user);
+        if let Some(first) = ids.first()
+            && user != own
+            && !self.may_kill_others().await
+        {
+            let (code, text) = (ErrorCode::KILL_DENIED, not_owner(*first));
+            let told = self.refuse_kill(incoming.sequence, code, &text).await;
+            return Ok(Killing::Told(told));
+        }
+        let scope = match kill.kill {
+            How::QueryOfUser => KillScope::Statement,
+            _ => KillScope::Connection,
+        };
+        let said = self.worker.surroundings.now().0;
+        for id in &ids {
+            self.worker.shared.people.kill(Kill {
+                id: *id,
+                scope,
+                at: None,
+                said,
+            });
+        }
+        let told = self.say_killed(incoming.sequence, part, ids.len() as u64);
+        Ok(Killing::Told(told))
+    }
+}
+
+/// None: it is no account.
+fn named(target: &[u8], flags: Flags) -> Option<Named> {
+    let tokens = Lexer::new(target, flags).filter(|it| it.kind != TokenKind::Comment);
+    let tokens: Vec<_> = tokens.take(5).collect();
+    let kinds: Vec<_> = tokens.iter().map(|token| token.kind).collect();
+    let first = tokens.first()?;
+    let name = match first.kind {
+        TokenKind::String => sql::unquote(first.span.of(target), flags)?.into_owned(),
+        TokenKind::Word | TokenKind::Quoted => first.span.name(target).into_owned(),
+        _ => return None,
+    };
+    let is_own = first.kind == TokenKind::Word && name.eq_ignore_ascii_case(b"CURRENT_USER");
+    match kinds.get(1..)? {
+        [] | [TokenKind::Open, TokenKind::Close] if is_own => Some(Named::Own),
+        [] => Some(Named::User(name)),
+        [TokenKind::UserVariable] => match &*tokens.get(1)?.span.name(target) {
+            b"%" => Some(Named::User(name)),
+            _ => Some(Named::WithHost),
+        },
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn users_are_read_as_they_are_written() {
+        let user = |name: &[u8]| Some(Named::User(name.to_vec()));
+        for (target, expected) in [
+            ("bob", user(b"bob")),
+            ("'bob'", user(b"bob")),
+            ("`bo``b`", user(b"bo`b")),
+            ("bob@'%'", user(b"bob")),
+            ("'bob'@'10.0.0.1'", Some(Named::WithHost)),
+            ("CURRENT_USER", Some(Named::Own)),
+            ("current_user()", Some(Named::Own)),
+            ("'current_user'", user(b"current_user")),
+            ("bob, eve", None),
+            ("", None),
+        ] {
+            let found = named(target.as_bytes(), Flags::default());
+            assert_eq!(found, expected, "{target}");
+        }
+    }
+}
