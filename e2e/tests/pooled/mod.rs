@@ -27,6 +27,8 @@ mod distributed;
 mod drivers;
 mod effects;
 mod figures;
+mod globals;
+mod kept;
 mod kill;
 mod pins;
 mod prepared;

@@ -20,6 +20,7 @@ use super::course::Course;
 use super::enter::{examine, random, since_1970, tls_session};
 use super::greeting::{dialect_of, plugin_of};
 use super::incoming::{Inbox, Incoming};
+use super::inheriting::fresh_flags;
 use super::pace;
 use super::session::{After, CutOff, Pooled};
 use super::shelf::{BackendLogin, Kind};
@@ -270,7 +271,11 @@ impl Pooled {
             None => self.worker.store.values.fresh(),
         };
         self.mode = mode;
-        self.state = SessionState::new(rules(&account, mode), values, self.state.flags());
+        self.inherits_at = self.worker.shared.globals.now();
+        self.has_set_globals = false;
+        let server = self.state.flags().server;
+        let flags = fresh_flags(&self.worker, self.kind.collation, server);
+        self.state = SessionState::new(rules(&account, mode), values, flags);
         // What runs beside it is another's.
         self.reflection = Reflection::None;
         self.note_wait_timeout();
