@@ -187,6 +187,14 @@ impl<K, C, W> Shelf<K, C, W> {
         Some((connection, self.lend(seat, Purpose::Session)))
     }
 
+    /// Idle → Lent: of those that may be taken the one unused for longest, which keeps its place.
+    pub(crate) fn take_to_ask(&mut self, mut may: impl FnMut(&C) -> bool) -> Option<(C, Lease)> {
+        let mut idle = self.idle.iter();
+        let index = idle.position(|idle| may(&idle.connection))?;
+        let Idle { connection, seat } = self.idle.remove(index)?;
+        Some((connection, self.lend(seat, Purpose::Ping)))
+    }
+
     /// The idle connection at the least distance, the most recently used among equals; the search
     /// ends at the first exact one.
     fn nearest(&self, distance: &mut impl FnMut(&C) -> u32) -> Option<(usize, u32)> {

@@ -221,6 +221,14 @@ impl<K: Clone + Eq + Hash, C, W> Pool<K, C, W> {
         self.at(index, |shelf| shelf.take_idle_that(is_it))
     }
 
+    /// An idle connection for a question of the pool's owner, to be given back or forgotten. That is no use of it:
+    /// it goes back to its place among the idle ones.
+    pub fn take_to_ask(&mut self, key: &K, may: impl FnMut(&C) -> bool) -> Option<(C, Lease)> {
+        self.collect_lost();
+        let index = self.by_key.get(key).copied()?;
+        self.at(index, |shelf| shelf.take_to_ask(may))
+    }
+
     /// The connection is open and lent to whoever opened it. One that was opened ahead of need is
     /// then given back.
     pub fn opened(&mut self, permit: OpeningPermit, now: Duration) -> Lease {

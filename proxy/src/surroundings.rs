@@ -18,6 +18,7 @@ use crate::insight::profiles::ProfilingCounts;
 use crate::journal::{AuditEvent, Entry, Journal};
 use crate::plans::store::Plans;
 use crate::pooled::ceilings::Ceilings;
+use crate::pooled::globals::Globals;
 use crate::pooled::lane_counts::AllLaneCounts;
 use crate::pooled::limits::Limits;
 use crate::pooled::people::People;
@@ -111,7 +112,11 @@ pub(crate) struct Shared {
     pub began: Began,
     /// Changes of accounts and privileges, as far as was seen.
     pub privileges: Privileges,
+    /// Global variables of backends, as far as was seen.
+    pub globals: Globals,
     definitions: AtomicU64,
+    /// How often kept statements were to be closed.
+    kept: AtomicU64,
 }
 
 impl Shared {
@@ -129,6 +134,17 @@ impl Shared {
     /// What was prepared before may be prepared as something else now.
     pub(crate) fn definitions_changed(&self) {
         self.definitions.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How often the statements that connections keep prepared were to be closed.
+    pub(crate) fn kept_epoch(&self) -> u64 {
+        self.kept.load(Ordering::Acquire)
+    }
+
+    /// The statements that connections keep prepared hinder somebody: all workers close them.
+    pub(crate) fn close_kept(&self) {
+        self.kept.fetch_add(1, Ordering::AcqRel);
+        self.ceilings.ring();
     }
 
     /// Connections that logged in before serve nobody any more, in any worker.

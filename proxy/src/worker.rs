@@ -180,6 +180,7 @@ impl Worker {
             tokio::task::spawn_local(timekeeper.keep_time());
         }
         tokio::task::spawn_local(Desk::keep(Rc::clone(&worker)));
+        tokio::task::spawn_local(Desk::look_at_globals(Rc::clone(&worker)));
         let mut is_draining = false;
         while !(is_draining && worker.watches.borrow().is_empty()) {
             tokio::select! {

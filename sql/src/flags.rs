@@ -17,6 +17,23 @@ pub struct Flags {
     pub server: Server,
 }
 
+impl Flags {
+    /// The same in this `sql_mode`.
+    #[must_use]
+    pub fn in_mode(self, mode: &[u8]) -> Self {
+        let has = |word: &[u8]| {
+            mode.split(|b| *b == b',')
+                .any(|m| m.eq_ignore_ascii_case(word))
+        };
+        Self {
+            no_backslash_escapes: has(b"NO_BACKSLASH_ESCAPES"),
+            ansi_quotes: has(b"ANSI_QUOTES"),
+            ignore_space: has(b"IGNORE_SPACE"),
+            ..self
+        }
+    }
+}
+
 /// The class of a client character set: can a backslash or backtick be half of a character?
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Charset {

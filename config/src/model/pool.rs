@@ -60,6 +60,12 @@ settings! {
         ping_interval: Duration = Duration::from_secs(30),
             Traits::RELOAD.within(SECOND, DAY).nothing("never");
 
+        /// How often the proxy reads a backend's global variables from which sessions inherit. A `SET GLOBAL`
+        /// through the proxy holds for new sessions at once. One that is made past the proxy holds for them
+        /// after this time. Without it such a change holds after `login_age_max`.
+        globals_interval: Duration = Duration::from_secs(1),
+            Traits::RELOAD.within(SECOND, DAY).nothing("never");
+
         /// Connections opened to one backend in a second, in the long run. Each worker has an even
         /// share of it, at least one.
         opens_per_second: u32 = 100, Traits::RELOAD.within(1, 1_000_000);

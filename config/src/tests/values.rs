@@ -40,6 +40,7 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("pool.age_max", "\"1h\""),
     ("pool.login_age_max", "\"1m\""),
     ("pool.ping_interval", "\"30s\""),
+    ("pool.globals_interval", "\"1s\""),
     ("pool.opens_per_second", "100"),
     ("pool.opens_burst", "20"),
     ("pool.prepared_max", "200"),

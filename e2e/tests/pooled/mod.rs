@@ -29,6 +29,8 @@ mod effects;
 mod endings;
 mod figures;
 mod get_diagnostics;
+mod globals;
+mod kept;
 mod kill;
 mod kill_text;
 mod pins;

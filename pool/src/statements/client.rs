@@ -142,6 +142,11 @@ impl<S> ClientStatements<S> {
         self.known.get_mut(&id)
     }
 
+    /// What all statements are prepared as on backends, to be changed.
+    pub fn all_mut(&mut self) -> impl Iterator<Item = &mut S> {
+        self.known.values_mut().map(|it| &mut it.statement)
+    }
+
     /// Keeps long data until the EXECUTE. An unknown statement is passed over, as by the servers:
     /// there is no reply that could say so.
     pub fn send_long_data(&mut self, id: ClientStatementId, parameter: u16, bytes: &[u8]) {

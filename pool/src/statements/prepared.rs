@@ -172,6 +172,11 @@ impl<S: Clone + Eq + Hash> Prepared<S> {
         Some(entry.id)
     }
 
+    /// Forgets those at rest. Returns their ids, for COM_STMT_CLOSE.
+    pub fn take_at_rest(&mut self) -> Vec<BackendStatementId> {
+        std::iter::from_fn(|| self.evict()).collect()
+    }
+
     /// Forgets all: COM_RESET_CONNECTION and COM_CHANGE_USER close them in the server.
     pub fn clear(&mut self) {
         self.known.clear();
@@ -218,6 +223,19 @@ mod tests {
 
     fn id(statement: char) -> Option<BackendStatementId> {
         Some(BackendStatementId(statement as u32))
+    }
+
+    #[test]
+    fn what_is_at_rest_may_be_closed_as_a_whole() {
+        let mut prepared = Prepared::new(4);
+        run(&mut prepared, 'a');
+        run(&mut prepared, 'b');
+        let _ = prepared.begin(&'b');
+        assert_eq!(prepared.take_at_rest(), Vec::from_iter(id('a')));
+        assert_eq!(prepared.take_at_rest(), []);
+        assert_eq!(prepared.finish(&'b'), None);
+        assert_eq!(prepared.take_at_rest(), Vec::from_iter(id('b')));
+        assert!(prepared.is_empty());
     }
 
     #[test]

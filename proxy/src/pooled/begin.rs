@@ -7,7 +7,7 @@ use auth::KnownAccount;
 use config::{PinRule, SessionMode, UnpinRule};
 use pool::ClientStatements;
 use session::state::{Changes, Hold, Pin, Pins, Rules, SessionState};
-use sql::{Charset, Flags, Server};
+use sql::Server;
 use wire::compression::{Algorithm, Remote};
 use wire::{Capabilities, Greeting, StatusFlags};
 
@@ -17,6 +17,7 @@ use super::aim::Aim;
 use super::beside::Reflection;
 use super::enter::{Admission, STATUS_FIRST};
 use super::incoming::Inbox;
+use super::inheriting::fresh_flags;
 use super::pump::Delivery;
 use super::session::{CutOff, Pooled};
 use super::shelf::{BackendLogin, Kind};
@@ -79,11 +80,9 @@ pub(crate) async fn begin(
         Some(schema) => worker.store.values.in_schema(schema),
         None => worker.store.values.fresh(),
     };
-    let flags = Flags {
-        charset: Charset::of_collation(u16::from(collation)),
-        server: server_of(&greeting),
-        ..Flags::default()
-    };
+    // What changes from here on is not the session's.
+    let inherits_at = worker.shared.globals.now();
+    let flags = fresh_flags(worker, u16::from(collation), server_of(&greeting));
     let mut session = Pooled {
         client_privacy: client.privacy(),
         client_tls: client.tls(),
@@ -104,6 +103,9 @@ pub(crate) async fn begin(
         has_shown: false,
         delivery: Delivery::AtOnce,
         unseen: Vec::new(),
+        inherits_at,
+        sets_globals: false,
+        has_set_globals: false,
         prepares_settings: false,
         changes: Changes::default(),
         timing: Timing::default(),

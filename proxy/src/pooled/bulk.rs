@@ -83,7 +83,7 @@ impl Pooled {
                 haste: haste_of(&key.facts),
                 part: Part::Whole,
                 warnings: None,
-                changes_privileges: false,
+                changes_server: false,
             };
             let own_schema = self.visit(&key).await;
             let said = Said::Bulk(key.text.bytes());

@@ -21,6 +21,7 @@ use super::enter::{Failed, examine, random, since_1970, tls_session};
 use super::greeting::{dialect_of, plugin_of};
 use super::host_names::host_names;
 use super::incoming::{Inbox, Incoming};
+use super::inheriting::fresh_flags;
 use super::known::Known;
 use super::pace;
 use super::session::{After, CutOff, Pooled};
@@ -300,7 +301,11 @@ impl Pooled {
             None => self.worker.store.values.fresh(),
         };
         self.mode = mode;
-        self.state = SessionState::new(rules(&account, mode), values, self.state.flags());
+        self.inherits_at = self.worker.shared.globals.now();
+        self.has_set_globals = false;
+        let server = self.state.flags().server;
+        let flags = fresh_flags(&self.worker, self.kind.collation, server);
+        self.state = SessionState::new(rules(&account, mode), values, flags);
         // What runs beside it is another's.
         self.reflection = Reflection::None;
         self.note_wait_timeout();

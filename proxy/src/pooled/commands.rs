@@ -60,6 +60,7 @@ impl Pooled {
             }
         }
         self.state.reset(&self.worker.store.values);
+        self.inherit();
         // What its last connection knows is nobody's any more.
         self.aftermath = std::rc::Rc::default();
         self.status = StatusFlags::AUTOCOMMIT;

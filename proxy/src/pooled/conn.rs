@@ -54,6 +54,10 @@ pub(crate) struct BackendConn {
     pub tells_gtids: bool,
     /// How many changes of privileges there had been when its login began.
     pub trusted_at: Cell<u64>,
+    /// The same of global variables.
+    pub inherits_at: Cell<u64>,
+    /// How often kept statements had been asked to be closed when its own were closed.
+    pub kept_since: Cell<u64>,
     /// Statements to be closed with the next command.
     closing: Vec<BackendStatementId>,
     /// Bytes read behind the end of a reply.
@@ -102,6 +106,8 @@ impl BackendConn {
             is_spoiled: false,
             tells_gtids: false,
             trusted_at: Cell::new(0),
+            inherits_at: Cell::new(0),
+            kept_since: Cell::new(0),
             closing: Vec::new(),
             inbox: ahead,
         }
@@ -135,22 +141,43 @@ impl BackendConn {
             && socket.is_some_and(|socket| socket.is_silent())
     }
 
-    /// Whether its privileges may have changed since it logged in: it is not for sessions any more.
+    /// Whether its privileges or the global variables have changed since it logged in: it is not for
+    /// sessions any more.
     #[inline]
     pub(crate) fn is_outdated(&self, worker: &Worker) -> bool {
+        self.has_old_privileges(worker) || self.has_old_variables(worker)
+    }
+
+    /// Whether it has inherited other values than a connection that logs in now.
+    #[inline]
+    fn has_old_variables(&self, worker: &Worker) -> bool {
+        let globals = &worker.shared.globals;
+        let (then, now) = (self.inherits_at.get(), globals.now());
+        if then == now {
+            return false;
+        }
+        let is_old = globals.have_changed(self.backend.id, then);
+        if !is_old {
+            self.inherits_at.set(now);
+        }
+        is_old
+    }
+
+    #[inline]
+    fn has_old_privileges(&self, worker: &Worker) -> bool {
         let privileges = &worker.shared.privileges;
         let now = privileges.now();
         if self.trusted_at.get() == now {
             return false;
         }
-        let is_outdated = privileges.have_changed(&self.shelf.login.user, self.trusted_at.get());
-        if !is_outdated {
+        let is_old = privileges.have_changed(&self.shelf.login.user, self.trusted_at.get());
+        if !is_old {
             self.trusted_at.set(now);
         }
-        is_outdated
+        is_old
     }
 
-    /// Whether it can be lent: it lives, and has the privileges that its account has now.
+    /// Whether it can be lent: it lives, and is as one that logs in now.
     pub(crate) fn is_fit(&self, worker: &Worker) -> bool {
         self.is_alive() && !self.is_outdated(worker)
     }

@@ -42,7 +42,7 @@ impl Pooled {
             haste: super::exchange::Haste::Write,
             part: Part::Whole,
             warnings: None,
-            changes_privileges: false,
+            changes_server: false,
         };
         match self.exchange(&job).await {
             Ok(done) => {

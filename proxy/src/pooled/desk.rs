@@ -62,8 +62,12 @@ pub(crate) struct Desk {
     pub(super) paces: RefCell<HashMap<BackendId, Rc<Pace>>>,
     pub(super) next: Cell<ShelfId>,
     pub(super) sweeps: Cell<u64>,
-    /// Changes of privileges that its idle connections have been looked at for.
-    pub(super) privileges: Cell<u64>,
+    /// Changes of privileges and of global variables that its idle connections have been looked at for.
+    pub(super) weeded_at: Cell<(u64, u64)>,
+    /// Changes of global variables that are taken into account.
+    pub(super) globals_at: Cell<u64>,
+    /// How often it has been asked to close what is kept prepared.
+    pub(super) kept_epoch: Cell<u64>,
     /// When the keeper comes by itself.
     pub(super) planned: Cell<Option<Duration>>,
     /// The time that the pool was told last; it never goes back.
@@ -101,7 +105,9 @@ impl Desk {
             paces: RefCell::default(),
             next: Cell::new(0),
             sweeps: Cell::new(0),
-            privileges: Cell::new(0),
+            weeded_at: Cell::default(),
+            globals_at: Cell::new(0),
+            kept_epoch: Cell::new(0),
             planned: Cell::new(None),
             latest: Cell::default(),
             stir: tokio::sync::Notify::new(),
@@ -333,6 +339,9 @@ impl Desk {
         let owner = conn.owner.as_ref().and_then(Owner::owed);
         if conn.is_outdated(worker) {
             self.retire(worker, Lent::new(conn, lease), CloseReason::TooOld);
+        } else if conn.is_to_close_kept(worker) {
+            // It comes back behind that.
+            drop(self.begin_closing_kept_of(worker, Lent::new(conn, lease)));
         } else {
             let next = self.pool.borrow_mut().give_back(lease, conn, now);
             match next {

@@ -37,8 +37,8 @@ pub(crate) struct Job<'a> {
     pub part: Part,
     /// How many warnings its reply is to count, where the connection would count others.
     pub warnings: Option<u16>,
-    /// It may change privileges.
-    pub changes_privileges: bool,
+    /// It may change privileges or global variables.
+    pub changes_server: bool,
 }
 
 /// A client's command as it is sent: whole, or statement by statement, each with a part of the reply.
@@ -112,8 +112,8 @@ impl Pooled {
         };
         let flight = self.worker.loads.begin(lent.conn.backend.id);
         let delivery = self.delivery;
-        // A client that is told of a change of privileges finds it done in its next session.
-        let keeps = job.changes_privileges
+        // A client that is told of a change of privileges or global variables finds it done in its next session.
+        let keeps = job.changes_server
             || self.worker.book.borrow().some_see_all && job.haste == Haste::Write;
         if keeps && delivery == Delivery::AtOnce {
             self.delivery = Delivery::Kept;
@@ -370,7 +370,7 @@ impl Job<'_> {
             haste,
             part: Part::Whole,
             warnings: None,
-            changes_privileges: false,
+            changes_server: false,
         }
     }
 

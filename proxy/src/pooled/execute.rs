@@ -20,7 +20,7 @@ use super::conn::{Broken, OwnReply};
 use super::exchange::{CutReply, Done, Job, Part, Reached, haste_of};
 use super::explained::Said;
 use super::incoming::Incoming;
-use super::privileges;
+use super::observe;
 use super::session::{After, CutOff, Pooled};
 use super::statement::StatementKey;
 
@@ -352,7 +352,7 @@ impl Pooled {
             haste: haste_of(&key.facts),
             part: Part::Whole,
             warnings: None,
-            changes_privileges: privileges::may_change(&key.facts, key.text.bytes()),
+            changes_server: observe::may_change_server(&key.facts, key.text.bytes()),
         };
         let outcome = self.exchange(&job).await;
         self.worker.store.return_bytes(packets);

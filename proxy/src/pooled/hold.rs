@@ -55,6 +55,7 @@ impl Pooled {
             }
         }
         self.riding.ridden = None;
+        self.keep_inherited();
         // Others may have asked while it waited for a connection.
         self.take_up_saved();
         Ok(())

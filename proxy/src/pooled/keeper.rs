@@ -67,14 +67,16 @@ impl Desk {
             let actions = desk.pool.borrow_mut().tick(now);
             desk.act(&worker, actions);
             desk.close_outdated(&worker);
+            desk.close_kept_if_asked(&worker);
             desk.sweep();
         }
     }
 
-    /// Closes idle connections whose privileges have changed.
+    /// Closes idle connections whose privileges or global variables have changed.
     fn close_outdated(&self, worker: &Rc<Worker>) {
-        let now = worker.shared.privileges.now();
-        if self.privileges.replace(now) == now {
+        let shared = &worker.shared;
+        let now = (shared.privileges.now(), shared.globals.now());
+        if self.weeded_at.replace(now) == now {
             return;
         }
         let actions = self.pool.borrow_mut().weed(

@@ -11,6 +11,7 @@ use wire::{Command, StatusFlags};
 use super::aftermath::claim_own;
 use super::conn::OwnReply;
 use super::exchange::Done;
+use super::globals;
 use super::prepared::defines;
 use super::privileges;
 use super::session::{CutOff, LASTING, Pooled};
@@ -81,6 +82,13 @@ pub(crate) fn observe(
         worker.shared.definitions_changed();
     }
     session.note_privileges(command, facts, text, done);
+    session.note_globals(command, facts, text, done);
+}
+
+/// Whether a statement may change what connections have from their login.
+#[inline]
+pub(crate) fn may_change_server(facts: &Facts, text: &[u8]) -> bool {
+    privileges::may_change(facts, text) || globals::may_change(facts, text)
 }
 
 fn ran(command: Command) -> Ran {
@@ -104,6 +112,15 @@ fn ran(command: Command) -> Ran {
 }
 
 impl Pooled {
+    /// The same of a statement in SQL text, which may run one that was prepared from text.
+    #[inline]
+    pub(crate) fn may_change_server(&self, facts: &Facts, text: &[u8]) -> bool {
+        match facts.kind {
+            sql::Kind::Execute => self.runs(facts, text, may_change_server),
+            _ => may_change_server(facts, text),
+        }
+    }
+
     /// Where privileges may have changed, pooled connections with the old ones serve nobody any more.
     #[inline]
     fn note_privileges(&mut self, command: Command, facts: &Facts, text: &[u8], done: &Done) {
@@ -112,7 +129,7 @@ impl Pooled {
             // Which of its kinds it is does not matter: nobody says it often.
             Command::REFRESH => true,
             _ if !is_statement => false,
-            _ if facts.kind == sql::Kind::Execute => self.runs_change(facts, text),
+            _ if facts.kind == sql::Kind::Execute => self.runs(facts, text, privileges::may_change),
             _ => privileges::may_change(facts, text),
         };
         if !is_change || privileges::has_done_nothing(facts, done.outcome) {
@@ -133,13 +150,28 @@ impl Pooled {
         }
     }
 
-    /// Whether an EXECUTE in SQL text has run a statement that changes privileges.
-    fn runs_change(&self, facts: &Facts, text: &[u8]) -> bool {
+    /// Where global variables may have changed, they are looked at before the client hears of it.
+    #[inline]
+    fn note_globals(&mut self, command: Command, facts: &Facts, text: &[u8], done: &Done) {
+        if ran(command) != Ran::Statement {
+            return;
+        }
+        let is_change = match facts.kind {
+            sql::Kind::Execute => self.runs(facts, text, globals::may_change),
+            _ => globals::may_change(facts, text),
+        };
+        if is_change && !privileges::has_done_nothing(facts, done.outcome) {
+            self.sets_globals = true;
+            self.has_set_globals |= done.outcome == Outcome::Ok;
+        }
+    }
+
+    /// Whether an EXECUTE in SQL text has run such a statement.
+    fn runs(&self, facts: &Facts, text: &[u8], is_it: impl Fn(&Facts, &[u8]) -> bool) -> bool {
         let mut named = facts.mentions_of(sql::Role::Prepared);
         let name = named.next().map(|mention| mention.name.name(text));
         let prepared = name.and_then(|name| self.state.held().prepared_text(&name));
-        prepared
-            .is_some_and(|text| privileges::may_change(&sql::facts(text, self.state.flags()), text))
+        prepared.is_some_and(|text| is_it(&sql::facts(text, self.state.flags()), text))
     }
 
     /// The client has changed what it wants to be told: that is noted, and the connection goes on

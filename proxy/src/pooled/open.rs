@@ -51,6 +51,8 @@ pub(crate) async fn open(worker: &Worker, shelf: &Rc<Shelf>) -> Result<BackendCo
     let settings = Arc::clone(&worker.surroundings.settings.borrow());
     // What changes from here on the server may have read before.
     let trusted_at = worker.shared.privileges.now();
+    let inherits_at = worker.shared.globals.now();
+    let kept_since = worker.shared.kept_epoch();
     let backend = &shelf.backend;
     let header = proxy_protocol::Header::Own;
     let (mut stream, greeting, _) = match greet(&settings.config, &header, backend).await {
@@ -111,6 +113,8 @@ pub(crate) async fn open(worker: &Worker, shelf: &Rc<Shelf>) -> Result<BackendCo
     match timeout(limit, set_up).await {
         Ok(Ok(conn)) => {
             conn.trusted_at.set(trusted_at);
+            conn.inherits_at.set(inherits_at);
+            conn.kept_since.set(kept_since);
             Ok(conn)
         }
         Ok(Err(broken)) => Err(broke_off(backend, &broken.to_string())),
@@ -292,6 +296,11 @@ async fn set_up(
         // A handshake has no room for it.
         Err(_) => log_in_again(worker, &mut conn).await?,
     }
+    let now = worker.surroundings.now().0;
+    let interval = settings.config.pool.globals_interval;
+    if worker.shared.globals.claim(conn.backend.id, now, interval) {
+        super::inheriting::look(worker, &mut conn).await?;
+    }
     Ok(conn)
 }
 
@@ -330,6 +339,7 @@ async fn look_around(
 pub(crate) async fn log_in_again(worker: &Worker, conn: &mut BackendConn) -> Result<(), Broken> {
     const REFUSED: Broken = Broken::Unexpected("it does not take the account again");
     let trusted_at = worker.shared.privileges.now();
+    let inherits_at = worker.shared.globals.now();
     let shelf = Rc::clone(&conn.shelf);
     let greeting = conn.greeting.clone();
     let credential = &shelf.login.credential;
@@ -358,6 +368,7 @@ pub(crate) async fn log_in_again(worker: &Worker, conn: &mut BackendConn) -> Res
         Ok(Said::In) => {
             conn.forget_all();
             conn.trusted_at.set(trusted_at);
+            conn.inherits_at.set(inherits_at);
             let greeting = conn.greeting.clone();
             conn.state = look_around(worker, &greeting, conn).await?;
             Ok(())

@@ -261,6 +261,7 @@ impl Pooled {
                     if own.outcome != Outcome::Ok && result.is_ok() {
                         conn.state.forget();
                         self.disprove(prefix.proof);
+                        self.state.give_up_inherited(&self.worker.store.values);
                         result = Err(Unequal::refused(&own));
                     }
                 }

@@ -17,7 +17,6 @@ use super::explain::inquiry;
 use super::explained::Said;
 use super::incoming::Incoming;
 use super::kill::{KillingText, may_kill};
-use super::privileges;
 use super::ruling::Carries;
 use super::session::{After, CutOff, Pooled};
 use super::sight::Sight;
@@ -268,7 +267,7 @@ impl Pooled {
         let text = query.map(|query| query.text).unwrap_or_default();
         let job = Job {
             part,
-            changes_privileges: privileges::may_change(facts, text),
+            changes_server: self.may_change_server(facts, text),
             ..Job::of(incoming, Needs::of(facts, text), haste_of(facts))
         };
         let own_schema = self.visit_text(facts, text).await;
@@ -283,6 +282,10 @@ impl Pooled {
                 self.return_to(own_schema);
                 return Err(cut);
             }
+        }
+        if facts.kind == Kind::Install {
+            // A statement that is kept prepared may hold the plugin.
+            Box::pin(self.close_kept()).await;
         }
         let alarm = self.alarm();
         let outcome = self.exchange(&job).await.map(Ok);

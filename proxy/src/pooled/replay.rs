@@ -177,7 +177,7 @@ impl Pooled {
             haste: Haste::Read,
             part: Part::Whole,
             warnings: None,
-            changes_privileges: false,
+            changes_server: false,
         };
         self.exchange(&job).await.map_err(Failed::Cut)
     }

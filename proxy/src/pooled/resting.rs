@@ -16,6 +16,9 @@ impl Pooled {
         if let Some(kill) = self.kill.take() {
             Box::pin(self.outlive(kill)).await?;
         }
+        if self.sets_globals {
+            Box::pin(self.look_at_globals()).await;
+        }
         if !self.unseen.is_empty() {
             Box::pin(self.look_again()).await;
         }

@@ -74,6 +74,12 @@ pub(crate) struct Pooled {
     pub delivery: Delivery,
     /// Settings of the sight that the client has changed and that have to be asked for.
     pub unseen: Vec<Box<[u8]>>,
+    /// How many changes of global variables there had been when it began, or has taken up since.
+    pub inherits_at: u64,
+    /// Its last statement may have changed global variables.
+    pub sets_globals: bool,
+    /// It has set global variables.
+    pub has_set_globals: bool,
     /// It has prepared a statement that sets what it is told.
     pub prepares_settings: bool,
     /// What the exchange of the moment has changed, by the server's word.
@@ -222,6 +228,7 @@ impl Pooled {
         let blocks = &worker.blocks;
         self.subject = None;
         self.watch.says(0);
+        self.keep_inherited();
         let after = match incoming.command {
             _ if self.cut_transaction.is_some() => Box::pin(self.after_cut(incoming)).await,
             _ if self.optimism.is_some() => Box::pin(self.optimistic(incoming)).await,

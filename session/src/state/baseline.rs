@@ -118,18 +118,12 @@ impl Baseline {
         let own = |name: &[u8]| self.value(name).map(|value| &**value).unwrap_or_default();
         let mode = mode.unwrap_or_else(|| own(b"sql_mode"));
         let client = client.unwrap_or_else(|| own(b"character_set_client"));
-        let has = |word: &[u8]| {
-            mode.split(|b| *b == b',')
-                .any(|m| m.eq_ignore_ascii_case(word))
-        };
-        Flags {
-            no_backslash_escapes: has(b"NO_BACKSLASH_ESCAPES"),
-            ansi_quotes: has(b"ANSI_QUOTES"),
-            ignore_space: has(b"IGNORE_SPACE"),
+        let flags = Flags {
             charset: Charset::of_name(client),
             server: self.server,
             ..Flags::default()
-        }
+        };
+        flags.in_mode(mode)
     }
 
     /// The collation that SET NAMES without COLLATE gives, if the server has told it before; `key`

@@ -186,7 +186,9 @@ impl SessionState {
     /// or its state stays known; mostly none. To be called after each exchange; one question may be
     /// followed by another.
     pub fn inquiry(&self, connection: &ConnectionState) -> Option<Inquiry> {
-        if self.owed != Owed::Nothing && self.may_flush() {
+        // What SET STATEMENT has taken back is as before. The session cannot leave while it is traced.
+        let may_wait = self.owed == Owed::Reversal && self.is_traced();
+        if self.owed != Owed::Nothing && self.may_flush() && !may_wait {
             return Some(match self.is_status_unknown {
                 true => Inquiry::status(),
                 false => Inquiry::flush(connection),

@@ -6,18 +6,31 @@ use std::rc::Rc;
 /// Appends `name=value` for a system variable's value as the trackers tell it.
 ///
 /// Numbers stand bare, since a variable that counts takes no string; anything else is a hex literal,
-/// which variables take as a string. `character_set_results` is told empty where it is NULL.
+/// which variables take as a string. Some are told empty where they are NULL, and take no empty string.
 pub(super) fn assign(text: &mut Vec<u8>, name: &[u8], value: &[u8]) {
     text.extend_from_slice(name);
     text.push(b'=');
     match value {
-        b"" if name == b"character_set_results" => text.extend_from_slice(b"NULL"),
+        b"" if is_nullable(name) => text.extend_from_slice(b"NULL"),
         b"" => text.extend_from_slice(b"''"),
         // MariaDB takes the word that it tells for a keyword only.
         b"DEFAULT" if name == b"system_versioning_asof" => text.extend_from_slice(value),
         number if is_number(number) => text.extend_from_slice(number),
         other => hex(text, other),
     }
+}
+
+fn is_nullable(name: &[u8]) -> bool {
+    const NULLABLE: [&str; 7] = [
+        "character_set_results",
+        "default_tmp_storage_engine",
+        "enforce_storage_engine",
+        "external_table_secondary_storage_engine",
+        "external_table_storage_engine",
+        "innodb_ft_user_stopword_table",
+        "innodb_tmpdir",
+    ];
+    NULLABLE.iter().any(|of| of.as_bytes() == name)
 }
 
 /// Whether it is a decimal number: `-12`, `1.5`.

@@ -22,7 +22,6 @@
 //!   a trigger sets behind a statement or a procedure that sets others itself, or among several statements;
 //! - the type and the collation of a user variable that was never set, on a connection where another
 //!   session has set one of its name: MySQL infers a prepared statement's types from them;
-//! - SET GLOBAL, for variables that are taken back with DEFAULT: a connection gets the new value;
 //! - a SAVEPOINT outside of a transaction, with autocommit on;
 //! - SET STATEMENT in a text that EXECUTE is given (MariaDB), unless it was seen.
 
@@ -32,6 +31,7 @@ mod calls;
 mod changes;
 mod connection;
 mod held;
+mod inherited;
 mod inquiry;
 mod literal;
 mod lookalikes;
@@ -53,6 +53,7 @@ pub use baseline::Baseline;
 pub use changes::{Changes, Gtids};
 pub use connection::ConnectionState;
 pub use held::Held;
+pub use inherited::{Former, Heir};
 pub use inquiry::{Answer, Column, Inquiry};
 pub use needs::Needs;
 pub use observe::{Ran, Seen};

@@ -12,7 +12,7 @@ use super::held::Held;
 use super::observe::reported::{INSERT_ID, OF_SCHEMA};
 use super::pins::{Pin, Pins};
 use super::user_variables::UserVariables;
-use super::values::{Values, ValuesTable};
+use super::values::{Values, ValuesTable, Variable};
 use super::variables;
 
 /// For how long a session holds its backend connection when nothing pins it.
@@ -63,6 +63,8 @@ pub struct SessionState {
     pub(super) has_insert_id: bool,
     /// `collation_database` is among them.
     pub(super) has_collation: bool,
+    /// Values of global variables that have changed since it began, which it keeps.
+    pub(super) inherited: Vec<Variable>,
     /// Variables that were set to nobody knows what: to be asked, by name.
     pub(super) doubtful: Vec<Rc<[u8]>>,
     /// One of several questions was refused: each is asked alone.
@@ -108,6 +110,7 @@ impl SessionState {
             has_insert_id: values.variable(INSERT_ID).is_some(),
             has_collation: values.variable(OF_SCHEMA).is_some(),
             values,
+            inherited: Vec::new(),
             doubtful: Vec::new(),
             asks_singly: false,
             bound: Vec::new(),
@@ -216,6 +219,13 @@ impl SessionState {
         Some(ConnectionState::new(Rc::clone(baseline), values))
     }
 
+    /// Whether its connection keeps traces or profiles of its statements: a statement of the proxy's own would
+    /// take their place.
+    pub fn is_traced(&self) -> bool {
+        let is_trace = |name: &Rc<[u8]>| matches!(&**name, b"optimizer_trace" | b"profiling");
+        self.bound.iter().any(is_trace)
+    }
+
     /// Pins it for as long as it lives: a statement that was too long to be read, a command whose
     /// effects are not known.
     pub fn pin(&mut self, pin: Pin) {
@@ -253,6 +263,13 @@ impl SessionState {
             baseline,
             ..Self::new(self.rules, values, flags)
         };
+    }
+
+    /// It begins anew where global variables have changed: until it is on a connection its statements are read
+    /// as `flags` says.
+    pub fn begins_as(&mut self, flags: Flags) {
+        self.baseline = None;
+        self.flags = self.values.at_home(flags);
     }
 
     /// Its schema's name, which the trackers tell in UTF-8, would mean another one in COM_INIT_DB.

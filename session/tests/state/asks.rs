@@ -171,6 +171,28 @@ fn what_set_statement_has_taken_back_may_be_told_late() {
 }
 
 #[test]
+fn nothing_is_asked_after_set_statement_while_statements_are_traced() {
+    let text = "SET STATEMENT sort_buffer_size = 5 FOR SELECT * FROM t";
+    for (variable, off) in [("optimizer_trace", "enabled=off"), ("profiling", "OFF")] {
+        let mut stage = Stage::new(MARIADB_10);
+        let on = off.replace("off", "on").replace("OFF", "ON");
+        let turn = |to: &str| format!("SET {variable} = '{to}'");
+        stage.says(&turn(&on), ok().var(variable, &on));
+        let mut said = rows(1).status(StatusFlags::SESSION_STATE_CHANGED);
+        said.tally.owes_changes = true;
+        stage.says(text, said);
+        assert_eq!(stage.pins(), "variable,state");
+        assert_eq!(stage.asks(), "", "the answer would be traced: {variable}");
+        stage.says("SELECT 1", rows(1));
+        assert_eq!(stage.asks(), "");
+        let mut told = ok().var(variable, off);
+        told = told.var("sort_buffer_size", "2097152");
+        stage.says(&turn(off), told);
+        assert_eq!(stage.pins(), "", "{variable} is off, and all is told");
+    }
+}
+
+#[test]
 fn an_insert_id_is_known_where_nothing_in_the_text_could_have_been_it() {
     let known = |text: &str| {
         let mut stage = Stage::new(MYSQL);

@@ -2,6 +2,7 @@
 
 mod asks;
 mod calls;
+mod inheriting;
 mod line;
 mod model;
 mod names;
