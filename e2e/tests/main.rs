@@ -76,6 +76,7 @@ mod lifecycle;
 mod limits;
 mod load;
 mod login;
+mod old_servers;
 mod optimistic;
 mod outage;
 mod pooled;
