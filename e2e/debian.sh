@@ -97,6 +97,28 @@ download() {
     }
 }
 
+# download_source FOLDER PACKAGE: the authors' tarball, of the version that the machine's own suite has.
+download_source() {
+    uri=$(mirror)
+    [ -n "$uri" ] || { update_lists; uri=$(mirror); }
+    [ -n "$uri" ] || die "no Debian mirror among this machine's apt sources"
+    suite=$(. /etc/os-release && echo "$VERSION_CODENAME")
+    mkdir -p "$1"
+    (
+        cd "$1"
+        scratch=$scratch/sources
+        mkdir -p "$scratch/apt/state/lists/partial" "$scratch/apt/cache/archives/partial"
+        : >"$scratch/apt/state/status"
+        echo "deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $uri $suite main" \
+            >"$scratch/apt/sources.list"
+        private_apt apt-get update
+        private_apt apt-get source --download-only --tar-only "$2"
+    ) >"$scratch/download.log" 2>&1 || {
+        tail -n 40 "$scratch/download.log" >&2
+        die "the source of $2 could not be downloaded"
+    }
+}
+
 # Puts a filled folder in its place, without what only people read.
 settle() {
     rm -rf "$1/usr/share/doc" "$1/usr/share/man" "$1/usr/share/locale" "$2"

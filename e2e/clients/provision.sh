@@ -30,6 +30,7 @@ have gcc || need gcc libc6-dev
 have pkg-config || need pkg-config
 have mariadb_config || need libmariadb-dev
 [ -e /usr/include/openssl/evp.h ] || need libssl-dev
+have perl && perl -MDBI -e 1 2>/dev/null || need libdbi-perl
 have php && php -m | grep -q '^mysqli$' && php -m | grep -q '^pdo_mysql$' || need php-cli php-mysql
 have javac && at_least 17 "$(javac -version 2>/dev/null | sed 's/javac //')" || need default-jdk-headless
 have mvn || need maven
@@ -75,6 +76,27 @@ if ! at_least go1.24 "$(go env GOVERSION 2>/dev/null)" && [ ! -e "$cache/go/usr/
     ln -sfn "go-${go#golang-}" "$cache/go/usr/lib/go"
 fi
 
+# Perl's DBD::MariaDB of the machine's own suite, and its tests, whose packages have none of them.
+dbd_mariadb() {
+    target=$cache/dbd-mariadb
+    [ ! -e "$target" ] || return 0
+    say "unpacking dbd-mariadb"
+    root=$cache/.dbd-mariadb.$$
+    debs=$scratch/dbd-mariadb.debs
+    mkdir -p "$root" "$debs"
+    update_lists
+    (cd "$debs" && apt-get download -q -o APT::Sandbox::User= libdbd-mariadb-perl libtest-deep-perl) \
+        >"$scratch/download.log" 2>&1 || die "libdbd-mariadb-perl could not be downloaded"
+    for deb in "$debs"/*.deb; do
+        dpkg-deb -x "$deb" "$root"
+    done
+    download_source "$debs/source" libdbd-mariadb-perl
+    tar -x -f "$debs"/source/*.orig.tar.gz -C "$root" --strip-components=1 --wildcards '*/t/*'
+    settle "$root" "$target"
+    rm -rf "$debs"
+}
+dbd_mariadb
+
 # ---- built -----------------------------------------------------------------------------------
 
 say "building the clients"
@@ -87,6 +109,7 @@ version() { printf '%-16s %s\n' "$1" "$2"; }
 version libmariadb "$(mariadb_config --version)"
 version libmysqlclient "$(sed -n 's/^#define MYSQL_SERVER_VERSION *"\(.*\)"/\1/p' \
     "$cache/libmysqlclient/usr/include/mysql/mysql_version.h")"
+version dbd-mariadb "$(sed -n "s/^our \$VERSION = '\(.*\)';/\1/p" "$cache"/dbd-mariadb/usr/lib/*/perl5/*/DBD/MariaDB.pm)"
 version php "$(php -r 'echo PHP_VERSION;')"
 version java "$(java -version 2>&1 | head -n 1)"
 version node "$(node --version)"

@@ -3,6 +3,7 @@
 #
 #   run.sh --host H --port P --user U --password W --database D [--tls] [--compress] [--only NAME]
 #   run.sh … --administration          what the admin port answers, instead of the scenario
+#   run.sh … --crowd --only java-…      many idle sessions of Java, instead of the scenario
 #   run.sh --build [--only NAME]       builds, runs nothing
 #   run.sh --list                      prints the clients' names
 #
@@ -154,6 +155,7 @@ load_file() {
 run() {
     local command program=client
     local binary=$1 script=${1#php-}
+    [[ $story != crowd ]] || program=crowd
     if [[ $story == administration ]]; then
         program=administration binary=$1-administration script=administration_$script
     fi
@@ -205,6 +207,7 @@ while (($# > 0)); do
     --tls) CLIENT_TLS=1 ;;
     --compress) CLIENT_COMPRESS=1 ;;
     --administration) story=administration ;;
+    --crowd) story=crowd ;;
     --only) only=${2:?}; shift ;;
     --build) mode=build ;;
     --list) printf '%s\n' $clients; exit ;;

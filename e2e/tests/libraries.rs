@@ -4,6 +4,11 @@
 //! A change is checked through transparent and pooled sessions; through scripts it is checked at night.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+#[path = "libraries/crowd.rs"]
+mod crowd;
+#[path = "libraries/perl.rs"]
+mod perl;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;

@@ -81,6 +81,7 @@ mod load;
 mod login;
 mod login_denials;
 mod login_switches;
+mod old_servers;
 mod optimistic;
 mod outage;
 mod pooled;

@@ -25,6 +25,10 @@ impl<'a> Arguments<'a> {
         self.lua
     }
 
+    pub(crate) fn count(&self) -> usize {
+        self.values.len()
+    }
+
     /// The argument with that number, counted from 1; nil if there is none.
     pub(crate) fn value(&self, number: usize) -> Value {
         let value = self.values.get(number.wrapping_sub(1));

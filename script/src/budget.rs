@@ -16,7 +16,8 @@ use std::time::{Duration, Instant};
 
 use mlua::{Error, Function, HookTriggers, Lua, VmState};
 
-use crate::fault::{Fault, is_of_memory, message, place};
+use crate::fault::{Fault, is_of_memory, message};
+use crate::stack::place;
 
 /// Instructions between two looks: about 5 µs.
 pub(crate) const STEP: u32 = 1000;

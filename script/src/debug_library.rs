@@ -1,11 +1,15 @@
 //! As much of Lua's `debug` as can be had safely: `traceback`, `getinfo`, `getmetatable`, and the
 //! environments. The rest raises an error: hooks are the budget's, and locals are not for others.
+//!
+//! Levels and calls are those that a script sees ([`crate::stack`]).
 
 use mlua::debug::Debug;
 use mlua::{Function, Lua, MultiValue, Table, Value};
 
-use crate::arguments::{Arguments, function};
+use crate::arguments::{Arguments, function, number_of};
 use crate::fault::raise;
+use crate::stack::{Frame, Frames, is_own};
+use crate::traceback;
 
 const MISSING: [&str; 10] = [
     "debug",
@@ -47,21 +51,20 @@ fn traceback(arguments: &Arguments<'_>) -> mlua::Result<Value> {
     let of_thread = matches!(arguments.value(1), Value::Thread(_));
     let at = if of_thread { 2 } else { 1 };
     let text = match arguments.value(at) {
-        Value::Nil => Vec::new(),
+        Value::Nil if arguments.count() < at => Vec::new(),
         Value::String(_) | Value::Integer(_) | Value::Number(_) => {
             [&*arguments.string(at)?.as_bytes(), b"\n"].concat()
         }
+        // A nil too, as in Lua 5.1.
         other => return Ok(other),
     };
-    let level = arguments.integer_if_any(at + 1)?.unwrap_or(1);
+    let level = number_of(lua, arguments.value(at + 1)).map_or(1, |level| level as i64);
     let stack = match of_thread {
-        true => b"stack traceback:".to_vec(),
-        false => {
-            let level = usize::try_from(level.clamp(0, 200_000)).unwrap_or(1);
-            lua.traceback(None, level)?.as_bytes().to_vec()
-        }
+        true => "stack traceback:".to_owned(),
+        false => traceback::lines(lua, usize::try_from(level).unwrap_or_default()),
     };
-    lua.create_string([text, stack].concat()).map(Value::String)
+    let text = [text, stack.into_bytes()].concat();
+    lua.create_string(text).map(Value::String)
 }
 
 /// `getinfo(function or level [, what])`
@@ -72,19 +75,24 @@ fn info(arguments: &Arguments<'_>) -> mlua::Result<Option<Table>> {
     if let Value::Function(of) = arguments.value(1) {
         return info_of_function(lua, &of, &what).map(Some);
     }
-    let level = arguments.integer(1)?;
-    match usize::try_from(level) {
-        Ok(level) if level < 1 << 30 => lua
-            .inspect_stack(level, |debug| info_of_level(lua, debug, &what))
-            .transpose(),
-        _ => Ok(None),
-    }
+    let Ok(level) = usize::try_from(arguments.integer(1)?) else {
+        return Ok(None);
+    };
+    let Some(frame) = Frames::new(lua).nth(level) else {
+        return Ok(None);
+    };
+    lua.inspect_stack(frame.level, |debug| {
+        info_of_frame(lua, &frame, debug, &what)
+    })
+    .transpose()
 }
 
 fn info_of_function(lua: &Lua, of: &Function, what: &[u8]) -> mlua::Result<Table> {
     let info = of.info();
     let table = lua.create_table()?;
-    if what.contains(&b'S') {
+    if what.contains(&b'S') && info.source.as_deref().is_some_and(is_own) {
+        say_it_is_of_c(&table)?;
+    } else if what.contains(&b'S') {
         table.set("source", info.source)?;
         table.set("short_src", info.short_src)?;
         table.set("what", info.what)?;
@@ -106,9 +114,11 @@ fn info_of_function(lua: &Lua, of: &Function, what: &[u8]) -> mlua::Result<Table
     Ok(table)
 }
 
-fn info_of_level(lua: &Lua, debug: &Debug<'_>, what: &[u8]) -> mlua::Result<Table> {
+fn info_of_frame(lua: &Lua, frame: &Frame, debug: &Debug<'_>, what: &[u8]) -> mlua::Result<Table> {
     let table = lua.create_table()?;
-    if what.contains(&b'S') {
+    if what.contains(&b'S') && frame.is_own() {
+        say_it_is_of_c(&table)?;
+    } else if what.contains(&b'S') {
         let source = debug.source();
         table.set("source", source.source.as_deref())?;
         table.set("short_src", source.short_src.as_deref())?;
@@ -117,20 +127,30 @@ fn info_of_level(lua: &Lua, debug: &Debug<'_>, what: &[u8]) -> mlua::Result<Tabl
         table.set("lastlinedefined", line(source.last_line_defined))?;
     }
     if what.contains(&b'l') {
-        table.set("currentline", line(debug.current_line()))?;
+        let current = debug.current_line().filter(|_| !frame.is_own());
+        table.set("currentline", line(current))?;
     }
     if what.contains(&b'u') {
         table.set("nups", debug.stack().num_upvalues)?;
     }
     if what.contains(&b'n') {
-        let names = debug.names();
-        table.set("name", names.name.as_deref())?;
-        table.set("namewhat", names.name_what.unwrap_or(""))?;
+        let (name, kind) = frame.name(debug).unzip();
+        table.set("name", name)?;
+        table.set("namewhat", kind.unwrap_or_default())?;
     }
     if what.contains(&b'f') {
         table.set("func", debug.function())?;
     }
     Ok(table)
+}
+
+/// What Lua says of a function of C.
+fn say_it_is_of_c(table: &Table) -> mlua::Result<()> {
+    table.set("source", "=[C]")?;
+    table.set("short_src", "[C]")?;
+    table.set("what", "C")?;
+    table.set("linedefined", -1)?;
+    table.set("lastlinedefined", -1)
 }
 
 /// Lua says -1 where there is none.

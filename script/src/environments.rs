@@ -7,6 +7,7 @@ use mlua::{Function, Lua, Table, Value};
 
 use crate::arguments::{Arguments, function, number_of};
 use crate::fault::{message, raise};
+use crate::stack::Frames;
 
 /// Lua's own functions, and the environments that are hidden from scripts.
 #[derive(Clone)]
@@ -76,7 +77,12 @@ impl Environments {
         }
         let set = match subject {
             Subject::Function(of) => self.set.call((of, environment)),
-            Subject::Level(level) => self.set.call((level + 1, environment)),
+            // Between Lua's own function and the caller is ours.
+            Subject::Level(level) => match Frames::new(lua).nth(level) {
+                Some(frame) if frame.is_own() => return Err(raise(lua, NOT_TO_CHANGE)),
+                Some(frame) => self.set.call((frame.level + 1, environment)),
+                None => Err(arguments.bad(1, "invalid level")),
+            },
         };
         set.map_err(|error| raise(lua, &message(&error)))
     }
@@ -88,14 +94,16 @@ impl Environments {
             Subject::Level(0) => return Ok(lua.globals()),
             Subject::Level(level) => *level,
         };
-        match lua.inspect_stack(level, |debug| debug.source().what) {
+        match Frames::new(lua).nth(level) {
             None => Err(arguments.bad(1, "invalid level")),
-            Some("tail") => Err(raise(
+            Some(frame) if frame.is_tail() => Err(raise(
                 lua,
                 &format!("no function environment for tail call at level {level}"),
             )),
+            // As of a function of C.
+            Some(frame) if frame.is_own() => Ok(lua.globals()),
             // Between Lua's own function and the caller is ours.
-            Some(_) => self.get.call(level + 1),
+            Some(frame) => self.get.call(frame.level + 1),
         }
     }
 }

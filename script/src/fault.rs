@@ -3,9 +3,11 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use mlua::{Error, Lua};
+use mlua::{Error, Lua, Value};
 
 use crate::budget::Limit;
+use crate::errors::raised;
+use crate::stack::place;
 
 /// As much of a message is logged.
 const LINE_BYTES_MAX: usize = 4096;
@@ -70,23 +72,14 @@ pub fn raise(lua: &Lua, text: &str) -> Error {
     Error::RuntimeError(format!("{}{text}", place(lua, 1)))
 }
 
-/// Where the function at `level` is, as `luaL_where` says it; level 0 is the one that runs.
-pub(crate) fn place(lua: &Lua, level: usize) -> String {
-    let found = lua.inspect_stack(level, |debug| {
-        let source = debug.source().short_src?.into_owned();
-        Some((source, debug.current_line()?))
-    });
-    match found.flatten() {
-        Some((source, line)) => format!("{source}:{line}: "),
-        None => String::new(),
-    }
-}
-
 /// What Lua says where memory has run out.
 const OUT_OF_MEMORY: &str = "not enough memory";
 
 /// Whether memory has run out somewhere below. What was caught and raised again is a text.
 pub(crate) fn is_of_memory(error: &Error) -> bool {
+    if let Some(Value::String(text)) = raised(error) {
+        return text.as_bytes().ends_with(OUT_OF_MEMORY.as_bytes());
+    }
     match error {
         Error::MemoryError(_) => true,
         Error::RuntimeError(text) => without_traceback(text).ends_with(OUT_OF_MEMORY),

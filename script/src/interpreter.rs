@@ -12,7 +12,7 @@ use crate::commons::Commons;
 use crate::fault::Fault;
 use crate::log::Log;
 use crate::modules::Surroundings;
-use crate::{debug_library, environments, execute, loader, prelude};
+use crate::{debug_library, environments, errors, execute, loader, prelude};
 
 /// What a state is made of.
 pub struct Setup {
@@ -53,6 +53,7 @@ pub struct Interpreter {
     lua: Lua,
     budget: Arc<Budget>,
     newproxy: Function,
+    error: Function,
     protect: Function,
     chunks: Mutex<Chunks>,
 }
@@ -69,6 +70,7 @@ impl Interpreter {
         let newproxy = prelude::run(&lua, &budget)?;
         let protect = environments::open(&lua)?;
         debug_library::open(&lua)?;
+        let error = errors::open(&lua)?;
         execute::open(&lua, &budget)?;
         let path = loader::path(setup.lua_path, setup.basedir.as_deref());
         let surroundings = Surroundings {
@@ -77,12 +79,14 @@ impl Interpreter {
             basedir: setup.basedir,
             budget: Arc::clone(&budget),
             newproxy: newproxy.clone(),
+            error: error.clone(),
         };
         loader::install(&lua, &path, surroundings)?;
         Ok(Self {
             lua,
             budget,
             newproxy,
+            error,
             protect,
             chunks: Mutex::default(),
         })
@@ -96,6 +100,11 @@ impl Interpreter {
     /// Lua's own `newproxy`, which scripts have no more: it makes the objects of `proxy`.
     pub(crate) fn newproxy(&self) -> &Function {
         &self.newproxy
+    }
+
+    /// Lua's own `error`, which scripts have no more: its levels are those in memory.
+    pub(crate) fn error(&self) -> &Function {
+        &self.error
     }
 
     /// Takes an environment of functions that are not scripts': these can neither look at it nor replace it.

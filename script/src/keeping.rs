@@ -1,16 +1,17 @@
 //! What keeps scripts from taking the library away from the proxy's own Lua code, and what
 //! `keeping.lua` needs to put back what they have taken from one another.
 
-use mlua::{Lua, Table, Value};
+use mlua::{Function, Lua, Table, Value};
 
 /// The parts of Lua's library that the proxy's own code has copies of.
 const COPIED: [&str; 7] = ["coroutine", "debug", "io", "math", "os", "string", "table"];
 
 /// The environment of the proxy's own code: the globals as they are before any script. What a script
-/// makes of them afterwards is nothing to it; the true ones are its `_G`.
-pub(crate) fn environment(lua: &Lua) -> mlua::Result<Table> {
+/// makes of them afterwards is nothing to it; the true ones are its `_G`. `error`: Lua's own.
+pub(crate) fn environment(lua: &Lua, error: &Function) -> mlua::Result<Table> {
     let globals = lua.globals();
     let own = copy(lua, &globals)?;
+    own.raw_set("error", error)?;
     for name in COPIED {
         let library = globals.raw_get::<Table>(name)?;
         own.raw_set(name, copy(lua, &library)?)?;

@@ -32,6 +32,7 @@ mod decision;
 mod devices;
 mod dictionary;
 mod environments;
+mod errors;
 mod execute;
 pub mod facts;
 mod fault;
@@ -49,7 +50,9 @@ mod response;
 mod rows;
 mod scripts;
 mod session;
+mod stack;
 mod statement;
+mod traceback;
 mod values;
 
 pub use answer::Answer;

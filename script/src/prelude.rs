@@ -6,14 +6,19 @@ use mlua::{Error, Function, Lua, LuaString, Table, Value};
 
 use crate::budget::Budget;
 use crate::devices;
-use crate::fault::{message, place};
+use crate::errors::raised;
+use crate::fault::message;
+use crate::stack::{HANDLER, is_own, place};
 
 const TEXT: &str = include_str!("libraries/prelude.lua");
+
+/// What `xpcall` puts around a script's handler of errors.
+const HANDLER_TEXT: &str = include_str!("libraries/handler.lua");
 
 /// Runs the prelude; gives Lua's own `newproxy` back, which scripts have no more.
 pub(crate) fn run(lua: &Lua, budget: &Arc<Budget>) -> mlua::Result<Function> {
     let newproxy = lua.globals().get("newproxy")?;
-    let chunk = lua.load(TEXT).set_name("=(prelude)");
+    let chunk = lua.load(TEXT).set_name("=pilotfish.prelude");
     chunk.call::<()>(tools(lua, budget)?)?;
     Ok(newproxy)
 }
@@ -26,6 +31,8 @@ fn tools(lua: &Lua, budget: &Arc<Budget>) -> mlua::Result<Table> {
         lua.create_function(move |_, ()| Ok(of.passed().is_some()))?,
     )?;
     tools.set("text", lua.create_function(text)?)?;
+    let handler = lua.load(HANDLER_TEXT).set_name(HANDLER);
+    tools.set("handler", handler.call::<Function>(&tools)?)?;
     let of = Arc::clone(budget);
     tools.set(
         "charge",
@@ -48,10 +55,13 @@ fn tools(lua: &Lua, budget: &Arc<Budget>) -> mlua::Result<Table> {
     Ok(tools)
 }
 
-/// An error of ours as the string that a function of Lua's library would have raised.
+/// What a script has raised; an error of ours as the string that a function of Lua's library would have raised.
 fn text(lua: &Lua, error: Value) -> mlua::Result<Value> {
     match error {
-        Value::Error(error) => lua.create_string(message(&error)).map(Value::String),
+        Value::Error(error) => match raised(&error) {
+            Some(value) => Ok(value.clone()),
+            None => lua.create_string(message(&error)).map(Value::String),
+        },
         other => Ok(other),
     }
 }
@@ -71,10 +81,7 @@ impl Caller {
         loop {
             let what = lua.inspect_stack(level, |debug| {
                 let source = debug.source();
-                (
-                    source.short_src.as_deref() == Some("(prelude)"),
-                    source.what,
-                )
+                (source.source.as_deref().is_some_and(is_own), source.what)
             });
             match what {
                 Some((true, _)) => function = level,

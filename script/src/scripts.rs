@@ -24,6 +24,7 @@ use crate::fault::{Fault, raise};
 use crate::interpreter::{Interpreter, Setup};
 use crate::log::{Level, Log};
 use crate::session::{Session, SessionFault};
+use crate::stack::OWN;
 use crate::{keeping, loader, metrics, prepared, statement};
 
 /// What hooks are made of, in the order in which they build on one another.
@@ -188,10 +189,10 @@ impl Scripts {
         let proxy = lua.create_table()?;
         constants::put(&proxy)?;
         lua.globals().set("proxy", &proxy)?;
-        let own = keeping::environment(lua)?;
+        let own = keeping::environment(lua, interpreter.error())?;
         interpreter.protect().call::<()>(&own)?;
         for (name, text) in OBJECTS {
-            let chunk = lua.load(text).set_name(format!("=proxy.{name}"));
+            let chunk = lua.load(text).set_name(format!("{OWN}{name}"));
             let chunk = chunk.set_environment(own.clone());
             chunk.call::<()>((&module, &host))?;
         }

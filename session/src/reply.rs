@@ -163,7 +163,11 @@ impl Payload<'_> {
     }
 
     fn ok_status(&self) -> Result<StatusFlags, Malformed> {
-        OkPacket::decode(self.head).map(|ok| ok.status)
+        let ok = match self.has(Capabilities::PROTOCOL_41) {
+            true => OkPacket::decode(self.head),
+            false => OkPacket::decode_40(self.head),
+        };
+        ok.map(|ok| ok.status)
     }
 
     fn error(&self, state: ReplyState) -> Result<Verdict, Malformed> {
@@ -289,6 +293,8 @@ impl Payload<'_> {
 
     fn terminator_status(&self) -> Result<StatusFlags, Malformed> {
         match self.has(Capabilities::DEPRECATE_EOF) {
+            // Before protocol 4.1 an EOF packet is one byte: it has no flags.
+            _ if self.length == 1 => Ok(StatusFlags::default()),
             // An OK in EOF's place has at least seven bytes, an EOF five; both occur.
             true if self.length >= 7 => self.ok_status(),
             _ => eof_status(self.head),

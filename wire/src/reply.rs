@@ -43,6 +43,18 @@ impl OkPacket {
         Self::read(&mut Reader::new(payload))
     }
 
+    /// Decodes the payload of a server before protocol 4.1: it counts no warnings, and may leave out the flags.
+    pub fn decode_40(payload: &[u8]) -> Result<Self, Malformed> {
+        let mut reader = Reader::new(payload);
+        reader.u8("OK header")?;
+        Ok(Self {
+            affected_rows: reader.lenenc("affected rows")?,
+            last_insert_id: reader.lenenc("last insert id")?,
+            status: StatusFlags(reader.u16("status flags").unwrap_or_default()),
+            warnings: 0,
+        })
+    }
+
     pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
         reader.u8("OK header")?;
         Ok(Self {

@@ -1,5 +1,9 @@
 //! Connections that scripts park and take.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use super::*;
 
 /// Connections are taken from the pool, and parked behind logins and replies.
@@ -150,4 +154,130 @@ fn two_workers_have_pools_of_their_own(product: Product) {
         assert_eq!(client.value("SELECT 7"), "7");
     }
     assert_eq!(root.value(&count), "2");
+}
+
+/// What MySQL Proxy's ro-pooling does: logins fill each backend's pool and park, each statement takes a connection
+/// and parks it again, COM_QUIT goes nowhere. Of the backends with idle connections the next one is taken.
+const RO_POOLING: &str = r#"
+    local MIN, MAX = 2, 4
+    local function next_idle(user)
+        local count, last = #proxy.global.backends, proxy.global.last or 0
+        for step = 1, count do
+            local i = (last + step - 1) % count + 1
+            local backend = proxy.global.backends[i]
+            if backend.state ~= proxy.BACKEND_STATE_DOWN and backend.pool.users[user].cur_idle_connections > 0 then
+                proxy.global.last = i
+                return i
+            end
+        end
+        return 0
+    end
+    function connect_server()
+        for i = 1, #proxy.global.backends do
+            if proxy.global.backends[i].pool.users[""].cur_idle_connections < MIN then
+                proxy.connection.backend_ndx = i
+                return
+            end
+        end
+        proxy.connection.backend_ndx = next_idle("")
+        return proxy.PROXY_IGNORE_RESULT
+    end
+    function read_auth_result(auth)
+        if auth.packet:byte() == proxy.MYSQLD_PACKET_OK then proxy.connection.backend_ndx = 0 end
+    end
+    function read_query(packet)
+        if packet:byte() == proxy.COM_QUIT then
+            proxy.response = { type = proxy.MYSQLD_PACKET_OK }
+            return proxy.PROXY_SEND_RESULT
+        end
+        proxy.connection.backend_ndx = next_idle(proxy.connection.client.username)
+        local wanted = proxy.connection.client.default_db
+        if wanted ~= proxy.connection.server.default_db then
+            proxy.queries:append(2, string.char(proxy.COM_INIT_DB) .. wanted, { resultset_is_needed = true })
+        end
+        proxy.queries:append(1, packet, { resultset_is_needed = true })
+        return proxy.PROXY_SEND_QUERY
+    end
+    function read_query_result(inj)
+        if inj.id ~= 1 then return proxy.PROXY_IGNORE_RESULT end
+        proxy.connection.backend_ndx = 0
+    end
+    function disconnect_client()
+        if proxy.connection.backend_ndx > 0 then return end
+        for i = 1, #proxy.global.backends do
+            local idle = proxy.global.backends[i].pool.users[proxy.connection.client.username].cur_idle_connections
+            if idle > MAX then
+                proxy.connection.backend_ndx = i
+                return
+            end
+        end
+    end
+"#;
+
+const SCHEMAS: [&str; 4] = ["first", "second", "third", "again"];
+
+/// The schema that a login or a command names.
+fn schema_in(payload: &[u8]) -> Option<&'static str> {
+    let text = String::from_utf8_lossy(payload).into_owned();
+    SCHEMAS.into_iter().find(|schema| text.contains(schema))
+}
+
+/// A server that answers a SELECT with its own name, the schema and the text; and how many have logged in.
+fn naming(name: &'static str) -> (e2e::Scripted, Arc<AtomicUsize>) {
+    let logins = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&logins);
+    let server = e2e::Scripted::start(move |dialogue| {
+        let capabilities = capability::USUAL | capability::CONNECT_WITH_DB | 1;
+        dialogue.greet_with("mysql_native_password", capabilities)?;
+        let mut schema = schema_in(&dialogue.read()?).unwrap_or_default();
+        // Probes name no schema.
+        count.fetch_add(usize::from(!schema.is_empty()), Ordering::Relaxed);
+        dialogue.send_ok()?;
+        loop {
+            let command = dialogue.read()?;
+            let text = String::from_utf8_lossy(&command).into_owned();
+            match (command.first(), text.find("SELECT ")) {
+                (Some(1), _) => return Ok(()),
+                (Some(3), Some(at)) => {
+                    dialogue.send_rows("said", &[&format!("{name} {schema} {}", &text[at..])])?;
+                    dialogue.send_end()?;
+                }
+                // COM_INIT_DB, COM_CHANGE_USER.
+                (Some(2 | 17), _) => {
+                    schema = schema_in(&command).unwrap_or_default();
+                    dialogue.send_ok()?;
+                }
+                _ => dialogue.send_ok()?,
+            }
+        }
+    });
+    (server, logins)
+}
+
+/// The scripted servers give each of their connections the same id.
+#[test]
+fn servers_that_name_one_thread_id_are_pooled() {
+    let ((one, at_one), (other, at_other)) = (naming("one"), naming("other"));
+    let settings = Settings::default().backend(one.tcp()).backend(other.tcp());
+    let scripted = Scripted::with(settings, RO_POOLING);
+    let mut clients: Vec<RawConn> = (0..9)
+        .map(|at| scripted.connect_as(&Login::app().schema(SCHEMAS[at % 3])))
+        .collect();
+    let mut served = BTreeSet::new();
+    for round in 0..3 {
+        for (at, client) in clients.iter_mut().enumerate() {
+            let text = format!("SELECT {round}.{at}");
+            let said = client.value(&text);
+            let words: Vec<&str> = said.splitn(3, ' ').collect();
+            assert_eq!(words[1..], [SCHEMAS[at % 3], &text]);
+            served.insert(words[0].to_owned());
+        }
+    }
+    assert_eq!(served.len(), 2, "{served:?}");
+    clients.into_iter().for_each(RawConn::quit);
+    let mut again = scripted.connect_as(&Login::app().schema(SCHEMAS[3]));
+    let said = again.value("SELECT 1");
+    assert!(said.ends_with(" again SELECT 1"), "{said}");
+    let logins = [at_one, at_other].map(|logins| logins.load(Ordering::Relaxed));
+    assert_eq!(logins, [2, 2], "as many as the script keeps at least");
 }

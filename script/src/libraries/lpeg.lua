@@ -5,9 +5,9 @@
 -- takes a run (subject, captures, further arguments) and a position, and gives the position behind what it
 -- has matched, or false. Captures are a list of marks, cut back when an alternative fails; their values are
 -- made when all has matched, but those of a match-time capture at once.
-local newproxy = ...
-local type, error, tostring, pairs, ipairs, select, unpack, setmetatable, getmetatable =
-  type, error, tostring, pairs, ipairs, select, unpack, setmetatable, getmetatable
+local newproxy, error = ...
+local type, tostring, pairs, ipairs, select, unpack, setmetatable, getmetatable =
+  type, tostring, pairs, ipairs, select, unpack, setmetatable, getmetatable
 local sub, byte, char, gsub = string.sub, string.byte, string.char, string.gsub
 local floor, max, concat, pcall = math.floor, math.max, table.concat, pcall
 

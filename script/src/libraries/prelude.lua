@@ -24,13 +24,8 @@ function pcall(...)
   return settle(raw_pcall(...))
 end
 
--- Behind an error of the hook no hook runs until it is caught: no handler of a script's may.
 function xpcall(run, handler)
-  return settle(raw_xpcall(run, function(message)
-    if is_spent() then return message end
-    if type(message) == "userdata" then message = text(message) end
-    return handler(message)
-  end))
+  return settle(raw_xpcall(run, tools.handler(handler)))
 end
 
 function coroutine.resume(...)

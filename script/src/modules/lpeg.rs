@@ -8,8 +8,8 @@ use super::Surroundings;
 const TEXT: &str = include_str!("../libraries/lpeg.lua");
 
 pub(super) fn open(lua: &Lua, surroundings: &Surroundings) -> mlua::Result<Table> {
-    let chunk = lua.load(TEXT).set_name("=lpeg");
-    let module: Table = chunk.call(&surroundings.newproxy)?;
+    let chunk = lua.load(TEXT).set_name("=pilotfish.lpeg");
+    let module: Table = chunk.call((&surroundings.newproxy, &surroundings.error))?;
     lua.globals().set("lpeg", &module)?;
     Ok(module)
 }

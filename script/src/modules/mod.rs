@@ -28,6 +28,8 @@ pub(crate) struct Surroundings {
     pub(crate) budget: Arc<Budget>,
     /// Lua's own, which makes proxies with a metatable.
     pub(crate) newproxy: Function,
+    /// Lua's own, whose levels are those in memory.
+    pub(crate) error: Function,
 }
 
 /// Makes a module's table.

@@ -59,6 +59,11 @@ impl Reply {
         }
         let is_rows_end = payload.first() == Some(&EOF);
         self.tally.had_rows = is_rows_end;
+        if payload == [EOF] {
+            // Of a server before protocol 4.1: it counts nothing, and has no flags.
+            self.tally.warnings = 0;
+            return Ok(false);
+        }
         if payload.first() != Some(&OK) && (!is_rows_end || payload.len() < MIN_OK_BYTES) {
             let warnings = payload
                 .get(1..3)
@@ -70,7 +75,8 @@ impl Reply {
             self.tally.owes_changes |= status.contains(StatusFlags::SESSION_STATE_CHANGED);
             return Ok(false);
         }
-        let ok = OkPacket::decode(payload)?;
+        // The reply's verdict has refused it already if it is too short for what was agreed on.
+        let ok = OkPacket::decode(payload).or_else(|_| OkPacket::decode_40(payload))?;
         if !is_rows_end {
             self.tally.affected_rows = self.tally.affected_rows.saturating_add(ok.affected_rows);
         }

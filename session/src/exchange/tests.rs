@@ -170,3 +170,20 @@ fn flags_of_an_eof_are_its_own_but_for_changes() {
     assert_eq!(passed, told(0));
     assert_eq!(reply.progress(), Progress::Over(Outcome::Ok));
 }
+
+/// Of a server before protocol 4.1.
+#[test]
+fn an_eof_of_one_byte_has_no_flags() {
+    let old = Capabilities::default();
+    let mut reply = Reply::to(Command::QUERY, old, Sequences::Checked, 1).unwrap();
+    let mut bytes = packet(1, &[1]);
+    bytes.extend(packet(2, b"\x01t\x01n\x03\x20\0\0\x01\xfd\x03\0\0\0"));
+    bytes.extend(packet(3, &[0xfe]));
+    bytes.extend(packet(4, b"\x011"));
+    bytes.extend(packet(5, &[0xfe]));
+    let length = bytes.len();
+    assert_eq!(reply.feed(&mut bytes, |_| {}), Ok(length));
+    assert_eq!(reply.progress(), Progress::Over(Outcome::Ok));
+    assert!(reply.tally().had_rows);
+    assert_eq!(reply.tally().status, None);
+}

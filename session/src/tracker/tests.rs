@@ -362,3 +362,51 @@ proptest! {
         prop_assert_eq!(follow(usize::MAX), follow(piece));
     }
 }
+
+/// Before protocol 4.1 an EOF is one byte, and an OK counts no warnings.
+#[test]
+fn a_server_of_before_protocol_41_is_understood() {
+    let old = Script::new(Capabilities::default());
+    let script = old
+        .command(b"\x03select 1")
+        .count(1)
+        .backend(b"\x01t\x01n\x03\x20\0\0\x01\xfd\x03\0\0\0")
+        .backend(&[0xfe])
+        .backend(b"\x011")
+        .backend(&[0xfe])
+        .command(b"\x04t\0%")
+        .backend(b"\x01t\x01n\x03\x20\0\0\x01\xfd\x03\0\0\0")
+        .backend(&[0xfe])
+        .command(b"\x1b\0\0")
+        .backend(&[0xfe])
+        .command(b"\x02d")
+        .backend(&[0, 0, 0, 2, 0])
+        .command(b"\x03do 1")
+        .backend(&[0, 0, 0]);
+    let commands = [
+        Command::QUERY,
+        Command::FIELD_LIST,
+        Command::SET_OPTION,
+        Command::INIT_DB,
+        Command::QUERY,
+    ];
+    assert_eq!(
+        script.ends_idle(),
+        commands.map(|command| (command, Outcome::Ok))
+    );
+}
+
+/// A greeting may say 4.0 and claim protocol 4.1.
+#[test]
+fn an_eof_of_one_byte_ends_rows_whatever_was_agreed_on() {
+    for script in both() {
+        let script = script
+            .command(b"\x03select 1")
+            .count(1)
+            .definition()
+            .definitions_end(2)
+            .backend(b"\x011")
+            .backend(&[0xfe]);
+        assert_eq!(script.ends_idle(), [(Command::QUERY, Outcome::Ok)]);
+    }
+}

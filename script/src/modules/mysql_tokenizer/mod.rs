@@ -15,6 +15,7 @@ use super::{Surroundings, describe};
 use crate::arguments::{function, number_of};
 use crate::budget::Held;
 use crate::fault::raise;
+use crate::stack::OWN;
 
 /// Shorter statements cost about what their call does.
 const LONG_BYTES: usize = 65536;
@@ -51,14 +52,18 @@ pub(super) fn open(lua: &Lua, surroundings: &Surroundings) -> mlua::Result<Table
     let names = Kind::all().map(|kind| lua.create_string(kind.name()));
     lua.set_app_data(Maker {
         names: names.collect::<mlua::Result<_>>()?,
-        make: lua.load(MAKE).set_name("=mysql.tokenizer").eval()?,
+        make: lua
+            .load(MAKE)
+            .set_name(format!("{OWN}tokenizer"))
+            .call(&surroundings.error)?,
     });
     Ok(module)
 }
 
 /// A token is a table, so that reading it costs no call of ours.
 const MAKE: &str = r#"
-    local setmetatable, error, tostring = setmetatable, error, tostring
+    local error = ...
+    local setmetatable, tostring = setmetatable, tostring
     local meta = { __index = function(_, key)
         error("tokens[...] has no " .. tostring(key) .. " field", 2)
     end }

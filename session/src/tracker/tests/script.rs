@@ -6,7 +6,7 @@ use wire::{Capabilities, Command, StatusFlags};
 use super::*;
 use crate::reply::Outcome;
 
-pub const EOF_KEPT: Capabilities = Capabilities(0);
+pub const EOF_KEPT: Capabilities = Capabilities::PROTOCOL_41;
 pub const AUTOCOMMIT: u16 = 2;
 pub const LIMIT: u64 = 1 << 30;
 

@@ -1,0 +1,68 @@
+//! `error`: as Lua's own, with the place by the calls that a script sees ([`crate::stack`]).
+//!
+//! It is a function of C, as Lua's own is: a call of it in the last place of a function keeps that function's frame,
+//! whose place the message tells.
+
+use std::fmt;
+
+use mlua::{Error, Function, Lua, Value};
+
+use crate::arguments::{Arguments, function};
+use crate::stack::Frames;
+
+/// A value that a script has raised, on its way through Rust.
+struct Raised(Value);
+
+impl fmt::Debug for Raised {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// As the original logs it.
+impl fmt::Display for Raised {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Value::String(text) => f.write_str(&text.to_string_lossy()),
+            Value::Integer(number) => number.fmt(f),
+            Value::Number(number) => number.fmt(f),
+            _ => f.write_str("(null)"),
+        }
+    }
+}
+
+impl std::error::Error for Raised {}
+
+/// Replaces the global; gives Lua's own, whose levels are those in memory.
+pub(crate) fn open(lua: &Lua) -> mlua::Result<Function> {
+    let globals = lua.globals();
+    let own = globals.get("error")?;
+    globals.set("error", function(lua, "error", error)?)?;
+    Ok(own)
+}
+
+/// `error([message [, level]])`
+fn error(arguments: &Arguments<'_>) -> mlua::Result<()> {
+    let level = arguments.integer_if_any(2)?.unwrap_or(1);
+    let value = match (arguments.value(1), usize::try_from(level)) {
+        (Value::String(_) | Value::Integer(_) | Value::Number(_), Ok(level)) if level > 0 => {
+            let lua = arguments.lua();
+            let frame = Frames::new(lua).nth(level);
+            let place = frame.map_or_else(String::new, |frame| frame.place(lua));
+            let text = arguments.string(1)?;
+            let text = [place.as_bytes(), &text.as_bytes()].concat();
+            Value::String(lua.create_string(text)?)
+        }
+        (value, _) => value,
+    };
+    Err(Error::external(Raised(value)))
+}
+
+/// The value that a script has raised, if that is what an error is.
+pub(crate) fn raised(error: &Error) -> Option<&Value> {
+    match error {
+        Error::CallbackError { cause, .. } | Error::WithContext { cause, .. } => raised(cause),
+        Error::ExternalError(cause) => cause.downcast_ref::<Raised>().map(|Raised(value)| value),
+        _ => None,
+    }
+}

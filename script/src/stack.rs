@@ -1,0 +1,203 @@
+//! The stack of calls as a script sees it in MySQL Proxy: functions of scripts, and functions of C that they call.
+//!
+//! Here part of what MySQL Proxy has in C is Lua code of the proxy's own, in chunks whose names begin with [`OWN`].
+//! A call of such a function counts as one call of a C function, whatever it calls itself. What calls a hook is no
+//! part of the stack.
+//!
+//! ```text
+//!   in memory                          as a script sees it
+//!   script's function                  [string "x.lua"]:5: in function <[string "x.lua"]:4>
+//!   C: Lua's own pcall                 (part of the next)
+//!   pcall of prelude.lua               [C]: in function 'pcall'
+//!   script's hook                      [string "x.lua"]:9: in function <[string "x.lua"]:8>
+//!   hooks.lua, waiting.lua             (nothing)
+//! ```
+
+use mlua::Lua;
+use mlua::debug::Debug;
+
+/// What the names of the proxy's own chunks begin with.
+pub(crate) const OWN: &str = "=pilotfish.";
+
+/// The chunk whose functions are nothing to a script: they stand between an error and the script's handler.
+pub(crate) const HANDLER: &str = "=pilotfish:handler";
+
+/// Whose function it is, in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Script,
+    /// Of C or Rust.
+    Native,
+    /// Of the proxy's own Lua code.
+    Own,
+    Handler,
+    /// Lua's note that a function is gone, since it ended with a call.
+    Tail,
+}
+
+fn kind(lua: &Lua, level: usize) -> Option<Kind> {
+    lua.inspect_stack(level, |debug| {
+        let source = debug.source();
+        match (source.what, source.source.as_deref()) {
+            ("C", _) => Kind::Native,
+            ("tail", _) => Kind::Tail,
+            (_, Some(name)) if is_own(name) => Kind::Own,
+            (_, Some(HANDLER)) => Kind::Handler,
+            _ => Kind::Script,
+        }
+    })
+}
+
+/// Whether a chunk of this name is the proxy's own.
+pub(crate) fn is_own(source: &str) -> bool {
+    source.starts_with(OWN)
+}
+
+/// A call that a script sees.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Frame {
+    /// In memory: 0 is the function of ours that runs.
+    pub(crate) level: usize,
+    kind: Kind,
+    /// A script has called it, so that Lua knows by what name.
+    has_name: bool,
+}
+
+impl Frame {
+    /// Whether it is the proxy's own Lua code, which counts as a function of C.
+    pub(crate) fn is_own(&self) -> bool {
+        self.kind == Kind::Own
+    }
+
+    /// Whether it is Lua's note of a function that is gone.
+    pub(crate) fn is_tail(&self) -> bool {
+        self.kind == Kind::Tail
+    }
+
+    /// Where it is, as `luaL_where` says it: nothing of what is not a script's.
+    pub(crate) fn place(&self, lua: &Lua) -> String {
+        match self.kind {
+            Kind::Script => place_at(lua, self.level).unwrap_or_default(),
+            _ => String::new(),
+        }
+    }
+
+    /// Its name and what kind of a name that is, if Lua knows.
+    pub(crate) fn name(&self, debug: &Debug<'_>) -> Option<(String, &'static str)> {
+        let names = self.has_name.then(|| debug.names())?;
+        Some((names.name?.into_owned(), names.name_what?))
+    }
+}
+
+/// The calls that a script sees, from the function of ours that runs on.
+pub(crate) struct Frames<'a> {
+    lua: &'a Lua,
+    level: usize,
+    /// The call above was seen.
+    was_seen: bool,
+}
+
+impl<'a> Frames<'a> {
+    pub(crate) fn new(lua: &'a Lua) -> Self {
+        Self::at(lua, 0)
+    }
+
+    /// From a level in memory on.
+    pub(crate) fn at(lua: &'a Lua, level: usize) -> Self {
+        Self {
+            lua,
+            level,
+            was_seen: level > 0,
+        }
+    }
+
+    fn kind_at(&self, level: usize) -> Option<Kind> {
+        kind(self.lua, level)
+    }
+
+    /// Whether a function of C is how the proxy's own code does its work.
+    fn is_within_own(&self, level: usize) -> bool {
+        let mut callers = (level + 1..).map(|level| self.kind_at(level));
+        let caller = callers.find(|caller| *caller != Some(Kind::Native));
+        caller == Some(Some(Kind::Own))
+    }
+
+    fn is_seen(&self, level: usize, kind: Kind) -> bool {
+        match kind {
+            Kind::Script => true,
+            Kind::Tail => self.was_seen,
+            Kind::Handler => false,
+            Kind::Native if level == 0 => true,
+            Kind::Native => !self.is_within_own(level) && self.is_above_a_script(level),
+            Kind::Own => {
+                self.kind_at(level + 1) != Some(Kind::Own) && self.is_above_a_script(level)
+            }
+        }
+    }
+
+    /// Whether a script has called it in the end, and not the proxy.
+    fn is_above_a_script(&self, level: usize) -> bool {
+        let mut callers = (level + 1..).map_while(|level| kind(self.lua, level));
+        callers.any(|caller| caller == Kind::Script)
+    }
+}
+
+impl Iterator for Frames<'_> {
+    type Item = Frame;
+
+    fn next(&mut self) -> Option<Frame> {
+        loop {
+            let level = self.level;
+            let kind = self.kind_at(level)?;
+            self.level += 1;
+            let is_seen = self.is_seen(level, kind);
+            if kind != Kind::Tail {
+                self.was_seen = is_seen;
+            }
+            if is_seen {
+                let caller = self.kind_at(level + 1);
+                return Some(Frame {
+                    level,
+                    kind,
+                    has_name: caller == Some(Kind::Script),
+                });
+            }
+        }
+    }
+}
+
+/// How many calls there are in memory.
+pub(crate) fn depth(lua: &Lua) -> usize {
+    let is_there = |level: usize| lua.inspect_stack(level, |_| ()).is_some();
+    let (mut known, mut step) = (0, 1);
+    while is_there(known + step) {
+        known += step;
+        step *= 2;
+    }
+    while step > 0 {
+        if is_there(known + step) {
+            known += step;
+        }
+        step /= 2;
+    }
+    known + 1
+}
+
+/// Where the script is that has come to this level in memory, as `luaL_where` says it. Below the proxy's own code
+/// it is the script that has called that; nothing where a function of C has.
+pub(crate) fn place(lua: &Lua, level: usize) -> String {
+    let mut levels = (level..).map(|level| (level, kind(lua, level)));
+    match levels.find(|(_, kind)| *kind != Some(Kind::Own)) {
+        Some((level, Some(Kind::Script))) => place_at(lua, level).unwrap_or_default(),
+        _ => String::new(),
+    }
+}
+
+fn place_at(lua: &Lua, level: usize) -> Option<String> {
+    let found = lua.inspect_stack(level, |debug| {
+        let source = debug.source().short_src?.into_owned();
+        Some((source, debug.current_line()?))
+    });
+    let (source, line) = found.flatten()?;
+    Some(format!("{source}:{line}: "))
+}
