@@ -50,7 +50,7 @@ fn a_kill_is_taken_apart() {
         ("KILL 5", ["", "KILL", "5"]),
         ("kill query @id + 0;", ["", "kill query", "@id + 0"]),
         ("/*! KILL /* it */ @x */", ["", "KILL", "@x"]),
-        ("KILL /*!50000 HARD */ 5", ["", "KILL           HARD", "5"]),
+        ("KILL /*!50000 HARD */ 5", ["", "KILL          HARD", "5"]),
         (
             "SET STATEMENT max_statement_time=5 FOR KILL 5",
             ["SET STATEMENT max_statement_time=5 FOR", "KILL", "5"],

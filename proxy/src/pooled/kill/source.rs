@@ -166,6 +166,7 @@ mod tests {
         let flags = Flags::default();
         let literal = quoted(b"it's \\ a", flags);
         assert_eq!(literal, b"'it''s \\\\ a'");
-        assert_eq!(sql::unquote(&literal, flags).unwrap(), &b"it's \\ a"[..]);
+        let said = sql::unquote(&literal, flags).unwrap_or_default();
+        assert_eq!(said, &b"it's \\ a"[..]);
     }
 }
