@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use mlua::{Error, Function, HookTriggers, Lua, VmState};
 
+use crate::errors::worded;
 use crate::fault::{Fault, is_of_memory, message};
 use crate::stack::place;
 
@@ -157,10 +158,10 @@ impl Budget {
         run: impl FnOnce(&Lua) -> mlua::Result<R>,
     ) -> Result<R, Fault> {
         if self.is_running.load(Relaxed) {
-            return run(lua).map_err(|error| self.fault(&error));
+            return run(lua).map_err(|error| self.fault(&worded(error)));
         }
         let running = Running::begin(self, lua);
-        let result = run(lua);
+        let result = run(lua).map_err(worded);
         drop(running);
         match (result, self.passed()) {
             (Ok(result), None) => Ok(result),

@@ -58,6 +58,17 @@ fn error(arguments: &Arguments<'_>) -> mlua::Result<()> {
     Err(Error::external(Raised(value)))
 }
 
+/// An error that nobody has caught: an object that a script has raised in its own words (`__tostring`).
+pub(crate) fn worded(error: Error) -> Error {
+    match raised(&error) {
+        Some(value @ (Value::Table(_) | Value::UserData(_))) => match value.to_string() {
+            Ok(text) => Error::RuntimeError(text),
+            Err(error) => error,
+        },
+        _ => error,
+    }
+}
+
 /// The value that a script has raised, if that is what an error is.
 pub(crate) fn raised(error: &Error) -> Option<&Value> {
     match error {
