@@ -1,6 +1,6 @@
 //! MariaDB's own test suite: what its tests print is the same, byte for byte, through a proxy that
 //! splits their statements over a primary and two replicas as on a server alone. `suite.txt` names the
-//! tests, and those left out.
+//! tests, and those left out. The same in pooled sessions in front of one server, with `suite_pooled.txt`.
 
 use std::fs;
 use std::path::Path;
@@ -96,19 +96,24 @@ fn limited(program: &Command, port: u16, folder: &Path) -> Output {
         .expect("timeout is everywhere")
 }
 
-/// Each change runs one of so many tests of the list, the night all of them.
+/// Each change runs one of so many tests of a list, the night all of them.
 const ONE_OF: usize = 12;
+const ONE_OF_POOLED: usize = 40;
 
-/// The tests of the list; while one is looked into, those named in [`CHOICE`].
-fn tests() -> Vec<Test> {
+const POOLED: &str = include_str!("suite_pooled.txt");
+
+/// What stands above tests that a pool changes: a line of behaviours.md, or what is wrong.
+const EXPLAINED: [char; 2] = [':', '!'];
+
+/// The tests of a list, one of so many; while one is looked into, those named in [`CHOICE`].
+fn tests(list: &str, one_of: usize) -> Vec<Test> {
     let named = std::env::var(CHOICE).ok();
-    let text = named.as_deref().unwrap_or(include_str!("suite.txt"));
-    let lines = text
-        .lines()
-        .filter(|line| !line.starts_with('#') && !line.contains(':'));
+    let text = named.as_deref().unwrap_or(list);
+    let lines = text.lines().take_while(|line| !line.starts_with(EXPLAINED));
+    let lines = lines.filter(|line| !line.starts_with('#') && !line.contains(':'));
     let step = match named {
         Some(_) => 1,
-        None => sized(ONE_OF, 1),
+        None => sized(one_of, 1),
     };
     lines
         .flat_map(str::split_whitespace)
@@ -149,12 +154,16 @@ fn selects(server: &Server) -> u64 {
     server.root().value(&ask).parse().unwrap()
 }
 
-/// Runs tests on a server alone, which writes a binary log as a primary does.
-fn run_alone(tests: &[Test], folder: &Path) -> Vec<Outcome> {
+fn alone_options() -> Vec<&'static str> {
     let mut options = primary_options(Product::MariaDb);
     options.push("--server-id=1");
     options.extend(OPTIONS);
-    let server = Server::start(Product::MariaDb, &options);
+    options
+}
+
+/// Runs tests on a server alone, which writes a binary log as a primary does.
+fn run_alone(tests: &[Test], folder: &Path) -> Vec<Outcome> {
+    let server = Server::start(Product::MariaDb, &alone_options());
     let_in(&server);
     let play = |test: &Test| {
         clean(&server);
@@ -192,6 +201,18 @@ fn run_split(tests: &[Test], folder: &Path) -> Vec<Outcome> {
     let outcomes = tests.iter().map(play).collect();
     assert_split(&cluster);
     outcomes
+}
+
+/// Runs tests in pooled sessions.
+fn run_pooled(tests: &[Test], folder: &Path) -> Vec<Outcome> {
+    let server = Server::start(Product::MariaDb, &alone_options());
+    let_in(&server);
+    let proxy = Proxy::start(&Settings::pooled(&server, 8).account(ACCOUNT, ""));
+    let play = |test: &Test| {
+        clean(&server);
+        test.run(proxy.port(), folder)
+    };
+    tests.iter().map(play).collect()
 }
 
 /// The reads were done at replicas, at each of them.
@@ -233,19 +254,18 @@ fn difference(expected: &Outcome, seen: &Outcome) -> Option<String> {
     })
 }
 
-#[test]
-fn mariadbs_own_tests_see_no_difference() {
-    let tests = tests();
+/// Runs tests on a server alone and through a proxy: what they print is the same.
+fn see_no_difference(tests: &[Test], run_proxied: fn(&[Test], &Path) -> Vec<Outcome>) {
     let folder = Folder::new("suite");
     let place = |name: &str| {
         let path = folder.join(name);
         fs::create_dir(&path).unwrap();
         path
     };
-    let (alone, split) = (place("alone"), place("split"));
+    let (alone, proxied) = (place("alone"), place("proxied"));
     let (expected, seen) = std::thread::scope(|scope| {
-        let expected = scope.spawn(|| run_alone(&tests, &alone));
-        let seen = run_split(&tests, &split);
+        let expected = scope.spawn(|| run_alone(tests, &alone));
+        let seen = run_proxied(tests, &proxied);
         (expected.join().unwrap(), seen)
     });
     let wrong = tests.iter().zip(expected.iter().zip(&seen));
@@ -256,4 +276,28 @@ fn mariadbs_own_tests_see_no_difference() {
     let wrong: Vec<String> = wrong.collect();
     let text = wrong.join("\n");
     assert!(wrong.is_empty(), "{text}\n{}", folder.path().display());
+}
+
+#[test]
+fn mariadbs_own_tests_see_no_difference() {
+    see_no_difference(&tests(include_str!("suite.txt"), ONE_OF), run_split);
+}
+
+#[test]
+fn mariadbs_own_tests_see_no_pool() {
+    see_no_difference(&tests(POOLED, ONE_OF_POOLED), run_pooled);
+}
+
+#[test]
+fn what_a_pool_changes_is_in_the_behaviours() {
+    let behaviours = include_str!("../../docs/behaviours.md");
+    let named: Vec<&str> = POOLED
+        .lines()
+        .filter_map(|line| line.strip_prefix(": "))
+        .collect();
+    assert!(!named.is_empty());
+    for line in named {
+        let line = format!("- {line}");
+        assert!(behaviours.lines().any(|it| it == line), "{line}");
+    }
 }

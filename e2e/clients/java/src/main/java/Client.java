@@ -82,15 +82,6 @@ public final class Client {
     throw new IllegalStateException(label + ": an error was expected");
   }
 
-  static void sayOutcome(String label, Refused action) {
-    try {
-      action.run();
-      say(label, "no error");
-    } catch (SQLException error) {
-      say(label, error.getClass().getSimpleName(), shown(error));
-    }
-  }
-
   static void sayRows(ResultSet rows) throws SQLException {
     ResultSetMetaData columns = rows.getMetaData();
     int count = columns.getColumnCount();
@@ -393,48 +384,6 @@ public final class Client {
     show(connection, "SELECT COUNT(*) FROM ledger");
   }
 
-  static final List<String> WRONG = List.of(
-      "INSERT INTO wrongs (id, small) VALUES (1, 1)", "INSERT INTO wrongs VALUES (2, 1000, NULL, NULL)",
-      "INSERT INTO wrongs VALUES (2, NULL, NULL, NULL)", "INSERT INTO wrongs VALUES (2, 'x', NULL, NULL)",
-      "INSERT INTO wrongs VALUES (2, 1, 'too long', NULL)", "INSERT INTO wrongs VALUES (2, 1 / 0, NULL, NULL)",
-      "INSERT INTO wrongs VALUES (2, 1, 'x', 7)", "INSERT INTO wrongs (id) VALUES (2)",
-      "INSERT INTO wrongs VALUES (2)", "DELETE FROM wrongs_parent", "CREATE TABLE wrongs (n INT)",
-      "DROP TABLE no_such_table", "SELECT (SELECT 1 UNION SELECT 2)", "SELECT 1 UNION SELECT 1, 2",
-      "CALL no_such_routine()", "SELECT no_such_function(1)", "SELECT id, id FROM wrongs GROUP BY nothing",
-      "SELECT * FROM no_such_schema.t", "USE no_such_schema", "SELECT wrongs.id FROM wrongs, wrongs AS w WHERE id = 1",
-      "SET SESSION no_such_variable = 1", "SET SESSION sql_mode = 'NO_SUCH_MODE'",
-      "SIGNAL SQLSTATE '23000' SET MYSQL_ERRNO = 1062, MESSAGE_TEXT = 'made'", "SIGNAL SQLSTATE '40001'");
-
-  /** Errors of many kinds, by text and prepared; then what is cut off with warnings, and how far a batch comes. */
-  static void wrongs(Connection connection) throws SQLException {
-    section("wrongs");
-    run(connection, "CREATE TABLE wrongs_parent (id INT PRIMARY KEY)");
-    run(connection, "CREATE TABLE wrongs (id INT PRIMARY KEY, small TINYINT NOT NULL, text VARCHAR(3),"
-        + " parent INT, FOREIGN KEY (parent) REFERENCES wrongs_parent (id))");
-    run(connection, "INSERT INTO wrongs_parent VALUES (1)");
-    run(connection, "INSERT INTO wrongs VALUES (1, 1, 'x', 1)");
-    for (String text : WRONG) {
-      sayOutcome("text", () -> run(connection, text));
-      sayOutcome("prepared", () -> {
-        try (PreparedStatement statement = connection.prepareStatement(text)) {
-          statement.execute();
-        }
-      });
-    }
-    try (Statement statement = connection.createStatement()) {
-      say("cut", statement.executeUpdate("INSERT IGNORE INTO wrongs VALUES (3, 1000, 'too long', 7), (1, 1, '', 1)"));
-      for (SQLWarning next = statement.getWarnings(); next != null; next = next.getNextWarning())
-        say("warning", next.getClass().getSimpleName(), next.getErrorCode(), next.getSQLState(), next.getMessage());
-      for (String text : List.of("INSERT INTO wrongs VALUES (10, 1, '', NULL)", WRONG.get(0),
-          "INSERT INTO wrongs VALUES (11, 1, '', NULL)")) statement.addBatch(text);
-      statement.executeBatch();
-    } catch (BatchUpdateException error) {
-      say("batch", shown(error), Arrays.toString(error.getUpdateCounts()));
-    }
-    show(connection, "SELECT * FROM wrongs ORDER BY id");
-    showAlive(connection);
-  }
-
   static void warnings(Connection connection) throws SQLException {
     section("warnings");
     try (Statement statement = connection.createStatement()) {
@@ -609,7 +558,7 @@ public final class Client {
     prepareSchema(connection);
     List<Step> steps = List.of(
         Client::login, Client::query, Client::types, Client::parameters, Client::cursor,
-        Client::writes, Client::transactions, Client::errors, Client::wrongs, Client::warnings,
+        Client::writes, Client::transactions, Client::errors, Client::warnings,
         Client::manyStatements, Client::procedures, Client::bigResult, Client::bigPackets,
         Client::localInfile, Client::sessionCommands, Client::closeAll);
     try {
