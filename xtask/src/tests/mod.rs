@@ -96,7 +96,7 @@ const STEPS: [Step; 4] = [
         threads: 3,
         at_once: 1,
         skips: &[],
-        nightly: &["nightly::"],
+        nightly: &["nightly::", "perl::"],
         only: &[],
     },
 ];
