@@ -1,4 +1,4 @@
-//! Pooled sessions of an anonymous account: USER() is the name that the client has given, whoever used the
+//! Pooled sessions of an anonymous account: USER() is the name that the client has given, whatever client used the
 //! connection before.
 
 use e2e::raw::{Execute, Login, RawConn};

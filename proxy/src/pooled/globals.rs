@@ -74,7 +74,7 @@ impl Globals {
         backends.get(&backend).is_some_and(|it| it.latest > then)
     }
 
-    /// Whether it is time to look again at a backend's variables. Who is told so does it.
+    /// Whether it is time to look again at a backend's variables. The caller that gets `true` does it.
     /// Without an interval they are looked at once.
     pub(crate) fn claim(&self, backend: BackendId, now: Duration, interval: Duration) -> bool {
         let mut backends = self.backends();

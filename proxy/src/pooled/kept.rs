@@ -1,4 +1,4 @@
-//! Statements that connections keep prepared for whoever needs them next. They count against the server's
+//! Statements that connections keep prepared for the next session that needs them. They count against the server's
 //! `max_prepared_stmt_count`, and keep plugins loaded: where that hinders a client, they are closed.
 
 use std::rc::Rc;

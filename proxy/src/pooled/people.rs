@@ -16,7 +16,7 @@ use crate::failure::{Failure, Kind};
 pub(crate) const FIRST_ID: u32 = 0x4000_0000;
 const LAST_ID: u32 = 0x7fff_ffff;
 
-/// Whether an id is one of those that the proxy gives out, whoever has it.
+/// Whether an id is one of those that the proxy gives out, with or without a session that has it.
 pub(crate) fn is_given_out(id: u32) -> bool {
     (FIRST_ID..=LAST_ID).contains(&id)
 }
