@@ -4,6 +4,7 @@ mod account;
 mod admin;
 mod block;
 mod call;
+mod changes;
 mod ddl;
 mod explain;
 mod expression;
@@ -17,6 +18,7 @@ mod variable;
 pub(crate) use place::Place;
 pub(crate) use transaction::Characteristic;
 
+use crate::doubts::Doubts;
 use crate::facts::{Access, Effects, Marks, PARTS_MAX, Part};
 use crate::kind::{Begin, Kind};
 use crate::lexer::TokenKind;
@@ -38,7 +40,11 @@ impl<W: Watcher> Scan<'_, W> {
                 break;
             }
             count += 1;
+            let assigned = self.facts.assignments.len();
             self.part();
+            if self.here.kind == TokenKind::Semicolon {
+                self.follow(assigned);
+            }
             access = access.max(self.facts.access);
             effects = effects | self.facts.effects;
         }
@@ -56,6 +62,10 @@ impl<W: Watcher> Scan<'_, W> {
     fn doubt(&mut self) {
         if self.facts.marks.has(Marks::LOST) {
             self.facts.effects.add(Effects::ANYTHING);
+            self.facts.doubts.add(Doubts::LOST);
+        }
+        if self.facts.marks.has(Marks::CONDITIONAL) {
+            self.facts.doubts.add(Doubts::CONDITIONAL);
         }
         if self.facts.marks.has(Marks::LOST | Marks::CONDITIONAL) {
             self.facts.at_least(Access::Unsure);
@@ -70,10 +80,15 @@ impl<W: Watcher> Scan<'_, W> {
         self.facts.kind = Kind::Unknown;
         self.facts.access = Access::Session;
         self.facts.effects = Effects::NONE;
-        let start = self.here.span;
+        let (start, flags) = (self.here.span, self.flags());
+        let (schema, doubts) = (self.used, self.doubts_behind);
+        self.facts.doubts.add(doubts);
         self.statement();
         self.skip_rest();
         let part = Part {
+            flags,
+            schema,
+            doubts,
             span: self.span_from(start),
             kind: self.facts.kind,
             access: self.facts.access,
@@ -83,6 +98,7 @@ impl<W: Watcher> Scan<'_, W> {
             self.facts.parts.push(part);
         } else {
             self.facts.marks.add(Marks::CROWDED);
+            self.facts.doubts.add(Doubts::MANY_STATEMENTS);
         }
     }
 
@@ -152,6 +168,7 @@ impl<W: Watcher> Scan<'_, W> {
     /// Something that begins like nothing known: it may do anything.
     pub fn not_understood(&mut self) {
         self.facts.kind = Kind::Unknown;
+        self.facts.doubts.add(Doubts::UNKNOWN);
         self.facts.at_least(Access::Unsure);
         self.facts.effects.add(Effects::ANYTHING);
         self.skip_rest();
@@ -187,6 +204,7 @@ impl<W: Watcher> Scan<'_, W> {
 
     fn compound(&mut self) {
         self.facts.kind = Kind::Compound;
+        self.facts.doubts.add(Doubts::BLOCK);
         self.facts.at_least(Access::Unsure);
         self.facts.effects.add(Effects::ANYTHING);
         self.runs_block = true;
@@ -195,7 +213,9 @@ impl<W: Watcher> Scan<'_, W> {
     }
 
     fn begin(&mut self) {
-        if self.ahead.word == Word::Not {
+        let is_transaction = matches!(self.ahead.kind, TokenKind::End | TokenKind::Semicolon);
+        if !is_transaction && self.ahead.word != Word::Work {
+            // NOT ATOMIC, or a block of MariaDB's Oracle mode.
             return self.compound();
         }
         self.advance();

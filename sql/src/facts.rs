@@ -1,6 +1,8 @@
 //! What is known of a statement after one pass: kind, access, what it uses, does and names.
 
 use crate::bits::bits;
+use crate::doubts::Doubts;
+use crate::flags::Flags;
 use crate::kind::Kind;
 use crate::question::Question;
 use crate::set::Assignment;
@@ -189,6 +191,12 @@ pub struct Part {
     pub access: Access,
     /// What it may change of its session.
     pub effects: Effects,
+    /// How it is read: as statements before it in the command have left the session.
+    pub flags: Flags,
+    /// The schema that the last USE before it in the command has named; empty where there was none.
+    pub schema: Span,
+    /// What statements before it in the command leave in doubt.
+    pub doubts: Doubts,
 }
 
 /// A name in a statement and what it is there for.
@@ -280,6 +288,8 @@ pub struct Facts {
     pub effects: Effects,
     /// What it looks like.
     pub marks: Marks,
+    /// What is not understood of it.
+    pub doubts: Doubts,
     /// Each of its statements, in order.
     pub parts: Vec<Part>,
     /// What it names, in order, as often as it does.
@@ -316,6 +326,7 @@ impl Facts {
             uses,
             effects,
             marks,
+            doubts,
             parts,
             mentions,
             assignments,
@@ -324,6 +335,7 @@ impl Facts {
         } = self;
         (*kind, *explained, *access) = (Kind::default(), None, Access::default());
         (*uses, *effects, *marks) = (Uses::NONE, Effects::NONE, Marks::NONE);
+        *doubts = Doubts::NONE;
         parts.clear();
         mentions.clear();
         assignments.clear();
@@ -336,6 +348,7 @@ impl Facts {
             self.mentions.push(Mention { role, schema, name });
         } else {
             self.marks.add(Marks::CROWDED);
+            self.doubts.add(Doubts::MANY_NAMES);
         }
     }
 
@@ -347,6 +360,7 @@ impl Facts {
             self.comments.push(Comment { span, is_hint });
         } else {
             self.marks.add(Marks::CROWDED);
+            self.doubts.add(Doubts::MANY_COMMENTS);
         }
     }
 

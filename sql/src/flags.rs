@@ -21,16 +21,25 @@ impl Flags {
     /// The same in this `sql_mode`.
     #[must_use]
     pub fn in_mode(self, mode: &[u8]) -> Self {
-        let has = |word: &[u8]| {
-            mode.split(|b| *b == b',')
-                .any(|m| m.eq_ignore_ascii_case(word))
-        };
-        Self {
-            no_backslash_escapes: has(b"NO_BACKSLASH_ESCAPES"),
-            ansi_quotes: has(b"ANSI_QUOTES"),
-            ignore_space: has(b"IGNORE_SPACE"),
-            ..self
+        let mut flags = self;
+        (
+            flags.no_backslash_escapes,
+            flags.ansi_quotes,
+            flags.ignore_space,
+        ) = (false, false, false);
+        for name in mode.split(|byte| *byte == b',') {
+            match name.trim_ascii().to_ascii_uppercase().as_slice() {
+                b"NO_BACKSLASH_ESCAPES" => flags.no_backslash_escapes = true,
+                b"ANSI_QUOTES" => flags.ansi_quotes = true,
+                b"IGNORE_SPACE" => flags.ignore_space = true,
+                // They stand for several modes.
+                b"ANSI" | b"DB2" | b"MAXDB" | b"MSSQL" | b"ORACLE" | b"POSTGRESQL" => {
+                    (flags.ansi_quotes, flags.ignore_space) = (true, true);
+                }
+                _ => {}
+            }
         }
+        flags
     }
 }
 

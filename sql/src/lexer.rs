@@ -151,6 +151,17 @@ impl<'a> Lexer<'a> {
         }
     }
 
+    /// How it reads.
+    pub(crate) const fn flags(&self) -> Flags {
+        self.flags
+    }
+
+    /// Goes on from this byte, where a statement begins, and reads otherwise from there.
+    pub(crate) fn read_on_from(&mut self, at: usize, flags: Flags) {
+        (self.at, self.flags) = (at, flags);
+        (self.name_start, self.word_end) = (NOWHERE, NOWHERE);
+    }
+
     /// Whether a string, quoted name or comment did not end, or might end elsewhere for some
     /// server: the tokens behind it are a guess.
     pub const fn is_lost(&self) -> bool {

@@ -21,11 +21,13 @@ mod charsets;
 mod classify;
 mod diagnostics;
 mod digest;
+mod doubts;
 mod dynamic;
 mod eight;
 mod facts;
 mod flags;
 mod functions;
+mod inside;
 mod killed;
 mod kind;
 mod kinds;
@@ -49,12 +51,14 @@ pub use diagnostics::{
     Condition, DiagnosticsItem, GetDiagnostics, GetForm, get_diagnostics, shown_conditions,
 };
 pub use digest::{DIGEST_BYTES_MAX, Digest};
+pub use doubts::Doubts;
 pub use dynamic::{Source as DynamicSource, code, source as dynamic_source};
 pub use facts::{
     ASSIGNMENTS_MAX, Access, COMMENTS_MAX, Comment, Effects, Facts, MENTIONS_MAX, Marks, Mention,
     PARTS_MAX, Part, QUESTIONS_MAX, Role, Uses,
 };
 pub use flags::{Charset, Flags, Schema, Server};
+pub use inside::{Inside, InsideStatement, PreparedTexts};
 pub use killed::{KillText, Killed};
 pub use kind::{AccessMode, Begin, Explain, Finish, Flush, Handler, Kill, Kind, Object, Show, Xa};
 pub use lexer::{Lexer, Token, TokenKind};

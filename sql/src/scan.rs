@@ -1,5 +1,6 @@
 //! The walk over a statement's tokens: what is here, what is ahead, and who else watches.
 
+use crate::doubts::Doubts;
 use crate::facts::{Facts, Marks};
 use crate::flags::{Flags, Schema, Server};
 use crate::lexer::{Lexer, Token, TokenKind};
@@ -42,6 +43,10 @@ pub(crate) struct Scan<'a, W> {
     pub server: Server,
     /// Blanks between a function's name and its parenthesis say nothing.
     pub ignore_space: bool,
+    /// The schema that the last USE of the command has named; empty where there was none.
+    pub used: Span,
+    /// What statements of the command leave in doubt for those behind them.
+    pub doubts_behind: Doubts,
 }
 
 /// Statements nested deeper are not followed, and unsure.
@@ -63,6 +68,8 @@ impl<'a, W: Watcher> Scan<'a, W> {
             schema: flags.schema,
             server: flags.server,
             ignore_space: flags.ignore_space,
+            used: Span::default(),
+            doubts_behind: Doubts::NONE,
         };
         scan.fetch();
         scan.here = scan.ahead;
@@ -144,6 +151,32 @@ impl<'a, W: Watcher> Scan<'a, W> {
     /// The token behind the one ahead.
     pub fn third(&self) -> Token {
         self.tokens_ahead().nth(2).unwrap_or_default()
+    }
+
+    /// How the statement here is read.
+    pub fn flags(&self) -> Flags {
+        Flags {
+            schema: self.schema,
+            ignore_space: self.ignore_space,
+            ..self.lexer.flags()
+        }
+    }
+
+    /// Reads on otherwise behind the statement that ends here.
+    pub fn read_on_as(&mut self, flags: Flags) {
+        self.ignore_space = flags.ignore_space;
+        let behind = self.here.span.end;
+        let skipped = Span {
+            start: behind,
+            end: self.ahead.span.start,
+        };
+        // An executable comment may begin or end between the two: where depends on how it was read.
+        if skipped.of(self.text).contains(&b'*') {
+            self.facts.marks.add(Marks::LOST);
+        }
+        self.lexer.read_on_from(behind as usize, flags);
+        self.facts.comments.retain(|it| it.span.start < behind);
+        self.fetch();
     }
 
     /// Notes what only the lexer knows, at the end.

@@ -10,6 +10,7 @@ mod value;
 pub use assignment::{Assignment, Constancy, Scope, Target, Value};
 
 use crate::classify::{Characteristic, Place};
+use crate::doubts::Doubts;
 use crate::facts::{Access, Effects};
 use crate::kind::{AccessMode, Kind};
 use crate::lexer::{Token, TokenKind};
@@ -74,6 +75,7 @@ impl<W: Watcher> Scan<'_, W> {
 
     fn opaque(&mut self, start: Span) {
         self.facts.effects.add(Effects::OPAQUE);
+        self.facts.doubts.add(Doubts::UNKNOWN);
         self.note(Target::Opaque, Value::None, start);
     }
 

@@ -3,6 +3,7 @@
 
 mod calls;
 mod digests;
+mod inside;
 mod properties;
 mod rewrite;
 mod set;

@@ -1,5 +1,6 @@
 //! EXPLAIN, DESCRIBE and ANALYZE: what they are of, and whether it runs.
 
+use crate::doubts::Doubts;
 use crate::facts::{Access, Effects, Role};
 use crate::kind::{Explain, Kind};
 use crate::lexer::TokenKind;
@@ -73,6 +74,7 @@ impl<W: Watcher> Scan<'_, W> {
     fn explain_of_another(&mut self, explain: Explain) {
         self.advance();
         if matches!(self.here.word, Word::Schema | Word::Database) {
+            self.facts.doubts.add(Doubts::SCHEMA);
             self.advance();
             self.advance();
             return self.explained(explain);

@@ -1,6 +1,7 @@
 //! Statements about the session: USE, PREPARE, EXECUTE, HANDLER, LOCK, diagnostics.
 
 use crate::classify::Place;
+use crate::doubts::Doubts;
 use crate::facts::{Access, Effects, Role, Uses};
 use crate::flags::Schema;
 use crate::kind::{Handler, Kind};
@@ -18,6 +19,7 @@ impl<W: Watcher> Scan<'_, W> {
         let name = self.here.span;
         self.mention_name(Role::Schema);
         self.schema = Schema::of_name(&name.name(self.text));
+        self.used = name;
     }
 
     /// PREPARE s FROM '…', PREPARE s FROM @text
@@ -40,6 +42,9 @@ impl<W: Watcher> Scan<'_, W> {
         if is_text && is_all {
             self.facts
                 .mention(Role::PreparedText, Span::default(), text);
+        }
+        if !is_all || self.here.kind != TokenKind::String {
+            self.facts.doubts.add(Doubts::TEXT);
         }
         self.body(&mut Place::of_query());
     }

@@ -1,0 +1,124 @@
+//! What a statement changes for those behind it in the same command: the default schema, `sql_mode`, the client's
+//! character set. A server cuts a command into statements one by one, so it reads each as those before have left
+//! the session.
+
+use crate::doubts::Doubts;
+use crate::facts::Marks;
+use crate::flags::{Charset, Flags};
+use crate::kind::Kind;
+use crate::scan::{Scan, Watcher};
+use crate::set::{Assignment, Scope, Target, Value};
+use crate::span::Span;
+use crate::unquote::unquote;
+
+/// How the statements behind one are read.
+enum Reading {
+    As(Flags),
+    /// Otherwise than before, and nobody knows how.
+    Unknown,
+}
+
+impl<W: Watcher> Scan<'_, W> {
+    /// Reads on behind a statement, which ends here, as a server does after it. `assigned` is how many assignments
+    /// stood before that statement.
+    pub fn follow(&mut self, assigned: usize) {
+        match self.facts.kind {
+            Kind::Set => self.follow_assignments(assigned),
+            Kind::Execute
+            | Kind::ExecuteImmediate
+            | Kind::Call
+            | Kind::Compound
+            | Kind::Unknown => {
+                self.doubts_behind.add(Doubts::SCHEMA);
+                self.doubt_reading();
+            }
+            _ => {}
+        }
+    }
+
+    fn follow_assignments(&mut self, assigned: usize) {
+        let mut reading = Reading::As(self.flags());
+        let assignments = self.facts.assignments.get(assigned..).unwrap_or_default();
+        for assignment in assignments {
+            reading = self.reading_after(reading, assignment);
+        }
+        match reading {
+            Reading::As(flags) if flags != self.flags() => self.read_on_as(flags),
+            Reading::As(_) => {}
+            Reading::Unknown => self.doubt_reading(),
+        }
+    }
+
+    fn reading_after(&self, reading: Reading, assignment: &Assignment) -> Reading {
+        let Reading::As(flags) = reading else {
+            return reading;
+        };
+        let known = match assignment.target {
+            Target::Variable {
+                scope: Scope::Implicit | Scope::Session,
+                name,
+                ..
+            } => match name.name(self.text).to_ascii_lowercase().as_slice() {
+                b"sql_mode" => self.in_mode(flags, assignment.value),
+                b"character_set_client" => self.charset_of(assignment.value).map(|it| Flags {
+                    charset: it,
+                    ..flags
+                }),
+                _ => Some(flags),
+            },
+            Target::Names | Target::CharacterSet => {
+                self.charset_of(assignment.value).map(|it| Flags {
+                    charset: it,
+                    ..flags
+                })
+            }
+            Target::Opaque => None,
+            _ => Some(flags),
+        };
+        known.map_or(Reading::Unknown, Reading::As)
+    }
+
+    fn in_mode(&self, flags: Flags, value: Value) -> Option<Flags> {
+        let Value::Literal(span) = value else {
+            return None;
+        };
+        Some(flags.in_mode(&self.word_or_string(span)?))
+    }
+
+    fn charset_of(&self, value: Value) -> Option<Charset> {
+        let name = match value {
+            Value::Literal(name) | Value::Charset { charset: name, .. } => {
+                self.word_or_string(name)?
+            }
+            _ => return None,
+        };
+        // A number is a collation's id.
+        let is_name = name.first().is_some_and(u8::is_ascii_alphabetic);
+        is_name.then(|| Charset::of_name(&name))
+    }
+
+    fn word_or_string(&self, span: Span) -> Option<Vec<u8>> {
+        let raw = span.of(self.text);
+        match raw.first()? {
+            b'\'' | b'"' => unquote(raw, self.flags()).map(std::borrow::Cow::into_owned),
+            b'`' => Some(span.name(self.text).into_owned()),
+            byte if byte.is_ascii_alphabetic() || raw == b"0" => Some(raw.to_vec()),
+            _ => None,
+        }
+    }
+
+    /// The rest may be read in several ways, if it has bytes that are read in several ways.
+    fn doubt_reading(&mut self) {
+        let rest = self
+            .text
+            .get(self.here.span.start as usize..)
+            .unwrap_or_default();
+        let is_plain = |byte: &u8| byte.is_ascii() && !matches!(byte, b'"' | b'\\');
+        if !rest.iter().all(is_plain) {
+            self.doubts_behind.add(Doubts::READING);
+            self.facts.marks.add(Marks::LOST);
+        }
+        // What a call with a blank is then depends on the mode: a stored function may do more.
+        self.ignore_space = false;
+    }
+}

@@ -1,0 +1,68 @@
+//! Why a statement, or a part of it, is not understood.
+
+use crate::bits::bits;
+use crate::facts::{COMMENTS_MAX, MENTIONS_MAX, PARTS_MAX};
+
+bits! {
+    /// What is not understood of a command. Whoever relies on a statement's facts looks here first: where a bit
+    /// is set, a server may see another statement than the facts tell of.
+    Doubts {
+        /// A string, a quoted name or a comment does not end, or ends elsewhere for some server.
+        LOST = 0,
+        /// Part of it stands in a comment that only some of the servers execute.
+        CONDITIONAL = 1,
+        /// A statement begins like none that is known, or is nested too deep.
+        UNKNOWN = 2,
+        /// A text is prepared or run that is not a literal.
+        TEXT = 3,
+        /// A compound statement: its statements are not read.
+        BLOCK = 4,
+        /// An earlier statement of the command may change how the bytes of a later one are read.
+        READING = 5,
+        /// An earlier statement of the command may change the default schema.
+        SCHEMA = 6,
+        /// More names than are kept.
+        MANY_NAMES = 7,
+        /// More statements than are kept.
+        MANY_STATEMENTS = 8,
+        /// More comments than are kept.
+        MANY_COMMENTS = 9,
+        /// Only its beginning is there.
+        CUT = 10,
+    }
+}
+
+impl Doubts {
+    /// The first reason, as the end of a sentence; empty where there is none.
+    pub fn reason(self) -> String {
+        let reasons = [
+            (Self::CUT, "it is too long to be read whole".to_owned()),
+            (
+                Self::LOST,
+                "a string, a quoted name or a comment in it does not end, or does not end at the same place for \
+                 every server"
+                    .to_owned(),
+            ),
+            (
+                Self::CONDITIONAL,
+                "part of it stands in a comment that only some of the servers execute".to_owned(),
+            ),
+            (Self::UNKNOWN, "it begins like no statement that is known".to_owned()),
+            (Self::TEXT, "it prepares or runs a text that is not a literal".to_owned()),
+            (Self::BLOCK, "it is a compound statement".to_owned()),
+            (
+                Self::READING,
+                "a statement before it in the same command may change sql_mode or the character set".to_owned(),
+            ),
+            (
+                Self::SCHEMA,
+                "a statement before it in the same command may change the default schema".to_owned(),
+            ),
+            (Self::MANY_NAMES, format!("it has more than {MENTIONS_MAX} names")),
+            (Self::MANY_STATEMENTS, format!("it has more than {PARTS_MAX} statements")),
+            (Self::MANY_COMMENTS, format!("it has more than {COMMENTS_MAX} comments")),
+        ];
+        let found = reasons.into_iter().find(|(doubt, _)| self.has(*doubt));
+        found.map_or_else(String::new, |(_, reason)| reason)
+    }
+}
