@@ -39,6 +39,7 @@ pub fn routing(data: &[u8]) {
             ..Client::default()
         },
         attributes: &[Attribute { name, value }],
+        prepared: &(),
         time: LocalTime {
             day: Day::Monday,
             time: TimeOfDay::NOON,

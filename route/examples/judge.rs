@@ -88,6 +88,7 @@ fn asking(rules: &Rules, analysis: &Analysis) -> f64 {
             ..Client::default()
         },
         attributes: &[],
+        prepared: &(),
         time: LocalTime {
             day: Day::Monday,
             time: TimeOfDay::NOON,

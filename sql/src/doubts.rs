@@ -38,6 +38,10 @@ impl Doubts {
         let reasons = [
             (Self::CUT, "it is too long to be read whole".to_owned()),
             (
+                Self::READING,
+                "a statement before it in the same command may change sql_mode or the character set".to_owned(),
+            ),
+            (
                 Self::LOST,
                 "a string, a quoted name or a comment in it does not end, or does not end at the same place for \
                  every server"
@@ -50,10 +54,6 @@ impl Doubts {
             (Self::UNKNOWN, "it begins like no statement that is known".to_owned()),
             (Self::TEXT, "it prepares or runs a text that is not a literal".to_owned()),
             (Self::BLOCK, "it is a compound statement".to_owned()),
-            (
-                Self::READING,
-                "a statement before it in the same command may change sql_mode or the character set".to_owned(),
-            ),
             (
                 Self::SCHEMA,
                 "a statement before it in the same command may change the default schema".to_owned(),

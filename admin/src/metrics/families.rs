@@ -183,6 +183,11 @@ pub const FAMILIES: &[Family] = &[
         &[LANES.of("statements")],
     ),
     of("pilotfish_rule_hits_total", Counter, &[RULES.of("hits")]),
+    of(
+        "pilotfish_rule_not_understood_total",
+        Counter,
+        &[RULES.of("not_understood")],
+    ),
     of("pilotfish_rule_unfit_total", Counter, &[RULES.of("unfit")]),
     of(
         "pilotfish_rule_queued_total",

@@ -54,6 +54,11 @@ const SHEET: Sheet<Item> = Sheet {
             it.tally.matched.into()
         }),
         integer(
+            "not_understood",
+            "Of these, statements that were refused because they are not understood and might match.",
+            |it| it.tally.not_understood.into(),
+        ),
+        integer(
             "unfit",
             "Of these, statements that could not be rewritten as it says.",
             |it| it.tally.unfit.into(),

@@ -207,6 +207,12 @@ settings! {
         /// it has left open.
         stop: bool = true, Traits::RELOAD;
 
+        /// What becomes of a statement that is not understood and that the rule might match: a text that is run and
+        /// is no literal, a compound statement, a string without an end. See
+        /// [What a rule guarantees](rule-guarantees.md).
+        when_unsure: Option<WhenUnsure> = None,
+            Traits::RELOAD.nothing("`refuse` for rules that refuse, answer or rewrite, else `pass`");
+
         /// Whether it is counted only: nothing is done, and rules behind it are read as though it
         /// were not there.
         watch: bool = false, Traits::RELOAD;
@@ -281,6 +287,16 @@ choices! {
         Digest = "digest",
         /// Those of one user.
         Account = "account" also "user",
+    }
+}
+
+choices! {
+    /// What becomes of a statement that is not understood and that a rule might match.
+    pub enum WhenUnsure {
+        /// Its client gets error 1227.
+        Refuse = "refuse",
+        /// The rule decides by what is understood of it.
+        Pass = "pass",
     }
 }
 

@@ -63,6 +63,7 @@ impl Asked {
             digest: Some(&analysis.digest),
             client: self.client(),
             attributes: &attributes,
+            prepared: &(),
             time: LocalTime {
                 day: self.asker.day,
                 time: self.asker.time,

@@ -235,6 +235,7 @@ impl Pooled {
                 listener: Some(&self.listener.address),
             },
             attributes: &attributes,
+            prepared: self.state.held(),
             time: match rules.needs().time {
                 true => local_time(),
                 false => LocalTime::of_unix(0, 0),

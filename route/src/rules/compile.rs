@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use config::{AnswerForm, Config, RuleConfig};
+use config::{AnswerForm, Config, RuleConfig, WhenUnsure};
 use sql::{Analysis, Digest, Flags, TrustedFunctions};
 
 use super::actions::{Actions, Limit, Reply};
@@ -116,9 +116,14 @@ impl Making<'_> {
             lanes: config.lanes,
             consistency: config.consistency,
         };
+        let is_boundary = actions.reply.is_some() || config.rewrite.is_some();
         Rule {
             name: config.name.as_str().into(),
             conditions: conditions.into(),
+            when_unsure: config.when_unsure.unwrap_or(match is_boundary {
+                true => WhenUnsure::Refuse,
+                false => WhenUnsure::Pass,
+            }),
             actions,
             then: match (config.watch, config.stop) {
                 (true, _) => Then::Watch,

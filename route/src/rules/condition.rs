@@ -5,7 +5,7 @@ use std::fmt;
 
 use config::{Day, ListenAddress, Share, TimeSpan, Within};
 use ipnet::IpNet;
-use sql::Digest;
+use sql::{Digest, Doubts};
 
 use super::RuleIndex;
 use super::kinds::Kinds;
@@ -111,6 +111,26 @@ impl Condition {
             Self::DigestRegex(_) => "digest_regex",
             Self::Regex(_) => "regex",
         }
+    }
+
+    /// Whether it cannot be known whether it holds for a statement of which this is not understood.
+    pub(crate) fn depends_on(&self, doubts: Doubts) -> bool {
+        let text = doubts.without(Doubts::SCHEMA);
+        let doubts = match self {
+            Self::User(_)
+            | Self::Listener(_)
+            | Self::Networks(_)
+            | Self::Time(..)
+            | Self::Percentage(..) => Doubts::NONE,
+            Self::Schema(_) => doubts.both(Doubts::SCHEMA),
+            Self::Tables(tables) if tables.name_schemas() => doubts.without(Doubts::MANY_COMMENTS),
+            Self::Tables(_) => text.without(Doubts::MANY_COMMENTS),
+            Self::Tag(_) => text.without(Doubts::MANY_NAMES),
+            Self::Kind(_) | Self::Digest(_) | Self::DigestRegex(_) | Self::Regex(_) => {
+                text.without(Doubts::MANY_NAMES | Doubts::MANY_COMMENTS)
+            }
+        };
+        !doubts.is_empty()
     }
 
     /// Whether it holds for a rule at this place with this seed.

@@ -17,6 +17,7 @@ pub struct Counters {
 struct Counts {
     name: Option<Arc<str>>,
     matched: AtomicU64,
+    not_understood: AtomicU64,
     unfit: AtomicU64,
     queued: AtomicU64,
     refused: AtomicU64,
@@ -32,6 +33,8 @@ pub struct Tally {
     pub name: Arc<str>,
     /// Statements that matched; of a rule that watches, those that would have.
     pub matched: u64,
+    /// Those among them that were refused because they are not understood and might match.
+    pub not_understood: u64,
     /// Those among them whose rewriting gave no statement.
     pub unfit: u64,
     /// Those that waited, being over a limit.
@@ -82,6 +85,10 @@ impl Counters {
         self.add(rule, |it| &it.matched);
     }
 
+    pub(crate) fn not_understood(&self, rule: RuleIndex) {
+        self.add(rule, |it| &it.not_understood);
+    }
+
     pub(crate) fn unfit(&self, rule: RuleIndex) {
         self.add(rule, |it| &it.unfit);
     }
@@ -124,6 +131,7 @@ impl Counters {
         let tally = |it: &Counts| Tally {
             name: it.name.clone().unwrap_or_default(),
             matched: it.matched.load(Ordering::Relaxed),
+            not_understood: it.not_understood.load(Ordering::Relaxed),
             unfit: it.unfit.load(Ordering::Relaxed),
             queued: it.queued.load(Ordering::Relaxed),
             refused: it.refused.load(Ordering::Relaxed),
@@ -137,6 +145,7 @@ impl Counters {
 
 fn copy_all(to: &Counts, from: &Counts) {
     copy(&to.matched, &from.matched);
+    copy(&to.not_understood, &from.not_understood);
     copy(&to.unfit, &from.unfit);
     copy(&to.queued, &from.queued);
     copy(&to.refused, &from.refused);
@@ -153,6 +162,7 @@ impl Tally {
     /// Adds what another worker has counted of the same rule.
     pub fn add(&mut self, other: &Self) {
         self.matched += other.matched;
+        self.not_understood += other.not_understood;
         self.unfit += other.unfit;
         self.queued += other.queued;
         self.refused += other.refused;

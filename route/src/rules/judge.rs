@@ -120,7 +120,10 @@ impl Rules {
     ) -> Judgement<'r> {
         let mut judgement = Judgement::default();
         if !self.is_empty() {
-            self.look(occasion, counters, recorder, &mut judgement);
+            match occasion.facts.is_plain() {
+                true => self.look(occasion, counters, recorder, &mut judgement),
+                false => self.look_closely(occasion, counters, recorder, &mut judgement),
+            }
         }
         judgement
     }
@@ -159,7 +162,7 @@ impl Rules {
 
 /// Who is asked next.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Next {
+pub(super) enum Next {
     /// The rule behind.
     Rule,
     Nobody,
@@ -179,6 +182,18 @@ impl<'r> Judgement<'r> {
             recorder.looked(index, rule, Outcome::Failed(failed));
             return Next::Rule;
         }
+        self.take_effect(index, rule, scene, counters, recorder)
+    }
+
+    /// All conditions of a rule hold.
+    pub(super) fn take_effect(
+        &mut self,
+        index: RuleIndex,
+        rule: &'r Rule,
+        scene: &Scene<'_>,
+        counters: &Counters,
+        recorder: &mut impl Recorder,
+    ) -> Next {
         counters.matched(index);
         recorder.looked(index, rule, Outcome::Matched(rule.then));
         if rule.then == Then::Watch {
@@ -280,7 +295,7 @@ impl<'r> Judgement<'r> {
 }
 
 impl<T> By<T> {
-    const fn new(value: T, rule: RuleIndex) -> Self {
+    pub(super) const fn new(value: T, rule: RuleIndex) -> Self {
         Self { value, rule }
     }
 }

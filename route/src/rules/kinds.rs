@@ -1,6 +1,6 @@
 //! Kinds of statements as a set of bits, read from the words by which people call them.
 
-use sql::{Facts, Kind};
+use sql::{Explain, Facts, Kind};
 
 /// Some of the kinds that there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +54,8 @@ impl Kinds {
     pub(crate) fn of(facts: &Facts) -> Self {
         let own = Self::bit(facts.kind);
         match facts.kind {
+            // It runs what it explains.
+            Kind::Explain(Explain::Run) => Self(own | facts.explained.map_or(0, Self::bit)),
             Kind::Multi => facts.parts.iter().fold(Self(own), |kinds, part| {
                 Self(kinds.0 | Self::bit(part.kind))
             }),
@@ -111,6 +113,9 @@ mod tests {
             (&["!SHOW", "!SELECT"], "DELETE FROM t", true),
             (&["DELETE"], "SELECT 1; DELETE FROM t", true),
             (&["UPDATE"], "SELECT 1; DELETE FROM t", false),
+            (&["DELETE"], "ANALYZE DELETE FROM t", true),
+            (&["DELETE"], "EXPLAIN ANALYZE DELETE FROM t", true),
+            (&["DELETE"], "EXPLAIN DELETE FROM t", false),
         ] {
             assert_eq!(
                 matches(entries, statement),

@@ -16,6 +16,7 @@
 //! are not meant.
 
 mod actions;
+mod closely;
 mod compile;
 mod condition;
 mod counters;
@@ -42,6 +43,8 @@ mod trial;
 
 use std::sync::Arc;
 
+use config::WhenUnsure;
+
 pub use actions::{Actions, Limit, Reply};
 pub use compile::Compiled;
 pub use condition::Condition;
@@ -54,7 +57,7 @@ pub use judge::{By, Judgement, Limited, Matched};
 pub use occasion::{Attribute, Chance, Client, LocalTime, Occasion};
 pub use profiling::Profiling;
 pub use rates::{KEYS_MAX, Rates, Turn};
-pub use record::{Outcome, Record, Recorder, Seen};
+pub use record::{Outcome, Record, Recorder, Seen, Unsure};
 pub use rewrite::Rewritten;
 pub use said::Said;
 pub use tags::TAG_BYTES_MAX;
@@ -83,6 +86,8 @@ pub struct Rule {
     pub actions: Actions,
     /// What becomes of the rules behind it once it has matched.
     pub then: Then,
+    /// What becomes of a statement that is not understood and that it might match.
+    pub when_unsure: WhenUnsure,
     /// Stays with the name, over reloads and in every process.
     seed: u64,
 }

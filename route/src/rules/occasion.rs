@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use config::{Day, ListenAddress, TimeOfDay};
-use sql::{Digest, Facts, Flags};
+use sql::{Digest, Facts, Flags, PreparedTexts};
 
 use super::RuleIndex;
 
@@ -22,6 +22,8 @@ pub struct Occasion<'a> {
     pub client: Client<'a>,
     /// Query attributes that came with it.
     pub attributes: &'a [Attribute<'a>],
+    /// The texts that its session has prepared by PREPARE, for EXECUTE.
+    pub prepared: &'a dyn PreparedTexts,
     /// When.
     pub time: LocalTime,
     /// What chance says.

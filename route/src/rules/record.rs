@@ -1,5 +1,7 @@
 //! What was seen of each rule that was looked at, for those who want to know.
 
+use sql::Doubts;
+
 use super::{Condition, Rule, RuleIndex, Rules, Then};
 
 /// Hears of each rule that is looked at. `()` does not listen, and costs nothing.
@@ -18,6 +20,17 @@ pub enum Outcome<'r> {
     Matched(Then),
     /// This condition does not.
     Failed(&'r Condition),
+    /// It cannot be known whether they do.
+    Unsure(Unsure<'r>),
+}
+
+/// What becomes of a statement that is not understood, under a rule that it might match.
+#[derive(Clone, Copy, Debug)]
+pub enum Unsure<'r> {
+    /// It is refused.
+    Refused(Doubts),
+    /// The rule does nothing: as far as the statement is understood, this condition does not hold.
+    Passed(Doubts, &'r Condition),
 }
 
 impl Recorder for () {
@@ -56,6 +69,14 @@ impl Recorder for Record {
                 format!("{condition} does not match"),
             ),
             Outcome::Matched(then) => (None, matched(rule, then)),
+            Outcome::Unsure(Unsure::Refused(doubts)) => (None, refused(doubts)),
+            Outcome::Unsure(Unsure::Passed(doubts, condition)) => (
+                Some(condition.name()),
+                format!(
+                    "{condition} does not match, as far as the statement is understood: {}",
+                    doubts.reason()
+                ),
+            ),
         };
         self.rules.push(Seen {
             rule: index,
@@ -63,6 +84,15 @@ impl Recorder for Record {
             failed,
             why,
         });
+    }
+}
+
+fn refused(doubts: Doubts) -> String {
+    match doubts.reason() {
+        reason if reason.is_empty() => "may match; the statement is refused".to_owned(),
+        reason => format!(
+            "may match, and the statement is refused, because it is not understood: {reason}"
+        ),
     }
 }
 

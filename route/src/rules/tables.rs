@@ -91,6 +91,12 @@ impl Tables {
         is_wanted
     }
 
+    /// Whether a schema is named: then a statement's default schema matters.
+    pub(crate) fn name_schemas(&self) -> bool {
+        let mut all = self.wanted.iter().chain(&self.unwanted);
+        all.any(|table| table.schema.is_some())
+    }
+
     /// The bits of names of which a statement has to name one to match; all, where any name may do.
     pub(crate) fn bits(&self) -> u64 {
         let bits = |table: &Table| table.name.exact().map_or(u64::MAX, name_bit);

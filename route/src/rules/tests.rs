@@ -1,8 +1,9 @@
 //! Rules as the file has them, asked about statements: each match, each action, how several go
 //! together, what is wrong with them.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 mod actions;
+mod boundaries;
 mod faults;
 mod matches;
 mod properties;
@@ -61,6 +62,7 @@ struct Case<'a> {
     time: LocalTime,
     chance: Chance,
     flags: Flags,
+    prepared: &'a dyn sql::PreparedTexts,
 }
 
 impl<'a> Case<'a> {
@@ -81,6 +83,7 @@ impl<'a> Case<'a> {
                 statement: 2,
             },
             flags: Flags::default(),
+            prepared: &(),
         }
     }
 
@@ -113,6 +116,7 @@ impl<'a> Case<'a> {
                 listener: self.listener.as_ref(),
             },
             attributes: &attributes,
+            prepared: self.prepared,
             time: self.time,
             chance: self.chance,
         };

@@ -57,6 +57,7 @@ impl Trial<'_> {
             digest: Some(&analysis.digest),
             client: self.client(),
             attributes: &attributes,
+            prepared: &(),
             time: LocalTime {
                 day: self.test.day,
                 time: self.test.time,

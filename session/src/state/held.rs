@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use sql::Flags;
+use sql::{Flags, PreparedTexts};
 
 use super::texts::TextStatement;
 
@@ -36,6 +36,12 @@ pub(super) struct Prepared {
     pub flags: Flags,
     /// How it is prepared elsewhere; none where only its connection has it.
     pub made: Option<Rc<TextStatement>>,
+}
+
+impl PreparedTexts for Held {
+    fn text(&self, name: &[u8]) -> Option<&[u8]> {
+        self.prepared_text(name)
+    }
 }
 
 impl Held {
