@@ -53,6 +53,8 @@ pub struct Account {
     pub optimistic_transactions: Option<bool>,
     /// Whether its clients may ask the proxy about itself, if it says so itself.
     pub explains: Option<bool>,
+    /// Whether its clients may send the commands of replication.
+    pub replicates: bool,
     /// The scripts that its sessions run, if it says so itself.
     pub script: Option<Vec<PathBuf>>,
     /// Whose way of writing hints its statements may use, if it says so itself.
@@ -198,6 +200,7 @@ impl Account {
             consistency: None,
             optimistic_transactions: None,
             explains: None,
+            replicates: false,
             script: None,
             hints: None,
             pins: BTreeSet::new(),

@@ -80,6 +80,7 @@ fn account(config: &AccountConfig) -> Result<Account, AccountFault> {
         consistency: config.consistency,
         optimistic_transactions: config.optimistic_transactions,
         explains: config.explain,
+        replicates: config.replication,
         script: config.script.clone(),
         hints: config.hints.clone(),
         pins: config.pin.iter().copied().collect(),

@@ -29,6 +29,8 @@ bits! {
         MANY_COMMENTS = 9,
         /// Only its beginning is there.
         CUT = 10,
+        /// Its session is relayed from here on: no statement behind it is read.
+        RELAYED = 11,
     }
 }
 
@@ -37,6 +39,10 @@ impl Doubts {
     pub fn reason(self) -> String {
         let reasons = [
             (Self::CUT, "it is too long to be read whole".to_owned()),
+            (
+                Self::RELAYED,
+                "it begins replication, and no statement behind it would be read".to_owned(),
+            ),
             (
                 Self::READING,
                 "a statement before it in the same command may change sql_mode or the character set".to_owned(),

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// One COM_ request's number. Unknown numbers are kept: they are relayed, not refused.
+/// One COM_ request's number. Unknown numbers are kept.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Command(pub u8);
 
@@ -93,6 +93,21 @@ commands! {
     SUBSCRIBE_GROUP_REPLICATION_STREAM = 0x21,
     /// Executes a prepared statement for many parameter rows (MariaDB).
     STMT_BULK_EXECUTE = 0xfa,
+}
+
+impl Command {
+    /// Whether it begins or belongs to replication or cloning: what follows it is no exchange of a session.
+    pub const fn is_replication(self) -> bool {
+        matches!(
+            self,
+            Self::BINLOG_DUMP
+                | Self::TABLE_DUMP
+                | Self::REGISTER_SLAVE
+                | Self::BINLOG_DUMP_GTID
+                | Self::CLONE
+                | Self::SUBSCRIBE_GROUP_REPLICATION_STREAM
+        )
+    }
 }
 
 impl fmt::Display for Command {

@@ -102,6 +102,10 @@ settings! {
         /// Whether its clients may say `EXPLAIN ROUTE` and `EXPLAIN SESSION`.
         explain: Option<bool> = None, Traits::RELOAD.default_text("what `accounts.explain` says");
 
+        /// Whether its clients may send the commands of replication and of cloning: their sessions are relayed unread
+        /// from there on. A rule that might refuse, answer or rewrite one of their statements forbids it.
+        replication: bool = false, Traits::RELOAD;
+
         /// What keeps one of its sessions on its backend connection to the end once it occurs,
         /// although it could be restored on another.
         pin: Vec<PinRule> = Vec::new(), Traits::RELOAD;

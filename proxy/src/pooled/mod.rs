@@ -71,6 +71,7 @@ mod observe;
 mod open;
 mod optimism;
 pub(crate) mod order;
+mod other_commands;
 pub(crate) mod pace;
 mod parts;
 mod pass_on;

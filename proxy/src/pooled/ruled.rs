@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use config::ReplicaUse;
 use route::rules::Reply;
-use sql::{Lexer, TokenKind};
+use sql::{Doubts, Lexer, TokenKind};
 use wire::attribute::QueryAttribute;
 use wire::column::{ColumnDefinition, ColumnType};
 use wire::query::Query;
@@ -104,7 +104,8 @@ impl Pooled {
         let Ok(query) = Query::decode(&argument, self.capabilities) else {
             return Ok(());
         };
-        let facts = sql::facts(query.text, self.state.flags());
+        let mut facts = sql::facts(query.text, self.state.flags());
+        facts.doubts.add(Doubts::CUT);
         if !self.is_ruled(&facts, Carries::Nothing) {
             return Ok(());
         }

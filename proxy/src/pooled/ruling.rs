@@ -265,7 +265,7 @@ impl Pooled {
     }
 
     /// Says an error of a rule's; whether it was one.
-    fn refuses(&mut self, sequence: u8, reply: &Reply<'_>) -> bool {
+    pub(crate) fn refuses(&mut self, sequence: u8, reply: &Reply<'_>) -> bool {
         let Reply::Error {
             code,
             sqlstate,

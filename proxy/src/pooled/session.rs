@@ -12,7 +12,7 @@ use pool::{ClientStatementId, ClientStatements, CloseReason};
 use route::{Backend, SessionSlot};
 use session::state::{Changes, SessionState};
 use tokio::task::JoinHandle;
-use wire::{Capabilities, Command, ErrorCode, Greeting, StatusFlags};
+use wire::{Capabilities, Command, Greeting, StatusFlags};
 
 use super::aboard::Riding;
 use super::aftermath::Aftermath;
@@ -248,6 +248,9 @@ impl Pooled {
     }
 
     pub(crate) async fn perform(&mut self, incoming: Incoming) -> Result<After, CutOff> {
+        if let Some(refused) = self.rule_command(&incoming) {
+            return Ok(refused);
+        }
         match incoming.command {
             Command::QUIT => return Ok(After::Ended(End::Quit)),
             Command::QUERY if !incoming.is_cut => return self.query(incoming).await,
@@ -278,20 +281,7 @@ impl Pooled {
             | Command::SHUTDOWN
             | Command::CREATE_DB
             | Command::DROP_DB => return self.plain(incoming).await,
-            _ if self.has_scripts() => {
-                // Relayed, it would be out of their sight.
-                let text = match incoming.command {
-                    Command::REGISTER_SLAVE
-                    | Command::BINLOG_DUMP
-                    | Command::BINLOG_DUMP_GTID
-                    | Command::TABLE_DUMP => {
-                        "Replication is not for sessions with a script: give the account script = []"
-                    }
-                    _ => "Unknown command",
-                };
-                self.say_error(incoming.sequence, ErrorCode::UNKNOWN_COM, text);
-            }
-            _ => return self.hand_over(incoming).await,
+            _ => return self.other_command(incoming).await,
         }
         Ok(After::Next)
     }

@@ -120,17 +120,25 @@ impl Pooled {
         if settled.is_err() {
             return self.drop_lent(pool::CloseReason::Broken);
         }
+        let Some(empty) = self.ask_empty_list().await else {
+            return;
+        };
+        self.state.answered(Answered::Error);
+        let mut list = before.map_or(empty, |list| Diagnostics::clone(&list));
+        list.push_error(code, text);
+        self.aftermath.keep_list(Rc::new(list));
+    }
+
+    /// An empty list of warnings, in the form that the session's server tells one. None if no connection is to be had.
+    pub(crate) async fn ask_empty_list(&mut self) -> Option<Diagnostics> {
+        let held = self.lent.is_some() || self.hold(Aim::Same).await.is_ok();
+        let lent = self.lent.as_mut().filter(|_| held)?;
         let question = super::open::text(&lent.conn, "SHOW WARNINGS LIMIT 0");
         let Ok(own) = lent.conn.ask(&self.worker, Command::QUERY, &question).await else {
-            return self.drop_lent(pool::CloseReason::Broken);
+            self.drop_lent(pool::CloseReason::Broken);
+            return None;
         };
-        let empty = Diagnostics::read(&own, lent.conn.capabilities);
-        let before = before.map(|list| Diagnostics::clone(&list));
-        self.state.answered(Answered::Error);
-        if let Some(mut list) = before.or(empty) {
-            list.push_error(code, text);
-            self.aftermath.keep_list(Rc::new(list));
-        }
+        Diagnostics::read(&own, lent.conn.capabilities)
     }
 
     async fn ask_mistake(&mut self, mistake: &Mistake) -> Option<OwnReply> {

@@ -122,7 +122,7 @@ impl Condition {
             | Self::Networks(_)
             | Self::Time(..)
             | Self::Percentage(..) => Doubts::NONE,
-            Self::Schema(_) => doubts.both(Doubts::SCHEMA),
+            Self::Schema(_) => doubts.both(Doubts::SCHEMA | Doubts::RELAYED),
             Self::Tables(tables) if tables.name_schemas() => doubts.without(Doubts::MANY_COMMENTS),
             Self::Tables(_) => text.without(Doubts::MANY_COMMENTS),
             Self::Tag(_) => text.without(Doubts::MANY_NAMES),
