@@ -7,7 +7,10 @@
 //!   learned ───── has it ────────────────────────────► Account
 //!       │ has not        │ off, or not loaded yet,
 //!       │                │ or decided by a name that is not known
-//!    Nobody          PassThrough
+//!       │                ├─ the user is configured for other hosts,
+//!       │                │  or others are refused
+//!       ├────────────────┘         │ neither
+//!    Nobody                    PassThrough
 //! ```
 
 use std::sync::Arc;
@@ -101,17 +104,22 @@ impl Accounts {
 
     /// Who `user` from `origin` is.
     pub fn find(&self, user: &[u8], origin: &Origin) -> Found<'_> {
-        match self.configured.search(user, origin) {
-            Search::Found(account) => return Found::Account(account),
-            Search::Unsure => return Found::PassThrough,
-            Search::Nobody => (),
+        if let Search::Found(account) = self.configured.search(user, origin) {
+            return Found::Account(account);
         }
+        // A backend may know a user that the proxy does not. But a user of an `[[account]]` does not get past the
+        // proxy because it comes from another host.
+        let is_refused = self.configured.refuses_others() || self.configured.names(user);
+        let unknown = match is_refused {
+            true => Found::Nobody,
+            false => Found::PassThrough,
+        };
         let Learned::Known(directory) = &self.learned else {
-            return Found::PassThrough;
+            return unknown;
         };
         match directory.search(user, origin) {
             Search::Found(account) => Found::Account(account),
-            Search::Unsure => Found::PassThrough,
+            Search::Unsure => unknown,
             Search::Nobody => Found::Nobody,
         }
     }
@@ -254,6 +262,26 @@ mod tests {
         assert_eq!(found(&accounts, "app"), "'app'@'%' (Configured)");
         assert_eq!(found(&accounts, "b"), "'b'@'%' (Learned)");
         assert_eq!(found(&accounts, "c"), "nobody");
+    }
+
+    #[test]
+    fn a_configured_user_from_another_host_is_not_passed_through() {
+        for learned in [Learned::Off, Learned::Awaited] {
+            let accounts = Accounts::new(configured(&["app@10.0.0.9"]), learned);
+            assert_eq!(found(&accounts, "app"), "nobody");
+            assert_eq!(found(&accounts, "b"), "passed through");
+        }
+        let accounts = Accounts::new(configured(&["app@10.0.0.9"]), learned(&["app@%"]));
+        assert_eq!(found(&accounts, "app"), "'app'@'%' (Learned)");
+    }
+
+    #[test]
+    fn others_are_refused_where_that_is_said() {
+        for learned in [Learned::Off, Learned::Awaited] {
+            let configured = configured(&["app@%"]).refusing_others(true);
+            let accounts = Accounts::new(configured, learned);
+            assert_eq!(found(&accounts, "b"), "nobody");
+        }
     }
 
     #[test]

@@ -35,6 +35,11 @@ pub enum AccountFault {
     /// Its host is a network that no address is in: there are bits to the right of the mask.
     #[error("no address is in its host's network: bits to the right of its mask are not zero")]
     EmptyNetwork,
+    /// Its host is a name.
+    #[error(
+        "its host is a name, and the proxy looks up no names: give an address, a network (10.0.0.0/8), or a pattern of addresses (10.0.%)"
+    )]
+    HostName,
 }
 
 /// The directory of the configured accounts; `secret` as for [`Directory::new`].
@@ -116,6 +121,7 @@ fn verifier(config: &AccountConfig) -> Result<Verifier, AccountFault> {
 fn host(config: &AccountConfig) -> Result<HostPattern, AccountFault> {
     let host = HostPattern::new(&config.host, CONFIGURED_RULES.dialect);
     match (config.host.contains('/'), host.network()) {
+        _ if host.wants_name() => Err(AccountFault::HostName),
         (true, None) => Err(AccountFault::Network),
         (true, Some((bits, mask))) if bits & !mask != 0 => Err(AccountFault::EmptyNetwork),
         _ => Ok(host),

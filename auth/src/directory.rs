@@ -21,6 +21,7 @@ pub struct Directory {
     kinds: Vec<Verifier>,
     secret: [u8; 32],
     secure_transport: SecureTransport,
+    refuses_others: bool,
 }
 
 impl fmt::Debug for Directory {
@@ -61,7 +62,30 @@ impl Directory {
             kinds,
             secret,
             secure_transport: SecureTransport::Optional,
+            refuses_others: false,
         }
+    }
+
+    /// The same accounts, with no others beside them if `refuses`: users that are not known are refused.
+    #[must_use]
+    pub fn refusing_others(self, refuses: bool) -> Self {
+        Self {
+            refuses_others: refuses,
+            ..self
+        }
+    }
+
+    /// Whether users that are not known are refused.
+    pub(crate) fn refuses_others(&self) -> bool {
+        self.refuses_others
+    }
+
+    /// Whether there is an account of this user for some host.
+    pub(crate) fn names(&self, user: &[u8]) -> bool {
+        let user = std::str::from_utf8(user)
+            .ok()
+            .filter(|user| !user.is_empty());
+        user.is_some_and(|user| self.accounts.contains_key(user))
     }
 
     /// The same accounts of a server that demands this of all its clients.
@@ -99,6 +123,7 @@ impl Directory {
         self.rules == other.rules
             && self.secret == other.secret
             && self.secure_transport == other.secure_transport
+            && self.refuses_others == other.refuses_others
             && self.accounts == other.accounts
     }
 

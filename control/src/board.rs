@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 
 use auth::{Accounts, Directory, FaultyAccount, Learned, random_bytes};
-use config::Config;
+use config::{Config, OtherAccounts};
 use route::Moment;
 use tokio::sync::watch;
 
@@ -24,8 +24,8 @@ impl Board {
     /// Accounts that cannot be used, or a system without randomness.
     pub(crate) fn new(config: &Config) -> io::Result<Board> {
         let secret = random_bytes().map_err(io::Error::other)?;
-        let configured = auth::configured(&config.configured_accounts, secret);
-        let configured = configured.map_err(|faulty| io::Error::other(list(&faulty)))?;
+        let configured =
+            configured(config, secret).map_err(|faulty| io::Error::other(list(&faulty)))?;
         let learned = match config.accounts.learn {
             true => Learned::Awaited,
             false => Learned::Off,
@@ -42,7 +42,7 @@ impl Board {
     /// # Errors
     /// Accounts that cannot be used; nothing is changed then.
     pub(crate) fn configure(&self, config: &Config) -> Result<(), Vec<FaultyAccount>> {
-        let configured = auth::configured(&config.configured_accounts, self.secret)?;
+        let configured = configured(config, self.secret)?;
         let learns = config.accounts.learn;
         self.accounts.send_modify(|accounts| {
             *accounts = Arc::new(accounts.reconfigured(configured, learns));
@@ -52,7 +52,7 @@ impl Board {
 
     /// Whether [`Self::configure`] would take them.
     pub(crate) fn check(&self, config: &Config) -> Result<(), Vec<FaultyAccount>> {
-        auth::configured(&config.configured_accounts, self.secret).map(drop)
+        configured(config, self.secret).map(drop)
     }
 
     /// Posts what an attempt to learn brought: all accounts, or nothing new.
@@ -75,6 +75,13 @@ impl Board {
     pub(crate) fn receiver(&self) -> watch::Receiver<Arc<Accounts>> {
         self.accounts.subscribe()
     }
+}
+
+/// The directory of the configured accounts.
+fn configured(config: &Config, secret: [u8; 32]) -> Result<Directory, Vec<FaultyAccount>> {
+    let refuses_others = config.accounts.others == OtherAccounts::Refuse;
+    let configured = auth::configured(&config.configured_accounts, secret)?;
+    Ok(configured.refusing_others(refuses_others))
 }
 
 fn list(faulty: &[FaultyAccount]) -> String {

@@ -43,7 +43,13 @@ impl Settings {
         accounts
             .iter()
             .fold(settings, |settings, (user, password)| {
-                settings.account_with(user, &[("password", &quoted(password)), tls(user)])
+                let password = quoted(password);
+                let more = [
+                    ("password", password.as_str()),
+                    ("replication", "true"),
+                    tls(user),
+                ];
+                settings.account_with(user, &more)
             })
     }
 
@@ -65,6 +71,7 @@ impl Settings {
                 };
                 let more = [
                     (proof.0, proof.1.as_str()),
+                    ("replication", "true"),
                     ("backend_user", &quoted(user)),
                     ("backend_password", &quoted(password)),
                     tls(user),

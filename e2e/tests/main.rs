@@ -55,6 +55,7 @@ mod anonymous;
 mod as_account;
 mod balance;
 mod bank;
+mod boundaries;
 mod calls;
 mod capabilities;
 mod client_tests;

@@ -4,10 +4,12 @@
 //! whose place the message tells.
 
 use std::fmt;
+use std::sync::Arc;
 
 use mlua::{Error, Function, Lua, Value};
 
 use crate::arguments::{Arguments, function};
+use crate::budget::Budget;
 use crate::stack::Frames;
 
 /// A value that a script has raised, on its way through Rust.
@@ -33,11 +35,19 @@ impl fmt::Display for Raised {
 
 impl std::error::Error for Raised {}
 
+/// What an error costs, as bytes of a text: about 10 µs, or 2,000 instructions.
+const COST: usize = 32 << 10;
+
 /// Replaces the global; gives Lua's own, whose levels are those in memory.
-pub(crate) fn open(lua: &Lua) -> mlua::Result<Function> {
+pub(crate) fn open(lua: &Lua, budget: &Arc<Budget>) -> mlua::Result<Function> {
     let globals = lua.globals();
     let own = globals.get("error")?;
-    globals.set("error", function(lua, "error", error)?)?;
+    let of = Arc::clone(budget);
+    let charged = move |arguments: &Arguments<'_>| {
+        of.charge(arguments.lua(), COST, 1)?;
+        error(arguments)
+    };
+    globals.set("error", function(lua, "error", charged)?)?;
     Ok(own)
 }
 

@@ -70,7 +70,7 @@ impl Interpreter {
         let newproxy = prelude::run(&lua, &budget)?;
         let protect = environments::open(&lua)?;
         debug_library::open(&lua)?;
-        let error = errors::open(&lua)?;
+        let error = errors::open(&lua, &budget)?;
         execute::open(&lua, &budget)?;
         let path = loader::path(setup.lua_path, setup.basedir.as_deref());
         let surroundings = Surroundings {

@@ -28,6 +28,10 @@ settings! {
         /// s. What failed longer than 15 minutes ago is forgotten.
         delay_failures: bool = true, Traits::RELOAD;
 
+        /// What becomes of users that the proxy does not know: those without an `[[account]]`, where none is learned
+        /// either. A user that has an `[[account]]`, but none for its host, is refused always.
+        others: OtherAccounts = OtherAccounts::Relay, Traits::RELOAD;
+
         /// Whether clients may ask the proxy about itself with `EXPLAIN ROUTE statement` and
         /// `EXPLAIN SESSION`: answers name backends and rules.
         explain: bool = false, Traits::RELOAD;
@@ -122,6 +126,16 @@ settings! {
         /// Whose way of writing hints its statements may use; `[]` for none.
         hints: Option<Vec<HintStyle>> = None,
             Traits::RELOAD.default_text("what `hints.accepted` says");
+    }
+}
+
+choices! {
+    /// What becomes of users that the proxy does not know.
+    pub enum OtherAccounts {
+        /// A backend answers their logins, and their sessions are transparent: no rule sees them.
+        Relay = "relay",
+        /// Error 1045.
+        Refuse = "refuse",
     }
 }
 

@@ -31,9 +31,11 @@ pub struct Heir {
     pub is_privileged: bool,
 }
 
-/// No statement gives a session another value of these.
+/// No statement gives a session another value of these. MariaDB has some for each replication source.
 const FIXED: &[&str] = &[
     "max_allowed_packet",
+    "max_relay_log_size",
+    "sql_slave_skip_counter",
     "max_user_connections",
     "net_buffer_length",
 ];

@@ -96,6 +96,9 @@ fn what_few_may_set_is_kept_by_whoever_has_set_globals() {
     change(&mut stage, "default_tmp_storage_engine", "", "Aria");
     let set = "SET SESSION default_tmp_storage_engine=NULL";
     assert_eq!(stage.moves("SELECT 1"), set);
+    let mut stage = Stage::new(MARIADB_10);
+    change(&mut stage, "max_relay_log_size", "0", "4096");
+    assert_eq!(stage.moves("SELECT 1"), "", "it is a replication source's");
     let mut stage = Stage::new(MYSQL);
     change(&mut stage, "max_allowed_packet", "1", "2");
     change(&mut stage, "character_set_client", "latin1", "utf8mb4");
