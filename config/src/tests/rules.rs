@@ -62,6 +62,7 @@ pin = ["variables"]
 consistency = "global"
 stop = false
 watch = true
+when_unsure = "pass"
 
 [[rule.test]]
 statement = "SELECT 1"
@@ -143,6 +144,7 @@ fn every_setting_of_a_rule_is_read() {
         consistency: Some(Consistency::Global),
         stop: false,
         watch: true,
+        when_unsure: Some(WhenUnsure::Pass),
         tests: reports.tests.clone(),
     };
     assert_eq!(*reports, expected);

@@ -49,6 +49,7 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("accounts.learn", "false"),
     ("accounts.learn_interval", "\"30s\""),
     ("accounts.delay_failures", "true"),
+    ("accounts.others", "\"relay\""),
     ("accounts.explain", "false"),
     ("health.timeout_connect", "\"2s\""),
     ("health.probe_interval", "\"1s\""),
