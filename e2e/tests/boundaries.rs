@@ -85,7 +85,7 @@ fn a_refused_table_is_reached_in_no_way(product: Product) {
 }
 
 fn commands_that_stand_for_statements_are_ruled_like_them(product: Product) {
-    let kinds = "[\"USE\", \"FLUSH\", \"SHUTDOWN\", \"KILL\", \"DROP DATABASE\"]";
+    let kinds = "[\"USE\", \"FLUSH\", \"SHUTDOWN\", \"KILL\", \"DROP SCHEMA\"]";
     let rule = [("kind", kinds), ("refuse", "\"not here\"")];
     let (_cluster, proxy) = guarded(product, |it| {
         it.rule("no commands", &rule).rule("no secrets", &RULE)

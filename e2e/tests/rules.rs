@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use e2e::raw::{Execute, Login, RawConn, Reply};
+use e2e::raw::{Execute, Login, RawConn, Reply, capability};
 use e2e::{Cluster, Cut, PASSWORD, Product, Proxy, Relay, Server, Settings};
 
 /// A cluster in which `SELECT name FROM d.whoami` tells who answers, with a proxy in front whose
@@ -690,11 +690,16 @@ fn a_rule_is_not_got_round_by_length() {
             .set("pool.statement_bytes_max", "64KiB")
             .rule("no", &[("kind", "\"DELETE\""), ("refuse", "\"not here\"")])
     });
-    let mut client = site.client();
+    let single = Login::app()
+        .schema("d")
+        .without(capability::MULTI_STATEMENTS);
+    let mut client = site.proxy.connect_as(&single);
     let filler = "x".repeat(200_000);
-    client.run(&format!(
-        "INSERT INTO t (name) VALUES (LEFT('{filler}', 9))"
-    ));
+    let insert = format!("INSERT INTO t (name) VALUES (LEFT('{filler}', 9))");
+    client.run(&insert);
+    // Behind its beginning there may be another statement.
+    let several = site.client().query(&insert);
+    assert!(several.error().unwrap().text.contains("too long"));
     let long = client.query(&format!("DELETE FROM t WHERE name <> '{filler}'"));
     assert_eq!(&*long.error().unwrap().text, "not here");
     assert_eq!(site.client().value("SELECT COUNT(*) FROM t"), "1");

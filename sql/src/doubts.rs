@@ -29,6 +29,8 @@ bits! {
         MANY_COMMENTS = 9,
         /// Only its beginning is there.
         CUT = 10,
+        /// The same of one statement: what it is, its beginning says.
+        TAIL = 12,
         /// Its session is relayed from here on: no statement behind it is read.
         RELAYED = 11,
     }
@@ -38,7 +40,7 @@ impl Doubts {
     /// The first reason, as the end of a sentence; empty where there is none.
     pub fn reason(self) -> String {
         let reasons = [
-            (Self::CUT, "it is too long to be read whole".to_owned()),
+            (Self::CUT | Self::TAIL, "it is too long to be read whole".to_owned()),
             (
                 Self::RELAYED,
                 "it begins replication, and no statement behind it would be read".to_owned(),

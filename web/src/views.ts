@@ -13,7 +13,7 @@ const LIMIT = "limit=500";
 const POOLS =
   "backend,account,idle,in_use,opening,waiting,oldest_wait_us,opened,open_failures,reused,waits,timeouts,refused,closed";
 const RULES =
-  "place,rule,conditions,actions,effect,hits,not_understood,unfit,queued,refused,mirror_dropped,injected,injected_failed";
+  "place,rule,conditions,actions,effect,hits,unfit,queued,refused,mirror_dropped,injected,injected_failed,not_understood";
 
 /** Of slow statements, what is told of one only that is opened. */
 const SLOW_ASIDE = [

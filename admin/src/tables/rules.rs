@@ -54,11 +54,6 @@ const SHEET: Sheet<Item> = Sheet {
             it.tally.matched.into()
         }),
         integer(
-            "not_understood",
-            "Of these, statements that were refused because they are not understood and might match.",
-            |it| it.tally.not_understood.into(),
-        ),
-        integer(
             "unfit",
             "Of these, statements that could not be rewritten as it says.",
             |it| it.tally.unfit.into(),
@@ -87,6 +82,11 @@ const SHEET: Sheet<Item> = Sheet {
             "injected_failed",
             "Of these, statements that failed, that took too long, or whose results were too long.",
             |it| it.tally.injected_failed.into(),
+        ),
+        integer(
+            "not_understood",
+            "Statements that were refused because they are not understood and might match.",
+            |it| it.tally.not_understood.into(),
         ),
     ],
     items,

@@ -262,13 +262,13 @@ impl Pooled {
             "rule",
             "watches",
             "matched",
-            "not_understood",
             "unfit",
             "queued",
             "refused",
             "mirror_dropped",
             "injected",
             "injected_failed",
+            "not_understood",
         ];
         let mut answer = Answer::new(&columns);
         let book = self.worker.book();
@@ -284,13 +284,13 @@ impl Pooled {
                 &rule.name,
                 watches,
                 &tally.matched.to_string(),
-                &tally.not_understood.to_string(),
                 &tally.unfit.to_string(),
                 &tally.queued.to_string(),
                 &tally.refused.to_string(),
                 &tally.mirror_dropped.to_string(),
                 &tally.injected.to_string(),
                 &tally.injected_failed.to_string(),
+                &tally.not_understood.to_string(),
             ]);
         }
         answer

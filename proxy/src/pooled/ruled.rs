@@ -105,7 +105,14 @@ impl Pooled {
             return Ok(());
         };
         let mut facts = sql::facts(query.text, self.state.flags());
-        facts.doubts.add(Doubts::CUT);
+        // Where it is cut, a string may be open.
+        facts.doubts.remove(Doubts::LOST);
+        facts.doubts.add(
+            match self.capabilities.contains(Capabilities::MULTI_STATEMENTS) {
+                true => Doubts::CUT,
+                false => Doubts::TAIL,
+            },
+        );
         if !self.is_ruled(&facts, Carries::Nothing) {
             return Ok(());
         }

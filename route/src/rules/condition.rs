@@ -126,7 +126,10 @@ impl Condition {
             Self::Tables(tables) if tables.name_schemas() => doubts.without(Doubts::MANY_COMMENTS),
             Self::Tables(_) => text.without(Doubts::MANY_COMMENTS),
             Self::Tag(_) => text.without(Doubts::MANY_NAMES),
-            Self::Kind(_) | Self::Digest(_) | Self::DigestRegex(_) | Self::Regex(_) => {
+            Self::Kind(_) => {
+                text.without(Doubts::MANY_NAMES | Doubts::MANY_COMMENTS | Doubts::TAIL)
+            }
+            Self::Digest(_) | Self::DigestRegex(_) | Self::Regex(_) => {
                 text.without(Doubts::MANY_NAMES | Doubts::MANY_COMMENTS)
             }
         };
