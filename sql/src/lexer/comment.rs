@@ -113,7 +113,8 @@ impl Lexer<'_> {
             };
         }
         let is_mysql = matches!(self.flags.server, Server::MySql(_));
-        if is_mysql && !text.get(6).is_some_and(u8::is_ascii_whitespace) {
+        let is_blank = |byte: &u8| self.letters.is_blank(*byte);
+        if is_mysql && !text.get(6).is_some_and(is_blank) {
             digits = 5;
         }
         let value = |sum, byte: &u8| sum * 10 + u32::from(byte - b'0');
