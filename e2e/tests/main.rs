@@ -75,6 +75,8 @@ mod lanes;
 mod large;
 mod learned;
 mod ledger;
+mod letters;
+mod lexing;
 mod lifecycle;
 mod limits;
 mod load;

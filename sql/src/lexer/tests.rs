@@ -307,6 +307,17 @@ fn skipped_comments_nest_once() {
 }
 
 #[test]
+fn comments_for_mariadb_do_not_nest_for_mysql() {
+    let text = "1 /*M! /* */ , 2 /* */";
+    let tokens = cut(text, flags_in(b"latin1", Server::MySql(90_704)));
+    assert_eq!(
+        tokens,
+        "Number:1 Comment:/*M! /* */ Comma:, Number:2 Comment:/* */"
+    );
+    assert!(is_lost(text.as_bytes(), Flags::default()));
+}
+
+#[test]
 fn dollar_quotes_hold_routines_of_other_languages() {
     let mysql = Flags {
         server: Server::MySql(90_000),
