@@ -40,8 +40,17 @@ pub(crate) struct Scan<'a, W> {
     pub schema: Schema,
     /// Who will read the statement.
     pub server: Server,
+    /// The common tables that can be seen from here.
+    pub common: Vec<CommonTable>,
     /// Blanks between a function's name and its parenthesis say nothing.
     pub ignore_space: bool,
+}
+
+/// A common table: of WITH.
+pub(crate) struct CommonTable {
+    pub name: Span,
+    /// How many parentheses are open around its WITH, in the text that is walked over at once.
+    pub depth: u32,
 }
 
 /// Statements nested deeper are not followed, and unsure.
@@ -62,6 +71,7 @@ impl<'a, W: Watcher> Scan<'a, W> {
             runs_block: false,
             schema: flags.schema,
             server: flags.server,
+            common: Vec::new(),
             ignore_space: flags.ignore_space,
         };
         scan.fetch();
@@ -223,9 +233,15 @@ impl<'a, W: Watcher> Scan<'a, W> {
         matches!(self.here.kind, TokenKind::Word | TokenKind::Quoted)
     }
 
-    /// Passes `name`, `schema.name` or `catalog.schema.name`; the last two are told.
+    /// Whether the name of a table may stand here. In MariaDB a dot may stand in front: the schema is the default.
+    pub fn is_table_name(&self) -> bool {
+        self.is_name() || self.here.kind == TokenKind::Dot
+    }
+
+    /// Passes `name`, `.name`, `schema.name` or `catalog.schema.name`; the last two are told.
     pub fn qualified_name(&mut self) -> (Span, Span) {
         let (mut schema, mut name) = (Span::default(), Span::default());
+        self.take_kind(TokenKind::Dot);
         while self.is_name() {
             schema = name;
             name = self.advance().span;

@@ -3,6 +3,7 @@
 
 mod calls;
 mod digests;
+mod names;
 mod properties;
 mod rewrite;
 mod set;
