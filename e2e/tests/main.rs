@@ -83,6 +83,7 @@ mod load;
 mod login;
 mod login_denials;
 mod login_switches;
+mod names;
 mod old_servers;
 mod optimistic;
 mod outage;

@@ -1,6 +1,6 @@
 //! The table of names: a table that a server reads or changes is among those that the facts name.
 
-use pilotfish_sql::{Flags, Server, facts};
+use pilotfish_sql::{Flags, Marks, Server, facts};
 
 const SERVERS: [Server; 3] = [
     Server::MySql(90_704),
@@ -52,4 +52,39 @@ fn no_table_that_a_server_touches_is_missing() {
         wrong.len(),
         wrong.join("\n")
     );
+}
+
+#[test]
+fn a_common_table_is_no_table_where_it_is_seen() {
+    for text in [
+        "WITH secret AS (SELECT 1 AS a) SELECT * FROM secret",
+        "WITH `secret` AS (SELECT 1 AS a) SELECT * FROM other, (SELECT * FROM secret) d",
+        "WITH secret AS (SELECT 1 AS a), x AS (SELECT * FROM secret) SELECT * FROM x, secret",
+        "WITH RECURSIVE secret AS (SELECT 1 AS a UNION SELECT a + 1 FROM secret) SELECT * FROM secret",
+        "SELECT * FROM (WITH secret AS (SELECT 1 AS a) SELECT * FROM secret) d",
+        "SELECT a, (WITH secret AS (SELECT 1) SELECT f((1)) FROM secret) FROM other",
+        "INSERT INTO other WITH secret AS (SELECT 1) SELECT (2), a FROM secret",
+        "CREATE VIEW v AS WITH secret AS (SELECT 1) SELECT (1) FROM secret",
+    ] {
+        for server in SERVERS {
+            assert!(!names_secret(text, server), "{text}");
+        }
+    }
+}
+
+#[test]
+fn a_thousand_tables_are_kept_and_more_are_said() {
+    let text = |count: usize| {
+        let tables: Vec<_> = (0..count).map(|number| format!("t{number}")).collect();
+        format!("SELECT 1 FROM {}", tables.join(", "))
+    };
+    for (count, kept, is_crowded) in [(1024, 1024, false), (1025, 1024, true)] {
+        let facts = facts(text(count).as_bytes(), Flags::default());
+        assert_eq!(facts.tables().count(), kept);
+        assert_eq!(facts.marks.has(Marks::CROWDED), is_crowded);
+    }
+    let statements = |count: usize| facts("DO 1;".repeat(count).as_bytes(), Flags::default());
+    assert_eq!(statements(256).parts.len(), 256);
+    assert!(!statements(256).marks.has(Marks::CROWDED));
+    assert!(statements(257).marks.has(Marks::CROWDED));
 }

@@ -1,12 +1,15 @@
 //! Queries and changes of data: their beginnings. What stands inside is `expression`'s.
 
 use crate::classify::Place;
-use crate::facts::{Access, Effects, MENTIONS_MAX, Marks, Role, Uses};
+use crate::facts::{Access, Effects, Marks, Role, Uses};
 use crate::kind::Kind;
 use crate::lexer::TokenKind;
 use crate::scan::{CommonTable, Scan, Watcher};
 use crate::span::Span;
 use crate::words::Word;
+
+/// Common tables that are told from tables: each table is compared with all of them.
+const COMMON_TABLES_MAX: usize = 64;
 
 impl<W: Watcher> Scan<'_, W> {
     /// SELECT, VALUES, TABLE, and whatever stands behind WITH.
@@ -174,7 +177,7 @@ impl<W: Watcher> Scan<'_, W> {
 
     fn see_common_table(&mut self, name: Span, depth: u32) {
         // More are taken for tables.
-        if self.common.len() < MENTIONS_MAX {
+        if self.common.len() < COMMON_TABLES_MAX {
             self.common.push(CommonTable { name, depth });
         }
     }
