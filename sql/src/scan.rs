@@ -241,7 +241,9 @@ impl<'a, W: Watcher> Scan<'a, W> {
     /// Passes `name`, `.name`, `schema.name` or `catalog.schema.name`; the last two are told.
     pub fn qualified_name(&mut self) -> (Span, Span) {
         let (mut schema, mut name) = (Span::default(), Span::default());
-        self.take_kind(TokenKind::Dot);
+        if self.here.kind == TokenKind::Dot {
+            self.advance();
+        }
         while self.is_name() {
             schema = name;
             name = self.advance().span;

@@ -15,10 +15,13 @@ impl<W: Watcher> Scan<'_, W> {
     pub fn body(&mut self, place: &mut Place) {
         let outside = self.common.len();
         self.walk(place, outside);
-        self.common.truncate(outside);
+        if self.common.len() > outside {
+            self.common.truncate(outside);
+        }
     }
 
     /// The same; common tables up to `outside` are those of queries around.
+    #[inline(always)] // it has one caller
     fn walk(&mut self, place: &mut Place, outside: usize) {
         loop {
             match self.here.kind {
@@ -250,7 +253,7 @@ impl<W: Watcher> Scan<'_, W> {
         let (schema, name) = self.qualified_name();
         let role = place.role();
         let may_be_common = schema.is_empty() && role == Role::TableRead;
-        let is_table = !may_be_common || !self.is_common_table(name);
+        let is_table = self.common.is_empty() || !may_be_common || !self.is_common_table(name);
         if !is_dual && is_table {
             self.facts.mention(role, schema, name);
             let (schema, name) = (schema.name(self.text), name.name(self.text));
@@ -259,19 +262,18 @@ impl<W: Watcher> Scan<'_, W> {
     }
 
     /// A reserved word with a dot behind it: the dot belongs to a table, `FROM .t`.
+    #[inline]
     fn is_in_front_of_table(&self) -> bool {
         let is_word = matches!(
             self.here.word,
             Word::From | Word::Join | Word::StraightJoin | Word::Using | Word::Table
         );
-        is_word || self.is_at_references()
+        is_word || self.here.word == Word::Reserved && self.is_at_references()
     }
 
     /// Whether a name is one of a common table. MySQL may tell capitals from small letters.
+    #[cold]
     fn is_common_table(&self, name: Span) -> bool {
-        if self.common.is_empty() {
-            return false;
-        }
         let name = name.name(self.text);
         let mut known = self.common.iter();
         let is_mariadb = matches!(self.server, Server::MariaDb(_));
@@ -282,6 +284,7 @@ impl<W: Watcher> Scan<'_, W> {
     }
 
     /// UNION = (t, u), UNION (t, u): the tables of a MERGE table.
+    #[cold]
     pub fn merged_tables(&mut self) {
         self.advance();
         self.take_kind(TokenKind::Equal);
@@ -297,6 +300,7 @@ impl<W: Watcher> Scan<'_, W> {
     }
 
     /// REFERENCES t: the table of a foreign key.
+    #[cold]
     pub fn is_at_references(&self) -> bool {
         self.here.word == Word::Reserved
             && self
