@@ -26,7 +26,7 @@ pub const FLAGS: Flags = Flags {
     no_backslash_escapes: false,
     ansi_quotes: false,
     ignore_space: true,
-    charset: sql::Charset::Plain,
+    charset: sql::Charset::UTF8MB4,
     schema: sql::Schema::Plain,
     server: Server::MySql(80_040),
 };

@@ -37,8 +37,12 @@ pub(crate) fn flags(settings: u8) -> Flags {
         no_backslash_escapes: settings & 1 != 0,
         ansi_quotes: settings & 2 != 0,
         ignore_space: settings & 3 == 3,
-        charset: [Charset::Plain, Charset::Gbk, Charset::Sjis, Charset::Big5]
-            [usize::from(settings >> 2 & 3)],
+        charset: [
+            Charset::UTF8MB4,
+            Charset::GBK,
+            Charset::LATIN1,
+            Charset::of_name(b"swe7"),
+        ][usize::from(settings >> 2 & 3)],
         server: [
             Server::Unknown,
             Server::MySql(80_036),

@@ -1,18 +1,16 @@
-//! What a byte may begin: the table that the lexer turns on.
+//! What a byte may begin and where it may stand: the tables that the lexer turns on, one for each character set.
 
 use crate::TokenKind;
-
-/// The byte that is a space in latin1.
-pub(crate) const NO_BREAK_SPACE: u8 = 0xa0;
+use crate::charsets::{Bytes, Family, Row};
 
 /// What kind of token a byte begins.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum Class {
     Space,
-    /// Begins a word. Bytes from 0x80 do too.
+    /// Begins a word.
     Letter,
-    /// A space in latin1 and its like, a letter in others, half a character in UTF-8.
-    NoBreakSpace,
+    /// A letter for one family of servers only, where the family is not known.
+    Doubtful,
     /// A letter that may begin a literal: n, x, b and the underscore.
     Prefix,
     Digit,
@@ -37,26 +35,135 @@ pub(crate) enum Class {
     Stray,
 }
 
-/// The class of each byte.
-pub(crate) static CLASSES: [Class; 256] = classes();
-
-const fn classes() -> [Class; 256] {
-    let mut classes = [Class::Stray; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        classes[byte] = class(byte as u8);
-        byte += 1;
-    }
-    classes
+/// The bytes of a character set.
+#[derive(Debug)]
+pub(crate) struct Letters {
+    /// The class of each byte.
+    pub classes: [Class; 256],
+    /// Where each byte may stand: bits.
+    places: [u8; 256],
+    /// Some bytes below 0x80 may be the second of a character.
+    pub has_pairs: bool,
 }
 
+const WORD: u8 = 1;
+const VARIABLE: u8 = 2;
+const BLANK: u8 = 4;
+const DASHES: u8 = 8;
+const LEAD: u8 = 16;
+const TRAIL: u8 = 32;
+
+impl Letters {
+    /// The bytes of a row as a family of servers has them.
+    pub const fn of(row: &Row, family: Family) -> Self {
+        let mut letters = Self {
+            classes: [Class::Stray; 256],
+            places: [0; 256],
+            has_pairs: !row.leads.is_empty(),
+        };
+        letters.add(WORD, row.words);
+        letters.add(VARIABLE, row.variables);
+        letters.add(BLANK, row.blanks);
+        // The end of the text counts here, too.
+        letters.add(DASHES, &[(0, 0), (b'\n', b'\n')]);
+        letters.add(DASHES, row.dashes);
+        letters.add(LEAD, row.leads);
+        letters.add(TRAIL, row.trails);
+        if matches!(family, Family::MySql) {
+            letters.add(WORD, row.words_of_mysql);
+        }
+        let mut byte = 0;
+        while byte < 256 {
+            letters.classes[byte] = class_in(byte as u8, letters.places[byte]);
+            byte += 1;
+        }
+        if matches!(family, Family::Both) {
+            letters.doubt(row.words_of_mysql);
+        }
+        letters
+    }
+
+    const fn add(&mut self, place: u8, bytes: Bytes) {
+        let mut range = 0;
+        while range < bytes.len() {
+            let (first, last) = bytes[range];
+            let mut byte = first as usize;
+            while byte <= last as usize {
+                self.places[byte] |= place;
+                byte += 1;
+            }
+            range += 1;
+        }
+    }
+
+    const fn doubt(&mut self, bytes: Bytes) {
+        let mut range = 0;
+        while range < bytes.len() {
+            let (first, last) = bytes[range];
+            let mut byte = first as usize;
+            while byte <= last as usize {
+                self.classes[byte] = Class::Doubtful;
+                byte += 1;
+            }
+            range += 1;
+        }
+    }
+
+    #[inline]
+    const fn stands(&self, byte: u8, place: u8) -> bool {
+        self.places[byte as usize] & place != 0
+    }
+
+    /// Whether a byte may stand inside a word.
+    #[inline]
+    pub const fn is_word(&self, byte: u8) -> bool {
+        self.stands(byte, WORD)
+    }
+
+    /// Whether a byte may stand in the unquoted name of a user variable. The servers do not look for characters of
+    /// more than one byte here.
+    #[inline]
+    pub const fn is_variable(&self, byte: u8) -> bool {
+        self.stands(byte, VARIABLE)
+    }
+
+    /// Whether a byte separates words.
+    #[inline]
+    pub const fn is_blank(&self, byte: u8) -> bool {
+        self.stands(byte, BLANK)
+    }
+
+    /// Whether a byte behind two dashes makes them the beginning of a comment.
+    #[inline]
+    pub const fn makes_comment(&self, byte: u8) -> bool {
+        self.stands(byte, DASHES)
+    }
+
+    /// Whether these two bytes are one character of a set in which such bytes may be below 0x80.
+    #[inline]
+    pub const fn is_pair(&self, lead: u8, trail: u8) -> bool {
+        self.stands(lead, LEAD) && self.stands(trail, TRAIL)
+    }
+}
+
+/// The class of a byte that may stand in these places.
+const fn class_in(byte: u8, places: u8) -> Class {
+    let ascii = class(byte);
+    match ascii {
+        Class::Letter | Class::Prefix | Class::Digit | Class::Dollar => ascii,
+        _ if places & BLANK != 0 => Class::Space,
+        _ if places & WORD != 0 => Class::Letter,
+        _ => ascii,
+    }
+}
+
+/// The class of a byte of ASCII.
 const fn class(byte: u8) -> Class {
     match byte {
         // Some clients send the NUL that ends their strings.
         b' ' | b'\t'..=b'\r' | 0 => Class::Space,
-        NO_BREAK_SPACE => Class::NoBreakSpace,
         b'n' | b'N' | b'x' | b'X' | b'b' | b'B' | b'_' => Class::Prefix,
-        b'a'..=b'z' | b'A'..=b'Z' | 0x80.. => Class::Letter,
+        b'a'..=b'z' | b'A'..=b'Z' => Class::Letter,
         b'0'..=b'9' => Class::Digit,
         b'\'' => Class::Quote,
         b'"' => Class::DoubleQuote,
@@ -102,21 +209,3 @@ const fn single(byte: u8) -> TokenKind {
         _ => TokenKind::Stray,
     }
 }
-
-/// Whether a byte may stand inside a word. Of [`NO_BREAK_SPACE`] the byte before decides.
-#[inline]
-pub(crate) fn is_word(byte: u8) -> bool {
-    WORD[byte as usize]
-}
-
-static WORD: [bool; 256] = {
-    let mut word = [false; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        let at = byte as u8;
-        word[byte] = at.is_ascii_alphanumeric()
-            || matches!(at, b'_' | b'$' | 0x80..) && at != NO_BREAK_SPACE;
-        byte += 1;
-    }
-    word
-};

@@ -1,18 +1,167 @@
-//! Names of character sets: after an underscore they introduce a string.
+//! The character sets that a client may have: which bytes are letters, blanks and halves of characters.
 
-/// Both families' character sets.
-#[rustfmt::skip] // one name a line would hide the page
-const NAMES: &[&str] = &[
-    "armscii8", "ascii", "big5", "binary", "cp1250", "cp1251", "cp1256", "cp1257", "cp850",
-    "cp852", "cp866", "cp932", "dec8", "eucjpms", "euckr", "filename", "gb18030", "gb2312", "gbk",
-    "geostd8", "greek", "hebrew", "hp8", "keybcs2", "koi8r", "koi8u", "latin1", "latin2", "latin5",
-    "latin7", "macce", "macroman", "sjis", "swe7", "tis620", "ucs2", "ujis", "utf16", "utf16le",
-    "utf32", "utf8", "utf8mb3", "utf8mb4",
-];
+mod rows;
 
-/// Whether a server knows a character set of this name.
-pub(crate) fn is_charset(name: &[u8]) -> bool {
-    NAMES
-        .iter()
-        .any(|known| known.as_bytes().eq_ignore_ascii_case(name))
+#[cfg(test)]
+mod tests;
+
+use rows::{COLLATIONS, COUNT, ROWS};
+
+use crate::bytes::Letters;
+use crate::flags::Server;
+
+/// Bytes from the first to the last.
+pub(crate) type Bytes = &'static [(u8, u8)];
+
+/// What the servers say of a character set.
+pub(crate) struct Row {
+    /// Its name.
+    pub name: &'static str,
+    /// Bytes between words.
+    pub blanks: Bytes,
+    /// Bytes of unquoted names and of keywords.
+    pub words: Bytes,
+    /// Those that only MySQL takes for such bytes.
+    pub words_of_mysql: Bytes,
+    /// Bytes of the unquoted name of a user variable.
+    pub variables: Bytes,
+    /// Bytes behind `--` that make it a comment.
+    pub dashes: Bytes,
+    /// First bytes of characters whose second byte may be a backslash.
+    pub leads: Bytes,
+    /// Second bytes of these.
+    pub trails: Bytes,
 }
+
+/// A client's character set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Charset(u8);
+
+impl Default for Charset {
+    fn default() -> Self {
+        Self::UTF8MB4
+    }
+}
+
+impl Charset {
+    /// UTF-8, of up to four bytes a character.
+    pub const UTF8MB4: Self = Self::named("utf8mb4");
+    /// The servers' latin1, which is Windows' cp1252.
+    pub const LATIN1: Self = Self::named("latin1");
+    /// gbk, whose second bytes may be a backslash.
+    pub const GBK: Self = Self::named("gbk");
+    /// Not known: a text that is not all ASCII cannot be read for certain.
+    pub const UNKNOWN: Self = Self(u8::MAX);
+
+    const fn named(name: &str) -> Self {
+        let mut index = 0;
+        while index < COUNT {
+            if is_same(ROWS[index].name.as_bytes(), name.as_bytes()) {
+                return Self(index as u8);
+            }
+            index += 1;
+        }
+        Self::UNKNOWN
+    }
+
+    /// The character set of this name, in any case.
+    pub fn of_name(name: &[u8]) -> Self {
+        let name = match name.eq_ignore_ascii_case(b"utf8") {
+            true => b"utf8mb3",
+            false => name,
+        };
+        let is_meant = |row: &Row| row.name.as_bytes().eq_ignore_ascii_case(name);
+        let found = ROWS.iter().position(is_meant);
+        found.map_or(Self::UNKNOWN, |index| Self(index as u8))
+    }
+
+    /// The character set of a collation by its id, as handshakes tell it (`information_schema.COLLATIONS`
+    /// of both families; ids above 1024 are MariaDB's).
+    pub fn of_collation(id: u16) -> Self {
+        let behind = COLLATIONS.partition_point(|(first, _, _)| *first <= id);
+        let found = COLLATIONS[..behind]
+            .last()
+            .filter(|(_, last, _)| id <= *last);
+        found.map_or(Self::UNKNOWN, |(_, _, name)| Self::of_name(name.as_bytes()))
+    }
+
+    /// Every one that is known.
+    pub fn all() -> impl Iterator<Item = Self> + Clone {
+        (0..COUNT as u8).map(Self)
+    }
+
+    /// Its name; empty where it is not known.
+    pub fn name(self) -> &'static str {
+        ROWS.get(usize::from(self.0)).map_or("", |row| row.name)
+    }
+
+    /// Whether it is UTF-8.
+    pub(crate) fn is_utf8(self) -> bool {
+        self.name().starts_with("utf8")
+    }
+
+    /// Whether bytes below 0x80 that begin a character are ASCII.
+    pub(crate) fn has_ascii(self) -> bool {
+        self != const { Self::named("swe7") } && self != Self::UNKNOWN
+    }
+
+    /// Whether these two bytes are one character, and the second may be a backslash.
+    pub(crate) fn is_pair(self, lead: u8, trail: u8) -> bool {
+        self.letters(Server::Unknown).is_pair(lead, trail)
+    }
+
+    /// The classes of its bytes, as this server has them.
+    pub(crate) fn letters(self, server: Server) -> &'static Letters {
+        let of_family = match server {
+            Server::Unknown => &OF_BOTH,
+            Server::MySql(_) => &OF_MYSQL,
+            Server::MariaDb(_) => &OF_MARIADB,
+        };
+        let found = of_family.get(usize::from(self.0));
+        found.unwrap_or(&of_family[Self::UTF8MB4.0 as usize])
+    }
+}
+
+static OF_BOTH: [Letters; COUNT] = all(Family::Both);
+static OF_MYSQL: [Letters; COUNT] = all(Family::MySql);
+static OF_MARIADB: [Letters; COUNT] = all(Family::MariaDb);
+
+/// Whose reading of a character set is meant.
+#[derive(Clone, Copy)]
+pub(crate) enum Family {
+    /// What differs is a guess.
+    Both,
+    MySql,
+    MariaDb,
+}
+
+const fn all(family: Family) -> [Letters; COUNT] {
+    let mut letters = [const { Letters::of(&ROWS[0], Family::Both) }; COUNT];
+    let mut index = 0;
+    while index < COUNT {
+        letters[index] = Letters::of(&ROWS[index], family);
+        index += 1;
+    }
+    letters
+}
+
+const fn is_same(one: &[u8], other: &[u8]) -> bool {
+    let mut index = 0;
+    while index < one.len() && index < other.len() {
+        if one[index] != other[index] {
+            return false;
+        }
+        index += 1;
+    }
+    one.len() == other.len()
+}
+
+/// Whether a server knows a character set of this name, of those that may introduce a string.
+pub(crate) fn is_charset(name: &[u8]) -> bool {
+    let is_meant = |known: &&str| known.as_bytes().eq_ignore_ascii_case(name);
+    let is_wide = WIDE.iter().any(is_meant);
+    is_wide || Charset::of_name(name) != Charset::UNKNOWN
+}
+
+/// Character sets that no client can have.
+const WIDE: &[&str] = &["filename", "ucs2", "utf16", "utf16le", "utf32"];

@@ -226,7 +226,7 @@ impl<W: Watcher> Scan<'_, W> {
 
     /// A name that a statement is about.
     pub fn mention_name(&mut self, role: crate::Role) {
-        if self.is_name() {
+        if self.is_table_name() {
             let (schema, name) = self.qualified_name();
             self.facts.mention(role, schema, name);
         }

@@ -2,7 +2,7 @@
 //!
 //! Eight bytes are a `u64`, the first byte lowest. A sum of two bytes below 0x80 carries into no other.
 
-use crate::bytes::is_word;
+use crate::bytes::Letters;
 
 const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGH: u64 = 0x80 * ONES;
@@ -37,10 +37,10 @@ pub(crate) const fn first_of(eight: u64, count: usize) -> u64 {
 
 /// How many of eight bytes, from the first on, may stand inside a word.
 #[inline]
-pub(crate) fn word_bytes(mut eight: u64) -> usize {
+pub(crate) fn word_bytes(mut eight: u64, letters: &Letters) -> usize {
     let mut count = 0;
     // Zeros come from above, and no word has one.
-    while is_word(eight as u8) {
+    while letters.is_word(eight as u8) {
         eight >>= 8;
         count += 1;
     }
@@ -62,15 +62,20 @@ const fn between(low: u64, first: u8, last: u8) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Charset, Server};
 
     #[test]
     fn every_byte_is_told_wherever_it_stands() {
+        let letters = Charset::LATIN1.letters(Server::Unknown);
         for byte in 0..=255u8 {
             for at in 0..8 {
                 let mut bytes = *b"aZ09_$zA";
                 bytes[at] = byte;
                 let eight = eight_at(&bytes, 0);
-                assert_eq!(word_bytes(eight), if is_word(byte) { 8 } else { at });
+                assert_eq!(
+                    word_bytes(eight, letters),
+                    if letters.is_word(byte) { 8 } else { at }
+                );
                 let upper = upper_case(eight).to_le_bytes();
                 assert_eq!(upper, bytes.map(|byte| byte.to_ascii_uppercase()));
             }

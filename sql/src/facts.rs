@@ -262,9 +262,9 @@ pub struct Comment {
 }
 
 /// The names that are kept of a statement.
-pub const MENTIONS_MAX: usize = 128;
+pub const MENTIONS_MAX: usize = 1024;
 /// The statements that are kept of a command.
-pub const PARTS_MAX: usize = 64;
+pub const PARTS_MAX: usize = 256;
 /// The comments that are kept of a command.
 pub const COMMENTS_MAX: usize = 16;
 /// The assignments that are kept of a command; a SET with more is [`Effects::OPAQUE`].

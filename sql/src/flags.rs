@@ -1,5 +1,7 @@
 //! What the session has set that changes how a statement's bytes are read.
 
+use crate::charsets::Charset;
+
 /// The session's settings that the servers' lexers look at, and who will read the statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Flags {
@@ -9,7 +11,7 @@ pub struct Flags {
     pub ansi_quotes: bool,
     /// `sql_mode` has IGNORE_SPACE: `COUNT (1)` calls the built-in function.
     pub ignore_space: bool,
-    /// The class of `character_set_client`.
+    /// `character_set_client`
     pub charset: Charset,
     /// The class of the default schema: whose tables names without a schema are.
     pub schema: Schema,
@@ -43,21 +45,6 @@ impl Flags {
     }
 }
 
-/// The class of a client character set: can a backslash or backtick be half of a character?
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Charset {
-    /// Bytes below 0x80 always stand for themselves: single-byte sets, UTF-8, and those whose
-    /// second bytes are all high (euckr, gb2312, ujis, eucjpms).
-    #[default]
-    Plain,
-    /// gbk and gb18030.
-    Gbk,
-    /// sjis and cp932.
-    Sjis,
-    /// big5.
-    Big5,
-}
-
 /// The class of a schema: what its tables tell of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Schema {
@@ -85,45 +72,6 @@ impl Schema {
         ];
         let found = classes.iter().find(|(of, _)| name.eq_ignore_ascii_case(of));
         found.map_or(Self::Plain, |(_, class)| *class)
-    }
-}
-
-impl Charset {
-    /// The class of a character set by its name, in any case.
-    pub fn of_name(name: &[u8]) -> Self {
-        let classes: [(&[u8], Self); 5] = [
-            (b"gbk", Self::Gbk),
-            (b"gb18030", Self::Gbk),
-            (b"sjis", Self::Sjis),
-            (b"cp932", Self::Sjis),
-            (b"big5", Self::Big5),
-        ];
-        let found = classes.iter().find(|(of, _)| name.eq_ignore_ascii_case(of));
-        found.map_or(Self::Plain, |(_, class)| *class)
-    }
-
-    /// The class of a collation by its id, as handshakes tell it (`information_schema.COLLATIONS`
-    /// of both families; ids above 1024 are MariaDB's NOPAD collations).
-    pub const fn of_collation(id: u16) -> Self {
-        match id {
-            28 | 87 | 248..=250 | 1052 | 1111 => Self::Gbk,
-            13 | 88 | 95 | 96 | 1037 | 1112 | 1119 | 1120 => Self::Sjis,
-            1 | 84 | 1025 | 1108 => Self::Big5,
-            _ => Self::Plain,
-        }
-    }
-
-    /// Whether these two bytes are one character, by the servers' `ismbchar`.
-    pub(crate) const fn is_pair(self, lead: u8, trail: u8) -> bool {
-        match self {
-            Self::Plain => false,
-            Self::Gbk => matches!(lead, 0x81..=0xfe) && matches!(trail, 0x40..=0x7e | 0x80..=0xfe),
-            Self::Sjis => {
-                matches!(lead, 0x81..=0x9f | 0xe0..=0xfc)
-                    && matches!(trail, 0x40..=0x7e | 0x80..=0xfc)
-            }
-            Self::Big5 => matches!(lead, 0xa1..=0xf9) && matches!(trail, 0x40..=0x7e | 0xa1..=0xfe),
-        }
     }
 }
 
@@ -196,23 +144,6 @@ mod tests {
             );
             assert_eq!(mysql.gate(version, for_mariadb), of_mysql, "{version}");
             assert_eq!(mariadb.gate(version, for_mariadb), of_mariadb, "{version}");
-        }
-    }
-
-    #[test]
-    fn names_and_ids_of_unsafe_charsets_agree() {
-        for (name, ids) in [
-            ("gbk", [28, 87]),
-            ("GB18030", [248, 250]),
-            ("sjis", [13, 88]),
-            ("cp932", [95, 96]),
-            ("big5", [1, 84]),
-            ("utf8mb4", [45, 255]),
-            ("latin1", [8, 47]),
-        ] {
-            for id in ids {
-                assert_eq!(Charset::of_name(name.as_bytes()), Charset::of_collation(id));
-            }
         }
     }
 }

@@ -8,9 +8,10 @@ mod literal;
 mod skip;
 
 use crate::Span;
-use crate::bytes::{CLASSES, Class, NO_BREAK_SPACE, SINGLES, is_word};
+use crate::bytes::{Class, Letters, SINGLES};
+use crate::charsets::Charset;
 use crate::eight::{eight_at, word_bytes};
-use crate::flags::{Charset, Flags};
+use crate::flags::Flags;
 use crate::functions::{Family, Function};
 use crate::words::{Word, look_up_in};
 use crate::work;
@@ -113,6 +114,7 @@ pub struct Lexer<'a> {
     text: &'a [u8],
     at: usize,
     flags: Flags,
+    letters: &'static Letters,
     region: Region,
     /// A word that begins here is a name, for a dot stands before it: `t.1a`, `t.select`.
     name_start: usize,
@@ -138,15 +140,17 @@ impl<'a> Lexer<'a> {
     /// Starts at the first byte. What lies behind 4 GiB is not read, and the lexer is lost then.
     pub fn new(text: &'a [u8], flags: Flags) -> Self {
         let read = &text[..text.len().min(u32::MAX as usize)];
+        let is_readable = flags.charset != Charset::UNKNOWN || read.is_ascii();
         Self {
             text: read,
             at: 0,
             flags,
+            letters: flags.charset.letters(flags.server),
             region: Region::Plain,
             name_start: NOWHERE,
             word_end: NOWHERE,
             has_lone_tag: false,
-            is_lost: read.len() < text.len(),
+            is_lost: read.len() < text.len() || !is_readable,
             is_conditional: false,
         }
     }
@@ -159,6 +163,7 @@ impl<'a> Lexer<'a> {
     /// Goes on from this byte, where a statement begins, and reads otherwise from there.
     pub(crate) fn read_on_from(&mut self, at: usize, flags: Flags) {
         (self.at, self.flags) = (at, flags);
+        self.letters = flags.charset.letters(flags.server);
         (self.name_start, self.word_end) = (NOWHERE, NOWHERE);
     }
 
@@ -191,7 +196,7 @@ impl<'a> Lexer<'a> {
                 *token = self.end();
                 return;
             };
-            match CLASSES[byte as usize] {
+            match self.letters.classes[byte as usize] {
                 Class::Space => {
                     work::count(1);
                     self.at += 1;
@@ -231,10 +236,9 @@ impl<'a> Lexer<'a> {
             Class::Comparison => self.comparison(byte),
             Class::Doubled if self.peek(1) == byte => self.take(TokenKind::Operator, 2),
             Class::Doubled => self.take(TokenKind::Operator, 1),
-            Class::NoBreakSpace => {
+            Class::Doubtful => {
                 self.is_lost = true;
-                self.at += 1;
-                return None;
+                self.word()
             }
             Class::Backslash if self.peek(1) == b'N' => self.take(TokenKind::BackslashNull, 2),
             _ => self.take(TokenKind::Stray, 1),
@@ -318,18 +322,15 @@ impl<'a> Lexer<'a> {
     /// Where the word ends that goes on at `at`.
     #[inline]
     fn behind_word(&self, mut at: usize) -> usize {
-        if self.flags.charset != Charset::Plain {
+        if self.letters.has_pairs {
             return self.behind_wide_word(at - 1);
         }
         loop {
-            let count = word_bytes(eight_at(self.text, at));
+            let count = word_bytes(eight_at(self.text, at), self.letters);
             at += count;
-            let goes_on = count == 8
-                || self.text.get(at) == Some(&NO_BREAK_SPACE) && self.text[at - 1] >= 0x80;
-            if !goes_on {
+            if count < 8 {
                 return at;
             }
-            at += usize::from(count < 8);
         }
     }
 
@@ -337,8 +338,8 @@ impl<'a> Lexer<'a> {
     fn behind_wide_word(&self, mut at: usize) -> usize {
         while let Some(&byte) = self.text.get(at) {
             at += match self.text.get(at + 1) {
-                Some(&trail) if self.flags.charset.is_pair(byte, trail) => 2,
-                _ if is_word(byte) || byte == NO_BREAK_SPACE => 1,
+                Some(&trail) if self.letters.is_pair(byte, trail) => 2,
+                _ if self.letters.is_word(byte) => 1,
                 _ => break,
             };
         }
@@ -362,7 +363,7 @@ impl<'a> Lexer<'a> {
             return self.fraction(self.at);
         }
         let token = self.take(TokenKind::Dot, 1);
-        if is_word(next) {
+        if self.letters.is_word(next) {
             self.name_start = self.at;
         }
         token
@@ -377,18 +378,9 @@ impl<'a> Lexer<'a> {
             b'`' => return self.quoted(1, TokenKind::UserVariable),
             _ => TokenKind::UserVariable,
         };
-        let mut end = self.at + 1;
-        while self
-            .text
-            .get(end)
-            .is_some_and(|byte| is_word(*byte) || *byte == b'.')
-        {
-            end = if self.text[end] == b'.' {
-                end + 1
-            } else {
-                self.behind_word(end + 1)
-            };
-        }
+        let name = self.text.get(self.at + 1..).unwrap_or_default();
+        let is_inside = |byte: &&u8| self.letters.is_variable(**byte);
+        let end = self.at + 1 + name.iter().take_while(is_inside).count();
         self.take_to(kind, end)
     }
 
@@ -397,7 +389,11 @@ impl<'a> Lexer<'a> {
             return self.quoted(2, TokenKind::SystemVariable);
         }
         let mut end = self.at + 2;
-        if self.text.get(end).is_some_and(|byte| is_word(*byte)) {
+        if self
+            .text
+            .get(end)
+            .is_some_and(|byte| self.letters.is_word(*byte))
+        {
             end = self.behind_word(end + 1);
         }
         let token = self.take_to(TokenKind::SystemVariable, end);
@@ -416,8 +412,7 @@ impl<'a> Lexer<'a> {
 
     fn minus(&mut self) -> Token {
         match (self.peek(1), self.peek(2)) {
-            // A control byte or the end counts as space here, for the servers too.
-            (b'-', 0..=b' ' | 0x7f) => self.line_comment(2),
+            (b'-', next) if self.letters.makes_comment(next) => self.line_comment(2),
             (b'>', b'>') => self.take(TokenKind::Operator, 3),
             (b'>', _) => self.take(TokenKind::Operator, 2),
             _ => self.take(TokenKind::Minus, 1),

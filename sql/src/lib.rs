@@ -47,6 +47,7 @@ mod work;
 #[cfg(test)]
 mod tests;
 
+pub use charsets::Charset;
 pub use diagnostics::{
     Condition, DiagnosticsItem, GetDiagnostics, GetForm, get_diagnostics, shown_conditions,
 };
@@ -57,7 +58,7 @@ pub use facts::{
     ASSIGNMENTS_MAX, Access, COMMENTS_MAX, Comment, Effects, Facts, MENTIONS_MAX, Marks, Mention,
     PARTS_MAX, Part, QUESTIONS_MAX, Role, Uses,
 };
-pub use flags::{Charset, Flags, Schema, Server};
+pub use flags::{Flags, Schema, Server};
 pub use inside::{Inside, InsideStatement, PreparedTexts};
 pub use killed::{KillText, Killed};
 pub use kind::{AccessMode, Begin, Explain, Finish, Flush, Handler, Kill, Kind, Object, Show, Xa};

@@ -41,12 +41,21 @@ pub(crate) struct Scan<'a, W> {
     pub schema: Schema,
     /// Who will read the statement.
     pub server: Server,
+    /// The common tables that can be seen from here.
+    pub common: Vec<CommonTable>,
     /// Blanks between a function's name and its parenthesis say nothing.
     pub ignore_space: bool,
     /// The schema that the last USE of the command has named; empty where there was none.
     pub used: Span,
     /// What statements of the command leave in doubt for those behind them.
     pub doubts_behind: Doubts,
+}
+
+/// A common table: of WITH.
+pub(crate) struct CommonTable {
+    pub name: Span,
+    /// How many parentheses are open around its WITH, in the text that is walked over at once.
+    pub depth: u32,
 }
 
 /// Statements nested deeper are not followed, and unsure.
@@ -67,6 +76,7 @@ impl<'a, W: Watcher> Scan<'a, W> {
             runs_block: false,
             schema: flags.schema,
             server: flags.server,
+            common: Vec::new(),
             ignore_space: flags.ignore_space,
             used: Span::default(),
             doubts_behind: Doubts::NONE,
@@ -171,7 +181,10 @@ impl<'a, W: Watcher> Scan<'a, W> {
             end: self.ahead.span.start,
         };
         // An executable comment may begin or end between the two: where depends on how it was read.
-        if skipped.of(self.text).contains(&b'*') {
+        let skipped = skipped.of(self.text);
+        let count = |mark: &[u8]| skipped.windows(mark.len()).filter(|it| *it == mark).count();
+        let has_code = count(b"/*!") > 0 || count(b"/*M!") > 0;
+        if has_code || count(b"/*") != count(b"*/") {
             self.facts.marks.add(Marks::LOST);
         }
         self.lexer.read_on_from(behind as usize, flags);
@@ -256,9 +269,17 @@ impl<'a, W: Watcher> Scan<'a, W> {
         matches!(self.here.kind, TokenKind::Word | TokenKind::Quoted)
     }
 
-    /// Passes `name`, `schema.name` or `catalog.schema.name`; the last two are told.
+    /// Whether the name of a table may stand here. In MariaDB a dot may stand in front: the schema is the default.
+    pub fn is_table_name(&self) -> bool {
+        self.is_name() || self.here.kind == TokenKind::Dot
+    }
+
+    /// Passes `name`, `.name`, `schema.name` or `catalog.schema.name`; the last two are told.
     pub fn qualified_name(&mut self) -> (Span, Span) {
         let (mut schema, mut name) = (Span::default(), Span::default());
+        if self.here.kind == TokenKind::Dot {
+            self.advance();
+        }
         while self.is_name() {
             schema = name;
             name = self.advance().span;

@@ -23,7 +23,7 @@ pub fn unquote(literal: &[u8], flags: Flags) -> Option<Cow<'_, [u8]>> {
 /// The name of a user variable (`@x`, `` @`x` ``, `@'x'`, `@"x"`), in lower case as far as it is
 /// ASCII. Equal names are equal variables.
 ///
-/// Names that are not all ASCII are taken for UTF-8, and different ones may be equal to a server: MySQL
+/// Of names that are not all ASCII only those in UTF-8 are known, and different ones may be equal to a server: MySQL
 /// compares them without accents and case, MariaDB sometimes. None for what is no UTF-8 of at most three
 /// bytes a character, the servers' character set of names.
 pub fn user_variable_name(variable: &[u8], flags: Flags) -> Option<Vec<u8>> {
@@ -43,7 +43,10 @@ pub fn user_variable_name(variable: &[u8], flags: Flags) -> Option<Vec<u8>> {
         }
     };
     let is_name = |name: &str| name.bytes().all(|byte| byte < 0xf0);
-    let is_readable = name.is_ascii() || std::str::from_utf8(&name).is_ok_and(is_name);
+    let is_readable = match name.is_ascii() {
+        true => flags.charset.has_ascii(),
+        false => flags.charset.is_utf8() && std::str::from_utf8(&name).is_ok_and(is_name),
+    };
     is_readable.then(|| name.to_ascii_lowercase())
 }
 
@@ -93,7 +96,7 @@ fn escape(byte: u8, bytes: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::flags::Charset;
+    use crate::Charset;
 
     fn flags(no_backslash_escapes: bool, ansi_quotes: bool, charset: Charset) -> Flags {
         Flags {
@@ -127,13 +130,13 @@ mod tests {
 
     #[test]
     fn sql_mode_and_charset_say_what_escapes() {
-        let plain = flags(true, true, Charset::Plain);
+        let plain = flags(true, true, Charset::UTF8MB4);
         assert_eq!(
             unquote(b"'a\\n'", plain).as_deref(),
             Some(b"a\\n".as_slice())
         );
         assert_eq!(unquote(b"\"a\"", plain), None);
-        let gbk = flags(false, false, Charset::Gbk);
+        let gbk = flags(false, false, Charset::GBK);
         let told = unquote(b"'\x81\\n\\n'", gbk);
         assert_eq!(told.as_deref(), Some(b"\x81\\n\n".as_slice()));
     }
@@ -162,7 +165,7 @@ mod tests {
         assert_eq!(name("@😀"), None, "to MySQL it is @?");
         assert_eq!(user_variable_name(b"@\xe9", usual), None, "not UTF-8");
         assert_eq!(name("@`open"), None);
-        let ansi = flags(false, true, Charset::Plain);
+        let ansi = flags(false, true, Charset::UTF8MB4);
         assert_eq!(
             user_variable_name(b"@\"a\\n\"", ansi).as_deref(),
             Some(b"a\\n".as_slice())

@@ -4,6 +4,7 @@
 mod calls;
 mod digests;
 mod inside;
+mod names;
 mod properties;
 mod rewrite;
 mod set;

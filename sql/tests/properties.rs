@@ -8,10 +8,10 @@ use proptest::prelude::*;
 
 fn any_flags() -> impl Strategy<Value = Flags> {
     let charset = prop::sample::select(vec![
-        Charset::Plain,
-        Charset::Gbk,
-        Charset::Sjis,
-        Charset::Big5,
+        Charset::UTF8MB4,
+        Charset::GBK,
+        Charset::LATIN1,
+        Charset::of_name(b"swe7"),
     ]);
     let server = prop::sample::select(vec![
         Server::Unknown,
@@ -172,7 +172,7 @@ fn statements() -> impl Iterator<Item = String> {
 
 #[test]
 fn every_beginning_of_every_statement_is_read() {
-    let flags = [Charset::Plain, Charset::Gbk].map(|charset| Flags {
+    let flags = [Charset::UTF8MB4, Charset::GBK].map(|charset| Flags {
         charset,
         ..Flags::default()
     });

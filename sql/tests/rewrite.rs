@@ -167,7 +167,7 @@ fn what_has_no_answer_stays_a_question() {
 #[test]
 fn a_name_of_a_wide_charset_is_quoted_by_its_characters() {
     let flags = Flags {
-        charset: Charset::Gbk,
+        charset: Charset::GBK,
         ..Flags::default()
     };
     // A backtick that is half of a character, and one that is not.

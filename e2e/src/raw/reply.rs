@@ -117,6 +117,16 @@ impl ServerError {
     }
 }
 
+impl Rows {
+    /// The fields of a row of a text reply.
+    pub fn fields(&self, row: usize) -> Vec<Option<Vec<u8>>> {
+        self.rows
+            .get(row)
+            .map(|row| fields(row))
+            .unwrap_or_default()
+    }
+}
+
 impl Reply {
     /// The error it is or ends with.
     pub fn error(&self) -> Option<&ServerError> {

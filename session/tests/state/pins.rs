@@ -47,7 +47,8 @@ fn names_that_depend_on_the_character_set_keep_the_session() {
         "SET character_set_client = latin1",
         ok().var("character_set_client", "latin1"),
     );
-    stage.says("SET @é = 1", ok().changed());
+    // Its bytes are two letters in latin1 as well.
+    stage.says("SET @Ã = 1", ok().changed());
     assert_eq!(
         (stage.pins(), stage.asks()),
         ("user_variable".into(), String::new())

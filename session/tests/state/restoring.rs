@@ -240,7 +240,7 @@ fn statements_are_read_by_the_sessions_own_modes() {
     );
     let flags = stage.session.flags();
     assert!(flags.ansi_quotes && flags.no_backslash_escapes);
-    assert_eq!(flags.charset, sql::Charset::Gbk);
+    assert_eq!(flags.charset, sql::Charset::GBK);
     assert_eq!(flags.server, MYSQL);
 }
 

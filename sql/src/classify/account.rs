@@ -3,6 +3,7 @@
 use crate::classify::Place;
 use crate::facts::{Access, Marks, Role};
 use crate::kind::{Kill, Kind};
+use crate::lexer::TokenKind;
 use crate::scan::{Scan, Watcher};
 use crate::span::Span;
 use crate::words::Word;
@@ -11,7 +12,30 @@ impl<W: Watcher> Scan<'_, W> {
     /// GRANT, REVOKE
     pub fn grant(&mut self) {
         let is_grant = self.here.word == Word::Grant;
+        self.granted_table();
         self.writes_and_commits(if is_grant { Kind::Grant } else { Kind::Revoke });
+    }
+
+    /// GRANT … ON [TABLE] t; ON a schema's `s.*`, a routine or an account names no table.
+    fn granted_table(&mut self) {
+        let is_proxy = self.ahead.span.of(self.text).eq_ignore_ascii_case(b"proxy");
+        if is_proxy || !self.skip_to(Word::On) {
+            return;
+        }
+        self.advance();
+        self.take_word(Word::Table);
+        let is_routine = matches!(
+            self.here.word,
+            Word::Procedure | Word::Function | Word::Package | Word::Library
+        );
+        let is_kind = is_routine && matches!(self.ahead.kind, TokenKind::Word | TokenKind::Quoted);
+        if is_kind || !self.is_table_name() {
+            return;
+        }
+        let (schema, name) = self.qualified_name();
+        if self.here.kind != TokenKind::Star {
+            self.facts.mention(Role::TableRead, schema, name);
+        }
     }
 
     /// KILL [HARD | SOFT] [CONNECTION | QUERY [ID]] n; KILL … USER u

@@ -50,6 +50,11 @@ impl<W: Watcher> Scan<'_, W> {
         if !self.is_mariadb() {
             self.commits();
         }
+        self.skip_words(&[Word::Cache, Word::Index, Word::Into]);
+        while self.is_table_name() {
+            self.mention_name(Role::TableRead);
+            self.skip_to_comma();
+        }
         self.server_only(Kind::CacheIndex);
     }
 
@@ -81,7 +86,7 @@ impl<W: Watcher> Scan<'_, W> {
     /// FLUSH TABLES [t, …] [WITH READ LOCK | FOR EXPORT]
     fn flush_tables(&mut self) {
         let first = self.facts.mentions.len();
-        while self.is_name() && !matches!(self.here.word, Word::With | Word::For) {
+        while self.is_table_name() && !matches!(self.here.word, Word::With | Word::For) {
             self.mention_name(Role::TableRead);
             if !self.take_kind(TokenKind::Comma) {
                 break;
@@ -122,8 +127,30 @@ impl<W: Watcher> Scan<'_, W> {
         if matches!(self.here.word, Word::Table | Word::Tables | Word::View) {
             self.advance();
             self.listed_tables(Role::TableWritten);
+            while self.is_persistent() {
+                self.skip_to_comma();
+                self.listed_tables(Role::TableWritten);
+            }
         }
         self.skip_rest();
+    }
+
+    /// ANALYZE TABLE t PERSISTENT FOR COLUMNS (a) INDEXES (b), u
+    fn is_persistent(&self) -> bool {
+        let name = self.here.span.of(self.text);
+        self.here.kind == TokenKind::Word && name.eq_ignore_ascii_case(b"persistent")
+    }
+
+    /// Goes behind the next comma outside parentheses, or to the end of the statement.
+    fn skip_to_comma(&mut self) {
+        while !self.is_at_end() && !self.take_kind(TokenKind::Comma) {
+            match self.here.kind {
+                TokenKind::Open => self.skip_parentheses(),
+                _ => {
+                    self.advance();
+                }
+            }
+        }
     }
 
     /// CHECKSUM TABLE t, u
@@ -140,7 +167,7 @@ impl<W: Watcher> Scan<'_, W> {
 
     /// t, s.u, v
     pub fn listed_tables(&mut self, role: Role) {
-        while self.is_name() {
+        while self.is_table_name() {
             self.mention_name(role);
             if !self.take_kind(TokenKind::Comma) {
                 return;
@@ -174,6 +201,9 @@ impl<W: Watcher> Scan<'_, W> {
         } else {
             Effects::INSTANCE_LOCKED | Effects::TRANSACTION_ENDED
         });
+        if self.take_word(Word::Lock) {
+            self.mention_name(Role::TableRead);
+        }
         self.skip_rest();
     }
 }

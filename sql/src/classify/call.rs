@@ -31,6 +31,9 @@ impl<W: Watcher> Scan<'_, W> {
         if is_called && token.function != Function::None {
             self.builtin_call(token);
         }
+        if matches!(token.function, Function::MoveSequence | Function::LastValue) {
+            self.mention_name(Role::TableRead);
+        }
     }
 
     /// Whether the server takes the call here for one of a built-in function, or for grammar, and never for one of a

@@ -2,9 +2,10 @@
 //! character set. A server cuts a command into statements one by one, so it reads each as those before have left
 //! the session.
 
+use crate::charsets::Charset;
 use crate::doubts::Doubts;
 use crate::facts::Marks;
-use crate::flags::{Charset, Flags};
+use crate::flags::Flags;
 use crate::kind::Kind;
 use crate::scan::{Scan, Watcher};
 use crate::set::{Assignment, Scope, Target, Value};
@@ -94,7 +95,8 @@ impl<W: Watcher> Scan<'_, W> {
         };
         // A number is a collation's id.
         let is_name = name.first().is_some_and(u8::is_ascii_alphabetic);
-        is_name.then(|| Charset::of_name(&name))
+        let charset = Charset::of_name(&name);
+        (is_name && charset != Charset::UNKNOWN).then_some(charset)
     }
 
     fn word_or_string(&self, span: Span) -> Option<Vec<u8>> {

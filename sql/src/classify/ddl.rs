@@ -2,6 +2,7 @@
 
 use crate::classify::Place;
 use crate::facts::{Access, Effects, Role};
+use crate::functions::Function;
 use crate::kind::{Kind, Object};
 use crate::lexer::TokenKind;
 use crate::scan::{Scan, Watcher};
@@ -29,6 +30,7 @@ impl<W: Watcher> Scan<'_, W> {
             Object::Table => self.create_table(Role::TableWritten),
             Object::TemporaryTable => self.create_table(Role::TemporaryCreated),
             Object::View => self.create_view(),
+            Object::Sequence => self.sequence_itself(),
             Object::Index => self.on_table(),
             Object::Trigger => self.create_trigger(),
             Object::Event if is_event => self.create_event(),
@@ -123,6 +125,12 @@ impl<W: Watcher> Scan<'_, W> {
         self.facts.access = Access::Write;
     }
 
+    /// CREATE SEQUENCE s …, ALTER SEQUENCE s …
+    fn sequence_itself(&mut self) {
+        self.mention_name(Role::TableWritten);
+        self.skip_rest();
+    }
+
     /// … ON t (…)
     fn on_table(&mut self) {
         if self.skip_to(Word::On) {
@@ -168,6 +176,7 @@ impl<W: Watcher> Scan<'_, W> {
         match object {
             Object::Table => self.alter_table(),
             Object::View => self.create_view(),
+            Object::Sequence => self.sequence_itself(),
             Object::Event if is_event && self.has_body() => self.create_event(),
             _ => self.skip_rest(),
         }
@@ -181,14 +190,47 @@ impl<W: Watcher> Scan<'_, W> {
     fn alter_table(&mut self) {
         self.mention_name(Role::TableWritten);
         while !self.is_at_end() {
+            self.other_table();
             let renames = self.advance().word == Word::Rename;
             let is_of_part = matches!(self.here.word, Word::Index | Word::Key);
             let is_of_column = self.here.span.of(self.text).eq_ignore_ascii_case(b"column");
             if renames && !is_of_part && !is_of_column {
                 self.facts.effects.add(Effects::TEMPORARY_RENAMED);
                 self.skip_words(&[Word::To, Word::As]);
+                self.take_kind(TokenKind::Equal);
                 self.mention_name(Role::TableWritten);
             }
+        }
+    }
+
+    /// Another table that ALTER TABLE names here, if it does: of a foreign key, a MERGE table, a sequence, one that is
+    /// exchanged with a partition.
+    fn other_table(&mut self) {
+        let is_call = self.ahead.kind == TokenKind::Open;
+        let function = self.here.function;
+        match self.here.word {
+            Word::Union => self.merged_tables(),
+            Word::Table => {
+                self.advance();
+                self.mention_name(Role::TableWritten);
+            }
+            Word::Next | Word::Previous if self.ahead.word == Word::Value => {
+                self.advance();
+                self.advance();
+                if self.take_word(Word::For) {
+                    self.mention_name(Role::TableRead);
+                }
+            }
+            _ if self.is_at_references() => {
+                self.advance();
+                self.mention_name(Role::TableRead);
+            }
+            _ if is_call && matches!(function, Function::MoveSequence | Function::LastValue) => {
+                self.advance();
+                self.advance();
+                self.mention_name(Role::TableRead);
+            }
+            _ => {}
         }
     }
 
@@ -247,7 +289,7 @@ impl<W: Watcher> Scan<'_, W> {
         self.if_exists();
         self.facts.kind = Kind::Rename(Object::Table);
         self.facts.effects.add(Effects::TEMPORARY_RENAMED);
-        while self.is_name() {
+        while self.is_table_name() {
             self.mention_name(Role::TableWritten);
             while !self.is_at_end() && !matches!(self.last.word, Word::To) {
                 self.advance();

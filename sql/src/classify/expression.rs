@@ -2,6 +2,7 @@
 
 use crate::classify::Place;
 use crate::facts::{Access, Effects, Marks, Role};
+use crate::flags::Server;
 use crate::functions::Function;
 use crate::lexer::TokenKind;
 use crate::scan::{NESTING_MAX, Scan, Watcher};
@@ -12,6 +13,16 @@ use crate::words::Word;
 impl<W: Watcher> Scan<'_, W> {
     /// Any tokens to the end of the statement, noting tables, calls and variables.
     pub fn body(&mut self, place: &mut Place) {
+        let outside = self.common.len();
+        self.walk(place, outside);
+        if self.common.len() > outside {
+            self.common.truncate(outside);
+        }
+    }
+
+    /// The same; common tables up to `outside` are those of queries around.
+    #[inline(always)] // it has one caller
+    fn walk(&mut self, place: &mut Place, outside: usize) {
         loop {
             match self.here.kind {
                 TokenKind::End | TokenKind::Semicolon => return,
@@ -33,7 +44,11 @@ impl<W: Watcher> Scan<'_, W> {
                 TokenKind::Close => {
                     place.close();
                     self.advance();
+                    if self.common.len() > outside {
+                        self.leave_query(place.depth(), outside);
+                    }
                 }
+                TokenKind::Dot if place.expects_table => self.table(place),
                 TokenKind::Comma if place.is_value && place.is_outermost() => return,
                 TokenKind::Comma => {
                     place.comma();
@@ -53,6 +68,14 @@ impl<W: Watcher> Scan<'_, W> {
         }
     }
 
+    /// A parenthesis has closed: common tables of a query inside it are no longer seen.
+    #[cold]
+    fn leave_query(&mut self, depth: u32, outside: usize) {
+        let own = self.common.get(outside..).unwrap_or_default();
+        let kept = own.iter().take_while(|table| table.depth <= depth).count();
+        self.common.truncate(outside + kept);
+    }
+
     /// `{d '…'}`, `{fn now()}`, `{oj t LEFT JOIN u …}`: the word says nothing.
     fn odbc_escape(&mut self) {
         self.advance();
@@ -63,10 +86,10 @@ impl<W: Watcher> Scan<'_, W> {
 
     #[inline]
     fn word(&mut self, place: &mut Place) {
-        if self.ahead.kind == TokenKind::Dot {
+        let word = self.here.word;
+        if self.ahead.kind == TokenKind::Dot && !self.is_in_front_of_table() {
             return self.name(place);
         }
-        let word = self.here.word;
         if place.expects_table && !is_before_table(word) {
             return self.table(place);
         }
@@ -84,6 +107,10 @@ impl<W: Watcher> Scan<'_, W> {
     #[inline]
     fn call_or_pass(&mut self, place: &mut Place) {
         let word = self.here.word;
+        if place.in_definitions && self.is_at_references() {
+            self.advance();
+            return self.mention_name(Role::TableRead);
+        }
         place.in_rows = word == Word::Values || word == Word::Null && place.in_rows;
         if self.ahead.kind == TokenKind::Open {
             self.call(place, false);
@@ -100,7 +127,11 @@ impl<W: Watcher> Scan<'_, W> {
             Word::Using if place.is_in_list() && self.ahead.kind != TokenKind::Open => {
                 place.begin_tables();
             }
-            Word::Table if !place.in_definitions => place.begin_tables(),
+            Word::Table => {
+                place.in_definitions = false;
+                place.begin_tables();
+            }
+            Word::Union if place.in_definitions => return self.merged_tables(),
             Word::On => place.expects_table = false,
             Word::Where
             | Word::Group
@@ -128,7 +159,7 @@ impl<W: Watcher> Scan<'_, W> {
             Word::For => return self.for_clause(place),
             Word::Into => return self.select_into(place),
             Word::With if self.nesting < NESTING_MAX && self.is_with_clause() => {
-                return self.with_clause();
+                return self.with_clause(place.depth());
             }
             _ => {}
         }
@@ -220,20 +251,63 @@ impl<W: Watcher> Scan<'_, W> {
         place.expects_table = false;
         let is_dual = self.here.word == Word::Dual && self.ahead.kind != TokenKind::Dot;
         let (schema, name) = self.qualified_name();
-        if !is_dual && (!schema.is_empty() || !self.is_common_table(name)) {
-            self.facts.mention(place.role(), schema, name);
+        let role = place.role();
+        let may_be_common = schema.is_empty() && role == Role::TableRead;
+        let is_table = self.common.is_empty() || !may_be_common || !self.is_common_table(name);
+        if !is_dual && is_table {
+            self.facts.mention(role, schema, name);
             let (schema, name) = (schema.name(self.text), name.name(self.text));
             self.facts.uses.add(of_table(&schema, &name, self.schema));
         }
     }
 
+    /// A reserved word with a dot behind it: the dot belongs to a table, `FROM .t`.
+    #[inline]
+    fn is_in_front_of_table(&self) -> bool {
+        let is_word = matches!(
+            self.here.word,
+            Word::From | Word::Join | Word::StraightJoin | Word::Using | Word::Table
+        );
+        is_word || self.here.word == Word::Reserved && self.is_at_references()
+    }
+
+    /// Whether a name is one of a common table. MySQL may tell capitals from small letters.
+    #[cold]
     fn is_common_table(&self, name: Span) -> bool {
-        if !self.facts.marks.has(Marks::WITH) {
-            return false;
-        }
         let name = name.name(self.text);
-        let mut known = self.facts.mentions_of(Role::CommonTable);
-        known.any(|known| known.name.name(self.text).eq_ignore_ascii_case(&name))
+        let mut known = self.common.iter();
+        let is_mariadb = matches!(self.server, Server::MariaDb(_));
+        known.any(|known| {
+            let known = known.name.name(self.text);
+            known == name || is_mariadb && known.eq_ignore_ascii_case(&name)
+        })
+    }
+
+    /// UNION = (t, u), UNION (t, u): the tables of a MERGE table.
+    #[cold]
+    pub fn merged_tables(&mut self) {
+        self.advance();
+        self.take_kind(TokenKind::Equal);
+        let is_query = matches!(
+            self.ahead.word,
+            Word::Select | Word::With | Word::Values | Word::Table
+        );
+        if self.here.kind == TokenKind::Open && !is_query {
+            self.advance();
+            self.listed_tables(Role::TableRead);
+            self.take_kind(TokenKind::Close);
+        }
+    }
+
+    /// REFERENCES t: the table of a foreign key.
+    #[cold]
+    pub fn is_at_references(&self) -> bool {
+        self.here.word == Word::Reserved
+            && self
+                .here
+                .span
+                .of(self.text)
+                .eq_ignore_ascii_case(b"references")
     }
 
     /// A quoted or qualified name: a table where one is expected, a column, or the call of a stored

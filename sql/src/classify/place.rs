@@ -69,6 +69,11 @@ impl Place {
         1 << if self.depth < 63 { self.depth } else { 63 }
     }
 
+    /// How many parentheses are open.
+    pub const fn depth(&self) -> u32 {
+        self.depth
+    }
+
     /// Whether a token here is outside all parentheses that were opened.
     pub const fn is_outermost(&self) -> bool {
         self.depth == 0

@@ -4,27 +4,22 @@ use crate::classify::Place;
 use crate::facts::{Access, Effects, Marks, Role, Uses};
 use crate::kind::Kind;
 use crate::lexer::TokenKind;
-use crate::scan::{Scan, Watcher};
+use crate::scan::{CommonTable, Scan, Watcher};
 use crate::span::Span;
 use crate::words::Word;
+
+/// Common tables that are told from tables: each table is compared with all of them.
+const COMMON_TABLES_MAX: usize = 64;
 
 impl<W: Watcher> Scan<'_, W> {
     /// SELECT, VALUES, TABLE, and whatever stands behind WITH.
     pub fn query(&mut self) {
         self.facts.at_least(Access::Read);
         if self.here.word == Word::With {
-            self.with_clause();
-            return match self.here.word {
-                Word::Select | Word::Values | Word::Table => self.query(),
-                Word::Update => self.update(),
-                Word::Delete => self.delete(),
-                Word::Insert | Word::Replace => self.insert(),
-                _ if self.here.kind == TokenKind::Open => {
-                    self.facts.kind = Kind::Select;
-                    self.body(&mut Place::of_query());
-                }
-                _ => self.not_understood(),
-            };
+            let outside = self.common.len();
+            self.with_clause(0);
+            self.statement_behind_with();
+            return self.common.truncate(outside);
         }
         self.facts.kind = match self.here.word {
             Word::Values => Kind::Values,
@@ -32,6 +27,20 @@ impl<W: Watcher> Scan<'_, W> {
             _ => Kind::Select,
         };
         self.body(&mut Place::of_query());
+    }
+
+    fn statement_behind_with(&mut self) {
+        match self.here.word {
+            Word::Select | Word::Values | Word::Table => self.query(),
+            Word::Update => self.update(),
+            Word::Delete => self.delete(),
+            Word::Insert | Word::Replace => self.insert(),
+            _ if self.here.kind == TokenKind::Open => {
+                self.facts.kind = Kind::Select;
+                self.body(&mut Place::of_query());
+            }
+            _ => self.not_understood(),
+        }
     }
 
     /// INSERT, REPLACE
@@ -139,22 +148,37 @@ impl<W: Watcher> Scan<'_, W> {
     }
 
     /// WITH [RECURSIVE] name [(columns)] AS (query) [, …]
-    pub fn with_clause(&mut self) {
+    ///
+    /// A name is seen by the queries behind its own, and by its own where that may be recursive.
+    pub fn with_clause(&mut self, depth: u32) {
         self.facts.marks.add(Marks::WITH);
         self.advance();
-        self.take_word(Word::Recursive);
+        let is_recursive = self.take_word(Word::Recursive);
         while self.is_name() {
             let name = self.advance().span;
             self.facts.mention(Role::CommonTable, Span::default(), name);
             self.skip_parentheses();
             self.take_word(Word::As);
+            if is_recursive {
+                self.see_common_table(name, depth);
+            }
             self.nested_query();
+            if !is_recursive {
+                self.see_common_table(name, depth);
+            }
             if self.take_word(Word::Cycle) && self.skip_to(Word::Restrict) {
                 self.advance();
             }
             if !self.take_kind(TokenKind::Comma) {
                 break;
             }
+        }
+    }
+
+    fn see_common_table(&mut self, name: Span, depth: u32) {
+        // More are taken for tables.
+        if self.common.len() < COMMON_TABLES_MAX {
+            self.common.push(CommonTable { name, depth });
         }
     }
 

@@ -143,7 +143,7 @@ impl<W: Watcher> Scan<'_, W> {
 
     /// a READ, b AS x WRITE, …
     fn locked_tables(&mut self) {
-        while self.is_name() {
+        while self.is_table_name() {
             let (schema, name) = self.qualified_name();
             let mut role = Role::TableRead;
             while !self.is_at_end() && self.here.kind != TokenKind::Comma {

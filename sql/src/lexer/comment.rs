@@ -47,7 +47,10 @@ impl Lexer<'_> {
 
     fn comment(&mut self, kind: TokenKind) -> Token {
         match self.behind_comment(self.at + 2) {
-            Some(end) => self.take_to(kind, end),
+            Some(end) => {
+                self.check_region(self.at, end);
+                self.take_to(kind, end)
+            }
             None => self.unterminated(kind),
         }
     }
@@ -67,6 +70,10 @@ impl Lexer<'_> {
 
     /// A comment that servers from some version on execute.
     fn executable(&mut self, opening: usize, for_mariadb: bool) -> Option<Token> {
+        if for_mariadb && matches!(self.flags.server, Server::MySql(_)) {
+            // To MySQL it is a comment like any other: comments inside it do not nest.
+            return Some(self.comment(TokenKind::Comment));
+        }
         let version = self.version(self.at + opening);
         match self.gate(version, for_mariadb) {
             Gate::Comment => return Some(self.skipped()),
@@ -113,7 +120,8 @@ impl Lexer<'_> {
             };
         }
         let is_mysql = matches!(self.flags.server, Server::MySql(_));
-        if is_mysql && !text.get(6).is_some_and(u8::is_ascii_whitespace) {
+        let is_blank = |byte: &u8| self.letters.is_blank(*byte);
+        if is_mysql && !text.get(6).is_some_and(is_blank) {
             digits = 5;
         }
         let value = |sum, byte: &u8| sum * 10 + u32::from(byte - b'0');

@@ -3,8 +3,7 @@
 use memchr::{memchr, memchr2};
 
 use super::{Lexer, Token, TokenKind};
-use crate::bytes::is_word;
-use crate::flags::{Charset, Server};
+use crate::flags::Server;
 use crate::work;
 
 impl Lexer<'_> {
@@ -42,7 +41,7 @@ impl Lexer<'_> {
 
     /// One behind the quote that ends what goes on at `at`. Doubled quotes do not end it.
     fn behind_quote(&self, mut at: usize, quote: u8, escapes: bool) -> Option<usize> {
-        if self.flags.charset != Charset::Plain {
+        if self.letters.has_pairs {
             return self.behind_quote_in_pairs(at, quote, escapes);
         }
         loop {
@@ -70,7 +69,7 @@ impl Lexer<'_> {
             let byte = *self.text.get(at)?;
             let next = self.text.get(at + 1).copied();
             at += match next {
-                Some(trail) if self.flags.charset.is_pair(byte, trail) => 2,
+                Some(trail) if self.letters.is_pair(byte, trail) => 2,
                 _ if byte == b'\\' && escapes => 2,
                 Some(next) if byte == quote && next == quote => 2,
                 _ if byte == quote => return Some(at + 1),
@@ -113,7 +112,7 @@ impl Lexer<'_> {
         let behind = self.text.get(end..).unwrap_or_default();
         let spaces = behind
             .iter()
-            .take_while(|byte| matches!(byte, b' ' | b'\t'..=b'\r'))
+            .take_while(|byte| self.letters.is_blank(**byte))
             .count();
         work::count(spaces);
         let next = behind.get(spaces);
@@ -140,7 +139,7 @@ impl Lexer<'_> {
                 Some(end) => self.take_to(TokenKind::Number, end),
                 None => self.word(),
             },
-            Some(&byte) if is_word(byte) => self.word(),
+            Some(&byte) if self.letters.is_word(byte) => self.word(),
             _ => self.take_to(TokenKind::Number, end),
         }
     }
@@ -183,7 +182,8 @@ impl Lexer<'_> {
             .take_while(|byte| is_digit(byte))
             .count();
         let end = self.at + 2 + digits;
-        let is_number = digits > 0 && !self.text.get(end).is_some_and(|byte| is_word(*byte));
+        let is_name = |byte: &u8| self.letters.is_word(*byte);
+        let is_number = digits > 0 && !self.text.get(end).is_some_and(is_name);
         is_number.then_some(end)
     }
 }

@@ -7,7 +7,6 @@
 use memchr::memchr2;
 
 use super::{Lexer, Region};
-use crate::flags::Charset;
 use crate::work;
 
 impl Lexer<'_> {
@@ -73,7 +72,7 @@ impl Lexer<'_> {
         match self.text.get(at)? {
             b'0'..=b'9' => self.behind_number(at),
             b'-' | b'+' if self.text.get(at + 1)?.is_ascii_digit() => self.behind_number(at + 1),
-            b'\'' if self.flags.charset == Charset::Plain => self.behind_string(at + 1),
+            b'\'' if !self.letters.has_pairs => self.behind_string(at + 1),
             b'n' | b'N' => self.behind_null(at),
             _ => None,
         }

@@ -97,9 +97,9 @@ fn strings_end_where_sql_mode_says() {
 #[test]
 fn a_backslash_may_be_half_a_character() {
     for (charset, lead) in [
-        (Charset::Gbk, 0xbf),
-        (Charset::Sjis, 0x83),
-        (Charset::Big5, 0xb3),
+        (Charset::GBK, 0xbf),
+        (Charset::of_name(b"sjis"), 0x83),
+        (Charset::of_name(b"big5"), 0xb3),
     ] {
         let flags = Flags {
             charset,
@@ -128,7 +128,7 @@ fn a_backslash_may_be_half_a_character() {
 #[test]
 fn a_lone_lead_byte_hides_no_quote() {
     let flags = Flags {
-        charset: Charset::Gbk,
+        charset: Charset::GBK,
         ..Flags::default()
     };
     let text = b"'\xbf' OR '\xbf\\' b";
@@ -201,14 +201,94 @@ fn a_sixth_digit_is_code_for_mysql_unless_a_space_follows() {
     assert_eq!(of("/*!100000+a */", mariadb), "Plus:+ Word:a");
 }
 
-#[test]
-fn a_space_of_latin1_is_no_letter_and_makes_unsure() {
-    let flags = Flags::default();
-    assert_eq!(cut(b"for\xa0update", flags), "Word:for Word:update");
-    assert_eq!(cut("voilà à", flags), "Word:voilà Word:à");
-    let mut lexer = Lexer::new(b"for\xa0update", flags);
+fn flags_in(charset: &[u8], server: Server) -> Flags {
+    Flags {
+        charset: Charset::of_name(charset),
+        server,
+        ..Flags::default()
+    }
+}
+
+fn is_lost(text: &[u8], flags: Flags) -> bool {
+    let mut lexer = Lexer::new(text, flags);
     lexer.by_ref().for_each(drop);
-    assert!(lexer.is_lost());
+    lexer.is_lost()
+}
+
+#[test]
+fn a_byte_separates_words_where_the_charset_says() {
+    let text = b"for\xa0update";
+    for (charset, tokens) in [
+        (&b"latin1"[..], 2),
+        (b"cp1251", 3),
+        (b"binary", 3),
+        (b"koi8r", 3),
+        (b"macce", 3),
+        (b"utf8mb4", 1),
+    ] {
+        let flags = flags_in(charset, Server::Unknown);
+        assert_eq!(Lexer::new(text, flags).count(), tokens, "{charset:?}");
+        assert!(!is_lost(text, flags));
+    }
+    assert_eq!(cut("voilà à", Flags::default()), "Word:voilà Word:à");
+    assert!(is_lost(text, flags_in(b"", Server::Unknown)));
+    assert!(!is_lost(b"for update", flags_in(b"", Server::Unknown)));
+}
+
+#[test]
+fn what_makes_a_comment_of_two_dashes_depends_on_the_charset() {
+    let kinds = |text: &[u8], charset: &[u8]| {
+        let of = |token: Token| token.kind;
+        let lexer = Lexer::new(text, flags_in(charset, Server::Unknown));
+        lexer.map(of).collect::<Vec<_>>()
+    };
+    use TokenKind::{Comment, Minus, Number, Stray};
+    assert_eq!(kinds(b"1--\xa02", b"latin1"), [Number, Comment]);
+    assert_eq!(kinds(b"1--\x812", b"cp1250"), [Number, Comment]);
+    assert_eq!(kinds(b"1--\x7f2", b"latin1"), [Number, Comment]);
+    assert_eq!(
+        kinds(b"1--\x7f2", b"cp1251"),
+        [Number, Minus, Minus, Stray, Number]
+    );
+}
+
+#[test]
+fn variables_are_read_byte_by_byte() {
+    // A backtick that is half of a character in a word begins a name here.
+    for (charset, text) in [
+        (&b"gbk"[..], &b"@a\xb3`x`"[..]),
+        (b"big5", b"@a\xb3`x`"),
+        (b"ujis", b"@a\xa4\xa2"),
+        (b"sjis", b"@a\x83\\"),
+    ] {
+        let tokens: Vec<_> = Lexer::new(text, flags_in(charset, Server::Unknown)).collect();
+        let kinds: Vec<_> = tokens.iter().map(|token| token.kind).collect();
+        let second = if text.contains(&b'`') {
+            TokenKind::Quoted
+        } else {
+            TokenKind::Word
+        };
+        assert_eq!(kinds, [TokenKind::UserVariable, second], "{charset:?}");
+    }
+    assert_eq!(cut("@é.b x", Flags::default()), "UserVariable:@é.b Word:x");
+}
+
+#[test]
+fn swe7_has_letters_among_the_signs() {
+    let of = |text: &str, server| cut(text, flags_in(b"swe7", server));
+    let (mysql, mariadb) = (Server::MySql(90_704), Server::MariaDb(101_119));
+    for server in [mysql, mariadb, Server::Unknown] {
+        assert_eq!(
+            of("a[b]~ ^|{x}", server),
+            "Word:a[b]~ Word:^ Operator:| Word:{x}"
+        );
+        assert_eq!(of("@a`b|", server), "UserVariable:@a`b|");
+    }
+    assert_eq!(of("\\N", mysql), "Word:\\N");
+    assert_eq!(of("\\N", mariadb), "BackslashNull:\\N");
+    assert!(is_lost(b"\\N", flags_in(b"swe7", Server::Unknown)));
+    assert!(is_lost(b"a\\N", flags_in(b"swe7", Server::Unknown)));
+    assert!(!is_lost(b"'\\N'", flags_in(b"swe7", Server::Unknown)));
 }
 
 #[test]
@@ -224,6 +304,17 @@ fn skipped_comments_nest_once() {
     );
     let flags = Flags::default();
     assert_eq!(cut("/* a /* b */ c", flags), "Comment:/* a /* b */ Word:c");
+}
+
+#[test]
+fn comments_for_mariadb_do_not_nest_for_mysql() {
+    let text = "1 /*M! /* */ , 2 /* */";
+    let tokens = cut(text, flags_in(b"latin1", Server::MySql(90_704)));
+    assert_eq!(
+        tokens,
+        "Number:1 Comment:/*M! /* */ Comma:, Number:2 Comment:/* */"
+    );
+    assert!(is_lost(text.as_bytes(), Flags::default()));
 }
 
 #[test]

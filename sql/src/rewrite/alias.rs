@@ -2,7 +2,6 @@
 //! servers would have made of the text before: that of the whole item of the select list.
 
 use super::column::Column;
-use crate::bytes::is_word;
 use crate::flags::Flags;
 use crate::lexer::{Lexer, Token, TokenKind};
 use crate::span::Span;
@@ -54,7 +53,8 @@ impl<'a> Writer<'a> {
         self.check_gap();
         self.write_to(span.start as usize);
         // `SELECT@@identity` is as good as with a space.
-        if self.out.last().copied().is_some_and(is_word) {
+        let letters = self.flags.charset.letters(self.flags.server);
+        if self.out.last().is_some_and(|byte| letters.is_word(*byte)) {
             self.out.push(b' ');
         }
         self.out.extend_from_slice(value);
