@@ -21,6 +21,7 @@ mod charsets;
 mod classify;
 mod diagnostics;
 mod digest;
+mod doubted;
 mod dynamic;
 mod eight;
 mod facts;
@@ -49,6 +50,7 @@ pub use diagnostics::{
     Condition, DiagnosticsItem, GetDiagnostics, GetForm, get_diagnostics, shown_conditions,
 };
 pub use digest::{DIGEST_BYTES_MAX, Digest};
+pub use doubted::Does;
 pub use dynamic::{Source as DynamicSource, code, source as dynamic_source};
 pub use facts::{
     ASSIGNMENTS_MAX, Access, COMMENTS_MAX, Comment, Effects, Facts, MENTIONS_MAX, Marks, Mention,

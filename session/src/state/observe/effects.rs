@@ -88,7 +88,9 @@ impl SessionState {
         if is_execute && self.is_of_nothing(seen) {
             return;
         }
-        if is_execute && self.note_known_execute(connection, seen, part) {
+        // By what its text names, it may do anything.
+        let is_doubted = seen.facts.is_doubted();
+        if is_execute && !is_doubted && self.note_known_execute(connection, seen, part) {
             return;
         }
         if part.effects.has(Effects::PREPARED | Effects::DEALLOCATED) {
