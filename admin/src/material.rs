@@ -30,6 +30,8 @@ pub struct Material {
     pub topology: Arc<Topology>,
     /// The accounts.
     pub accounts: Arc<Accounts>,
+    /// What is known of views, routines and triggers.
+    pub definitions: Arc<route::Definitions>,
     /// How long the process had run.
     pub now: Moment,
     /// What workers have told, if they were asked.
@@ -115,6 +117,7 @@ impl Material {
             settings,
             topology: window.topology(),
             accounts: window.accounts(),
+            definitions: window.definitions(),
             now: window.now(),
             window: window.clone(),
             workers,

@@ -12,6 +12,7 @@ pub static TABLES: &[&dyn Table] = &[
     &pools::TABLE,
     &lanes::TABLE,
     &times::TABLE,
+    &definitions::TABLE,
     &digests::TABLE,
     &digest_times::TABLE,
     &DigestHistory,

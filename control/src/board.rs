@@ -6,13 +6,16 @@ use std::sync::Arc;
 
 use auth::{Accounts, Directory, FaultyAccount, Learned, random_bytes};
 use config::{Config, OtherAccounts};
-use route::Moment;
+use route::{Definitions, Moment};
 use tokio::sync::watch;
+
+use crate::definitions::Told;
 
 /// The accounts of the moment; its copies are the same board.
 #[derive(Debug, Clone)]
 pub(crate) struct Board {
     accounts: Arc<watch::Sender<Arc<Accounts>>>,
+    definitions: Arc<watch::Sender<Arc<Definitions>>>,
     /// What each directory hides its strangers by.
     secret: [u8; 32],
 }
@@ -33,6 +36,7 @@ impl Board {
         let accounts = Arc::new(Accounts::new(configured, learned));
         Ok(Board {
             accounts: Arc::new(watch::Sender::new(accounts)),
+            definitions: Arc::default(),
             secret,
         })
     }
@@ -59,6 +63,38 @@ impl Board {
     pub(crate) fn teach(&self, news: Option<Arc<Directory>>, begun: Moment) {
         self.accounts
             .send_modify(|accounts| *accounts = Arc::new(accounts.taught(news, begun.0)));
+    }
+
+    /// Posts what was learned of definitions. What was known of a cluster that could not be asked stays.
+    pub(crate) fn define(&self, told: Vec<Told>) {
+        let before = Arc::clone(&self.definitions.borrow());
+        let mut definitions = Definitions::clone(&before);
+        let mut is_new = false;
+        for told in told {
+            let Ok(known) = told.outcome else {
+                continue;
+            };
+            if before.of(told.cluster) != Some(&known) {
+                is_new = true;
+                definitions = definitions.with(told.cluster, known);
+            }
+        }
+        if is_new {
+            self.definitions.send_replace(Arc::new(definitions));
+        }
+    }
+
+    /// Definitions are not learned any more.
+    pub(crate) fn forget_definitions(&self) {
+        let is_known = self.definitions.borrow().clusters().next().is_some();
+        if is_known {
+            self.definitions.send_replace(Arc::default());
+        }
+    }
+
+    /// For the data plane.
+    pub(crate) fn definitions(&self) -> watch::Receiver<Arc<Definitions>> {
+        self.definitions.subscribe()
     }
 
     /// The accounts as they were learned last.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use auth::{Accounts, FaultyAccount};
 use config::Config;
-use route::{Moment, Policy, ReadPolicy, Report, Roles, Topology};
+use route::{Definitions, Moment, Policy, ReadPolicy, Report, Roles, Topology};
 use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -100,6 +100,12 @@ impl Control {
         self.board.receiver()
     }
 
+    /// What is known of views, routines and triggers: a receiver has the newest snapshot, is woken by later
+    /// ones, and may miss some in between.
+    pub fn definitions(&self) -> watch::Receiver<Arc<Definitions>> {
+        self.board.definitions()
+    }
+
     /// Where workers report to.
     pub fn reports(&self) -> mpsc::UnboundedSender<Report> {
         self.reports.clone()
@@ -161,6 +167,7 @@ pub fn as_configured(config: &Config) -> Topology {
 pub fn survey(config: &Config) -> io::Result<Arc<Topology>> {
     let mut config = config.clone();
     config.accounts.learn = false;
+    config.balance.learn_definitions = false;
     let board = Board::new(&config)?;
     let (snapshots, _topology) = watch::channel(Arc::new(nothing_yet()));
     let (started, seed) = (Instant::now(), 0);

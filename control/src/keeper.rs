@@ -10,6 +10,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 
 use crate::board::Board;
+use crate::definitions::{Schedule, Told, ask_all};
 use crate::failure::Failure;
 use crate::kill::{Kill, Kills, kill_all};
 use crate::learning::{Attempt, Learning};
@@ -48,6 +49,10 @@ enum Finding {
         epoch: u64,
         outcome: Result<Lesson, Trouble>,
     },
+    Defined {
+        epoch: u64,
+        told: Vec<Told>,
+    },
 }
 
 /// Owns all that the control plane knows.
@@ -66,6 +71,7 @@ pub(crate) struct Keeper {
     /// Who is to be told when that is the last one.
     awaiting: Vec<oneshot::Sender<()>>,
     learning: Learning,
+    definitions: Schedule,
     /// Connections to ask over, while nobody does.
     lines: HashMap<Ticket, Line>,
     tasks: JoinSet<Finding>,
@@ -93,6 +99,7 @@ impl Keeper {
             applied: 0,
             awaiting: Vec::new(),
             learning: Learning::new(seed.rotate_left(1)),
+            definitions: Schedule::default(),
             lines: HashMap::new(),
             tasks: JoinSet::new(),
             topology,
@@ -165,7 +172,9 @@ impl Keeper {
 
     fn next_due(&self) -> Option<Moment> {
         let due = self.roster.next_due().into_iter();
-        due.chain(self.learning.next()).min()
+        due.chain(self.learning.next())
+            .chain(self.definitions.next())
+            .min()
     }
 
     fn now(&self) -> Moment {
@@ -198,6 +207,10 @@ impl Keeper {
         let now = self.now();
         self.roster.apply(plan, now);
         self.learning.apply(&plan.config, now);
+        self.definitions.apply(&plan.config, now);
+        if !self.definitions.is_on() {
+            self.board.forget_definitions();
+        }
         self.leave_strangers();
     }
 
@@ -221,6 +234,7 @@ impl Keeper {
                 tracing::debug!(user, "a login failed whose account may be new");
                 self.learning.asked(now);
             }
+            Report::DefinitionsChanged => self.definitions.asked(now),
             Report::CredentialRefused {
                 backend,
                 user,
@@ -263,6 +277,11 @@ impl Keeper {
             }
             Ok(Finding::Killed(backend)) => self.kills.end(backend),
             Ok(Finding::Learned { epoch, outcome }) => self.learned(epoch, outcome, now),
+            Ok(Finding::Defined { epoch, told }) => {
+                if self.definitions.ended(epoch, &told, now) {
+                    self.board.define(told);
+                }
+            }
             Ok(Finding::Planned { plan, number }) if number == self.plans => {
                 self.apply(&plan);
                 self.applied = number;
@@ -285,6 +304,9 @@ impl Keeper {
     fn start_due(&mut self) {
         if let Some(epoch) = self.learning.begin(self.now()) {
             self.start_lesson(epoch);
+        }
+        if let Some(epoch) = self.definitions.begin(self.now()) {
+            self.start_defining(epoch);
         }
         for (ticket, task) in self.roster.begin_due(self.now()) {
             self.start(ticket, task);
@@ -353,6 +375,20 @@ impl Keeper {
                 .await
                 .unwrap_or_else(|panic| Err(Trouble::of(&panic)));
             Finding::Learned { epoch, outcome }
+        });
+    }
+
+    fn start_defining(&mut self, epoch: u64) {
+        let access = Arc::clone(&self.access);
+        access.reload_certificates();
+        let clusters = self.roster.teachers_by_cluster();
+        let asking = tokio::spawn(async move { ask_all(&access, clusters).await });
+        self.tasks.spawn(async move {
+            let told = asking.await.unwrap_or_else(|panic| {
+                tracing::error!(%panic, "definitions could not be put in order");
+                Vec::new()
+            });
+            Finding::Defined { epoch, told }
         });
     }
 

@@ -23,6 +23,7 @@ mod backoff;
 mod board;
 mod connection;
 mod control;
+mod definitions;
 mod errand;
 mod failure;
 mod keeper;

@@ -13,6 +13,7 @@ use route::{
     Topology, Vicinity,
 };
 
+use crate::definitions::Teachers;
 use crate::failure::Failure;
 use crate::leaders::Leaders;
 use crate::lesson::Teacher;
@@ -188,7 +189,8 @@ impl Roster {
             }
             Report::KillStatement { .. }
             | Report::UnknownAccount { .. }
-            | Report::CredentialRefused { .. } => Change::None,
+            | Report::CredentialRefused { .. }
+            | Report::DefinitionsChanged => Change::None,
         };
         self.note_health(change);
     }
@@ -325,6 +327,24 @@ impl Roster {
         let mut usable: Vec<&Watched> = self.watched.iter().filter(|w| w.is_usable()).collect();
         usable.sort_by_key(|w| (w.role == Some(Role::Replica), !w.is_up()));
         usable.into_iter().map(Watched::teacher).collect()
+    }
+
+    /// The same, cluster by cluster.
+    pub(crate) fn teachers_by_cluster(&self) -> Vec<Teachers> {
+        let of = |cluster: ClusterId| {
+            let mut usable: Vec<&Watched> = self.watched.iter().collect();
+            usable.retain(|w| w.is_usable() && w.settings.cluster == cluster);
+            usable.sort_by_key(|w| (w.role == Some(Role::Replica), !w.is_up()));
+            usable.into_iter().map(Watched::teacher).collect()
+        };
+        let clusters = self.clusters().into_iter();
+        clusters
+            .map(|cluster| Teachers {
+                cluster: cluster.id,
+                teachers: of(cluster.id),
+                name: cluster.name,
+            })
+            .collect()
     }
 
     /// A snapshot, if there was a change since the last.

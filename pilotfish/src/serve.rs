@@ -144,6 +144,7 @@ async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(),
         settings,
         topology: control.topology(),
         accounts: control.accounts(),
+        definitions: control.definitions(),
         reports: control.reports(),
         started,
     };

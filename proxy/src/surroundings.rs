@@ -9,7 +9,7 @@ use auth::{Accounts, OwnKey, SharedKeyring, SharedThrottle};
 use config::Config;
 use net::tls::{ClientTls, ServerTls};
 use route::rules::Compiled;
-use route::{Moment, Report, Topology};
+use route::{Definitions, Moment, Report, Topology};
 use tokio::sync::{Notify, mpsc, watch};
 
 use crate::began::Began;
@@ -50,6 +50,8 @@ pub struct Surroundings {
     pub topology: watch::Receiver<Arc<Topology>>,
     /// The accounts of the moment.
     pub accounts: watch::Receiver<Arc<Accounts>>,
+    /// What views, routines and triggers do, as far as that is known.
+    pub definitions: watch::Receiver<Arc<Definitions>>,
     /// What the control plane should know.
     pub reports: mpsc::UnboundedSender<Report>,
     /// What runs sessions' scripts, if they run one.

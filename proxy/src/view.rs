@@ -22,6 +22,8 @@ pub struct WorkerView {
     pub idle: Vec<IdleView>,
     /// What it has counted of statements, where that is taken.
     pub times: Vec<TimesView>,
+    /// Digests of reads that a replica has refused because they write.
+    pub refused_reads: usize,
 }
 
 /// What a worker is to tell of.

@@ -181,6 +181,11 @@ impl Window {
         Arc::clone(&self.surroundings.topology.borrow())
     }
 
+    /// What is known of views, routines and triggers.
+    pub fn definitions(&self) -> Arc<route::Definitions> {
+        Arc::clone(&self.surroundings.definitions.borrow())
+    }
+
     /// The accounts of the moment.
     pub fn accounts(&self) -> Arc<Accounts> {
         Arc::clone(&self.surroundings.accounts.borrow())

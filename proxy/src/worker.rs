@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub(crate) use arrival::{Arrival, Newcomer};
 use net::clock::Clock;
 use net::worker::WorkerContext;
-use route::{Dice, Loads, Topology};
+use route::{Definitions, Dice, Loads, Topology};
 use slab::Slab;
 use tokio::sync::{Notify, mpsc};
 
@@ -26,6 +26,7 @@ use crate::pooled::greeting::OwnGreeting;
 use crate::pooled::host_names::HostNames;
 use crate::pooled::lanes::Lanes;
 use crate::pooled::people::Kill;
+use crate::pooled::refused::RefusedReads;
 use crate::pooled::store::Store;
 use crate::pooled::times::Times;
 use crate::scripted::host::Host;
@@ -93,6 +94,10 @@ pub(crate) struct Worker {
     pub lanes: Lanes,
     /// What pooled sessions share.
     pub store: Store,
+    /// What views, routines and triggers do, as far as that is known.
+    pub definitions: RefCell<Arc<Definitions>>,
+    /// Reads that replicas have refused.
+    pub refused: RefusedReads,
     /// Of the commands that run.
     pub blocks: Blocks,
     /// How long their statements have waited, and backends have taken.
@@ -131,6 +136,7 @@ impl Worker {
         shared: Arc<Shared>,
     ) {
         let topology = Arc::clone(&surroundings.topology.borrow());
+        let definitions = Arc::clone(&surroundings.definitions.borrow());
         let workers = surroundings.settings.borrow().config.workers;
         let (kills, mut killed) = mpsc::unbounded_channel();
         shared.people.enlist(context.index, kills);
@@ -152,6 +158,8 @@ impl Worker {
             desk: Desk::new(context.index as u64),
             lanes: Lanes::new(shared.lane_counts.enter()),
             store: Store::default(),
+            definitions: RefCell::new(definitions),
+            refused: RefusedReads::default(),
             blocks: Blocks::default(),
             times: Times::default(),
             script: surroundings

@@ -8,6 +8,7 @@
 
 mod candidate;
 mod choose;
+mod definitions;
 mod dice;
 mod explanation;
 mod gtid;
@@ -26,6 +27,7 @@ mod written;
 
 pub use candidate::Rejection;
 pub use choose::{Whole, choose};
+pub use definitions::{Definitions, Known, Listed, OnTable, fold};
 pub use dice::Dice;
 pub use explanation::{Explanation, Finding};
 pub use gtid::{DomainPosition, Family, GtidSet, MalformedPosition, Position};

@@ -45,6 +45,9 @@ pub enum Report {
         /// As the client named itself.
         user: String,
     },
+    /// A statement has changed views, routines, triggers or tables: their definitions are learned again soon,
+    /// where they are learned at all.
+    DefinitionsChanged,
     /// A backend refused what an account is known by, or was proven by, to the proxy: accounts are
     /// learned again soon, and the log is told, once in a while.
     CredentialRefused {

@@ -69,6 +69,10 @@ pub enum Why {
     PlansWrite,
     /// It calls a function or routine that may write.
     MayWrite,
+    /// What it names does more than read, by its definition.
+    NamesWriter,
+    /// A replica has refused a statement with the same digest because it writes.
+    Refused,
     /// Not all of it was understood.
     NotUnderstood,
     /// It leaves something in its session or on its connection.
@@ -190,6 +194,8 @@ fn of_unsure(facts: &Facts) -> Why {
         Kind::Multi if facts.parts.iter().any(|part| part.kind == Kind::Unknown) => {
             Why::NotUnderstood
         }
+        _ if facts.marks.has(Marks::REFUSED) => Why::Refused,
+        _ if facts.marks.has(Marks::NAMES_WRITER) => Why::NamesWriter,
         _ if facts.uses.has(Uses::SERVER_FILE) && !facts.effects.has(Effects::ANYTHING) => {
             Why::AsksServer
         }
@@ -271,6 +277,10 @@ impl fmt::Display for Why {
             Self::Writes => "it writes, locks or administers",
             Self::PlansWrite => "it plans a write, which a read-only server refuses",
             Self::MayWrite => "it may write: a routine, or a function that is not built in",
+            Self::NamesWriter => {
+                "what it names does more than read (the admin table `definitions` says what)"
+            }
+            Self::Refused => "a replica has refused a statement with this digest because it writes",
             Self::NotUnderstood => "not all of it was understood",
             Self::LeavesSomething => "it leaves something in its session",
             Self::AsksServer => "it asks what differs between servers",

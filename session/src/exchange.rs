@@ -6,6 +6,7 @@
 
 mod amendment;
 mod packets;
+mod refusal;
 mod tally;
 
 use std::collections::hash_map::RandomState;
@@ -13,6 +14,7 @@ use std::collections::hash_map::RandomState;
 use wire::{Capabilities, Command, HEADER_BYTES, Header, Malformed, StatusFlags};
 
 pub use amendment::Amendment;
+pub use refusal::takes_no_writes;
 pub use tally::Tally;
 
 use crate::cutter::HEAD_BYTES;
@@ -70,6 +72,10 @@ pub struct Reply {
     fingerprinting: Option<Box<Fingerprinting>>,
     /// What the error says that it ended with.
     message: Option<Box<[u8]>>,
+    /// A refusal is kept back if it is the first packet.
+    withholds: bool,
+    /// The error that was kept back.
+    withheld: Option<Box<[u8]>>,
 }
 
 impl Reply {
@@ -96,6 +102,8 @@ impl Reply {
             amendment: Amendment::default(),
             fingerprinting: None,
             message: None,
+            withholds: false,
+            withheld: None,
         })
     }
 
@@ -112,6 +120,18 @@ impl Reply {
             fingerprinting: Some(Box::new(Fingerprinting::new(keys))),
             ..self
         }
+    }
+
+    /// The same reply. If its first packet is an error by which a server says that it takes no writes
+    /// ([`takes_no_writes`]), that packet is not handed over: see [`Self::withheld`].
+    #[must_use]
+    pub fn withholding_refusal(self, withholds: bool) -> Self {
+        Self { withholds, ..self }
+    }
+
+    /// The ERR payload that was not handed over. The reply has ended then, and nothing of it was handed over.
+    pub fn withheld(&self) -> Option<&[u8]> {
+        self.withheld.as_deref()
     }
 
     /// The fingerprint of what has come, if one is made.
@@ -195,6 +215,10 @@ impl Reply {
                         at += whole;
                         run = at;
                     }
+                    Look::Withhold => {
+                        at += whole;
+                        run = at;
+                    }
                 }
             } else if length > WHOLE_BYTES_MAX && rest.len() >= HEADER_BYTES + HEAD_BYTES {
                 self.begin_pieces(rest)?;
@@ -240,6 +264,7 @@ impl Reply {
         match self.packet(&mut held)? {
             Look::Pass => sink(Piece::Pass(&held)),
             Look::Changes => sink(Piece::Changes(&held, self.last_result())),
+            Look::Withhold => {}
         }
         Ok(taken)
     }
@@ -292,6 +317,7 @@ const MIN_OK_BYTES: usize = 7;
 enum Look {
     Pass,
     Changes,
+    Withhold,
 }
 
 fn pass(bytes: &[u8], sink: &mut impl FnMut(Piece<'_>)) {

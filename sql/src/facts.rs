@@ -177,6 +177,10 @@ bits! {
         FROM_SELECT = 12,
         /// It has a KILL: as a statement, one of several, or in a block that runs.
         KILLS = 13,
+        /// By its definition, what it names does more than read: see [`Facts::doubt`].
+        NAMES_WRITER = 14,
+        /// A server that takes no writes has refused a statement with this digest: see [`Facts::doubt`].
+        REFUSED = 15,
     }
 }
 

@@ -4,6 +4,7 @@ pub mod accounts;
 pub mod admin_accounts;
 pub mod backends;
 pub mod columns;
+pub mod definitions;
 pub mod digest_times;
 pub mod digests;
 pub mod errors;

@@ -43,6 +43,12 @@ pub static TABLE: Sheet<Item> = Sheet {
             "Pooled connections that it has.",
             |it| it.count(|view| view.pools.iter().map(|it| it.figures.connections()).sum()),
         ),
+        integer(
+            "refused_reads",
+            "Digests of reads that a replica has refused because they write. Statements with these \
+             digests go to the primary.",
+            |it| it.count(|view| view.refused_reads),
+        ),
     ],
     items,
 };

@@ -49,6 +49,17 @@ settings! {
         /// one that calls a function of which nothing is said may write, and goes to the primary.
         functions_that_read: Vec<String> = Vec::new(), Traits::RELOAD;
 
+        /// Whether the proxy learns from `information_schema` which views, routines, triggers and
+        /// defaults do more than read, with `health.monitor_user`. Statements that name one go to
+        /// the primary, and keep their session's connection where it may leave something there. The
+        /// account needs SELECT, SHOW VIEW and TRIGGER on `*.*` to see all definitions.
+        learn_definitions: bool = true, Traits::RELOAD;
+
+        /// Time between two looks at the definitions. They are looked at as well soon after DDL that
+        /// passes through the proxy.
+        learn_definitions_interval: Duration = Duration::from_secs(600),
+            Traits::RELOAD.within(SECOND, DAY);
+
         /// How long a read may wait for a replica to have the writes that it must see. After that
         /// it goes to the primary.
         timeout_consistency: Duration = Duration::from_millis(500),

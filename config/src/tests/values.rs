@@ -26,6 +26,8 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("balance.consistency", "\"session\""),
     ("balance.optimistic_transactions", "false"),
     ("balance.functions_that_read", "[]"),
+    ("balance.learn_definitions", "true"),
+    ("balance.learn_definitions_interval", "\"10m\""),
     ("balance.timeout_consistency", "\"500ms\""),
     ("balance.slow_start", "\"10s\""),
     ("balance.timeout_backend_wait", "\"0s\""),

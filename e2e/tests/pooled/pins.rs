@@ -84,10 +84,6 @@ fn a_user_lock_is_held_until_it_is_released(site: &Site) -> Transcript {
             "SET @got = GET_LOCK('NAME', 5)",
             "SELECT RELEASE_ALL_LOCKS()",
         ),
-        (
-            "SELECT GET_LOCK(CONCAT('NA', 'ME'), 5) + 1",
-            "DO RELEASE_ALL_LOCKS()",
-        ),
     ] {
         conn.run(&take.replace("NAME", name));
         site.assert_pinned();
@@ -96,6 +92,49 @@ fn a_user_lock_is_held_until_it_is_released(site: &Site) -> Transcript {
         ));
         site.assert_pinned();
         conn.run(&release.replace("NAME", name));
+        site.assert_unpinned();
+        conn.run(&format!("SELECT IS_FREE_LOCK('{name}')"));
+    }
+    conn.transcript()
+}
+
+shared!(a_user_lock_stays_where_nothing_releases_it on mariadb, mysql);
+fn a_user_lock_stays_where_nothing_releases_it(site: &Site) -> Transcript {
+    let mut conn = site.connect();
+    let name = &site.schema;
+    conn.run(&format!("SELECT GET_LOCK('{name}', 5)"));
+    for nothing in [
+        "SELECT IF(1, 2, RELEASE_ALL_LOCKS())",
+        "SELECT RELEASE_ALL_LOCKS() FROM information_schema.tables WHERE 0",
+        "SELECT RELEASE_LOCK('NAME') FROM information_schema.tables WHERE 0",
+        "SELECT CASE 1 WHEN 2 THEN RELEASE_LOCK('NAME') END",
+        "SELECT RELEASE_LOCK('another NAME')",
+    ] {
+        conn.run(&nothing.replace("NAME", name));
+        site.assert_pinned();
+        let used = format!("SELECT IS_USED_LOCK('{name}') = CONNECTION_ID()");
+        assert_eq!(conn.value(&used), "1", "{nothing}");
+    }
+    let release = conn.prepare("SELECT RELEASE_ALL_LOCKS()").statement();
+    conn.execute(&Execute::new(release, &[]));
+    site.assert_unpinned();
+    conn.run(&format!("SELECT IS_FREE_LOCK('{name}')"));
+    conn.transcript()
+}
+
+shared!(a_user_lock_without_a_known_name_ends_with_a_reset on mariadb, mysql);
+fn a_user_lock_without_a_known_name_ends_with_a_reset(site: &Site) -> Transcript {
+    let mut conn = site.connect();
+    let name = &site.schema;
+    for take in [
+        format!("SELECT GET_LOCK(CONCAT('{name}', ''), 5) + 1"),
+        format!("SET @own = GET_LOCK(UPPER('{name}'), 5)"),
+    ] {
+        conn.run(&take);
+        site.assert_pinned();
+        conn.run("DO RELEASE_ALL_LOCKS()");
+        site.assert_pinned();
+        conn.command(command::RESET_CONNECTION, b"");
         site.assert_unpinned();
         conn.run(&format!("SELECT IS_FREE_LOCK('{name}')"));
     }

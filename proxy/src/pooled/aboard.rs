@@ -69,6 +69,8 @@ pub(crate) enum Aboard {
     Ashore {
         has_ridden: bool,
     },
+    /// A replica has refused it because it writes. The client has not heard that.
+    Refused,
 }
 
 impl Pooled {
@@ -151,6 +153,10 @@ impl Pooled {
             Ok(Some(Ridden::Elsewhere)) => {
                 counts.moves();
                 Ok(Aboard::Ashore { has_ridden: true })
+            }
+            Ok(Some(Ridden::Refused)) => {
+                counts.moves();
+                Ok(Aboard::Refused)
             }
             Ok(Some(Ridden::Killed)) => {
                 self.interrupted(sequence);

@@ -53,6 +53,8 @@ pub(crate) struct Repeat {
     retries_max: u32,
     /// Where it goes now.
     pub aim: Aim,
+    /// A server has refused it because that takes no writes.
+    pub was_refused: bool,
 }
 
 impl Repeat {
@@ -62,7 +64,20 @@ impl Repeat {
             retries: 0,
             retries_max: RETRIES_MAX,
             aim,
+            was_refused: false,
         }
+    }
+
+    /// Whether it may be sent once more.
+    pub(crate) fn has_tries(&self) -> bool {
+        self.retries < self.retries_max
+    }
+
+    /// A server has refused it because that takes no writes.
+    pub(crate) fn note_refusal(&mut self) {
+        self.was_refused = true;
+        self.retries += 1;
+        self.effect = Effect::Any;
     }
 
     /// It has been sent before, over a lane, and has had no answer there.
@@ -134,7 +149,7 @@ impl Pooled {
             (Cut::Backend(_) | Cut::Unequal(_), Reached::Backend) => is_harmless,
             _ => false,
         };
-        if !may_repeat || repeat.retries >= repeat.retries_max || self.is_pinned() {
+        if !may_repeat || !repeat.has_tries() || self.is_pinned() {
             return false;
         }
         repeat.retries += 1;
@@ -161,6 +176,9 @@ impl Pooled {
         (command, sequence): (Command, u8),
         repeat: &mut Repeat,
     ) -> Result<Option<After>, CutOff> {
+        if let Cut::Refused(_) = cut.cut {
+            return Box::pin(self.leave_refusing(sequence, repeat)).await;
+        }
         if self.again(&cut, repeat) {
             return Ok(None);
         }
@@ -239,6 +257,13 @@ impl Pooled {
             Cut::Asked(ask) => {
                 self.kill_and_drop(KillReason::Stopping);
                 Err(CutOff::new(asked(*ask), place))
+            }
+            Cut::Refused(error) => {
+                let text = format!("backend {name} takes no writes");
+                let failure = Failure::relaying(Kind::HeldAtReplica, text, error.to_vec());
+                self.note_backends_words(&failure);
+                self.say_failure(sequence, &failure);
+                Ok(After::Next)
             }
             Cut::Client(how) => {
                 let text = format!("the client left during {command}: {how}");
@@ -415,7 +440,7 @@ pub(crate) fn waiting(cut: &Cut) -> Failure {
             format!("the client left while it waited for a connection: {how}"),
         ),
         Cut::Asked(ask) => asked(*ask),
-        Cut::Backend(_) | Cut::Unequal(_) => {
+        Cut::Backend(_) | Cut::Unequal(_) | Cut::Refused(_) => {
             Failure::new(Kind::NoBackend, "the wait for a connection was cut short")
         }
     }
@@ -443,6 +468,6 @@ pub(crate) fn at_login(cut: &Cut) -> Failure {
             Kind::NoBackend,
             format!("Can't connect to MySQL server: {broken}"),
         ),
-        Cut::Client(_) | Cut::Asked(_) => waiting(cut),
+        Cut::Client(_) | Cut::Asked(_) | Cut::Refused(_) => waiting(cut),
     }
 }

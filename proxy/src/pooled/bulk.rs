@@ -28,7 +28,7 @@ impl Pooled {
         let Some(statement) = self.statements.statement(id) else {
             return Ok(After::Next);
         };
-        let (key, count) = (statement.statement.clone(), statement.parameter_count);
+        let (mut key, count) = (statement.statement.clone(), statement.parameter_count);
         // The server forgets long data that was sent for it: all values are rows'.
         drop(self.statements.take_long_data(id));
         self.end_cursor_of(id);
@@ -45,6 +45,7 @@ impl Pooled {
         if key.facts.marks.has(sql::Marks::KILLS) {
             return Ok(Box::pin(self.refuse_bulk_kill(incoming.sequence)).await);
         }
+        self.name_more_prepared(&mut key);
         self.trace(&key.facts);
         let aim = self.ordered_aim(&key.facts).unwrap_or(Aim::Home);
         if let Err(failure) = self.leave_replica(aim, &key.facts).await {
@@ -84,6 +85,7 @@ impl Pooled {
                 part: Part::Whole,
                 warnings: None,
                 changes_server: false,
+                withholds_refusal: false,
             };
             let own_schema = self.visit(&key).await;
             let said = Said::Bulk(key.text.bytes());

@@ -40,6 +40,22 @@ pub(crate) struct Executing<'a> {
 }
 
 impl<'a> Candidate<'a> {
+    /// A text that the client has said.
+    pub(crate) fn of_text(
+        incoming: &'a Incoming,
+        facts: &'a Facts,
+        part: Part,
+        digest: Option<u64>,
+    ) -> Self {
+        Self {
+            incoming,
+            facts,
+            part,
+            digest,
+            execution: None,
+        }
+    }
+
     pub(crate) fn command(&self) -> Command {
         match self.execution {
             Some(_) => Command::STMT_EXECUTE,

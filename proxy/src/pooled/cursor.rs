@@ -43,6 +43,7 @@ impl Pooled {
             part: Part::Whole,
             warnings: None,
             changes_server: false,
+            withholds_refusal: false,
         };
         match self.exchange(&job).await {
             Ok(done) => {

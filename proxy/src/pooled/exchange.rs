@@ -39,6 +39,8 @@ pub(crate) struct Job<'a> {
     pub warnings: Option<u16>,
     /// It may change privileges or global variables.
     pub changes_server: bool,
+    /// Should the server refuse it because it takes no writes, the client does not hear that.
+    pub withholds_refusal: bool,
 }
 
 /// A client's command as it is sent: whole, or statement by statement, each with a part of the reply.
@@ -279,6 +281,7 @@ impl Pooled {
         if self.optimism.is_some() {
             reply = reply.fingerprinted(&self.worker.store.print_keys);
         }
+        reply = reply.withholding_refusal(job.withholds_refusal);
         loop {
             if let Err(cut) = self.pump(conn, &mut reply).await {
                 let reached = match reply.has_begun() {
@@ -290,6 +293,9 @@ impl Pooled {
                     reached,
                     sequence: reply.next_sequence(),
                 });
+            }
+            if let Some(refusal) = reply.withheld() {
+                return Err(CutReply::unanswered(Cut::Refused(refusal.into())));
             }
             match reply.progress() {
                 Progress::More => {}
@@ -371,6 +377,7 @@ impl Job<'_> {
             part: Part::Whole,
             warnings: None,
             changes_server: false,
+            withholds_refusal: false,
         }
     }
 

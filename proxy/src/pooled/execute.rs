@@ -14,7 +14,7 @@ use wire::{Command, ErrorCode};
 use super::aboard::Aboard;
 use super::aim::Aim;
 use super::asking::AskedPrepared;
-use super::broken::effect_of;
+use super::broken::{Repeat, effect_of};
 use super::candidate::{Candidate, Executing};
 use super::conn::{Broken, OwnReply};
 use super::exchange::{CutReply, Done, Job, Part, Reached, haste_of};
@@ -136,6 +136,10 @@ impl Pooled {
                 Err(failure) => return self.refuse(&failure, sequence),
             }
         }
+        self.name_more_prepared(&mut key);
+        if self.is_like_refused(&key.facts, || key.digest) {
+            key.doubt(Marks::REFUSED);
+        }
         if self.must_leave(&key.facts) {
             let gone = Box::pin(self.go_to_primary(sequence)).await?;
             if let Some(after) = gone {
@@ -195,6 +199,12 @@ impl Pooled {
         match self.say_aboard(&candidate, aim).await? {
             Aboard::Told(told) => return Ok(Executed::Told(told.after)),
             Aboard::Ashore { has_ridden } => repeat.has_been_sent(has_ridden),
+            Aboard::Refused => {
+                let aim = self.after_refusal(repeat.aim);
+                return self
+                    .execute_refused(executing, long_data, incoming, aim)
+                    .await;
+            }
         }
         loop {
             if let Err(failure) = self.hold(repeat.aim).await {
@@ -211,10 +221,16 @@ impl Pooled {
                     continue;
                 }
                 Aboard::Ashore { has_ridden: false } => {}
+                Aboard::Refused => {
+                    let aim = self.after_refusal(repeat.aim);
+                    return self
+                        .execute_refused(executing, long_data, incoming, aim)
+                        .await;
+                }
             }
             let alarm = self.alarm();
             let outcome = self
-                .execute_in_schema(executing, long_data, incoming.sequence)
+                .execute_in_schema(executing, long_data, (incoming.sequence, &repeat))
                 .await;
             drop(alarm);
             match outcome {
@@ -240,9 +256,33 @@ impl Pooled {
                     if let Some(after) = told {
                         return Ok(Executed::Told(after));
                     }
+                    if repeat.was_refused {
+                        return self
+                            .execute_refused(executing, long_data, incoming, repeat.aim)
+                            .await;
+                    }
                 }
             }
         }
+    }
+
+    /// A replica has refused it because it writes: it runs where `aim` leads, as a statement that may do
+    /// anything.
+    async fn execute_refused(
+        &mut self,
+        executing: &Executing<'_>,
+        long_data: &LongData,
+        incoming: &Incoming,
+        aim: Aim,
+    ) -> Result<Executed, CutOff> {
+        let mut key = executing.key.clone();
+        self.note_refused(Rc::make_mut(&mut key.facts), key.digest);
+        let again = Executing {
+            key: &key,
+            types: executing.types.clone(),
+            ..*executing
+        };
+        Box::pin(self.execute_over(&again, long_data, incoming, aim)).await
     }
 
     /// One EXECUTE in the schema that the statement was prepared in, observed there.
@@ -250,11 +290,13 @@ impl Pooled {
         &mut self,
         executing: &Executing<'_>,
         long_data: &LongData,
-        sequence: u8,
+        (sequence, repeat): (u8, &Repeat),
     ) -> Result<Result<Done, Box<OwnReply>>, CutReply> {
         let key = executing.key;
         let own_schema = self.visit(key).await;
-        let outcome = self.execute_there(executing, long_data, sequence).await;
+        let outcome = self
+            .execute_there(executing, long_data, (sequence, repeat))
+            .await;
         if let Ok(Ok(done)) = &outcome {
             let text = key.text.bytes();
             if let Some(due) = self.observe(Command::STMT_EXECUTE, &key.facts, text, done) {
@@ -286,7 +328,7 @@ impl Pooled {
         &mut self,
         executing: &Executing<'_>,
         long_data: &LongData,
-        sequence: u8,
+        (sequence, repeat): (u8, &Repeat),
     ) -> Result<Result<Done, Box<OwnReply>>, CutReply> {
         let (id, key, execute) = (executing.id, executing.key, executing.execute);
         let needs = Needs::of(&key.facts, key.text.bytes());
@@ -353,6 +395,7 @@ impl Pooled {
             part: Part::Whole,
             warnings: None,
             changes_server: observe::may_change_server(&key.facts, key.text.bytes()),
+            withholds_refusal: self.withholds_refusal(&key.facts, Part::Whole, repeat),
         };
         let outcome = self.exchange(&job).await;
         self.worker.store.return_bytes(packets);

@@ -17,9 +17,11 @@ impl Pooled {
         let mut told = Explanation::default();
         let mut facts = sql::facts(text, self.state.flags());
         self.trust(&mut facts, text);
-        told.statement(&facts, text);
         let mut analysis = sql::Analysis::default();
         analysis.read(text, self.state.flags());
+        self.name_more(&mut facts, text);
+        self.doubt_refused(&mut facts, || analysis.digest.hash());
+        told.statement(&facts, text);
         told.digest(&analysis.digest);
         let order = self.tell_rules(&mut told, &facts, text);
         self.order = Some(Box::new(order));

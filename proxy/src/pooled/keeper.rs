@@ -22,6 +22,7 @@ impl Desk {
         let mut settings = worker.surroundings.settings.clone();
         let mut accounts = worker.surroundings.accounts.clone();
         let mut known = Arc::clone(&accounts.borrow_and_update());
+        let mut definitions = worker.surroundings.definitions.clone();
         loop {
             let now = desk.now(&worker);
             let due = desk.pool.borrow().next_tick(now);
@@ -52,6 +53,13 @@ impl Desk {
                     Ok(()) => {
                         let topology = Arc::clone(&topologies.borrow_and_update());
                         desk.follow(&worker, topology);
+                    }
+                    Err(_) => return,
+                },
+                changed = definitions.changed() => match changed {
+                    Ok(()) => {
+                        let learned = Arc::clone(&definitions.borrow_and_update());
+                        *worker.definitions.borrow_mut() = learned;
                     }
                     Err(_) => return,
                 },

@@ -9,6 +9,7 @@ use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
 use pool::{Binding, CloseReason, Ended, Lane, Lookup, Seat};
+use route::Role;
 use session::state::{Needs, Restoration, SessionState, restoration};
 use session::{Amendment, Piece, Progress, Reply};
 use tokio::io::{AsyncRead, ReadBuf};
@@ -134,7 +135,8 @@ impl SharedLane {
         };
         let (capabilities, sequences) = (conn.capabilities, conn.sequences());
         let reply = Reply::to(command, capabilities, sequences, boarding.sequence)?
-            .amended(Amendment::of_shared(capabilities));
+            .amended(Amendment::of_shared(capabilities))
+            .withholding_refusal(conn.backend.role == Some(Role::Replica));
         let errand = self.take_on(conn, boarding.load)?;
         let follower = Following { reply, errand };
         let seat = queue.board(boarding.ride, follower, boarding.habit);
@@ -409,7 +411,12 @@ impl SharedLane {
         if matches!(reply.progress(), Progress::File { .. }) {
             return Err(Broken::Unexpected("it wants a file"));
         }
-        if has_changed || reply.tally().owes_changes {
+        if reply.withheld().is_some() {
+            // It may have left something there.
+            self.is_spoiled.set(true);
+            drop(queue);
+            self.clear();
+        } else if has_changed || reply.tally().owes_changes {
             // What has been sent behind it may run in another state than its session's.
             conn.state.forget();
             drop(queue);
@@ -433,6 +440,7 @@ impl SharedLane {
         let Progress::Over(outcome) = reply.progress() else {
             return Ok(0);
         };
+        let is_refused = reply.withheld().is_some();
         let done = Done {
             outcome,
             tally: *reply.tally(),
@@ -451,6 +459,10 @@ impl SharedLane {
         } = ended;
         self.run_errand(worker, conn, follower.errand, &done)?;
         if let Some(ride) = rider {
+            if is_refused {
+                ride.end(End::Refused);
+                return Ok(1);
+            }
             let trip = Trip {
                 took: took(),
                 bytes: ride.bytes(),

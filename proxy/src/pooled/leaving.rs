@@ -109,6 +109,8 @@ fn writes(facts: &Facts, why: Why) -> bool {
         why,
         Why::Writes
             | Why::MayWrite
+            | Why::NamesWriter
+            | Why::Refused
             | Why::NotUnderstood
             | Why::Several
             | Why::BeginsWriting

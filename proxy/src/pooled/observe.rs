@@ -81,6 +81,9 @@ pub(crate) fn observe(
     if done.outcome == Outcome::Ok && ran(command) == Ran::Statement && defines(facts) {
         worker.shared.definitions_changed();
     }
+    if ran(command) == Ran::Statement {
+        session.note_definitions(facts, done.outcome);
+    }
     session.note_privileges(command, facts, text, done);
     session.note_globals(command, facts, text, done);
 }

@@ -45,6 +45,8 @@ pub(crate) enum Cut {
     Asked(Ask),
     /// The connection did not become what the session needs.
     Unequal(Unequal),
+    /// The server takes no writes, and has refused a read with this ERR payload. The client has not heard it.
+    Refused(Box<[u8]>),
 }
 
 impl From<Broken> for Cut {

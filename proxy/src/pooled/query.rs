@@ -9,7 +9,7 @@ use wire::query::Query;
 use super::aboard::Aboard;
 use super::aim::Aim;
 use super::asking::Asked;
-use super::broken::effect_of;
+use super::broken::{Repeat, effect_of};
 use super::candidate::Candidate;
 use super::conn::OwnReply;
 use super::exchange::{CutReply, Done, Job, Part, haste_of};
@@ -175,6 +175,7 @@ impl Pooled {
         digest: Option<u64>,
     ) -> Result<Ending, CutOff> {
         let mut sight = None;
+        self.doubt(incoming, facts, digest);
         if self.must_leave(facts) {
             let gone = Box::pin(self.go_to_primary(incoming.sequence)).await?;
             if let Some(after) = gone {
@@ -191,16 +192,15 @@ impl Pooled {
             return self.refuse(&failure, incoming.sequence).map(Ending::last);
         }
         let mut repeat = self.repeat_of(effect_of(facts), aim);
-        let candidate = |facts| Candidate {
-            incoming,
-            facts,
-            part,
-            digest,
-            execution: None,
-        };
-        match self.say_aboard(&candidate(facts), aim).await? {
+        let candidate = Candidate::of_text(incoming, facts, part, digest);
+        match self.say_aboard(&candidate, aim).await? {
             Aboard::Told(told) => return Ok(told),
             Aboard::Ashore { has_ridden } => repeat.has_been_sent(has_ridden),
+            Aboard::Refused => {
+                self.note_refused(facts, self.digest_of(incoming, digest));
+                repeat.note_refusal();
+                repeat.aim = self.after_refusal(repeat.aim);
+            }
         }
         loop {
             if let Err(failure) = self.hold(repeat.aim).await {
@@ -210,15 +210,25 @@ impl Pooled {
                 self.say_lost(incoming.sequence);
                 return Ok(Ending::last(After::Next));
             }
-            match self.say_on_new_lane(&candidate(facts), repeat.aim).await? {
+            let candidate = Candidate::of_text(incoming, facts, part, digest);
+            match self.say_on_new_lane(&candidate, repeat.aim).await? {
                 Aboard::Told(told) => return Ok(told),
                 Aboard::Ashore { has_ridden: true } => {
                     repeat.has_been_sent(true);
                     continue;
                 }
                 Aboard::Ashore { has_ridden: false } => {}
+                Aboard::Refused => {
+                    self.note_refused(facts, self.digest_of(incoming, digest));
+                    repeat.note_refusal();
+                    repeat.aim = self.after_refusal(repeat.aim);
+                    continue;
+                }
             }
-            match self.say_there(incoming, facts, part, &mut sight).await {
+            match self
+                .say_there(incoming, facts, (part, &repeat), &mut sight)
+                .await
+            {
                 Ok(Ok(done)) => {
                     self.has_said(&done, facts, aim, incoming, sight);
                     if self.injects() && (!part.has_more() || done.outcome != Outcome::Ok) {
@@ -242,9 +252,33 @@ impl Pooled {
                         }
                         return Ok(Ending::last(after));
                     }
+                    if repeat.was_refused && !facts.is_doubted() {
+                        let digest = self.digest_of(incoming, digest);
+                        self.note_refused(facts, digest);
+                    }
                 }
             }
         }
+    }
+
+    /// Takes into account what the statement does beyond what its text says, as far as that is known.
+    fn doubt(&self, incoming: &Incoming, facts: &mut Facts, digest: Option<u64>) {
+        {
+            let argument = incoming.argument();
+            let query = Query::decode(&argument, self.capabilities);
+            self.name_more(facts, query.map(|query| query.text).unwrap_or_default());
+        }
+        self.doubt_refused(facts, || self.digest_of(incoming, digest));
+    }
+
+    /// The hash of a text's digest.
+    fn digest_of(&self, incoming: &Incoming, known: Option<u64>) -> u64 {
+        known.unwrap_or_else(|| {
+            let argument = incoming.argument();
+            let query = Query::decode(&argument, self.capabilities);
+            let text = query.map(|query| query.text).unwrap_or_default();
+            self.worker.lanes.digest(text, self.state.flags())
+        })
     }
 
     /// On the session's connection. The inner error is the server's own, about what the statement needs.
@@ -252,7 +286,7 @@ impl Pooled {
         &mut self,
         incoming: &Incoming,
         facts: &Facts,
-        part: Part,
+        (part, repeat): (Part, &Repeat),
         sight: &mut Option<Rc<Sight>>,
     ) -> Result<Result<Done, Box<OwnReply>>, CutReply> {
         if let Some(inquiry) = self.state.inquiry_before(facts) {
@@ -268,6 +302,7 @@ impl Pooled {
         let job = Job {
             part,
             changes_server: self.may_change_server(facts, text),
+            withholds_refusal: self.withholds_refusal(facts, part, repeat),
             ..Job::of(incoming, Needs::of(facts, text), haste_of(facts))
         };
         let own_schema = self.visit_text(facts, text).await;

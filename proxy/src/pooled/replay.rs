@@ -178,6 +178,7 @@ impl Pooled {
             part: Part::Whole,
             warnings: None,
             changes_server: false,
+            withholds_refusal: false,
         };
         self.exchange(&job).await.map_err(Failed::Cut)
     }

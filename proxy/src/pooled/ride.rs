@@ -41,6 +41,8 @@ pub(crate) enum End {
     Over(Done, Trip),
     /// Nothing of it has come, and nothing will: it runs elsewhere.
     Elsewhere,
+    /// A replica has refused it because it writes. Nothing was passed on.
+    Refused,
     /// Some of it has come when the connection broke; with the id of an ERR that would fit.
     Broken(String, Option<u8>),
 }
@@ -50,6 +52,8 @@ pub(crate) enum Ridden {
     Done(Done, Trip),
     /// It is sent again, on a connection of its own.
     Elsewhere,
+    /// A replica has refused it because it writes.
+    Refused,
     /// Its client, or a limit, had it killed.
     Killed,
 }
@@ -263,6 +267,7 @@ impl Pooled {
     fn arrive(&mut self, end: End) -> Result<Ridden, CutReply> {
         match end {
             End::Elsewhere => Ok(Ridden::Elsewhere),
+            End::Refused => Ok(Ridden::Refused),
             End::Broken(cause, sequence) => Err(CutReply {
                 cut: Cut::Backend(Broken::Io(std::io::Error::other(cause))),
                 reached: Reached::Client,

@@ -40,6 +40,7 @@ impl Worker {
             sessions: sessions
                 .filter_map(|(_, watch)| self.view_of(watch))
                 .collect(),
+            refused_reads: self.refused.len(),
             pools: self.desk.views(self),
             loads: topology
                 .backends

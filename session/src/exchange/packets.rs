@@ -3,9 +3,9 @@
 use wire::reply::EOF;
 use wire::{HEADER_BYTES, Header, Malformed, PACKET_PAYLOAD_MAX};
 
-use super::{Amendment, Look, Reply};
+use super::{Amendment, Look, Reply, takes_no_writes};
 use crate::cutter::HEAD_BYTES;
-use crate::reply::{Payload, ReplyState, Verdict};
+use crate::reply::{Outcome, Payload, ReplyState, Verdict};
 use crate::tracker::{Sequences, Violation};
 
 impl Reply {
@@ -58,6 +58,11 @@ impl Reply {
             return Ok(Look::Pass);
         };
         let carries = begins && self.note(&verdict, payload)?;
+        if self.withholds(&verdict, begins, &packet[HEADER_BYTES..]) {
+            self.withheld = Some(packet[HEADER_BYTES..].into());
+            self.payload_end(verdict)?;
+            return Ok(Look::Withhold);
+        }
         if begins && self.amendment != Amendment::default() {
             self.amend(&verdict, &mut packet[HEADER_BYTES..]);
         }
@@ -76,10 +81,18 @@ impl Reply {
             let head = &beginning[HEADER_BYTES..];
             self.verdict = Some(self.judge(head, header.length)?);
         }
+        self.withholds = false;
         self.weigh_row(header);
         self.take_print(&beginning[HEADER_BYTES..]);
         self.left = HEADER_BYTES + header.length - beginning.len();
         Ok(())
+    }
+
+    /// Whether this packet is a refusal that is kept back. Only the first packet of a reply can be one.
+    fn withholds(&mut self, verdict: &Verdict, begins: bool, payload: &[u8]) -> bool {
+        let is_first = std::mem::take(&mut self.withholds);
+        let is_error = matches!(verdict, Verdict::End(Outcome::Err(_), _));
+        is_first && begins && is_error && takes_no_writes(payload)
     }
 
     /// A packet that may be a row's, or a part of one.

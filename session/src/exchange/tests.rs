@@ -187,3 +187,61 @@ fn an_eof_of_one_byte_has_no_flags() {
     assert!(reply.tally().had_rows);
     assert_eq!(reply.tally().status, Some(StatusFlags::default()));
 }
+
+/// ERR 1290 of a server that is read-only.
+fn refusal(sequence: u8) -> Vec<u8> {
+    let text = b"#HY000The MySQL server is running with the --read-only option";
+    packet(sequence, &[&[0xff, 0x0a, 0x05][..], text].concat())
+}
+
+#[test]
+fn a_refusal_is_kept_back_however_it_comes() {
+    let bytes = refusal(1);
+    for length in 1..=bytes.len() {
+        let mut reply = reply(Command::QUERY).withholding_refusal(true);
+        for piece in bytes.chunks(length) {
+            let mut passed = 0;
+            let fed = reply.feed(&mut piece.to_vec(), |_| passed += 1);
+            assert_eq!((fed, passed), (Ok(piece.len()), 0));
+        }
+        assert_eq!(reply.withheld(), Some(&bytes[4..]));
+        assert_eq!(reply.progress(), Progress::Over(Outcome::Err(1290)));
+        assert_eq!(reply.next_sequence(), Some(2));
+    }
+}
+
+#[test]
+fn a_refusal_that_is_not_the_first_packet_passes() {
+    let mut more = packet(1, &[0, 0, 0, 10, 0, 0, 0]);
+    more.extend(refusal(2));
+    let mut rows = packet(1, &[1]);
+    rows.extend(packet(2, &[b'd'; 30]));
+    rows.extend(refusal(3));
+    for bytes in [more, rows] {
+        for length in 1..=bytes.len() {
+            let mut reply = reply(Command::QUERY).withholding_refusal(true);
+            let mut out = Vec::new();
+            for piece in bytes.chunks(length) {
+                let fed = reply.feed(&mut piece.to_vec(), |piece| match piece {
+                    Piece::Pass(bytes) | Piece::Changes(bytes, _) => out.extend_from_slice(bytes),
+                });
+                assert_eq!(fed, Ok(piece.len()));
+            }
+            assert!(out == bytes, "in pieces of {length}");
+            assert_eq!(reply.withheld(), None);
+            assert_eq!(reply.progress(), Progress::Over(Outcome::Err(1290)));
+        }
+    }
+}
+
+#[test]
+fn any_other_error_passes() {
+    let mut bytes = packet(1, &[&[0xff, 0x28, 0x04][..], b"#42000 read_only"].concat());
+    let mut reply = reply(Command::QUERY).withholding_refusal(true);
+    let mut out = Vec::new();
+    let fed = reply.feed(&mut bytes, |piece| match piece {
+        Piece::Pass(bytes) | Piece::Changes(bytes, _) => out.extend_from_slice(bytes),
+    });
+    assert_eq!(fed, Ok(out.len()));
+    assert_eq!(reply.withheld(), None);
+}

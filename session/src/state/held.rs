@@ -20,9 +20,10 @@ pub struct Held {
     pub(super) prepared: Vec<Prepared>,
     /// Locks of GET_LOCK that were named by a plain literal.
     pub(super) locks: Vec<Rc<[u8]>>,
-    /// There may be locks besides.
+    /// There may be locks besides, whose names are not known. Nobody can ask whether they are released: they
+    /// end with a reset.
     pub(super) has_other_locks: bool,
-    /// RELEASE_LOCK was called: the locks may be gone.
+    /// RELEASE_LOCK or RELEASE_ALL_LOCKS was called: the locks may be gone.
     pub(super) is_lock_released: bool,
 }
 

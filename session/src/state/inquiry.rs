@@ -424,7 +424,8 @@ impl SessionState {
                     self.held.locks.retain(|known| known != name);
                 }
                 self.held.is_lock_released = false;
-                self.pins.set(Pin::NamedLock, !self.held.locks.is_empty());
+                let is_held = !self.held.locks.is_empty() || self.held.has_other_locks;
+                self.pins.set(Pin::NamedLock, is_held);
             }
         }
         Some(())

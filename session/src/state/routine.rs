@@ -52,37 +52,84 @@ pub(super) struct Leaves {
 /// Reads a CREATE PROCEDURE, which is UTF-8. None where anything in it is not understood, or leaves what
 /// cannot be known.
 pub(super) fn leaves(definition: &[u8], flags: Flags) -> Option<Leaves> {
+    let tokens = tokens_of(definition, flags)?;
+    let mut reader = Reader {
+        text: definition,
+        flags,
+        locals: BTreeSet::new(),
+        taker: Leaves::default(),
+    };
+    let body = reader.header(&tokens)?;
+    reader.body(body)?;
+    Some(reader.taker)
+}
+
+/// Reads what is between BEGIN and END of a routine or trigger whose parameters these are, statement by
+/// statement. None where anything in it is not understood, or where `taker` does not take a statement.
+pub(super) fn read_body<T: Taker>(
+    body: &[u8],
+    parameters: &[Vec<u8>],
+    flags: Flags,
+    taker: T,
+) -> Option<T> {
+    let tokens = tokens_of(body, flags)?;
+    let mut reader = Reader {
+        text: body,
+        flags,
+        locals: parameters
+            .iter()
+            .map(|it| it.to_ascii_lowercase())
+            .collect(),
+        taker,
+    };
+    reader.body(&tokens)?;
+    Some(reader.taker)
+}
+
+/// The tokens of a definition without its comments; none where it is too long, or where some servers only read
+/// a part of it.
+fn tokens_of(definition: &[u8], flags: Flags) -> Option<Vec<Token>> {
     let is_conditional = |mark: &[u8]| definition.windows(mark.len()).any(|it| it == mark);
     if definition.len() > TEXT_BYTES_MAX || is_conditional(b"/*!") || is_conditional(b"/*M!") {
         return None;
     }
     let is_comment = |token: &Token| matches!(token.kind, TokenKind::Comment | TokenKind::Hint);
-    let tokens: Vec<Token> = Lexer::new(definition, flags)
+    let tokens = Lexer::new(definition, flags)
         .filter(|token| !is_comment(token))
-        .take_while(|token| token.kind != TokenKind::End)
-        .collect();
-    let mut reader = Reader {
-        text: definition,
-        flags,
-        locals: BTreeSet::new(),
-        leaves: Leaves::default(),
-    };
-    let body = reader.header(&tokens)?;
-    for statement in body.split(|token| token.kind == TokenKind::Semicolon) {
-        reader.statement(statement)?;
-    }
-    Some(reader.leaves)
+        .take_while(|token| token.kind != TokenKind::End);
+    Some(tokens.collect())
 }
 
-struct Reader<'a> {
+/// Takes down what the statements of a routine do.
+pub(super) trait Taker {
+    /// One statement; none where it does what cannot be taken down.
+    fn take(&mut self, said: &Said<'_>) -> Option<()>;
+}
+
+/// A statement of a routine.
+pub(super) struct Said<'a> {
+    pub text: &'a [u8],
+    pub facts: &'a Facts,
+    /// Parameters and declared variables, in lower case.
+    pub locals: &'a BTreeSet<Vec<u8>>,
+}
+
+struct Reader<'a, T> {
     text: &'a [u8],
     flags: Flags,
     /// Parameters and declared variables, in lower case.
     locals: BTreeSet<Vec<u8>>,
-    leaves: Leaves,
+    taker: T,
 }
 
-impl Reader<'_> {
+impl<T: Taker> Reader<'_, T> {
+    fn body(&mut self, tokens: &[Token]) -> Option<()> {
+        for statement in tokens.split(|token| token.kind == TokenKind::Semicolon) {
+            self.statement(statement)?;
+        }
+        Some(())
+    }
+
     fn is(&self, token: Option<&Token>, word: &[u8]) -> bool {
         let text = self.text;
         let is_it = |token: &Token| token.span.of(text).eq_ignore_ascii_case(word);
@@ -169,6 +216,9 @@ impl Reader<'_> {
                 self.behind_expression(tokens, b"when", 0)?
             } else if self.is(word, b"until") {
                 self.behind_expression(tokens, b"end", 0)?
+            } else if self.is(word, b"return") {
+                let text = [b"SELECT ", self.slice(tokens.get(1..)?)?].concat();
+                return self.take(&text, |kind| kind == Kind::Select);
             } else if self.is(word, b"declare") {
                 self.declaration(tokens.get(1..)?)?
             } else {
@@ -285,9 +335,23 @@ impl Reader<'_> {
         })
     }
 
-    /// What one statement leaves, if it is of these kinds.
+    /// One statement, if it is of these kinds.
     fn take(&mut self, text: &[u8], is_known: impl Fn(Kind) -> bool) -> Option<()> {
         let facts = sql::facts(text, self.flags);
+        if facts.parts.len() != 1 || !is_known(facts.kind) {
+            return None;
+        }
+        self.taker.take(&Said {
+            text,
+            facts: &facts,
+            locals: &self.locals,
+        })
+    }
+}
+
+impl Taker for Leaves {
+    fn take(&mut self, said: &Said<'_>) -> Option<()> {
+        let (facts, text) = (said.facts, said.text);
         let dark = Marks::LOST
             .with(Marks::CONDITIONAL)
             .with(Marks::CROWDED)
@@ -300,37 +364,41 @@ impl Reader<'_> {
             Kind::Set => effects.remove(Effects::VARIABLES),
             _ => {}
         }
-        let is_single = facts.parts.len() == 1 && is_known(facts.kind);
-        let is_known = is_single && effects.is_empty() && !facts.marks.has(dark);
-        if !is_known || !self.sets_locals(&facts, text) {
+        if !effects.is_empty() || facts.marks.has(dark) || !said.sets_locals() {
             return None;
         }
-        self.leaves.uses_tables |= facts.tables().next().is_some();
+        self.uses_tables |= facts.tables().next().is_some();
         for mention in facts.mentions_of(Role::UserVariableSet) {
             let name = mention.name.of(text).to_vec();
-            self.leaves.user_variables.push(name);
+            self.user_variables.push(name);
         }
         for mention in facts.mentions_of(Role::Procedure) {
             let named = !mention.schema.is_empty();
             let schema = named.then(|| mention.schema.name(text).into_owned());
             let name = mention.name.name(text).into_owned();
-            self.leaves.calls.push((schema, name));
+            self.calls.push((schema, name));
         }
         Some(())
     }
+}
 
-    /// Whether all that SET sets are variables of the procedure's and user variables.
-    fn sets_locals(&self, facts: &Facts, text: &[u8]) -> bool {
-        facts.assignments.iter().all(|it| match it.target {
+impl Said<'_> {
+    /// Whether all that SET sets are variables of the routine's and user variables.
+    pub fn sets_locals(&self) -> bool {
+        self.facts.assignments.iter().all(|it| match it.target {
             Target::User(_) => true,
             Target::Variable {
                 scope: Scope::Implicit,
+                base,
                 name,
-                ..
-            } => {
-                let name = name.name(text).to_ascii_lowercase();
-                self.locals.contains(&name)
-            }
+            } => match base.is_empty() {
+                true => {
+                    let name = name.name(self.text).to_ascii_lowercase();
+                    self.locals.contains(&name)
+                }
+                // A trigger's row.
+                false => base.name(self.text).eq_ignore_ascii_case(b"new"),
+            },
             _ => false,
         })
     }

@@ -145,13 +145,54 @@ fn named_locks_end_when_the_server_says_that_they_are_free() {
         "who knows which"
     );
     stage.says("DO RELEASE_ALL_LOCKS()", ok());
-    assert_eq!(stage.pins(), "");
+    assert_eq!(
+        (stage.pins(), stage.asks()),
+        ("named_lock".into(), String::new()),
+        "a lock without a known name ends with a reset"
+    );
+    let mut stage = Stage::new(MYSQL);
     stage.says("SELECT GET_LOCK('a', 1), nosuch()", err(1690));
     assert_eq!(
         stage.pins(),
         "transaction,named_lock,routine,state",
         "it may have been taken before the error"
     );
+}
+
+#[test]
+fn what_may_release_nothing_is_not_believed() {
+    let ask = "IS_USED_LOCK(_utf8mb4 0x61)<=>CONNECTION_ID()";
+    for release in [
+        "SELECT RELEASE_ALL_LOCKS()",
+        "SELECT IF(1, 2, RELEASE_ALL_LOCKS())",
+        "SELECT RELEASE_ALL_LOCKS() FROM t WHERE 0",
+        "SELECT RELEASE_LOCK('a') FROM t WHERE 0",
+        "SELECT RELEASE_LOCK('b')",
+        "DO RELEASE_LOCK(@name)",
+        "SET @released = 1 OR RELEASE_ALL_LOCKS()",
+    ] {
+        let mut stage = Stage::new(MYSQL);
+        stage.says("DO GET_LOCK('a', 1)", ok());
+        assert_eq!(
+            (stage.pins(), stage.asks()),
+            ("named_lock".into(), String::new())
+        );
+        stage.says(release, ok());
+        assert!(stage.asks().contains(ask), "{release}: {}", stage.asks());
+    }
+    let mut stage = Stage::new(MYSQL);
+    stage.says("DO GET_LOCK('a', 1)", ok());
+    stage
+        .says("SELECT IF(1, 2, RELEASE_ALL_LOCKS())", rows(1))
+        .hears_texts(&["1"]);
+    assert_eq!(
+        (stage.pins(), stage.asks()),
+        ("named_lock".into(), String::new())
+    );
+    stage
+        .says("SELECT RELEASE_ALL_LOCKS()", rows(1))
+        .hears_texts(&["0"]);
+    assert_eq!(stage.pins(), "");
 }
 
 #[test]

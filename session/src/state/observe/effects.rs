@@ -88,7 +88,9 @@ impl SessionState {
         if is_execute && self.is_of_nothing(seen) {
             return;
         }
-        if is_execute && self.note_known_execute(connection, seen, part) {
+        // By what its text names, it may do anything.
+        let is_doubted = seen.facts.is_doubted();
+        if is_execute && !is_doubted && self.note_known_execute(connection, seen, part) {
             return;
         }
         if part.effects.has(Effects::PREPARED | Effects::DEALLOCATED) {
@@ -182,12 +184,9 @@ impl SessionState {
         if effects.has(Effects::INSTANCE_UNLOCKED) {
             self.pins.remove(Pin::InstanceLock);
         }
-        if effects.has(Effects::NAMED_LOCKS_RELEASED) {
-            self.held.locks.clear();
-            self.held.has_other_locks = false;
-            self.pins.remove(Pin::NamedLock);
-        }
-        if effects.has(Effects::NAMED_LOCK_RELEASED) {
+        // Within an IF, or over no rows, neither releases anything; one of two levels releases nothing either.
+        // The server is asked which of the known locks are gone.
+        if effects.has(Effects::NAMED_LOCK_RELEASED | Effects::NAMED_LOCKS_RELEASED) {
             self.held.is_lock_released = true;
         }
         if effects.has(Effects::TEMPORARY_DROPPED) {

@@ -1,0 +1,68 @@
+//! Views, routines, triggers and defaults that do more than read.
+
+use route::Listed;
+
+use crate::material::Material;
+use crate::sheet::{Asks, Schema, Sheet, text};
+
+/// See the module.
+pub static TABLE: Sheet<Item> = Sheet {
+    schema: Schema::Pilotfish,
+    name: "definitions",
+    about: "Views, routines, triggers, defaults and generated columns that do more than read, as the proxy has \
+            learned from information_schema (balance.learn_definitions). Statements that name one go to the \
+            primary; they keep their session's connection if it does anything.",
+    asks: Asks::Nothing,
+    columns: &[
+        text("cluster", "The cluster.", |it| it.cluster.clone().into()),
+        text("db", "Its schema.", |it| {
+            it.listed.as_ref().map(|it| it.schema.clone()).into()
+        }),
+        text("name", "Its name; of a column with its table.", |it| {
+            it.listed.as_ref().map(|it| it.name.clone()).into()
+        }),
+        text(
+            "kind",
+            "view, function, procedure, trigger, default or generated column; or unknown, for what could \
+             not be learned.",
+            |it| it.listed.as_ref().map_or("unknown", |it| it.kind).into(),
+        ),
+        text(
+            "does",
+            "anything: it leaves something in its session, or is not understood; writes: it changes data; \
+             asks: it asks what differs between servers, or reads variables.",
+            |it| it.listed.as_ref().map(|it| it.does.to_string()).into(),
+        ),
+        text("why", "Why that is so.", |it| it.why.clone().into()),
+    ],
+    items,
+};
+
+/// One object, or what could not be learned.
+pub struct Item {
+    cluster: String,
+    listed: Option<Listed>,
+    why: String,
+}
+
+fn items(material: &Material) -> Vec<Item> {
+    let mut items = Vec::new();
+    for (id, known) in material.definitions.clusters() {
+        let mut clusters = material.topology.clusters.iter();
+        let Some(cluster) = clusters.find(|cluster| cluster.id == id) else {
+            continue;
+        };
+        let complaint = known.complaint.iter().map(|complaint| Item {
+            cluster: cluster.name.clone(),
+            listed: None,
+            why: complaint.clone(),
+        });
+        let listed = known.listed.iter().map(|listed| Item {
+            cluster: cluster.name.clone(),
+            why: listed.why.clone(),
+            listed: Some(listed.clone()),
+        });
+        items.extend(complaint.chain(listed));
+    }
+    items
+}

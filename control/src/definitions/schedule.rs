@@ -1,0 +1,170 @@
+//! When definitions are learned, and what the log is told of it. No socket, no clock: time is an argument.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use config::Config;
+use route::{ClusterId, Moment};
+
+use super::asking::Told;
+use crate::errand::Errand;
+
+/// Two attempts that DDL asks for are this far apart at least.
+const INTERVAL_MIN: Duration = Duration::from_secs(1);
+
+/// The servers spend one part in so many of the time on being asked, however often DDL is seen.
+const SHARE: u32 = 20;
+
+/// The rhythm of learning definitions, and its news.
+#[derive(Debug, Default)]
+pub(crate) struct Schedule {
+    /// `None`: nothing is learned.
+    interval: Option<Duration>,
+    /// Of the configuration: what was begun under another one is not wanted any more.
+    epoch: u64,
+    errand: Errand,
+    /// How long the last attempt has taken.
+    took: Duration,
+    /// What the log knows that could not be learned.
+    complaints: HashMap<ClusterId, String>,
+}
+
+impl Schedule {
+    /// Another configuration takes effect. Only sessions whose statements are read need definitions.
+    pub(crate) fn apply(&mut self, config: &Config, now: Moment) {
+        let has_sessions = config.accounts.learn || !config.configured_accounts.is_empty();
+        let learns = config.balance.learn_definitions && has_sessions;
+        self.interval = learns.then_some(config.balance.learn_definitions_interval);
+        self.epoch += 1;
+        self.complaints.clear();
+        self.errand.reschedule(self.interval.map(|_| now));
+    }
+
+    /// Whether definitions are learned.
+    pub(crate) fn is_on(&self) -> bool {
+        self.interval.is_some()
+    }
+
+    /// A worker has seen DDL.
+    pub(crate) fn asked(&mut self, now: Moment) {
+        if self.interval.is_some() {
+            let pause = INTERVAL_MIN.max(self.took * SHARE);
+            let earliest = self.errand.began().map_or(now, |began| began + pause);
+            self.errand.schedule(earliest.max(now));
+        }
+    }
+
+    /// Begins an attempt if one is due; returns the epoch it belongs to.
+    pub(crate) fn begin(&mut self, now: Moment) -> Option<u64> {
+        self.errand.begin(now).then_some(self.epoch)
+    }
+
+    /// When [`Schedule::begin`] has something to begin.
+    pub(crate) fn next(&self) -> Option<Moment> {
+        self.errand.next()
+    }
+
+    /// An attempt is over. Whether it counts, or was begun for another configuration.
+    pub(crate) fn ended(&mut self, epoch: u64, told: &[Told], now: Moment) -> bool {
+        self.errand.end();
+        let Some(interval) = self.interval.filter(|_| epoch == self.epoch) else {
+            return false;
+        };
+        self.took = self
+            .errand
+            .began()
+            .map_or(Duration::ZERO, |began| now.since(began));
+        let has_failed = told.iter().any(|it| it.outcome.is_err());
+        let wait = match has_failed {
+            true => interval.min(Duration::from_secs(10)),
+            false => interval,
+        };
+        self.errand.schedule(now + wait);
+        for it in told {
+            self.note(it);
+        }
+        true
+    }
+
+    /// The log is told once.
+    fn note(&mut self, told: &Told) {
+        let complaint = match &told.outcome {
+            Ok(known) => known.complaint.clone(),
+            Err(trouble) => Some(trouble.to_string()),
+        };
+        let Some(complaint) = complaint else {
+            self.complaints.remove(&told.cluster);
+            return;
+        };
+        let before = self.complaints.insert(told.cluster, complaint.clone());
+        if before.as_ref() != Some(&complaint) {
+            tracing::warn!(
+                kind = "definitions_unknown",
+                cluster = told.name,
+                cause = complaint,
+                "views, triggers and routines that do more than read may not be known"
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: u64) -> Moment {
+        Moment(Duration::from_secs(seconds))
+    }
+
+    fn schedule() -> Schedule {
+        let mut config = Config::default();
+        config.accounts.learn = true;
+        config.balance.learn_definitions_interval = Duration::from_secs(600);
+        let mut schedule = Schedule::default();
+        schedule.apply(&config, at(0));
+        schedule
+    }
+
+    #[test]
+    fn definitions_are_learned_at_once_now_and_then_and_soon_after_ddl() {
+        let mut schedule = schedule();
+        let epoch = schedule.begin(at(0)).unwrap();
+        assert!(schedule.ended(epoch, &[], at(1)));
+        assert_eq!(schedule.next(), Some(at(601)));
+        schedule.asked(at(2));
+        assert_eq!(
+            schedule.next(),
+            Some(at(20)),
+            "the last one has taken a second"
+        );
+        let epoch = schedule.begin(at(20)).unwrap();
+        schedule.asked(at(20));
+        assert_eq!(schedule.next(), None, "one is under way");
+        assert!(schedule.ended(epoch, &[], at(20)));
+        assert!(schedule.next().is_some_and(|next| next <= at(40)));
+    }
+
+    #[test]
+    fn nothing_is_learned_without_pooled_sessions_or_where_it_is_off() {
+        for (learn, definitions) in [(false, true), (true, false)] {
+            let mut config = Config::default();
+            config.accounts.learn = learn;
+            config.balance.learn_definitions = definitions;
+            let mut schedule = Schedule::default();
+            schedule.apply(&config, at(0));
+            schedule.asked(at(1));
+            assert_eq!((schedule.next(), schedule.is_on()), (None, false));
+        }
+    }
+
+    #[test]
+    fn what_was_begun_for_another_configuration_does_not_count() {
+        let mut schedule = schedule();
+        let epoch = schedule.begin(at(0)).unwrap();
+        let mut config = Config::default();
+        config.accounts.learn = true;
+        schedule.apply(&config, at(1));
+        assert!(!schedule.ended(epoch, &[], at(2)));
+        assert_eq!(schedule.next(), Some(at(1)));
+    }
+}

@@ -1,0 +1,257 @@
+//! Views, triggers and routines that do more than their names say: what the proxy learns of them, and what it
+//! makes of statements that name them.
+
+use e2e::raw::{Execute, Login, RawConn};
+use e2e::{Cluster, PASSWORD, Product, Proxy, Settings, free_port, wait};
+
+/// A cluster with views over functions, and a proxy that has learned what they do.
+struct Site {
+    cluster: Cluster,
+    proxy: Proxy,
+    admin: u16,
+}
+
+/// MySQL does not binlog what it does not know to be deterministic.
+const DEFINITIONS: &[&str] = &[
+    "CREATE TABLE d.log (id INT PRIMARY KEY AUTO_INCREMENT, n INT)",
+    "CREATE TABLE d.t (n INT PRIMARY KEY)",
+    "INSERT INTO d.t VALUES (1)",
+    "CREATE FUNCTION d.note() RETURNS INT DETERMINISTIC MODIFIES SQL DATA \
+     BEGIN INSERT INTO d.log (n) VALUES (1); RETURN 1; END",
+    "CREATE FUNCTION d.locks() RETURNS INT DETERMINISTIC RETURN GET_LOCK('taken', 0)",
+    "CREATE FUNCTION d.calls() RETURNS INT DETERMINISTIC RETURN d.locks()",
+    "CREATE FUNCTION d.reads(x INT) RETURNS INT DETERMINISTIC READS SQL DATA \
+     BEGIN DECLARE y INT; SELECT MAX(n) INTO y FROM t WHERE n <= x; RETURN y; END",
+    "CREATE VIEW d.writing AS SELECT d.note() AS n",
+    "CREATE VIEW d.locking AS SELECT d.calls() AS n",
+    "CREATE VIEW d.Over AS SELECT n FROM d.locking",
+    "CREATE VIEW d.plain AS SELECT n FROM d.t",
+    "CREATE VIEW d.reading AS SELECT d.reads(n) AS n FROM d.t",
+    "CREATE TABLE d.triggered (n INT)",
+    "CREATE TRIGGER d.takes BEFORE INSERT ON d.triggered FOR EACH ROW SET NEW.n = d.locks()",
+    "CREATE TABLE d.computed (n INT)",
+    "CREATE TRIGGER d.computes BEFORE INSERT ON d.computed FOR EACH ROW SET NEW.n = NEW.n + 1",
+    "CREATE PROCEDURE d.inserts() INSERT INTO triggered VALUES (1)",
+];
+
+impl Site {
+    fn start(product: Product, settings: impl FnOnce(Settings) -> Settings) -> Self {
+        let cluster = Cluster::start(product, 1);
+        cluster.tell_apart(DEFINITIONS);
+        let mut root = cluster.primary.root();
+        root.run(&format!("CREATE USER lesser IDENTIFIED BY '{PASSWORD}'"));
+        root.run("GRANT REPLICATION CLIENT ON *.* TO lesser");
+        root.run("GRANT SELECT ON d.* TO lesser");
+        cluster.wait_caught_up();
+        let admin = free_port();
+        let common = Settings::of_cluster(&cluster)
+            .account("app", PASSWORD)
+            .admin_on(admin)
+            .set("workers", 1)
+            .set("accounts.explain", true)
+            .set("health.replication_interval", "50ms")
+            .set("balance.timeout_consistency", "20s");
+        let proxy = Proxy::start(&settings(common));
+        Self {
+            cluster,
+            proxy,
+            admin,
+        }
+    }
+
+    fn wait_learned(&self) {
+        wait::until("definitions are learned", wait::SOON, || {
+            self.listed().iter().any(|row| row[1] == "locking")
+        });
+        let mut client = self.client();
+        wait::until("reads go to the replica", wait::SOON, || {
+            client.value("SELECT name FROM whoami") == "replica1"
+        });
+    }
+
+    fn client(&self) -> RawConn {
+        self.proxy.connect_as(&Login::app().schema("d"))
+    }
+
+    /// Kind, name and what it does.
+    fn listed(&self) -> Vec<[String; 3]> {
+        let address = e2e::raw::Address::Tcp(([127, 0, 0, 1], self.admin).into());
+        let mut admin = RawConn::connect(&address, &Login::with("root", "all")).unwrap();
+        let rows =
+            admin.run("SELECT kind, name, does FROM definitions WHERE db = 'd' OR db IS NULL");
+        let rows = rows.texts().into_iter();
+        rows.map(|row| [row[0].clone(), row[1].clone(), row[2].clone()])
+            .collect()
+    }
+
+    fn lock_is_free(&self) -> bool {
+        self.cluster
+            .primary
+            .root()
+            .value("SELECT IS_FREE_LOCK('taken')")
+            == "1"
+    }
+}
+
+/// A line of EXPLAIN SESSION.
+fn told(client: &mut RawConn, item: &str) -> String {
+    let rows = client.run("EXPLAIN SESSION").texts();
+    let row = rows.into_iter().find(|row| row[0] == item);
+    row.unwrap_or_else(|| panic!("no {item}")).remove(1)
+}
+
+/// Which role EXPLAIN ROUTE says a statement wants.
+fn role(client: &mut RawConn, statement: &str) -> String {
+    let rows = client.run(&format!("EXPLAIN ROUTE {statement}")).texts();
+    let row = rows.into_iter().find(|row| row[0] == "role").unwrap();
+    row[1].clone()
+}
+
+both! {
+    what_does_more_than_read_is_listed
+    reads_of_views_are_placed_and_pinned_by_what_the_views_do
+    writes_of_tables_with_triggers_are_pinned_by_what_the_triggers_do
+    ddl_that_passes_is_learned_of
+    a_monitor_account_that_may_not_see_definitions_is_told_of
+    nothing_is_learned_where_that_is_off
+}
+
+/// MySQL refuses defaults of the kind.
+#[test]
+fn a_default_that_moves_a_sequence_is_known() {
+    let site = Site::start(Product::MariaDb, |settings| settings);
+    site.wait_learned();
+    let mut client = site.client();
+    client.run("CREATE SEQUENCE s");
+    client.run("CREATE TABLE numbered (a INT, b INT DEFAULT (NEXT VALUE FOR s))");
+    wait::until("the default is known", wait::SOON, || {
+        site.listed().iter().any(|row| row[1] == "numbered.b")
+    });
+    client.run("INSERT INTO numbered (a) VALUES (1)");
+    assert!(told(&mut client, "pins").contains("routine"));
+    assert_eq!(client.value("SELECT LASTVAL(s)"), "1");
+}
+
+fn what_does_more_than_read_is_listed(product: Product) {
+    let site = Site::start(product, |settings| settings);
+    site.wait_learned();
+    let listed = site.listed();
+    let rows: Vec<String> = listed.iter().map(|row| row.join(" ")).collect();
+    for row in [
+        "function calls anything",
+        "function locks anything",
+        "function note writes",
+        "procedure inserts anything",
+        "trigger takes anything",
+        "view Over anything",
+        "view locking anything",
+        "view writing writes",
+    ] {
+        assert!(rows.iter().any(|it| it == row), "{row}: {rows:?}");
+    }
+    for name in ["plain", "reading", "reads", "computes"] {
+        assert!(listed.iter().all(|row| row[1] != name), "{name}: {rows:?}");
+    }
+    site.proxy.assert_sound();
+}
+
+fn reads_of_views_are_placed_and_pinned_by_what_the_views_do(product: Product) {
+    let site = Site::start(product, |settings| settings);
+    site.wait_learned();
+    let mut client = site.client();
+    assert_eq!(role(&mut client, "SELECT n FROM plain"), "replica");
+    assert_eq!(role(&mut client, "SELECT n FROM reading"), "replica");
+    // One that only writes data leaves nothing on its connection.
+    assert_eq!(client.value("SELECT n FROM writing"), "1");
+    assert_eq!(client.value("SELECT name FROM whoami"), "replica1");
+    let prepared = client.prepare("SELECT n FROM d.writing").statement();
+    let reply = client.execute(&Execute::new(prepared, &[]));
+    assert!(reply.error().is_none(), "{:?}", reply.error());
+    let ask = "SELECT COUNT(*) FROM d.log";
+    assert_eq!(site.cluster.primary.root().value(ask), "2");
+    site.cluster.wait_caught_up();
+    assert_eq!(site.cluster.replicas[0].root().value(ask), "2");
+    // One that takes a lock keeps it, and its session where it is.
+    for read in ["SELECT n FROM `Over`", "SELECT * FROM t JOIN d.`Over` AS o"] {
+        let mut client = site.client();
+        client.run(read);
+        assert!(told(&mut client, "pins").contains("routine"), "{read}");
+        assert_eq!(told(&mut client, "connection"), "primary");
+        assert!(!site.lock_is_free());
+        client.quit();
+        wait::until("the lock is free", wait::SOON, || site.lock_is_free());
+    }
+    let mut client = site.client();
+    client.run("PREPARE p FROM 'SELECT n FROM locking'");
+    client.run("EXECUTE p");
+    assert!(told(&mut client, "pins").contains("routine"));
+    client.quit();
+    wait::until("the lock is free", wait::SOON, || site.lock_is_free());
+    let mut client = site.client();
+    let prepared = client
+        .prepare("SELECT n FROM locking WHERE n = 1")
+        .statement();
+    client.execute(&Execute::new(prepared, &[]));
+    assert!(told(&mut client, "pins").contains("routine"));
+    site.proxy.assert_sound();
+}
+
+fn writes_of_tables_with_triggers_are_pinned_by_what_the_triggers_do(product: Product) {
+    let site = Site::start(product, |settings| settings);
+    site.wait_learned();
+    for write in ["INSERT INTO triggered VALUES (5)", "CALL inserts()"] {
+        let mut client = site.client();
+        client.run("INSERT INTO computed VALUES (1)");
+        assert_eq!(client.value("SELECT name FROM whoami"), "replica1");
+        client.run(write);
+        assert!(told(&mut client, "pins").contains("routine"), "{write}");
+        assert!(!site.lock_is_free());
+        client.quit();
+        wait::until("the lock is free", wait::SOON, || site.lock_is_free());
+    }
+    site.proxy.assert_sound();
+}
+
+fn ddl_that_passes_is_learned_of(product: Product) {
+    let site = Site::start(product, |settings| settings);
+    site.wait_learned();
+    let mut client = site.client();
+    client.run("CREATE VIEW made AS SELECT n FROM locking");
+    wait::until("the new view is known", wait::SOON, || {
+        role(&mut client, "SELECT n FROM made") == "primary"
+    });
+    client.run("ALTER VIEW made AS SELECT n FROM t");
+    wait::until("the changed view is known", wait::SOON, || {
+        role(&mut client, "SELECT n FROM made") == "replica"
+    });
+    // A function changes what views do.
+    client.run("DROP FUNCTION locks");
+    client.run("CREATE FUNCTION locks() RETURNS INT DETERMINISTIC RETURN 1");
+    wait::until("the changed function is known", wait::SOON, || {
+        role(&mut client, "SELECT n FROM `Over`") == "replica"
+    });
+    site.proxy.assert_sound();
+}
+
+fn a_monitor_account_that_may_not_see_definitions_is_told_of(product: Product) {
+    let site = Site::start(product, |settings| {
+        settings.set("health.monitor_user", "lesser")
+    });
+    site.proxy
+        .wait_event("definitions_unknown", &["SHOW VIEW", "TRIGGER"]);
+    wait::until("the table tells", wait::SOON, || {
+        site.listed().iter().any(|row| row[0] == "unknown")
+    });
+}
+
+fn nothing_is_learned_where_that_is_off(product: Product) {
+    let site = Site::start(product, |settings| {
+        settings.set("balance.learn_definitions", false)
+    });
+    let mut client = site.client();
+    wait::until("reads go to the replica", wait::SOON, || {
+        client.value("SELECT name FROM whoami") == "replica1"
+    });
+    assert_eq!(role(&mut client, "SELECT n FROM `Over`"), "replica");
+    assert_eq!(site.listed(), Vec::<[String; 3]>::new());
+}

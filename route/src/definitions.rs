@@ -1,0 +1,236 @@
+//! What is known of views, routines, triggers and defaults that do more than read: an immutable snapshot.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use sql::{Does, Effects, Facts, Kind, Marks, Mention, Object, Role};
+
+use crate::ClusterId;
+
+/// What is known, cluster by cluster.
+#[derive(Debug, Clone, Default)]
+pub struct Definitions {
+    clusters: Vec<(ClusterId, Arc<Known>)>,
+}
+
+/// What is known in one cluster.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Known {
+    /// Tables and views by schema and name ([`fold`]) that do more than read, where they are read or written.
+    pub tables: HashMap<Box<[u8]>, OnTable>,
+    /// Procedures that do more than read and write data.
+    pub procedures: HashMap<Box<[u8]>, Does>,
+    /// All that does more than read, for people.
+    pub listed: Vec<Listed>,
+    /// What could not be learned, and what would help.
+    pub complaint: Option<String>,
+}
+
+/// What a table or view does when a statement names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct OnTable {
+    /// Where it is read.
+    pub read: Does,
+    /// Where it is written.
+    pub written: Does,
+}
+
+/// Something that does more than read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    /// view, function, procedure, trigger, column.
+    pub kind: &'static str,
+    /// Its schema.
+    pub schema: String,
+    /// Its name; of a column with its table in front.
+    pub name: String,
+    /// What it does.
+    pub does: Does,
+    /// Why that is so.
+    pub why: String,
+}
+
+impl Definitions {
+    /// Whether nothing is known to do more than read, anywhere.
+    pub fn is_empty(&self) -> bool {
+        let mut all = self.clusters.iter();
+        all.all(|(_, known)| known.tables.is_empty() && known.procedures.is_empty())
+    }
+
+    /// All clusters of which something was learned.
+    pub fn clusters(&self) -> impl Iterator<Item = (ClusterId, &Arc<Known>)> {
+        self.clusters.iter().map(|(id, known)| (*id, known))
+    }
+
+    /// What is known in a cluster.
+    pub fn of(&self, cluster: ClusterId) -> Option<&Arc<Known>> {
+        let mut all = self.clusters.iter();
+        all.find(|(id, _)| *id == cluster).map(|(_, known)| known)
+    }
+
+    /// The same with what has become known of one cluster.
+    #[must_use]
+    pub fn with(&self, cluster: ClusterId, known: Arc<Known>) -> Self {
+        let others = self.clusters.iter().filter(|(id, _)| *id != cluster);
+        let mut clusters: Vec<_> = others.cloned().collect();
+        clusters.push((cluster, known));
+        clusters.sort_by_key(|(id, _)| *id);
+        Self { clusters }
+    }
+
+    /// What the things do together that a statement names, which runs in this schema of a cluster.
+    pub fn does(
+        &self,
+        cluster: ClusterId,
+        schema: Option<&[u8]>,
+        facts: &Facts,
+        text: &[u8],
+    ) -> Does {
+        match self.of(cluster) {
+            Some(known) if runs(facts.kind) => known.does(schema.unwrap_or_default(), facts, text),
+            _ => Does::default(),
+        }
+    }
+}
+
+impl Known {
+    fn does(&self, schema: &[u8], facts: &Facts, text: &[u8]) -> Does {
+        if self.tables.is_empty() && self.procedures.is_empty() {
+            return Does::default();
+        }
+        // Not all names are there, or nobody knows whose they are.
+        let is_moving = facts.kind == Kind::Multi && facts.effects.has(Effects::SCHEMA);
+        if facts.marks.has(Marks::CROWDED) || is_moving {
+            return Does::ANYTHING;
+        }
+        let all = facts.mentions.iter();
+        let does = all.map(|mention| self.of_mention(schema, mention, text));
+        does.fold(Does::default(), Does::and)
+    }
+
+    fn of_mention(&self, schema: &[u8], mention: &Mention, text: &[u8]) -> Does {
+        let is_known = mention.role.is_table() || mention.role == Role::Procedure;
+        if !is_known {
+            return Does::default();
+        }
+        let own = mention.schema.name(text);
+        let schema = if own.is_empty() { schema } else { &own };
+        let key = fold(schema, &mention.name.name(text));
+        match mention.role {
+            Role::Procedure => self.procedures.get(&key).copied().unwrap_or_default(),
+            Role::TableRead => self.tables.get(&key).map(|it| it.read).unwrap_or_default(),
+            _ => {
+                let on = self.tables.get(&key).copied().unwrap_or_default();
+                on.read.and(on.written)
+            }
+        }
+    }
+}
+
+/// A schema and a name as they are compared, whatever `lower_case_table_names` says: rather more is found
+/// than less.
+pub fn fold(schema: &[u8], name: &[u8]) -> Box<[u8]> {
+    let lower = |name: &[u8]| String::from_utf8_lossy(name).to_lowercase();
+    let folded = [lower(schema), lower(name)].join("\0");
+    folded.into_bytes().into_boxed_slice()
+}
+
+/// Whether a statement of this kind may run what it names. One that only looks at a definition, or changes it,
+/// does not.
+fn runs(kind: Kind) -> bool {
+    let defines = |object| {
+        matches!(
+            object,
+            Object::View
+                | Object::Routine
+                | Object::Trigger
+                | Object::Event
+                | Object::Schema
+                | Object::Account
+        )
+    };
+    match kind {
+        Kind::Show(_) | Kind::Describe | Kind::Drop(_) | Kind::Rename(_) => false,
+        // No trigger runs.
+        Kind::Truncate | Kind::Maintain | Kind::Checksum | Kind::LockTables => false,
+        Kind::Create(object) | Kind::Alter(object) => !defines(object),
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sql::Flags;
+
+    const CLUSTER: ClusterId = ClusterId(3);
+    const WRITES: Does = Does {
+        writes: true,
+        asks: false,
+        leaves: false,
+    };
+
+    fn definitions() -> Definitions {
+        let on = |read, written| OnTable { read, written };
+        let none = Does::default();
+        let known = Known {
+            tables: HashMap::from([
+                (fold(b"d", b"View"), on(Does::ANYTHING, none)),
+                (fold(b"d", b"writer"), on(WRITES, none)),
+                (fold(b"d", b"triggered"), on(none, Does::ANYTHING)),
+            ]),
+            procedures: HashMap::from([(fold(b"d", b"p"), Does::ANYTHING)]),
+            ..Known::default()
+        };
+        Definitions::default().with(CLUSTER, Arc::new(known))
+    }
+
+    fn does(text: &str) -> Does {
+        let facts = sql::facts(text.as_bytes(), Flags::default());
+        definitions().does(CLUSTER, Some(b"D"), &facts, text.as_bytes())
+    }
+
+    #[test]
+    fn what_a_statement_names_is_found_whatever_its_case() {
+        for text in [
+            "SELECT * FROM VIEW",
+            "SELECT * FROM t JOIN d.`vIEW` USING (a)",
+            "SELECT (SELECT a FROM D.view)",
+            "WITH c AS (SELECT * FROM view) SELECT * FROM c",
+            "INSERT INTO t SELECT * FROM view",
+            "INSERT INTO triggered VALUES (1)",
+            "UPDATE t, triggered SET t.a = 1",
+            "DELETE FROM triggered",
+            "CALL p(1)",
+            "CREATE TABLE x SELECT * FROM view",
+            "SELECT 1; SELECT * FROM view",
+            "USE e; SELECT * FROM t",
+        ] {
+            assert_eq!(does(text), Does::ANYTHING, "{text}");
+        }
+        assert_eq!(does("SELECT * FROM writer"), WRITES);
+    }
+
+    #[test]
+    fn what_does_not_run_it_does_nothing() {
+        for text in [
+            "SELECT * FROM t",
+            "SELECT * FROM e.view",
+            "SELECT * FROM triggered",
+            "SHOW CREATE VIEW view",
+            "SHOW COLUMNS FROM view",
+            "DESCRIBE view",
+            "DROP VIEW view",
+            "TRUNCATE triggered",
+            "OPTIMIZE TABLE triggered",
+            "LOCK TABLES triggered WRITE",
+            "CREATE VIEW other AS SELECT * FROM view",
+            "SELECT view FROM t",
+        ] {
+            assert_eq!(does(text), Does::default(), "{text}");
+        }
+        let facts = sql::facts(b"SELECT * FROM d.view", Flags::default());
+        let elsewhere = definitions().does(ClusterId(0), None, &facts, b"SELECT * FROM d.view");
+        assert_eq!(elsewhere, Does::default());
+    }
+}

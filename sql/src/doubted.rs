@@ -1,0 +1,112 @@
+//! Statements that do more than their text says, because of what they name.
+
+use crate::facts::{Access, Effects, Facts, Marks};
+
+/// What something that a statement names does besides reading data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Hash)]
+pub struct Does {
+    /// It writes data or locks rows: a server that is read-only refuses it.
+    pub writes: bool,
+    /// It asks what differs between servers, or what the session has set.
+    pub asks: bool,
+    /// It leaves something in its session or on its connection, or is not understood: it may do anything.
+    pub leaves: bool,
+}
+
+impl Does {
+    /// It may do anything.
+    pub const ANYTHING: Self = Self {
+        writes: true,
+        asks: true,
+        leaves: true,
+    };
+
+    /// Whether it reads data and does nothing else.
+    pub fn only_reads(self) -> bool {
+        self == Self::default()
+    }
+
+    /// What both do together.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            writes: self.writes || other.writes,
+            asks: self.asks || other.asks,
+            leaves: self.leaves || other.leaves,
+        }
+    }
+}
+
+impl std::fmt::Display for Does {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self { leaves: true, .. } => "anything",
+            Self { writes: true, .. } => "writes",
+            Self { asks: true, .. } => "asks",
+            _ => "reads",
+        })
+    }
+}
+
+impl Facts {
+    /// Takes into account what the things do that the statement names. One that may leave something makes
+    /// it a statement that may do anything; what writes, or asks what differs between servers, makes it one
+    /// for the primary.
+    pub fn name_more(&mut self, does: Does) {
+        if does.leaves {
+            self.doubt(Marks::NAMES_WRITER);
+        } else if !does.only_reads() {
+            self.marks.add(Marks::NAMES_WRITER);
+            self.at_least(Access::Unsure);
+            for part in &mut self.parts {
+                part.access = part.access.max(Access::Unsure);
+            }
+        }
+    }
+
+    /// Takes the statement for one that may do anything, as if it called a stored function. `why` is
+    /// [`Marks::NAMES_WRITER`] or [`Marks::REFUSED`].
+    pub fn doubt(&mut self, why: Marks) {
+        self.marks.add(why);
+        self.marks.add(Marks::UNKNOWN_FUNCTION);
+        self.effects.add(Effects::ANYTHING);
+        self.at_least(Access::Unsure);
+        for part in &mut self.parts {
+            part.effects.add(Effects::ANYTHING);
+            part.access = part.access.max(Access::Unsure);
+        }
+    }
+
+    /// Whether it was taken for one that may do anything.
+    pub fn is_doubted(&self) -> bool {
+        self.marks.has(Marks::NAMES_WRITER | Marks::REFUSED)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Flags, facts};
+
+    #[test]
+    fn a_doubted_read_may_do_anything_in_each_of_its_parts() {
+        let mut facts = facts(b"SELECT a FROM v; SELECT b FROM t", Flags::default());
+        assert!(!facts.is_doubted());
+        facts.doubt(Marks::NAMES_WRITER);
+        assert!(facts.is_doubted());
+        assert_eq!(facts.access, Access::Unsure);
+        assert!(facts.effects.has(Effects::ANYTHING));
+        let is_doubted = |part: &crate::Part| {
+            part.access == Access::Unsure && part.effects.has(Effects::ANYTHING)
+        };
+        assert!(facts.parts.iter().all(is_doubted));
+    }
+
+    #[test]
+    fn a_doubted_write_stays_a_write() {
+        let mut facts = facts(b"INSERT INTO t VALUES (1)", Flags::default());
+        facts.doubt(Marks::NAMES_WRITER);
+        assert_eq!(facts.access, Access::Write);
+        assert!(facts.effects.has(Effects::ANYTHING));
+    }
+}
