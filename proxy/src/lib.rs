@@ -42,6 +42,7 @@ mod surroundings;
 pub mod tls_guard;
 mod traces;
 mod transport;
+mod user_change;
 mod view;
 mod watch;
 mod window;

@@ -20,9 +20,8 @@ use wire::{Capabilities, Command, HEADER_BYTES, StatusFlags};
 use crate::failure::{Failure, Kind};
 use crate::insight::observer::Observer;
 use crate::leg::Leg;
-use crate::pooled::enter::origin_of;
-use crate::scripted::sight::{stay_in_sight, unfollowed};
-use crate::tls_guard::{Claimant, may_become};
+use crate::scripted::sight::unfollowed;
+use crate::user_change::UserChange;
 use crate::watch::{Ask, Watch};
 use crate::worker::Worker;
 
@@ -331,23 +330,15 @@ impl Relay {
         }
         let mut bytes = std::mem::take(&mut self.ahead);
         self.ahead = bytes.split_off(HEADER_BYTES + length);
-        let rest = bytes.get(HEADER_BYTES + 1..).unwrap_or_default();
-        let user = rest.split(|byte| *byte == 0).next().unwrap_or_default();
-        let answer_bytes = rest.get(user.len() + 1).copied().unwrap_or_default();
         self.err_sequence = bytes.get(HEADER_BYTES - 1).map(|id| id.wrapping_add(1));
         if let Some(card) = self.watch.card() {
-            stay_in_sight(&self.worker, user, &card.client, &[])?;
-            let transport = &self.client.transport;
-            let tls = transport.tls();
-            let claimant = Claimant {
-                user,
-                there: user,
-                origin: &origin_of(&card.client),
-                privacy: transport.privacy(),
-                tls: tls.as_ref(),
-                password_used: answer_bytes > 0,
+            let change = UserChange {
+                remote: &card.client,
+                transport: &self.client.transport,
+                argument: bytes.get(HEADER_BYTES + 1..).unwrap_or_default(),
+                running: &[],
             };
-            may_become(&self.worker, &claimant)?;
+            change.check(&self.worker)?;
         }
         self.backend.transport.begin_command();
         self.backend_spoke = false;
