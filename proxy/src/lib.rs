@@ -39,6 +39,7 @@ mod scripted;
 mod seen;
 mod serve;
 mod surroundings;
+mod thread_ended;
 pub mod tls_guard;
 mod traces;
 mod transport;
