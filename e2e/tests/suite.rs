@@ -98,7 +98,7 @@ fn limited(program: &Command, port: u16, folder: &Path) -> Output {
 
 /// Each change runs one of so many tests of a list, the night all of them.
 const ONE_OF: usize = 12;
-const ONE_OF_POOLED: usize = 40;
+const ONE_OF_POOLED: usize = 50;
 
 const POOLED: &str = include_str!("suite_pooled.txt");
 
