@@ -25,9 +25,32 @@ fn passed_on(product: Product) -> &'static str {
     }
 }
 
+/// Accounts and what they demand. The clients show a certificate of `/CN=app`, and speak TLS 1.3 or 1.2.
+const DEMANDS: [(&str, &str); 8] = [
+    ("issued", "ISSUER '/CN=Pilotfish test authority'"),
+    ("other_issuer", "ISSUER '/CN=nobody'"),
+    ("subject", "SUBJECT '/CN=app'"),
+    ("other_subject", "SUBJECT '/CN=nobody'"),
+    ("cipher", "CIPHER 'TLS_AES_256_GCM_SHA384'"),
+    ("other_cipher", "CIPHER 'TLS_CHACHA20_POLY1305_SHA256'"),
+    (
+        "all_three",
+        "SUBJECT '/CN=app' AND ISSUER '/CN=Pilotfish test authority' AND CIPHER 'TLS_AES_256_GCM_SHA384'",
+    ),
+    (
+        "not_all_three",
+        "SUBJECT '/CN=app' AND ISSUER '/CN=nobody' AND CIPHER 'TLS_AES_256_GCM_SHA384'",
+    ),
+];
+
 impl Site {
     fn start(product: Product, mode: &str, options: &[&str]) -> Self {
-        let server = Server::start(product, options);
+        let mut all = options.to_vec();
+        if product == Product::MySql {
+            // MySQL takes the cipher that its client likes best, which is another one for the proxy.
+            all.push("--tls-ciphersuites=TLS_AES_256_GCM_SHA384");
+        }
+        let server = Server::start(product, &all);
         let mut root = server.root();
         let password = match product {
             Product::MySql => format!("'{PASSWORD}'"),
@@ -36,15 +59,9 @@ impl Site {
         let how = passed_on(product);
         root.run(&format!("CREATE USER passed {how}{password} REQUIRE SSL"));
         let by = format!("IDENTIFIED BY '{PASSWORD}'");
-        root.run(&format!(
-            "CREATE USER issued {by} REQUIRE ISSUER '/CN=Pilotfish test authority'"
-        ));
-        root.run(&format!(
-            "CREATE USER other_issuer {by} REQUIRE ISSUER '/CN=nobody'"
-        ));
-        root.run(&format!(
-            "CREATE USER named {by} REQUIRE SUBJECT '/CN=nobody'"
-        ));
+        for (user, demand) in DEMANDS {
+            root.run(&format!("CREATE USER {user} {by} REQUIRE {demand}"));
+        }
         let certs = Certs::shared();
         let [transparent, scripted] =
             [free_port(), free_port()].map(|port| format!("127.0.0.1:{port}"));
@@ -114,26 +131,46 @@ fn ways(user: &str) -> [Login; 3] {
     [clear.clone(), clear.over_tls(), with_certificate]
 }
 
-const USERS: [&str; 6] = [
-    "app",
-    "tls_only",
-    "x509_only",
-    "issued",
-    "other_issuer",
-    "named",
-];
+/// The same, and with the certificate over TLS 1.2, whose ciphers have other names.
+fn all_ways(user: &str) -> Vec<Login> {
+    let mut ways = ways(user).to_vec();
+    let mut old = ways[2].clone();
+    old.tls.as_mut().unwrap().old = true;
+    ways.push(old);
+    ways
+}
 
 fn a_client_is_refused_as_by_its_server(product: Product) {
     let site = Site::start(product, "as_account", &[]);
-    for user in USERS {
-        for login in ways(user) {
+    let with_demands = DEMANDS.iter().map(|(user, _)| *user);
+    for user in ["app", "tls_only", "x509_only"]
+        .into_iter()
+        .chain(with_demands)
+    {
+        for login in all_ways(user) {
             let direct = site.direct(&login);
             for address in &site.listeners {
-                assert_eq!(told(address, &login), direct, "{address:?}");
+                assert_eq!(
+                    told(address, &login),
+                    direct,
+                    "{user} {:?} {address:?}",
+                    login.tls
+                );
                 let wrong = login.clone().with_password("wrong");
                 assert_eq!(told(address, &wrong), site.direct(&wrong), "{address:?}");
             }
         }
+    }
+    // Of four clients: all but one of `app`, `tls_only`, `x509_only` and those whose demand can be met.
+    for (user, _) in DEMANDS {
+        let [_, _, with_certificate] = ways(user);
+        let can_be_met = !user.starts_with("other") && user != "not_all_three";
+        let direct = site.direct(&with_certificate);
+        assert_eq!(
+            direct == format!("{user}@%"),
+            can_be_met,
+            "{user}: {direct}"
+        );
     }
     // MariaDB's plugin is not one of these clients': they answer when they are asked.
     let [clear, over_tls, _] = ways("passed");

@@ -241,6 +241,27 @@ fn a_failed_change_user_is_told(site: &Site) -> Transcript {
     transcript
 }
 
+scenario!(after_three_refused_changes_of_user_mariadb_takes_none on mariadb);
+fn after_three_refused_changes_of_user_mariadb_takes_none(site: &Site) -> Transcript {
+    let mut conn = site.connect();
+    let mut transcript = Transcript::default();
+    for password in [
+        "wrong",
+        "wrong",
+        "another password",
+        "wrong",
+        "another password",
+    ] {
+        let became = conn.change_user(&Login::with("other", password));
+        transcript.note(match became {
+            Ok(()) => "changed".to_owned(),
+            Err(error) => error.refusal().to_string(),
+        });
+    }
+    assert_eq!(conn.value("SELECT CURRENT_USER()"), "other@%");
+    transcript
+}
+
 scenario!(change_user_to_a_missing_schema_is_told on mariadb, mysql);
 fn change_user_to_a_missing_schema_is_told(site: &Site) -> Transcript {
     let mut conn = site.connect();

@@ -251,6 +251,27 @@ fn prepare_and_execute_may_be_sent_at_once(site: &Site) -> Transcript {
     conn.transcript()
 }
 
+// Clients of MariaDB send both at once. The EXECUTE must not run the statement that was prepared before.
+scenario!(an_execute_sent_with_a_prepare_that_fails_runs_nothing on mariadb, mariadb_next, mysql);
+fn an_execute_sent_with_a_prepare_that_fails_runs_nothing(site: &Site) -> Transcript {
+    let mut conn = site.connect();
+    conn.run("CREATE TABLE t (n INT)");
+    let insert = conn.prepare("INSERT INTO t VALUES (?)").statement();
+    conn.execute(&Execute::new(insert, &[Int(1)]));
+    for text in ["SELECT ? FROM no_such_table", "SELEC ?"] {
+        conn.send(&[b"\x16", text.as_bytes()].concat());
+        let execute = Execute::new(u32::MAX, &[Int(2)]).payload(&conn);
+        conn.send(&execute);
+        assert!(conn.reply(Shape::Prepared).error().is_some());
+        let reply = conn.reply(Shape::Results);
+        assert_eq!(reply.error().map(|error| error.code), Some(1243), "{text}");
+    }
+    assert_eq!(conn.value("SELECT COUNT(*) FROM t"), "1");
+    conn.execute(&Execute::new(insert, &[Int(3)]));
+    assert_eq!(conn.value("SELECT COUNT(*) FROM t"), "2");
+    conn.transcript()
+}
+
 scenario!(rows_are_inserted_in_bulk on mariadb, mariadb_next);
 fn rows_are_inserted_in_bulk(site: &Site) -> Transcript {
     let mut conn = site.connect_as(&site.login().and(capability::BULK_OPERATIONS));

@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use sql::Server;
 use tracing::Level;
 use wire::{ErrPacket, ErrorCode};
 
@@ -114,10 +115,20 @@ pub(crate) struct Verdict {
 
 impl Kind {
     /// The sequence id of an ERR that ends a session between two commands. Clients take a packet that they have
-    /// not asked for badly, so the proxy sends none where a server that is killed or stopped sends none.
-    pub(crate) fn unasked_sequence(self) -> Option<u8> {
-        match self {
-            Self::Killed | Self::Stopped | Self::Drained => None,
+    /// not asked for badly, so the proxy sends none where the session's server sends none: servers close a
+    /// connection without a word. Only MySQL, from 8.0.24 on, says that a session was idle for too long.
+    pub(crate) fn unasked_sequence(self, server: Server) -> Option<u8> {
+        match (self, server) {
+            (Self::IdleTimeout, Server::MySql(version)) => (version >= 80_024).then_some(0),
+            (
+                Self::Killed
+                | Self::Stopped
+                | Self::Drained
+                | Self::IdleTimeout
+                | Self::BackendDisabled
+                | Self::HeldBackendLost,
+                _,
+            ) => None,
             _ => Some(0),
         }
     }

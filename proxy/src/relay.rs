@@ -14,16 +14,16 @@ use std::task::{Context, Poll};
 
 use route::Backend;
 use session::{Event, Held, Outcome, Tracker, Violation};
+use sql::Server;
 use tokio::io::{AsyncRead, ReadBuf};
 use wire::{Capabilities, Command, HEADER_BYTES, StatusFlags};
 
 use crate::failure::{Failure, Kind};
 use crate::insight::observer::Observer;
 use crate::leg::Leg;
-use crate::pooled::enter::origin_of;
-use crate::scripted::sight::{stay_in_sight, unfollowed};
-use crate::tls_guard::{Claimant, may_become};
-use crate::watch::{Ask, Watch};
+use crate::scripted::sight::unfollowed;
+use crate::user_change::UserChange;
+use crate::watch::{Ask, Asked, Watch};
 use crate::worker::Worker;
 
 /// Both sides of a session, and where it stands.
@@ -35,6 +35,8 @@ pub(crate) struct Relay {
     pub err_sequence: Option<u8>,
     /// Which backend it is.
     pub to: Arc<Backend>,
+    /// What that runs.
+    server: Server,
     /// Bytes of the client that were read and may not pass yet.
     ahead: Vec<u8>,
     /// The backend has announced its end in an ERR.
@@ -84,7 +86,7 @@ impl Relay {
     pub(crate) fn new(
         legs: (Leg, Leg),
         tracker: Tracker,
-        to: Arc<Backend>,
+        (to, server): (Arc<Backend>, Server),
         watch: Rc<Watch>,
         worker: Rc<Worker>,
     ) -> Self {
@@ -95,6 +97,7 @@ impl Relay {
             tracker: tracker.holding_change_user(),
             err_sequence: None,
             to,
+            server,
             ahead: Vec::new(),
             is_forewarned: false,
             backend_spoke: false,
@@ -163,16 +166,24 @@ impl Relay {
         if asked.is_nothing() {
             return Ok(None);
         }
-        self.err_sequence = self.tracker.error_sequence();
         let is_idle = self.tracker.is_idle() && self.client.is_drained() && self.ahead.is_empty();
+        let heeded = self.end_asked(asked, is_idle);
+        if let Err(failure) = &heeded {
+            self.err_sequence = match is_idle {
+                true => failure.kind.unasked_sequence(self.server),
+                false => self.tracker.error_sequence(),
+            };
+        }
+        heeded
+    }
+
+    /// The end that is asked of the session, if it is time for it.
+    fn end_asked(&self, asked: Asked, is_idle: bool) -> Result<Option<End>, Failure> {
         let is_at_rest = is_idle && !self.tracker.status().contains(StatusFlags::IN_TRANS);
         let ends_now = asked.contains(Ask::Stop);
         if is_at_rest && (ends_now || asked.contains(Ask::Drain)) {
             Ok(Some(End::Drained))
         } else if ends_now {
-            if is_idle {
-                self.err_sequence = Kind::Stopped.unasked_sequence();
-            }
             Err(Failure::new(
                 Kind::Stopped,
                 "The proxy is shutting down, and the statement or transaction did not end in time",
@@ -331,23 +342,15 @@ impl Relay {
         }
         let mut bytes = std::mem::take(&mut self.ahead);
         self.ahead = bytes.split_off(HEADER_BYTES + length);
-        let rest = bytes.get(HEADER_BYTES + 1..).unwrap_or_default();
-        let user = rest.split(|byte| *byte == 0).next().unwrap_or_default();
-        let answer_bytes = rest.get(user.len() + 1).copied().unwrap_or_default();
         self.err_sequence = bytes.get(HEADER_BYTES - 1).map(|id| id.wrapping_add(1));
         if let Some(card) = self.watch.card() {
-            stay_in_sight(&self.worker, user, &card.client, &[])?;
-            let transport = &self.client.transport;
-            let tls = transport.tls();
-            let claimant = Claimant {
-                user,
-                there: user,
-                origin: &origin_of(&card.client),
-                privacy: transport.privacy(),
-                tls: tls.as_ref(),
-                password_used: answer_bytes > 0,
+            let change = UserChange {
+                remote: &card.client,
+                transport: &self.client.transport,
+                argument: bytes.get(HEADER_BYTES + 1..).unwrap_or_default(),
+                running: &[],
             };
-            may_become(&self.worker, &claimant)?;
+            change.check(&self.worker)?;
         }
         self.backend.transport.begin_command();
         self.backend_spoke = false;

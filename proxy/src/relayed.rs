@@ -8,6 +8,7 @@ use std::task::Poll;
 
 use route::{Backend, KillReason, Report};
 use session::{Pipelining, Sequences, Tracker};
+use sql::Server;
 use tokio::time::timeout;
 use wire::compression::Remote;
 use wire::reply::OkPacket;
@@ -18,12 +19,14 @@ use crate::failure::{Failure, Kind};
 use crate::leg::Leg;
 use crate::login::Agreement;
 use crate::packets::PacketStream;
+use crate::pooled::begin::server_of;
 use crate::pooled::people::Person;
 use crate::pooled::session::{Places, Pooled, Relayed};
 use crate::relay::{End, Relay, Turn};
 use crate::scripted::scripting::Scripting;
 use crate::serve::{TIMEOUT_TELL, compress, lost_at_login};
 use crate::surroundings::{Place, Settings};
+use crate::thread_ended::has_thread_ended;
 use crate::watch::{Ask, Asked, Watch};
 use crate::worker::Worker;
 
@@ -56,7 +59,11 @@ impl Session {
         let relay = join(
             (worker, watch, settings),
             (Leg::new(client), ahead),
-            (greeted.stream, greeted.backend),
+            (
+                greeted.stream,
+                greeted.backend,
+                server_of(&greeted.greeting),
+            ),
             &agreement,
         )?;
         Ok(Self {
@@ -197,6 +204,10 @@ impl Session {
             _ => {}
         }
         relay.backend.transport.abort();
+        if has_thread_ended(worker, &relay.watch, failure).await {
+            let _ = timeout(TIMEOUT_TELL, relay.client.drained()).await;
+            return;
+        }
         if let (Some(sequence), Some(payload)) = (relay.err_sequence, failure.err_payload(true)) {
             let _ = timeout(TIMEOUT_TELL, relay.client.finish_with(sequence, &payload)).await;
         }
@@ -249,7 +260,7 @@ fn end_of_dialogue(worker: &Worker, asked: Asked, to: &Backend) -> Option<Failur
 pub(crate) fn join(
     (worker, watch, settings): (&Rc<Worker>, &Rc<Watch>, &Settings),
     (client, client_ahead): (Leg, Vec<u8>),
-    (stream, backend): (PacketStream, Arc<Backend>),
+    (stream, backend, server): (PacketStream, Arc<Backend>, Server),
     agreement: &Agreement,
 ) -> Result<Relay, Failure> {
     let (transport, backend_ahead) = stream.into_parts().ok_or_else(lost_at_login)?;
@@ -280,7 +291,7 @@ pub(crate) fn join(
     let mut relay = Relay::new(
         (client, Leg::new(transport)),
         tracker,
-        backend,
+        (backend, server),
         Rc::clone(watch),
         Rc::clone(worker),
     );

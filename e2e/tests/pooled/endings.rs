@@ -60,20 +60,55 @@ fn a_killed_idle_session_hears_nothing() {
     }
 }
 
-/// A session with a connection of its own hears which backend has closed that: the proxy has not seen the KILL.
+/// By a client of the proxy, and by one of the server, whose KILL the proxy does not see: only a session that shares
+/// no connection ends by that.
 #[test]
-fn a_pooled_session_that_is_killed_within_a_statement_hears_nothing() {
+fn a_session_that_is_killed_within_a_statement_hears_nothing() {
     for product in PRODUCTS {
         let server = Server::start(product, &[]);
-        let proxy = Proxy::start(&Settings::pooled(&server, 6));
-        let sessions = || (proxy.connect(), proxy.connect());
-        for (mut victim, mut killer) in [sessions(), (server.connect(""), server.connect(""))] {
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/every_other.lua");
+        let pooled = Proxy::start(&Settings::pooled(&server, 6));
+        let own = [
+            Settings::in_front_of([&server]),
+            Settings::in_front_of([&server]).set("script.file", script),
+        ]
+        .map(|settings| Proxy::start(&settings));
+        let by_server = || server.connect("");
+        let mut pairs = vec![
+            (by_server(), by_server()),
+            (pooled.connect(), pooled.connect()),
+        ];
+        for proxy in &own {
+            pairs.push((proxy.connect(), proxy.connect()));
+            pairs.push((proxy.connect(), by_server()));
+        }
+        for (victim, killer) in &mut pairs {
             victim.send_query("DO SLEEP(60)").unwrap();
             wait_sleeping(&server, 1);
             killer.run(&format!("KILL {}", victim.id));
-            ends_without_a_word(&mut victim);
+            ends_without_a_word(victim);
             wait_sleeping(&server, 0);
         }
+        // The log tells which side closed.
+        own[0].wait_event("backend_lost", &["side=backend"]);
+    }
+}
+
+/// What a pinned session has on its connection is gone with that: the session ends as its server has ended it.
+#[test]
+fn a_pinned_session_whose_idle_connection_is_killed_hears_nothing() {
+    for product in PRODUCTS {
+        let server = Server::start(product, &[]);
+        let proxy = Proxy::start(&Settings::pooled(&server, 6));
+        let mut victim = proxy.connect();
+        victim.run("CREATE TEMPORARY TABLE mysql.of_ones_own (n INT)");
+        let own = "SELECT id FROM information_schema.processlist WHERE user = 'app'";
+        let mut root = server.root();
+        for row in root.run(own).texts() {
+            root.run(&format!("KILL {}", row[0]));
+        }
+        ends_without_a_word(&mut victim);
+        proxy.wait_event("held_backend_lost", &["of_ones_own"]);
     }
 }
 

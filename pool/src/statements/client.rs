@@ -33,6 +33,8 @@ impl ClientStatementId {
 pub struct ClientStatements<S> {
     known: HashMap<ClientStatementId, ClientStatement<S>, PlainState>,
     last: ClientStatementId,
+    /// The statement of the latest PREPARE, if that has succeeded.
+    latest: Option<ClientStatementId>,
     count_max: usize,
     long_data: AllLongData,
 }
@@ -73,9 +75,15 @@ impl<S> ClientStatements<S> {
         ClientStatements {
             known: HashMap::default(),
             last: ClientStatementId(0),
+            latest: None,
             count_max,
             long_data: AllLongData::new(long_data_bytes_max),
         }
+    }
+
+    /// A PREPARE begins, of which nobody knows yet what comes.
+    pub fn begin_prepare(&mut self) {
+        self.latest = None;
     }
 
     /// Whether one more may be prepared; to be asked before a backend is.
@@ -109,6 +117,7 @@ impl<S> ClientStatements<S> {
             id = id.next();
         }
         self.last = id;
+        self.latest = Some(id);
         let statement = ClientStatement {
             statement,
             parameter_count,
@@ -123,10 +132,11 @@ impl<S> ClientStatements<S> {
     }
 
     /// The id in a command, if such a statement is there (else the server's error 1243).
-    /// 0xffffffff is the statement prepared last, as MariaDB has it.
+    /// 0xffffffff is the statement of the latest PREPARE, as MariaDB has it: none if that has failed. Clients send
+    /// an EXECUTE of it with the PREPARE, before they know what came of that.
     pub fn resolve(&self, number: u32) -> Option<ClientStatementId> {
         let id = match number {
-            LAST => self.last,
+            LAST => self.latest?,
             number => ClientStatementId(number),
         };
         self.known.contains_key(&id).then_some(id)
@@ -233,6 +243,10 @@ mod tests {
         let mut statements = statements();
         assert_eq!(statements.resolve(LAST), None);
         prepare(&mut statements);
+        let last = prepare(&mut statements);
+        assert_eq!(statements.resolve(LAST), Some(last));
+        statements.begin_prepare();
+        assert_eq!(statements.resolve(LAST), None, "it may fail");
         let last = prepare(&mut statements);
         assert_eq!(statements.resolve(LAST), Some(last));
         statements.close(last);

@@ -106,6 +106,7 @@ pub(crate) async fn begin(
         inherits_at,
         sets_globals: false,
         has_set_globals: false,
+        refused_changes: 0,
         prepares_settings: false,
         changes: Changes::default(),
         timing: Timing::default(),

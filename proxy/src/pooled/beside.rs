@@ -171,6 +171,7 @@ impl Pooled {
             inherits_at: self.inherits_at,
             sets_globals: false,
             has_set_globals: self.has_set_globals,
+            refused_changes: 0,
             prepares_settings: false,
             changes: Changes::default(),
             timing: Timing::default(),

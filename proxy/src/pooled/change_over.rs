@@ -7,6 +7,7 @@ use wire::change_user::ChangeUser;
 use wire::handshake::HandshakeHead;
 use wire::{Capabilities, HandshakeResponse};
 
+use super::begin::server_of;
 use super::pass_on::PassOn;
 use super::session::{After, Pooled, Relayed};
 use crate::connect::Greeted;
@@ -77,7 +78,11 @@ impl Pooled {
         let relay = join(
             (&self.worker, &self.watch, &self.settings),
             (client, self.inbox.take_all()),
-            (greeted.stream, Arc::clone(&backend)),
+            (
+                greeted.stream,
+                Arc::clone(&backend),
+                server_of(&greeted.greeting),
+            ),
             &agreement,
         )?;
         // From here on the server sees to that.

@@ -11,7 +11,7 @@ use auth::{
 use config::SessionMode;
 use session::state::SessionState;
 use wire::change_user::ChangeUser;
-use wire::{Capabilities, Command};
+use wire::{Capabilities, Command, ErrPacket, ErrorCode};
 
 use super::appeal::{Appeal, appeal};
 use super::begin::{rules, welcome};
@@ -35,6 +35,9 @@ use crate::login::Agreement;
 use crate::packets::PacketStream;
 use crate::scripted::sight::out_of_sight;
 use crate::tls_guard::{Claimant, is_password_used, unmet};
+
+/// MariaDB refuses each change of user after so many that failed, against guessing passwords.
+const REFUSED_CHANGES_MAX: u8 = 3;
 
 impl Pooled {
     /// Who fails is sent away, as by the servers.
@@ -81,6 +84,7 @@ impl Pooled {
             // MariaDB goes on as the user from before.
             Err(failure) if is_refusal(&failure) && self.is_mariadb() => {
                 tracing::info!(cause = failure.cause, "a change of user was refused");
+                self.refused_changes = self.refused_changes.saturating_add(1);
                 Ok(After::Next)
             }
             Err(failure) => Err(cut(failure)),
@@ -154,6 +158,9 @@ impl Pooled {
         stream: &mut PacketStream,
         wish: &ChangeUser<'_>,
     ) -> Result<Changed, Failure> {
+        if self.is_mariadb() && self.refused_changes >= REFUSED_CHANGES_MAX {
+            return Err(no_more_changes());
+        }
         let worker = Rc::clone(&self.worker);
         let mut known = Known::find(&worker, wish.user, &self.origin).await;
         let mut may_appeal = true;
@@ -342,6 +349,19 @@ impl Changed {
     fn of(passed: (Greeted, Agreement)) -> Self {
         Self::There(Box::new(passed))
     }
+}
+
+fn no_more_changes() -> Failure {
+    let code = ErrorCode::UNKNOWN_COM;
+    let mut payload = Vec::new();
+    ErrPacket {
+        number: code.number,
+        sqlstate: Some(code.sqlstate),
+        text: b"Unknown command",
+    }
+    .encode(&mut payload);
+    let cause = "too many changes of user were refused before";
+    Failure::relaying(FailureKind::LoginDenied, cause, payload)
 }
 
 /// Whether the client, as opposed to somebody else, is why it failed.

@@ -49,7 +49,7 @@ impl Pooled {
             true => Pipelining::OneByOne,
         };
         let limit = self.settings.config.limits.packet_bytes_max;
-        let capabilities = conn.capabilities;
+        let (capabilities, server) = (conn.capabilities, conn.state.server());
         let tracker = Tracker::new(capabilities, self.status, sequences, pipelining, limit);
         let mut client = std::mem::replace(&mut self.client, Leg::gone());
         client.ear = None;
@@ -61,7 +61,7 @@ impl Pooled {
         let mut relay = Relay::new(
             (client, conn.leg),
             tracker,
-            Arc::clone(&backend),
+            (Arc::clone(&backend), server),
             Rc::clone(&self.watch),
             Rc::clone(&self.worker),
         );

@@ -45,6 +45,10 @@ impl Pooled {
             match self.inbox.command(held, limit) {
                 Ok(Some(incoming)) => {
                     self.timing.comes(self.worker.surroundings.now().0);
+                    // A script may answer it, so that it gets no further.
+                    if incoming.command == Command::STMT_PREPARE {
+                        self.statements.begin_prepare();
+                    }
                     return Ok(Some(incoming));
                 }
                 Ok(None) => {}
@@ -109,8 +113,7 @@ impl Pooled {
         let is_at_rest = self.inbox.is_empty() && self.client.is_drained();
         let is_free = !self.status.contains(StatusFlags::IN_TRANS);
         if let Some(failure) = asked.end(is_at_rest, is_free) {
-            let sequence = failure.kind.unasked_sequence();
-            return Some(CutOff::new(failure, sequence));
+            return Some(self.unasked(failure));
         }
         if asked.contains(Ask::WaitTimeout) && is_at_rest {
             return Some(self.waited_too_long());
@@ -143,20 +146,20 @@ impl Pooled {
             return None;
         }
         let failure = Failure::new(FailureKind::BackendDisabled, self.with_losses(text));
-        Some(CutOff::new(failure, Some(0)))
+        Some(self.unasked(failure))
     }
 
-    /// The end that a server makes of a session after its `wait_timeout`: MySQL from 8.0.24 on says why,
-    /// MariaDB and older ones do not.
+    /// The end of a session between two commands.
+    fn unasked(&self, failure: Failure) -> CutOff {
+        let sequence = failure.kind.unasked_sequence(self.state.flags().server);
+        CutOff::new(failure, sequence)
+    }
+
+    /// The end that a server makes of a session after its `wait_timeout`.
     fn waited_too_long(&self) -> CutOff {
         let text = "The client was disconnected by the server because of inactivity. See wait_timeout \
                     and interactive_timeout for configuring this behavior.";
-        let failure = Failure::new(FailureKind::IdleTimeout, text);
-        let told = match self.state.flags().server {
-            sql::Server::MySql(version) if version >= 80_024 => Some(0),
-            _ => None,
-        };
-        CutOff::new(failure, told)
+        self.unasked(Failure::new(FailureKind::IdleTimeout, text))
     }
 
     /// Its `wait_timeout` may be another one now.
@@ -185,15 +188,17 @@ impl Pooled {
             return Poll::Pending;
         }
         // What a server says before it closes is an ERR that tells why; the client hears it.
-        let failure = match last_words
-            .get(4..)
-            .map(|words| (words, ErrPacket::decode(words)))
-        {
-            Some((words, Ok(_))) => {
-                Failure::relaying(FailureKind::HeldBackendLost, text, words.to_vec())
+        let words = last_words.get(4..);
+        let cut = match words.filter(|words| ErrPacket::decode(words).is_ok()) {
+            Some(words) => {
+                let failure = Failure::relaying(FailureKind::HeldBackendLost, text, words.to_vec());
+                CutOff::new(failure, Some(0))
             }
-            _ => Failure::new(FailureKind::HeldBackendLost, self.with_losses(text)),
+            None => {
+                let text = self.with_losses(text);
+                self.unasked(Failure::new(FailureKind::HeldBackendLost, text))
+            }
         };
-        Poll::Ready(Err(CutOff::new(failure, Some(0))))
+        Poll::Ready(Err(cut))
     }
 }

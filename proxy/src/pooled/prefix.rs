@@ -261,7 +261,9 @@ impl Pooled {
                     if own.outcome != Outcome::Ok && result.is_ok() {
                         conn.state.forget();
                         self.disprove(prefix.proof);
-                        self.state.give_up_inherited(&self.worker.store.values);
+                        let error = own.error().map(|error| error.number);
+                        let values = &self.worker.store.values;
+                        self.state.give_up_refused(values, error);
                         result = Err(Unequal::refused(&own));
                     }
                 }

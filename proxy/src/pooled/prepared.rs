@@ -48,6 +48,7 @@ pub(crate) fn unknown(number: u32, function: &str) -> String {
 impl Pooled {
     /// COM_STMT_PREPARE.
     pub(crate) async fn prepare(&mut self, incoming: Incoming) -> Result<After, CutOff> {
+        self.statements.begin_prepare();
         if let Err(full) = self.statements.has_room() {
             let text = format!(
                 "Can't create more than max_prepared_stmt_count statements (current value: {})",

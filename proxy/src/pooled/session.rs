@@ -80,6 +80,8 @@ pub(crate) struct Pooled {
     pub sets_globals: bool,
     /// It has set global variables.
     pub has_set_globals: bool,
+    /// How many changes of its user were refused.
+    pub refused_changes: u8,
     /// It has prepared a statement that sets what it is told.
     pub prepares_settings: bool,
     /// What the exchange of the moment has changed, by the server's word.

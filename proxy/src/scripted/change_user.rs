@@ -6,36 +6,25 @@ use wire::reply::OkPacket;
 use super::heard::Heard;
 use super::server::Server;
 use super::session::Scripted;
-use super::sight::stay_in_sight;
 use crate::dialogue::{AuthEnd, Dialogue, Exchange, Legs};
 use crate::failure::{Failure, Kind};
 use crate::packets::PacketStream;
-use crate::pooled::enter::origin_of;
 use crate::pooled::session::CutOff;
-use crate::tls_guard::{Claimant, may_become};
+use crate::user_change::UserChange;
 
 impl Scripted {
     /// Whether a COM_CHANGE_USER leads to an account that the session's scripts are for.
     pub(super) fn may_become(&self, argument: &[u8]) -> Result<(), Failure> {
-        let user = argument.split(|byte| *byte == 0).next();
-        let user = user.unwrap_or_default();
-        let answer_bytes = argument.get(user.len() + 1).copied().unwrap_or_default();
         let Some(card) = self.watch.card() else {
             return Ok(());
         };
-        let running = self.script.files();
-        stay_in_sight(&self.worker, user, &card.client, running)?;
-        let transport = &self.client.transport;
-        let tls = transport.tls();
-        let claimant = Claimant {
-            user,
-            there: user,
-            origin: &origin_of(&card.client),
-            privacy: transport.privacy(),
-            tls: tls.as_ref(),
-            password_used: answer_bytes > 0,
+        let change = UserChange {
+            remote: &card.client,
+            transport: &self.client.transport,
+            argument,
+            running: self.script.files(),
         };
-        may_become(&self.worker, &claimant)
+        change.check(&self.worker)
     }
 
     /// The dialogue behind COM_CHANGE_USER.

@@ -22,12 +22,14 @@ use super::stage::{Stage, act, lacks_server, note_prepared, prepared_text};
 use crate::failure::{Failure, Kind};
 use crate::insight::observer::Observer;
 use crate::leg::Leg;
+use crate::pooled::begin::server_of;
 use crate::pooled::incoming::{EndOf, Inbox, Incoming, Passage};
 use crate::pooled::inquiry::Replied;
 use crate::pooled::people::Person;
 use crate::pooled::session::{After, CutOff};
 use crate::relay::{End, client_violation};
 use crate::surroundings::{Place, Settings};
+use crate::thread_ended::has_thread_ended;
 use crate::watch::{Ask, HookWait, Watch};
 use crate::worker::Worker;
 
@@ -278,8 +280,7 @@ impl Scripted {
         let is_at_rest = self.inbox.is_empty() && self.client.is_drained();
         let is_free = !self.status.contains(StatusFlags::IN_TRANS);
         if let Some(failure) = asked.end(is_at_rest, is_free) {
-            let sequence = failure.kind.unasked_sequence();
-            return Some(CutOff::new(failure, sequence));
+            return Some(self.unasked(failure));
         }
         self.watch.withdraw(Ask::IdleTimeout);
         let server = self.server.as_ref();
@@ -290,7 +291,15 @@ impl Scripted {
             false => "; the transaction is rolled back",
         };
         let failure = failure.map(|cause| Failure::new(Kind::BackendDisabled, cause + text));
-        failure.map(|failure| CutOff::new(failure, Some(0)))
+        failure.map(|failure| self.unasked(failure))
+    }
+
+    /// The end of a session between two commands.
+    fn unasked(&self, failure: Failure) -> CutOff {
+        let greeting = self.server.as_ref().map(|server| &server.greeting);
+        let server = greeting.map_or(sql::Server::Unknown, server_of);
+        let sequence = failure.kind.unasked_sequence(server);
+        CutOff::new(failure, sequence)
     }
 
     /// Why it has to leave its backend, if that was disabled.
@@ -308,6 +317,11 @@ impl Scripted {
     /// Ends a session that cannot go on: tells the client what it can still be told, and sees to it
     /// that no statement runs on for nobody.
     pub(crate) async fn break_off(&mut self, cut: &CutOff) {
+        if has_thread_ended(&self.worker, &self.watch, &cut.failure).await {
+            let drained = self.client.drained();
+            let _ = tokio::time::timeout(crate::serve::TIMEOUT_TELL, drained).await;
+            return;
+        }
         if let (Some(sequence), Some(payload)) = (cut.sequence, cut.failure.err_payload(true)) {
             let told = self.client.finish_with(sequence, &payload);
             let _ = tokio::time::timeout(crate::serve::TIMEOUT_TELL, told).await;

@@ -40,6 +40,11 @@ const FIXED: &[&str] = &[
     "net_buffer_length",
 ];
 
+/// `ER_QUERY_CACHE_IS_GLOBALY_DISABLED`: the session has switched the query cache on, and then the server has
+/// switched it off for all.
+const QUERY_CACHE_IS_DISABLED: u16 = 1925;
+const QUERY_CACHE_TYPE: &[u8] = b"query_cache_type";
+
 /// The handshake decides over these, or the schema.
 const OF_LOGIN: &[&str] = &[
     "character_set_client",
@@ -155,8 +160,8 @@ impl SessionState {
     }
 
     /// A connection did not take the session's state: the session gives up former values of global
-    /// variables, which its account may not set. Whether there were any.
-    pub fn give_up_inherited(&mut self, table: &ValuesTable) -> bool {
+    /// variables, which its account may not set.
+    fn give_up_inherited(&mut self, table: &ValuesTable) {
         let inherited = std::mem::take(&mut self.inherited);
         let mut values = Values::clone(&self.values);
         for (name, value) in &inherited {
@@ -165,7 +170,20 @@ impl SessionState {
             }
         }
         self.assume(table.intern(values));
-        !inherited.is_empty()
+    }
+}
+
+impl SessionState {
+    /// A connection did not take the session's state: the server answered with this error. The session gives up
+    /// what it may have inherited, and the variable that the error is about.
+    pub fn give_up_refused(&mut self, table: &ValuesTable, error: Option<u16>) {
+        self.give_up_inherited(table);
+        if error != Some(QUERY_CACHE_IS_DISABLED) {
+            return;
+        }
+        let mut values = Values::clone(&self.values);
+        values.unset(QUERY_CACHE_TYPE);
+        self.assume(table.intern(values));
     }
 }
 

@@ -144,10 +144,24 @@ fn what_its_account_may_not_set_is_given_up() {
         ok().var("sort_buffer_size", "5"),
     );
     change(&mut stage, "of_a_plugin", "1", "2");
-    assert!(stage.session.give_up_inherited(&stage.table));
+    stage.session.give_up_refused(&stage.table, Some(1227));
     assert_eq!(stage.moves("SELECT 1"), "SET SESSION sort_buffer_size=5");
-    assert!(!stage.session.give_up_inherited(&stage.table));
     let values = Rc::clone(stage.session.values());
-    stage.session.give_up_inherited(&stage.table);
+    stage.session.give_up_refused(&stage.table, Some(1227));
     assert!(Rc::ptr_eq(&values, stage.session.values()));
+}
+
+#[test]
+fn a_query_cache_that_is_off_for_all_is_given_up() {
+    let mut stage = Stage::new(MARIADB_10);
+    let set = "SET sort_buffer_size = 5, query_cache_type = ON";
+    let reply = ok()
+        .var("sort_buffer_size", "5")
+        .var("query_cache_type", "ON");
+    stage.says(set, reply);
+    stage.session.give_up_refused(&stage.table, Some(1227));
+    let both = "SET SESSION query_cache_type='ON',SESSION sort_buffer_size=5";
+    assert_eq!(stage.moves("SELECT 1"), both, "another error");
+    stage.session.give_up_refused(&stage.table, Some(1925));
+    assert_eq!(stage.moves("SELECT 1"), "SET SESSION sort_buffer_size=5");
 }

@@ -558,7 +558,7 @@ public final class Client {
     prepareSchema(connection);
     List<Step> steps = List.of(
         Client::login, Client::query, Client::types, Client::parameters, Client::cursor,
-        Client::writes, Client::transactions, Client::errors, Client::warnings,
+        Client::writes, Client::transactions, Client::errors, Failures::run, Client::warnings,
         Client::manyStatements, Client::procedures, Client::bigResult, Client::bigPackets,
         Client::localInfile, Client::sessionCommands, Client::closeAll);
     try {

@@ -1,0 +1,47 @@
+//! A backend has closed a session's connection within a statement. If the server goes on, it has ended that one
+//! thread (KILL), and its own client would hear nothing. If the server is gone, the client is told which it was.
+
+use std::time::Duration;
+
+use net::proxy_protocol::Header;
+use route::{Backend, Health};
+use tokio::time::timeout;
+
+use crate::connect::{Refusal, greet};
+use crate::decline::decline;
+use crate::failure::{Failure, Kind};
+use crate::watch::{Ask, Watch};
+use crate::worker::Worker;
+
+/// How long the server has to greet.
+const TIMEOUT_GREET: Duration = Duration::from_secs(2);
+
+/// Whether a session that ends with `failure` ends because the server has ended its thread.
+pub(crate) async fn has_thread_ended(worker: &Worker, watch: &Watch, failure: &Failure) -> bool {
+    if failure.kind != Kind::BackendLost || watch.is_asked(Ask::BackendDown) {
+        return false;
+    }
+    let backend = {
+        let topology = worker.topology.borrow();
+        watch.backend().and_then(|id| topology.backend(id).cloned())
+    };
+    match backend {
+        Some(backend) if !matches!(backend.health, Health::Down { .. }) => {
+            greets(worker, &backend).await
+        }
+        Some(_) | None => false,
+    }
+}
+
+async fn greets(worker: &Worker, backend: &Backend) -> bool {
+    let config = worker.surroundings.settings.borrow().config.clone();
+    match timeout(TIMEOUT_GREET, greet(&config, &Header::Own, backend)).await {
+        Ok(Ok((stream, ..))) => {
+            decline(stream);
+            true
+        }
+        // It has too many connections, or refuses this host: it is there.
+        Ok(Err(Refusal::Err { .. })) => true,
+        Ok(Err(Refusal::Unusable(_))) | Err(_) => false,
+    }
+}
