@@ -73,8 +73,9 @@ impl Transcript {
             })
     }
 
-    /// Without a difference that every pool makes on MariaDB: the server declares a user variable that was never set
-    /// 16777216 bytes wide, and one that another session of the connection has set 16777215.
+    /// Without a difference that every pool makes: MariaDB declares a user variable that was never set 16777216 bytes
+    /// wide, and one that another session of the connection has set 16777215. MySQL declares the first as VARBINARY of
+    /// 65532 bytes, and the second as MEDIUMBLOB.
     #[must_use]
     pub fn of_pool(&self) -> Self {
         self.map_bodies(|body| with_set_variable(body).unwrap_or_else(|| body.to_vec()))
@@ -133,16 +134,23 @@ fn without_shape(body: &[u8]) -> Option<Vec<u8>> {
 /// The definition of a column of a user variable that was never set, as that of one that is NULL; none for other
 /// packets.
 fn with_set_variable(body: &[u8]) -> Option<Vec<u8>> {
-    const NEVER_SET: [u8; 4] = (1_u32 << 24).to_le_bytes();
-    const SET: [u8; 4] = ((1_u32 << 24) - 1).to_le_bytes();
+    const NEVER_SET_MARIADB: u32 = 1 << 24;
+    const NEVER_SET_MYSQL: u32 = (1 << 16) - 4;
+    const SET: u32 = (1 << 24) - 1;
+    const VAR_STRING: u8 = 0xfd;
+    const MEDIUM_BLOB: u8 = 0xfa;
     // Behind the names: the length of the fixed part and the character set.
     let at = names_end(body)? + 3;
-    let width = at..at + 4;
-    if body.get(width.clone())? != NEVER_SET {
-        return None;
-    }
+    let width = u32::from_le_bytes(*body.get(at..)?.first_chunk()?);
+    let kind = *body.get(at + 4)?;
+    let set_kind = match width {
+        NEVER_SET_MARIADB => kind,
+        NEVER_SET_MYSQL if kind == VAR_STRING => MEDIUM_BLOB,
+        _ => return None,
+    };
     let mut body = body.to_vec();
-    body[width].copy_from_slice(&SET);
+    body[at..at + 4].copy_from_slice(&SET.to_le_bytes());
+    body[at + 4] = set_kind;
     Some(body)
 }
 

@@ -33,6 +33,11 @@ impl Pooled {
         let limit = config.limits.packet_bytes_max;
         let long = held.max(bytes(config.pool.long_data_bytes_max));
         loop {
+            // A session that was killed executes nothing more, even if its next command is there already.
+            if self.watch.is_asked(Ask::KillSession) {
+                let killed = Failure::new(FailureKind::Killed, "Connection was killed");
+                return Err(self.unasked(killed));
+            }
             // What names a statement must be held to be changed.
             let held = match self.inbox.peek() {
                 Some(
