@@ -12,9 +12,11 @@
 //! | [`proxy_header`] | bytes to the parser of PROXY headers |
 //! | [`statement`] | bytes to the reader of SQL, its digest and its rewriting |
 //! | [`routing`] | statements to the readers of hints and tags, to rules and to the splitter |
+//! | [`boundaries`] | statements that touch a table, in wrappings, to a rule that refuses the table |
 //! | [`tokens`], [`packets`] | bytes to the modules `mysql.tokenizer` and `mysql.proto` of scripts |
 //! | [`config`] | text to the loader of configuration files |
 
+mod boundaries;
 mod codec;
 mod exchange;
 mod files;
@@ -40,6 +42,7 @@ mod socket {
     }
 }
 
+pub use boundaries::boundaries;
 pub use codec::{compression, greeting, login};
 pub use exchange::{executions, replies};
 pub use files::config;

@@ -12,7 +12,7 @@ use crate::tracker::{OF_BACKEND, kind};
 pub type Target = (&'static str, fn(&[u8]), fn() -> Vec<Vec<u8>>);
 
 /// All there are.
-pub const TARGETS: [Target; 13] = [
+pub const TARGETS: [Target; 14] = [
     ("framing", crate::framing, framing),
     ("tracking", crate::tracking, tracking),
     ("greeting", crate::greeting, greeting),
@@ -24,6 +24,7 @@ pub const TARGETS: [Target; 13] = [
     ("config", crate::config, config),
     ("statement", crate::statement, statement),
     ("routing", crate::routing, routing),
+    ("boundaries", crate::boundaries, crate::boundaries::seeds),
     ("tokens", crate::tokens, tokens),
     ("packets", crate::packets, packets),
 ];

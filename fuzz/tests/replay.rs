@@ -20,3 +20,18 @@ fn no_input_that_is_known_is_a_find() {
         }
     }
 }
+
+#[test]
+fn no_form_passes_in_any_wrapping_or_in_one_within_another() {
+    for number in 0..1024_u16 {
+        let [low, high] = number.to_le_bytes();
+        for server in 0..3 {
+            fuzz::boundaries(&[low, high, server, 0]);
+            for how in 0..12 {
+                fuzz::boundaries(&[low, high, server, 1, how]);
+                let other = how.wrapping_add(low) % 12;
+                fuzz::boundaries(&[low, high, server, 2, how, other]);
+            }
+        }
+    }
+}
