@@ -7,6 +7,9 @@ use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
 const BACKENDS: &str = r#"
+[accounts]
+others = "refuse"
+
 [[backend]]
 name = "db1"
 address = "127.0.0.1:3306"

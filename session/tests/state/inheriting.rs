@@ -160,7 +160,7 @@ fn a_query_cache_that_is_off_for_all_is_given_up() {
         .var("query_cache_type", "ON");
     stage.says(set, reply);
     stage.session.give_up_refused(&stage.table, Some(1227));
-    let both = "SET SESSION query_cache_type='ON',SESSION sort_buffer_size=5";
+    let both = "SET SESSION query_cache_type=0x4F4E,SESSION sort_buffer_size=5";
     assert_eq!(stage.moves("SELECT 1"), both, "another error");
     stage.session.give_up_refused(&stage.table, Some(1925));
     assert_eq!(stage.moves("SELECT 1"), "SET SESSION sort_buffer_size=5");
