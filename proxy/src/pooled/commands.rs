@@ -143,8 +143,10 @@ impl Pooled {
         let list = self.aftermath.list();
         let is_elsewhere = self.is_mysql() && (!is_here || list.is_some());
         self.wants_clear = is_elsewhere;
+        // Statements that restore the session's state may run in front of the command, and leave warnings of their own.
+        let is_told = self.state.aftermath().told.is_some();
         Outside {
-            warnings: self.standing_warnings().filter(|_| is_elsewhere),
+            warnings: self.standing_warnings().filter(|_| is_elsewhere || is_told),
             list: list.filter(|_| is_elsewhere),
         }
     }
