@@ -106,3 +106,4 @@ mod text;
 mod tls;
 mod top;
 mod tracing;
+mod wrappings;

@@ -7,16 +7,16 @@ use e2e::raw::{Address, Login, Outcome, RawConn, ServerError, Shape};
 use e2e::{Product, Server};
 
 /// In the order of the table's columns.
-const PRODUCTS: [Product; 3] = [Product::MySql, Product::MariaDb, Product::MariaDbNext];
+pub(crate) const PRODUCTS: [Product; 3] = [Product::MySql, Product::MariaDb, Product::MariaDbNext];
 
 /// With it the table is written anew.
 const WRITE: &str = "PILOTFISH_WRITE";
 
 /// A privilege on a table, a column or an object of a view is missing.
-const DENIED: [u16; 3] = [1142, 1143, 1147];
+pub(crate) const DENIED: [u16; 3] = [1142, 1143, 1147];
 
 /// What is named in a sequence's place is no sequence.
-const NO_SEQUENCE: u16 = 4089;
+pub(crate) const NO_SEQUENCE: u16 = 4089;
 
 /// Tables on which the account has every privilege.
 const OPEN: [&str; 8] = [
@@ -52,7 +52,7 @@ const SETUP_OF_ONE: &[&str] = &[
 ];
 
 /// A server with the tables and the account.
-fn set_up(product: Product) -> Server {
+pub(crate) fn set_up(product: Product) -> Server {
     let server = Server::start(product, &[]);
     let mut root = server.root();
     root.run("SET sql_mode = ''");
@@ -71,7 +71,7 @@ fn set_up(product: Product) -> Server {
     server
 }
 
-fn names_secret(error: &ServerError) -> bool {
+pub(crate) fn names_secret(error: &ServerError) -> bool {
     ["'secret'", "`secret`", "'names.secret'"]
         .iter()
         .any(|name| error.text.contains(name))

@@ -33,10 +33,17 @@ bits! {
         TAIL = 12,
         /// Its session is relayed from here on: no statement behind it is read.
         RELAYED = 11,
+        /// It touches tables that it does not name. All else of it is understood.
+        UNNAMED = 13,
+        /// It touches all tables of a schema. All else of it is understood.
+        WHOLE_SCHEMA = 14,
     }
 }
 
 impl Doubts {
+    /// The statement is understood, but for the tables that it touches.
+    pub const TABLES: Self = Self::UNNAMED.with(Self::WHOLE_SCHEMA);
+
     /// The first reason, as the end of a sentence; empty where there is none.
     pub fn reason(self) -> String {
         let reasons = [
@@ -66,6 +73,8 @@ impl Doubts {
                 Self::SCHEMA,
                 "a statement before it in the same command may change the default schema".to_owned(),
             ),
+            (Self::UNNAMED, "it touches tables that it does not name".to_owned()),
+            (Self::WHOLE_SCHEMA, "it drops all tables of a schema".to_owned()),
             (Self::MANY_NAMES, format!("it has more than {MENTIONS_MAX} names")),
             (Self::MANY_STATEMENTS, format!("it has more than {PARTS_MAX} statements")),
             (Self::MANY_COMMENTS, format!("it has more than {COMMENTS_MAX} comments")),

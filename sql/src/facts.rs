@@ -244,6 +244,8 @@ pub enum Role {
     Savepoint,
     /// A schema: of USE.
     Schema,
+    /// A schema that is dropped with all its tables.
+    SchemaDropped,
     /// A handler: a table or its alias.
     Handler,
     /// What KILL names: a thread's or query's id, an account, an expression.

@@ -21,7 +21,7 @@ mod charsets;
 mod classify;
 mod diagnostics;
 mod digest;
-mod doubted;
+mod does;
 mod doubts;
 mod dynamic;
 mod eight;
@@ -53,7 +53,7 @@ pub use diagnostics::{
     Condition, DiagnosticsItem, GetDiagnostics, GetForm, get_diagnostics, shown_conditions,
 };
 pub use digest::{DIGEST_BYTES_MAX, Digest};
-pub use doubted::Does;
+pub use does::Does;
 pub use doubts::Doubts;
 pub use dynamic::{Source as DynamicSource, code, source as dynamic_source};
 pub use facts::{

@@ -85,6 +85,7 @@ fn name_of(mention: &Mention, text: &str) -> String {
         Role::PreparedText => 't',
         Role::Savepoint => 'S',
         Role::Schema => 'D',
+        Role::SchemaDropped => 'X',
         Role::Handler => 'H',
         Role::Killed => 'K',
         Role::CommonTable => 'C',

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use config::{AccountConfig, Config, Fault, ReplicaUse, SessionMode};
+use config::{AccountConfig, Config, Fault, OtherAccounts, ReplicaUse, SessionMode};
 use route::rules::{Compiled, Counters, Occasion, Record};
 use route::{Explanation, Topology, Transaction, Wanted, Why};
 
@@ -92,7 +92,10 @@ impl Outlook {
             (None, Some(_)) if self.config.accounts.learn => {
                 "is not configured, and may be learned"
             }
-            (None, Some(_)) => "is not configured: logins fail",
+            (None, Some(_)) if self.config.accounts.others == OtherAccounts::Refuse => {
+                "is not configured: logins fail"
+            }
+            (None, Some(_)) => "is not configured: its sessions are relayed, and no rule is asked",
         };
         let user = asked.asker.user.as_deref().unwrap_or("(any)");
         told.find("account", user, text);

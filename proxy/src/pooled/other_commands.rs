@@ -50,6 +50,7 @@ impl Pooled {
             form: Form::Text,
         };
         let judgement = self.judge(&book, &errand, &book.counters, &mut ());
+        self.log_not_understood(&book, &judgement);
         let by = |rule| {
             let name = book.compiled.rules.name(rule);
             format!(

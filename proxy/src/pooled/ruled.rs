@@ -125,6 +125,7 @@ impl Pooled {
             form: Form::Text,
         };
         let judgement = self.judge(&book, &errand, &book.counters, &mut ());
+        self.log_not_understood(&book, &judgement);
         let text = match &judgement.reply.as_ref().map(|by| &by.value) {
             Some(Reply::Error { message, .. }) => message.to_string(),
             None if judgement.rewritten.is_none() => return Ok(()),

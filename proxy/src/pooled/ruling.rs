@@ -140,6 +140,7 @@ impl Pooled {
             Form::Text | Form::Binary => &book.counters,
         };
         let judgement = self.judge(&book, errand, counters, &mut ());
+        self.log_not_understood(&book, &judgement);
         let hints = self.hints(&book, errand);
         let mut order = self.order_of(&book, &judgement, &hints);
         if let Some(by) = self.profiled_by(&book, errand, (&judgement, &hints)) {
@@ -246,6 +247,21 @@ impl Pooled {
             },
         };
         rules.judge(&occasion, counters, recorder)
+    }
+
+    /// Logs a refusal for what is not understood: the client's statement may be right, and the rule too wide.
+    pub(crate) fn log_not_understood(&self, book: &Book, judgement: &Judgement<'_>) {
+        let Some(By { value, rule }) = judgement.not_understood else {
+            return;
+        };
+        let rule = book.compiled.rules.rule(rule);
+        tracing::warn!(
+            kind = "not_understood",
+            rule = rule.map(|rule| &*rule.name).unwrap_or_default(),
+            user = %self.account.id(),
+            reason = value.reason(),
+            "a statement was refused: a rule may concern it, and the proxy does not understand it"
+        );
     }
 
     /// What the statement's script says, and the statement itself.

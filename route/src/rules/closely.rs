@@ -35,6 +35,25 @@ enum Look<'r> {
     },
 }
 
+/// What becomes of a command under one rule.
+enum Verdict<'r> {
+    /// Nothing: this condition does not hold.
+    No(&'r Condition),
+    /// The rule's actions are done.
+    Done(Sure),
+    /// Nothing: as far as it is understood, this condition does not hold.
+    Passed(&'r Condition),
+    /// It is refused. Whether it looks like a match.
+    Refused { is_alike: bool },
+}
+
+/// Whether a rule matches for certain.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sure {
+    Yes,
+    No,
+}
+
 impl Rules {
     /// Asks all rules about a command that is not one plain statement.
     pub(super) fn look_closely<'r>(
@@ -61,7 +80,7 @@ impl Rules {
             if judgement.reply.is_some() {
                 return;
             }
-            judgement.reply = pass.refusal_of(statement);
+            pass.look_inside(statement, judgement);
         }
     }
 }
@@ -81,50 +100,87 @@ impl<'r> Pass<'_, 'r> {
         let mut may_be_over = false;
         for (index, rule) in self.rules.iter() {
             let look = rule.look(&scene, index, self.doubts);
-            let is_boundary = rule.when_unsure == WhenUnsure::Refuse && rule.then != Then::Watch;
-            let unsure = match look {
-                Look::No(condition) => {
+            let done = match self.verdict(rule, look, may_be_over) {
+                Verdict::No(condition) => {
                     recorder.looked(index, rule, Outcome::Failed(condition));
                     continue;
                 }
-                Look::Yes if self.may_be_done(rule) && !(may_be_over && is_boundary) => None,
-                Look::Yes => Some(Ok(())),
-                Look::Unsure { as_it_looks } => Some(as_it_looks),
+                Verdict::Refused { is_alike } => {
+                    let unsure = Unsure::Refused(self.doubts);
+                    recorder.looked(index, rule, Outcome::Unsure(unsure));
+                    return self.refuse(index, rule, is_alike, judgement);
+                }
+                Verdict::Passed(condition) => {
+                    let unsure = Unsure::Passed(self.doubts, condition);
+                    recorder.looked(index, rule, Outcome::Unsure(unsure));
+                    continue;
+                }
+                Verdict::Done(sure) => sure,
             };
-            if unsure.is_some() && is_boundary {
-                let unsure = Unsure::Refused(self.doubts);
-                recorder.looked(index, rule, Outcome::Unsure(unsure));
-                self.counters.matched(index);
-                if !self.doubts.is_empty() {
-                    self.counters.not_understood(index);
-                }
-                judgement.reply = Some(By::new(self.refusal(rule, unsure_holds(&look)), index));
-                return;
+            match done {
+                Sure::Yes if may_be_over && rule.then == Then::Stop => return,
+                _ if may_be_over => continue,
+                _ => {}
             }
-            if let Some(Err(condition)) = unsure {
-                let unsure = Unsure::Passed(self.doubts, condition);
-                recorder.looked(index, rule, Outcome::Unsure(unsure));
-                continue;
-            }
-            if may_be_over {
-                match unsure {
-                    None if rule.then == Then::Stop => return,
-                    _ => continue,
-                }
-            }
-            let next = judgement.take_effect(index, rule, &scene, self.counters, recorder);
-            match (next, unsure) {
-                (Next::Rule, _) => {}
-                (Next::Nobody, Some(_)) if judgement.reply.is_none() => may_be_over = true,
-                (Next::Nobody, _) => return,
+            match judgement.take_effect(index, rule, &scene, self.counters, recorder) {
+                Next::Rule => {}
+                Next::Nobody if done == Sure::No && judgement.reply.is_none() => may_be_over = true,
+                Next::Nobody => return,
             }
         }
+    }
+
+    /// What becomes of the command under a rule that looks so.
+    fn verdict<'l>(&self, rule: &Rule, look: Look<'l>, may_be_over: bool) -> Verdict<'l> {
+        let is_boundary = self.is_boundary(rule);
+        match look {
+            Look::No(condition) => Verdict::No(condition),
+            Look::Yes if self.may_be_done(rule) && !(may_be_over && is_boundary) => {
+                Verdict::Done(Sure::Yes)
+            }
+            Look::Yes if is_boundary => Verdict::Refused { is_alike: true },
+            Look::Unsure { as_it_looks } if is_boundary => Verdict::Refused {
+                is_alike: as_it_looks.is_ok(),
+            },
+            Look::Unsure {
+                as_it_looks: Err(condition),
+            } => Verdict::Passed(condition),
+            Look::Yes | Look::Unsure { .. } => Verdict::Done(Sure::No),
+        }
+    }
+
+    /// Whether the rule refuses what is not understood. Tables that a statement does not name are touched by it
+    /// in any case: that concerns rules that refuse, and not those that answer or rewrite.
+    fn is_boundary(&self, rule: &Rule) -> bool {
+        let refuses = matches!(rule.actions.reply, Some(Reply::Error { .. }));
+        let are_tables = !self.doubts.is_empty() && self.doubts.without(Doubts::TABLES).is_empty();
+        rule.when_unsure == WhenUnsure::Refuse
+            && rule.then != Then::Watch
+            && (refuses || !are_tables)
+    }
+
+    /// The rule refuses the command, whether or not it would match.
+    fn refuse(
+        &self,
+        index: RuleIndex,
+        rule: &'r Rule,
+        is_alike: bool,
+        judgement: &mut Judgement<'r>,
+    ) {
+        self.counters.matched(index);
+        if !self.doubts.is_empty() {
+            self.counters.not_understood(index);
+            judgement.not_understood = Some(By::new(self.doubts, index));
+        }
+        judgement.reply = Some(By::new(self.refusal(rule, is_alike), index));
     }
 
     /// Whether the rule's actions may be done for the command: what is not understood is not answered or rewritten,
     /// and several statements do not get the answer of one, or a write could be lost.
     fn may_be_done(&self, rule: &Rule) -> bool {
-        const BOUNDS: Doubts = Doubts::MANY_COMMENTS.with(Doubts::MANY_NAMES);
+        const BOUNDS: Doubts = Doubts::MANY_COMMENTS
+            .with(Doubts::MANY_NAMES)
+            .with(Doubts::TABLES);
         let answers = matches!(rule.actions.reply, Some(Reply::Ok | Reply::Rows { .. }));
         let is_single = self.occasion.facts.parts.len() <= 1;
         let is_understood = self.doubts.without(BOUNDS).is_empty();
@@ -140,6 +196,11 @@ impl<'r> Pass<'_, 'r> {
         match &rule.actions.reply {
             Some(reply @ Reply::Error { .. }) if is_alike => reply.borrowed(),
             _ if self.doubts.is_empty() => apart(rule, "answers"),
+            _ if self.doubts.without(Doubts::TABLES).is_empty() => denied(format!(
+                "Rule '{}' may concern this statement: {}",
+                rule.name,
+                self.doubts.reason()
+            )),
             _ => denied(format!(
                 "Rule '{}' may concern this statement, which the proxy does not understand: {}",
                 rule.name,
@@ -148,8 +209,21 @@ impl<'r> Pass<'_, 'r> {
         }
     }
 
-    /// Why a statement inside the command has the command refused.
-    fn refusal_of(&self, statement: &InsideStatement) -> Option<By<Reply<'r>>> {
+    /// Refuses the command if a rule would refuse, answer or rewrite this statement inside it.
+    fn look_inside(&self, statement: &InsideStatement, judgement: &mut Judgement<'r>) {
+        let own = self.judgement_of(statement);
+        if let Some(by) = self.refusal_of(&own) {
+            self.counters.matched(by.rule);
+            if own.not_understood.is_some() {
+                self.counters.not_understood(by.rule);
+            }
+            judgement.reply = Some(by);
+            judgement.not_understood = own.not_understood;
+        }
+    }
+
+    /// What the rules say of a statement inside the command, as if it were one of its own.
+    fn judgement_of(&self, statement: &InsideStatement) -> Judgement<'r> {
         let client = self.occasion.client;
         let own = Occasion {
             text: &statement.text,
@@ -171,19 +245,25 @@ impl<'r> Pass<'_, 'r> {
             counters: &nothing,
         };
         pass.run(&mut (), &mut judgement);
-        let rewrites = judgement.rewritten.as_ref().map(|by| by.rule);
-        let (rule, reply) = match judgement.reply {
-            Some(By {
-                value: reply @ Reply::Error { .. },
-                rule,
-            }) => (rule, reply),
-            Some(By { rule, .. }) => (rule, self.apart(rule, "answers")?),
-            None => {
-                let rule = rewrites?;
+        judgement
+    }
+
+    /// What the client hears of a command in which a statement is judged so; none if it may pass.
+    fn refusal_of(&self, judgement: &Judgement<'r>) -> Option<By<Reply<'r>>> {
+        let (rule, reply) = match (&judgement.reply, &judgement.rewritten) {
+            (
+                Some(By {
+                    value: reply @ Reply::Error { .. },
+                    rule,
+                }),
+                _,
+            ) => (*rule, reply.clone()),
+            (Some(By { rule, .. }), _) => (*rule, self.apart(*rule, "answers")?),
+            (None, rewritten) => {
+                let rule = rewritten.as_ref()?.rule;
                 (rule, self.apart(rule, "rewrites")?)
             }
         };
-        self.counters.matched(rule);
         Some(By::new(reply, rule))
     }
 
@@ -198,7 +278,7 @@ impl<'r> Pass<'_, 'r> {
 impl Rule {
     /// Whether the rule's conditions hold for a statement of which this is not understood.
     fn look(&self, scene: &Scene<'_>, index: RuleIndex, doubts: Doubts) -> Look<'_> {
-        let is_sure = |it: &&Condition| !it.depends_on(doubts);
+        let is_sure = |it: &&Condition| !it.depends_on(doubts, scene.occasion);
         let fails = |it: &&Condition| !it.holds(scene, index, self.seed);
         let mut sure = self.conditions.iter().filter(is_sure);
         if let Some(failed) = sure.find(fails) {
@@ -212,16 +292,6 @@ impl Rule {
             as_it_looks: unsure.find(fails).map_or(Ok(()), Err),
         }
     }
-}
-
-const fn unsure_holds(look: &Look<'_>) -> bool {
-    matches!(
-        look,
-        Look::Yes
-            | Look::Unsure {
-                as_it_looks: Ok(())
-            }
-    )
 }
 
 fn apart(rule: &Rule, does: &str) -> Reply<'static> {

@@ -114,8 +114,8 @@ impl Condition {
     }
 
     /// Whether it cannot be known whether it holds for a statement of which this is not understood.
-    pub(crate) fn depends_on(&self, doubts: Doubts) -> bool {
-        let text = doubts.without(Doubts::SCHEMA);
+    pub(crate) fn depends_on(&self, doubts: Doubts, occasion: &Occasion<'_>) -> bool {
+        let text = doubts.without(Doubts::SCHEMA | Doubts::TABLES);
         let doubts = match self {
             Self::User(_)
             | Self::Listener(_)
@@ -123,8 +123,7 @@ impl Condition {
             | Self::Time(..)
             | Self::Percentage(..) => Doubts::NONE,
             Self::Schema(_) => doubts.both(Doubts::SCHEMA | Doubts::RELAYED),
-            Self::Tables(tables) if tables.name_schemas() => doubts.without(Doubts::MANY_COMMENTS),
-            Self::Tables(_) => text.without(Doubts::MANY_COMMENTS),
+            Self::Tables(tables) => tables.doubts(doubts, occasion.text, occasion.facts),
             Self::Tag(_) => text.without(Doubts::MANY_NAMES),
             Self::Kind(_) => {
                 text.without(Doubts::MANY_NAMES | Doubts::MANY_COMMENTS | Doubts::TAIL)

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use config::{Consistency, LaneUse, LimitBy, PinRule, ReplicaUse, SessionMode};
+use sql::Doubts;
 
 use super::actions::{Actions, Limit, Reply};
 use super::condition::{Scene, mixed};
@@ -31,6 +32,8 @@ pub struct Judgement<'r> {
     pub rewritten: Option<By<Rewritten>>,
     /// What the client gets, without any backend having been asked.
     pub reply: Option<By<Reply<'r>>>,
+    /// What is not understood of it, and the rule that has it refused for that.
+    pub not_understood: Option<By<Doubts>>,
     /// How long it may run.
     pub timeout: Option<By<Duration>>,
     /// How long it waits before it is sent.
@@ -224,22 +227,18 @@ impl<'r> Judgement<'r> {
         if self.rewritten.is_none() && self.reply.is_none() {
             self.rewrite(index, rule, scene, counters);
         }
+        let limited = |limit: &'r Limit| Limited {
+            limit,
+            key: key(limit, rule.seed, scene),
+            strangers_key: mixed(!rule.seed),
+        };
         if self.limit.is_none() {
             let limit = actions.limit.as_ref();
-            let limited = limit.map(|limit| Limited {
-                limit,
-                key: key(limit, rule.seed, scene),
-                strangers_key: mixed(!rule.seed),
-            });
-            self.limit = limited.map(|limited| By::new(limited, index));
-        }
-        if actions.log && self.log.is_none() {
-            self.log = Some(index);
-        }
-        if actions.profile && self.profile.is_none() {
-            self.profile = Some(index);
+            fill(&mut self.limit, limit.map(limited), index);
         }
         let pin = (!actions.pin.is_empty()).then_some(&*actions.pin);
+        self.log = self.log.or(actions.log.then_some(index));
+        self.profile = self.profile.or(actions.profile.then_some(index));
         fill(&mut self.timeout, actions.timeout, index);
         fill(&mut self.delay, actions.delay, index);
         fill(&mut self.mirror, actions.mirror.as_deref(), index);

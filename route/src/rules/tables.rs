@@ -1,6 +1,6 @@
 //! Tables as rules name them: with or without a schema, with wildcards.
 
-use sql::{Facts, Mention};
+use sql::{Doubts, Facts, Mention, Role};
 
 use super::names::{Case, Wild};
 
@@ -34,7 +34,11 @@ impl Table {
     }
 
     fn matches(&self, schema: &[u8], name: &[u8]) -> bool {
-        self.name.matches(name) && self.schema.as_ref().is_none_or(|it| it.matches(schema))
+        self.name.matches(name) && self.may_be_in(schema)
+    }
+
+    fn may_be_in(&self, schema: &[u8]) -> bool {
+        self.schema.as_ref().is_none_or(|it| it.matches(schema))
     }
 
     fn covers(&self, other: &Self) -> bool {
@@ -91,10 +95,21 @@ impl Tables {
         is_wanted
     }
 
-    /// Whether a schema is named: then a statement's default schema matters.
-    pub(crate) fn name_schemas(&self) -> bool {
-        let mut all = self.wanted.iter().chain(&self.unwanted);
-        all.any(|table| table.schema.is_some())
+    /// Those of a statement's doubts that matter for its tables.
+    pub(crate) fn doubts(&self, doubts: Doubts, text: &[u8], facts: &Facts) -> Doubts {
+        let all = self.wanted.iter().chain(&self.unwanted);
+        let mut none = Doubts::MANY_COMMENTS;
+        if !all.clone().any(|table| table.schema.is_some()) {
+            none.add(Doubts::SCHEMA);
+        }
+        let mut dropped = facts.mentions_of(Role::SchemaDropped);
+        if !dropped.any(|it| {
+            all.clone()
+                .any(|table| table.may_be_in(&it.name.name(text)))
+        }) {
+            none.add(Doubts::WHOLE_SCHEMA);
+        }
+        doubts.without(none)
     }
 
     /// The bits of names of which a statement has to name one to match; all, where any name may do.

@@ -1,6 +1,7 @@
 //! Administration of the server: FLUSH, RESET, maintenance of tables, replication, plugins.
 
 use crate::classify::Place;
+use crate::doubts::Doubts;
 use crate::facts::{Access, Effects, Role};
 use crate::flags::Server;
 use crate::kind::{Flush, Kind};
@@ -23,9 +24,15 @@ impl<W: Watcher> Scan<'_, W> {
             Word::Binlog => self.binlog(),
             Word::Install | Word::Uninstall => self.writes_and_commits(Kind::Install),
             Word::Shutdown | Word::Restart => self.server_only(Kind::Shutdown),
-            Word::Clone => self.writes_and_commits(Kind::Clone),
+            Word::Clone => {
+                self.facts.doubts.add(Doubts::UNNAMED);
+                self.writes_and_commits(Kind::Clone);
+            }
             Word::Cache => self.cache_index(),
-            Word::Import => self.writes_and_commits(Kind::Import),
+            Word::Import => {
+                self.facts.doubts.add(Doubts::UNNAMED);
+                self.writes_and_commits(Kind::Import);
+            }
             _ => self.not_understood(),
         }
     }
@@ -177,6 +184,7 @@ impl<W: Watcher> Scan<'_, W> {
 
     /// BINLOG '…': an event of a binary log, executed.
     fn binlog(&mut self) {
+        self.facts.doubts.add(Doubts::UNNAMED);
         self.facts.effects.add(Effects::ANYTHING);
         self.server_only(Kind::Binlog);
     }

@@ -1,6 +1,7 @@
 //! Definitions: CREATE, ALTER, DROP, TRUNCATE, RENAME.
 
 use crate::classify::Place;
+use crate::doubts::Doubts;
 use crate::facts::{Access, Effects, Role};
 use crate::functions::Function;
 use crate::kind::{Kind, Object};
@@ -259,13 +260,19 @@ impl<W: Watcher> Scan<'_, W> {
                 self.listed_tables(Role::TableDropped);
             }
             Object::Index => self.on_table(),
-            Object::Schema => self
-                .facts
-                .effects
-                .add(Effects::SCHEMA | Effects::TEMPORARY_DROPPED),
+            Object::Schema => self.drop_schema(),
+            Object::Trigger => self.facts.doubts.add(Doubts::UNNAMED),
             _ => {}
         }
         self.skip_rest();
+    }
+
+    fn drop_schema(&mut self) {
+        self.mention_name(Role::SchemaDropped);
+        self.facts.doubts.add(Doubts::WHOLE_SCHEMA);
+        self.facts
+            .effects
+            .add(Effects::SCHEMA | Effects::TEMPORARY_DROPPED);
     }
 
     /// TRUNCATE [TABLE] t

@@ -72,6 +72,35 @@ fn what_is_not_understood_is_refused_with_the_rule_and_the_reason() {
 }
 
 #[test]
+fn tables_that_a_statement_does_not_name_are_refused_by_their_rule() {
+    let in_schema = REFUSES.replace("\"secret\"", "\"hr.secret\"");
+    let all_but = REFUSES.replace("\"secret\"", "\"!open\"");
+    for (rules, text) in [
+        (REFUSES, "DROP SCHEMA hr"),
+        (REFUSES, "SELECT 1; DROP DATABASE IF EXISTS `hr`"),
+        (REFUSES, "DROP TRIGGER on_secret"),
+        (REFUSES, "IMPORT TABLE FROM 'secret.sdi'"),
+        (REFUSES, "BINLOG 'AAAA'"),
+        (REFUSES, "CLONE LOCAL DATA DIRECTORY = '/tmp/c'"),
+        (&in_schema, "DROP SCHEMA IF EXISTS HR"),
+        (&in_schema, "EXECUTE IMMEDIATE 'DROP SCHEMA hr'"),
+        (&in_schema, "DROP TRIGGER other.t"),
+        (&all_but, "DROP DATABASE hr"),
+    ] {
+        let message = refusal(rules, text).unwrap_or_default();
+        assert!(message.contains("no secrets"), "{text}: {message}");
+    }
+    assert_eq!(refusal(&in_schema, "DROP SCHEMA other"), None);
+    assert_eq!(refusal(&in_schema, "DROP SCHEMA a; DROP SCHEMA b"), None);
+    let answers = REFUSES.replace("refuse = \"no secrets here\"", "answer = \"ok\"");
+    let rewrites = "[[rule]]\nname = \"r\"\ntables = \"secret\"\nregex = \"a\"\nrewrite = \"b\"\n";
+    let by_text = "[[rule]]\nname = \"r\"\nregex = \"secret\"\nrefuse = \"no\"\n";
+    for rules in [&answers, rewrites, by_text] {
+        assert_eq!(refusal(rules, "DROP SCHEMA hr"), None);
+    }
+}
+
+#[test]
 fn what_surely_does_not_match_passes() {
     for (rules, text) in [
         (REFUSES, "SELECT * FROM t"),
