@@ -97,6 +97,7 @@ fn reply(conn: &mut RawConn, way: Way, text: &str) -> Reply {
         Way::Query => command::QUERY,
         Way::Prepare => command::STMT_PREPARE,
     };
+    if std::env::var_os("DBG").is_some() { println!("DBG {text}"); }
     let reply = conn.command(code, text.as_bytes());
     match reply.outcomes.last() {
         Some(Outcome::LocalFile(_)) => {

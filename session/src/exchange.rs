@@ -14,7 +14,7 @@ use std::collections::hash_map::RandomState;
 use wire::{Capabilities, Command, HEADER_BYTES, Header, Malformed, StatusFlags};
 
 pub use amendment::Amendment;
-pub use refusal::takes_no_writes;
+pub use refusal::{Withholds, has_no_room, takes_no_writes};
 pub use tally::Tally;
 
 use crate::cutter::HEAD_BYTES;
@@ -72,8 +72,8 @@ pub struct Reply {
     fingerprinting: Option<Box<Fingerprinting>>,
     /// What the error says that it ended with.
     message: Option<Box<[u8]>>,
-    /// A refusal is kept back if it is the first packet.
-    withholds: bool,
+    /// Which error is kept back if it is the first packet.
+    withholds: Withholds,
     /// The error that was kept back.
     withheld: Option<Box<[u8]>>,
 }
@@ -102,7 +102,7 @@ impl Reply {
             amendment: Amendment::default(),
             fingerprinting: None,
             message: None,
-            withholds: false,
+            withholds: Withholds::Nothing,
             withheld: None,
         })
     }
@@ -122,10 +122,9 @@ impl Reply {
         }
     }
 
-    /// The same reply. If its first packet is an error by which a server says that it takes no writes
-    /// ([`takes_no_writes`]), that packet is not handed over: see [`Self::withheld`].
+    /// The same reply. If its first packet is such an error, that packet is not handed over: see [`Self::withheld`].
     #[must_use]
-    pub fn withholding_refusal(self, withholds: bool) -> Self {
+    pub fn withholding(self, withholds: Withholds) -> Self {
         Self { withholds, ..self }
     }
 

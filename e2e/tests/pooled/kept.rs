@@ -5,6 +5,7 @@ use e2e::{Product, Proxy, Server, Settings};
 
 both! {
     kept_statements_do_not_keep_a_client_from_its_own
+    kept_statements_do_not_keep_a_client_from_preparing_text
 }
 
 fn runs(conn: &mut RawConn, number: u32) {
@@ -41,4 +42,47 @@ fn kept_statements_do_not_keep_a_client_from_its_own(product: Product) {
             runs(conn, number);
         }
     }
+}
+
+/// As many statements as the server takes are prepared as text by clients that have left: each new client still gets
+/// its own, also while it holds its connection, and when it moves to another.
+fn kept_statements_do_not_keep_a_client_from_preparing_text(product: Product) {
+    let server = Server::start(product, &["--max-prepared-stmt-count=12"]);
+    let settings = Settings::in_front_of([&server])
+        .set("workers", 2)
+        .set("pool.backend_connections_max", 6);
+    let proxy = Proxy::start(&settings.account("app", e2e::PASSWORD));
+    let prepare = |conn: &mut RawConn, number: u32| {
+        conn.run(&format!("PREPARE p{number} FROM 'SELECT {number}'"));
+        assert_eq!(
+            conn.value(&format!("EXECUTE p{number}")),
+            number.to_string()
+        );
+    };
+    for round in 0..4 {
+        let mut conns: Vec<RawConn> = (0..3).map(|_| proxy.connect()).collect();
+        for (conn, is_held) in conns.iter_mut().zip([false, true, false]) {
+            if is_held {
+                conn.run("BEGIN");
+            }
+            (0..3).for_each(|number| prepare(conn, 10 * round + number));
+        }
+        for conn in &mut conns {
+            for number in 0..3 {
+                let number = 10 * round + number;
+                assert_eq!(
+                    conn.value(&format!("EXECUTE p{number}")),
+                    number.to_string()
+                );
+            }
+        }
+    }
+    // No room can be made: the client hears the server.
+    let mut conn = proxy.connect();
+    conn.run("BEGIN");
+    let outcomes = (0..13).map(|number| conn.query(&format!("PREPARE q{number} FROM 'SELECT 1'")));
+    let codes: Vec<_> = outcomes
+        .filter_map(|it| it.error().map(|error| error.code))
+        .collect();
+    assert_eq!(codes, [1461]);
 }

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use pool::CloseReason;
 use route::{KillReason, Report};
+use session::has_no_room;
 use session::state::Pin;
 use sql::{Access, Effects, Facts, Kind as Statement};
 use wire::{Command, StatusFlags};
@@ -55,6 +56,8 @@ pub(crate) struct Repeat {
     pub aim: Aim,
     /// A server has refused it because that takes no writes.
     pub was_refused: bool,
+    /// How often a server had no room for the statement that it prepares.
+    pub refused_for_room: u32,
 }
 
 impl Repeat {
@@ -65,6 +68,7 @@ impl Repeat {
             retries_max: RETRIES_MAX,
             aim,
             was_refused: false,
+            refused_for_room: 0,
         }
     }
 
@@ -176,7 +180,11 @@ impl Pooled {
         (command, sequence): (Command, u8),
         repeat: &mut Repeat,
     ) -> Result<Option<After>, CutOff> {
-        if let Cut::Refused(_) = cut.cut {
+        if let Cut::Refused(error) = &cut.cut {
+            if has_no_room(error) {
+                Box::pin(self.make_room(repeat)).await;
+                return Ok(None);
+            }
             return Box::pin(self.leave_refusing(sequence, repeat)).await;
         }
         if self.again(&cut, repeat) {

@@ -1,5 +1,6 @@
 //! COM_STMT_BULK_EXECUTE (MariaDB): a client's statement with many rows of parameters.
 
+use session::Withholds;
 use session::state::Needs;
 use wire::statement::statement_id;
 use wire::{Command, ErrorCode};
@@ -85,7 +86,7 @@ impl Pooled {
                 part: Part::Whole,
                 warnings: None,
                 changes_server: false,
-                withholds_refusal: false,
+                withholds: Withholds::Nothing,
             };
             let own_schema = self.visit(&key).await;
             let said = Said::Bulk(key.text.bytes());

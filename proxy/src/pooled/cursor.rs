@@ -1,8 +1,8 @@
 //! Cursors of prepared statements: rows in pieces, from the connection that has them.
 
 use pool::ClientStatementId;
-use session::Outcome;
 use session::state::Needs;
+use session::{Outcome, Withholds};
 use wire::statement::statement_id;
 use wire::{Command, ErrorCode};
 
@@ -43,7 +43,7 @@ impl Pooled {
             part: Part::Whole,
             warnings: None,
             changes_server: false,
-            withholds_refusal: false,
+            withholds: Withholds::Nothing,
         };
         match self.exchange(&job).await {
             Ok(done) => {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use config::ReadPolicy;
 
 use session::state::Needs;
-use session::{Amendment, Fingerprint, Outcome, Progress, Reply, Sequences, Tally};
+use session::{Amendment, Fingerprint, Outcome, Progress, Reply, Sequences, Tally, Withholds};
 use sql::Facts;
 use wire::{Command, StatusFlags};
 
@@ -39,8 +39,8 @@ pub(crate) struct Job<'a> {
     pub warnings: Option<u16>,
     /// It may change privileges or global variables.
     pub changes_server: bool,
-    /// Should the server refuse it because it takes no writes, the client does not hear that.
-    pub withholds_refusal: bool,
+    /// Which error the client does not hear, because the command is sent again.
+    pub withholds: Withholds,
 }
 
 /// A client's command as it is sent: whole, or statement by statement, each with a part of the reply.
@@ -281,7 +281,7 @@ impl Pooled {
         if self.optimism.is_some() {
             reply = reply.fingerprinted(&self.worker.store.print_keys);
         }
-        reply = reply.withholding_refusal(job.withholds_refusal);
+        reply = reply.withholding(job.withholds);
         loop {
             if let Err(cut) = self.pump(conn, &mut reply).await {
                 let reached = match reply.has_begun() {
@@ -377,7 +377,7 @@ impl Job<'_> {
             part: Part::Whole,
             warnings: None,
             changes_server: false,
-            withholds_refusal: false,
+            withholds: Withholds::Nothing,
         }
     }
 

@@ -395,7 +395,7 @@ impl Pooled {
             part: Part::Whole,
             warnings: None,
             changes_server: observe::may_change_server(&key.facts, key.text.bytes()),
-            withholds_refusal: self.withholds_refusal(&key.facts, Part::Whole, repeat),
+            withholds: self.withholds(&key.facts, Part::Whole, repeat),
         };
         let outcome = self.exchange(&job).await;
         self.worker.store.return_bytes(packets);

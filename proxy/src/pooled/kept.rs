@@ -7,11 +7,16 @@ use std::time::Duration;
 use pool::CloseReason;
 use route::BackendId;
 use session::Outcome;
+use sql::{Facts, Kind, Role};
 use wire::{Command, ErrorCode};
 
+use super::broken::Repeat;
 use super::conn::{BackendConn, Broken, OwnReply};
 use super::desk::{Connection, Desk, Lent};
+use super::exchange::Part;
+use super::pump::Delivery;
 use super::session::Pooled;
+use super::texts::drop_texts;
 use crate::worker::Worker;
 
 /// How often a statement is prepared again while other workers close theirs.
@@ -20,14 +25,15 @@ const TRIES_MAX: u32 = 20;
 /// How long each of them has for that.
 const PAUSE: Duration = Duration::from_millis(25);
 
-/// Prepares a statement. Where the server has too many, the kept ones are closed first: a PREPARE that was
-/// refused has done nothing, so it may be sent again.
+/// Prepares a statement, with COM_STMT_PREPARE or with a PREPARE as text. Where the server has too many, the kept ones
+/// are closed first: a PREPARE that was refused has done nothing, so it may be sent again.
 pub(crate) async fn prepare(
     worker: &Rc<Worker>,
     conn: &mut BackendConn,
-    text: &[u8],
+    command: Command,
+    argument: &[u8],
 ) -> Result<OwnReply, Broken> {
-    let mut own = conn.ask(worker, Command::STMT_PREPARE, text).await?;
+    let mut own = conn.ask(worker, command, argument).await?;
     for attempt in 0..TRIES_MAX {
         if own.outcome != Outcome::Err(ErrorCode::MAX_PREPARED_STMT_COUNT.number) {
             break;
@@ -37,7 +43,7 @@ pub(crate) async fn prepare(
             _ if worker.workers == 1 => break,
             _ => tokio::time::sleep(PAUSE).await,
         }
-        own = conn.ask(worker, Command::STMT_PREPARE, text).await?;
+        own = conn.ask(worker, command, argument).await?;
     }
     Ok(own)
 }
@@ -140,6 +146,43 @@ impl Desk {
 }
 
 impl Pooled {
+    /// Whether the client does not hear that the server has no room for what this statement prepares. The text must
+    /// stand there: making it must not call anything.
+    pub(crate) fn makes_room(&self, facts: &Facts, part: Part, repeat: &Repeat) -> bool {
+        facts.kind == Kind::Prepare
+            && facts.mentions_of(Role::PreparedText).next().is_some()
+            && part == Part::Whole
+            && !self.injects()
+            && self.delivery != Delivery::Nobody
+            && repeat.refused_for_room < TRIES_MAX
+    }
+
+    /// Closes kept statements, before a PREPARE that was refused for want of room is sent again.
+    pub(crate) async fn make_room(&mut self, repeat: &mut Repeat) {
+        repeat.refused_for_room += 1;
+        if repeat.refused_for_room > 1 {
+            return tokio::time::sleep(PAUSE).await;
+        }
+        if self.is_pinned() {
+            self.close_kept().await;
+            return self.drop_texts_of_others().await;
+        }
+        // The session's own connection may keep statements of others.
+        self.worker.shared.close_kept();
+        self.give_back();
+        self.worker.desk.close_kept_if_asked(&self.worker);
+    }
+
+    /// Drops what other sessions have prepared as text on the session's connection.
+    async fn drop_texts_of_others(&mut self) {
+        if let Some(mut lent) = self.lent.take() {
+            let others = self.state.texts_of_others(&lent.conn.state);
+            // A connection that breaks here is found broken by the next command.
+            let _ = drop_texts(&self.worker, &mut lent.conn, others).await;
+            self.lent = Some(lent);
+        }
+    }
+
     /// Closes the statements that are kept on connections to the backend of the session's own.
     pub(crate) async fn close_kept(&mut self) {
         if let Some(mut lent) = self.lent.take() {

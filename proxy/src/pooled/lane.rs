@@ -11,7 +11,7 @@ use std::time::Duration;
 use pool::{Binding, CloseReason, Ended, Lane, Lookup, Seat};
 use route::Role;
 use session::state::{Needs, Restoration, SessionState, restoration};
-use session::{Amendment, Piece, Progress, Reply};
+use session::{Amendment, Piece, Progress, Reply, Withholds};
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use wire::execute::Execute;
@@ -136,7 +136,10 @@ impl SharedLane {
         let (capabilities, sequences) = (conn.capabilities, conn.sequences());
         let reply = Reply::to(command, capabilities, sequences, boarding.sequence)?
             .amended(Amendment::of_shared(capabilities))
-            .withholding_refusal(conn.backend.role == Some(Role::Replica));
+            .withholding(match conn.backend.role {
+                Some(Role::Replica) => Withholds::NoWrites,
+                _ => Withholds::Nothing,
+            });
         let errand = self.take_on(conn, boarding.load)?;
         let follower = Following { reply, errand };
         let seat = queue.board(boarding.ride, follower, boarding.habit);

@@ -226,7 +226,7 @@ impl Pooled {
     ) -> Result<Result<(BackendStatementId, Rc<Definitions>), OwnReply>, CutReply> {
         self.become_equal(conn, needs).await?;
         let broken = |broken: Broken| CutReply::unsent(broken.into());
-        let own = super::kept::prepare(&self.worker, conn, key.text.bytes())
+        let own = super::kept::prepare(&self.worker, conn, Command::STMT_PREPARE, key.text.bytes())
             .await
             .map_err(broken)?;
         let ok = PrepareOk::decode(own.first_payload()).ok();

@@ -302,7 +302,7 @@ impl Pooled {
         let job = Job {
             part,
             changes_server: self.may_change_server(facts, text),
-            withholds_refusal: self.withholds_refusal(facts, part, repeat),
+            withholds: self.withholds(facts, part, repeat),
             ..Job::of(incoming, Needs::of(facts, text), haste_of(facts))
         };
         let own_schema = self.visit_text(facts, text).await;

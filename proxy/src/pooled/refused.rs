@@ -12,6 +12,7 @@ use std::time::Duration;
 use lru::LruCache;
 use pool::CloseReason;
 use route::{ClusterId, Moment, Role, Transaction};
+use session::Withholds;
 use session::state::Pin;
 use sql::{Access, Facts, Marks};
 
@@ -90,9 +91,20 @@ impl Pooled {
         refused.has(self.level().0, digest(), now)
     }
 
+    /// Which error of this statement is kept from the client, on the connection that the session holds.
+    pub(crate) fn withholds(&self, facts: &Facts, part: Part, repeat: &Repeat) -> Withholds {
+        if self.withholds_refusal(facts, part, repeat) {
+            return Withholds::NoWrites;
+        }
+        match self.makes_room(facts, part, repeat) {
+            true => Withholds::NoRoom,
+            false => Withholds::Nothing,
+        }
+    }
+
     /// Whether a refusal of this statement, on the connection that the session holds, is kept from the client:
     /// it is a read that went to a replica because it reads, outside a transaction or within an optimistic one.
-    pub(crate) fn withholds_refusal(&self, facts: &Facts, part: Part, repeat: &Repeat) -> bool {
+    fn withholds_refusal(&self, facts: &Facts, part: Part, repeat: &Repeat) -> bool {
         let role = self.lent.as_ref().map(|lent| lent.conn.backend.role);
         let is_read = facts.access == Access::Read && part == Part::Whole;
         let is_alone = !self.injects() && self.delivery != Delivery::Nobody;

@@ -2,8 +2,8 @@
 //! replica, and goes on if that is the same. Nothing has been written by then, on either.
 
 use pool::TypesSeen;
-use session::Outcome;
 use session::state::Needs;
+use session::{Outcome, Withholds};
 use sql::Facts;
 use wire::execute::Execute;
 use wire::query::Query;
@@ -178,7 +178,7 @@ impl Pooled {
             part: Part::Whole,
             warnings: None,
             changes_server: false,
-            withholds_refusal: false,
+            withholds: Withholds::Nothing,
         };
         self.exchange(&job).await.map_err(Failed::Cut)
     }

@@ -11,6 +11,21 @@ use wire::Command;
 use super::conn::{BackendConn, Broken, OwnReply};
 use super::exchange::CutReply;
 use super::session::Pooled;
+use crate::worker::Worker;
+
+/// Drops statements with these names on a connection; there need not be any.
+pub(crate) async fn drop_texts(
+    worker: &Worker,
+    conn: &mut BackendConn,
+    names: Vec<Rc<[u8]>>,
+) -> Result<(), Broken> {
+    for name in names {
+        let drop = super::open::text(conn, drop_text(&name));
+        conn.ask(worker, Command::QUERY, &drop).await?;
+        conn.state.text_is_gone(&name);
+    }
+    Ok(())
+}
 
 impl Pooled {
     /// Sees to it that the session's connection has the statements that a command may run, and under
@@ -64,14 +79,8 @@ impl Pooled {
             return Ok(None);
         }
         self.become_equal(conn, &Needs::NONE).await?;
-        let broken = |broken: Broken| CutReply::unsent(broken.into());
-        for name in hidden {
-            // Nothing may have had the name.
-            let drop = super::open::text(conn, drop_text(&name));
-            let dropped = conn.ask(&self.worker, Command::QUERY, &drop).await;
-            dropped.map_err(broken)?;
-            conn.state.text_is_gone(&name);
-        }
+        let hiding = drop_texts(&self.worker, conn, hidden).await;
+        hiding.map_err(|broken| CutReply::unsent(broken.into()))?;
         let mut refused = None;
         for text in missing {
             let own = self.make_text(conn, &text).await?;
@@ -95,7 +104,7 @@ impl Pooled {
         self.state.swap_values(now);
         equal?;
         let make = super::open::text(conn, text.make());
-        let made = conn.ask(&worker, Command::QUERY, &make).await;
+        let made = super::kept::prepare(&worker, conn, Command::QUERY, &make).await;
         let made = made.map_err(|broken| CutReply::unsent(broken.into()))?;
         match made.outcome {
             Outcome::Ok => {

@@ -3,7 +3,7 @@
 use wire::reply::EOF;
 use wire::{HEADER_BYTES, Header, Malformed, PACKET_PAYLOAD_MAX};
 
-use super::{Amendment, Look, Reply, takes_no_writes};
+use super::{Amendment, Look, Reply, Withholds};
 use crate::cutter::HEAD_BYTES;
 use crate::reply::{Outcome, Payload, ReplyState, Verdict};
 use crate::tracker::{Sequences, Violation};
@@ -81,7 +81,7 @@ impl Reply {
             let head = &beginning[HEADER_BYTES..];
             self.verdict = Some(self.judge(head, header.length)?);
         }
-        self.withholds = false;
+        self.withholds = Withholds::Nothing;
         self.weigh_row(header);
         self.take_print(&beginning[HEADER_BYTES..]);
         self.left = HEADER_BYTES + header.length - beginning.len();
@@ -90,9 +90,9 @@ impl Reply {
 
     /// Whether this packet is a refusal that is kept back. Only the first packet of a reply can be one.
     fn withholds(&mut self, verdict: &Verdict, begins: bool, payload: &[u8]) -> bool {
-        let is_first = std::mem::take(&mut self.withholds);
+        let withholds = std::mem::take(&mut self.withholds);
         let is_error = matches!(verdict, Verdict::End(Outcome::Err(_), _));
-        is_first && begins && is_error && takes_no_writes(payload)
+        begins && is_error && withholds.is_met(payload)
     }
 
     /// A packet that may be a row's, or a part of one.

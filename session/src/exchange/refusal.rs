@@ -1,6 +1,7 @@
-//! Errors by which a server says that it takes no writes.
+//! Errors that are kept from a client, because its command can be sent again: by which a server says that it takes no
+//! writes, or has no room for another prepared statement.
 
-use wire::ErrPacket;
+use wire::{ErrPacket, ErrorCode};
 
 /// ER_OPTION_PREVENTS_STATEMENT: an option that the text names forbids the statement.
 const OPTION_PREVENTS: u16 = 1290;
@@ -10,6 +11,35 @@ const READ_ONLY_MODE: u16 = 1836;
 
 /// ER_INNODB_READ_ONLY, of `innodb_read_only`.
 const INNODB_READ_ONLY: u16 = 1874;
+
+/// Which error is kept from a client if it is the first packet of a reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Withholds {
+    /// None.
+    #[default]
+    Nothing,
+    /// The server takes no writes: see [`takes_no_writes`].
+    NoWrites,
+    /// The server has too many prepared statements: [`ErrorCode::MAX_PREPARED_STMT_COUNT`].
+    NoRoom,
+}
+
+impl Withholds {
+    /// Whether an ERR payload is such an error.
+    pub(super) fn is_met(self, payload: &[u8]) -> bool {
+        match self {
+            Self::Nothing => false,
+            Self::NoWrites => takes_no_writes(payload),
+            Self::NoRoom => has_no_room(payload),
+        }
+    }
+}
+
+/// Whether an ERR payload says that the server has too many prepared statements.
+pub fn has_no_room(payload: &[u8]) -> bool {
+    let error = ErrPacket::decode(payload);
+    error.is_ok_and(|error| error.number == ErrorCode::MAX_PREPARED_STMT_COUNT.number)
+}
 
 /// Whether an ERR payload says that the server is read-only. Error 1290 does if it names `read_only`,
 /// `super_read_only` or `--read-only`: names of options are the same in each language of the servers' messages.

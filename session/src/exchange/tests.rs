@@ -198,7 +198,7 @@ fn refusal(sequence: u8) -> Vec<u8> {
 fn a_refusal_is_kept_back_however_it_comes() {
     let bytes = refusal(1);
     for length in 1..=bytes.len() {
-        let mut reply = reply(Command::QUERY).withholding_refusal(true);
+        let mut reply = reply(Command::QUERY).withholding(Withholds::NoWrites);
         for piece in bytes.chunks(length) {
             let mut passed = 0;
             let fed = reply.feed(&mut piece.to_vec(), |_| passed += 1);
@@ -219,7 +219,7 @@ fn a_refusal_that_is_not_the_first_packet_passes() {
     rows.extend(refusal(3));
     for bytes in [more, rows] {
         for length in 1..=bytes.len() {
-            let mut reply = reply(Command::QUERY).withholding_refusal(true);
+            let mut reply = reply(Command::QUERY).withholding(Withholds::NoWrites);
             let mut out = Vec::new();
             for piece in bytes.chunks(length) {
                 let fed = reply.feed(&mut piece.to_vec(), |piece| match piece {
@@ -237,7 +237,7 @@ fn a_refusal_that_is_not_the_first_packet_passes() {
 #[test]
 fn any_other_error_passes() {
     let mut bytes = packet(1, &[&[0xff, 0x28, 0x04][..], b"#42000 read_only"].concat());
-    let mut reply = reply(Command::QUERY).withholding_refusal(true);
+    let mut reply = reply(Command::QUERY).withholding(Withholds::NoWrites);
     let mut out = Vec::new();
     let fed = reply.feed(&mut bytes, |piece| match piece {
         Piece::Pass(bytes) | Piece::Changes(bytes, _) => out.extend_from_slice(bytes),

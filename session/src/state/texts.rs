@@ -206,6 +206,13 @@ impl SessionState {
         names.filter(is_wanted).filter(is_others).cloned().collect()
     }
 
+    /// The names of all statements on the connection that are not the session's: each may be dropped there as well.
+    pub fn texts_of_others(&self, connection: &ConnectionState) -> Vec<Rc<[u8]>> {
+        let names = connection.texts.keys();
+        let others = names.filter(|name| self.held.statement(name).is_none());
+        others.cloned().collect()
+    }
+
     fn wants_all_texts(&self, needs: &Needs) -> bool {
         let Texts::Named(names) = &needs.texts else {
             return needs.texts == Texts::All;
