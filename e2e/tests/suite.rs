@@ -103,8 +103,8 @@ const ONE_OF_POOLED: usize = 50;
 const SPLIT: &str = include_str!("suite.txt");
 const POOLED: &str = include_str!("suite_pooled.txt");
 
-/// What stands above tests that the proxy changes: a line of behaviours.md, or what is wrong.
-const EXPLAINED: [char; 2] = [':', '!'];
+/// What stands in front of the line of behaviours.md that explains the tests below it.
+const EXPLAINED: char = ':';
 
 /// The tests of a list, one of so many; while one is looked into, those named in [`CHOICE`].
 fn tests(list: &str, one_of: usize) -> Vec<Test> {
