@@ -21,7 +21,7 @@ mod reply;
 pub mod state;
 mod tracker;
 
-pub use exchange::{Amendment, Piece, Progress, Reply, Tally, takes_no_writes};
+pub use exchange::{Amendment, Files, Piece, Progress, Reply, Tally, takes_no_writes};
 pub use fingerprint::Fingerprint;
 pub use reply::Outcome;
 pub use tracker::{Event, Held, LostReason, Pipelining, Sequences, Tracker, Violation};

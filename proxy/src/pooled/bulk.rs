@@ -86,6 +86,7 @@ impl Pooled {
                 warnings: None,
                 changes_server: false,
                 withholds_refusal: false,
+                files: session::Files::NONE,
             };
             let own_schema = self.visit(&key).await;
             let said = Said::Bulk(key.text.bytes());

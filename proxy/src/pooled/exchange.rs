@@ -8,7 +8,7 @@ use std::time::Duration;
 use config::ReadPolicy;
 
 use session::state::Needs;
-use session::{Amendment, Fingerprint, Outcome, Progress, Reply, Sequences, Tally};
+use session::{Amendment, Files, Fingerprint, Outcome, Progress, Reply, Sequences, Tally};
 use sql::Facts;
 use wire::{Command, StatusFlags};
 
@@ -41,6 +41,8 @@ pub(crate) struct Job<'a> {
     pub changes_server: bool,
     /// Should the server refuse it because it takes no writes, the client does not hear that.
     pub withholds_refusal: bool,
+    /// Which files of the client its server may ask for.
+    pub files: Files,
 }
 
 /// A client's command as it is sent: whole, or statement by statement, each with a part of the reply.
@@ -281,7 +283,9 @@ impl Pooled {
         if self.optimism.is_some() {
             reply = reply.fingerprinted(&self.worker.store.print_keys);
         }
-        reply = reply.withholding_refusal(job.withholds_refusal);
+        reply = reply
+            .withholding_refusal(job.withholds_refusal)
+            .with_files(job.files.clone());
         loop {
             if let Err(cut) = self.pump(conn, &mut reply).await {
                 let reached = match reply.has_begun() {
@@ -378,6 +382,7 @@ impl Job<'_> {
             warnings: None,
             changes_server: false,
             withholds_refusal: false,
+            files: Files::NONE,
         }
     }
 

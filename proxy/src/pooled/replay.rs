@@ -2,8 +2,8 @@
 //! replica, and goes on if that is the same. Nothing has been written by then, on either.
 
 use pool::TypesSeen;
-use session::Outcome;
 use session::state::Needs;
+use session::{Files, Outcome};
 use sql::Facts;
 use wire::execute::Execute;
 use wire::query::Query;
@@ -179,6 +179,7 @@ impl Pooled {
             warnings: None,
             changes_server: false,
             withholds_refusal: false,
+            files: Files::NONE,
         };
         self.exchange(&job).await.map_err(Failed::Cut)
     }
