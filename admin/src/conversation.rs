@@ -291,14 +291,17 @@ impl Conversation {
     async fn refresh(&mut self, flags: &[u8]) -> Result<Vec<u8>, Fault> {
         /// `REFRESH_LOG`
         const LOGS: u8 = 2;
+        /// `REFRESH_HOSTS`
+        const HOSTS: u8 = 8;
         /// `REFRESH_STATUS`
         const STATUS: u8 = 16;
         let statement = match flags {
             [LOGS] => "FLUSH LOGS",
+            [HOSTS] => "FLUSH HOSTS",
             [STATUS] => "FLUSH STATUS",
             _ => {
                 return Err(Fault::not_here(
-                    "FLUSH LOGS and FLUSH STATUS are all there is to be flushed",
+                    "FLUSH HOSTS, FLUSH LOGS and FLUSH STATUS are all there is to be flushed",
                 ));
             }
         };

@@ -21,7 +21,7 @@ use crate::porter::{Count, PORT, Porter};
 const LOGINS_MAX: usize = 256;
 
 /// Statements that run at once; the others wait, within their time.
-const RUNNING_MAX: usize = 4;
+pub const RUNNING_MAX: usize = 4;
 
 /// How much they leave to others: clients' statements come first.
 const NICENESS: i32 = 5;

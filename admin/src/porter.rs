@@ -38,6 +38,8 @@ pub struct Porter {
     pub guests: AtomicUsize,
     /// Those that speak HTTP.
     pub callers: AtomicUsize,
+    /// Those beyond `http.connections_max`, which may ask for the proxy's health only.
+    pub checkers: AtomicUsize,
     last_id: AtomicU32,
     /// Random, so that names that nobody has are always examined alike.
     secret: [u8; 32],
@@ -64,6 +66,7 @@ impl Porter {
             logins: AtomicUsize::new(0),
             guests: AtomicUsize::new(0),
             callers: AtomicUsize::new(0),
+            checkers: AtomicUsize::new(0),
             last_id: AtomicU32::new(0),
             secret: auth::random_bytes().unwrap_or_default(),
             people: Mutex::new(None),

@@ -31,6 +31,7 @@ pub static TABLES: &[&dyn Table] = &[
     &tracing::TABLE,
     &rules::TABLE,
     &routes::TABLE,
+    &host_errors::TABLE,
     &accounts::TABLE,
     &admin_accounts::TABLE,
     &listeners::TABLE,

@@ -56,6 +56,8 @@ pub enum Statement {
     Reset(Kept),
     /// Plans and indexes are to be asked for again.
     ResetIndexUsage,
+    /// Failed logins of hosts are to be forgotten: no host is blocked any more.
+    FlushHosts,
     /// Files of logs are to be opened again.
     FlushLogs,
 }
@@ -69,6 +71,7 @@ impl Statement {
                 | Self::ResetIndexUsage
                 | Self::ResetStatus
                 | Self::FlushLogs
+                | Self::FlushHosts
                 | Self::Change(_)
                 | Self::Set(_)
                 | Self::SetVariables(_)
@@ -132,6 +135,12 @@ pub fn read(text: &str, schema: Schema) -> Result<Statement, Fault> {
     }
     if matches!(&*text.words(), "FLUSH STATUS" | "RESET STATUS") {
         return Ok(Statement::ResetStatus);
+    }
+    if matches!(
+        &*text.words(),
+        "FLUSH HOSTS" | "FLUSH LOCAL HOSTS" | "FLUSH NO_WRITE_TO_BINLOG HOSTS"
+    ) {
+        return Ok(Statement::FlushHosts);
     }
     if matches!(
         &*text.words(),
@@ -324,6 +333,11 @@ mod tests {
             ("LOAD PGSQL SERVERS TO RUNTIME", Err(1235)),
             ("flush logs;", Ok(Statement::FlushLogs)),
             ("FLUSH LOCAL LOGS", Ok(Statement::FlushLogs)),
+            ("flush hosts;", Ok(Statement::FlushHosts)),
+            (
+                "PROXYSQL FLUSH MYSQL CLIENT HOSTS",
+                Ok(Statement::FlushHosts),
+            ),
             ("PROXYSQL FLUSH LOGS", Ok(Statement::FlushLogs)),
             ("PROXYSQL FLUSH CONFIGDB", Err(1235)),
             ("PROXYSQL SHUTDOWN SLOW", Err(1235)),

@@ -11,6 +11,8 @@ use config::AdminRole;
 use proxy::{AuditEvent, Kept, Killed, Window, Wish};
 use route::{KillScope, Topology};
 use rusqlite::types::Value;
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::timeout_at;
 
 use crate::editor::{Editor, What};
 use crate::engine::{self, Limits, Prepared, Rows, alter};
@@ -58,6 +60,12 @@ pub enum Outcome {
 
 /// So many names of settings are told of one statement.
 const NAMES_MAX: usize = 50;
+
+/// Statements of the role `stats` that run at once, by whichever port: fewer than there are threads for statements, so
+/// that an administrator's statements and logins find one.
+static OF_STATS: Semaphore = Semaphore::const_new(OF_STATS_MAX);
+
+const OF_STATS_MAX: usize = crate::port::RUNNING_MAX - 2;
 
 /// Names, as far as anybody reads them.
 fn shortened(names: &[String]) -> String {
@@ -192,6 +200,7 @@ impl Visitor {
             }
             Statement::ResetStatus => self.reset_status().await,
             Statement::FlushLogs => self.flush_logs().await,
+            Statement::FlushHosts => self.flush_hosts(),
             Statement::Change(text) => self.change(text, values).await,
             Statement::Set(settings) => self.set(settings).await,
             Statement::SetVariables(variables) => self.set_variables(&variables).await,
@@ -241,6 +250,7 @@ impl Visitor {
             | Statement::ResetIndexUsage
             | Statement::ResetStatus
             | Statement::FlushLogs
+            | Statement::FlushHosts
             | Statement::Set(_)
             | Statement::SetVariables(_)
             | Statement::Begin
@@ -315,7 +325,18 @@ impl Visitor {
         values: Vec<Value>,
     ) -> Result<Rows, Fault> {
         let limits = self.limits();
+        let _turn = self.place_to_run(limits.deadline).await;
         aside(move || prepared.run(&material, values, limits)).await
+    }
+
+    /// Waits until another statement of the role `stats` has ended, if so many run. One that has no time left
+    /// says so itself.
+    async fn place_to_run(&self, deadline: Instant) -> Option<SemaphorePermit<'static>> {
+        if self.role == AdminRole::Admin {
+            return None;
+        }
+        let turn = timeout_at(deadline.into(), OF_STATS.acquire()).await;
+        turn.ok()?.ok()
     }
 
     fn limits(&self) -> Limits {
@@ -376,6 +397,26 @@ impl Visitor {
             "an administrator has had logs opened again"
         );
         Ok(Outcome::Changed(0, self.warnings.len()))
+    }
+
+    /// FLUSH HOSTS.
+    fn flush_hosts(&self) -> Result<Outcome, Fault> {
+        if !self.may_change() {
+            return Err(Fault::not_allowed("FLUSH HOSTS"));
+        }
+        let hosts = self.window.host_errors().forget_all();
+        tracing::info!(
+            kind = "admin_flush_hosts",
+            user = self.asker.user,
+            hosts,
+            "an administrator has had failed logins of hosts forgotten"
+        );
+        self.note(
+            EventKind::Reset,
+            "host_errors",
+            "no host is blocked any more",
+        );
+        Ok(Outcome::Changed(0, 0))
     }
 
     /// What is kept about statements is counted from nothing again.

@@ -8,7 +8,10 @@ use crate::plugin::{
     CLIENT_ED25519, DIALOG, FAST_AUTHENTICATION_DONE, FULL_AUTHENTICATION, MYSQL_CLEAR_PASSWORD,
     PARSEC, REQUEST_KEY_CACHING_SHA2, REQUEST_KEY_SHA256,
 };
-use crate::{Credential, Password, Privacy, caching_sha2, ed25519, key_exchange, native, parsec};
+use crate::{
+    Channel, Credential, NotPrivate, Password, Privacy, ServerKey, caching_sha2, ed25519,
+    key_exchange, native, parsec,
+};
 
 /// A payload for the backend, which may hold a password in clear.
 pub type Answer = Zeroizing<Vec<u8>>;
@@ -51,19 +54,27 @@ impl Challenge {
         }
     }
 
-    /// The plugin's first answer, over a connection as private as `privacy`.
-    pub fn answer(&self, credential: &Credential, privacy: Privacy) -> Answer {
+    /// The plugin's first answer.
+    ///
+    /// # Errors
+    /// The channel is not private enough for the password.
+    pub fn answer(
+        &self,
+        credential: &Credential,
+        channel: Channel<'_>,
+    ) -> Result<Answer, NotPrivate> {
         match credential {
-            Credential::Password(password) => self.answer_with(password, privacy),
+            Credential::Password(password) => self.answer_with(password, channel),
             Credential::NativeStage1(stage1) if self.plugin == MYSQL_NATIVE_PASSWORD => {
-                answer_of(native::answer(&self.scramble, stage1))
+                Ok(answer_of(native::answer(&self.scramble, stage1)))
             }
-            Credential::NativeStage1(_) => Answer::default(),
+            Credential::NativeStage1(_) => Ok(Answer::default()),
         }
     }
 
-    fn answer_with(&self, password: &Password, privacy: Privacy) -> Answer {
-        match &*self.plugin {
+    fn answer_with(&self, password: &Password, channel: Channel<'_>) -> Result<Answer, NotPrivate> {
+        let privacy = channel.privacy;
+        Ok(match &*self.plugin {
             CLIENT_ED25519 => answer_of(ed25519::answer(&self.scramble, password.expose())),
             MYSQL_NATIVE_PASSWORD if password.is_empty() => Answer::default(),
             MYSQL_NATIVE_PASSWORD => {
@@ -75,43 +86,67 @@ impl Challenge {
             SHA256_PASSWORD | MYSQL_CLEAR_PASSWORD if privacy.lets_pass(&self.plugin) => {
                 in_clear(password)
             }
-            SHA256_PASSWORD => answer_of([REQUEST_KEY_SHA256]),
+            SHA256_PASSWORD => self.encrypted(password, channel, REQUEST_KEY_SHA256)?,
             DIALOG => reply(&self.scramble, password, privacy),
             _ => Answer::default(),
+        })
+    }
+
+    /// The password for a known key, or the request for the server's.
+    fn encrypted(
+        &self,
+        password: &Password,
+        channel: Channel<'_>,
+        request: u8,
+    ) -> Result<Answer, NotPrivate> {
+        match channel.server_key() {
+            ServerKey::Refused => Err(NotPrivate),
+            ServerKey::Asked => Ok(answer_of([request])),
+            ServerKey::Known(key) => Ok(self.encrypted_for(password, key)),
         }
     }
 
+    fn encrypted_for(&self, password: &Password, key: &[u8]) -> Answer {
+        let encrypted = key_exchange::encrypt(&in_clear(password), &self.scramble, key);
+        Answer::new(encrypted.unwrap_or_default())
+    }
+
     /// The answer to what the plugin says next, when it wants one.
+    ///
+    /// # Errors
+    /// The channel is not private enough for the password.
     pub fn answer_to(
         &self,
         data: &[u8],
         credential: &Credential,
-        privacy: Privacy,
-    ) -> Option<Answer> {
+        channel: Channel<'_>,
+    ) -> Result<Option<Answer>, NotPrivate> {
         if (&*self.plugin, data) == (CACHING_SHA2_PASSWORD, &[FAST_AUTHENTICATION_DONE]) {
-            return None;
+            return Ok(None);
         }
         let Credential::Password(password) = credential else {
-            return Some(Answer::default());
+            return Ok(Some(Answer::default()));
         };
-        Some(match (&*self.plugin, data) {
+        let privacy = channel.privacy;
+        Ok(Some(match (&*self.plugin, data) {
             (CACHING_SHA2_PASSWORD, [FULL_AUTHENTICATION]) => {
                 match privacy.lets_pass(CACHING_SHA2_PASSWORD) {
                     true => in_clear(password),
-                    false => answer_of([REQUEST_KEY_CACHING_SHA2]),
+                    false => self.encrypted(password, channel, REQUEST_KEY_CACHING_SHA2)?,
                 }
             }
-            (CACHING_SHA2_PASSWORD | SHA256_PASSWORD, key) => {
-                let encrypted = key_exchange::encrypt(&in_clear(password), &self.scramble, key);
-                Answer::new(encrypted.unwrap_or_default())
-            }
+            (CACHING_SHA2_PASSWORD | SHA256_PASSWORD, key) => match channel.server_key() {
+                ServerKey::Asked => self.encrypted_for(password, key),
+                // It was not asked for.
+                ServerKey::Refused | ServerKey::Known(_) => Answer::default(),
+            },
             (PARSEC, salt) => {
                 let signed = parsec::answer(&self.scramble, salt, password.expose());
                 Answer::new(signed.unwrap_or_default())
             }
             (DIALOG, question) => reply(question, password, privacy),
             _ => Answer::default(),
-        })
+        }))
     }
 }
 
@@ -145,6 +180,12 @@ mod tests {
         }
     }
 
+    /// A connection where the server's key is asked for.
+    fn asking(privacy: Privacy) -> Channel<'static> {
+        let key = ServerKey::Asked;
+        Channel { privacy, key }
+    }
+
     fn secret() -> Credential {
         Credential::Password(Password::new("secret"))
     }
@@ -167,7 +208,10 @@ mod tests {
             b"never heard of",
         ] {
             let challenge = challenge(plugin);
-            assert!(!shows(&challenge.answer(&secret(), Privacy::Open)));
+            let answer = challenge.answer(&secret(), asking(Privacy::Open));
+            assert!(!shows(&answer.unwrap()));
+            let answer = challenge.answer(&secret(), Channel::keyless(Privacy::Open));
+            assert!(!shows(&answer.unwrap_or_default()));
             for data in [
                 b"\x04".as_slice(),
                 b"P\0salt",
@@ -175,32 +219,79 @@ mod tests {
                 b"Password: ",
                 b"\x05",
             ] {
-                let answer = challenge.answer_to(data, &secret(), Privacy::Open);
-                assert!(!shows(&answer.unwrap_or_default()));
+                let answer = challenge.answer_to(data, &secret(), asking(Privacy::Open));
+                assert!(!shows(&answer.unwrap().unwrap_or_default()));
             }
         }
+    }
+
+    #[test]
+    fn a_server_gets_no_password_by_a_key_of_its_own() {
+        let own = OwnKey::default();
+        let key = own.public_pem().unwrap();
+        let channel = Channel::keyless(Privacy::Open);
+        let caching = challenge(b"caching_sha2_password");
+        let asked = caching.answer_to(&[FULL_AUTHENTICATION], &secret(), channel);
+        assert_eq!(asked, Err(NotPrivate));
+        let sha256 = challenge(b"sha256_password");
+        assert_eq!(sha256.answer(&secret(), channel), Err(NotPrivate));
+        let other = OwnKey::default();
+        let known = Channel {
+            privacy: Privacy::Open,
+            key: ServerKey::Known(other.public_pem().unwrap()),
+        };
+        for challenge in [caching, sha256] {
+            for channel in [channel, known] {
+                let presented = challenge.answer_to(key, &secret(), channel);
+                assert_eq!(*presented.unwrap().unwrap(), b"");
+            }
+        }
+    }
+
+    #[test]
+    fn a_known_key_is_used_at_once() {
+        let own = OwnKey::default();
+        let channel = Channel {
+            privacy: Privacy::Open,
+            key: ServerKey::Known(own.public_pem().unwrap()),
+        };
+        let caching = challenge(b"caching_sha2_password");
+        let answer = caching.answer_to(&[FULL_AUTHENTICATION], &secret(), channel);
+        let clear = own.decrypt(&answer.unwrap().unwrap(), &caching.scramble);
+        assert_eq!(*clear.unwrap(), b"secret\0");
+        let sha256 = challenge(b"sha256_password");
+        let answer = sha256.answer(&secret(), channel).unwrap();
+        let clear = own.decrypt(&answer, &sha256.scramble);
+        assert_eq!(*clear.unwrap(), b"secret\0");
     }
 
     #[test]
     fn full_authentication_sends_the_password_when_nobody_can_listen() {
         let challenge = challenge(b"caching_sha2_password");
         for privacy in [Privacy::Local, Privacy::Tls] {
-            let answer = challenge.answer_to(&[FULL_AUTHENTICATION], &secret(), privacy);
-            assert_eq!(*answer.unwrap(), b"secret\0");
+            let answer = challenge.answer_to(&[FULL_AUTHENTICATION], &secret(), asking(privacy));
+            assert_eq!(*answer.unwrap().unwrap(), b"secret\0");
         }
-        let answer = challenge.answer_to(&[FULL_AUTHENTICATION], &secret(), Privacy::Open);
-        assert_eq!(*answer.unwrap(), [REQUEST_KEY_CACHING_SHA2]);
-        let nothing = challenge.answer_to(&[FAST_AUTHENTICATION_DONE], &secret(), Privacy::Open);
-        assert_eq!(nothing, None);
+        let answer = challenge.answer_to(&[FULL_AUTHENTICATION], &secret(), asking(Privacy::Open));
+        assert_eq!(*answer.unwrap().unwrap(), [REQUEST_KEY_CACHING_SHA2]);
+        let nothing = challenge.answer_to(
+            &[FAST_AUTHENTICATION_DONE],
+            &secret(),
+            asking(Privacy::Open),
+        );
+        assert_eq!(nothing, Ok(None));
     }
 
     #[test]
     fn sha256_password_sends_the_password_over_tls_only() {
         let challenge = challenge(b"sha256_password");
-        assert_eq!(*challenge.answer(&secret(), Privacy::Tls), b"secret\0");
+        assert_eq!(
+            *challenge.answer(&secret(), asking(Privacy::Tls)).unwrap(),
+            b"secret\0"
+        );
         for privacy in [Privacy::Open, Privacy::Local] {
-            let answer = challenge.answer(&secret(), privacy);
-            assert_eq!(*answer, [REQUEST_KEY_SHA256]);
+            let answer = challenge.answer(&secret(), asking(privacy));
+            assert_eq!(*answer.unwrap(), [REQUEST_KEY_SHA256]);
         }
     }
 
@@ -210,8 +301,10 @@ mod tests {
         for plugin in [b"caching_sha2_password".as_slice(), b"sha256_password"] {
             let challenge = challenge(plugin);
             let key = own.public_pem().unwrap();
-            let answer = challenge.answer_to(key, &secret(), Privacy::Open).unwrap();
-            let clear = own.decrypt(&answer, &challenge.scramble).unwrap();
+            let answer = challenge
+                .answer_to(key, &secret(), asking(Privacy::Open))
+                .unwrap();
+            let clear = own.decrypt(&answer.unwrap(), &challenge.scramble).unwrap();
             assert_eq!(*clear, b"secret\0");
         }
     }
@@ -219,37 +312,51 @@ mod tests {
     #[test]
     fn a_clear_password_and_a_dialog_are_answered_in_private() {
         let clear = challenge(b"mysql_clear_password");
-        assert_eq!(*clear.answer(&secret(), Privacy::Local), b"secret\0");
+        assert_eq!(
+            *clear.answer(&secret(), asking(Privacy::Local)).unwrap(),
+            b"secret\0"
+        );
         let dialog = Challenge::switched(b"dialog", b"\x04Password: ");
-        assert_eq!(*dialog.answer(&secret(), Privacy::Tls), b"secret\0");
-        let last = dialog.answer_to(b"\x05Password: ", &secret(), Privacy::Tls);
-        assert_eq!(*last.unwrap(), b"secret\0");
-        let ordinary = dialog.answer_to(b"\x02Your name? ", &secret(), Privacy::Tls);
-        assert_eq!(*ordinary.unwrap(), b"");
+        assert_eq!(
+            *dialog.answer(&secret(), asking(Privacy::Tls)).unwrap(),
+            b"secret\0"
+        );
+        let last = dialog.answer_to(b"\x05Password: ", &secret(), asking(Privacy::Tls));
+        assert_eq!(*last.unwrap().unwrap(), b"secret\0");
+        let ordinary = dialog.answer_to(b"\x02Your name? ", &secret(), asking(Privacy::Tls));
+        assert_eq!(*ordinary.unwrap().unwrap(), b"");
     }
 
     #[test]
     fn half_a_secret_answers_one_plugin_only() {
         let native = challenge(b"mysql_native_password");
         assert_eq!(
-            native.answer(&stage1(), Privacy::Open),
-            native.answer(&secret(), Privacy::Open)
+            native.answer(&stage1(), asking(Privacy::Open)),
+            native.answer(&secret(), asking(Privacy::Open))
         );
         for plugin in [
             b"caching_sha2_password".as_slice(),
             b"client_ed25519",
             b"dialog",
         ] {
-            assert_eq!(*challenge(plugin).answer(&stage1(), Privacy::Tls), b"");
-            let next = challenge(plugin).answer_to(&[4], &stage1(), Privacy::Tls);
-            assert_eq!(*next.unwrap(), b"");
+            assert_eq!(
+                *challenge(plugin)
+                    .answer(&stage1(), asking(Privacy::Tls))
+                    .unwrap(),
+                b""
+            );
+            let next = challenge(plugin).answer_to(&[4], &stage1(), asking(Privacy::Tls));
+            assert_eq!(*next.unwrap().unwrap(), b"");
         }
     }
 
     #[test]
     fn no_password_is_said_as_each_plugin_says_it() {
         let empty = Credential::Password(Password::new(""));
-        let answer = |plugin: &[u8]| challenge(plugin).answer(&empty, Privacy::Open).to_vec();
+        let answer = |plugin: &[u8]| {
+            let answer = challenge(plugin).answer(&empty, asking(Privacy::Open));
+            answer.unwrap().to_vec()
+        };
         assert_eq!(answer(b"mysql_native_password"), b"");
         assert_eq!(answer(b"caching_sha2_password"), [0]);
         assert_eq!(answer(b"sha256_password"), [0]);
@@ -273,8 +380,8 @@ mod tests {
             (b"parsec", b""),
             (b"dialog", b""),
         ] {
-            let answer = challenge(plugin).answer_to(data, &secret(), Privacy::Tls);
-            assert_eq!(*answer.unwrap(), b"");
+            let answer = challenge(plugin).answer_to(data, &secret(), asking(Privacy::Tls));
+            assert_eq!(*answer.unwrap().unwrap(), b"");
         }
     }
 }

@@ -103,6 +103,21 @@ fn generate() -> Option<KeyPair> {
     })
 }
 
+/// Whether a PEM text is a public key.
+///
+/// # Errors
+/// [`KeyExchangeError::BackendKey`]
+pub fn check(pem: &[u8]) -> Result<(), KeyExchangeError> {
+    public_key(pem).map(drop)
+}
+
+fn public_key(pem: &[u8]) -> Result<OaepPublicEncryptingKey, KeyExchangeError> {
+    const FAULTY: KeyExchangeError = KeyExchangeError::BackendKey;
+    let der = SubjectPublicKeyInfoDer::from_pem_slice(pem).map_err(|_| FAULTY)?;
+    let key = PublicEncryptingKey::from_der(&der).map_err(|_| FAULTY)?;
+    OaepPublicEncryptingKey::new(key).map_err(|_| FAULTY)
+}
+
 /// Encrypts `password` (with its NUL) for the backend's public key.
 ///
 /// # Errors
@@ -112,10 +127,7 @@ pub fn encrypt(
     scramble: &[u8],
     backend_pem: &[u8],
 ) -> Result<Vec<u8>, KeyExchangeError> {
-    let der = SubjectPublicKeyInfoDer::from_pem_slice(backend_pem)
-        .map_err(|_| KeyExchangeError::BackendKey)?;
-    let key = PublicEncryptingKey::from_der(&der).map_err(|_| KeyExchangeError::BackendKey)?;
-    let key = OaepPublicEncryptingKey::new(key).map_err(|_| KeyExchangeError::BackendKey)?;
+    let key = public_key(backend_pem)?;
     let mut buffer = vec![0; key.ciphertext_size()];
     key.encrypt(
         &OAEP_SHA1_MGF1SHA1,

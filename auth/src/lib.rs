@@ -13,7 +13,7 @@
 //! examines a client as the servers do it. [`Directory`] holds accounts and finds the one that a
 //! server would find; [`configured`] makes accounts of the configuration, [`learned`] of rows of the
 //! grant tables, and [`Accounts`] is the snapshot of both. [`Keyring`] holds what was proven,
-//! [`Throttle`] says how long an answer to somebody who guesses waits.
+//! [`HostErrors`] counts the failed logins of hosts. [`Throttle`] says how long an answer to somebody who guesses waits.
 //!
 //! Whatever is secret is wiped when dropped, compared in equal time, and shows itself as `…`.
 
@@ -29,6 +29,7 @@ mod accounts;
 mod answer;
 mod caching_sha2;
 mod chance;
+mod channel;
 mod configured;
 mod denial;
 mod digest;
@@ -36,6 +37,7 @@ mod directory;
 mod ed25519;
 mod exam;
 mod host;
+mod host_errors;
 mod identity;
 pub mod key_exchange;
 mod keyring;
@@ -60,12 +62,14 @@ pub use accounts::{Accounts, Found, Learned};
 pub use answer::{Answer, Challenge};
 pub use caching_sha2::{CachingSha2Hash, FastEntry};
 pub use chance::{NoRandomness, random_bytes};
+pub use channel::{Channel, NotPrivate, ServerKey};
 pub use configured::{AccountFault, FaultyAccount, configured};
 pub use denial::Denial;
 pub use directory::Directory;
 pub use ed25519::Ed25519Key;
 pub use exam::{Candidate, LoginExam, Passed, Shown, Verdict, Work};
 pub use host::{Dialect, HostPattern, Names, Origin, Rules};
+pub use host_errors::HostErrors;
 pub use identity::{AccountId, KnownAccount, Source};
 pub use key_exchange::{KeyExchangeError, OwnKey};
 pub use keyring::{Keyring, SharedKeyring};

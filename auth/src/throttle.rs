@@ -1,11 +1,15 @@
-//! Repeated failures are answered ever more slowly: by address, and by address and user.
+//! Repeated failed logins are delayed: those of one user from one address, and those of an address from which
+//! logins of many users fail.
 //!
 //! ```text
 //!   failures      1 … free    free + 1   free + 2   …
 //!   delay             0        first     2 × first  …  at most max
 //! ```
 //!
-//! Memory is bounded: what failed longest ago is forgotten first.
+//! One user's failures do not delay other users of the same address. An address counts the users that failed
+//! there, and its count delays nobody while more logins succeed than users fail.
+//!
+//! Memory is bounded: the record that was changed longest ago is forgotten first.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::num::NonZeroUsize;
@@ -21,8 +25,8 @@ use crate::digest::sha256;
 pub struct ThrottleLimits {
     /// Failures of one user from one address that cost nothing: people mistype.
     pub free_per_user: u32,
-    /// Failures from one address that cost nothing, whoever is tried; many may share an address.
-    pub free_per_address: u32,
+    /// Users that may fail at one address before the address is delayed; many clients may share an address.
+    pub free_users_per_address: u32,
     /// The first delay; it doubles from failure to failure.
     pub delay_first: Duration,
     /// The longest delay.
@@ -37,7 +41,7 @@ impl Default for ThrottleLimits {
     fn default() -> Self {
         Self {
             free_per_user: 3,
-            free_per_address: 20,
+            free_users_per_address: 20,
             delay_first: Duration::from_millis(100),
             delay_max: Duration::from_secs(10),
             forgotten_after: Duration::from_secs(15 * 60),
@@ -62,11 +66,17 @@ struct Key {
     user: Option<[u8; 32]>,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Record {
+    /// Of a user: failed logins. Of an address: users that have failed.
     failures: u32,
+    /// Of an address: logins that succeeded.
+    successes: u32,
     last: Duration,
 }
+
+/// Counts of an address are halved beyond this, so that old logins count less than new ones.
+const ADDRESS_COUNT_MAX: u32 = 1_000;
 
 impl Throttle {
     /// Nobody has failed yet.
@@ -77,17 +87,13 @@ impl Throttle {
         }
     }
 
-    /// Notes a failed login; returns how long its answer waits.
+    /// Notes a failed login; returns how long the answer to the next login of this user waits.
     pub fn failed(&mut self, address: IpAddr, user: &[u8], now: Duration) -> Duration {
-        for key in [Key::of_user(address, user), Key::of_address(address)] {
-            let failures = self.failures(&key, now).saturating_add(1);
-            self.records.push(
-                key,
-                Record {
-                    failures,
-                    last: now,
-                },
-            );
+        let of_user = self.change(Key::of_user(address, user), now, |record| {
+            record.failures = record.failures.saturating_add(1);
+        });
+        if of_user.failures == 1 {
+            self.change(Key::of_address(address), now, |record| record.failures += 1);
         }
         self.delay(address, user, now)
     }
@@ -99,28 +105,36 @@ impl Throttle {
         if self.is_empty() {
             return Duration::ZERO;
         }
-        let of_user = self.failures(&Key::of_user(address, user), now);
-        let of_address = self.failures(&Key::of_address(address), now);
-        let by_user = self.delay_of(of_user, self.limits.free_per_user);
-        by_user.max(self.delay_of(of_address, self.limits.free_per_address))
+        let of_user = self.record(&Key::of_user(address, user), now);
+        let of_address = self.record(&Key::of_address(address), now);
+        let by_user = self.delay_of(of_user.failures, self.limits.free_per_user);
+        let by_address = match of_address.successes > of_address.failures {
+            true => Duration::ZERO,
+            false => self.delay_of(of_address.failures, self.limits.free_users_per_address),
+        };
+        by_user.max(by_address)
     }
 
-    /// Notes a login that was right: what this user failed is forgotten. What others failed from there
-    /// is not, or somebody with an account of his own could guess for ever.
-    pub fn succeeded(&mut self, address: IpAddr, user: &[u8]) {
-        if self.is_empty() {
-            return;
+    /// Notes a login that succeeded: this user's failures are forgotten.
+    pub fn succeeded(&mut self, address: IpAddr, user: &[u8], now: Duration) {
+        let has_failed = self.records.pop(&Key::of_user(address, user)).is_some();
+        self.change(Key::of_address(address), now, |record| {
+            record.successes += 1;
+            record.failures = record.failures.saturating_sub(u32::from(has_failed));
+        });
+    }
+
+    /// Changes a record, which begins anew if it is old; returns it.
+    fn change(&mut self, key: Key, now: Duration, change: impl FnOnce(&mut Record)) -> Record {
+        let mut record = self.record(&key, now);
+        change(&mut record);
+        if key.user.is_none() && record.failures.max(record.successes) > ADDRESS_COUNT_MAX {
+            record.failures /= 2;
+            record.successes /= 2;
         }
-        let Some(forgiven) = self.records.pop(&Key::of_user(address, user)) else {
-            return;
-        };
-        let key = Key::of_address(address);
-        if let Some(record) = self.records.peek_mut(&key) {
-            record.failures = record.failures.saturating_sub(forgiven.failures);
-            if record.failures == 0 {
-                self.records.pop(&key);
-            }
-        }
+        record.last = now;
+        self.records.push(key, record);
+        record
     }
 
     /// How many addresses, and users at addresses, are remembered.
@@ -133,13 +147,11 @@ impl Throttle {
         self.records.is_empty()
     }
 
-    fn failures(&self, key: &Key, now: Duration) -> u32 {
+    fn record(&self, key: &Key, now: Duration) -> Record {
         let recent =
             |record: &&Record| now.saturating_sub(record.last) < self.limits.forgotten_after;
-        self.records
-            .peek(key)
-            .filter(recent)
-            .map_or(0, |it| it.failures)
+        let record = self.records.peek(key).filter(recent);
+        record.copied().unwrap_or_default()
     }
 
     fn delay_of(&self, failures: u32, free: u32) -> Duration {
@@ -174,8 +186,8 @@ impl SharedThrottle {
     }
 
     /// As [`Throttle::succeeded`].
-    pub fn succeeded(&self, address: IpAddr, user: &[u8]) {
-        self.locked().succeeded(address, user);
+    pub fn succeeded(&self, address: IpAddr, user: &[u8], now: Duration) {
+        self.locked().succeeded(address, user, now);
     }
 
     /// Nothing is left half done under the lock, so a panic elsewhere is no reason to stop here.
@@ -242,21 +254,44 @@ mod tests {
                 0, 0, 0, 100, 200, 400, 800, 1_600, 3_200, 6_400, 10_000, 10_000
             ]
         );
-        assert_eq!(throttle.delay(HERE, b"other", NOW), Duration::ZERO);
-        throttle.succeeded(HERE, b"app");
-        assert!(throttle.is_empty());
+        throttle.succeeded(HERE, b"app", NOW);
+        assert_eq!(throttle.delay(HERE, b"app", NOW), Duration::ZERO);
     }
 
     #[test]
-    fn many_names_from_one_address_are_slow_too_and_one_success_does_not_help() {
+    fn one_users_failures_delay_no_other_user_of_the_address() {
+        let mut throttle = Throttle::new(limits(100));
+        for _ in 0..1_000 {
+            throttle.failed(HERE, b"app", NOW);
+        }
+        assert_eq!(throttle.delay(HERE, b"other", NOW), Duration::ZERO);
+    }
+
+    #[test]
+    fn many_users_that_fail_delay_their_address_and_one_success_does_not_help() {
         let mut throttle = Throttle::new(limits(100));
         for guess in 0..22u8 {
             throttle.failed(HERE, &[b'u', guess], NOW);
         }
         let delay = throttle.delay(HERE, b"never tried", NOW);
         assert_eq!(delay, Duration::from_millis(200));
-        throttle.succeeded(HERE, b"own account");
+        throttle.succeeded(HERE, b"own account", NOW);
         assert_eq!(throttle.delay(HERE, b"never tried", NOW), delay);
+    }
+
+    #[test]
+    fn an_address_whose_logins_mostly_succeed_is_not_delayed_for_other_users() {
+        let mut throttle = Throttle::new(limits(100));
+        for guess in 0..30u8 {
+            throttle.failed(HERE, &[b'u', guess], NOW);
+            throttle.succeeded(HERE, b"app", NOW);
+            throttle.succeeded(HERE, b"web", NOW);
+        }
+        assert_eq!(throttle.delay(HERE, b"never tried", NOW), Duration::ZERO);
+        for _ in 0..10 {
+            throttle.failed(HERE, b"guessed", NOW);
+        }
+        assert!(throttle.delay(HERE, b"guessed", NOW) > Duration::ZERO);
     }
 
     #[test]
@@ -295,37 +330,30 @@ mod tests {
         ) {
             let limits = limits(entries_max);
             let mut throttle = Throttle::new(limits);
-            let mut model: HashMap<(u8, Option<u8>), (u32, Duration)> = HashMap::new();
+            let mut model: HashMap<(u8, u8), (u32, Duration)> = HashMap::new();
             let mut now = NOW;
             for (host, user, is_right, seconds) in events {
                 now += Duration::from_secs(seconds);
                 let address = IpAddr::from([10, 0, 0, host]);
                 if is_right {
-                    throttle.succeeded(address, &[user]);
-                    if let Some((count, _)) = model.remove(&(host, Some(user)))
-                        && let Some(of_address) = model.get_mut(&(host, None))
-                    {
-                        of_address.0 = of_address.0.saturating_sub(count);
-                    }
+                    throttle.succeeded(address, &[user], now);
+                    model.remove(&(host, user));
                 } else {
                     let delay = throttle.failed(address, &[user], now);
-                    for key in [(host, Some(user)), (host, None)] {
-                        let entry = model.entry(key).or_insert((0, now));
-                        if now - entry.1 >= limits.forgotten_after {
-                            entry.0 = 0;
-                        }
-                        *entry = (entry.0 + 1, now);
+                    let entry = model.entry((host, user)).or_insert((0, now));
+                    if now - entry.1 >= limits.forgotten_after {
+                        entry.0 = 0;
                     }
-                    let expected = |count: u32, free: u32| match count > free {
+                    *entry = (entry.0 + 1, now);
+                    // Three users are fewer than an address may have fail.
+                    let expected = match entry.0 > limits.free_per_user {
                         false => Duration::ZERO,
                         true => limits.delay_max.min(Duration::from_millis(
-                            100 << (count - free - 1).min(20),
+                            100 << (entry.0 - limits.free_per_user - 1).min(20),
                         )),
                     };
                     if entries_max == 100 {
-                        let by_user = expected(model[&(host, Some(user))].0, limits.free_per_user);
-                        let by_address = expected(model[&(host, None)].0, limits.free_per_address);
-                        prop_assert_eq!(delay, by_user.max(by_address));
+                        prop_assert_eq!(delay, expected);
                     }
                 }
                 prop_assert!(throttle.len() <= entries_max);

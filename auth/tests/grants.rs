@@ -12,9 +12,9 @@ use std::time::Duration;
 
 use pilotfish_auth::{Account, configured};
 use pilotfish_auth::{
-    Accounts, Candidate, Certificate, Challenge, Circumstances, Credential, Denial, Dialect,
-    Directory, Found, Learned, LoginExam, Names, Origin, OwnKey, Passed, Password, Plugin, Privacy,
-    Rules, Scramble, TlsSession, Treatment, Verdict, Verifier, learned,
+    Accounts, Candidate, Certificate, Challenge, Channel, Circumstances, Credential, Denial,
+    Dialect, Directory, Found, Learned, LoginExam, Names, Origin, OwnKey, Passed, Password, Plugin,
+    Privacy, Rules, Scramble, TlsSession, Treatment, Verdict, Verifier, learned,
 };
 use wire::read::Reader;
 
@@ -143,7 +143,8 @@ fn examine(verifiers: Arc<[Verifier]>, password: &str, own_key: &OwnKey) -> Resu
         plugin: greeting.client_name().to_vec(),
         scramble: scramble.as_bytes().to_vec(),
     };
-    let answer = challenge.answer(&credential, Privacy::Tls);
+    let channel = Channel::keyless(Privacy::Tls);
+    let answer = challenge.answer(&credential, channel).unwrap();
     let candidate = Candidate {
         plugin: Some(greeting.client_name()),
         answer: &answer,
@@ -158,11 +159,11 @@ fn examine(verifiers: Arc<[Verifier]>, password: &str, own_key: &OwnKey) -> Resu
             Verdict::Send { payload, exam } if payload[0] == 0xfe => {
                 let end = payload.iter().position(|byte| *byte == 0).unwrap();
                 challenge = Challenge::switched(&payload[1..end], &payload[end + 1..]);
-                exam.hear(&challenge.answer(&credential, Privacy::Tls))
+                exam.hear(&challenge.answer(&credential, channel).unwrap())
             }
             Verdict::Send { payload, exam } => {
-                let answer = challenge.answer_to(&payload[1..], &credential, Privacy::Tls);
-                exam.hear(&answer.unwrap())
+                let answer = challenge.answer_to(&payload[1..], &credential, channel);
+                exam.hear(&answer.unwrap().unwrap())
             }
         };
     }

@@ -88,6 +88,11 @@ pub(crate) fn faults_of_files(config: &Config, written: &Written) -> Vec<Fault> 
             CERTIFICATE,
         ),
         ("backend_tls.key", &config.backend_tls.key, KEY),
+        (
+            "backend_tls.server_public_key",
+            &config.backend_tls.server_public_key,
+            "PUBLIC KEY-----",
+        ),
     ];
     let unreadable = files.into_iter().filter_map(|(setting, path, holds)| {
         Some(written.fault(setting, pem_fault(path.as_deref()?, holds)?))
@@ -108,10 +113,10 @@ fn pem_fault(path: &Path, holds: &str) -> Option<String> {
     match std::fs::read(path) {
         Err(error) => Some(format!("cannot read {shown}: {error}")),
         Ok(bytes) if !String::from_utf8_lossy(&bytes).contains(holds) => {
-            let what = if holds.contains("KEY") {
-                "private key"
-            } else {
-                "certificate"
+            let what = match holds {
+                _ if holds.contains("PUBLIC KEY") => "public key",
+                _ if holds.contains("KEY") => "private key",
+                _ => "certificate",
             };
             Some(format!("{shown} holds no {what} in PEM form"))
         }

@@ -34,6 +34,9 @@ pub(crate) enum Failure {
     /// It will not have the monitor account; its words.
     #[error("it refuses the monitor account: {0}")]
     AccountRefused(String),
+    /// It wants the monitor account's password in full, over a connection in clear.
+    #[error("{0}")]
+    NotPrivate(auth::NotPrivate),
     /// TLS is demanded and did not come about.
     #[error("TLS: {0}")]
     Tls(String),

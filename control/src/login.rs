@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use auth::{Challenge, Credential, Password, Privacy};
+use auth::{Challenge, Channel, Credential, NotPrivate, Password, Privacy, ServerKey};
 use config::{BackendTlsConfig, BackendTlsMode, Config, HealthConfig, ProxyProtocolSend, Secret};
 use net::tls::{ClientTls, ClientTlsSettings, Identity, Verification};
 use route::Endpoint;
@@ -24,6 +24,17 @@ pub(crate) struct Access {
     pub account: Option<Account>,
     header: ProxyProtocolSend,
     tls: Tls,
+    /// For a password in full, when TLS is off otherwise.
+    password_tls: Option<ClientTls>,
+    key: Key,
+}
+
+/// By whose key a password may be encrypted on a connection in clear.
+#[derive(Debug)]
+enum Key {
+    Refused,
+    Asked,
+    Known(Vec<u8>),
 }
 
 /// The monitor account.
@@ -101,6 +112,8 @@ impl Access {
             account: account(&config.health),
             header: config.proxy_protocol.send,
             tls: Tls::new(&config.backend_tls),
+            password_tls: password_tls(&config.backend_tls),
+            key: Key::new(&config.backend_tls),
         }
     }
 
@@ -118,9 +131,29 @@ impl Access {
     /// # Errors
     /// What is wrong with the backend; an account that it refuses is no error.
     pub(crate) async fn log_in(&self, destination: &Destination) -> Result<Entry, Failure> {
+        match self.log_in_over(None, destination).await {
+            // The password may pass in full over TLS.
+            Err(Failure::NotPrivate(_)) if self.password_tls.is_some() => {
+                self.log_in_over(self.password_tls.as_ref(), destination)
+                    .await
+            }
+            entry => entry,
+        }
+    }
+
+    /// The same with this TLS, or with what is configured.
+    async fn log_in_over(
+        &self,
+        tls: Option<&ClientTls>,
+        destination: &Destination,
+    ) -> Result<Entry, Failure> {
         let greeted = timeout(self.timeout, self.greet(destination)).await;
         let (connection, greeting) = greeted.map_err(|_| Failure::NoGreeting(self.timeout))??;
-        self.in_time(self.enter(connection, &greeting, destination))
+        let tls = match tls.filter(|_| greeting.capabilities.contains(Capabilities::SSL)) {
+            Some(tls) => Some(tls),
+            None => self.tls.with(&greeting, connection.privacy())?,
+        };
+        self.in_time(self.enter(connection, &greeting, destination, tls))
             .await
     }
 
@@ -162,13 +195,14 @@ impl Access {
         mut connection: Connection,
         greeting: &Greeting,
         destination: &Destination,
+        tls: Option<&ClientTls>,
     ) -> Result<Entry, Failure> {
         let mut head = HandshakeHead {
             capabilities: CAPABILITIES,
             packet_bytes_max: 1 << 24,
             collation: COLLATION,
         };
-        if let Some(tls) = self.tls.with(greeting, connection.privacy())? {
+        if let Some(tls) = tls {
             head.capabilities |= Capabilities::SSL;
             let mut request = Vec::new();
             head.encode(&mut request);
@@ -187,9 +221,12 @@ impl Access {
         head: HandshakeHead,
     ) -> Result<Entry, Failure> {
         let (user, credential) = self.credentials();
-        let privacy = connection.privacy();
+        let channel = Channel {
+            privacy: connection.privacy(),
+            key: self.key.as_server_key(),
+        };
         let mut challenge = Challenge::greeted(greeting);
-        let answer = challenge.answer(&credential, privacy);
+        let answer = challenge.answer(&credential, channel)?;
         let response = handshake_response(head, user, &challenge.plugin, &answer);
         connection.write(&response).await?;
         for _ in 0..LOGIN_PACKETS_MAX {
@@ -199,10 +236,10 @@ impl Access {
                 AuthPacket::Err => return refusal(&payload, &challenge),
                 AuthPacket::Switch { plugin, data } | AuthPacket::NextFactor { plugin, data } => {
                     challenge = Challenge::switched(plugin, data);
-                    Some(challenge.answer(&credential, privacy))
+                    Some(challenge.answer(&credential, channel)?)
                 }
-                AuthPacket::MoreData(data) => challenge.answer_to(data, &credential, privacy),
-                AuthPacket::Other => challenge.answer_to(&payload, &credential, privacy),
+                AuthPacket::MoreData(data) => challenge.answer_to(data, &credential, channel)?,
+                AuthPacket::Other => challenge.answer_to(&payload, &credential, channel)?,
             };
             if let Some(answer) = answer {
                 connection.write(&answer).await?;
@@ -263,6 +300,49 @@ impl Tls {
             Tls::Required(_) => Err(Failure::Tls("it does not offer TLS".to_owned())),
             Tls::Faulty(error) => Err(Failure::Tls(error.clone())),
         }
+    }
+}
+
+/// TLS for a password in full, when backends are spoken to in clear otherwise. Faulty files have been told of when
+/// the configuration was read.
+fn password_tls(config: &BackendTlsConfig) -> Option<ClientTls> {
+    if config.mode != BackendTlsMode::Off {
+        return None;
+    }
+    let identity = config.certificate.clone().zip(config.key.clone());
+    let settings = ClientTlsSettings {
+        verification: match config.ca {
+            Some(_) => Verification::Ca,
+            None => Verification::None,
+        },
+        ca: config.ca.clone(),
+        identity: identity.map(|(certificate, key)| Identity { certificate, key }),
+    };
+    ClientTls::new(settings).ok()
+}
+
+impl Key {
+    fn new(config: &BackendTlsConfig) -> Self {
+        let file = config.server_public_key.as_ref();
+        match file.map(std::fs::read) {
+            Some(Ok(key)) => Self::Known(key),
+            None if config.get_server_public_key => Self::Asked,
+            Some(Err(_)) | None => Self::Refused,
+        }
+    }
+
+    fn as_server_key(&self) -> ServerKey<'_> {
+        match self {
+            Self::Refused => ServerKey::Refused,
+            Self::Asked => ServerKey::Asked,
+            Self::Known(key) => ServerKey::Known(key),
+        }
+    }
+}
+
+impl From<NotPrivate> for Failure {
+    fn from(not_private: NotPrivate) -> Self {
+        Self::NotPrivate(not_private)
     }
 }
 

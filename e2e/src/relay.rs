@@ -16,6 +16,8 @@ pub enum Cut {
     PartlyAnswered,
     /// Behind an error instead of the server's answer, with this number and sequence id.
     Farewell(u16, u8),
+    /// Behind a request for a file of the client, instead of the server's answer.
+    AskFile(&'static str),
 }
 
 #[derive(Debug, Default)]
@@ -155,6 +157,12 @@ impl Line {
                     let [low, high] = number.to_le_bytes();
                     let packet = [9, 0, 0, sequence, 0xFF, low, high];
                     let _ = (&self.proxy).write_all(&[&packet, &b"#HY000"[..]].concat());
+                    Pass::Not
+                }
+                Some(Cut::AskFile(name)) => {
+                    let length = u8::try_from(name.len() + 1).expect("it is a short name");
+                    let head = [length, 0, 0, 1, 0xFB];
+                    let _ = (&self.proxy).write_all(&[&head, name.as_bytes()].concat());
                     Pass::Not
                 }
                 Some(_) => Pass::Not,

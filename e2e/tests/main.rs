@@ -50,6 +50,7 @@ macro_rules! scenario {
     };
 }
 
+mod account_limits;
 mod admin;
 mod anonymous;
 mod as_account;
@@ -66,8 +67,10 @@ mod dashboard;
 mod data;
 mod definitions;
 mod faults;
+mod full_authentication;
 mod http;
 mod infile;
+mod infile_theft;
 mod injected;
 mod journals;
 mod kill;
@@ -103,6 +106,7 @@ mod sockets;
 mod splitting;
 mod suite;
 mod text;
+mod throttle;
 mod tls;
 mod top;
 mod tracing;

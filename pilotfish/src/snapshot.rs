@@ -31,11 +31,18 @@ pub fn snapshot(config: Arc<Config>, before: Option<&Settings>) -> Result<Settin
         Some(before) => before.backend_tls.clone(),
         None => backend_tls(&config).map_err(told)?.map(Arc::new),
     };
+    let password_tls = match same_backend_tls {
+        Some(before) => before.password_tls.clone(),
+        None => password_tls(&config).map_err(told)?.map(Arc::new),
+    };
+    let backend_key = backend_key(&config)?;
     Ok(Settings {
         rules: Arc::new(rules),
         config,
         client_tls,
         backend_tls,
+        password_tls,
+        backend_key,
     })
 }
 
@@ -75,6 +82,37 @@ fn backend_tls(config: &Config) -> Result<Option<ClientTls>, Error> {
         identity,
     })
     .map(Some)
+}
+
+/// TLS for full passwords, when backends are spoken to in clear otherwise.
+fn password_tls(config: &Config) -> Result<Option<ClientTls>, Error> {
+    let tls = &config.backend_tls;
+    if tls.mode != BackendTlsMode::Off {
+        return Ok(None);
+    }
+    ClientTls::new(ClientTlsSettings {
+        verification: match tls.ca {
+            Some(_) => Verification::Ca,
+            None => Verification::None,
+        },
+        ca: tls.ca.clone(),
+        identity: identity(&tls.certificate, &tls.key),
+    })
+    .map(Some)
+}
+
+/// The backends' public key.
+fn backend_key(config: &Config) -> Result<Option<Arc<[u8]>>, String> {
+    let Some(file) = &config.backend_tls.server_public_key else {
+        return Ok(None);
+    };
+    let faulty = |error: &dyn std::fmt::Display| {
+        let file = file.display();
+        format!("backend_tls.server_public_key: {file}: {error}")
+    };
+    let pem = std::fs::read(file).map_err(|error| faulty(&error))?;
+    auth::key_exchange::check(&pem).map_err(|error| faulty(&error))?;
+    Ok(Some(pem.into()))
 }
 
 fn identity(certificate: &Option<PathBuf>, key: &Option<PathBuf>) -> Option<Identity> {

@@ -4,11 +4,12 @@
 //! Plugins that the proxy does not know may speak in any order, so both sides are listened to at
 //! once. One thing is changed on the way: where only one leg is private (TLS or a Unix socket),
 //! `caching_sha2_password` and `sha256_password` send a password in clear on that leg and encrypted
-//! on the other; see [`auth::key_exchange`].
+//! on the other; see [`auth::key_exchange`]. A backend's leg in clear gets no password for a key that the backend
+//! presents, unless that is configured.
 
 use auth::key_exchange::encrypt;
 use auth::plugin::{FULL_AUTHENTICATION, MORE_DATA, REQUEST_KEY_CACHING_SHA2, REQUEST_KEY_SHA256};
-use auth::{Answer, KeyExchangeError, OwnKey, Privacy};
+use auth::{Answer, KeyExchangeError, NotPrivate, OwnKey, Privacy, ServerKey};
 use tokio::io::{AsyncRead, AsyncWrite};
 use wire::auth::{AuthPacket, CACHING_SHA2_PASSWORD, SHA256_PASSWORD};
 
@@ -68,6 +69,8 @@ pub(crate) enum Exchange {
     PasswordDue { request: u8 },
     /// The backend's next data is its public key, for this password.
     KeyDue { password: Answer },
+    /// The backend must not have this password on this connection.
+    Withheld { password: Answer },
 }
 
 /// Whoever listens to what the backend says in a login.
@@ -92,6 +95,8 @@ pub(crate) struct Dialogue<'a, T> {
     pub backend_name: &'a str,
     pub legs: Legs,
     pub own_key: &'a OwnKey,
+    /// By whose key a password may be encrypted for the backend.
+    pub server_key: ServerKey<'a>,
     /// The plugin that speaks.
     pub plugin: Vec<u8>,
     /// The last scramble it was given.
@@ -124,10 +129,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Dialogue<'_, T> {
             self.legs.bridge(SHA256_PASSWORD),
         ) {
             (true, Bridge::ToOpenBackend) if answer.len() > 1 => {
-                self.exchange = Exchange::KeyDue {
-                    password: answer.to_vec().into(),
-                };
-                Ok(vec![REQUEST_KEY_SHA256].into())
+                self.encrypted(answer.to_vec().into(), REQUEST_KEY_SHA256)
             }
             (true, Bridge::ToPrivateBackend) if answer == [REQUEST_KEY_SHA256] => {
                 self.offer_key().await?;
@@ -136,6 +138,31 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Dialogue<'_, T> {
             }
             _ => Ok(answer.to_vec().into()),
         }
+    }
+
+    /// What the backend is sent for a password that came in clear: the password for a known key, or the request for
+    /// the backend's key.
+    fn encrypted(&mut self, password: Answer, request: u8) -> Result<Answer, Failure> {
+        match self.server_key {
+            ServerKey::Known(key) => {
+                let encrypted = encrypt(&password, &self.scramble, key);
+                encrypted.map(Answer::new).map_err(key_exchange)
+            }
+            ServerKey::Asked => {
+                self.exchange = Exchange::KeyDue { password };
+                Ok(vec![request].into())
+            }
+            ServerKey::Refused => {
+                self.exchange = Exchange::Withheld { password };
+                Err(not_private(self.backend_name))
+            }
+        }
+    }
+
+    /// Relays what ends a login.
+    pub(crate) async fn conclude(&mut self, payload: Vec<u8>) -> Result<AuthEnd, Failure> {
+        let end = self.hear_backend(payload).await?;
+        end.ok_or_else(|| Failure::new(Kind::BackendLogin, "the login has no end"))
     }
 
     async fn hear_backend(&mut self, payload: Vec<u8>) -> Result<Option<AuthEnd>, Failure> {
@@ -193,11 +220,9 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Dialogue<'_, T> {
         match (&self.exchange, self.legs.bridge(&self.plugin)) {
             // A lone NUL is the empty password, which goes as it is.
             (Exchange::PasswordDue { request }, Bridge::ToOpenBackend) if payload != [0] => {
-                let request = [*request];
-                self.exchange = Exchange::KeyDue {
-                    password: payload.into(),
-                };
-                self.send(&request).await
+                let request = *request;
+                let encrypted = self.encrypted(payload.into(), request)?;
+                self.send(&encrypted).await
             }
             (Exchange::PasswordDue { request }, Bridge::ToPrivateBackend)
                 if payload == [*request] =>
@@ -242,6 +267,12 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Dialogue<'_, T> {
             .await
             .map_err(|error| backend_broke(self.backend_name, error.into()))
     }
+}
+
+/// The backend wants a password in full, and may not have it.
+pub(crate) fn not_private(name: &str) -> Failure {
+    let cause = format!("Can't connect to MySQL server: backend {name}: {NotPrivate}");
+    Failure::new(Kind::FullAuthentication, cause)
 }
 
 pub(crate) fn key_exchange(error: KeyExchangeError) -> Failure {

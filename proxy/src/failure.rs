@@ -32,6 +32,8 @@ impl fmt::Display for Side {
 pub(crate) enum Kind {
     /// The PROXY header is missing, malformed or not to be trusted.
     ProxyHeader,
+    /// Logins from the client's host failed too often in a row.
+    HostBlocked,
     /// The proxy carries as many sessions as it may.
     SessionsMax,
     /// Every backend carries as many sessions as it may.
@@ -54,6 +56,8 @@ pub(crate) enum Kind {
     BackendLogin,
     /// The backend refused the login; its own words were relayed.
     LoginRefused,
+    /// The backend wants a password in full, over a connection on which others may listen.
+    FullAuthentication,
     /// The key exchange of a password plugin failed on its way from one side to the other.
     KeyExchange,
     /// The client broke the protocol.
@@ -145,6 +149,12 @@ impl Kind {
         };
         match self {
             Self::ProxyHeader => row(Client, None, Level::WARN, "proxy_header"),
+            Self::HostBlocked => row(
+                Client,
+                Some(Code::HOST_IS_BLOCKED),
+                Level::INFO,
+                "host_is_blocked",
+            ),
             Self::SessionsMax => row(Proxy, Some(Code::CON_COUNT), Level::WARN, "sessions_max"),
             Self::BackendsFull => row(Proxy, Some(Code::CON_COUNT), Level::WARN, "backends_full"),
             Self::NoBackend => row(Backend, Some(Code::NO_BACKEND), Level::ERROR, "no_backend"),
@@ -176,6 +186,12 @@ impl Kind {
                 "backend_login",
             ),
             Self::LoginRefused => row(Client, None, Level::INFO, "login_refused"),
+            Self::FullAuthentication => row(
+                Backend,
+                Some(Code::NO_BACKEND),
+                Level::ERROR,
+                "full_authentication",
+            ),
             Self::KeyExchange => row(Client, Some(Code::HANDSHAKE), Level::WARN, "key_exchange"),
             Self::ClientProtocol => row(
                 Client,
@@ -336,6 +352,7 @@ mod tests {
     /// Every row: whose fault, what the client is told, how loud the log is.
     const ROWS: &[(Kind, Side, Option<u16>, Level)] = &[
         (Kind::ProxyHeader, Side::Client, None, Level::WARN),
+        (Kind::HostBlocked, Side::Client, Some(1129), Level::INFO),
         (Kind::SessionsMax, Side::Proxy, Some(1040), Level::WARN),
         (Kind::BackendsFull, Side::Proxy, Some(1040), Level::WARN),
         (Kind::NoBackend, Side::Backend, Some(1429), Level::ERROR),
@@ -347,6 +364,12 @@ mod tests {
         (Kind::BackendTls, Side::Backend, Some(1429), Level::ERROR),
         (Kind::BackendLogin, Side::Backend, Some(1429), Level::ERROR),
         (Kind::LoginRefused, Side::Client, None, Level::INFO),
+        (
+            Kind::FullAuthentication,
+            Side::Backend,
+            Some(1429),
+            Level::ERROR,
+        ),
         (Kind::KeyExchange, Side::Client, Some(1043), Level::WARN),
         (Kind::ClientProtocol, Side::Client, Some(1156), Level::WARN),
         (Kind::PayloadTooLarge, Side::Client, Some(1153), Level::WARN),

@@ -24,6 +24,7 @@ mod connect;
 mod decline;
 mod dialogue;
 mod failure;
+mod host_errors;
 mod insight;
 mod journal;
 mod leg;

@@ -11,8 +11,11 @@
 //! TLS and compression belong to one leg each; every other capability is agreed between client and
 //! backend themselves. Sequence ids are counted for each leg on its own.
 
-use auth::{Denial, Dialect, OwnKey, Privacy};
-use net::tls;
+use std::sync::Arc;
+
+use auth::{Answer, Challenge, Channel, Credential, Denial, Dialect, OwnKey, Password, Privacy};
+use net::proxy_protocol;
+use net::tls::{self, ClientTls};
 use route::Backend;
 use wire::auth::{MYSQL_NATIVE_PASSWORD, put_auth_switch};
 use wire::compression::Algorithm;
@@ -21,10 +24,11 @@ use wire::handshake::{HandshakeHead, PROTOCOL_40};
 use wire::reply::OkPacket;
 use wire::{Capabilities, ErrPacket, Greeting, HandshakeResponse, StatusFlags};
 
-use crate::connect::Greeted;
-use crate::dialogue::{AuthEnd, Dialogue, Ear, Exchange, Legs, client_broke};
+use crate::connect::{Greeted, greet};
+use crate::dialogue::{AuthEnd, Dialogue, Ear, Exchange, Legs, backend_broke, client_broke};
 use crate::failure::{Failure, Kind};
 use crate::packets::PacketStream;
+use crate::pooled::open::{Said, dialogue as log_in};
 use crate::pooled::people::Person;
 use crate::surroundings::Settings;
 use crate::tls_guard::Guard;
@@ -72,6 +76,7 @@ pub(crate) struct Agreement {
 pub(crate) struct Login<'a> {
     pub settings: &'a Settings,
     pub own_key: &'a OwnKey,
+    pub header: &'a proxy_protocol::Header,
     pub client: &'a mut PacketStream,
     pub backend: &'a mut Greeted,
     pub who: &'a mut Who,
@@ -143,7 +148,7 @@ impl Login<'_> {
 
     /// From the client's answer to the backend's greeting to the backend's OK.
     pub(crate) async fn complete(
-        self,
+        mut self,
         response: HandshakeResponse<'_>,
     ) -> Result<Agreement, Failure> {
         let agreed = response.head.capabilities & self.backend.greeting.capabilities;
@@ -151,6 +156,7 @@ impl Login<'_> {
         let backend_compression =
             backend_compression(&self.settings.config.compression, &self.backend.greeting);
         let leg = backend_leg(backend_compression);
+        let tls = self.settings.backend_tls.as_deref();
         let Greeted {
             backend,
             greeting,
@@ -158,7 +164,7 @@ impl Login<'_> {
             ..
         } = &mut *self.backend;
         secure_backend(
-            self.settings,
+            (self.settings, tls),
             backend,
             greeting,
             stream,
@@ -166,37 +172,25 @@ impl Login<'_> {
             leg,
         )
         .await?;
-
-        let plugin = response.plugin.unwrap_or(&greeting.plugin).to_vec();
-        let mut dialogue = Dialogue {
-            legs: Legs {
-                client: self.client.privacy(),
-                backend: stream.privacy(),
-            },
-            client: self.client,
-            plugin,
-            scramble: greeting.scramble.clone(),
-            backend: stream,
-            backend_name: &backend.name,
-            own_key: self.own_key,
-            exchange: Exchange::None,
-            ear: self.ear,
-        };
-        let first_answer = dialogue.first_answer(response.auth_response).await?;
-        let forwarded = HandshakeResponse {
-            head: HandshakeHead {
-                capabilities: response.head.capabilities.with(LEG, false)
-                    | leg.with(Capabilities::SSL, dialogue.legs.backend == Privacy::Tls),
-                ..response.head
-            },
-            auth_response: &first_answer,
-            zstd_level: backend_compression.map(|(_, level)| level),
-            ..response
-        };
-        let mut payload = Vec::new();
-        forwarded.encode(&mut payload);
-        dialogue.send(&payload).await?;
-        let status = match dialogue.run().await? {
+        let level = backend_compression.map(|(_, level)| level);
+        let mut spoken = self.speak(&response, leg, level).await;
+        if let Some(password) = spoken.withheld.take() {
+            let again = Again {
+                response,
+                leg,
+                level,
+                password: &password,
+            };
+            spoken = self.begin_again(again, spoken).await?;
+        }
+        let Spoken {
+            end,
+            legs,
+            scramble,
+            ..
+        } = spoken;
+        let end = end?;
+        let status = match end {
             AuthEnd::Ok(ok) => OkPacket::decode(&ok)
                 .map(|ok| ok.status)
                 .unwrap_or_default(),
@@ -207,9 +201,112 @@ impl Login<'_> {
             status,
             client_compression,
             backend_compression,
+            legs,
+            scramble,
+            person: None,
+        })
+    }
+
+    /// Has the two sides speak until the login ends, or until the backend wants a password that it may not have.
+    async fn speak(
+        &mut self,
+        response: &HandshakeResponse<'_>,
+        leg: Capabilities,
+        level: Option<u8>,
+    ) -> Spoken {
+        let plugin = response.plugin.unwrap_or(&self.backend.greeting.plugin);
+        let (plugin, scramble) = (plugin.to_vec(), self.backend.greeting.scramble.clone());
+        let mut dialogue = self.dialogue(plugin, scramble);
+        let end = relay_answers(&mut dialogue, response, leg, level).await;
+        Spoken {
+            withheld: match std::mem::take(&mut dialogue.exchange) {
+                Exchange::Withheld { password } => Some(password),
+                _ => None,
+            },
             legs: dialogue.legs,
             scramble: dialogue.scramble,
-            person: None,
+            end,
+        }
+    }
+
+    fn dialogue(&mut self, plugin: Vec<u8>, scramble: Vec<u8>) -> Dialogue<'_, Transport> {
+        let ear = self.ear.as_mut();
+        Dialogue {
+            legs: Legs {
+                client: self.client.privacy(),
+                backend: self.backend.stream.privacy(),
+            },
+            client: self.client,
+            plugin,
+            scramble,
+            backend: &mut self.backend.stream,
+            backend_name: &self.backend.backend.name,
+            own_key: self.own_key,
+            server_key: self.settings.server_key(),
+            exchange: Exchange::None,
+            ear: ear.map(|ear| &mut **ear as &mut dyn Ear),
+        }
+    }
+
+    /// Logs in over a new connection with TLS, because the backend wants the password in full. The client has given
+    /// it, and hears the end of the login.
+    async fn begin_again(&mut self, again: Again<'_>, spoken: Spoken) -> Result<Spoken, Failure> {
+        let backend = Arc::clone(&self.backend.backend);
+        let offers_tls = self
+            .backend
+            .greeting
+            .capabilities
+            .contains(Capabilities::SSL);
+        let Some(tls) = self.settings.password_tls.as_deref().filter(|_| offers_tls) else {
+            return Ok(spoken);
+        };
+        let greeted = greet(&self.settings.config, self.header, &backend).await;
+        let Ok((mut stream, greeting, payload)) = greeted else {
+            return Ok(spoken);
+        };
+        let Again {
+            response,
+            leg,
+            level,
+            password,
+        } = again;
+        let (head, security) = (response.head, (self.settings, Some(tls)));
+        secure_backend(security, &backend, &greeting, &mut stream, &head, leg).await?;
+        if stream.privacy() != Privacy::Tls {
+            return Ok(spoken);
+        }
+        let password = password.strip_suffix(&[0]).unwrap_or(password);
+        let credential = Credential::Password(Password::new(password.to_vec()));
+        let channel = Channel::keyless(Privacy::Tls);
+        let mut challenge = Challenge::greeted(&greeting);
+        let answer = challenge.answer(&credential, channel).unwrap_or_default();
+        let answered = HandshakeResponse {
+            plugin: Some(&challenge.plugin),
+            auth_response: &answer,
+            ..response
+        };
+        let forwarded = forwarded(&answered, leg.with(Capabilities::SSL, true), level);
+        let sent = stream.write(&forwarded).await;
+        sent.map_err(|error| backend_broke(&backend.name, error.into()))?;
+        let last = match log_in(&mut stream, &mut challenge, &credential, channel).await {
+            Ok(Said::In(payload) | Said::No(payload)) => payload,
+            Ok(Said::NotPrivate) => return Ok(spoken),
+            Err(error) => return Err(Failure::new(Kind::BackendLogin, error.to_string())),
+        };
+        tracing::debug!(
+            backend = backend.name,
+            "a login began again with TLS, because the backend wants the password in full"
+        );
+        self.backend.stream = stream;
+        self.backend.greeting = greeting;
+        self.backend.payload = payload;
+        let mut dialogue = self.dialogue(challenge.plugin, challenge.scramble);
+        let end = dialogue.conclude(last).await;
+        Ok(Spoken {
+            end,
+            withheld: None,
+            legs: dialogue.legs,
+            scramble: dialogue.scramble,
         })
     }
 
@@ -235,6 +332,58 @@ pub(crate) fn own_offer(settings: &Settings, offered: Capabilities) -> Capabilit
             Capabilities::ZSTD_COMPRESSION_ALGORITHM,
             algorithms.contains(&CompressionAlgorithm::Zstd),
         )
+}
+
+/// How far the two sides have come.
+struct Spoken {
+    end: Result<AuthEnd, Failure>,
+    /// The password that the backend wants in full, and may not have on its connection.
+    withheld: Option<Answer>,
+    legs: Legs,
+    /// The last scramble.
+    scramble: Vec<u8>,
+}
+
+/// A login that begins again on another connection.
+struct Again<'a> {
+    response: HandshakeResponse<'a>,
+    /// The flags of the backend's leg.
+    leg: Capabilities,
+    level: Option<u8>,
+    /// As the client has sent it, in clear.
+    password: &'a [u8],
+}
+
+/// What the client has answered, as the backend gets it.
+fn forwarded(response: &HandshakeResponse<'_>, leg: Capabilities, level: Option<u8>) -> Vec<u8> {
+    let mut payload = Vec::new();
+    HandshakeResponse {
+        head: HandshakeHead {
+            capabilities: response.head.capabilities.with(LEG, false) | leg,
+            ..response.head
+        },
+        zstd_level: level,
+        ..*response
+    }
+    .encode(&mut payload);
+    payload
+}
+
+/// From the client's answer to the backend's OK or ERR.
+async fn relay_answers(
+    dialogue: &mut Dialogue<'_, Transport>,
+    response: &HandshakeResponse<'_>,
+    leg: Capabilities,
+    level: Option<u8>,
+) -> Result<AuthEnd, Failure> {
+    let first_answer = dialogue.first_answer(response.auth_response).await?;
+    let leg = leg.with(Capabilities::SSL, dialogue.legs.backend == Privacy::Tls);
+    let answered = HandshakeResponse {
+        auth_response: &first_answer,
+        ..*response
+    };
+    dialogue.send(&forwarded(&answered, leg, level)).await?;
+    dialogue.run().await
 }
 
 impl Who {
@@ -285,14 +434,14 @@ pub(crate) async fn read_response(
 
 /// TLS on the backend's leg, as configured.
 pub(crate) async fn secure_backend(
-    settings: &Settings,
+    (settings, client_tls): (&Settings, Option<&ClientTls>),
     backend: &Backend,
     greeting: &Greeting,
     stream: &mut PacketStream,
     head: &HandshakeHead,
     leg: Capabilities,
 ) -> Result<(), Failure> {
-    let Some(client_tls) = &settings.backend_tls else {
+    let Some(client_tls) = client_tls else {
         return Ok(());
     };
     let backend_failed = |cause: String| Failure::new(Kind::BackendTls, cause);

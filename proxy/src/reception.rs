@@ -22,6 +22,7 @@ use crate::login::{Who, malformed, read_response};
 use crate::packets::{PacketError, PacketStream};
 use crate::pooled::begin::welcome;
 use crate::pooled::enter::{examine, origin_of, random, tls_session};
+use crate::pooled::pace::longest;
 use crate::surroundings::{Settings, Shared};
 use crate::transport::Transport;
 
@@ -181,7 +182,10 @@ impl Reception {
         let name = name.as_bytes();
         self.hold_back(settings, &origin, name).await;
         match origin.address() {
-            Some(address) if is_right => self.throttle.succeeded(address, name),
+            Some(address) if is_right => {
+                self.throttle
+                    .succeeded(address, name, self.started.elapsed());
+            }
             _ if is_right => {}
             _ => self.failed(settings, &origin, name).await,
         }
@@ -254,7 +258,8 @@ impl Reception {
             return Err(no_schema(claim.schema));
         }
         if let Some(address) = origin.address() {
-            self.throttle.succeeded(address, claim.user);
+            let now = self.started.elapsed();
+            self.throttle.succeeded(address, claim.user, now);
         }
         welcome(client, payload, StatusFlags::AUTOCOMMIT).await
     }
@@ -292,18 +297,20 @@ impl Reception {
         })
     }
 
-    /// Whoever failed often waits before he hears anything, right or wrong.
+    /// A user that failed often waits before its login is examined, whether its password is right or wrong.
     async fn hold_back(&self, settings: &Settings, origin: &Origin, user: &[u8]) {
         if let (true, Some(address)) = (settings.config.accounts.delay_failures, origin.address()) {
             let delay = self.throttle.delay(address, user, self.started.elapsed());
-            tokio::time::sleep(delay).await;
+            tokio::time::sleep(delay.min(longest(settings))).await;
         }
     }
 
     async fn failed(&self, settings: &Settings, origin: &Origin, user: &[u8]) {
         if let (true, Some(address)) = (settings.config.accounts.delay_failures, origin.address()) {
-            let delay = self.throttle.failed(address, user, self.started.elapsed());
-            tokio::time::sleep(delay).await;
+            let (now, longest) = (self.started.elapsed(), longest(settings));
+            let waited = self.throttle.delay(address, user, now).min(longest);
+            let delay = self.throttle.failed(address, user, now).min(longest);
+            tokio::time::sleep(delay.saturating_sub(waited)).await;
         }
     }
 }

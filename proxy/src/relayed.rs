@@ -137,12 +137,14 @@ impl Session {
             |transport| PacketStream::new(transport, AFTER_COMMAND).with_sequences(sequences);
         let mut client = stream(&mut self.relay.client.transport);
         let mut backend = stream(&mut self.relay.backend.transport);
+        let settings = Arc::clone(&worker.surroundings.settings.borrow());
         let mut dialogue = Dialogue {
             client: &mut client,
             backend: &mut backend,
             backend_name: &self.relay.to.name,
             legs: self.legs,
             own_key: &worker.shared.own_key,
+            server_key: settings.server_key(),
             plugin: wire::auth::CACHING_SHA2_PASSWORD.to_vec(),
             scramble: self.scramble.clone(),
             exchange: Exchange::None,

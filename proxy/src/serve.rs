@@ -18,6 +18,7 @@ use crate::card::{Card, Way};
 use crate::connect::connect;
 use crate::decline::decline;
 use crate::failure::{Failure, Kind};
+use crate::host_errors;
 use crate::login::Login;
 use crate::packets::PacketStream;
 use crate::pooled::begin::begin as begin_pooled;
@@ -59,6 +60,7 @@ pub(crate) async fn serve(worker: Rc<Worker>, registered: Registered, arrival: A
         let id = session.person.id();
         registered.watch.note_of(|card| card.id = id);
     }
+    host_errors::note(&worker, &facts.client, begun.as_ref().err());
     if begun.is_ok() {
         facts.audit(&worker, &registered, "login", String::new);
         facts.is_in = true;
@@ -146,6 +148,10 @@ async fn begin(
     let watch = &registered.watch;
     watch.note_of(|card| card.client = facts.client.clone());
     let mut client = PacketStream::new(Transport::from(socket), 0);
+    if let Err(blocked) = host_errors::check(worker, &settings, &facts.client) {
+        tell(&mut client, &blocked, false).await;
+        return Err(blocked);
+    }
     let runs_script = !settings.config.scripts_of(&listener).is_empty();
     if let Some(host) = worker.script_host().filter(|_| runs_script) {
         let given = (worker, registered, &settings, &listener);
@@ -294,6 +300,7 @@ async fn log_in(
     let login = Login {
         settings,
         own_key: &worker.shared.own_key,
+        header,
         client,
         backend: &mut greeted,
         who: &mut facts.who,
@@ -311,7 +318,11 @@ async fn log_in(
         Err(_) => Err(late(limit)),
     };
     match outcome {
-        Ok(agreement) => Ok((Entered::Passed(Box::new((greeted, agreement))), place)),
+        // The login may have ended on another connection than it began on.
+        Ok(agreement) => {
+            facts.thread_id = greeted.greeting.thread_id;
+            Ok((Entered::Passed(Box::new((greeted, agreement))), place))
+        }
         Err(failure) => {
             if greeted.stream.awaits_first_answer() {
                 decline(greeted.stream);

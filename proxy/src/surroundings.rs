@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
 
-use auth::{Accounts, OwnKey, SharedKeyring, SharedThrottle};
+use auth::{Accounts, HostErrors, OwnKey, ServerKey, SharedKeyring, SharedThrottle};
 use config::Config;
 use net::tls::{ClientTls, ServerTls};
 use route::rules::Compiled;
@@ -39,6 +39,21 @@ pub struct Settings {
     pub client_tls: Option<Arc<ServerTls>>,
     /// TLS towards backends; `None` when it is off.
     pub backend_tls: Option<Arc<ClientTls>>,
+    /// TLS for backends that ask for a full password, when it is off otherwise.
+    pub password_tls: Option<Arc<ClientTls>>,
+    /// The backends' public key, in PEM.
+    pub backend_key: Option<Arc<[u8]>>,
+}
+
+impl Settings {
+    /// By whose key a password may be encrypted on a connection in clear.
+    pub(crate) fn server_key(&self) -> ServerKey<'_> {
+        match &self.backend_key {
+            Some(key) => ServerKey::Known(key),
+            None if self.config.backend_tls.get_server_public_key => ServerKey::Asked,
+            None => ServerKey::Refused,
+        }
+    }
 }
 
 /// Everything the data plane is given; cheap to clone.
@@ -96,6 +111,8 @@ pub(crate) struct Shared {
     pub keyring: SharedKeyring,
     /// Who failed to log in, and how often.
     pub throttle: SharedThrottle,
+    /// Failed logins in a row, by host.
+    pub host_errors: HostErrors,
     /// Limits of pooled connections.
     pub ceilings: Ceilings,
     /// What rules have matched.

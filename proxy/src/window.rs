@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use auth::Accounts;
+use auth::{Accounts, HostErrors};
 use net::worker::Mailboxes;
 use route::rules::Tally;
 use route::{KillScope, Moment, Topology};
@@ -204,6 +204,11 @@ impl Window {
     /// What has become of statements that might ride shared lanes: what, why, how many.
     pub fn lanes(&self) -> Vec<(&'static str, String, u64)> {
         self.shared.lane_counts.sums()
+    }
+
+    /// Failed logins in a row, by host.
+    pub fn host_errors(&self) -> &HostErrors {
+        &self.shared.host_errors
     }
 
     /// What was profiled, and what that has cost.

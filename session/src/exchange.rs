@@ -19,7 +19,7 @@ pub use tally::Tally;
 
 use crate::cutter::HEAD_BYTES;
 use crate::fingerprint::{Fingerprint, Fingerprinting};
-use crate::reply::{Outcome, ReplyState, Verdict, expected};
+use crate::reply::{Outcome, ReplyState, Verdict, expected, may_ask_for_files};
 use crate::tracker::{Sequences, Violation};
 
 /// A packet up to this length is waited for until it is whole; a longer one passes in pieces. No OK
@@ -76,6 +76,29 @@ pub struct Reply {
     withholds: Withholds,
     /// The error that was kept back.
     withheld: Option<Box<[u8]>>,
+    /// Which files of the client the server may ask for.
+    files: Files,
+}
+
+/// Which files of the client the reply to a command may ask for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Files {
+    /// Any: what the command's text says is not known.
+    Any,
+    /// These, as the client's text names them.
+    Named(Vec<Vec<u8>>),
+}
+
+impl Files {
+    /// No file.
+    pub const NONE: Self = Self::Named(Vec::new());
+
+    fn contain(&self, asked: &[u8]) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Named(files) => files.iter().any(|file| sql::is_same_file(file, asked)),
+        }
+    }
 }
 
 impl Reply {
@@ -104,6 +127,10 @@ impl Reply {
             message: None,
             withholds: Withholds::Nothing,
             withheld: None,
+            files: match may_ask_for_files(command) {
+                true => Files::Any,
+                false => Files::NONE,
+            },
         })
     }
 
@@ -126,6 +153,15 @@ impl Reply {
     #[must_use]
     pub fn withholding(self, withholds: Withholds) -> Self {
         Self { withholds, ..self }
+    }
+
+    /// The same reply. The server may ask for these files of the client, and for no others.
+    #[must_use]
+    pub fn with_files(self, files: Files) -> Self {
+        match self.files {
+            Files::Any => Self { files, ..self },
+            Files::Named(_) => self,
+        }
     }
 
     /// The ERR payload that was not handed over. The reply has ended then, and nothing of it was handed over.

@@ -22,7 +22,7 @@ pub mod state;
 mod tracker;
 
 pub use exchange::{
-    Amendment, Piece, Progress, Reply, Tally, Withholds, has_no_room, takes_no_writes,
+    Amendment, Files, Piece, Progress, Reply, Tally, Withholds, has_no_room, takes_no_writes,
 };
 pub use fingerprint::Fingerprint;
 pub use reply::Outcome;

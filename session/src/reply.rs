@@ -99,6 +99,14 @@ pub(crate) fn expected(command: Command) -> Option<ReplyState> {
     })
 }
 
+/// Whether the reply to a command may ask for the client's file.
+pub(crate) fn may_ask_for_files(command: Command) -> bool {
+    matches!(command, Command::QUERY | Command::STMT_EXECUTE)
+}
+
+/// A request for the client's file to which nothing that the client has sent leads.
+pub(crate) const UNASKED_FILE: Malformed = Malformed::Invalid("request for a file of the client");
+
 /// The beginning of a backend's payload.
 pub(crate) struct Payload<'a> {
     /// Its first bytes, at most [`crate::cutter::HEAD_BYTES`].
@@ -184,7 +192,8 @@ impl Payload<'_> {
     fn first_of_result(&self) -> Result<Verdict, Malformed> {
         match self.first() {
             Some(OK) => Ok(Verdict::ResultEnd(self.ok_status()?)),
-            Some(LOCAL_INFILE) => Ok(Verdict::LocalInfile),
+            // A client that cannot send files is not asked for one.
+            Some(LOCAL_INFILE) if self.has(Capabilities::LOCAL_FILES) => Ok(Verdict::LocalInfile),
             _ => {
                 let mut reader = Reader::new(self.head);
                 let columns = reader.lenenc("column count")?;

@@ -136,6 +136,8 @@ impl ErrorCode {
     pub const KILL_DENIED: Self = Self::new(1095, *b"HY000");
     /// ER_UNKNOWN_ERROR.
     pub const UNKNOWN: Self = Self::new(1105, *b"HY000");
+    /// ER_HOST_IS_BLOCKED.
+    pub const HOST_IS_BLOCKED: Self = Self::new(1129, *b"HY000");
     /// ER_NET_PACKET_TOO_LARGE.
     pub const PACKET_TOO_LARGE: Self = Self::new(1153, *b"08S01");
     /// ER_NET_PACKETS_OUT_OF_ORDER.

@@ -1,15 +1,17 @@
 //! Connections that speak HTTP: how many there may be, TLS where it is wanted, and how long one waits for
-//! a client.
+//! a client. Beyond `http.connections_max` a connection may ask for the proxy's health, and for nothing else.
 
 use std::convert::Infallible;
 use std::future::poll_fn;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
-use axum::response::Response;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
 use config::ClientTlsMode;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -38,8 +40,23 @@ const HEADERS_MAX: usize = 64;
 /// A record of TLS that begins a handshake begins with this; no request does.
 const TLS_HANDSHAKE: u8 = 0x16;
 
-/// How many of them hear it at once; whoever comes beyond that is left alone.
-const TURNED_AWAY_MAX: usize = 256;
+/// Connections beyond `http.connections_max` that are served at once; those beyond that are closed.
+const CHECKERS_MAX: usize = 256;
+
+/// How long such a connection may take for its request.
+const TIMEOUT_CHECK: Duration = Duration::from_secs(2);
+
+/// What it may ask for.
+const HEALTH: [&str; 2] = ["/healthz", "/readyz"];
+
+/// What a connection may ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Room {
+    /// Everything, request after request.
+    Full,
+    /// Whether the proxy is well, once.
+    Health,
+}
 
 const NO_ROOM: &str = "Too many connections (http.connections_max)\n";
 const NO_TLS: &str = "https:// is demanded here (client_tls.mode = required)\n";
@@ -84,18 +101,22 @@ impl Door {
         let porter = &self.house.porter;
         let max = porter.window.settings().config.http.connections_max;
         let place = Count::of(porter, |it| &it.callers, max);
-        let turned_away = match place {
+        let checker = match place {
             Some(_) => None,
-            None => Some(Count::of(porter, |it| &it.logins, TURNED_AWAY_MAX)?),
+            None => Some(Count::of(porter, |it| &it.checkers, CHECKERS_MAX)?),
+        };
+        let room = match place {
+            Some(_) => Room::Full,
+            None => Room::Health,
         };
         let (house, router) = (Arc::clone(&self.house), self.router.clone());
         Some(async move {
             let remote = accepted.remote.clone();
-            let stay = stay(&house, router, accepted, place.is_some());
+            let stay = stay(&house, router, accepted, room);
             if let Err(error) = stay.await {
                 tracing::debug!(client = %remote, %error, "a caller of the HTTP port is not served");
             }
-            drop((place, turned_away));
+            drop((place, checker));
         })
     }
 }
@@ -105,14 +126,11 @@ async fn stay(
     house: &House,
     router: Router,
     accepted: Accepted,
-    has_room: bool,
+    room: Room,
 ) -> Result<(), Unserved> {
     let settings = house.porter.window.settings();
     let Accepted { socket, remote } = accepted;
     let mut socket = Socket::from_raw(socket)?;
-    if !has_room {
-        return refuse(socket, "503 Service Unavailable", NO_ROOM).await;
-    }
     let caller = Caller {
         remote,
         is_at_home: match socket.local_address()? {
@@ -120,7 +138,10 @@ async fn stay(
             Endpoint::Unix(_) => false,
         },
     };
-    let limit = settings.config.limits.timeout_login;
+    let limit = match room {
+        Room::Full => settings.config.limits.timeout_login,
+        Room::Health => TIMEOUT_CHECK,
+    };
     let mut first = [0];
     let read = timeout(limit, socket.read_exact(&mut first)).await;
     read.map_err(|_| Unserved::Late)??;
@@ -131,12 +152,12 @@ async fn stay(
             let shaken = timeout(limit, tls::accept(&acceptor, socket, &first)).await;
             let shaken = shaken.map_err(|_| Unserved::Late)?;
             let stream = shaken.map_err(|error| Unserved::Tls(tls::explain(&error)))?;
-            speak(router, caller, stream, Vec::new()).await;
+            speak(router, (caller, room), stream, Vec::new()).await;
         }
         Some(_) if settings.config.client_tls.mode == ClientTlsMode::Required => {
             refuse(socket, "403 Forbidden", NO_TLS).await?;
         }
-        Some(_) | None => speak(router, caller, socket, first.to_vec()).await,
+        Some(_) | None => speak(router, (caller, room), socket, first.to_vec()).await,
     }
     Ok(())
 }
@@ -153,16 +174,25 @@ async fn refuse(socket: Socket, status: &str, text: &str) -> Result<(), Unserved
 }
 
 /// Request after request, until the caller goes or says nothing for too long.
-async fn speak<S>(router: Router, caller: Caller, stream: S, ahead: Vec<u8>)
+async fn speak<S>(router: Router, (caller, room): (Caller, Room), stream: S, ahead: Vec<u8>)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let remote = caller.remote.clone();
-    let service = service_fn(move |request| answer(router.clone(), caller.clone(), request));
-    let stream = TokioIo::new(Patient::new(stream, ahead));
+    let stream = Patient::new(stream, ahead);
+    let is_read = stream.is_read();
+    let service = service_fn(move |request| {
+        is_read.store(true, Ordering::Relaxed);
+        answer(router.clone(), (caller.clone(), room), request)
+    });
+    let stream = TokioIo::new(stream);
     let ended = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(TIMEOUT_HEAD)
+        .keep_alive(room == Room::Full)
+        .header_read_timeout(match room {
+            Room::Full => TIMEOUT_HEAD,
+            Room::Health => TIMEOUT_CHECK,
+        })
         .max_buf_size(HEAD_BYTES_MAX)
         .max_headers(HEADERS_MAX)
         .serve_connection(stream, service)
@@ -174,9 +204,12 @@ where
 
 async fn answer(
     mut router: Router,
-    caller: Caller,
+    (caller, room): (Caller, Room),
     request: hyper::Request<Incoming>,
 ) -> Result<Response, Infallible> {
+    if room == Room::Health && !HEALTH.contains(&request.uri().path()) {
+        return Ok((StatusCode::SERVICE_UNAVAILABLE, NO_ROOM).into_response());
+    }
     let mut request: Request = request.map(Body::new);
     request.extensions_mut().insert(caller);
     poll_fn(|context| Service::<Request>::poll_ready(&mut router, context)).await?;
@@ -192,7 +225,7 @@ mod tests {
     use super::*;
 
     /// The clock of these tests runs ahead when nobody has anything to do.
-    async fn served(said: &[u8]) -> (Duration, String) {
+    async fn served(said: &[u8], room: Room) -> (Duration, String) {
         let (near, mut far) = duplex(1 << 16);
         let caller = Caller {
             remote: Endpoint::Unix("".into()),
@@ -200,7 +233,7 @@ mod tests {
         };
         far.write_all(said).await.unwrap();
         let began = Instant::now();
-        speak(Router::new(), caller, near, Vec::new()).await;
+        speak(Router::new(), (caller, room), near, Vec::new()).await;
         let mut answered = String::new();
         far.read_to_string(&mut answered).await.unwrap();
         (began.elapsed(), answered)
@@ -208,16 +241,33 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn who_says_nothing_is_waited_for_and_then_left() {
-        for said in ["", "GET / HTTP/1.1\r\nhost:"] {
-            let (waited, answered) = served(said.as_bytes()).await;
-            assert!(
-                waited >= TIMEOUT_HEAD && waited < 2 * TIMEOUT_HEAD,
-                "{waited:?}"
-            );
-            assert_eq!(answered, "");
-        }
-        let (waited, answered) = served(b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
+        let (waited, answered) = served(b"", Room::Full).await;
+        assert!(
+            waited >= TIMEOUT_HEAD && waited < 2 * TIMEOUT_HEAD,
+            "{waited:?}"
+        );
+        assert_eq!(answered, "");
+        // A request that was begun has to come faster.
+        let (waited, answered) = served(b"GET / HTTP/1.1\r\nhost:", Room::Full).await;
+        assert!(waited < TIMEOUT_HEAD, "{waited:?}");
+        assert_eq!(answered, "");
+        let request = b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n";
+        let (waited, answered) = served(request, Room::Full).await;
         assert!(waited < 2 * TIMEOUT_HEAD, "{waited:?}");
+        assert!(answered.starts_with("HTTP/1.1 404"), "{answered}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_without_a_place_is_waited_for_shortly_and_asks_once() {
+        let (waited, _) = served(b"GET / HT", Room::Health).await;
+        assert!(waited < 2 * TIMEOUT_CHECK, "{waited:?}");
+        let request = b"GET /api HTTP/1.1\r\nhost: localhost\r\n\r\n";
+        let (waited, answered) = served(request, Room::Health).await;
+        assert!(waited < 2 * TIMEOUT_CHECK, "{waited:?}");
+        assert!(answered.starts_with("HTTP/1.1 503"), "{answered}");
+        let request = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n";
+        let (_, answered) = served(request, Room::Health).await;
+        // The tests' router has nothing there.
         assert!(answered.starts_with("HTTP/1.1 404"), "{answered}");
     }
 }

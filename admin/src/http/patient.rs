@@ -1,13 +1,16 @@
 //! A connection with patience: what was read ahead comes first, a client that takes nothing for too long,
-//! or takes too long for all of it, is given up, and what was said last is heard before it closes.
+//! or takes too long for all of it, is given up, and what was said last is heard before it closes. A client that
+//! has begun a request has to send it at a minimum rate.
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::time::{Sleep, sleep};
+use tokio::time::{Instant, Sleep, sleep};
 
 /// How long a client may take nothing of an answer.
 const TIMEOUT_TAKE: Duration = Duration::from_secs(30);
@@ -17,6 +20,19 @@ const TIMEOUT_ALL: Duration = Duration::from_secs(120);
 
 /// How long a client may take to hear the last answer, and to close.
 const TIMEOUT_FAREWELL: Duration = Duration::from_secs(2);
+
+/// How long a request may take to come, however short it is.
+const TIMEOUT_BEGUN: Duration = Duration::from_secs(5);
+
+/// A longer one has a second more for so many bytes.
+const BYTES_A_SECOND: u32 = 256;
+
+/// A request that is coming.
+struct Coming {
+    bytes: u32,
+    began: Instant,
+    end: Pin<Box<Sleep>>,
+}
 
 /// See the module.
 pub struct Patient<S> {
@@ -29,6 +45,10 @@ pub struct Patient<S> {
     end: Option<Pin<Box<Sleep>>>,
     /// Runs from when our side has closed.
     farewell: Option<Pin<Box<Sleep>>>,
+    /// The request that is being read, if its head is not whole yet.
+    coming: Option<Coming>,
+    /// The request's head has been read, and no answer written yet.
+    is_read: Arc<AtomicBool>,
 }
 
 impl<S: AsyncWrite + Unpin> Patient<S> {
@@ -40,7 +60,14 @@ impl<S: AsyncWrite + Unpin> Patient<S> {
             patience: None,
             end: None,
             farewell: None,
+            coming: None,
+            is_read: Arc::default(),
         }
+    }
+
+    /// To be set when a request's head has been read: its body, and the answer to it, have limits of their own.
+    pub fn is_read(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.is_read)
     }
 
     /// What has come of a write; none for too long is an error.
@@ -69,6 +96,36 @@ impl<S: AsyncWrite + Unpin> Patient<S> {
 }
 
 impl<S: AsyncRead + Unpin> Patient<S> {
+    /// What has come of a read; a request that comes too slowly is an error.
+    fn judge_rate(
+        &mut self,
+        context: &mut Context<'_>,
+        read: Poll<io::Result<()>>,
+        count: usize,
+    ) -> Poll<io::Result<()>> {
+        if self.is_read.load(Ordering::Relaxed) {
+            self.coming = None;
+            return read;
+        }
+        if count > 0 {
+            let coming = self.coming.get_or_insert_with(|| Coming {
+                bytes: 0,
+                began: Instant::now(),
+                end: Box::pin(sleep(TIMEOUT_BEGUN)),
+            });
+            let count = u32::try_from(count).unwrap_or(u32::MAX);
+            coming.bytes = coming.bytes.saturating_add(count);
+            let more = Duration::from_secs(1) * coming.bytes / BYTES_A_SECOND;
+            let end = coming.began + TIMEOUT_BEGUN + more;
+            coming.end.as_mut().reset(end);
+        }
+        if let (Poll::Pending, Some(coming)) = (&read, &mut self.coming) {
+            ready!(coming.end.as_mut().poll(context));
+            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+        }
+        read
+    }
+
     /// A socket that is closed with bytes unread may take back what it has said: they are thrown away until
     /// the client closes too, or its time is up.
     fn hear_out(&mut self, context: &mut Context<'_>) -> Poll<()> {
@@ -96,12 +153,15 @@ impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         if self.ahead.is_empty() {
-            return Pin::new(&mut self.stream).poll_read(context, buffer);
+            let before = buffer.filled().len();
+            let read = Pin::new(&mut self.stream).poll_read(context, buffer);
+            let count = buffer.filled().len() - before;
+            return self.judge_rate(context, read, count);
         }
         let count = self.ahead.len().min(buffer.remaining());
         let taken: Vec<_> = self.ahead.drain(..count).collect();
         buffer.put_slice(&taken);
-        Poll::Ready(Ok(()))
+        self.judge_rate(context, Poll::Ready(Ok(())), count)
     }
 }
 
@@ -111,6 +171,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Patient<S> {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
+        self.is_read.store(false, Ordering::Relaxed);
+        self.coming = None;
         let written = Pin::new(&mut self.stream).poll_write(context, bytes);
         self.judge(context, written)
     }
@@ -188,6 +250,40 @@ mod tests {
         Patient::new(near, Vec::new()).shutdown().await.unwrap();
         assert!(began.elapsed() >= TIMEOUT_FAREWELL);
         drop(far);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_that_comes_a_byte_at_a_time_is_given_up() {
+        let (near, mut far) = duplex(1 << 16);
+        let mut patient = Patient::new(near, Vec::new());
+        let client = tokio::spawn(async move {
+            while far.write_u8(b'x').await.is_ok() {
+                sleep(Duration::from_secs(1)).await;
+            }
+        });
+        let began = Instant::now();
+        let mut request = Vec::new();
+        let read = patient.read_to_end(&mut request).await;
+        assert_eq!(read.unwrap_err().kind(), io::ErrorKind::TimedOut);
+        assert!(began.elapsed() < 2 * TIMEOUT_BEGUN, "{:?}", began.elapsed());
+        drop(patient);
+        client.await.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_that_was_read_is_not_hurried() {
+        let (near, mut far) = duplex(1 << 16);
+        let mut patient = Patient::new(near, Vec::new());
+        far.write_u8(b'x').await.unwrap();
+        patient.read_u8().await.unwrap();
+        patient.is_read().store(true, Ordering::Relaxed);
+        let client = tokio::spawn(async move {
+            sleep(4 * TIMEOUT_BEGUN).await;
+            drop(far);
+        });
+        let ended = patient.read_u8().await;
+        assert_eq!(ended.unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+        client.await.unwrap();
     }
 
     #[tokio::test]

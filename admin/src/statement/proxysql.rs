@@ -24,10 +24,6 @@ const OTHERWISE: &[(&str, &str)] = &[
         "There is no cache of results, so there is nothing to be flushed",
     ),
     (
-        "FLUSH MYSQL CLIENT HOSTS",
-        "Hosts are not kept out here; whoever fails to log in is slowed down (accounts.delay_failures)",
-    ),
-    (
         "PAUSE",
         "The proxy does not stop accepting; UPDATE backends SET draining = 1 keeps new sessions away from a backend",
     ),
@@ -50,6 +46,9 @@ fn command(words: &str) -> Result<Statement, Fault> {
     if words == "FLUSH LOGS" {
         return Ok(Statement::FlushLogs);
     }
+    if words == "FLUSH MYSQL CLIENT HOSTS" {
+        return Ok(Statement::FlushHosts);
+    }
     let mut otherwise = OTHERWISE.iter();
     let found = otherwise.find(|(command, _)| {
         let rest = words.strip_prefix(command);
@@ -57,7 +56,7 @@ fn command(words: &str) -> Result<Statement, Fault> {
     });
     Err(Fault::not_here(match found {
         Some((_, text)) => (*text).to_owned(),
-        None => "Of ProxySQL's commands there is PROXYSQL FLUSH LOGS here; SELECT * FROM help lists what can be said"
+        None => "Of ProxySQL's commands there are PROXYSQL FLUSH LOGS and FLUSH MYSQL CLIENT HOSTS here; SELECT * FROM help lists what can be said"
             .to_owned(),
     }))
 }

@@ -56,7 +56,7 @@ pub fn fault(text: Text<'_>) -> Fault {
     match &*word {
         "TRUNCATE" => Fault::not_emptied(),
         "FLUSH" => Fault::not_here(format!(
-            "Of FLUSH there are FLUSH LOGS, FLUSH STATUS and FLUSH TABLES here; {help}"
+            "Of FLUSH there are FLUSH HOSTS, FLUSH LOGS, FLUSH STATUS and FLUSH TABLES here; {help}"
         )),
         "LOCK" => Fault::not_here(
             "Of LOCK there is LOCK TABLES … READ here, for tools, and it locks nothing; BEGIN … COMMIT makes one \

@@ -87,6 +87,10 @@ const COMMANDS: &[(&str, &str)] = &[
         "Counts digests, errors, slow statements, times, lanes and rules from nothing, and forgets plans; for the role admin.",
     ),
     (
+        "FLUSH HOSTS",
+        "Forgets failed logins of hosts, so that none is blocked any more; for the role admin.",
+    ),
+    (
         "FLUSH LOGS",
         "Closes the files of logs and opens them again, where others have moved them; for the role admin.",
     ),

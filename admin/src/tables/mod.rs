@@ -12,6 +12,7 @@ pub mod events;
 pub mod full_scans;
 pub mod global_variables;
 pub mod help;
+pub mod host_errors;
 pub mod index_suggestions;
 pub mod index_usage;
 pub mod indexes;

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::{CachingSha2Hash, Challenge, Ed25519Key, NativeHash};
+use crate::{CachingSha2Hash, Challenge, Channel, Ed25519Key, NativeHash, ServerKey};
 
 const FRESH: [u8; 32] = [5; 32];
 
@@ -33,17 +33,25 @@ impl Client {
         let answer = match AuthPacket::decode(payload).unwrap() {
             AuthPacket::Switch { plugin, data } => {
                 self.challenge = Challenge::switched(plugin, data);
-                self.challenge.answer(&self.credential, self.privacy)
+                self.challenge.answer(&self.credential, self.channel())
             }
             AuthPacket::MoreData(data) => {
                 let answer = self
                     .challenge
-                    .answer_to(data, &self.credential, self.privacy);
-                answer.unwrap()
+                    .answer_to(data, &self.credential, self.channel());
+                answer.map(Option::unwrap)
             }
             other => panic!("{other:?}"),
         };
-        answer.to_vec()
+        answer.unwrap().to_vec()
+    }
+
+    /// The client asks for the key.
+    fn channel(&self) -> Channel<'static> {
+        Channel {
+            privacy: self.privacy,
+            key: ServerKey::Asked,
+        }
     }
 }
 
@@ -68,7 +76,10 @@ fn sit(
     privacy: Privacy,
 ) -> (Result<Passed, (Denial, Option<Shown>)>, usize) {
     let mut client = Client::new(greeting, password, privacy);
-    let answer = client.challenge.answer(&client.credential, privacy);
+    let answer = client
+        .challenge
+        .answer(&client.credential, client.channel())
+        .unwrap();
     let candidate = Candidate {
         plugin: Some(greeting.client_name()),
         answer: &answer,
@@ -287,7 +298,10 @@ fn no_password_is_right_only_where_there_is_none() {
 /// which of the steps take long.
 fn seen(verifiers: Arc<[Verifier]>, privacy: Privacy) -> Vec<String> {
     let mut client = Client::new(Plugin::Native, "wrong", privacy);
-    let answer = client.challenge.answer(&client.credential, privacy);
+    let answer = client
+        .challenge
+        .answer(&client.credential, client.channel())
+        .unwrap();
     let candidate = Candidate {
         plugin: Some(Plugin::Native.client_name()),
         answer: &answer,

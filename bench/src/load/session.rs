@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use auth::{Challenge, Credential, Password, Privacy};
+use auth::{Challenge, Channel, Credential, Password, Privacy};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::sleep;
@@ -317,7 +317,8 @@ fn proof(switch: &[u8], target: &Target) -> Vec<u8> {
     let (plugin, data) = take_until_zero(switch.get(1..).unwrap_or_default());
     let credential = Credential::Password(Password::new(target.password.as_bytes()));
     let challenge = Challenge::switched(plugin, data);
-    challenge.answer(&credential, Privacy::Open).to_vec()
+    let answer = challenge.answer(&credential, Channel::keyless(Privacy::Open));
+    answer.unwrap_or_default().to_vec()
 }
 
 fn take_until_zero(bytes: &[u8]) -> (&[u8], &[u8]) {

@@ -23,9 +23,11 @@ settings! {
         /// fails because its user is not known, or with a password that may have changed.
         learn_interval: Duration = Duration::from_secs(30), Traits::RELOAD.within(SECOND, DAY);
 
-        /// Whether repeated failed logins from one address are answered ever more slowly: from the
-        /// fourth failure of one user, or the twenty-first of all, after 100 ms, doubling up to 10
-        /// s. What failed longer than 15 minutes ago is forgotten.
+        /// Whether repeated failed logins are delayed. From the fourth failure of a user from one address on, the
+        /// next login of that user from that address waits 100 ms, then twice as long each time. If logins of more
+        /// than 20 users have failed at an address, and no more logins have succeeded there than users have failed,
+        /// all its logins wait in the same way. A login waits 10 s at most, and never longer than half of
+        /// `limits.timeout_login`. Failures are forgotten after 15 minutes.
         delay_failures: bool = true, Traits::RELOAD;
 
         /// What becomes of users that the proxy does not know: those without an `[[account]]`, where none is learned

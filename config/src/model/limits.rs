@@ -25,6 +25,13 @@ settings! {
         /// Time from a client's connect to the end of its login.
         timeout_login: Duration = Duration::from_secs(10), Traits::RELOAD.within(100 * MS, HOUR);
 
+        /// Logins from one host that may fail in a row; then the proxy refuses the host with error 1129, until
+        /// `FLUSH HOSTS` on the admin port or a restart. A refused password, a broken login and one that is not
+        /// finished in time count, so a load balancer's check that only connects counts as well. It is the
+        /// counterpart of the servers' `max_connect_errors`.
+        connect_errors_max: Option<u32> = None,
+            Traits::RELOAD.within(1, 1_000_000_000).nothing("no host is blocked");
+
         /// Time a session may be idle before it is closed.
         timeout_idle: Duration = Duration::ZERO,
             Traits::RELOAD.within(SECOND, 365 * DAY).nothing("never, the server's wait_timeout decides");

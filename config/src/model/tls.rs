@@ -70,6 +70,16 @@ settings! {
 
         /// PEM file with that certificate's private key.
         key: Option<PathBuf> = None, Traits::RELOAD;
+
+        /// PEM file with the backends' RSA public key. On a connection without TLS a password that has to pass in full
+        /// (`caching_sha2_password` with a cold cache, `sha256_password`) is encrypted for this key.
+        server_public_key: Option<PathBuf> = None, Traits::RELOAD;
+
+        /// Whether a backend is asked for its RSA public key for such a password. Whoever answers at the backend's
+        /// address can present a key of its own, and then knows the password. Without this setting and
+        /// `server_public_key` the proxy opens the connection again with TLS, if the backend offers TLS; `ca` is
+        /// checked then if it is set. A backend at a Unix socket is always asked.
+        get_server_public_key: bool = false, Traits::RELOAD;
     }
 }
 

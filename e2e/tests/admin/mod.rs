@@ -10,6 +10,7 @@ mod changes;
 mod changing_user;
 mod clients;
 mod disabling;
+mod endless;
 mod flushing;
 mod history;
 mod hostile;

@@ -170,3 +170,18 @@ fn who_fails_often_waits() {
         200
     );
 }
+
+#[test]
+fn health_is_told_when_there_is_no_place_left() {
+    let watched = Watched::start(unserved().set("http.connections_max", 2));
+    let hold = || std::net::TcpStream::connect(("127.0.0.1", watched.port)).unwrap();
+    let held: Vec<_> = (0..40).map(|_| hold()).collect();
+    wait::until("there is no room", wait::SOON, || {
+        watched.look().get("/api/tables").status == 503
+    });
+    for _ in 0..5 {
+        let health = watched.stranger().get("/healthz");
+        assert_eq!((health.status, &*health.text()), (200, "ok\n"));
+    }
+    drop(held);
+}

@@ -33,6 +33,7 @@ fn play(legs: Legs, plugin: &[u8], lines: &[Line<'_>]) -> Result<bool, Failure> 
         backend_name: "db1",
         legs,
         own_key: &OwnKey::default(),
+        server_key: ServerKey::Asked,
         plugin: plugin.to_vec(),
         scramble: SCRAMBLE.to_vec(),
         exchange: Exchange::None,
@@ -151,6 +152,7 @@ fn a_password_in_clear_is_encrypted_for_an_open_backend() {
             backend_name: "db1",
             legs: legs(privacy, Privacy::Open),
             own_key: &own_key,
+            server_key: ServerKey::Asked,
             plugin: Vec::new(),
             scramble: Vec::new(),
             exchange: Exchange::None,
@@ -231,4 +233,43 @@ fn a_private_leg_is_one_thing_to_one_plugin_and_another_to_the_other() {
         legs(Privacy::Local, Privacy::Tls).bridge(CACHING_SHA2_PASSWORD),
         Bridge::None
     );
+}
+
+#[test]
+fn a_password_is_withheld_from_an_open_backend_whose_key_nobody_has_vouched_for() {
+    let (near_client, _far_client) = duplex(1 << 16);
+    let (near_backend, far_backend) = duplex(1 << 16);
+    let (mut client, mut backend) = (
+        PacketStream::new(near_client, 0),
+        PacketStream::new(near_backend, 0),
+    );
+    let mut dialogue = Dialogue {
+        client: &mut client,
+        backend: &mut backend,
+        backend_name: "db1",
+        legs: legs(Privacy::Tls, Privacy::Open),
+        own_key: &OwnKey::default(),
+        server_key: ServerKey::Refused,
+        plugin: SHA256_PASSWORD.to_vec(),
+        scramble: SCRAMBLE.to_vec(),
+        exchange: Exchange::None,
+        ear: None,
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
+    let failure = runtime
+        .block_on(dialogue.first_answer(PASSWORD))
+        .unwrap_err();
+    assert_eq!(failure.kind, Kind::FullAuthentication);
+    for way in ["mode", "server_public_key", "get_server_public_key"] {
+        let name = format!("backend_tls.{way}");
+        assert!(failure.cause.contains(&name), "{}", failure.cause);
+    }
+    assert!(matches!(dialogue.exchange, Exchange::Withheld { .. }));
+    drop(dialogue);
+    drop((client, backend));
+    let mut far_backend = PacketStream::new(far_backend, 0);
+    let heard = runtime.block_on(far_backend.read());
+    assert!(matches!(heard, Err(PacketError::Closed)), "{heard:?}");
 }

@@ -116,6 +116,7 @@ pub(crate) async fn begin(
         status: STATUS_FIRST,
         aftermath: Rc::new(Aftermath::default()),
         wants_clear: false,
+        prepared_files: Vec::new(),
         running: None,
         cut_transaction: None,
         optimism: None,

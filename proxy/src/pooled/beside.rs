@@ -181,6 +181,7 @@ impl Pooled {
             status: StatusFlags::AUTOCOMMIT,
             aftermath: Rc::new(Aftermath::default()),
             wants_clear: false,
+            prepared_files: Vec::new(),
             running: None,
             cut_transaction: None,
             optimism: None,

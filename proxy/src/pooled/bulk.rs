@@ -87,6 +87,7 @@ impl Pooled {
                 warnings: None,
                 changes_server: false,
                 withholds: Withholds::Nothing,
+                files: session::Files::NONE,
             };
             let own_schema = self.visit(&key).await;
             let said = Said::Bulk(key.text.bytes());

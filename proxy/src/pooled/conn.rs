@@ -73,6 +73,9 @@ pub(crate) enum Broken {
     Disabled,
     #[error("it ended the connection with error {0}")]
     Farewell(u16),
+    /// The account has reached one of its limits there; the backend's ERR.
+    #[error("the account has reached a limit there")]
+    Limited(Box<[u8]>),
     #[error("{0}")]
     Io(#[from] io::Error),
     #[error("it broke the protocol: {0}")]

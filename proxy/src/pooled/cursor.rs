@@ -44,6 +44,7 @@ impl Pooled {
             warnings: None,
             changes_server: false,
             withholds: Withholds::Nothing,
+            files: session::Files::NONE,
         };
         match self.exchange(&job).await {
             Ok(done) => {

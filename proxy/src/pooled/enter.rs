@@ -183,7 +183,9 @@ impl Enter<'_> {
                 (_, Treatment::Examine(verifiers)) => verifiers,
             };
             let held = self.worker.shared.keyring.password(account.id());
-            pace::hold_back(self.worker, self.settings, origin, user).await;
+            if may_appeal {
+                pace::hold_back(self.worker, self.settings, origin, user).await;
+            }
             let failed = match self.examine(&answered, verifiers, held).await? {
                 Ok(passed) => return self.admit(answered, account, passed).await,
                 Err(failed) => failed,

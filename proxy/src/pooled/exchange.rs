@@ -8,7 +8,9 @@ use std::time::Duration;
 use config::ReadPolicy;
 
 use session::state::Needs;
-use session::{Amendment, Fingerprint, Outcome, Progress, Reply, Sequences, Tally, Withholds};
+use session::{
+    Amendment, Files, Fingerprint, Outcome, Progress, Reply, Sequences, Tally, Withholds,
+};
 use sql::Facts;
 use wire::{Command, StatusFlags};
 
@@ -41,6 +43,8 @@ pub(crate) struct Job<'a> {
     pub changes_server: bool,
     /// Which error the client does not hear, because the command is sent again.
     pub withholds: Withholds,
+    /// Which files of the client its server may ask for.
+    pub files: Files,
 }
 
 /// A client's command as it is sent: whole, or statement by statement, each with a part of the reply.
@@ -281,7 +285,9 @@ impl Pooled {
         if self.optimism.is_some() {
             reply = reply.fingerprinted(&self.worker.store.print_keys);
         }
-        reply = reply.withholding(job.withholds);
+        reply = reply
+            .withholding(job.withholds)
+            .with_files(job.files.clone());
         loop {
             if let Err(cut) = self.pump(conn, &mut reply).await {
                 let reached = match reply.has_begun() {
@@ -378,6 +384,7 @@ impl Job<'_> {
             warnings: None,
             changes_server: false,
             withholds: Withholds::Nothing,
+            files: Files::NONE,
         }
     }
 

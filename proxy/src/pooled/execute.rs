@@ -396,6 +396,7 @@ impl Pooled {
             warnings: None,
             changes_server: observe::may_change_server(&key.facts, key.text.bytes()),
             withholds: self.withholds(&key.facts, Part::Whole, repeat),
+            files: self.files_named(&key.facts, key.text.bytes()),
         };
         let outcome = self.exchange(&job).await;
         self.worker.store.return_bytes(packets);

@@ -3,8 +3,9 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use auth::{Challenge, Credential, Privacy};
+use auth::{Challenge, Channel, Credential, NotPrivate, Privacy};
 use net::proxy_protocol;
+use net::tls::ClientTls;
 use route::{Backend, Health, Report};
 use session::Outcome;
 use session::state::{Baseline, Column, ConnectionState};
@@ -12,18 +13,19 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
 use wire::auth::AuthPacket;
 use wire::column::ColumnDefinition;
-use wire::compression::Remote;
+use wire::compression::{Algorithm, Remote};
 use wire::handshake::HandshakeHead;
 use wire::query::Query;
 use wire::result::{ResultHead, TextRow};
 use wire::write::put_lenenc_bytes;
-use wire::{Capabilities, Command, ErrPacket, Greeting, HandshakeResponse};
+use wire::{Capabilities, Command, ErrPacket, ErrorCode, Greeting, HandshakeResponse};
 
 use super::begin::server_of;
 use super::conn::{BackendConn, Broken, OwnReply};
 use super::shelf::Shelf;
 use super::sight::Sight;
 use crate::connect::{Refusal, greet};
+use crate::dialogue::not_private;
 use crate::failure::{Failure, Kind};
 use crate::leg::Leg;
 use crate::login::{backend_compression, backend_leg, secure_backend};
@@ -55,50 +57,26 @@ pub(crate) async fn open(worker: &Worker, shelf: &Rc<Shelf>) -> Result<BackendCo
     let kept_since = worker.shared.kept_epoch();
     let backend = &shelf.backend;
     let header = proxy_protocol::Header::Own;
-    let (mut stream, greeting, _) = match greet(&settings.config, &header, backend).await {
-        Ok(greeted) => greeted,
-        Err(refusal) => return Err(unreachable(worker, backend, refusal)),
+    let mut tls = settings.backend_tls.as_deref();
+    let (stream, greeting, wanted, compression) = loop {
+        let greeted = greet(&settings.config, &header, backend).await;
+        let (stream, greeting, _) =
+            greeted.map_err(|refusal| unreachable(worker, backend, refusal))?;
+        note_greeting(worker, backend, &greeting);
+        let can_secure = tls.is_none() && greeting.capabilities.contains(Capabilities::SSL);
+        match log_in((worker, &settings, tls), shelf, stream, &greeting).await {
+            Ok((stream, wanted, compression)) => break (stream, greeting, wanted, compression),
+            // The password may pass in full over TLS.
+            Err(failure) if failure.kind == Kind::FullAuthentication && can_secure => {
+                tls = settings.password_tls.as_deref();
+                if tls.is_none() {
+                    return Err(failure);
+                }
+            }
+            Err(failure) => return Err(failure),
+        }
     };
-    if !matches!(backend.health, Health::Up { .. }) {
-        worker.surroundings.report(Report::Connected {
-            backend: backend.id,
-        });
-    }
-    worker.greeting.learn(&greeting);
     let limit = settings.config.health.timeout_connect;
-    let compression = backend_compression(&settings.config.compression, &greeting);
-    let leg = backend_leg(compression);
-    let wanted = (shelf.kind.capabilities | OWN) & greeting.capabilities;
-    let head = HandshakeHead {
-        capabilities: wanted,
-        packet_bytes_max: 1 << 24,
-        collation: u8::try_from(shelf.kind.collation).unwrap_or(greeting.collation),
-    };
-    let login = async {
-        secure_backend(&settings, backend, &greeting, &mut stream, &head, leg).await?;
-        let is_tls = stream.privacy() == Privacy::Tls;
-        let head = HandshakeHead {
-            capabilities: wanted | leg.with(Capabilities::SSL, is_tls),
-            ..head
-        };
-        let level = compression.map(|(_, level)| level);
-        let entered = authenticate(&mut stream, &greeting, head, level, shelf).await;
-        if let Err(failure) = &entered
-            && failure.kind == Kind::LoginRefused
-        {
-            refused_credential(worker, shelf, failure);
-        }
-        entered
-    };
-    match timeout(limit, login).await {
-        Ok(done) => done?,
-        Err(_) => {
-            return Err(broke_off(
-                backend,
-                &format!("no answer to the login within {limit:?}"),
-            ));
-        }
-    }
     let lost = || broke_off(backend, "the connection was lost at the end of the login");
     let (transport, ahead) = stream.into_parts().ok_or_else(lost)?;
     let (transport, ahead) = compress(transport, ahead, compression, Remote::Backend);
@@ -117,9 +95,69 @@ pub(crate) async fn open(worker: &Worker, shelf: &Rc<Shelf>) -> Result<BackendCo
             conn.kept_since.set(kept_since);
             Ok(conn)
         }
+        Ok(Err(Broken::Limited(payload))) => Err(refused(&payload, shelf)),
         Ok(Err(broken)) => Err(broke_off(backend, &broken.to_string())),
         Err(_) => Err(broke_off(backend, &format!("no answer within {limit:?}"))),
     }
+}
+
+/// A connection that has logged in, with what it was asked for.
+type LoggedIn = (PacketStream, Capabilities, Option<(Algorithm, u8)>);
+
+/// Logs in to a backend that has greeted.
+async fn log_in(
+    (worker, settings, tls): (&Worker, &Settings, Option<&ClientTls>),
+    shelf: &Shelf,
+    mut stream: PacketStream,
+    greeting: &Greeting,
+) -> Result<LoggedIn, Failure> {
+    let backend = &shelf.backend;
+    let limit = settings.config.health.timeout_connect;
+    let compression = backend_compression(&settings.config.compression, greeting);
+    let leg = backend_leg(compression);
+    let wanted = (shelf.kind.capabilities | OWN) & greeting.capabilities;
+    let head = HandshakeHead {
+        capabilities: wanted,
+        packet_bytes_max: 1 << 24,
+        collation: u8::try_from(shelf.kind.collation).unwrap_or(greeting.collation),
+    };
+    let login = async {
+        let security = (settings, tls);
+        secure_backend(security, backend, greeting, &mut stream, &head, leg).await?;
+        let is_tls = stream.privacy() == Privacy::Tls;
+        let head = HandshakeHead {
+            capabilities: wanted | leg.with(Capabilities::SSL, is_tls),
+            ..head
+        };
+        let level = compression.map(|(_, level)| level);
+        let channel = Channel {
+            privacy: stream.privacy(),
+            key: settings.server_key(),
+        };
+        let entered = authenticate((&mut stream, channel), greeting, head, level, shelf).await;
+        if let Err(failure) = &entered
+            && failure.kind == Kind::LoginRefused
+        {
+            refused_credential(worker, shelf, failure);
+        }
+        entered
+    };
+    match timeout(limit, login).await {
+        Ok(done) => done.map(|()| (stream, wanted, compression)),
+        Err(_) => {
+            let how = format!("no answer to the login within {limit:?}");
+            Err(broke_off(backend, &how))
+        }
+    }
+}
+
+fn note_greeting(worker: &Worker, backend: &Backend, greeting: &Greeting) {
+    if !matches!(backend.health, Health::Up { .. }) {
+        worker.surroundings.report(Report::Connected {
+            backend: backend.id,
+        });
+    }
+    worker.greeting.learn(greeting);
 }
 
 fn unreachable(worker: &Worker, backend: &Backend, refusal: Refusal) -> Failure {
@@ -148,41 +186,45 @@ fn broke_off(backend: &Backend, how: &str) -> Failure {
 }
 
 async fn authenticate(
-    stream: &mut PacketStream,
+    (stream, channel): (&mut PacketStream, Channel<'_>),
     greeting: &Greeting,
     head: HandshakeHead,
     zstd_level: Option<u8>,
     shelf: &Shelf,
 ) -> Result<(), Failure> {
-    let privacy = stream.privacy();
     let credential = &shelf.login.credential;
     let mut challenge = Challenge::greeted(greeting);
-    let answer = challenge.answer(credential, privacy);
+    let answer = challenge.answer(credential, channel);
+    let answer = answer.map_err(|_| not_private(&shelf.backend.name))?;
     let response = response(head, zstd_level, shelf, &challenge.plugin, &answer);
     let said = match stream.write(&response).await {
-        Ok(()) => dialogue(stream, &mut challenge, credential, privacy).await,
+        Ok(()) => dialogue(stream, &mut challenge, credential, channel).await,
         Err(error) => Err(error.into()),
     };
     match said {
-        Ok(Said::In) => Ok(()),
+        Ok(Said::In(_)) => Ok(()),
         Ok(Said::No(payload)) => Err(refused(&payload, shelf)),
+        Ok(Said::NotPrivate) => Err(not_private(&shelf.backend.name)),
         Err(broken) => Err(broke_off(&shelf.backend, &broken.to_string())),
     }
 }
 
-/// How a backend ended a login.
-enum Said {
-    In,
-    /// Its ERR.
+/// How a login at a backend ended.
+pub(crate) enum Said {
+    /// The backend's OK.
+    In(Vec<u8>),
+    /// The backend's ERR.
     No(Vec<u8>),
+    /// The backend wants the password in full, and may not have it over this connection.
+    NotPrivate,
 }
 
 /// Answers a backend's password plugins until OK or ERR.
-async fn dialogue<T>(
+pub(crate) async fn dialogue<T>(
     stream: &mut PacketStream<T>,
     challenge: &mut Challenge,
     credential: &Credential,
-    privacy: Privacy,
+    channel: Channel<'_>,
 ) -> Result<Said, Broken>
 where
     T: AsyncRead + AsyncWrite + Unpin,
@@ -190,17 +232,19 @@ where
     for _ in 0..LOGIN_PACKETS_MAX {
         let payload = stream.read().await.map_err(broken_login)?;
         let answer = match AuthPacket::decode(&payload)? {
-            AuthPacket::Ok => return Ok(Said::In),
+            AuthPacket::Ok => return Ok(Said::In(payload)),
             AuthPacket::Err => return Ok(Said::No(payload)),
             AuthPacket::Switch { plugin, data } | AuthPacket::NextFactor { plugin, data } => {
                 *challenge = Challenge::switched(plugin, data);
-                Some(challenge.answer(credential, privacy))
+                challenge.answer(credential, channel).map(Some)
             }
-            AuthPacket::MoreData(data) => challenge.answer_to(data, credential, privacy),
-            AuthPacket::Other => challenge.answer_to(&payload, credential, privacy),
+            AuthPacket::MoreData(data) => challenge.answer_to(data, credential, channel),
+            AuthPacket::Other => challenge.answer_to(&payload, credential, channel),
         };
-        if let Some(answer) = answer {
-            stream.write(&answer).await?;
+        match answer {
+            Ok(Some(answer)) => stream.write(&answer).await?,
+            Ok(None) => {}
+            Err(NotPrivate) => return Ok(Said::NotPrivate),
         }
     }
     Err(Broken::Unexpected("its login has no end"))
@@ -319,6 +363,10 @@ async fn look_around(
         Baseline::question(),
     ];
     let replies = conn.ask_all(worker, &asks).await?;
+    let mut errors = replies.iter().filter_map(OwnReply::error_payload);
+    if let Some(limit) = errors.find(|payload| is_limit(payload)) {
+        return Err(Broken::Limited(limit.into()));
+    }
     let [sight, follow, look] = &replies[..] else {
         return Err(UNSAID);
     };
@@ -335,6 +383,12 @@ async fn look_around(
     Ok(ConnectionState::new(baseline, worker.store.values.fresh()))
 }
 
+/// ER_USER_LIMIT_REACHED: a limit of the account, which its clients hear of in the server's words.
+fn is_limit(payload: &[u8]) -> bool {
+    let number = ErrPacket::decode(payload).map(|err| err.number);
+    number.is_ok_and(|number| number == ErrorCode::USER_LIMIT.number)
+}
+
 /// Logs in again on the same connection (COM_CHANGE_USER), which leaves no schema.
 pub(crate) async fn log_in_again(worker: &Worker, conn: &mut BackendConn) -> Result<(), Broken> {
     const REFUSED: Broken = Broken::Unexpected("it does not take the account again");
@@ -343,12 +397,16 @@ pub(crate) async fn log_in_again(worker: &Worker, conn: &mut BackendConn) -> Res
     let shelf = Rc::clone(&conn.shelf);
     let greeting = conn.greeting.clone();
     let credential = &shelf.login.credential;
-    let privacy = conn.leg.transport.privacy();
+    let settings = Arc::clone(&worker.surroundings.settings.borrow());
+    let channel = Channel {
+        privacy: conn.leg.transport.privacy(),
+        key: settings.server_key(),
+    };
     let mut challenge = Challenge::greeted(&greeting);
     let mut payload = vec![Command::CHANGE_USER.0];
     payload.extend_from_slice(&shelf.login.user);
     payload.push(0);
-    let answer = challenge.answer(credential, privacy);
+    let answer = challenge.answer(credential, channel).map_err(|_| REFUSED)?;
     payload.push(answer.len() as u8);
     payload.extend_from_slice(&answer);
     payload.push(0);
@@ -362,10 +420,10 @@ pub(crate) async fn log_in_again(worker: &Worker, conn: &mut BackendConn) -> Res
     let ended = {
         let mut stream = PacketStream::new(&mut conn.leg.transport, 0).with_sequences(sequences);
         stream.write(&payload).await?;
-        dialogue(&mut stream, &mut challenge, credential, privacy).await
+        dialogue(&mut stream, &mut challenge, credential, channel).await
     };
     match ended {
-        Ok(Said::In) => {
+        Ok(Said::In(_)) => {
             conn.forget_all();
             conn.trusted_at.set(trusted_at);
             conn.inherits_at.set(inherits_at);
@@ -373,7 +431,8 @@ pub(crate) async fn log_in_again(worker: &Worker, conn: &mut BackendConn) -> Res
             conn.state = look_around(worker, &greeting, conn).await?;
             Ok(())
         }
-        Ok(Said::No(_)) | Err(_) => Err(REFUSED),
+        Ok(Said::No(payload)) if is_limit(&payload) => Err(Broken::Limited(payload.into())),
+        Ok(Said::No(_) | Said::NotPrivate) | Err(_) => Err(REFUSED),
     }
 }
 

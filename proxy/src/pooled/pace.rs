@@ -1,22 +1,31 @@
-//! Whoever fails to log in is slowed down, the more often the longer, at a login as at COM_CHANGE_USER.
+//! Repeated failed logins are delayed, at a login as at COM_CHANGE_USER. One login is never delayed for more than
+//! half of its time limit, so that a right password is let in.
+
+use std::time::Duration;
 
 use auth::Origin;
 
 use crate::surroundings::Settings;
 use crate::worker::Worker;
 
-/// Whoever failed often waits before he hears anything, right or wrong.
+/// The longest that one login is delayed.
+pub(crate) fn longest(settings: &Settings) -> Duration {
+    settings.config.limits.timeout_login / 2
+}
+
+/// A user that failed often waits before its login is examined, whether its password is right or wrong.
 pub(crate) async fn hold_back(worker: &Worker, settings: &Settings, origin: &Origin, user: &[u8]) {
     if let (true, Some(address)) = (settings.config.accounts.delay_failures, origin.address()) {
         let now = worker.surroundings.now().0;
         let delay = worker.shared.throttle.delay(address, user, now);
+        let delay = delay.min(longest(settings));
         if !delay.is_zero() {
             tokio::time::sleep(delay).await;
         }
     }
 }
 
-/// Notes one more failure; its client waits for the answer.
+/// Notes one more failure. Its client waits for what the failure adds to the delay.
 pub(crate) async fn after_failure(
     worker: &Worker,
     settings: &Settings,
@@ -25,14 +34,19 @@ pub(crate) async fn after_failure(
 ) {
     if let (true, Some(address)) = (settings.config.accounts.delay_failures, origin.address()) {
         let now = worker.surroundings.now().0;
-        let delay = worker.shared.throttle.failed(address, user, now);
-        tokio::time::sleep(delay).await;
+        let throttle = &worker.shared.throttle;
+        let waited = throttle.delay(address, user, now).min(longest(settings));
+        let delay = throttle.failed(address, user, now).min(longest(settings));
+        tokio::time::sleep(delay.saturating_sub(waited)).await;
     }
 }
 
-/// What was held against the client is forgotten.
+/// Notes a login that succeeded: the user's failures are forgotten.
 pub(crate) fn succeeded(worker: &Worker, origin: &Origin, user: &[u8]) {
     if let Some(address) = origin.address() {
-        worker.shared.throttle.succeeded(address, user);
+        worker
+            .shared
+            .throttle
+            .succeeded(address, user, worker.surroundings.now().0);
     }
 }

@@ -303,6 +303,7 @@ impl Pooled {
             part,
             changes_server: self.may_change_server(facts, text),
             withholds: self.withholds(facts, part, repeat),
+            files: self.files_named(facts, text),
             ..Job::of(incoming, Needs::of(facts, text), haste_of(facts))
         };
         let own_schema = self.visit_text(facts, text).await;

@@ -3,7 +3,7 @@
 
 use pool::TypesSeen;
 use session::state::Needs;
-use session::{Outcome, Withholds};
+use session::{Files, Outcome, Withholds};
 use sql::Facts;
 use wire::execute::Execute;
 use wire::query::Query;
@@ -179,6 +179,7 @@ impl Pooled {
             warnings: None,
             changes_server: false,
             withholds: Withholds::Nothing,
+            files: Files::NONE,
         };
         self.exchange(&job).await.map_err(Failed::Cut)
     }

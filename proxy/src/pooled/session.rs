@@ -100,6 +100,8 @@ pub(crate) struct Pooled {
     /// Whether the next statement needs an empty list of warnings.
     pub wants_clear: bool,
     /// The thread that runs a statement of this session's.
+    /// Files of the client that texts of PREPARE have named.
+    pub prepared_files: Vec<Vec<u8>>,
     pub running: Option<Running>,
     /// The client has yet to say that its transaction, which was cut, is over.
     pub cut_transaction: Option<CutTransaction>,

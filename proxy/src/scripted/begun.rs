@@ -76,6 +76,8 @@ impl Begun {
             has_changed: false,
             rows: None,
             is_bound: false,
+            prepared_files: Vec::new(),
+            files: Vec::new(),
             host,
             id: self.id,
             person: self.person,

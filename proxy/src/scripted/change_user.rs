@@ -50,6 +50,7 @@ impl Scripted {
             backend_name: &server.backend.name,
             legs,
             own_key: &self.worker.shared.own_key,
+            server_key: self.settings.server_key(),
             plugin: wire::auth::CACHING_SHA2_PASSWORD.to_vec(),
             scramble: server.scramble.clone(),
             exchange: Exchange::None,

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use route::{KillReason, Report};
-use session::{Outcome, Piece, Progress, Reply, Sequences};
+use session::{Files, Outcome, Piece, Progress, Reply, Sequences};
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::time::timeout;
 use wire::{Capabilities, Command, ErrorCode};
@@ -68,6 +68,7 @@ impl Scripted {
             }
         };
         let incoming = instead.as_ref().unwrap_or(incoming);
+        self.note_files(incoming, server.capabilities);
         server.send(&incoming.packets).await;
         let heard = match incoming.command {
             Command::CHANGE_USER => self.change_user(&mut server).await,
@@ -144,8 +145,9 @@ impl Scripted {
         else {
             return Ok(heard);
         };
+        let files = Files::Named(std::mem::take(&mut self.files));
         let mut passing = Passing {
-            reply,
+            reply: reply.with_files(files),
             towards,
             heard: Heard {
                 is_reply: true,

@@ -3,15 +3,54 @@
 use std::future::poll_fn;
 use std::task::{Context, Poll, ready};
 
+use sql::Kind;
+use wire::query::Query;
+use wire::{Capabilities, Command};
+
 use super::exchange::Passing;
 use super::heard::{Towards, renumbered};
 use super::server::Server;
 use super::session::Scripted;
-use crate::failure::{Failure, Kind};
-use crate::pooled::incoming::{EndOf, Passage};
+use crate::failure::{Failure, Kind as FailureKind};
+use crate::pooled::incoming::{EndOf, Incoming, Passage};
 use crate::pooled::session::CutOff;
 
+/// Names of files in prepared texts that a session keeps.
+const NAMES_MAX: usize = 256;
+
 impl Scripted {
+    /// Notes which files of the client a backend may ask for in its reply to a command: those that the command's
+    /// text names, or, for an EXECUTE, those that texts of prepared statements have named.
+    pub(super) fn note_files(&mut self, incoming: &Incoming, capabilities: Capabilities) {
+        self.files.clear();
+        let argument = incoming.argument();
+        let text = match incoming.command {
+            Command::QUERY => Query::decode(&argument, capabilities).map(|query| query.text),
+            Command::STMT_PREPARE => Ok(&*argument),
+            Command::STMT_EXECUTE => {
+                self.files.clone_from(&self.prepared_files);
+                return;
+            }
+            _ => return,
+        };
+        // The session's sql_mode is not known here. A name has the same bytes in most of them.
+        let text = text.unwrap_or_default();
+        let named = sql::local_files(text, sql::Flags::default());
+        let facts = match named.is_empty() {
+            true if self.prepared_files.is_empty() => return,
+            _ => sql::facts(text, sql::Flags::default()),
+        };
+        let prepares = incoming.command == Command::STMT_PREPARE || facts.kind == Kind::Prepare;
+        if prepares {
+            let room = NAMES_MAX.saturating_sub(self.prepared_files.len());
+            self.prepared_files.extend(named.into_iter().take(room));
+        } else if facts.kind == Kind::Execute {
+            self.files.clone_from(&self.prepared_files);
+        } else {
+            self.files = named;
+        }
+    }
+
     /// The client's file, up to an empty packet. The request for it has to reach the client first.
     pub(super) async fn pass_file(
         &mut self,
@@ -45,7 +84,8 @@ impl Scripted {
         passage: &mut Passage,
         context: &mut Context<'_>,
     ) -> Poll<Result<(), Failure>> {
-        let left = |how: &str| Failure::new(Kind::ClientLeft, format!("within its file: {how}"));
+        let left =
+            |how: &str| Failure::new(FailureKind::ClientLeft, format!("within its file: {how}"));
         loop {
             ready!(server.leg.poll_drain_or_break(context));
             if let Err(error) = ready!(self.client.poll_drain(context)) {
@@ -76,7 +116,8 @@ impl Scripted {
         passage: &mut Passage,
         context: &mut Context<'_>,
     ) -> Poll<Result<(), Failure>> {
-        let left = |how: &str| Failure::new(Kind::ClientLeft, format!("within its file: {how}"));
+        let left =
+            |how: &str| Failure::new(FailureKind::ClientLeft, format!("within its file: {how}"));
         loop {
             if let Err(error) = ready!(self.client.poll_drain(context)) {
                 return Poll::Ready(Err(left(&error.to_string())));

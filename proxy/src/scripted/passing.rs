@@ -55,6 +55,7 @@ impl Begin<'_> {
         let login = Login {
             settings: self.settings,
             own_key: &self.worker.shared.own_key,
+            header: self.header,
             client: self.client,
             backend: &mut greeted,
             who: self.who,
@@ -146,6 +147,7 @@ impl Begin<'_> {
             backend_name: &server.backend.name,
             legs,
             own_key: &self.worker.shared.own_key,
+            server_key: self.settings.server_key(),
             plugin: response.plugin.unwrap_or_default().to_vec(),
             scramble: server.greeting.scramble.clone(),
             exchange: Exchange::None,

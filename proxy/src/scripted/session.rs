@@ -45,6 +45,10 @@ pub(crate) struct Scripted {
     pub rows: Option<Rows>,
     /// The next command is the script's own, and may run for so long only.
     pub is_bound: bool,
+    /// Files of the client that texts of prepared statements have named.
+    pub prepared_files: Vec<Vec<u8>>,
+    /// Those that the backend may ask for in its reply to the command under way.
+    pub files: Vec<Vec<u8>>,
     pub host: Rc<Host>,
     pub id: u64,
     /// Its entry by the id that its client sees, where that is the proxy's own.

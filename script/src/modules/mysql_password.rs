@@ -107,7 +107,7 @@ fn sha1(parts: &[&[u8]]) -> Hash {
 
 #[cfg(test)]
 mod tests {
-    use auth::{Challenge, Credential, Password, Privacy};
+    use auth::{Challenge, Channel, Credential, Password, Privacy};
     use wire::auth::MYSQL_NATIVE_PASSWORD;
 
     use super::*;
@@ -118,7 +118,8 @@ mod tests {
         for password in [&b"x"[..], b"secret", &[0xff; 300]] {
             let credential = Credential::Password(Password::new(password.to_vec()));
             let asked = Challenge::switched(MYSQL_NATIVE_PASSWORD, challenge);
-            let answer = asked.answer(&credential, Privacy::Open);
+            let answer = asked.answer(&credential, Channel::keyless(Privacy::Open));
+            let answer = answer.unwrap();
             let hashed = sha1(&[password]);
             let scrambled = scramble(challenge, &hashed).unwrap();
             assert_eq!(answer.as_slice(), scrambled);

@@ -5,7 +5,7 @@ use wire::{HEADER_BYTES, Header, Malformed, PACKET_PAYLOAD_MAX};
 
 use super::{Amendment, Look, Reply, Withholds};
 use crate::cutter::HEAD_BYTES;
-use crate::reply::{Outcome, Payload, ReplyState, Verdict};
+use crate::reply::{Outcome, Payload, ReplyState, UNASKED_FILE, Verdict};
 use crate::tracker::{Sequences, Violation};
 
 impl Reply {
@@ -57,6 +57,10 @@ impl Reply {
         let Some(verdict) = self.verdict.take() else {
             return Ok(Look::Pass);
         };
+        let asked = packet.get(HEADER_BYTES + 1..).unwrap_or_default();
+        if matches!(verdict, Verdict::LocalInfile) && !(begins && self.files.contain(asked)) {
+            return Err(UNASKED_FILE.into());
+        }
         let carries = begins && self.note(&verdict, payload)?;
         if self.withholds(&verdict, begins, &packet[HEADER_BYTES..]) {
             self.withheld = Some(packet[HEADER_BYTES..].into());
@@ -80,6 +84,10 @@ impl Reply {
         if begins {
             let head = &beginning[HEADER_BYTES..];
             self.verdict = Some(self.judge(head, header.length)?);
+        }
+        // No name of a file is as long as this.
+        if matches!(self.verdict, Some(Verdict::LocalInfile)) {
+            return Err(UNASKED_FILE.into());
         }
         self.withholds = Withholds::Nothing;
         self.weigh_row(header);

@@ -245,3 +245,32 @@ fn any_other_error_passes() {
     assert_eq!(fed, Ok(out.len()));
     assert_eq!(reply.withheld(), None);
 }
+
+#[test]
+fn a_file_of_the_client_is_asked_for_if_its_text_names_it() {
+    let asked = |command, capabilities, files: Option<Files>| {
+        let reply = Reply::to(command, capabilities, Sequences::Checked, 1).unwrap();
+        let mut reply = match files {
+            Some(files) => reply.with_files(files),
+            None => reply,
+        };
+        let mut passed = Vec::new();
+        let fed = reply.feed(&mut packet(1, b"\xfb/tmp/a"), |piece| match piece {
+            Piece::Pass(bytes) | Piece::Changes(bytes, _) => passed.extend_from_slice(bytes),
+        });
+        assert_eq!(fed.is_ok(), !passed.is_empty());
+        fed.is_ok()
+    };
+    let able = NEW | Capabilities::LOCAL_FILES;
+    let named = |name: &[u8]| Some(Files::Named(vec![b"x".to_vec(), name.to_vec()]));
+    for command in [Command::QUERY, Command::STMT_EXECUTE] {
+        assert!(asked(command, able, None));
+        assert!(asked(command, able, named(b"/tmp/a")));
+        assert!(!asked(command, able, named(b"/tmp/b")));
+        assert!(!asked(command, able, Some(Files::NONE)));
+        assert!(!asked(command, NEW, named(b"/tmp/a")));
+    }
+    for command in [Command::STMT_BULK_EXECUTE, Command::PROCESS_INFO] {
+        assert!(!asked(command, able, Some(Files::Any)));
+    }
+}

@@ -4,7 +4,9 @@ use wire::{Command, HEADER_BYTES, Header, StatusFlags};
 
 use super::{ClientMode, Event, LostReason, Pending, Sequences, Tracker, Violation};
 use crate::cutter::{Cut, HEAD_BYTES};
-use crate::reply::{Outcome, Payload, ReplyState, Verdict, expected};
+use crate::reply::{
+    Outcome, Payload, ReplyState, UNASKED_FILE, Verdict, expected, may_ask_for_files,
+};
 
 impl Tracker {
     /// Follows bytes on their way from the backend.
@@ -123,7 +125,14 @@ impl Tracker {
             length,
             capabilities: self.capabilities,
         };
-        Ok(self.reply.unwrap_or(ReplyState::Simple).judge(&payload)?)
+        let verdict = self.reply.unwrap_or(ReplyState::Simple).judge(&payload)?;
+        let command = self.pending.front().map(|pending| pending.command);
+        match (&verdict, command) {
+            (Verdict::LocalInfile, Some(command)) if !may_ask_for_files(command) => {
+                Err(UNASKED_FILE.into())
+            }
+            _ => Ok(verdict),
+        }
     }
 
     fn backend_payload_end(&mut self, verdict: Verdict, emit: &mut impl FnMut(Event)) {

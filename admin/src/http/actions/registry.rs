@@ -129,6 +129,12 @@ pub static ACTIONS: &[Action] = &[
         "RESET INDEX_USAGE",
     ),
     statement(
+        "unblockHosts",
+        "/api/reset/host_errors",
+        "Forgets failed logins of hosts, so that none is blocked any more.",
+        "FLUSH HOSTS",
+    ),
+    statement(
         "resetStatus",
         "/api/reset/status",
         "Counts all of these, times, lanes and the hits of rules from nothing.",

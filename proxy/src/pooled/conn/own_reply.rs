@@ -60,6 +60,14 @@ impl OwnReply {
         })
     }
 
+    /// The payload of the backend's ERR.
+    pub(crate) fn error_payload(&self) -> Option<&[u8]> {
+        match self.outcome {
+            Outcome::Ok => None,
+            Outcome::Err(_) => self.payloads().last(),
+        }
+    }
+
     /// What the backend said against it.
     pub(crate) fn error(&self) -> Option<ErrPacket<'_>> {
         match self.outcome {

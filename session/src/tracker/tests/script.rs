@@ -165,7 +165,7 @@ impl Script {
 
 pub fn both() -> [Script; 2] {
     [
-        Script::new(EOF_KEPT),
-        Script::new(Capabilities::DEPRECATE_EOF),
+        Script::new(EOF_KEPT | Capabilities::LOCAL_FILES),
+        Script::new(Capabilities::DEPRECATE_EOF | Capabilities::LOCAL_FILES),
     ]
 }

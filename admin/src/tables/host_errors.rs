@@ -1,0 +1,47 @@
+//! Hosts whose logins failed, and whether the proxy refuses them for it.
+
+use std::net::IpAddr;
+
+use crate::material::Material;
+use crate::sheet::{Asks, Schema, Sheet, integer, text};
+
+/// See the module.
+pub static TABLE: Sheet<Item> = Sheet {
+    schema: Schema::Pilotfish,
+    name: "host_errors",
+    about: "Hosts whose last logins failed, and whether they are blocked by limits.connect_errors_max; FLUSH HOSTS \
+            empties it.",
+    asks: Asks::Nothing,
+    columns: &[
+        text("host", "The client's address.", |it| {
+            it.host.to_string().into()
+        }),
+        integer("errors", "How many logins have failed in a row.", |it| {
+            it.errors.into()
+        }),
+        integer(
+            "blocked",
+            "1 if the proxy refuses this host with error 1129.",
+            |it| it.is_blocked.into(),
+        ),
+    ],
+    items,
+};
+
+/// One host.
+pub struct Item {
+    host: IpAddr,
+    errors: u32,
+    is_blocked: bool,
+}
+
+fn items(material: &Material) -> Vec<Item> {
+    let max = material.config.limits.connect_errors_max;
+    let all = material.window.host_errors().all().into_iter();
+    all.map(|(host, errors)| Item {
+        host,
+        errors,
+        is_blocked: max.is_some_and(|max| errors >= max),
+    })
+    .collect()
+}
