@@ -53,6 +53,8 @@ macro_rules! scenario {
 mod admin;
 mod anonymous;
 mod as_account;
+mod bad_days;
+mod bad_days_ledger;
 mod balance;
 mod bank;
 mod boundaries;

@@ -5,6 +5,7 @@
 //! them, and as long as it does not, nothing more is read for it. So an idle session holds no
 //! buffer, a slow one at most two pieces, and a statement costs two system calls a side.
 
+use std::fmt;
 use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
@@ -68,6 +69,17 @@ pub(crate) enum End {
     BackendClosed,
     /// The proxy stops.
     Drained,
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Quit => "the client quit",
+            Self::ClientClosed => "the client closed the connection",
+            Self::BackendClosed => "the backend closed the connection",
+            Self::Drained => "the proxy stops",
+        })
+    }
 }
 
 /// A COM_CHANGE_USER may be as long: servers take 64 KiB of connection attributes.
@@ -203,7 +215,7 @@ impl Relay {
                     self.to.name
                 ),
             ))
-        } else if asked.contains(Ask::BackendDown) && !is_idle {
+        } else if asked.contains(Ask::BackendDown) && !is_idle && self.worker.is_gone(self.to.id) {
             Err(Failure::new(
                 Kind::BackendLost,
                 format!(
@@ -219,7 +231,9 @@ impl Relay {
             ))
         } else {
             // Something has moved since these were asked.
-            self.watch.withdraw(Ask::BackendDown);
+            if !self.worker.is_gone(self.to.id) {
+                self.watch.withdraw(Ask::BackendDown);
+            }
             self.watch.withdraw(Ask::BackendDisabled);
             self.watch.withdraw(Ask::IdleTimeout);
             Ok(None)

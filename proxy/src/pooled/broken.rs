@@ -13,6 +13,7 @@ use pool::CloseReason;
 use route::{KillReason, Report};
 use session::state::Pin;
 use sql::{Access, Effects, Facts, Kind as Statement};
+use tokio::time::Instant;
 use wire::{Command, StatusFlags};
 
 use super::aim::Aim;
@@ -21,6 +22,7 @@ use super::cut_transaction::CutTransaction;
 use super::exchange::{CutReply, Reached};
 use super::prefix::{Lack, Unequal};
 use super::pump::Cut;
+use super::read_only::Outwaited;
 use super::session::{After, CutOff, Pooled, Running};
 use crate::failure::{Failure, Kind};
 use crate::watch::Ask;
@@ -55,6 +57,8 @@ pub(crate) struct Repeat {
     pub aim: Aim,
     /// A server has refused it because that takes no writes.
     pub was_refused: bool,
+    /// How long it is sent again to a primary that has refused it because that takes no writes.
+    pub refused_until: Option<Instant>,
 }
 
 impl Repeat {
@@ -65,6 +69,7 @@ impl Repeat {
             retries_max: RETRIES_MAX,
             aim,
             was_refused: false,
+            refused_until: None,
         }
     }
 
@@ -158,7 +163,12 @@ impl Pooled {
             .lent
             .as_ref()
             .map(|lent| lent.conn.backend.name.clone());
-        tracing::info!(backend = name, cut = ?cut.cut, "a command is sent again elsewhere");
+        tracing::info!(
+            kind = "sent_again",
+            backend = name,
+            cause = %cut.cut,
+            "a command is sent again elsewhere"
+        );
         self.drop_lent(CloseReason::Broken);
         // Of the replicas another one may be as far from well; the session's own backend has all.
         if !matches!(repeat.aim, Aim::Ordered(_)) {
@@ -177,7 +187,14 @@ impl Pooled {
         repeat: &mut Repeat,
     ) -> Result<Option<After>, CutOff> {
         if let Cut::Refused(_) = cut.cut {
-            return Box::pin(self.leave_refusing(sequence, repeat)).await;
+            if facts.access == Access::Read {
+                return Box::pin(self.leave_refusing(sequence, repeat)).await;
+            }
+            match Box::pin(self.outwait_read_only(sequence, repeat)).await? {
+                Outwaited::Again => return Ok(None),
+                Outwaited::Told(after) => return Ok(Some(after)),
+                Outwaited::InVain => (),
+            }
         }
         if self.again(&cut, repeat) {
             return Ok(None);

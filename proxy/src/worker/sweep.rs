@@ -5,11 +5,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use route::{Backend, BackendId, Duty, Health};
+use route::{Backend, BackendId, Duty, Health, Moment};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::Worker;
-use crate::watch::Ask;
+use crate::watch::{Ask, Watch};
 
 impl Worker {
     /// Whether what uses the backend has to leave it at once.
@@ -73,32 +73,64 @@ impl Worker {
         }
     }
 
+    /// Whether the backend is known to be down, for as long as a command may wait for it.
+    pub(crate) fn is_gone(&self, backend: BackendId) -> bool {
+        let limit = self
+            .surroundings
+            .settings
+            .borrow()
+            .config
+            .health
+            .timeout_down;
+        let now = self.surroundings.now();
+        let topology = self.topology.borrow();
+        let known = topology.backend(backend);
+        known.is_some_and(|it| down_for(it, now, limit).is_some())
+    }
+
+    /// The same of the one that a session uses.
+    pub(crate) fn is_gone_for(&self, watch: &Watch) -> bool {
+        watch.backend().is_some_and(|backend| self.is_gone(backend))
+    }
+
     /// Ends sessions in whose exchange nothing has moved for `limit`, on backends that have been
     /// down for as long. Which are down is decided by probes; a slow statement alone never counts.
+    /// The next command of a session that has been idle there since before does not wait at all:
+    /// nothing says that its connection still works.
     fn end_waiting(&self, limit: Duration) {
         let now = self.surroundings.now();
         let topology = Arc::clone(&self.surroundings.topology.borrow());
-        let is_gone = |backend: &Arc<Backend>| match backend.health {
-            Health::Down { since, .. } => now.since(since) >= limit,
-            Health::Up { .. } | Health::Unknown => false,
-        };
-        let gone: Vec<_> = topology
+        let gone: Vec<(BackendId, Duration)> = topology
             .backends
             .iter()
-            .filter(|backend| is_gone(backend))
-            .map(|backend| backend.id)
+            .filter_map(|backend| Some((backend.id, down_for(backend, now, limit)?)))
             .collect();
-        if limit.is_zero() || gone.is_empty() {
+        if gone.is_empty() {
             return;
         }
         let second = self.clock.now();
+        let seconds = |seconds: u32| Duration::from_secs(u64::from(seconds));
         for (_, watch) in self.watches.borrow().iter() {
-            if let Some((backend, seconds)) = watch.waits_for(second)
-                && gone.contains(&backend)
-                && Duration::from_secs(u64::from(seconds)) > limit
-            {
+            let settled = watch.backend();
+            let Some((_, down_for)) = gone.iter().find(|(id, _)| settled == Some(*id)) else {
+                continue;
+            };
+            let is_left_waiting = watch
+                .waits_for(second)
+                .is_some_and(|(_, waited)| seconds(waited) > limit);
+            if is_left_waiting || seconds(watch.idle_seconds(second)) > *down_for {
                 watch.ask(Ask::BackendDown);
             }
         }
+    }
+}
+
+/// For how long a backend has been down, if that is `limit` or longer; zero: no limit.
+fn down_for(backend: &Backend, now: Moment, limit: Duration) -> Option<Duration> {
+    match backend.health {
+        Health::Down { since, .. } if !limit.is_zero() => {
+            Some(now.since(since)).filter(|down_for| *down_for >= limit)
+        }
+        Health::Down { .. } | Health::Up { .. } | Health::Unknown => None,
     }
 }
