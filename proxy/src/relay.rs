@@ -215,7 +215,7 @@ impl Relay {
                     self.to.name
                 ),
             ))
-        } else if asked.contains(Ask::BackendDown) && !is_idle && self.worker.is_gone(self.to.id) {
+        } else if asked.contains(Ask::BackendDown) && !is_idle {
             Err(Failure::new(
                 Kind::BackendLost,
                 format!(
@@ -231,9 +231,7 @@ impl Relay {
             ))
         } else {
             // Something has moved since these were asked.
-            if !self.worker.is_gone(self.to.id) {
-                self.watch.withdraw(Ask::BackendDown);
-            }
+            self.watch.withdraw(Ask::BackendDown);
             self.watch.withdraw(Ask::BackendDisabled);
             self.watch.withdraw(Ask::IdleTimeout);
             Ok(None)

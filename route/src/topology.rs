@@ -132,7 +132,10 @@ impl Backend {
         }
         let lag = self.standing.lag();
         match lag {
-            Lag::Stopped => Some(Rejection::NotReplicating),
+            Lag::Stopped => Some(match self.lag_max {
+                Some(max) => Rejection::Lagging { lag, max },
+                None => Rejection::NotReplicating,
+            }),
             Lag::Unknown if self.unknown_lag == UnknownLag::LeaveOut => Some(Rejection::LagUnknown),
             Lag::Unknown | Lag::Behind(_) if self.standing.is_lagging(self.lag_max) => {
                 // One that comes back only with less than the limit is told that.

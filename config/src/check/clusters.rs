@@ -7,7 +7,7 @@ use crate::load::Written;
 use crate::nearest::did_you_mean;
 use crate::nearest::nearest;
 use crate::setting::{ACCOUNT, BACKEND, LISTENER, RULE, RULE_TEST};
-use crate::{Config, Fault, LagUnknown, ReplicaUse, Role};
+use crate::{Config, Fault, ReplicaUse, Role};
 
 /// Every fault of clusters and of what goes to them.
 pub(super) fn faults(config: &Config, written: &Written, faults: &mut Vec<Fault>) {
@@ -68,9 +68,6 @@ fn unasked(config: &Config, written: &Written, faults: &mut Vec<Fault>) {
     };
     if !config.balance.lag_max.is_zero() {
         fault("balance.lag_max", "a limit");
-    }
-    if config.balance.lag_unknown == LagUnknown::LeaveOut {
-        fault("balance.lag_unknown", "\"leave_out\"");
     }
     for (index, backend) in config.backends.iter().enumerate() {
         let key = |key: &str| Written::of(BACKEND.name, index, key);

@@ -135,7 +135,7 @@ choices! {
 choices! {
     /// What becomes of a replica while nobody knows how far it lags.
     pub enum LagUnknown {
-        /// It gets nothing. Needs `health.monitor_user`, or no replica would be used.
+        /// It gets nothing. Without `health.monitor_user` no replica gets anything then.
         LeaveOut = "leave_out",
         /// It is used: members of a Galera cluster follow no server.
         Use = "use",

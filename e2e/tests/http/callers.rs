@@ -106,6 +106,49 @@ fn health_is_told_to_everybody() {
     });
 }
 
+/// Beside a backend there may be more that somebody needs.
+#[test]
+fn readiness_is_told_for_what_is_asked_for() {
+    let server = Server::start(Product::MariaDb, &[]);
+    let settings = Settings::in_front_of([&server]);
+    let monitored = settings
+        .clone()
+        .set("health.monitor_user", "app")
+        .set("health.monitor_password", e2e::PASSWORD)
+        .set("health.replication_interval", "50ms");
+    let watched = Watched::start(monitored);
+    let stranger = watched.stranger();
+    let is_told = |query: &str, status: u16, words: &str| {
+        let what = format!("{query} is answered with {status}, {words}");
+        wait::until(&what, wait::SOON, || {
+            let ready = stranger.get(&format!("/readyz{query}"));
+            ready.status == status && ready.text().contains(words)
+        });
+    };
+    for query in [
+        "",
+        "?need=writes",
+        "?need=reads&need=monitor",
+        "?cluster=main",
+    ] {
+        is_told(query, 200, "ready");
+    }
+    for query in ["?need=all", "?needs=writes", "?cluster=elsewhere"] {
+        is_told(query, 400, "");
+    }
+    server.root().run("SET GLOBAL read_only = 1");
+    is_told("?need=writes", 503, "read-only");
+    is_told("?need=reads", 200, "ready");
+    is_told("", 200, "ready");
+    drop(watched);
+    let watched = Watched::start(settings);
+    let stranger = watched.stranger();
+    wait::until("the lack of an account is told", wait::SOON, || {
+        let told = stranger.get("/readyz?need=monitor");
+        told.status == 503 && told.text().contains("health.monitor_user")
+    });
+}
+
 #[test]
 fn connections_have_a_limit() {
     let watched = Watched::start(unserved().set("http.connections_max", 2));

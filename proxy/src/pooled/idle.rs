@@ -106,12 +106,6 @@ impl Pooled {
         self.poll_held(context)
     }
 
-    /// Whether it keeps a connection to a backend that is known to be down.
-    fn is_held_by_gone(&self) -> bool {
-        let held = self.lent.as_ref().map(|lent| lent.conn.backend.id);
-        held.is_some_and(|backend| self.worker.is_gone(backend))
-    }
-
     /// What the worker asks of a session that is between two commands.
     fn heed(&mut self, context: &Context<'_>) -> Option<CutOff> {
         let asked = self.watch.poll_asked(context);
@@ -120,9 +114,7 @@ impl Pooled {
         }
         self.watch.withdraw(Ask::KillStatement);
         self.watch.withdraw(Ask::EndHook);
-        if !self.is_held_by_gone() {
-            self.watch.withdraw(Ask::BackendDown);
-        }
+        self.watch.withdraw(Ask::BackendDown);
         let is_at_rest = self.inbox.is_empty() && self.client.is_drained();
         let is_free = !self.status.contains(StatusFlags::IN_TRANS);
         if let Some(failure) = asked.end(is_at_rest, is_free) {

@@ -213,14 +213,9 @@ impl Pooled {
         }
         let asked = self.watch.poll_asked(context);
         for ask in [Ask::Stop, Ask::BackendDown, Ask::KillSession] {
-            if !asked.contains(ask) {
-                continue;
+            if asked.contains(ask) {
+                return Poll::Ready(Cut::Asked(ask));
             }
-            if ask == Ask::BackendDown && !self.worker.is_gone_for(&self.watch) {
-                self.watch.withdraw(ask);
-                continue;
-            }
-            return Poll::Ready(Cut::Asked(ask));
         }
         Poll::Pending
     }

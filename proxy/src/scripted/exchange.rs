@@ -353,7 +353,7 @@ impl Scripted {
             let text = cause + "; what it was asked may have been executed";
             return Poll::Ready(Err(Failure::new(Kind::BackendDisabled, text)));
         }
-        if asked.contains(Ask::BackendDown) && self.worker.is_gone(server.backend.id) {
+        if asked.contains(Ask::BackendDown) {
             let name = &server.backend.name;
             let text = format!(
                 "Lost connection to backend {name}: it is down and has not answered \

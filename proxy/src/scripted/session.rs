@@ -275,9 +275,7 @@ impl Scripted {
         if asked.is_nothing() {
             return None;
         }
-        if !self.worker.is_gone_for(&self.watch) {
-            self.watch.withdraw(Ask::BackendDown);
-        }
+        self.watch.withdraw(Ask::BackendDown);
         self.watch.withdraw(Ask::KillStatement);
         let is_at_rest = self.inbox.is_empty() && self.client.is_drained();
         let is_free = !self.status.contains(StatusFlags::IN_TRANS);

@@ -9,7 +9,7 @@ use route::{Backend, BackendId, Duty, Health, Moment};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::Worker;
-use crate::watch::{Ask, Watch};
+use crate::watch::Ask;
 
 impl Worker {
     /// Whether what uses the backend has to leave it at once.
@@ -73,30 +73,10 @@ impl Worker {
         }
     }
 
-    /// Whether the backend is known to be down, for as long as a command may wait for it.
-    pub(crate) fn is_gone(&self, backend: BackendId) -> bool {
-        let limit = self
-            .surroundings
-            .settings
-            .borrow()
-            .config
-            .health
-            .timeout_down;
-        let now = self.surroundings.now();
-        let topology = self.topology.borrow();
-        let known = topology.backend(backend);
-        known.is_some_and(|it| down_for(it, now, limit).is_some())
-    }
-
-    /// The same of the one that a session uses.
-    pub(crate) fn is_gone_for(&self, watch: &Watch) -> bool {
-        watch.backend().is_some_and(|backend| self.is_gone(backend))
-    }
-
     /// Ends sessions in whose exchange nothing has moved for `limit`, on backends that have been
     /// down for as long. Which are down is decided by probes; a slow statement alone never counts.
-    /// The next command of a session that has been idle there since before does not wait at all:
-    /// nothing says that its connection still works.
+    /// A command of a session that has been idle there since before does not wait so long: nothing
+    /// says that its connection still works.
     fn end_waiting(&self, limit: Duration) {
         let now = self.surroundings.now();
         let topology = Arc::clone(&self.surroundings.topology.borrow());
@@ -111,14 +91,16 @@ impl Worker {
         let second = self.clock.now();
         let seconds = |seconds: u32| Duration::from_secs(u64::from(seconds));
         for (_, watch) in self.watches.borrow().iter() {
-            let settled = watch.backend();
-            let Some((_, down_for)) = gone.iter().find(|(id, _)| settled == Some(*id)) else {
+            let Some((backend, waited)) = watch.waits_for(second) else {
                 continue;
             };
-            let is_left_waiting = watch
-                .waits_for(second)
-                .is_some_and(|(_, waited)| seconds(waited) > limit);
-            if is_left_waiting || seconds(watch.idle_seconds(second)) > *down_for {
+            let Some((_, down_for)) = gone.iter().find(|(id, _)| *id == backend) else {
+                continue;
+            };
+            let is_unheard = watch
+                .unheard_seconds(second)
+                .is_some_and(|unheard| seconds(unheard) > *down_for);
+            if seconds(waited) > limit || is_unheard {
                 watch.ask(Ask::BackendDown);
             }
         }
