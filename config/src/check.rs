@@ -282,7 +282,9 @@ fn pool(config: &Config, written: &Written, faults: &mut Vec<Fault>) {
 
 fn health(config: &Config, written: &Written, faults: &mut Vec<Fault>) {
     let health = &config.health;
-    if health.probe_interval > health.probe_interval_max {
+    // The default is no fault, so that a longer probe_interval needs nothing else.
+    let is_max_chosen = health.probe_interval_max != Config::default().health.probe_interval_max;
+    if is_max_chosen && health.probe_interval > health.probe_interval_max {
         let text = "must not be less than health.probe_interval";
         faults.push(written.fault("health.probe_interval_max", text));
     }

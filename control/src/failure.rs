@@ -72,6 +72,12 @@ impl Failure {
         }
     }
 
+    /// Has the server as many connections as it takes? It is well then.
+    pub(crate) fn is_full(&self) -> bool {
+        const CON_COUNT_ERROR: u16 = 1040;
+        matches!(self, Failure::Refused { number, .. } if *number == CON_COUNT_ERROR)
+    }
+
     /// What an ERR packet says.
     pub(crate) fn refused(err: &ErrPacket<'_>) -> Failure {
         Failure::Refused {

@@ -43,7 +43,7 @@ enum Finding {
     },
     Looked(Ticket, Result<Sight, Failure>),
     LookedUp(Ticket, Result<Vec<Endpoint>, Failure>),
-    Answered(Ticket, Result<Answer, Failure>, Option<Line>),
+    Answered(Ticket, Box<Result<Answer, Failure>>, Option<Line>),
     Killed(BackendId),
     Learned {
         epoch: u64,
@@ -271,6 +271,7 @@ impl Keeper {
             Ok(Finding::Looked(of, sight)) => self.roster.looked(of, sight, now),
             Ok(Finding::LookedUp(of, found)) => self.roster.looked_up(of, found, now),
             Ok(Finding::Answered(of, answer, line)) => {
+                let answer = *answer;
                 self.lines.extend(line.map(|line| (of, line)));
                 self.roster.answered(of, answer, now);
                 self.leave_strangers();
@@ -342,7 +343,7 @@ impl Keeper {
                         let failure = Failure::Io(format!("the question failed: {panic}"));
                         (Err(failure), None)
                     });
-                    Finding::Answered(ticket, answer, line)
+                    Finding::Answered(ticket, Box::new(answer), line)
                 });
             }
         }

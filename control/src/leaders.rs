@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use route::{Cluster, ClusterId, Role, Writes};
 
-use crate::watched::Watched;
+use crate::watched::{Change, Watched};
 
 /// What the log knows of each cluster.
 #[derive(Debug, Default)]
@@ -17,12 +17,19 @@ struct Told {
     has_none: bool,
     /// Those that take writes and are not the primary.
     others: Vec<String>,
+    /// Configured primaries that take writes and do not replicate from each other.
+    rivals: Vec<String>,
 }
 
 impl Leaders {
-    /// Tells what is new of a cluster, of whose backends some are `all`'s. Only those whose roles are
-    /// to be found out are told of: what is configured is known.
-    pub(crate) fn tell(&mut self, cluster: &Cluster, all: &[Watched]) {
+    /// Tells what is new of a cluster, of whose backends some are `all`'s.
+    pub(crate) fn tell(&mut self, cluster: &Cluster, all: &mut [Watched]) -> Change {
+        self.tell_open(cluster, all);
+        self.tell_rivals(cluster, all)
+    }
+
+    /// Of backends whose roles are to be found out.
+    fn tell_open(&mut self, cluster: &Cluster, all: &[Watched]) {
         let members = || all.iter().filter(|w| w.settings.cluster == cluster.id);
         let is_open = |w: &&Watched| w.settings.role.is_none();
         if members().find(is_open).is_none() || members().any(Watched::is_role_awaited) {
@@ -39,6 +46,38 @@ impl Leaders {
             primary,
             others.map(|w| w.name.clone()).collect(),
         );
+    }
+
+    /// Of configured primaries that all take writes and do not replicate from each other. What one of
+    /// them is not asked about is not known, and not told.
+    fn tell_rivals(&mut self, cluster: &Cluster, all: &mut [Watched]) -> Change {
+        let is_writer = |w: &Watched| {
+            w.settings.cluster == cluster.id
+                && w.settings.role == Some(Role::Primary)
+                && !w.settings.is_independent
+                && w.has_answered()
+                && w.member().writes == Writes::Taken
+        };
+        let is_alone = |w: &Watched| is_writer(w) && !w.replicates();
+        let writers = all.iter().filter(|w| is_writer(w));
+        let mut names: Vec<String> = writers.map(|w| w.name.clone()).collect();
+        if names.len() < 2 || !all.iter().any(is_alone) {
+            names.clear();
+        }
+        let mut change = Change::None;
+        let members = all.iter_mut();
+        for member in members.filter(|w| w.settings.cluster == cluster.id) {
+            let is_one = names.contains(&member.name);
+            let mut rivals = names.clone();
+            rivals.retain(|name| is_one && *name != member.name);
+            if member.rivals != rivals {
+                member.rivals = rivals;
+                change = Change::Visible;
+            }
+        }
+        let told = self.told.entry(cluster.id).or_default();
+        told.tell_rivals(&cluster.name, names);
+        change
     }
 }
 
@@ -65,6 +104,23 @@ impl Told {
             }
             _ => (),
         }
+    }
+
+    fn tell_rivals(&mut self, cluster: &str, rivals: Vec<String>) {
+        if self.rivals == rivals {
+            return;
+        }
+        if !rivals.is_empty() {
+            let backends = rivals.join(", ");
+            tracing::warn!(
+                kind = "independent_writers",
+                cluster,
+                backends,
+                "several primaries take writes and do not replicate from each other: their data \
+                 will differ; if that is meant, set backend.independent"
+            );
+        }
+        self.rivals = rivals;
     }
 
     fn tell_others(&mut self, cluster: &str, primary: Option<&Watched>, others: Vec<String>) {

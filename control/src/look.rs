@@ -10,6 +10,8 @@ use crate::login::{Access, Destination, Entry};
 pub(crate) enum Sight {
     /// It answers.
     Well,
+    /// It answers that it has as many connections as it takes.
+    Full,
     /// It answers, but will not have the monitor account; its words.
     AccountRefused(String),
 }
@@ -26,7 +28,11 @@ const MUST_CHANGE_PASSWORD: u16 = 1820;
 /// # Errors
 /// Why the backend cannot be used.
 pub(crate) async fn look(access: &Access, destination: &Destination) -> Result<Sight, Failure> {
-    let mut connection = match access.log_in(destination).await? {
+    let entry = match access.log_in(destination).await {
+        Err(failure) if failure.is_full() => return Ok(Sight::Full),
+        entry => entry?,
+    };
+    let mut connection = match entry {
         Entry::In(connection) => connection,
         Entry::Refused(text) if access.account.is_some() => {
             return Ok(Sight::AccountRefused(text));

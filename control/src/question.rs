@@ -1,6 +1,7 @@
 //! What a backend is asked about replication, in one write: whether it takes writes, whom it follows
 //! and how far behind, which transactions it has.
 
+use std::fmt;
 use std::time::{Duration, Instant};
 
 use route::{Family, Position, Server, Writes};
@@ -22,6 +23,35 @@ pub(crate) struct Answer {
     pub applied: Option<Position>,
     /// From the question's first byte to the answer's.
     pub latency: Duration,
+    /// Whether it is in step with its group.
+    pub group: Group,
+}
+
+impl Answer {
+    /// The same as if only its writes and its kind had been asked for.
+    pub(crate) fn of_writes(self) -> Answer {
+        Answer {
+            following: Following::Nobody,
+            executed: None,
+            applied: None,
+            group: Group::None,
+            ..self
+        }
+    }
+}
+
+/// Whether a server is in step with the group of servers that it belongs to: a Galera cluster, or Group
+/// Replication.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Group {
+    /// It belongs to none.
+    None,
+    /// It is synced, or online.
+    InStep,
+    /// It is not; its own word for its state.
+    OutOfStep(String),
+    /// It belongs to one, and the monitor account may not ask. With the statement that would help.
+    Untold(String),
 }
 
 /// Whom a backend follows.
@@ -53,6 +83,16 @@ pub(crate) enum Thread {
     Running,
 }
 
+impl fmt::Display for Thread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Thread::Stopped => "stopped",
+            Thread::Connecting => "connecting",
+            Thread::Running => "running",
+        })
+    }
+}
+
 /// Positions of servers that have seen many others.
 const PARTICULARS_BOUNDS: Bounds = Bounds {
     rows: 1,
@@ -65,10 +105,24 @@ const STATUS_BOUNDS: Bounds = Bounds {
     bytes: 4 << 20,
 };
 
+/// One name.
+const STATE_BOUNDS: Bounds = Bounds {
+    rows: 1,
+    bytes: 1 << 10,
+};
+
+/// The state of a member of Group Replication.
+const MYSQL_MEMBER: &str = "SELECT MEMBER_STATE FROM performance_schema.replication_group_members \
+     WHERE MEMBER_ID = @@global.server_uuid";
+
 const MYSQL_PARTICULARS: &str = "SELECT @@global.read_only, @@global.innodb_read_only, \
      CURRENT_USER(), @@global.log_bin, @@global.gtid_executed, @@global.gtid_mode";
 const MARIADB_PARTICULARS: &str = "SELECT @@global.read_only, @@global.innodb_read_only, \
-     CURRENT_USER(), @@global.log_bin, @@global.gtid_current_pos, @@global.gtid_slave_pos";
+     CURRENT_USER(), @@global.log_bin, @@global.gtid_current_pos, @@global.gtid_slave_pos, \
+     (SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS \
+      WHERE VARIABLE_NAME = 'WSREP_PROVIDER_NAME'), \
+     (SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS \
+      WHERE VARIABLE_NAME = 'WSREP_LOCAL_STATE_COMMENT')";
 
 /// Asks, and waits for the answer as long as it takes.
 pub(crate) async fn question(connection: &mut Connection) -> Result<Answer, Failure> {
@@ -98,8 +152,16 @@ pub(crate) async fn question(connection: &mut Connection) -> Result<Answer, Fail
     };
     // What it has executed once says nothing of writes that leave no trace there.
     let executed = position(4).filter(|_| makes_gtids && is_on(value(3)));
+    let galera = match family {
+        Family::MariaDb => galera(value(6), value(7)),
+        Family::MySql => Group::None,
+    };
     let head = connection.reply().await?;
-    let following = following(connection, &head, family, &version, &user).await?;
+    let (following, has_group) = following(connection, &head, family, &version, &user).await?;
+    let group = match has_group {
+        HasGroup::Yes => member(connection, &user).await?,
+        HasGroup::No => galera,
+    };
     Ok(Answer {
         server: Server { family, version },
         writes,
@@ -107,7 +169,49 @@ pub(crate) async fn question(connection: &mut Connection) -> Result<Answer, Fail
         executed,
         applied,
         latency,
+        group,
     })
+}
+
+/// A node without a provider is alone.
+fn galera(provider: Option<&[u8]>, state: Option<&[u8]>) -> Group {
+    match (provider.unwrap_or_default(), state.unwrap_or_default()) {
+        (b"", _) => Group::None,
+        (_, b"Synced") => Group::InStep,
+        (_, state) => Group::OutOfStep(printable(state)),
+    }
+}
+
+/// How a member of Group Replication is.
+async fn member(connection: &mut Connection, user: &str) -> Result<Group, Failure> {
+    connection.send_all(&[MYSQL_MEMBER]).await?;
+    let head = connection.reply().await?;
+    if let Ok(err) = ErrPacket::decode(&head) {
+        let refused = Failure::refused(&err);
+        return match refused.is_want_of_rights() {
+            true => Ok(Group::Untold(grant(
+                "SELECT ON performance_schema.replication_group_members",
+                user,
+            ))),
+            false => Err(refused),
+        };
+    }
+    let mut rows = connection.rows(&head, STATE_BOUNDS).await?;
+    let mut state = Group::OutOfStep("OFFLINE".to_owned());
+    while let Some(row) = rows.next().await? {
+        state = match row.values()?.first().copied().flatten().unwrap_or_default() {
+            b"ONLINE" => Group::InStep,
+            other => Group::OutOfStep(printable(other)),
+        };
+    }
+    Ok(state)
+}
+
+/// Whether a server has the channels of Group Replication.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum HasGroup {
+    Yes,
+    No,
 }
 
 /// What a variable of several values is taken for: `0`, `OFF` (or `OFF_PERMISSIVE`, which makes no new
@@ -159,20 +263,26 @@ async fn following(
     family: Family,
     version: &str,
     user: &str,
-) -> Result<Following, Failure> {
+) -> Result<(Following, HasGroup), Failure> {
     if let Ok(err) = ErrPacket::decode(head) {
         let lacks = Failure::refused(&err).is_want_of_rights();
-        return Ok(Following::Untold {
+        let untold = Following::Untold {
             missing: lacks.then(|| missing_grant(family, version, user)),
-        });
+        };
+        return Ok((untold, HasGroup::No));
     }
     let mut rows = connection.rows(head, STATUS_BOUNDS).await?;
     let columns = Columns::of(rows.names());
     let mut worst = Following::Nobody;
+    let mut has_group = HasGroup::No;
     while let Some(row) = rows.next().await? {
-        worst = worse(worst, columns.read(&row.values()?));
+        let values = row.values()?;
+        if columns.is_of_group(&values) {
+            has_group = HasGroup::Yes;
+        }
+        worst = worse(worst, columns.read(&values));
     }
-    Ok(worst)
+    Ok((worst, has_group))
 }
 
 /// The statement that gives the privilege to ask.
@@ -181,13 +291,13 @@ fn missing_grant(family: Family, version: &str, user: &str) -> String {
         Family::MariaDb if numbers(version) >= [10, 5, 0] => "SLAVE MONITOR",
         Family::MariaDb | Family::MySql => "REPLICATION CLIENT",
     };
+    grant(&format!("{privilege} ON *.*"), user)
+}
+
+fn grant(what: &str, user: &str) -> String {
     let (user, host) = user.rsplit_once('@').unwrap_or((user, "%"));
     let quoted = |text: &str| format!("'{}'", text.replace('\'', "''"));
-    format!(
-        "GRANT {privilege} ON *.* TO {}@{}",
-        quoted(user),
-        quoted(host)
-    )
+    format!("GRANT {what} TO {}@{}", quoted(user), quoted(host))
 }
 
 /// Where in a row of `SHOW REPLICA STATUS` and its like what is; the names differ by version.
@@ -210,11 +320,16 @@ impl Columns {
         }
     }
 
+    /// Is it one of Group Replication's own channels?
+    fn is_of_group(&self, values: &[Option<&[u8]>]) -> bool {
+        let channel = self.channel.and_then(|column| values.get(column).copied());
+        let channel = channel.flatten().unwrap_or_default();
+        channel.starts_with(b"group_replication_")
+    }
+
     fn read(&self, values: &[Option<&[u8]>]) -> Following {
         let value = |column: Option<usize>| values.get(column?).copied().flatten();
-        // Group replication's own channels say nothing of this kind.
-        let channel = value(self.channel).unwrap_or_default();
-        if channel.starts_with(b"group_replication_") {
+        if self.is_of_group(values) {
             return Following::Nobody;
         }
         let thread = |column| match value(column).unwrap_or_default() {

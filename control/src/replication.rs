@@ -7,7 +7,7 @@ use std::time::Duration;
 use route::{Lag, Moment, Position, Role, Server, Standing, Writes};
 
 use crate::failure::Failure;
-use crate::question::{Answer, Following, Thread};
+use crate::question::{Answer, Following, Group, Thread};
 
 /// One backend's replication.
 #[derive(Debug)]
@@ -19,6 +19,10 @@ pub(crate) struct Replication {
     pub complaint: Option<String>,
     /// None while it has not answered since it came up.
     following: Option<Following>,
+    /// It was seen to follow another server, and has not been a primary since.
+    has_followed: bool,
+    /// It is a member of a group of servers that replicate.
+    pub is_member: bool,
     /// Of the last answer, not yet taken.
     positions: Option<Positions>,
     /// When it told its lag last, and what it told.
@@ -107,6 +111,8 @@ impl Replication {
             standing: Arc::default(),
             complaint: None,
             following: None,
+            has_followed: false,
+            is_member: false,
             positions: None,
             told_lag: None,
             lost: Lost::No,
@@ -137,6 +143,11 @@ impl Replication {
         self.following.is_some()
     }
 
+    /// Has it answered the last question?
+    pub(crate) fn answers(&self) -> bool {
+        self.is_known() && !self.told.is_silent && self.told.failure.is_none()
+    }
+
     /// Does it follow another server, or try to?
     pub(crate) fn follows(&self) -> bool {
         match self.following {
@@ -152,7 +163,7 @@ impl Replication {
         &mut self,
         answer: Answer,
         primary: PrimarySeen,
-        backend: &str,
+        (backend, role): (&str, Option<Role>),
         now: Moment,
     ) -> Suspicion {
         self.told.is_silent = false;
@@ -166,10 +177,17 @@ impl Replication {
         self.server = Some(answer.server);
         self.writes = answer.writes;
         self.standing.set_latency(answer.latency);
-        let lag = self.lag(&answer.following, primary, now);
+        self.note_following(&answer.following, role);
+        self.is_member = answer.group != Group::None;
+        let lag = match answer.group {
+            Group::OutOfStep(_) => Lag::Stopped,
+            Group::None | Group::InStep | Group::Untold(_) => {
+                self.lag(&answer.following, primary, now)
+            }
+        };
         self.standing.set_lag(lag);
         self.told_lag = Some((now, lag));
-        self.complaint = complaint(&answer.following);
+        self.complaint = self.complaint_of(&answer.following, &answer.group);
         self.following = Some(answer.following);
         self.positions = Some(Positions {
             executed: answer.executed,
@@ -179,6 +197,40 @@ impl Replication {
             Lost::Lately => Suspicion::Primary,
             Lost::No | Lost::Yes => Suspicion::None,
         }
+    }
+
+    /// One that followed another server, and is no primary, still ought to.
+    fn note_following(&mut self, following: &Following, role: Option<Role>) {
+        match following {
+            _ if role == Some(Role::Primary) => self.has_followed = false,
+            Following::Somebody { .. } => self.has_followed = true,
+            Following::Nobody | Following::Untold { .. } => (),
+        }
+    }
+
+    /// What an answer leaves open, or says of its replication that does not run.
+    fn complaint_of(&self, following: &Following, group: &Group) -> Option<String> {
+        let of_group = match group {
+            Group::OutOfStep(state) => {
+                Some(format!("it is no working member of its group: {state}"))
+            }
+            Group::Untold(grant) => Some(format!(
+                "its state in its group is not known, what helps is {grant}"
+            )),
+            Group::None | Group::InStep => None,
+        };
+        of_group.or_else(|| match following {
+            Following::Untold {
+                missing: Some(grant),
+            } => Some(format!("its lag is not known, what helps is {grant}")),
+            Following::Untold { missing: None } => {
+                Some("its lag is not known, it gives an error for the question".to_owned())
+            }
+            Following::Nobody if self.has_followed => {
+                Some("it followed another server, and follows none now".to_owned())
+            }
+            Following::Nobody | Following::Somebody { .. } => None,
+        })
     }
 
     /// It could not be asked. One that gives no answer may hang in its replication, so it lags by as
@@ -211,6 +263,10 @@ impl Replication {
     /// keeps the lag that it had.
     fn lag(&mut self, following: &Following, primary: PrimarySeen, now: Moment) -> Lag {
         let (applier, behind) = match following {
+            Following::Nobody if self.has_followed => {
+                self.is_found();
+                return Lag::Stopped;
+            }
             Following::Untold { .. } | Following::Nobody => {
                 self.is_found();
                 return Lag::Unknown;
@@ -349,7 +405,8 @@ impl Replication {
     }
 
     fn tell_following(&mut self, backend: &str, role: Option<Role>, following: &Following) {
-        let follows_nobody = *following == Following::Nobody && role == Some(Role::Replica);
+        let follows_nobody =
+            *following == Following::Nobody && role == Some(Role::Replica) && !self.is_member;
         if !std::mem::replace(&mut self.told.nobody, follows_nobody) && follows_nobody {
             tracing::warn!(
                 kind = "replica_without_source",
@@ -357,11 +414,11 @@ impl Replication {
                 "replica follows nobody: its lag is not known"
             );
         }
-        let Following::Somebody {
-            applier, receiver, ..
-        } = following
-        else {
-            return;
+        let (applier, receiver) = match following {
+            Following::Somebody {
+                applier, receiver, ..
+            } => (*applier, *receiver),
+            _ => (Thread::Stopped, Thread::Stopped),
         };
         let is_stopped = self.standing.lag() == Lag::Stopped;
         match (
@@ -372,15 +429,16 @@ impl Replication {
                 tracing::warn!(
                     kind = "replication_stopped",
                     backend,
-                    ?applier,
-                    ?receiver,
-                    "replication does not run"
+                    %applier,
+                    %receiver,
+                    cause = self.complaint,
+                    "replica is left out: its replication does not run"
                 );
             }
             (true, false) => tracing::info!(
                 kind = "replication_running",
                 backend,
-                "replication runs again"
+                "replica is used again: its replication runs"
             ),
             _ => (),
         }
@@ -399,7 +457,7 @@ impl Replication {
                     kind = "replica_left_out",
                     backend,
                     ?max,
-                    ?lag,
+                    lag = %lag,
                     "replica is left out: it {lag}"
                 );
             }
@@ -416,18 +474,5 @@ impl CutOff {
             Lag::Behind(behind) => Lag::Behind(behind + self.until.since(self.since)),
             lag => lag,
         }
-    }
-}
-
-/// What an answer leaves open.
-fn complaint(following: &Following) -> Option<String> {
-    match following {
-        Following::Untold {
-            missing: Some(grant),
-        } => Some(format!("its lag is not known, what helps is {grant}")),
-        Following::Untold { missing: None } => {
-            Some("its lag is not known, it gives an error for the question".to_owned())
-        }
-        Following::Nobody | Following::Somebody { .. } => None,
     }
 }

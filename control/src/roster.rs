@@ -6,11 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use config::{
-    BackendConfig, BalanceConfig, BalancePolicy, Config, HealthConfig, ReadPolicy, ReplicaUse,
+    BackendConfig, BalanceConfig, BalancePolicy, Config, HealthConfig, LagUnknown, ReadPolicy,
+    ReplicaUse,
 };
 use route::{
     BackendId, Cluster, ClusterId, Dice, Duty, Endpoint, Load, Moment, Policy, Report, Role, Roles,
-    Topology, Vicinity,
+    Topology, UnknownLag, Vicinity,
 };
 
 use crate::definitions::Teachers;
@@ -109,6 +110,11 @@ impl Roster {
             },
             tags: backend.tags.clone(),
             lag_max: unless_zero(lag_max),
+            unknown_lag: match config.balance.lag_unknown {
+                LagUnknown::LeaveOut => UnknownLag::LeaveOut,
+                LagUnknown::Use => UnknownLag::Use,
+            },
+            is_independent: backend.independent,
             lag_return: lag_max.mul_f64(f64::from(config.balance.lag_return) / 100.0),
             duty: match (backend.disable, backend.drain) {
                 (true, _) => Duty::Disabled,
@@ -172,7 +178,8 @@ impl Roster {
     pub(crate) fn heard(&mut self, report: &Report, now: Moment) {
         let (Report::ConnectFailed { backend, .. }
         | Report::Connected { backend }
-        | Report::SessionBroken { backend, .. }) = report
+        | Report::SessionBroken { backend, .. }
+        | Report::WritesRefused { backend }) = report
         else {
             return;
         };
@@ -187,6 +194,7 @@ impl Roster {
                 tracing::debug!(backend = watched.name, cause, "a session broke");
                 watched.suspected(now, rhythm)
             }
+            Report::WritesRefused { .. } => watched.writes_refused(now),
             Report::KillStatement { .. }
             | Report::UnknownAccount { .. }
             | Report::CredentialRefused { .. }
@@ -262,7 +270,8 @@ impl Roster {
                 }
             }
             self.note(change);
-            self.leaders.tell(&cluster, &self.watched);
+            let is_said = self.leaders.tell(&cluster, &mut self.watched);
+            self.note(is_said);
         }
     }
 
@@ -403,16 +412,17 @@ fn rhythm(health: &HealthConfig) -> Rhythm {
     }
 }
 
-/// One that is alone in its cluster has nothing to be compared with.
+/// One that is alone in its cluster has nothing to be compared with: only whether it takes writes matters.
 fn questions(config: &Config, backend: &BackendConfig) -> Questions {
     let others = config
         .backends
         .iter()
         .filter(|it| it.cluster == backend.cluster);
     let is_of_use = backend.role == config::Role::Auto || others.count() > 1;
-    match config.health.monitor_user.is_some() && is_of_use {
-        true => Questions::Asked,
-        false => Questions::Spared,
+    match (config.health.monitor_user.is_some(), is_of_use) {
+        (true, true) => Questions::Asked,
+        (true, false) => Questions::OfWrites,
+        (false, _) => Questions::Spared,
     }
 }
 

@@ -146,7 +146,7 @@ async fn whatever_is_no_mysql_server_is_down_and_called_so() {
 
 #[tokio::test]
 async fn an_error_for_a_greeting_is_passed_on() {
-    for (number, text) in [(1040, "Too many connections"), (1129, "Host is blocked")] {
+    for (number, text) in [(1041, "Out of memory"), (1129, "Host is blocked")] {
         let scripted = Scripted::start(Script::Err(number, text)).await;
         let (_control, mut topology) = start(&watching(scripted.address));
         let cause = cause(&mut topology).await;
@@ -156,11 +156,18 @@ async fn an_error_for_a_greeting_is_passed_on() {
 
 #[tokio::test]
 async fn a_cause_that_changes_while_a_backend_is_down_is_told() {
-    let scripted = Scripted::start(Script::Err(1040, "Too many connections")).await;
+    let scripted = Scripted::start(Script::Err(1041, "Out of memory")).await;
     let (_control, mut topology) = start(&watching(scripted.address));
-    first(&mut topology, |b| b.health.to_string().contains("1040")).await;
+    first(&mut topology, |b| b.health.to_string().contains("1041")).await;
     scripted.play(Script::Err(1129, "Host is blocked"));
     first(&mut topology, |b| b.health.to_string().contains("1129")).await;
+}
+
+#[tokio::test]
+async fn a_backend_that_has_as_many_connections_as_it_takes_is_up() {
+    let scripted = Scripted::start(Script::Err(1040, "Too many connections")).await;
+    let (_control, mut topology) = start(&watching(scripted.address));
+    first(&mut topology, is_up).await;
 }
 
 #[tokio::test]
@@ -186,15 +193,11 @@ async fn with_an_account_a_backend_that_is_up_is_asked_again_and_again() {
     let mut scripted = Scripted::start(Script::Welcome).await;
     let (_control, mut topology) = start(&monitored(scripted.address));
     for _ in 0..3 {
-        assert_eq!(
-            scripted.met.recv().await,
-            Some(Met::Login("monitor".into()))
-        );
-        assert_eq!(
-            scripted.met.recv().await,
-            Some(Met::Statement("DO 1".into()))
-        );
-        assert_eq!(scripted.met.recv().await, Some(Met::Quit));
+        let is_login = |met: &Met| *met == Met::Login("monitor".into());
+        scripted.meets(is_login).await;
+        scripted
+            .meets(|met| *met == Met::Statement("DO 1".into()))
+            .await;
     }
     first(&mut topology, is_up).await;
     scripted.play(Script::Sick(1047, "WSREP has not yet prepared node"));
@@ -214,8 +217,8 @@ async fn a_backend_that_refuses_the_account_is_well() {
     }
     assert_eq!(
         topology.borrow().generation,
-        2,
-        "Unknown, then Up, then no news"
+        3,
+        "Unknown, then Up, then that it cannot be asked, then no news"
     );
 }
 

@@ -14,7 +14,8 @@ use std::time::Duration;
 
 use config::BackendAddress;
 use route::{
-    Backend, BackendId, ClusterId, Dice, Duty, Endpoint, Health, Load, Moment, Role, Vicinity,
+    Backend, BackendId, ClusterId, Dice, Duty, Endpoint, Health, Load, Moment, Role, UnknownLag,
+    Vicinity,
 };
 
 use crate::backoff::Backoff;
@@ -76,6 +77,10 @@ pub(crate) struct Settings {
     pub tags: Vec<String>,
     /// `None`: no limit.
     pub lag_max: Option<Duration>,
+    /// What becomes of it, as a replica, while nobody knows its lag.
+    pub unknown_lag: UnknownLag,
+    /// It is meant to take writes beside primaries from which it does not replicate.
+    pub is_independent: bool,
     /// With which lag it comes back that has exceeded it.
     pub lag_return: Duration,
     pub duty: Duty,
@@ -97,6 +102,8 @@ pub(crate) struct Watched {
     replication: Replication,
     /// What workers have been told of that.
     seen: Option<asked::Seen>,
+    /// Other primaries of its cluster that take writes as it does and do not replicate.
+    pub rivals: Vec<String>,
     /// Under these settings, with whatever success.
     has_been_asked: bool,
     endpoints: Vec<Endpoint>,
@@ -134,6 +141,7 @@ impl Watched {
             load,
             replication: Replication::new(),
             seen: None,
+            rivals: Vec::new(),
             has_been_asked: false,
             endpoints: Vec::new(),
             placed: now,
@@ -168,10 +176,12 @@ impl Watched {
             sessions_max: settings.sessions_max,
             duty: settings.duty,
             lag_max: settings.lag_max,
+            unknown_lag: settings.unknown_lag,
             server: self.replication.server.clone(),
             writes: self.replication.writes,
+            is_monitored: self.is_monitored(),
             standing: Arc::clone(&self.replication.standing),
-            complaint: self.replication.complaint.clone(),
+            complaint: self.complaint(),
             health: self.health.clone(),
             returned: self.returned,
             load: Arc::clone(&self.load),
@@ -389,7 +399,7 @@ impl Watched {
                     "backend is up again"
                 );
                 self.returned = Some(now);
-                if self.is_asked() {
+                if self.has_company() {
                     self.replication.presume_behind();
                 }
             }
@@ -430,7 +440,7 @@ impl Watched {
                 self.account_refused = false;
                 tracing::info!(backend = self.name, "backend accepts the monitor account");
             }
-            Sight::AccountRefused(_) | Sight::Well => (),
+            Sight::AccountRefused(_) | Sight::Well | Sight::Full => (),
         }
     }
 
@@ -493,7 +503,7 @@ impl Watched {
         self.role = settings.role.or(self.role);
         self.settings = settings;
         self.has_been_asked = false;
-        if !self.is_asked() {
+        if !self.has_company() {
             self.replication.forget();
         }
     }

@@ -37,8 +37,8 @@ impl Default for Settings {
             set: Vec::new(),
             tables: Vec::new(),
         };
-        // As in production, but that tests need not wait: drain short, probes often; and that a busy
-        // machine may take its time.
+        // As in production, but that tests need not wait: drain short, probes often, an error at once without
+        // a backend; and that a busy machine may take its time.
         settings
             .set("workers", 2)
             .set("timeout_drain", "3s")
@@ -48,6 +48,7 @@ impl Default for Settings {
             .set("health.probe_interval_max", "300ms")
             .set("script.time_max", "60s")
             .set("balance.slow_start", "0s")
+            .set("balance.timeout_backend_wait", "0s")
             .set("log.level", "debug")
     }
 }
@@ -144,6 +145,19 @@ impl Settings {
     pub fn set(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.set.retain(|(other, _)| other != name);
         self.set.push((name.to_owned(), value.into().0));
+        self
+    }
+
+    /// What outages are outlasted with as the program has it by default.
+    pub fn outages_by_default(mut self) -> Self {
+        let changed = [
+            "health.probe_interval",
+            "health.probe_interval_max",
+            "health.timeout_connect",
+            "balance.slow_start",
+            "balance.timeout_backend_wait",
+        ];
+        self.set.retain(|(name, _)| !changed.contains(&&**name));
         self
     }
 

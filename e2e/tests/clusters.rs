@@ -17,6 +17,8 @@ both! {
     where_all_replicas_lag_reads_go_to_the_primary
     where_all_replicas_lag_reads_may_fail
     a_replica_without_its_primary_serves_on
+    a_replica_that_does_not_replicate_is_left_out
+    a_replica_of_unknown_lag_is_used_or_left_out
     positions_are_known_of_every_backend
     writes_without_gtids_are_read_where_they_were_made
     how_backends_are_can_be_asked_beside_a_proxy
@@ -204,6 +206,7 @@ fn of_two_that_take_writes_one_is_used(product: Product) {
     assert_eq!(decision(&mut site.client(), WRITE), "primary");
     assert_eq!(decision(&mut site.client(), READ), "replica2");
     set_read_only(&site.cluster.replicas[0]);
+    site.cluster.start_replication(0);
     site.wait_goes(READ, "replica1");
 }
 
@@ -233,7 +236,7 @@ fn a_replica_that_lags_is_left_out_and_comes_back(product: Product) {
     site.wait_goes(READ, "replica1");
     site.cluster.primary.root().run(WRITE);
     site.proxy
-        .wait_event("replica_left_out", &["backend=\"replica1\"", "lag=Behind"]);
+        .wait_event("replica_left_out", &["backend=\"replica1\"", "lag=lags"]);
     site.wait_found("replica1", "1s are allowed");
     for _ in 0..10 {
         assert_ne!(decision(&mut site.client(), READ), "replica1");
@@ -242,11 +245,50 @@ fn a_replica_that_lags_is_left_out_and_comes_back(product: Product) {
     site.wait_goes(READ, "replica1");
 }
 
+/// Without any limit of lag.
+fn a_replica_that_does_not_replicate_is_left_out(product: Product) {
+    let site = Site::start(product, |settings| settings);
+    site.wait_goes(READ, "replica2");
+    site.cluster.stop_replication(1);
+    site.wait_found("replica2", "has stopped replicating");
+    assert_eq!(decision(&mut site.client(), READ), "replica1");
+    // It was seen to follow, and follows nobody now.
+    let forget = match product.is_mariadb() {
+        true => "RESET SLAVE ALL",
+        false => "RESET REPLICA ALL",
+    };
+    site.cluster.replicas[1].root().run(forget);
+    site.wait_found("replica2", "follows none now");
+    assert_eq!(decision(&mut site.client(), READ), "replica1");
+}
+
+/// Of a replica that nobody has seen follow another, the configuration decides.
+fn a_replica_of_unknown_lag_is_used_or_left_out(product: Product) {
+    let servers = [Server::start(product, &[]), Server::start(product, &[])];
+    set_read_only(&servers[1]);
+    let settings = Settings::in_front_of([&servers[0]])
+        .backend_with(
+            servers[1].tcp(),
+            &[("name", "\"alone\""), ("role", "\"replica\"")],
+        )
+        .account("app", PASSWORD)
+        .set("accounts.explain", true)
+        .set("health.monitor_user", "app")
+        .set("health.monitor_password", PASSWORD);
+    let proxy = Proxy::start(&settings);
+    proxy.wait_event("replica_without_source", &[]);
+    assert_eq!(decision(&mut proxy.connect(), "SELECT 1"), "alone");
+    drop(proxy);
+    let proxy = Proxy::start(&settings.set("balance.lag_unknown", "leave_out"));
+    let primary = servers[0].tcp().to_string();
+    assert_eq!(decision(&mut proxy.connect(), "SELECT 1"), primary);
+}
+
 fn a_replica_that_has_stopped_is_seen(product: Product) {
     let site = Site::start(product, |settings| settings.set("balance.lag_max", "1h"));
     site.cluster.stop_replication(1);
     site.proxy
-        .wait_event("replication_stopped", &["backend=\"replica2\"", "Stopped"]);
+        .wait_event("replication_stopped", &["backend=\"replica2\"", "stopped"]);
     site.wait_found("replica2", "has stopped replicating");
     assert_eq!(decision(&mut site.client(), READ), "replica1");
     site.cluster.start_replication(1);

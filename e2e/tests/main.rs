@@ -54,6 +54,8 @@ mod account_limits;
 mod admin;
 mod anonymous;
 mod as_account;
+mod bad_days;
+mod bad_days_ledger;
 mod balance;
 mod bank;
 mod boundaries;

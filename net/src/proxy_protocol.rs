@@ -296,5 +296,7 @@ fn as_ipv6(address: IpAddr) -> Ipv6Addr {
     }
 }
 
+// Also read by another crate, from its own folder.
 #[cfg(test)]
+#[path = "proxy_protocol/tests.rs"]
 mod tests;

@@ -1,11 +1,14 @@
 //! The log: lines for people or JSON objects, on standard error or in a file.
 
+mod line_bound;
+
 use std::fs::{File, OpenOptions};
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use config::{LogConfig, LogFormat, LogLevel};
+use line_bound::LineBound;
 use tracing::Subscriber;
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::fmt::MakeWriter;
@@ -19,6 +22,14 @@ use tracing_subscriber::{Registry, fmt};
 pub struct Log {
     level: Handle<LevelFilter, Registry>,
     output: Output,
+    bound: LineBound,
+}
+
+impl Drop for Log {
+    /// What was kept back in the last second is told.
+    fn drop(&mut self) {
+        self.bound.tell();
+    }
 }
 
 impl Log {
@@ -29,7 +40,8 @@ impl Log {
     pub fn start(config: &LogConfig) -> io::Result<Log> {
         let output = Output::open(config.file.clone())?;
         let (filter, level) = reload::Layer::new(level_filter(config.level));
-        let lines = layer(config.format, output.clone());
+        let bound = LineBound::default();
+        let lines = layer(config.format, output.clone(), bound.clone());
         // In tests a log may have been started already; the first one stays.
         let _ = tracing_subscriber::registry()
             .with(filter)
@@ -43,7 +55,12 @@ impl Log {
             let text = panic.payload_as_str().unwrap_or("a panic without a text");
             tracing::error!(side = "proxy", place, text, "panic");
         }));
-        Ok(Log { level, output })
+        bound.tell_each_second()?;
+        Ok(Log {
+            level,
+            output,
+            bound,
+        })
     }
 
     /// Applies what a reload may change, and opens the file again, which may have been rotated.
@@ -74,15 +91,21 @@ fn level_filter(level: LogLevel) -> LevelFilter {
     }
 }
 
-fn layer<S>(format: LogFormat, output: Output) -> Box<dyn Layer<S> + Send + Sync>
+fn layer<S>(format: LogFormat, output: Output, bound: LineBound) -> Box<dyn Layer<S> + Send + Sync>
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
 {
     let is_terminal = output.path.is_none() && io::stderr().is_terminal();
     let lines = fmt::layer().with_writer(output).with_target(false);
     match format {
-        LogFormat::Text => lines.with_ansi(is_terminal).boxed(),
-        LogFormat::Json => lines.json().flatten_event(true).with_ansi(false).boxed(),
+        LogFormat::Text => {
+            let lines = lines.with_ansi(is_terminal);
+            lines.with_filter(bound).boxed()
+        }
+        LogFormat::Json => {
+            let lines = lines.json().flatten_event(true).with_ansi(false);
+            lines.with_filter(bound).boxed()
+        }
     }
 }
 

@@ -10,6 +10,8 @@ use script::mlua::chunk::ChunkMode;
 use script::mlua::{self, Lua, MultiValue, Value};
 use script::{Interpreter, Level, Limits, Log, Setup, message};
 
+use config::Config;
+
 use crate::arguments::LuaArguments;
 
 /// Runs a script or checks several; the exit code is 1 when something is wrong.
@@ -47,6 +49,29 @@ fn check(interpreter: &Interpreter, arguments: &LuaArguments) -> ExitCode {
         }
     }
     code
+}
+
+/// What is wrong with the scripts of a configuration: those that cannot be read or compiled.
+pub fn faults(config: &Config) -> Vec<String> {
+    let scripts = config.all_scripts();
+    if scripts.is_empty() {
+        return Vec::new();
+    }
+    let setup = Setup {
+        lua_path: config.script.lua_path.clone(),
+        basedir: config.script.base_folder.clone(),
+        limits: Limits::NONE,
+        ..Setup::new(Arc::new(StandardError))
+    };
+    let interpreter = match Interpreter::new(setup) {
+        Ok(interpreter) => interpreter,
+        Err(error) => return vec![message(&error)],
+    };
+    let fault = |path: &&Path| {
+        let fault = interpreter.load(path).err()?;
+        Some(format!("{}: {}", path.display(), fault.message()))
+    };
+    scripts.iter().filter_map(fault).collect()
 }
 
 /// Runs a file as the stand-alone interpreter would: `...` and `arg` are the arguments.

@@ -90,6 +90,8 @@ pub fn run(config: Config, serving: Serving<'_>) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
+    // Whoever starts it looks at standard error.
+    let has_file = config.log.file.is_some();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
@@ -101,6 +103,9 @@ pub fn run(config: Config, serving: Serving<'_>) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(cause) => {
             tracing::error!(cause, "pilotfish cannot go on");
+            if has_file {
+                eprintln!("pilotfish: {cause}");
+            }
             ExitCode::FAILURE
         }
     }
@@ -192,6 +197,7 @@ async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(),
     )
     .await;
 
+    plane.window().stops();
     tell_manager(&[State::Stopping, State::Status("draining")]);
     listening.stop().await;
     let last = Arc::clone(&publish.borrow().config);

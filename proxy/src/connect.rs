@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use config::{Config, OverLimit, ProxyProtocolSend};
 use net::{Endpoint, Socket, proxy_protocol};
-use route::{Backend, BackendId, Health, NoBackend, Report, SessionSlot, Topology, Whole};
+use route::{Backend, BackendId, Health, NoBackend, Report, SessionSlot, Topology, Use, Whole};
 use tokio::io::AsyncWriteExt;
 use tokio::time::{Instant, timeout, timeout_at};
-use wire::{ErrPacket, Greeting};
+use wire::{ErrPacket, ErrorCode, Greeting};
 
 use crate::failure::{Failure, Kind};
 use crate::packets::{PacketError, PacketStream};
@@ -30,9 +30,14 @@ pub(crate) struct Greeted {
 pub(crate) enum Refusal {
     /// It cannot be reached or makes no sense: it counts as down.
     Unusable(String),
+    /// It is well and has as many connections as it takes (error 1040).
+    Full { cause: String, payload: Vec<u8> },
     /// It is well and says no, in an ERR packet (too many connections, host blocked).
     Err { cause: String, payload: Vec<u8> },
 }
+
+/// How long a login waits before it asks a server again that was full.
+const PAUSE_FULL: Duration = Duration::from_millis(250);
 
 /// What has been tried for one session.
 #[derive(Default)]
@@ -41,6 +46,8 @@ struct Attempts {
     causes: Vec<String>,
     /// The last ERR that a backend greeted with.
     err: Option<Vec<u8>>,
+    /// A backend has as many connections as it takes.
+    has_met_full: bool,
 }
 
 /// Finds a backend for a session, waiting for one as long as configured. `header` is the PROXY
@@ -61,11 +68,22 @@ pub(crate) async fn connect(
             Ok(greeted) => return Ok(greeted),
             Err(none) => none,
         };
-        let patience = patience(&none, config);
-        if patience.is_zero() {
+        let patience = match attempts.has_met_full {
+            true => config.pool.timeout_wait,
+            false => patience(&none, config),
+        };
+        let now = Instant::now();
+        if now >= began + patience {
             return Err(attempts.failure(&none));
         }
-        if matches!(none, NoBackend::AllFull) {
+        if attempts.has_met_full {
+            tracing::warn!(
+                kind = "server_full",
+                cause = attempts.causes.join("; "),
+                limit = "pool.timeout_wait",
+                "a login waits for a connection to a server that is full"
+            );
+        } else if matches!(none, NoBackend::AllFull) {
             tracing::debug!(
                 kind = "client_waits",
                 limit = "limits.backend_sessions_max",
@@ -79,10 +97,15 @@ pub(crate) async fn connect(
                 () = worker.shared.left.notified() => true,
             }
         };
-        if !timeout_at(began + patience, news).await.unwrap_or(false) {
+        // A server that was full does not say when it is not any more.
+        let until = match attempts.has_met_full {
+            true => (began + patience).min(now + PAUSE_FULL),
+            false => began + patience,
+        };
+        if timeout_at(until, news).await == Ok(false) {
             return Err(attempts.failure(&none));
         }
-        attempts.tried.clear();
+        attempts.begin_again();
     }
 }
 
@@ -109,6 +132,7 @@ async fn try_all(
             cluster: course.cluster,
             roles: course.roles(),
             tried: &attempts.tried,
+            use_for: Use::Any,
         };
         let chosen = route::choose(
             topology,
@@ -142,6 +166,11 @@ async fn try_all(
 }
 
 impl Attempts {
+    /// All are tried once more.
+    fn begin_again(&mut self) {
+        *self = Attempts::default();
+    }
+
     fn add(&mut self, worker: &Worker, backend: &Backend, refusal: Refusal) {
         self.tried.push(backend.id);
         let cause = match refusal {
@@ -151,6 +180,11 @@ impl Attempts {
                     cause: cause.clone(),
                 };
                 worker.surroundings.report(report);
+                cause
+            }
+            Refusal::Full { cause, payload } => {
+                self.err = Some(payload);
+                self.has_met_full = true;
                 cause
             }
             Refusal::Err { cause, payload } => {
@@ -236,7 +270,10 @@ async fn greet_at(
             err.number,
             String::from_utf8_lossy(err.text)
         );
-        return Err(Refusal::Err { cause, payload });
+        return Err(match err.number == ErrorCode::CON_COUNT.number {
+            true => Refusal::Full { cause, payload },
+            false => Refusal::Err { cause, payload },
+        });
     }
     let greeting = Greeting::decode(&payload).map_err(|error| {
         unusable(format!(

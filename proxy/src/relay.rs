@@ -5,6 +5,7 @@
 //! them, and as long as it does not, nothing more is read for it. So an idle session holds no
 //! buffer, a slow one at most two pieces, and a statement costs two system calls a side.
 
+use std::fmt;
 use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
@@ -68,6 +69,17 @@ pub(crate) enum End {
     BackendClosed,
     /// The proxy stops.
     Drained,
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Quit => "the client quit",
+            Self::ClientClosed => "the client closed the connection",
+            Self::BackendClosed => "the backend closed the connection",
+            Self::Drained => "the proxy stops",
+        })
+    }
 }
 
 /// A COM_CHANGE_USER may be as long: servers take 64 KiB of connection attributes.

@@ -77,7 +77,7 @@ pub(crate) async fn serve(worker: Rc<Worker>, registered: Registered, arrival: A
             kind = "session_ended",
             client = %facts.client,
             user = facts.who.user,
-            ?end,
+            %end,
             "session ended"
         ),
         Err(failure) => facts.log(&failure),

@@ -2,7 +2,7 @@
 //! count that spans workers.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
 
 use auth::{Accounts, HostErrors, OwnKey, ServerKey, SharedKeyring, SharedThrottle};
@@ -102,6 +102,8 @@ impl Surroundings {
 pub(crate) struct Shared {
     sessions: AtomicUsize,
     numbers: AtomicU32,
+    /// The proxy takes no more clients.
+    pub is_stopping: AtomicBool,
     /// Somebody may have left: a place may be free.
     pub left: Notify,
     pub own_key: OwnKey,

@@ -41,7 +41,7 @@ async fn greets(worker: &Worker, backend: &Backend) -> bool {
             true
         }
         // It has too many connections, or refuses this host: it is there.
-        Ok(Err(Refusal::Err { .. })) => true,
+        Ok(Err(Refusal::Full { .. } | Refusal::Err { .. })) => true,
         Ok(Err(Refusal::Unusable(_))) | Err(_) => false,
     }
 }

@@ -106,6 +106,10 @@ pub(crate) struct Watch {
     backend: Cell<Option<BackendId>>,
     /// The worker's second in which bytes last moved.
     active: Cell<u32>,
+    /// The same as of the end of the exchange before the last one; 0: there was none.
+    rested: Cell<u32>,
+    /// The second in which the last exchange began.
+    began: Cell<u32>,
     /// The seconds that it may be idle by its own setting; 0: as long as it likes.
     wait_timeout: Cell<u32>,
     asked: Cell<Asked>,
@@ -131,8 +135,21 @@ pub(crate) struct Watch {
 impl Watch {
     /// The session notes where it stands.
     pub(crate) fn note(&self, second: u32, idle: bool) {
+        if self.idle.replace(idle) && !idle {
+            self.rested.set(self.active.get());
+            self.began.set(second);
+        }
         self.active.set(second);
-        self.idle.set(idle);
+    }
+
+    /// For how many seconds nothing has come of its backend, but for the command of the moment.
+    pub(crate) fn unheard_seconds(&self, second: u32) -> Option<u32> {
+        let active = self.active.get();
+        let heard = match self.idle.get() || active != self.began.get() {
+            true => active,
+            false => self.rested.get(),
+        };
+        (heard > 0).then(|| second.saturating_sub(heard))
     }
 
     /// The flags that its client was told last.
@@ -424,6 +441,23 @@ mod tests {
         watch.kill_statement(Duration::ZERO);
         assert!(!watch.hook_goes_on(131));
         assert!(!watch.has_waiting_hook());
+    }
+
+    #[test]
+    fn a_command_that_comes_is_no_sign_of_the_backend() {
+        let watch = Watch::default();
+        watch.note(100, true);
+        assert_eq!(watch.unheard_seconds(130), Some(30));
+        watch.note(130, false);
+        assert_eq!(watch.unheard_seconds(135), Some(35));
+        watch.note(136, false);
+        assert_eq!(
+            watch.unheard_seconds(138),
+            Some(2),
+            "some of its reply has come"
+        );
+        watch.note(140, true);
+        assert_eq!(watch.unheard_seconds(141), Some(1));
     }
 
     #[test]

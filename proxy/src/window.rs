@@ -2,6 +2,7 @@
 //! nothing running.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant, SystemTime};
 
 use auth::{Accounts, HostErrors};
@@ -56,6 +57,16 @@ impl Window {
             shared,
             surroundings,
         }
+    }
+
+    /// Whether the proxy takes no more clients, because it ends.
+    pub fn is_stopping(&self) -> bool {
+        self.shared.is_stopping.load(Ordering::Relaxed)
+    }
+
+    /// It takes no more clients from now on.
+    pub fn stops(&self) {
+        self.shared.is_stopping.store(true, Ordering::Relaxed);
     }
 
     /// How many workers there are.

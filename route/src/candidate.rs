@@ -8,6 +8,16 @@ use crate::{Backend, ClusterId, Duty, Health, Lag, Moment, Role, Roles};
 /// A backend's share when it is not in slow start.
 pub(crate) const FULL_SHARE: u64 = 1024;
 
+/// What a backend is wanted for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Use {
+    /// For something that a server that is read-only does as well.
+    #[default]
+    Any,
+    /// For a write, or a transaction that may write.
+    Writes,
+}
+
 /// Why a backend will not do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rejection {
@@ -25,6 +35,12 @@ pub enum Rejection {
     Draining,
     /// It is out of use.
     Disabled,
+    /// It is a primary that is read-only, and a primary that takes writes is wanted.
+    ReadOnly,
+    /// It is a replica that does not replicate.
+    NotReplicating,
+    /// It is a replica, and nobody knows how far it lags.
+    LagUnknown,
     /// It lags more than it may.
     Lagging {
         /// So much.
@@ -67,6 +83,9 @@ impl fmt::Display for Rejection {
             Rejection::Down => f.write_str("is down"),
             Rejection::Draining => f.write_str("is draining"),
             Rejection::Disabled => f.write_str("is disabled"),
+            Rejection::ReadOnly => f.write_str("is read-only"),
+            Rejection::NotReplicating => f.write_str("has stopped replicating"),
+            Rejection::LagUnknown => f.write_str("lags nobody knows how far"),
             Rejection::Lagging { lag, max } => write!(f, "{lag}, {max:?} are allowed"),
             Rejection::Behind(Lag::Unknown) => f.write_str("has not yet what was written"),
             Rejection::Behind(lag) => write!(f, "has not yet what was written, and {lag}"),
@@ -86,6 +105,7 @@ pub(crate) struct Terms<'a> {
     pub tried: &'a [crate::BackendId],
     /// Where a place is held already.
     pub seats: &'a [crate::BackendId],
+    pub use_for: Use,
 }
 
 impl Terms<'_> {
@@ -115,17 +135,11 @@ impl Terms<'_> {
         if backend.duty == Duty::Draining {
             return Err(Rejection::Draining);
         }
-        if backend.is_lagging() {
-            let lag = backend.standing.lag();
-            // One that comes back only with less than the limit is told that.
-            let max = match lag.exceeds(backend.lag_max) {
-                true => backend.lag_max,
-                false => backend.standing.lag_return(),
-            };
-            return Err(Rejection::Lagging {
-                lag,
-                max: max.unwrap_or_default(),
-            });
+        if self.use_for == Use::Writes && backend.is_read_only_primary() {
+            return Err(Rejection::ReadOnly);
+        }
+        if let Some(rejection) = backend.replica_fault() {
+            return Err(rejection);
         }
         match backend.is_full() && !self.seats.contains(&backend.id) {
             true => Err(Rejection::Full),

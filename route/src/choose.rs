@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::candidate::{FULL_SHARE, Terms, share};
+use crate::candidate::{FULL_SHARE, Terms, Use, share};
 use crate::nobody::why_none;
 use crate::{
     Backend, BackendId, ClusterId, Dice, Moment, NoBackend, Policy, Roles, Topology, Vicinity,
@@ -20,6 +20,8 @@ pub struct Whole<'a> {
     pub roles: Roles,
     /// Backends that it has tried.
     pub tried: &'a [BackendId],
+    /// What it does next.
+    pub use_for: Use,
 }
 
 /// The backend that a new session goes to: by policy among those that are usable, have a place,
@@ -42,6 +44,7 @@ pub fn choose(
         roles: whole.roles,
         tried: whole.tried,
         seats: &[],
+        use_for: whole.use_for,
     };
     let candidates = candidates(topology, &terms, now);
     let Some(first) = candidates.first() else {
@@ -55,6 +58,25 @@ pub fn choose(
         Policy::Ordered => candidates.iter().find(|c| c.takes_its_share(dice)),
     };
     Ok(Arc::clone(chosen.unwrap_or(first).backend))
+}
+
+/// Why nothing of a cluster would do for this; none: something would.
+pub fn vacancy(
+    topology: &Topology,
+    cluster: ClusterId,
+    roles: Roles,
+    use_for: Use,
+) -> Option<NoBackend> {
+    let terms = Terms {
+        cluster,
+        roles,
+        tried: &[],
+        seats: &[],
+        use_for,
+    };
+    let mut backends = topology.backends.iter();
+    let is_there = backends.any(|backend| terms.accept(backend).is_ok());
+    (!is_there).then(|| why_none(topology, &terms))
 }
 
 /// A backend that may take the session.
@@ -99,6 +121,7 @@ fn candidates<'a>(topology: &'a Topology, terms: &Terms<'_>, now: Moment) -> Vec
             share: share(backend.returned, topology.slow_start, now),
         })
         .collect();
+    prefer(&mut candidates, |c| !c.backend.is_read_only_primary());
     prefer(&mut candidates, |c| c.backend.weight > 0);
     prefer(&mut candidates, |c| c.backend.vicinity == Vicinity::Near);
     candidates

@@ -25,8 +25,8 @@ mod standing;
 mod topology;
 mod written;
 
-pub use candidate::Rejection;
-pub use choose::{Whole, choose};
+pub use candidate::{Rejection, Use};
+pub use choose::{Whole, choose, vacancy};
 pub use definitions::{Definitions, Known, Listed, OnTable, fold};
 pub use dice::Dice;
 pub use explanation::{Explanation, Finding};
@@ -39,10 +39,12 @@ pub use place::{
     Arrival, Considered, Fallback, Placed, Recorder, Score, Verdict, Way, Wish, place,
 };
 pub use report::{KillReason, KillScope, Report};
-pub use split::{Transaction, Wanted, Why, begins_on_replica, is_repeatable, wanted};
+pub use split::{
+    Transaction, Wanted, Why, begins_on_replica, is_repeatable, needs_writable, wanted,
+};
 pub use standing::{Lag, Standing};
 pub use topology::{
     Backend, BackendId, Cluster, ClusterId, Duty, Endpoint, Health, Policy, ReadPolicy, Role,
-    Roles, Server, Topology, Vicinity, Writes,
+    Roles, Server, Topology, UnknownLag, Vicinity, Writes,
 };
 pub use written::{Written, WrittenByAll};

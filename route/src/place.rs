@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::candidate::{FULL_SHARE, Terms, share};
+use crate::candidate::{FULL_SHARE, Terms, Use, share};
 use crate::nobody::why;
 use crate::{
     Backend, BackendId, ClusterId, Dice, Lag, Loads, Moment, NoBackend, Rejection, Role, Roles,
@@ -40,6 +40,8 @@ pub struct Wish<'a> {
     pub seats: &'a [BackendId],
     /// Backends that it has tried.
     pub tried: &'a [BackendId],
+    /// What it does.
+    pub use_for: Use,
 }
 
 impl Wish<'_> {
@@ -57,6 +59,7 @@ impl Wish<'_> {
             sticky: None,
             seats: &[],
             tried: &[],
+            use_for: Use::Any,
         }
     }
 }
@@ -300,6 +303,7 @@ impl<'t> Round<'_, 't> {
             roles: self.wish.roles,
             tried: self.wish.tried,
             seats: self.wish.seats,
+            use_for: self.wish.use_for,
         }
     }
 

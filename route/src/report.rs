@@ -30,6 +30,11 @@ pub enum Report {
         /// As logged.
         cause: String,
     },
+    /// It has refused a write because it is read-only, and counts as the primary.
+    WritesRefused {
+        /// Which one.
+        backend: BackendId,
+    },
     /// A statement runs on that nobody waits for any more.
     KillStatement {
         /// Where it runs.

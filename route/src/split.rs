@@ -6,8 +6,8 @@
 use std::fmt;
 
 use sql::{
-    Access, AccessMode, Begin, Effects, Explain, Facts, Handler, Kind, Marks, Part, Role, Show,
-    Uses, Xa,
+    Access, AccessMode, Begin, Effects, Explain, Facts, Handler, Kind, Marks, Object, Part, Role,
+    Show, Uses, Xa,
 };
 
 mod optimism;
@@ -124,6 +124,42 @@ pub fn wanted(facts: &Facts, transaction: Transaction) -> Wanted {
         Access::Unsure => Wanted::Primary(of_unsure(facts)),
         Access::Session => of_session(facts),
         Access::Read => of_read(facts, transaction),
+    }
+}
+
+/// Whether a statement outside a transaction waits while the primary is read-only: a write, and a transaction
+/// that may write. What a server that is read-only does as well, and what makes it take writes again, does not.
+pub fn needs_writable(facts: &Facts) -> bool {
+    match facts.kind {
+        Kind::Begin(begin) => !is_read_only(begin, facts.access),
+        Kind::Multi => facts.parts.iter().any(|part| match part.kind {
+            Kind::Begin(begin) => !is_read_only(begin, part.access),
+            kind => writes(kind),
+        }),
+        kind => writes(kind),
+    }
+}
+
+/// Whether servers that are read-only refuse it.
+fn writes(kind: Kind) -> bool {
+    match kind {
+        // Servers that are read-only take temporary tables.
+        Kind::Create(object) | Kind::Drop(object) => object != Object::TemporaryTable,
+        Kind::Insert
+        | Kind::Replace
+        | Kind::Update
+        | Kind::Delete
+        | Kind::Load
+        | Kind::Call
+        | Kind::Compound
+        | Kind::Alter(_)
+        | Kind::Truncate
+        | Kind::Rename(_)
+        | Kind::Grant
+        | Kind::Revoke
+        | Kind::Import
+        | Kind::Xa(Xa::Start) => true,
+        _ => false,
     }
 }
 

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::candidate::{Rejection, Terms};
-use crate::{Family, Load, Moment, SessionSlot, Standing, WrittenByAll};
+use crate::candidate::{Rejection, Terms, Use};
+use crate::{Family, Lag, Load, Moment, SessionSlot, Standing, WrittenByAll};
 
 /// All that a worker needs to place a session. The control plane publishes a new one when
 /// something changed; sessions that hold an old one stay right.
@@ -91,6 +91,8 @@ pub struct Backend {
     pub duty: Duty,
     /// How far it may lag, as a replica; none: no limit.
     pub lag_max: Option<Duration>,
+    /// What becomes of it, as a replica, while nobody knows how far it lags.
+    pub unknown_lag: UnknownLag,
     /// What was last seen of it.
     pub health: Health,
     /// When it last came back from being down; slow start counts from here. A backend that was
@@ -100,6 +102,8 @@ pub struct Backend {
     pub server: Option<Server>,
     /// Whether it takes writes, as last seen.
     pub writes: Writes,
+    /// Whether it has answered the monitor account's last question.
+    pub is_monitored: bool,
     /// Its lag and its position, as they are now.
     pub standing: Arc<Standing>,
     /// What the control plane could not find out about it and why, with what would help; none when
@@ -115,9 +119,40 @@ impl Backend {
         self.health.is_usable() && self.duty == Duty::Serving
     }
 
-    /// Does it lag more than it may, or does it still lag too much to come back? A primary never does.
-    pub fn is_lagging(&self) -> bool {
-        self.role != Some(Role::Primary) && self.standing.is_lagging(self.lag_max)
+    /// Is it a primary that takes no writes?
+    pub fn is_read_only_primary(&self) -> bool {
+        self.role == Some(Role::Primary) && self.writes == Writes::Refused
+    }
+
+    /// Why it is left out as a replica: it does not replicate, or lags more than it may, or still lags too
+    /// much to come back. A primary never is.
+    pub fn replica_fault(&self) -> Option<Rejection> {
+        if self.role == Some(Role::Primary) {
+            return None;
+        }
+        let lag = self.standing.lag();
+        match lag {
+            Lag::Stopped => Some(match self.lag_max {
+                Some(max) => Rejection::Lagging { lag, max },
+                None => Rejection::NotReplicating,
+            }),
+            Lag::Unknown if self.unknown_lag == UnknownLag::LeaveOut => Some(Rejection::LagUnknown),
+            Lag::Unknown | Lag::Behind(_) if self.standing.is_lagging(self.lag_max) => {
+                // One that comes back only with less than the limit is told that.
+                let max = match lag.exceeds(self.lag_max) {
+                    true => self.lag_max,
+                    false => self.standing.lag_return(),
+                };
+                let max = max.unwrap_or_default();
+                Some(Rejection::Lagging { lag, max })
+            }
+            Lag::Unknown | Lag::Behind(_) => None,
+        }
+    }
+
+    /// Is it left out as a replica?
+    pub fn is_left_out(&self) -> bool {
+        self.replica_fault().is_some()
     }
 
     /// Are all its places taken?
@@ -133,6 +168,7 @@ impl Backend {
             roles,
             tried: &[],
             seats: &[],
+            use_for: Use::Any,
         };
         terms.accept(self).err()
     }
@@ -238,6 +274,16 @@ pub enum Writes {
     Taken,
     /// It is read-only.
     Refused,
+}
+
+/// What becomes of a replica while nobody knows how far it lags.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum UnknownLag {
+    /// It is used.
+    #[default]
+    Use,
+    /// It is left out.
+    LeaveOut,
 }
 
 /// What kind of server a backend is.

@@ -32,6 +32,24 @@ export function standing(backend: Row): string {
   return backend.draining === 1 ? "draining" : String(backend.state);
 }
 
+/** Whether it is meant to be used now. */
+export function serves(backend: Row): boolean {
+  return backend.draining !== 1 && backend.disabled !== 1;
+}
+
+/** The clusters in which no primary takes writes. */
+export function withoutPrimary(backends: Row[]): string[] {
+  const takesWrites = (it: Row) => serves(it) && it.state === "up" && it.role === "primary" && it.writes !== 0;
+  const clusters = new Set(backends.map((it) => String(it.cluster)));
+  return [...clusters].filter((cluster) => !backends.some((it) => String(it.cluster) === cluster && takesWrites(it)));
+}
+
+/** What is wrong with it, in words. */
+function trouble(backend: Row): string | null {
+  const said = backend.cause ?? backend.complaint;
+  return said == null ? null : String(said);
+}
+
 export class Backends {
   readonly element: HTMLElement;
   private readonly table: Table<Row>;
@@ -50,7 +68,7 @@ export class Backends {
         text("Role", "role"),
         {
           title: "State",
-          show: (row) => h("span", {}, h("span", { class: `state ${standing(row)}` }, standing(row)), row.cause != null && ` (${row.cause})`),
+          show: (row) => h("span", {}, h("span", { class: `state ${standing(row)}` }, standing(row)), trouble(row) !== null && ` (${trouble(row)})`),
           sort: standing,
         },
         { title: "Statements", about: "That it has answered in each second.", numeric: true, show: (row) => perSecond(Number(row.rate)), sort: (row) => Number(row.rate) },

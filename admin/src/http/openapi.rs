@@ -26,8 +26,13 @@ fn written() -> Value {
         ("/healthz", "The process lives.", &[("200", "ok")][..]),
         (
             "/readyz",
-            "Whether a backend is there that would take sessions.",
-            &[("200", "ready"), ("503", "not ready")],
+            "Whether the proxy runs and a backend can be used; need=writes, need=reads, need=monitor and \
+             cluster=NAME ask for more.",
+            &[
+                ("200", "ready"),
+                ("400", "the question is not understood"),
+                ("503", "not ready, and why"),
+            ],
         ),
     ] {
         paths.insert(path.to_owned(), of_health(about, words));

@@ -29,6 +29,11 @@ settings! {
         /// What it is among the servers that replicate one another.
         role: Role = Role::Primary, Traits::RELOAD;
 
+        /// Whether it is meant to take writes beside other primaries of its cluster from which it does
+        /// not replicate. Without it the proxy warns of such primaries: in the log, on the page and
+        /// in the admin table `backends`.
+        independent: bool = false, Traits::RELOAD;
+
         /// Its share of sessions and statements, relative to the others'.
         weight: u32 = 1, Traits::RELOAD.within(1, 1_000_000);
 

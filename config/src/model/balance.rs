@@ -31,6 +31,12 @@ settings! {
         /// one whose lag swings around the limit does not come and go. 100: the limit itself.
         lag_return: u32 = 80, Traits::RELOAD.within(1, 100);
 
+        /// What becomes of a replica while nobody knows how far it lags: it was never seen to follow
+        /// another server, or the monitor account may not ask it. The log warns of it. A replica
+        /// that does not replicate, or that is a member of a group and not in step with it, is left
+        /// out in any case, if there is a `health.monitor_user`.
+        lag_unknown: LagUnknown = LagUnknown::Use, Traits::RELOAD;
+
         /// What becomes of a read for a replica when no replica is left for it.
         fallback: Fallback = Fallback::Primary, Traits::RELOAD;
 
@@ -69,8 +75,10 @@ settings! {
         slow_start: Duration = Duration::from_secs(10),
             Traits::RELOAD.within(MS, HOUR).nothing("full at once");
 
-        /// How long a client waits when no backend is available before it gets an error.
-        timeout_backend_wait: Duration = Duration::ZERO,
+        /// How long a client waits when no backend is available before it gets an error. A login and
+        /// a statement that has not left wait; so do writes and transactions outside a transaction
+        /// while the primary is read-only.
+        timeout_backend_wait: Duration = Duration::from_secs(30),
             Traits::RELOAD.within(MS, HOUR).nothing("it gets the error at once");
     }
 }
@@ -121,6 +129,16 @@ choices! {
         Any = "any",
         /// Replicas only.
         Replica = "replica",
+    }
+}
+
+choices! {
+    /// What becomes of a replica while nobody knows how far it lags.
+    pub enum LagUnknown {
+        /// It gets nothing. Without `health.monitor_user` no replica gets anything then.
+        LeaveOut = "leave_out",
+        /// It is used: members of a Galera cluster follow no server.
+        Use = "use",
     }
 }
 

@@ -16,10 +16,11 @@ settings! {
 
         /// Time between two probes of a backend that is down, at first; it doubles while probes
         /// fail.
-        probe_interval: Duration = Duration::from_secs(1), Traits::RELOAD.within(50 * MS, HOUR);
+        probe_interval: Duration = Duration::from_millis(250), Traits::RELOAD.within(50 * MS, HOUR);
 
-        /// The longest that the time between two probes grows to.
-        probe_interval_max: Duration = Duration::from_secs(30), Traits::RELOAD.within(50 * MS, DAY);
+        /// The longest that the time between two probes grows to. Clients that wait for a backend
+        /// wait for a probe. If `probe_interval` is longer than this default, the time does not grow.
+        probe_interval_max: Duration = Duration::from_millis(500), Traits::RELOAD.within(50 * MS, DAY);
 
         /// How long a backend must be down before a command that has waited on it for as long is
         /// given up: its client gets an error that names the backend. For servers that hang or

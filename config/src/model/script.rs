@@ -90,6 +90,23 @@ impl Config {
         listener.script.as_deref().unwrap_or(&self.script.file)
     }
 
+    /// Every script that something names, each once.
+    pub fn all_scripts(&self) -> Vec<&std::path::Path> {
+        let of_listeners = self.listeners.iter().filter_map(|it| it.script.as_ref());
+        let of_accounts = self.configured_accounts.iter();
+        let of_accounts = of_accounts.filter_map(|it| it.script.as_ref());
+        let named = self.script.file.iter();
+        let named = named.chain(of_listeners.flatten());
+        let named = named.chain(of_accounts.flatten()).chain(&self.admin.script);
+        let mut all: Vec<&std::path::Path> = Vec::new();
+        for path in named {
+            if !all.contains(&path.as_path()) {
+                all.push(path);
+            }
+        }
+        all
+    }
+
     /// Whether some sessions run scripts.
     pub fn runs_scripts(&self) -> bool {
         let of_listeners = self.listeners.iter().filter_map(|it| it.script.as_ref());

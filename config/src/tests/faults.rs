@@ -265,7 +265,7 @@ const CASES: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "[health]\nprobe_interval_max = \"500ms\"",
+        "[health]\nprobe_interval_max = \"200ms\"",
         &["2:22: health.probe_interval_max: must not be less than health.probe_interval"],
     ),
     (

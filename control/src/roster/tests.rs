@@ -22,10 +22,13 @@ fn config(names: &[&str]) -> Config {
         },
         ..BackendConfig::default()
     };
-    Config {
+    let mut config = Config {
         backends: names.iter().enumerate().map(backend).collect(),
         ..Config::default()
-    }
+    };
+    config.health.probe_interval = Duration::from_secs(1);
+    config.health.probe_interval_max = Duration::from_secs(30);
+    config
 }
 
 fn plan(config: &Config) -> Plan {

@@ -4,7 +4,7 @@ use route::{Health, Moment, Role, Server, Writes};
 
 use super::{Change, Rhythm, Watched};
 use crate::failure::Failure;
-use crate::question::Answer;
+use crate::question::{Answer, Following};
 use crate::replication::{PrimarySeen, Suspicion};
 use crate::roles::{Follows, Member, Presence};
 
@@ -13,7 +13,9 @@ use crate::roles::{Follows, Member, Presence};
 pub(crate) enum Questions {
     /// From time to time, with the monitor account.
     Asked,
-    /// It is alone, or there is no monitor account.
+    /// The same, but only whether it takes writes matters: it is alone in its cluster.
+    OfWrites,
+    /// There is no monitor account.
     Spared,
 }
 
@@ -23,14 +25,43 @@ pub(super) struct Seen {
     role: Option<Role>,
     server: Option<Server>,
     writes: Writes,
-    is_lagging: bool,
+    is_left_out: bool,
+    is_monitored: bool,
     complaint: Option<String>,
 }
 
 impl Watched {
     /// Is there anything to be asked about its replication?
     pub(super) fn is_asked(&self) -> bool {
+        self.settings.questions != Questions::Spared
+    }
+
+    /// Is there another in its cluster, so that its lag matters?
+    pub(super) fn has_company(&self) -> bool {
         self.settings.questions == Questions::Asked
+    }
+
+    /// A server has refused a write because it is read-only: that holds until it is asked, which is soon.
+    pub(crate) fn writes_refused(&mut self, now: Moment) -> Change {
+        if !self.is_asked() || !self.is_usable() || self.replication.writes == Writes::Refused {
+            return Change::None;
+        }
+        self.replication.writes = Writes::Refused;
+        self.questions.schedule(now);
+        Change::Visible
+    }
+
+    /// What is wrong with it though it is up; for people.
+    pub(super) fn complaint(&self) -> Option<String> {
+        let rivals = || {
+            let rivals = self.rivals.join(", ");
+            format!(
+                "it takes writes, and so does {rivals}, and they do not replicate from each other: \
+                 backend.independent says that this is meant"
+            )
+        };
+        let of_rivals = (!self.rivals.is_empty()).then(rivals);
+        self.replication.complaint.clone().or(of_rivals)
     }
 
     /// It is asked at once, if it is asked at all.
@@ -43,7 +74,7 @@ impl Watched {
 
     /// Is its role to be found out, and might that be so at any moment?
     pub(crate) fn is_role_awaited(&self) -> bool {
-        let is_open = self.settings.role.is_none() && self.is_asked();
+        let is_open = self.settings.role.is_none() && self.has_company();
         is_open && self.is_usable() && !self.replication.is_known() && !self.has_been_asked
     }
 
@@ -73,7 +104,21 @@ impl Watched {
         self.ask_later(&answer, now, rhythm);
         match answer {
             _ if !self.is_asked() => Suspicion::None,
-            Ok(answer) => self.replication.answered(answer, primary, &self.name, now),
+            Ok(answer) => {
+                let answer = match self.has_company() {
+                    true => answer,
+                    false => answer.of_writes(),
+                };
+                // One that takes writes and follows nobody may be the new primary, if that is to be found out.
+                let is_free =
+                    answer.writes == Writes::Taken && answer.following == Following::Nobody;
+                let role = match self.settings.role {
+                    None if is_free => Some(Role::Primary),
+                    _ => self.role,
+                };
+                let of = (&*self.name, role);
+                self.replication.answered(answer, primary, of, now)
+            }
             Err(failure) => self.replication.unanswered(&failure, &self.name, now),
         }
     }
@@ -88,6 +133,21 @@ impl Watched {
         let interval = rhythm.replication_interval.filter(|_| self.is_asked());
         let wait = interval.map(|interval| interval.max(least.unwrap_or_default()));
         self.questions.reschedule(wait.map(|wait| now + wait));
+    }
+
+    /// Has it told of its replication since it came up?
+    pub(crate) fn has_answered(&self) -> bool {
+        self.is_usable() && self.has_company() && self.replication.is_known()
+    }
+
+    /// Has it answered the monitor account's last question?
+    pub(super) fn is_monitored(&self) -> bool {
+        self.is_asked() && self.is_usable() && self.replication.answers()
+    }
+
+    /// Does it get what others write: does it follow one, or belong to a group?
+    pub(crate) fn replicates(&self) -> bool {
+        self.replication.follows() || self.replication.is_member
     }
 
     /// As its cluster sees it.
@@ -121,8 +181,9 @@ impl Watched {
             role,
             server: self.replication.server.clone(),
             writes: self.replication.writes,
-            is_lagging: self.backend_is_lagging(),
-            complaint: self.replication.complaint.clone(),
+            is_left_out: self.backend().is_left_out(),
+            is_monitored: self.is_monitored(),
+            complaint: self.complaint(),
         };
         match self.seen.as_ref() == Some(&seen) {
             true => Change::None,
@@ -140,10 +201,5 @@ impl Watched {
         let shown = |role: Option<Role>| role.map_or("unknown".to_owned(), |it| it.to_string());
         let (role, was) = (shown(self.role), shown(was));
         tracing::info!(backend = self.name, role, was, "backend has another role");
-    }
-
-    fn backend_is_lagging(&self) -> bool {
-        let standing = &self.replication.standing;
-        self.role != Some(Role::Primary) && standing.is_lagging(self.settings.lag_max)
     }
 }

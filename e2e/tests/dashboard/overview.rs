@@ -66,3 +66,25 @@ fn relayed_statements_have_figures_or_it_is_said_what_gives_them() {
         }
     });
 }
+
+#[test]
+fn a_drained_backend_is_no_fault_and_a_missing_primary_is() {
+    let port = free_port();
+    let mut server = Server::start(Product::MariaDb, &[]);
+    let drained = Server::shared(Product::MariaDb);
+    let settings = Settings::in_front_of([&server])
+        .backend_with(drained.tcp(), &[("drain", "true")])
+        .http_on(port);
+    let _proxy = Proxy::start(&settings);
+    let browser = visit(&format!("http://127.0.0.1:{port}/"));
+    let tile = "[...document.querySelectorAll('.tile')].at(-1)";
+    browser.wait(
+        "a drained backend is no fault",
+        &format!("{tile}?.dataset.kind == 'good'"),
+    );
+    server.kill();
+    let is_told = format!(
+        "{tile}?.dataset.kind == 'bad' && {tile}.textContent.includes('no primary in main')"
+    );
+    browser.wait("no primary is left", &is_told);
+}

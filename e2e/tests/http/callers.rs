@@ -95,7 +95,7 @@ fn health_is_told_to_everybody() {
     assert_eq!((lives.status, &*lives.text()), (200, "ok\n"));
     wait::until("the backend is down", wait::SOON, || {
         let ready = stranger.get("/readyz");
-        (ready.status, &*ready.text()) == (503, "not ready\n")
+        ready.status == 503 && ready.text().starts_with("not ready: no backend is usable")
     });
     let served = Watched::pooled(Product::MariaDb);
     // By whatever name, as balancers ask.
@@ -103,6 +103,49 @@ fn health_is_told_to_everybody() {
     wait::until("the backend is up", wait::SOON, || {
         let ready = stranger.get("/readyz");
         (ready.status, &*ready.text()) == (200, "ready\n")
+    });
+}
+
+/// Beside a backend there may be more that somebody needs.
+#[test]
+fn readiness_is_told_for_what_is_asked_for() {
+    let server = Server::start(Product::MariaDb, &[]);
+    let settings = Settings::in_front_of([&server]);
+    let monitored = settings
+        .clone()
+        .set("health.monitor_user", "app")
+        .set("health.monitor_password", e2e::PASSWORD)
+        .set("health.replication_interval", "50ms");
+    let watched = Watched::start(monitored);
+    let stranger = watched.stranger();
+    let is_told = |query: &str, status: u16, words: &str| {
+        let what = format!("{query} is answered with {status}, {words}");
+        wait::until(&what, wait::SOON, || {
+            let ready = stranger.get(&format!("/readyz{query}"));
+            ready.status == status && ready.text().contains(words)
+        });
+    };
+    for query in [
+        "",
+        "?need=writes",
+        "?need=reads&need=monitor",
+        "?cluster=main",
+    ] {
+        is_told(query, 200, "ready");
+    }
+    for query in ["?need=all", "?needs=writes", "?cluster=elsewhere"] {
+        is_told(query, 400, "");
+    }
+    server.root().run("SET GLOBAL read_only = 1");
+    is_told("?need=writes", 503, "read-only");
+    is_told("?need=reads", 200, "ready");
+    is_told("", 200, "ready");
+    drop(watched);
+    let watched = Watched::start(settings);
+    let stranger = watched.stranger();
+    wait::until("the lack of an account is told", wait::SOON, || {
+        let told = stranger.get("/readyz?need=monitor");
+        told.status == 503 && told.text().contains("health.monitor_user")
     });
 }
 

@@ -1,4 +1,4 @@
-//! `--check`: every fault of the settings, or which of them differ from the defaults.
+//! `--check`: every fault of the settings and of the scripts that they name, or which of them differ from the defaults.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -28,6 +28,13 @@ pub(super) fn report(arguments: &ServeArguments) -> (String, u8) {
             return (report, 1);
         }
     };
+    let faults = crate::lua::faults(&loaded.config);
+    if !faults.is_empty() {
+        for fault in faults {
+            let _ = writeln!(report, "{fault}");
+        }
+        return (report, 1);
+    }
     for warning in loaded.warnings {
         let _ = writeln!(report, "warning: {warning}");
     }

@@ -210,6 +210,26 @@ fn check_tells_every_fault_or_what_differs() {
 }
 
 #[test]
+fn check_looks_at_scripts() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, script) = (folder.path().join("x.toml"), folder.path().join("x.lua"));
+    let text = format!(
+        "[[backend]]\naddress = \"db1\"\n[script]\nfile = [{:?}]\n",
+        script.display().to_string()
+    );
+    std::fs::write(&path, text).unwrap();
+    let check = || check::report(&serve(&format!("--check --config {}", path.display())));
+    let (report, code) = check();
+    assert_eq!(code, 1, "there is no such file: {report}");
+    std::fs::write(&script, "function read_query(packet").unwrap();
+    let (report, code) = check();
+    assert_eq!(code, 1, "{report}");
+    assert!(report.contains("x.lua"), "{report}");
+    std::fs::write(&script, "function read_query(packet) end").unwrap();
+    assert_eq!(check().1, 0);
+}
+
+#[test]
 fn check_tells_of_accounts_and_shows_no_password() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pilotfish.toml");

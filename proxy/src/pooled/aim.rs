@@ -1,6 +1,6 @@
 //! Where a session's next command is to go.
 
-use route::{Roles, Transaction, Wanted, Why};
+use route::{Roles, Transaction, Use, Wanted, Why};
 use sql::Facts;
 use wire::StatusFlags;
 
@@ -26,6 +26,10 @@ pub(crate) enum Aim {
 impl Pooled {
     /// Where a statement of these facts is to go.
     pub(crate) fn aim(&self, facts: &Facts) -> Aim {
+        self.course.use_for.set(match route::needs_writable(facts) {
+            true => Use::Writes,
+            false => Use::Any,
+        });
         if let Some(aim) = self.ordered_aim(facts) {
             return aim;
         }

@@ -14,6 +14,7 @@ use route::{KillReason, Report};
 use session::has_no_room;
 use session::state::Pin;
 use sql::{Access, Effects, Facts, Kind as Statement};
+use tokio::time::Instant;
 use wire::{Command, StatusFlags};
 
 use super::aim::Aim;
@@ -22,6 +23,7 @@ use super::cut_transaction::CutTransaction;
 use super::exchange::{CutReply, Reached};
 use super::prefix::{Lack, Unequal};
 use super::pump::Cut;
+use super::read_only::Outwaited;
 use super::session::{After, CutOff, Pooled, Running};
 use crate::failure::{Failure, Kind};
 use crate::watch::Ask;
@@ -58,6 +60,8 @@ pub(crate) struct Repeat {
     pub was_refused: bool,
     /// How often a server had no room for the statement that it prepares.
     pub refused_for_room: u32,
+    /// How long it is sent again to a primary that has refused it because that takes no writes.
+    pub refused_until: Option<Instant>,
 }
 
 impl Repeat {
@@ -69,6 +73,7 @@ impl Repeat {
             aim,
             was_refused: false,
             refused_for_room: 0,
+            refused_until: None,
         }
     }
 
@@ -162,7 +167,12 @@ impl Pooled {
             .lent
             .as_ref()
             .map(|lent| lent.conn.backend.name.clone());
-        tracing::info!(backend = name, cut = ?cut.cut, "a command is sent again elsewhere");
+        tracing::info!(
+            kind = "sent_again",
+            backend = name,
+            cause = %cut.cut,
+            "a command is sent again elsewhere"
+        );
         self.drop_lent(CloseReason::Broken);
         // Of the replicas another one may be as far from well; the session's own backend has all.
         if !matches!(repeat.aim, Aim::Ordered(_)) {
@@ -185,7 +195,14 @@ impl Pooled {
                 Box::pin(self.make_room(repeat)).await;
                 return Ok(None);
             }
-            return Box::pin(self.leave_refusing(sequence, repeat)).await;
+            if facts.access == Access::Read {
+                return Box::pin(self.leave_refusing(sequence, repeat)).await;
+            }
+            match Box::pin(self.outwait_read_only(sequence, repeat)).await? {
+                Outwaited::Again => return Ok(None),
+                Outwaited::Told(after) => return Ok(Some(after)),
+                Outwaited::InVain => (),
+            }
         }
         if self.again(&cut, repeat) {
             return Ok(None);

@@ -1,10 +1,11 @@
 //! What decides over all statements of a session where they go, and what its reads must see.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use auth::Account;
 use config::{Config, Consistency, LaneUse, ListenerConfig, ReplicaUse, SessionMode};
-use route::{Backend, BackendId, ClusterId, Family, Position, Roles, Written, WrittenByAll};
+use route::{Backend, BackendId, ClusterId, Family, Position, Roles, Use, Written, WrittenByAll};
 use session::Outcome;
 use session::state::Gtids;
 use sql::{Facts, Marks, Object, Server};
@@ -42,6 +43,8 @@ pub(crate) struct Course {
     pub replica: Option<BackendId>,
     /// What scripts have said of backends.
     pub choice: Choice,
+    /// What its command needs of a primary.
+    pub use_for: Cell<Use>,
     /// Its next command is a read that went to the primary since nobody knows where in the stream its
     /// writes are.
     pub wants_position: bool,
@@ -85,6 +88,7 @@ impl Course {
             last: None,
             replica: None,
             choice: Choice::default(),
+            use_for: Cell::default(),
             wants_position: false,
             awaited: None,
         }
@@ -106,6 +110,7 @@ impl Course {
             last: None,
             replica: None,
             choice: Choice::default(),
+            use_for: Cell::default(),
             wants_position: false,
             awaited: None,
         }

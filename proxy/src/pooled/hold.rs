@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use config::{BalanceConfig, Fallback, ReadPolicy};
 use pool::CloseReason;
-use route::{Arrival, Backend, BackendId, NoBackend, Role, Roles, Whole, Wish, Written};
+use route::{Arrival, Backend, BackendId, NoBackend, Role, Roles, Use, Whole, Wish, Written};
 use session::state::distance;
 use tokio::time::{Instant, timeout_at};
 
@@ -105,7 +105,7 @@ impl Pooled {
         mut begun: Option<Begun>,
     ) -> Result<Lent, Failure> {
         let worker = Rc::clone(&self.worker);
-        let mut deadline = None;
+        let mut since = None;
         let mut tried: Vec<BackendId> = Vec::new();
         let mut last: Option<Failure> = None;
         // It waits for whichever backend comes, and for none in particular.
@@ -117,7 +117,10 @@ impl Pooled {
                 Ok(backend) => match self.check_out_of(&backend, begun.take()).await {
                     Ok(lent) => return Ok(lent),
                     Err(failure)
-                        if matches!(failure.kind, Kind::NoBackend | Kind::BackendLogin) =>
+                        if matches!(
+                            failure.kind,
+                            Kind::NoBackend | Kind::BackendLogin | Kind::BackendsFull
+                        ) =>
                     {
                         self.home = self.home.take().filter(|it| it.backend.id != backend.id);
                         tried.push(backend.id);
@@ -131,8 +134,8 @@ impl Pooled {
                         continue;
                     }
                     let now = Instant::now();
-                    let patience = patience(&self.settings.config.balance, aim);
-                    let deadline = *deadline.get_or_insert(now + patience);
+                    let patience = self.patience(last.as_ref(), aim);
+                    let deadline = *since.get_or_insert(now) + patience;
                     if now >= deadline {
                         let none = || Failure::new(Kind::NoBackend, none.to_string());
                         return Err(last.unwrap_or_else(none));
@@ -145,6 +148,21 @@ impl Pooled {
             }
             found = self.backend(aim, &tried);
         }
+    }
+
+    /// How long a backend is waited for after such a failure: while a server is full, as long as while the pool is.
+    fn patience(&self, last: Option<&Failure>, aim: Aim) -> Duration {
+        let config = &self.settings.config;
+        let Some(full) = last.filter(|it| it.kind == Kind::BackendsFull) else {
+            return patience(&config.balance, aim);
+        };
+        tracing::warn!(
+            kind = "server_full",
+            cause = full.cause,
+            limit = "pool.timeout_wait",
+            "a session waits for a connection to a server that is full"
+        );
+        config.pool.timeout_wait
     }
 
     /// A read that may not fall back to the primary, where nobody knows what it has to wait for: the
@@ -342,9 +360,13 @@ impl Pooled {
         let worker = Rc::clone(&self.worker);
         let topology = Arc::clone(&worker.topology.borrow());
         let roles = self.course.roles();
+        let use_for = self.course.use_for.get();
         let at_home = self.home.as_ref().and_then(|home| {
             topology.backend(home.backend.id).filter(|backend| {
-                backend.is_usable() && roles.allow(backend.role) && !tried.contains(&backend.id)
+                backend.is_usable()
+                    && roles.allow(backend.role)
+                    && !tried.contains(&backend.id)
+                    && !(use_for == Use::Writes && backend.is_read_only_primary())
             })
         });
         if let Some(backend) = at_home {
@@ -354,6 +376,7 @@ impl Pooled {
             cluster: self.course.cluster,
             roles,
             tried,
+            use_for,
         };
         loop {
             let now = worker.surroundings.now();
@@ -411,6 +434,7 @@ impl Pooled {
             sticky: self.sticky(),
             seats,
             tried,
+            use_for: self.course.use_for.get(),
             ..Wish::to(self.course.cluster, roles)
         }
     }

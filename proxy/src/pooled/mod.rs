@@ -84,6 +84,7 @@ pub(crate) mod privileges;
 mod profiling;
 pub(crate) mod pump;
 mod query;
+mod read_only;
 mod recall;
 mod record;
 pub(crate) mod refused;

@@ -27,6 +27,7 @@ pub(crate) fn observe(
 ) {
     session.running = None;
     session.note_written(facts, done);
+    session.note_refused_write(facts, done.outcome);
     if std::mem::take(&mut session.has_shown) {
         // Nothing is asked; the connection goes on telling us everything.
         session.unseen.push(Box::from(&b""[..]));

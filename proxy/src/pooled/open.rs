@@ -171,6 +171,9 @@ fn unreachable(worker: &Worker, backend: &Backend, refusal: Refusal) -> Failure 
             let text = format!("Can't connect to MySQL server: tried {name}: {cause}");
             Failure::new(Kind::NoBackend, text)
         }
+        Refusal::Full { cause, payload } => {
+            Failure::relaying(Kind::BackendsFull, format!("{name}: {cause}"), payload)
+        }
         Refusal::Err { cause, payload } => {
             Failure::relaying(Kind::NoBackend, format!("{name}: {cause}"), payload)
         }

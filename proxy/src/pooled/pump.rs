@@ -3,6 +3,7 @@
 //! As in the relay, bytes are read into the worker's one buffer and written out at once; while the
 //! client does not take them, nothing more is read for it.
 
+use std::fmt;
 use std::future::poll_fn;
 use std::io;
 use std::pin::pin;
@@ -47,6 +48,18 @@ pub(crate) enum Cut {
     Unequal(Unequal),
     /// The server takes no writes, and has refused a read with this ERR payload. The client has not heard it.
     Refused(Box<[u8]>),
+}
+
+impl fmt::Display for Cut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Backend(broken) => broken.fmt(f),
+            Self::Client(how) => write!(f, "the client left: {how}"),
+            Self::Asked(_) => f.write_str("it is to end"),
+            Self::Unequal(unequal) => unequal.fmt(f),
+            Self::Refused(_) => f.write_str("the server takes no writes"),
+        }
+    }
 }
 
 impl From<Broken> for Cut {

@@ -113,6 +113,7 @@ impl Pooled {
             && is_alone
             && repeat.has_tries()
             && self.may_leave_refusing(facts, repeat.aim)
+            || is_alone && part == Part::Whole && self.may_outwait(facts, role.flatten())
     }
 
     fn may_leave_refusing(&self, facts: &Facts, aim: Aim) -> bool {
@@ -167,7 +168,7 @@ impl Pooled {
     }
 
     /// Undoes all that was done on the session's connection, and gives that back.
-    async fn reset_lent(&mut self) {
+    pub(super) async fn reset_lent(&mut self) {
         let Some(mut lent) = self.lent.take() else {
             return;
         };

@@ -9,7 +9,7 @@ use auth::{KnownAccount, Origin, Privacy, Scramble};
 use config::{ListenerConfig, SessionMode};
 use net::proxy_protocol;
 use pool::{ClientStatementId, ClientStatements, CloseReason};
-use route::{Backend, SessionSlot};
+use route::{Backend, SessionSlot, Use};
 use session::state::{Changes, SessionState};
 use tokio::task::JoinHandle;
 use wire::{Capabilities, Command, Greeting, StatusFlags};
@@ -231,6 +231,7 @@ impl Pooled {
         let worker = Rc::clone(&self.worker);
         let blocks = &worker.blocks;
         self.subject = None;
+        self.course.use_for.set(Use::Any);
         self.watch.says(0);
         self.keep_inherited();
         let after = match incoming.command {

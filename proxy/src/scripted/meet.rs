@@ -104,7 +104,7 @@ impl Begin<'_> {
                 };
                 Ok(Some(Met::Greeted(Box::new(greeted), index)))
             }
-            Err(Refusal::Err { cause, payload }) => {
+            Err(Refusal::Full { cause, payload } | Refusal::Err { cause, payload }) => {
                 Err(Failure::relaying(Kind::NoBackend, cause, payload))
             }
             Err(Refusal::Unusable(cause)) => {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use route::{Backend, BackendId, Duty, Health};
+use route::{Backend, BackendId, Duty, Health, Moment};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::Worker;
@@ -75,30 +75,44 @@ impl Worker {
 
     /// Ends sessions in whose exchange nothing has moved for `limit`, on backends that have been
     /// down for as long. Which are down is decided by probes; a slow statement alone never counts.
+    /// A command of a session that has been idle there since before does not wait so long: nothing
+    /// says that its connection still works.
     fn end_waiting(&self, limit: Duration) {
         let now = self.surroundings.now();
         let topology = Arc::clone(&self.surroundings.topology.borrow());
-        let is_gone = |backend: &Arc<Backend>| match backend.health {
-            Health::Down { since, .. } => now.since(since) >= limit,
-            Health::Up { .. } | Health::Unknown => false,
-        };
-        let gone: Vec<_> = topology
+        let gone: Vec<(BackendId, Duration)> = topology
             .backends
             .iter()
-            .filter(|backend| is_gone(backend))
-            .map(|backend| backend.id)
+            .filter_map(|backend| Some((backend.id, down_for(backend, now, limit)?)))
             .collect();
-        if limit.is_zero() || gone.is_empty() {
+        if gone.is_empty() {
             return;
         }
         let second = self.clock.now();
+        let seconds = |seconds: u32| Duration::from_secs(u64::from(seconds));
         for (_, watch) in self.watches.borrow().iter() {
-            if let Some((backend, seconds)) = watch.waits_for(second)
-                && gone.contains(&backend)
-                && Duration::from_secs(u64::from(seconds)) > limit
-            {
+            let Some((backend, waited)) = watch.waits_for(second) else {
+                continue;
+            };
+            let Some((_, down_for)) = gone.iter().find(|(id, _)| *id == backend) else {
+                continue;
+            };
+            let is_unheard = watch
+                .unheard_seconds(second)
+                .is_some_and(|unheard| seconds(unheard) > *down_for);
+            if seconds(waited) > limit || is_unheard {
                 watch.ask(Ask::BackendDown);
             }
         }
+    }
+}
+
+/// For how long a backend has been down, if that is `limit` or longer; zero: no limit.
+fn down_for(backend: &Backend, now: Moment, limit: Duration) -> Option<Duration> {
+    match backend.health {
+        Health::Down { since, .. } if !limit.is_zero() => {
+            Some(now.since(since)).filter(|down_for| *down_for >= limit)
+        }
+        Health::Down { .. } | Health::Up { .. } | Health::Unknown => None,
     }
 }

@@ -4,7 +4,9 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Cluster, Duty, Health, Lag, Load, ReadPolicy, Role, SessionSlot, Standing, Writes};
+use crate::{
+    Cluster, Duty, Health, Lag, Load, ReadPolicy, Role, SessionSlot, Standing, UnknownLag, Writes,
+};
 use std::time::Duration;
 
 const SLOW_START: Duration = Duration::from_secs(10);
@@ -31,6 +33,8 @@ fn backend(id: u32) -> Backend {
         lag_max: None,
         server: None,
         writes: Writes::Unknown,
+        unknown_lag: UnknownLag::Use,
+        is_monitored: false,
         standing: Arc::default(),
         complaint: None,
         health: Health::Up {
@@ -89,6 +93,7 @@ fn whole<'a>(topology: &Topology, tried: &'a [BackendId]) -> Whole<'a> {
         cluster: topology.first_cluster(),
         roles: topology.roles,
         tried,
+        use_for: Use::Any,
     }
 }
 

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::{
     Cluster, Duty, Family, Health, InFlight, Load, Policy, Position, ReadPolicy, Server, Standing,
-    Writes,
+    UnknownLag, Writes,
 };
 
 const MAIN: ClusterId = ClusterId(0);
@@ -42,6 +42,8 @@ fn backend(id: u32, role: Role) -> Backend {
             version: "10.11".to_owned(),
         }),
         writes: Writes::Unknown,
+        unknown_lag: UnknownLag::Use,
+        is_monitored: false,
         standing: Arc::default(),
         complaint: None,
         load: Arc::new(Load::default()),
@@ -606,7 +608,7 @@ proptest! {
                 Lag::Stopped => false,
             };
             b.cluster == MAIN && roles.allow(b.role) && !tried.contains(&b.id) && b.is_usable()
-                && !b.is_lagging() && (has(b) || wait)
+                && !b.is_left_out() && (has(b) || wait)
         };
         let ids = |roles: Roles| -> Vec<BackendId> {
             all.backends.iter().filter(|b| will_do(b, roles)).map(|b| b.id).collect()
@@ -634,4 +636,51 @@ proptest! {
             Err(_) => prop_assert!(wished.is_empty() && (!falls_back || primaries.is_empty())),
         }
     }
+}
+
+#[test]
+fn a_write_does_not_go_to_a_primary_that_is_read_only() {
+    let read_only = Backend {
+        writes: Writes::Refused,
+        ..backend(0, Role::Primary)
+    };
+    let all = fewest([read_only.clone()]);
+    let mut worker = Worker::new();
+    let wish = |use_for| Wish {
+        use_for,
+        ..Wish::to(MAIN, Roles::Primary)
+    };
+    let placed = worker
+        .place(&all, &wish(Use::Any))
+        .map(|placed| placed.backend.id);
+    assert_eq!(placed, Ok(BackendId(0)));
+    let refused = worker.place(&all, &wish(Use::Writes)).unwrap_err();
+    assert!(refused.to_string().contains("read-only"), "{refused}");
+    // Another one takes it.
+    let all = fewest([read_only, backend(1, Role::Primary)]);
+    let placed = worker
+        .place(&all, &wish(Use::Writes))
+        .map(|placed| placed.backend.id);
+    assert_eq!(placed, Ok(BackendId(1)));
+}
+
+#[test]
+fn a_replica_that_does_not_replicate_is_left_out_without_any_limit() {
+    let replica = backend(1, Role::Replica);
+    let all = fewest([backend(0, Role::Primary), replica.clone()]);
+    let mut worker = Worker::new();
+    let mut goes_to = |all: &Topology| worker.place(all, &read()).unwrap().backend.id;
+    assert_eq!(goes_to(&all), BackendId(1));
+    replica.standing.set_lag(Lag::Stopped);
+    assert_eq!(goes_to(&all), BackendId(0));
+    assert_eq!(replica.replica_fault(), Some(Rejection::NotReplicating));
+    // Of one that nobody knows the lag of, the configuration decides.
+    replica.standing.set_lag(Lag::Unknown);
+    assert_eq!(goes_to(&all), BackendId(1));
+    let strict = Backend {
+        unknown_lag: UnknownLag::LeaveOut,
+        ..replica
+    };
+    let all = fewest([backend(0, Role::Primary), strict]);
+    assert_eq!(goes_to(&all), BackendId(0));
 }

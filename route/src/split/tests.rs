@@ -195,3 +195,34 @@ fn an_optimistic_transaction_stays_as_long_as_it_reads() {
         );
     }
 }
+
+#[test]
+fn writes_and_transactions_that_may_write_need_a_server_that_takes_writes() {
+    let needs = |text: &str| needs_writable(&sql::facts(text.as_bytes(), Flags::default()));
+    for text in [
+        "INSERT INTO t VALUES (1)",
+        "UPDATE t SET a = 1",
+        "BEGIN",
+        "START TRANSACTION",
+        "START TRANSACTION READ WRITE",
+        "CREATE TABLE t (a INT)",
+        "SELECT 1; DELETE FROM t",
+        "CALL p()",
+        "LOAD DATA LOCAL INFILE 'x' INTO TABLE t",
+    ] {
+        assert!(needs(text), "{text}");
+    }
+    for text in [
+        "SELECT * FROM t",
+        "START TRANSACTION READ ONLY",
+        "SET GLOBAL read_only = 0",
+        "SELECT @@read_only",
+        "SHOW MASTER STATUS",
+        "CREATE TEMPORARY TABLE t (a INT)",
+        "FLUSH TABLES",
+        "COMMIT",
+        "SET autocommit = 0",
+    ] {
+        assert!(!needs(text), "{text}");
+    }
+}

@@ -1,7 +1,7 @@
 // How things are: figures, lines over the last ten minutes, who talks with whom.
 
-import { metricsText, objects, query, table } from "../api";
-import { Backends, standing } from "../backends";
+import { metricsText, objects, query, table, type Row } from "../api";
+import { Backends, serves, withoutPrimary } from "../backends";
 import { Chart, History } from "../chart";
 import { h } from "../dom";
 import { count, time } from "../format";
@@ -96,9 +96,7 @@ export class Overview implements View {
     const pinned = now.sum("pilotfish_worker_pinned_sessions");
     const sessions = now.sum("pilotfish_worker_sessions");
     this.tiles.sessions.show(count(sessions), `${count(pinned)} pinned`);
-    const up = backends.filter((it) => standing(it) === "up").length;
-    const all = backends.length;
-    this.tiles.backends.show(`${up} of ${all}`, "up", up === all ? "good" : "bad");
+    this.showBackends(backends);
     const turn = this.turn++;
     if (turn === 1 || turn % SELDOM === 0) await Promise.all([this.countErrors(), this.tellUnseen()]);
     const by = last ? rates(last, now, `${WAIT}_count`, "backend") : new Map<string, number>();
@@ -114,6 +112,16 @@ export class Overview implements View {
     this.showFlow(last, now, by);
     this.sessions.add([["all", sessions], ["running", running], ["pinned", pinned]]);
     this.charts.forEach((chart) => chart.draw());
+  }
+
+  /** One that is drained or disabled is so on purpose. */
+  private showBackends(backends: Row[]) {
+    const meant = backends.filter(serves);
+    const up = meant.filter((it) => it.state === "up").length;
+    const headless = withoutPrimary(backends);
+    const words = headless.length > 0 ? `up; no primary in ${headless.join(", ")}` : "up";
+    const isWell = headless.length === 0 && up === meant.length;
+    this.tiles.backends.show(`${up} of ${backends.length}`, words, isWell ? "good" : "bad");
   }
 
   private showFlow(last: Sample, now: Sample, by: Map<string, number>) {

@@ -3,7 +3,7 @@
 use route::{Backend, Family, Lag, Position, Server, Writes};
 
 use super::*;
-use crate::question::{Following, Thread};
+use crate::question::{Following, Group, Thread};
 
 const LAG_MAX: Duration = Duration::from_secs(5);
 
@@ -101,6 +101,7 @@ fn answer(writes: Writes, following: Following) -> Result<Answer, Failure> {
         executed: position("0-1-7,5-5-5"),
         applied: position("0-1-7"),
         latency: Duration::from_millis(1),
+        group: Group::None,
     })
 }
 
@@ -206,7 +207,7 @@ fn a_replica_that_lags_more_than_it_may_is_left_out_until_it_lags_clearly_less()
         stage.hear(1, lags(seconds));
         let replica = stage.backend(1);
         assert_eq!(replica.standing.lag(), behind(seconds));
-        assert_eq!(replica.is_lagging(), is_left_out);
+        assert_eq!(replica.is_left_out(), is_left_out);
     }
 }
 
@@ -216,9 +217,9 @@ fn a_replica_whose_replication_is_stopped_lags_without_end() {
     stage.hear(0, leads());
     stage.hear(1, somebody(Thread::Stopped, Thread::Running, None));
     assert_eq!(stage.backend(1).standing.lag(), Lag::Stopped);
-    assert!(stage.backend(1).is_lagging());
+    assert!(stage.backend(1).is_left_out());
     stage.hear(1, lags(0));
-    assert!(!stage.backend(1).is_lagging());
+    assert!(!stage.backend(1).is_left_out());
 }
 
 #[test]
@@ -231,21 +232,21 @@ fn a_replica_that_returns_is_left_out_until_it_has_told_its_lag() {
         stage.roster.heard(&connect_failed(ticket), stage.now);
         stage.hear(1, silent());
         stage.asked(1);
-        assert!(stage.backend(1).is_usable() && stage.backend(1).is_lagging());
+        assert!(stage.backend(1).is_usable() && stage.backend(1).is_left_out());
     };
     fallen(&mut stage);
     stage.hear(1, lags(0));
-    assert!(!stage.backend(1).is_lagging());
+    assert!(!stage.backend(1).is_left_out());
     // Its account may have been taken away meanwhile; that is not for ever.
     fallen(&mut stage);
     stage.hear(1, not_allowed());
-    assert!(!stage.backend(1).is_lagging());
+    assert!(!stage.backend(1).is_left_out());
     // It has nobody to follow, and nothing to miss.
     let ticket = stage.asked(0);
     stage.roster.heard(&connect_failed(ticket), stage.now);
     fallen(&mut stage);
     stage.hear(1, cut_off());
-    assert!(!stage.backend(1).is_lagging());
+    assert!(!stage.backend(1).is_left_out());
 }
 
 #[test]
@@ -263,7 +264,7 @@ fn a_replica_without_its_primary_keeps_its_lag_where_that_is_down() {
     stage.roster.heard(&connect_failed(ticket), stage.now);
     stage.hear(1, cut_off());
     assert_eq!(stage.backend(1).standing.lag(), behind(2));
-    assert!(!stage.backend(1).is_lagging());
+    assert!(!stage.backend(1).is_left_out());
 }
 
 #[test]
@@ -298,7 +299,7 @@ fn a_replica_has_its_lag_back_when_the_primary_that_it_cannot_reach_is_found_to_
         let lag = Lag::Behind(Duration::from_secs(2) + cut_off_for);
         assert_eq!(stage.backend(1).standing.lag(), lag);
     }
-    assert!(!stage.backend(1).is_lagging());
+    assert!(!stage.backend(1).is_left_out());
 }
 
 #[test]
@@ -309,15 +310,15 @@ fn a_replica_that_gives_no_answer_lags_by_as_much_more_as_it_is_silent() {
     stage.hear(1, lags(0));
     let heard = stage.now;
     while stage.now.since(heard) <= LAG_MAX {
-        assert!(!stage.backend(1).is_lagging());
+        assert!(!stage.backend(1).is_left_out());
         stage.asked(1);
         stage.hear(1, silent());
     }
-    assert!(stage.backend(1).is_lagging());
+    assert!(stage.backend(1).is_left_out());
     assert_eq!(stage.roles(), [PRIMARY, REPLICA]);
     stage.asked(1);
     stage.hear(1, lags(0));
-    assert!(!stage.backend(1).is_lagging());
+    assert!(!stage.backend(1).is_left_out());
 }
 
 #[test]
@@ -326,7 +327,7 @@ fn where_the_account_is_refused_no_lag_is_known_and_none_is_limited() {
     stage.hear(0, leads());
     stage.asked(1);
     stage.hear(1, lags(9));
-    assert!(stage.backend(1).is_lagging());
+    assert!(stage.backend(1).is_left_out());
     stage.asked(1);
     stage.hear(1, not_allowed());
     assert_eq!(stage.backend(1).standing.lag(), Lag::Unknown);
@@ -395,7 +396,7 @@ fn a_name_that_leads_elsewhere_leaves_nothing_known_of_the_backend() {
 }
 
 #[test]
-fn who_is_alone_is_not_asked_unless_its_role_is_open() {
+fn who_is_alone_is_asked_whether_it_takes_writes() {
     let asks = |config: &Config| {
         let mut roster = roster(config);
         let due = roster.begin_due(at(0)).into_iter();
@@ -405,7 +406,7 @@ fn who_is_alone_is_not_asked_unless_its_role_is_open() {
     assert_eq!(asks(&open(&["a"])), 1);
     let mut alone = open(&["a"]);
     alone.backends[0].role = config::Role::Primary;
-    assert_eq!(asks(&alone), 0);
+    assert_eq!(asks(&alone), 1);
     assert_eq!(asks(&configured()), 2);
     let mut unmonitored = configured();
     unmonitored.health.monitor_user = None;
@@ -416,9 +417,119 @@ fn who_is_alone_is_not_asked_unless_its_role_is_open() {
 fn what_was_known_is_forgotten_with_the_last_question() {
     let mut stage = Stage::new(&configured());
     stage.hear(1, lags(9));
-    assert!(stage.backend(1).is_lagging());
+    assert!(stage.backend(1).is_left_out());
     let mut alone = configured();
     alone.backends.remove(0);
     stage.roster.apply(&plan(&alone), stage.now);
     assert_eq!(stage.backend(1).standing.lag(), Lag::Unknown);
+}
+
+#[test]
+fn a_replica_that_was_seen_to_follow_and_does_not_now_is_left_out() {
+    let mut stage = Stage::new(&unlimited());
+    stage.hear(0, leads());
+    // It may be one of those that follow nobody.
+    stage.hear(1, answer(Writes::Refused, Following::Nobody));
+    assert!(!stage.backend(1).is_left_out());
+    stage.hear(1, lags(0));
+    stage.hear(1, answer(Writes::Refused, Following::Nobody));
+    assert!(stage.backend(1).is_left_out());
+    assert!(stage.backend(1).complaint.is_some());
+    stage.hear(1, lags(100));
+    assert!(!stage.backend(1).is_left_out());
+    // A primary follows nobody.
+    stage.hear(0, answer(Writes::Taken, Following::Nobody));
+    assert!(!stage.backend(0).is_left_out());
+}
+
+#[test]
+fn a_replica_whose_replication_is_stopped_is_left_out_without_any_limit() {
+    let mut stage = Stage::new(&unlimited());
+    stage.hear(0, leads());
+    stage.hear(1, lags(0));
+    stage.hear(1, somebody(Thread::Stopped, Thread::Running, None));
+    assert!(stage.backend(1).is_left_out());
+    stage.hear(1, lags(0));
+    assert!(!stage.backend(1).is_left_out());
+}
+
+#[test]
+fn a_member_that_is_out_of_step_with_its_group_is_left_out() {
+    let mut stage = Stage::new(&unlimited());
+    let member = |group| {
+        let told = answer(Writes::Taken, Following::Nobody);
+        told.map(|told| Answer { group, ..told })
+    };
+    stage.hear(0, member(Group::InStep));
+    stage.hear(1, member(Group::InStep));
+    assert!(!stage.backend(1).is_left_out());
+    stage.hear(1, member(Group::OutOfStep("Donor/Desynced".to_owned())));
+    assert!(stage.backend(1).is_left_out());
+    assert!(stage.backend(1).complaint.unwrap().contains("Donor"));
+    stage.hear(1, member(Group::InStep));
+    assert!(!stage.backend(1).is_left_out());
+}
+
+#[test]
+fn what_becomes_of_a_replica_of_unknown_lag_is_configured() {
+    let mut config = unlimited();
+    config.balance.lag_unknown = config::LagUnknown::LeaveOut;
+    let mut stage = Stage::new(&config);
+    stage.hear(0, leads());
+    stage.hear(1, not_allowed());
+    assert!(stage.backend(1).is_left_out());
+    stage.hear(1, lags(0));
+    assert!(!stage.backend(1).is_left_out());
+    assert!(!stage.backend(0).is_left_out());
+}
+
+#[test]
+fn a_refused_write_makes_a_primary_read_only_until_it_is_asked() {
+    let mut config = unlimited();
+    config.backends.truncate(1);
+    let mut stage = Stage::new(&config);
+    stage.hear(0, leads());
+    assert!(!stage.backend(0).is_read_only_primary());
+    let id = stage.backend(0).id;
+    stage
+        .roster
+        .heard(&Report::WritesRefused { backend: id }, stage.now);
+    assert!(stage.backend(0).is_read_only_primary());
+    let now = stage.now;
+    stage.asked(0);
+    assert_eq!(stage.now, now, "it is asked at once");
+    stage.hear(0, leads());
+    assert!(!stage.backend(0).is_read_only_primary());
+    // One that is alone is asked for its writes only.
+    assert!(stage.backend(0).standing.position().is_none());
+}
+
+#[test]
+fn primaries_that_take_writes_and_do_not_replicate_are_told_unless_that_is_meant() {
+    let mut config = unlimited();
+    config.backends[1].role = config::Role::Primary;
+    let complaint = |config: &Config, second: Result<Answer, Failure>| {
+        let mut stage = Stage::new(config);
+        stage.hear(0, leads());
+        stage.hear(1, second);
+        stage.backend(0).complaint
+    };
+    let told = complaint(&config, leads()).unwrap();
+    assert!(told.contains("backend.independent"), "{told}");
+    // One of them takes no writes.
+    assert_eq!(complaint(&config, lags(0)), None);
+    let member = leads().map(|told| Answer {
+        group: Group::InStep,
+        ..told
+    });
+    assert!(complaint(&config, member).is_some(), "the other is none");
+    config.backends[0].independent = true;
+    assert_eq!(complaint(&config, leads()), None);
+}
+
+/// A primary and a replica that are configured, without any limit of lag.
+fn unlimited() -> Config {
+    let mut config = configured();
+    config.balance.lag_max = Duration::ZERO;
+    config
 }

@@ -1,0 +1,276 @@
+//! Keeps the log from being flooded. Lines that are equal but for their time are merged: the first is written at
+//! once, the others are counted and told once a second. Of one kind so many lines a second are written, and the
+//! number of the others is told. Lines that only a developer asks for (debug, trace) and records of statements,
+//! which settings ask for, are not bounded.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::fmt::{self, Write as _};
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use tracing::field::{Field, Visit};
+use tracing::{Event, Level, Metadata, Subscriber};
+use tracing_subscriber::layer::{Context, Filter};
+
+/// Lines of one kind that are written in a second.
+const LINES_OF_KIND_MAX: u32 = 100;
+
+/// Different lines that are compared with new ones.
+const LINES_MAX: usize = 4096;
+
+/// Lines that are told again in a second; of the others only a total is.
+const REPEATED_MAX: usize = 100;
+
+/// Records of statements, and what rules note: settings say how many there are.
+const RECORDS: [&str; 2] = ["statement_recorded", "rule_statement"];
+
+/// The filter; clones share what is counted.
+#[derive(Clone, Default)]
+pub(super) struct LineBound {
+    seen: Arc<Mutex<Seen>>,
+}
+
+/// What was seen in this second, and what is still repeated.
+#[derive(Default)]
+struct Seen {
+    lines: HashMap<Line, u64>,
+    kinds: HashMap<String, OfKind>,
+}
+
+/// What was kept back in a second.
+struct Kept {
+    repeated: Vec<(Line, u64)>,
+    /// By kind.
+    left_out: Vec<(String, u64)>,
+}
+
+/// Lines of one kind in this second.
+#[derive(Default)]
+struct OfKind {
+    written: u32,
+    left_out: u64,
+}
+
+/// A line without its time.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Line {
+    level: Level,
+    kind: Option<String>,
+    text: String,
+}
+
+impl LineBound {
+    /// Has what was kept back told each second, as long as somebody logs.
+    ///
+    /// # Errors
+    /// The kernel's: no thread can be had.
+    pub(super) fn tell_each_second(&self) -> io::Result<()> {
+        let seen = Arc::downgrade(&self.seen);
+        let run = move || {
+            while let Some(seen) = Weak::upgrade(&seen) {
+                LineBound { seen }.tell();
+                std::thread::sleep(Duration::from_secs(1));
+            }
+        };
+        let thread = std::thread::Builder::new().name("log".to_owned());
+        thread.spawn(run).map(drop)
+    }
+
+    /// Tells what was kept back, and begins another second.
+    pub(super) fn tell(&self) {
+        let Kept { repeated, left_out } = self.take();
+        for (line, count) in repeated {
+            line.tell(count);
+        }
+        for (of, count) in left_out {
+            tracing::warn!(
+                kind = "lines_left_out",
+                of,
+                left_out = count,
+                "the log leaves out lines of a kind that come too often"
+            );
+        }
+    }
+
+    fn take(&self) -> Kept {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        // One that has not come again is forgotten.
+        seen.lines.retain(|_, count| *count > 0);
+        let mut repeated = Vec::new();
+        let mut rest = 0;
+        for (line, count) in &mut seen.lines {
+            match repeated.len() < REPEATED_MAX {
+                true => repeated.push((line.clone(), *count)),
+                false => rest += *count,
+            }
+            *count = 0;
+        }
+        let kinds = std::mem::take(&mut seen.kinds).into_iter();
+        let left_out = kinds.filter(|(_, of)| of.left_out > 0);
+        let mut left_out: Vec<_> = left_out.map(|(kind, of)| (kind, of.left_out)).collect();
+        if rest > 0 {
+            left_out.push(("lines that are repeated".to_owned(), rest));
+        }
+        Kept { repeated, left_out }
+    }
+
+    /// Whether a line is written now.
+    fn admits(&self, line: Line, callsite: &str) -> bool {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let Seen { lines, kinds } = &mut *seen;
+        if let Some(count) = lines.get_mut(&line) {
+            *count += 1;
+            return false;
+        }
+        let name = line.kind.as_deref().unwrap_or(callsite);
+        let of_kind = match kinds.entry(name.to_owned()) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => new.insert(OfKind::default()),
+        };
+        if of_kind.written >= LINES_OF_KIND_MAX {
+            of_kind.left_out += 1;
+            return false;
+        }
+        of_kind.written += 1;
+        if lines.len() < LINES_MAX {
+            lines.insert(line, 0);
+        }
+        true
+    }
+}
+
+impl Line {
+    /// Tells that it has come so many times more.
+    fn tell(&self, repeated: u64) {
+        let (kind, text) = (self.kind.as_deref(), &*self.text);
+        match self.level {
+            Level::ERROR => tracing::error!(kind, repeated, "{text}"),
+            Level::WARN => tracing::warn!(kind, repeated, "{text}"),
+            _ => tracing::info!(kind, repeated, "{text}"),
+        }
+    }
+}
+
+impl<S: Subscriber> Filter<S> for LineBound {
+    fn enabled(&self, _: &Metadata<'_>, _: &Context<'_, S>) -> bool {
+        true
+    }
+
+    fn event_enabled(&self, event: &Event<'_>, _: &Context<'_, S>) -> bool {
+        let level = *event.metadata().level();
+        if level > Level::INFO {
+            return true;
+        }
+        let mut fields = Fields::default();
+        event.record(&mut fields);
+        let is_record = fields
+            .kind
+            .as_deref()
+            .is_some_and(|it| RECORDS.contains(&it));
+        if fields.is_own || is_record {
+            return true;
+        }
+        let line = Line {
+            level,
+            kind: fields.kind,
+            text: fields.message + &fields.others,
+        };
+        self.admits(line, event.metadata().name())
+    }
+}
+
+/// What a line says.
+#[derive(Default)]
+struct Fields {
+    kind: Option<String>,
+    message: String,
+    others: String,
+    /// It tells of lines that were kept back.
+    is_own: bool,
+}
+
+impl Visit for Fields {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        match field.name() {
+            "kind" => self.kind = Some(value.to_owned()),
+            _ => self.record_debug(field, &value),
+        }
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        // Writing to a text does not fail.
+        let _ = match field.name() {
+            "message" => write!(self.message, "{value:?}"),
+            "repeated" | "left_out" => {
+                self.is_own = true;
+                Ok(())
+            }
+            name => write!(self.others, " {name}={value:?}"),
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(kind: &str, text: &str) -> Line {
+        Line {
+            level: Level::WARN,
+            kind: Some(kind.to_owned()),
+            text: text.to_owned(),
+        }
+    }
+
+    #[test]
+    fn equal_lines_are_merged_and_their_number_is_told() {
+        let bound = LineBound::default();
+        assert!(bound.admits(line("a", "down"), ""));
+        for _ in 0..10_000 {
+            assert!(!bound.admits(line("a", "down"), ""));
+        }
+        assert!(bound.admits(line("a", "up"), ""));
+        let told = |bound: &LineBound| -> Vec<u64> {
+            bound
+                .take()
+                .repeated
+                .into_iter()
+                .map(|(_, count)| count)
+                .collect()
+        };
+        assert_eq!(told(&bound), [10_000]);
+        // It goes on in the next second, and is told again.
+        assert!(!bound.admits(line("a", "down"), ""));
+        assert_eq!(told(&bound), [1]);
+        // After a second without it, it is written at once.
+        assert!(told(&bound).is_empty());
+        assert!(bound.admits(line("a", "down"), ""));
+    }
+
+    #[test]
+    fn lines_of_a_kind_are_bounded_and_their_total_is_told() {
+        let bound = LineBound::default();
+        let lines = (0..63_365).map(|number| line("no_backend", &number.to_string()));
+        let written = lines.filter(|it| bound.admits(it.clone(), "")).count();
+        assert_eq!(written, LINES_OF_KIND_MAX as usize);
+        assert!(
+            bound.admits(line("other", "1"), ""),
+            "another kind has its own"
+        );
+        let Kept { repeated, left_out } = bound.take();
+        assert!(repeated.is_empty());
+        assert_eq!(left_out, [("no_backend".to_owned(), 63_265)]);
+    }
+
+    #[test]
+    fn what_is_kept_is_bounded() {
+        let bound = LineBound::default();
+        for number in 0..100_000 {
+            bound.admits(line(&format!("{}", number % 1000), &number.to_string()), "");
+        }
+        let seen = bound.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        assert!(seen.lines.len() <= LINES_MAX && seen.kinds.len() <= 1000);
+    }
+}
