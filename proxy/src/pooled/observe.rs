@@ -222,7 +222,7 @@ impl Pooled {
                 return Ok(());
             };
             let question = super::open::text(&lent.conn, inquiry.text());
-            let asked = lent.conn.ask(&self.worker, Command::QUERY, &question).await;
+            let asked = lent.conn.ask_short(&self.worker, &question).await;
             let Ok(own) = asked else {
                 self.drop_lent(pool::CloseReason::Broken);
                 return Ok(());
@@ -246,7 +246,7 @@ impl Pooled {
             return;
         };
         let question = super::open::text(&lent.conn, inquiry.text());
-        let asked = lent.conn.ask(&self.worker, Command::QUERY, &question).await;
+        let asked = lent.conn.ask_short(&self.worker, &question).await;
         if let Ok(own) = asked {
             self.hear_answer(inquiry, &own);
         }
@@ -276,7 +276,7 @@ impl Pooled {
                 return;
             };
             let question = super::open::text(&lent.conn, inquiry.text());
-            let asked = lent.conn.ask(&self.worker, Command::QUERY, &question).await;
+            let asked = lent.conn.ask_short(&self.worker, &question).await;
             let Ok(own) = asked else {
                 return;
             };
@@ -291,6 +291,9 @@ impl Pooled {
         let Some(lent) = &mut self.lent else {
             return false;
         };
+        if own.is_cut {
+            return false;
+        }
         let (Outcome::Ok, Ok(table)) =
             (own.outcome, super::open::table(own, lent.conn.capabilities))
         else {
