@@ -2,7 +2,7 @@
 //! is nobody else's.
 
 use e2e::Site;
-use e2e::raw::{Execute, Login, Param, RawConn, Transcript, capability};
+use e2e::raw::{Execute, Login, Param, RawConn, Transcript, capability, command};
 use e2e::steps::note_variables;
 
 /// Runs each, whatever comes of it.
@@ -481,4 +481,38 @@ fn a_time_is_read_in_its_zone(site: &Site) -> Transcript {
         conn.run(ask);
     }
     conn.transcript()
+}
+
+shared!(user_variables_move_up_to_64_kib_and_pin_beyond on mariadb, mysql);
+fn user_variables_move_up_to_64_kib_and_pin_beyond(site: &Site) -> Transcript {
+    let mut one = site.connect();
+    let mut two = site.connect();
+    let mut check = |sql: &str, is_pinned: bool| {
+        one.run(sql);
+        match is_pinned {
+            true => site.assert_pinned(),
+            false => site.assert_unpinned(),
+        }
+        if !is_pinned {
+            two.run("SELECT @a");
+        }
+        one.run("SELECT CRC32(@a), LENGTH(@a), CRC32(@b)");
+    };
+    let literal = |length: usize| format!("SET @a = '{}'", "l".repeat(length));
+    check(&literal(40_000), false);
+    check("SET @a = REPEAT('x', 40000)", false);
+    check("SET @b = REPEAT('y', 25000)", false);
+    check("SET @b = REPEAT('y', 26000)", true);
+    check("SET @b = 'short'", false);
+    check("SET @a = REPEAT('x', 66000)", true);
+    check("SET @a = 'short'", false);
+    check(&literal(70_000), true);
+    check("SET @a = 'short'", false);
+    // What is too long to be asked for pins up to the reset.
+    for length in [600_000, 3_000_000] {
+        check(&format!("SET @a = REPEAT('x', {length})"), true);
+    }
+    one.command(command::RESET_CONNECTION, b"");
+    site.assert_unpinned();
+    one.transcript()
 }

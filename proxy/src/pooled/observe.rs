@@ -223,7 +223,7 @@ impl Pooled {
                 return Ok(());
             };
             let question = super::open::text(&lent.conn, inquiry.text());
-            let asked = lent.conn.ask(&self.worker, Command::QUERY, &question).await;
+            let asked = lent.conn.ask_short(&self.worker, &question).await;
             let Ok(own) = asked else {
                 self.drop_lent(pool::CloseReason::Broken);
                 return Ok(());
@@ -247,7 +247,7 @@ impl Pooled {
             return;
         };
         let question = super::open::text(&lent.conn, inquiry.text());
-        let asked = lent.conn.ask(&self.worker, Command::QUERY, &question).await;
+        let asked = lent.conn.ask_short(&self.worker, &question).await;
         if let Ok(own) = asked {
             self.hear_answer(inquiry, &own);
         }
@@ -277,7 +277,7 @@ impl Pooled {
                 return;
             };
             let question = super::open::text(&lent.conn, inquiry.text());
-            let asked = lent.conn.ask(&self.worker, Command::QUERY, &question).await;
+            let asked = lent.conn.ask_short(&self.worker, &question).await;
             let Ok(own) = asked else {
                 return;
             };
@@ -292,6 +292,9 @@ impl Pooled {
         let Some(lent) = &mut self.lent else {
             return false;
         };
+        if own.is_cut {
+            return false;
+        }
         let (Outcome::Ok, Ok(table)) =
             (own.outcome, super::open::table(own, lent.conn.capabilities))
         else {

@@ -259,7 +259,7 @@ impl SessionState {
         }
     }
 
-    /// The server answered an inquiry with an error. A variable that cannot be read does not exist, and
+    /// The server answered an inquiry with an error, or with more than the proxy keeps. A variable that cannot be read does not exist, and
     /// so was not set; of several nobody knows which it is, and each is asked alone.
     pub fn refused(&mut self, inquiry: &Inquiry) {
         match inquiry.asked.as_slice() {
@@ -272,6 +272,8 @@ impl SessionState {
                 self.lasting.add(Pin::Routine);
             }
             [_, _, ..] if !self.asks_singly => self.asks_singly = true,
+            // Its value is too long to be told.
+            [Asked::UserVariable(_)] => self.lasting.add(Pin::UserVariable),
             // Nothing that was asked is known, nor will be.
             _ => self.lasting.add(Pin::State),
         }

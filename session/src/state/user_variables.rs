@@ -6,8 +6,8 @@ use std::rc::Rc;
 use super::lookalikes::are_lookalikes;
 use super::{literal, variables};
 
-/// Literals of one session longer than this in sum are not carried about: it stays where they are.
-pub(super) const LITERAL_BYTES_MAX: usize = 64 * 1024;
+/// Values of one session longer than this in sum are not carried about: it stays where they are.
+const VALUE_BYTES_MAX: usize = 64 * 1024;
 
 /// A user variable's value, so that it can be given again.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +40,16 @@ impl UserValue {
         Self::null_like(Rc::from(&b"_binary''"[..]))
     }
 
+    /// How long the value is, in bytes. A literal has two digits for each byte of a string.
+    fn length(&self) -> usize {
+        let mut words = self.literal.split(|byte| *byte == b' ');
+        let digits = words.nth(1).and_then(|word| word.strip_prefix(b"0x"));
+        match digits {
+            Some(digits) if self.literal.starts_with(b"_") => digits.len() / 2,
+            _ => self.literal.len(),
+        }
+    }
+
     /// What a string says, where every character set of one byte writes it so.
     pub fn ascii_text(&self) -> Option<Vec<u8>> {
         let is_string = self.literal.starts_with(b"_") && !self.is_null;
@@ -69,7 +79,7 @@ impl UserValue {
 pub(super) struct UserVariables {
     /// None where the value is not known.
     values: BTreeMap<Rc<[u8]>, Option<UserValue>>,
-    literal_bytes: usize,
+    value_bytes: usize,
     unknown_count: usize,
     /// Names that are not ASCII.
     wide_count: usize,
@@ -87,7 +97,7 @@ impl UserVariables {
 
     /// Whether they are more than is carried about.
     pub fn are_too_long(&self) -> bool {
-        self.literal_bytes > LITERAL_BYTES_MAX
+        self.value_bytes > VALUE_BYTES_MAX
     }
 
     /// The value of one; `Some(None)` where it exists with a value that is not known.
@@ -119,11 +129,10 @@ impl UserVariables {
     }
 
     pub fn set(&mut self, name: &[u8], value: Option<UserValue>) {
-        let length = value.as_ref().map_or(0, |v| v.literal.len());
-        self.literal_bytes += length;
+        self.value_bytes += value.as_ref().map_or(0, UserValue::length);
         self.unknown_count += usize::from(value.is_none());
         match self.values.insert(Rc::from(name), value) {
-            Some(Some(old)) => self.literal_bytes -= old.literal.len(),
+            Some(Some(old)) => self.value_bytes -= old.length(),
             Some(None) => self.unknown_count -= 1,
             None => self.wide_count += usize::from(!name.is_ascii()),
         }

@@ -149,6 +149,17 @@ impl BackendConn {
         heard.unwrap_or(Err(Broken::Unexpected("no answer in time")))
     }
 
+    /// Asks for a row. Of one that is longer than an own reply may be nothing is kept.
+    pub(crate) async fn ask_short(
+        &mut self,
+        worker: &Worker,
+        argument: &[u8],
+    ) -> Result<OwnReply, Broken> {
+        let asked = self.ask_in_part(worker, argument, OWN_REPLY_BYTES_MAX);
+        let asked = tokio::time::timeout(TIMEOUT_OWN, asked).await;
+        asked.unwrap_or(Err(Broken::Unexpected("no answer in time")))
+    }
+
     /// Sends a statement that is not the proxy's own idea, and waits for its reply as long as that takes.
     /// Of one that is longer than `bytes_max` nothing is kept.
     pub(crate) async fn ask_in_part(
