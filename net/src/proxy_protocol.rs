@@ -296,7 +296,5 @@ fn as_ipv6(address: IpAddr) -> Ipv6Addr {
     }
 }
 
-// Also read by another crate, from its own folder.
 #[cfg(test)]
-#[path = "proxy_protocol/tests.rs"]
 mod tests;
