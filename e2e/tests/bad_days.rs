@@ -131,12 +131,18 @@ fn a_write_within_a_transaction_hears_of_a_read_only_primary(product: Product) {
     let reply = conn.query("INSERT INTO t VALUES (1)");
     assert_eq!(reply.error().expect("it is refused").code, 1290);
     conn.run("ROLLBACK");
-    // The next transaction waits.
+    // Transactions wait, as soon as the worker knows.
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| {
-            conn.run("BEGIN");
-            conn.run("INSERT INTO t VALUES (2)");
-            conn.run("COMMIT");
+            loop {
+                conn.run("BEGIN");
+                let reply = conn.query("INSERT INTO t VALUES (2)");
+                match reply.error() {
+                    None => break conn.run("COMMIT"),
+                    Some(error) => assert_eq!(error.code, 1290),
+                }
+                conn.run("ROLLBACK");
+            }
         });
         read_only(&server, 0);
         waiting.join().expect("it goes on");

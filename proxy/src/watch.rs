@@ -106,8 +106,8 @@ pub(crate) struct Watch {
     backend: Cell<Option<BackendId>>,
     /// The worker's second in which bytes last moved.
     active: Cell<u32>,
-    /// The same as of the end of the exchange before the last one; 0: there was none.
-    rested: Cell<u32>,
+    /// The same as of the end of the exchange before the last one, if there was one.
+    rested: Cell<Option<u32>>,
     /// The second in which the last exchange began.
     began: Cell<u32>,
     /// The seconds that it may be idle by its own setting; 0: as long as it likes.
@@ -136,7 +136,7 @@ impl Watch {
     /// The session notes where it stands.
     pub(crate) fn note(&self, second: u32, idle: bool) {
         if self.idle.replace(idle) && !idle {
-            self.rested.set(self.active.get());
+            self.rested.set(Some(self.active.get()));
             self.began.set(second);
         }
         self.active.set(second);
@@ -146,10 +146,10 @@ impl Watch {
     pub(crate) fn unheard_seconds(&self, second: u32) -> Option<u32> {
         let active = self.active.get();
         let heard = match self.idle.get() || active != self.began.get() {
-            true => active,
+            true => Some(active),
             false => self.rested.get(),
         };
-        (heard > 0).then(|| second.saturating_sub(heard))
+        heard.map(|heard| second.saturating_sub(heard))
     }
 
     /// The flags that its client was told last.
@@ -446,6 +446,7 @@ mod tests {
     #[test]
     fn a_command_that_comes_is_no_sign_of_the_backend() {
         let watch = Watch::default();
+        assert_eq!(watch.unheard_seconds(9), None, "within its login");
         watch.note(100, true);
         assert_eq!(watch.unheard_seconds(130), Some(30));
         watch.note(130, false);

@@ -74,6 +74,8 @@ fn a_drained_backend_is_no_fault_and_a_missing_primary_is() {
     let drained = Server::shared(Product::MariaDb);
     let settings = Settings::in_front_of([&server])
         .backend_with(drained.tcp(), &[("drain", "true")])
+        .set("health.monitor_user", "app")
+        .set("health.monitor_password", e2e::PASSWORD)
         .http_on(port);
     let _proxy = Proxy::start(&settings);
     let browser = visit(&format!("http://127.0.0.1:{port}/"));
