@@ -412,10 +412,8 @@ fn transparent(product: Product, backend_tls: Tls) -> &'static Proxy {
             Tls::On => "required",
             Tls::Off => "off",
         };
-        // A change of user may need a full password, for which no session can change to TLS.
-        let settings = Settings::in_front_of([Server::shared(product)])
-            .set("backend_tls.mode", mode)
-            .set("backend_tls.get_server_public_key", true);
+        let settings =
+            Settings::in_front_of([Server::shared(product)]).set("backend_tls.mode", mode);
         Proxy::start(&settings)
     })
 }

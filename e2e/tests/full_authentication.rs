@@ -28,7 +28,7 @@ fn thief(heard: &Arc<Mutex<Vec<Vec<u8>>>>) -> Scripted {
 fn a_server_that_presents_a_key_of_its_own_gets_no_password() {
     let heard = Arc::default();
     let thief = thief(&heard);
-    let settings = Settings::default()
+    let settings = strict(Settings::default())
         .backend(thief.tcp())
         .set("workers", 1)
         .set("health.monitor_user", "app")
@@ -72,8 +72,13 @@ fn account(server: &Server, product: Product) {
 /// Servers that have the plugin.
 const PRODUCTS: [Product; 2] = [Product::MySql, Product::MariaDbNext];
 
+/// No key is taken from a server.
+fn strict(settings: Settings) -> Settings {
+    settings.set("backend_tls.get_server_public_key", false)
+}
+
 fn pooled(server: &Server) -> Settings {
-    Settings::in_front_of([server])
+    strict(Settings::in_front_of([server]))
         .set("workers", 1)
         .account("cold", PASSWORD)
 }
@@ -84,7 +89,7 @@ fn a_cold_cache_is_warmed_over_tls() {
         let server = Server::start(product, &[]);
         account(&server, product);
         let login = Login::user("cold").over_tls();
-        for settings in [pooled(&server), Settings::in_front_of([&server])] {
+        for settings in [pooled(&server), strict(Settings::in_front_of([&server]))] {
             chill(&server);
             let proxy = Proxy::start(&settings);
             let mut conn = proxy.connect_as(&login);
@@ -110,7 +115,7 @@ fn without_tls_the_two_other_ways_lead_in() {
     let shown = "SHOW STATUS LIKE 'Caching_sha2_password_rsa_public_key'";
     let key = server.root().run(shown).texts()[0][1].clone();
     let login = Login::user("cold").over_tls();
-    for settings in [pooled(&server), Settings::in_front_of([&server])] {
+    for settings in [pooled(&server), strict(Settings::in_front_of([&server]))] {
         chill(&server);
         let proxy = Proxy::start(&settings);
         let refused = match RawConn::connect(&proxy.address(), &login) {
@@ -140,7 +145,7 @@ fn the_monitor_account_may_have_a_cold_cache() {
     for product in PRODUCTS {
         let server = Server::start(product, &[]);
         account(&server, product);
-        let settings = Settings::in_front_of([&server])
+        let settings = strict(Settings::in_front_of([&server]))
             .set("health.monitor_user", "cold")
             .set("health.monitor_password", PASSWORD)
             .set("accounts.learn", true);

@@ -213,7 +213,7 @@ fn a_replica_that_is_behind_is_found_out(product: Product) {
     let site = Site::start(product, |settings| settings);
     let mut client = site.client();
     for replica in 0..2 {
-        site.cluster.stop_replication(replica);
+        site.cluster.delay(replica, 3600);
     }
     let mut root = site.cluster.primary.root();
     root.run("UPDATE d.seen SET name = 'x' WHERE n = 3");
