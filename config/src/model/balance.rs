@@ -32,7 +32,7 @@ settings! {
         lag_return: u32 = 80, Traits::RELOAD.within(1, 100);
 
         /// What becomes of a replica while nobody knows how far it lags: it was never seen to follow
-        /// another server, or the monitor account may not ask it. The log warns of it. A replica
+        /// a server, or the monitor account may not ask it. The log warns of it. A replica
         /// that does not replicate, or that is a member of a group and not in step with it, is left
         /// out in any case, if there is a `health.monitor_user`.
         lag_unknown: LagUnknown = LagUnknown::Use, Traits::RELOAD;
