@@ -125,7 +125,7 @@ impl Digest {
         self.hash = XxHash3_64::oneshot(&self.text);
     }
 
-    /// Whether a NULL, a minus or a plus here belongs to a value.
+    /// Whether a token belongs to a value.
     fn is_value(&self, token: Token, bytes: &[u8]) -> bool {
         match token.kind {
             TokenKind::String
@@ -134,15 +134,21 @@ impl Digest {
             | TokenKind::Number
             | TokenKind::BackslashNull
             | TokenKind::Placeholder => true,
-            TokenKind::Word if token.word == Word::Null => {
-                self.state.expects_operand && self.state.last.word != Word::Not
-            }
-            // What begins with a digit is a broken number rather than a name.
-            TokenKind::Word => {
-                self.state.last.kind != TokenKind::Dot
-                    && bytes.first().is_some_and(u8::is_ascii_digit)
-            }
+            TokenKind::Word => self.is_value_word(token, bytes),
             TokenKind::Stray => bytes != b"\\",
+            _ => false,
+        }
+    }
+
+    /// Whether a word is NULL as a value, or a broken number: a name does not begin with a digit.
+    #[inline(always)]
+    fn is_value_word(&self, token: Token, bytes: &[u8]) -> bool {
+        match token.word {
+            Word::Null => self.state.expects_operand && self.state.last.word != Word::Not,
+            Word::None => {
+                bytes.first().is_some_and(u8::is_ascii_digit)
+                    && self.state.last.kind != TokenKind::Dot
+            }
             _ => false,
         }
     }
@@ -289,7 +295,7 @@ impl Watcher for Digest {
                 if token.word == Word::Values && self.calls_values() {
                     token.word = Word::None;
                 }
-                if self.is_value(token, token.span.of(text)) {
+                if self.is_value_word(token, token.span.of(text)) {
                     self.value(token);
                 } else {
                     self.word(token, text, ahead);
@@ -358,14 +364,22 @@ impl Digest {
             let is_function = token.function != Function::None && ahead.kind == TokenKind::Open;
             return self.spell(token.span, text, is_function);
         }
-        if token.word == Word::Row {
-            self.state.rows.row(self.text.len());
-        }
-        if matches!(token.word, Word::Values | Word::Value) && Rows::may_begin(ahead) {
-            self.state.rows.begin(self.state.depth);
+        if token.word.begins_rows() {
+            self.begin_rows(token.word, ahead);
         }
         self.spell(token.span, text, self.is_keyword(token, ahead));
-        self.state.in_query |= begins_query(token.word);
+        self.state.in_query |= token.word.begins_query();
+    }
+
+    /// A word that rows may begin with is about to be written.
+    fn begin_rows(&mut self, word: Word, ahead: Token) {
+        match word {
+            Word::Row => self.state.rows.row(self.text.len()),
+            Word::Values | Word::Value if Rows::may_begin(ahead) => {
+                self.state.rows.begin(self.state.depth);
+            }
+            _ => {}
+        }
     }
 
     /// Writes a word, short ones without a loop.
@@ -442,17 +456,4 @@ impl Digest {
 
 const fn is_reserved(word: Word) -> bool {
     !matches!(word, Word::None) && !word.is_often_a_name()
-}
-
-const fn begins_query(word: Word) -> bool {
-    matches!(
-        word,
-        Word::Select
-            | Word::Insert
-            | Word::Replace
-            | Word::Update
-            | Word::Delete
-            | Word::With
-            | Word::Call
-    )
 }

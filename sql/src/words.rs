@@ -11,6 +11,10 @@ const X: u8 = 1;
 const C: u8 = 2;
 /// Often the name of a column or table: keeps its case inside queries.
 const N: u8 = 4;
+/// Words behind it that are often names are names.
+const Q: u8 = 8;
+/// Rows may begin here.
+const R: u8 = 16;
 
 macro_rules! words {
     ($($variant:ident $name:literal $flags:expr,)*) => {
@@ -53,6 +57,16 @@ impl Word {
     pub(crate) const fn is_often_a_name(self) -> bool {
         WORD_FLAGS[self as usize] & N != 0
     }
+
+    /// Whether a query or another statement with columns begins here.
+    pub(crate) const fn begins_query(self) -> bool {
+        WORD_FLAGS[self as usize] & Q != 0
+    }
+
+    /// Whether rows of values may begin here.
+    pub(crate) const fn begins_rows(self) -> bool {
+        WORD_FLAGS[self as usize] & R != 0
+    }
 }
 
 words! {
@@ -71,7 +85,7 @@ words! {
     Body "BODY" N,
     By "BY" X | C,
     Cache "CACHE" N,
-    Call "CALL" 0,
+    Call "CALL" Q,
     Case "CASE" X | C,
     Catalog "CATALOG" N,
     Chain "CHAIN" N,
@@ -101,7 +115,7 @@ words! {
     Default "DEFAULT" X,
     Definer "DEFINER" N,
     Delayed "DELAYED" 0,
-    Delete "DELETE" 0,
+    Delete "DELETE" Q,
     Desc "DESC" 0,
     Describe "DESCRIBE" 0,
     Diagnostics "DIAGNOSTICS" N,
@@ -155,7 +169,7 @@ words! {
     In "IN" X | C,
     Index "INDEX" C,
     Indexes "INDEXES" N,
-    Insert "INSERT" 0,
+    Insert "INSERT" Q,
     Install "INSTALL" N,
     Instance "INSTANCE" N,
     Intersect "INTERSECT" C,
@@ -230,7 +244,7 @@ words! {
     Repair "REPAIR" N,
     Repeat "REPEAT" 0,
     Repeatable "REPEATABLE" N,
-    Replace "REPLACE" 0,
+    Replace "REPLACE" Q,
     Replica "REPLICA" N,
     Replicas "REPLICAS" N,
     Replication "REPLICATION" N,
@@ -245,11 +259,11 @@ words! {
     Revoke "REVOKE" 0,
     Role "ROLE" N,
     Rollback "ROLLBACK" 0,
-    Row "ROW" C,
+    Row "ROW" C | R,
     Savepoint "SAVEPOINT" N,
     Schema "SCHEMA" 0,
     Schemas "SCHEMAS" 0,
-    Select "SELECT" X | C,
+    Select "SELECT" X | C | Q,
     Sequence "SEQUENCE" N,
     Serializable "SERIALIZABLE" N,
     Server "SERVER" N,
@@ -290,12 +304,12 @@ words! {
     Union "UNION" C,
     Unlock "UNLOCK" 0,
     Until "UNTIL" X,
-    Update "UPDATE" 0,
+    Update "UPDATE" Q,
     Use "USE" 0,
     User "USER" N,
     Using "USING" C,
-    Value "VALUE" C | N,
-    Values "VALUES" C,
+    Value "VALUE" C | N | R,
+    Values "VALUES" C | R,
     Variables "VARIABLES" N,
     View "VIEW" N,
     Warnings "WARNINGS" N,
@@ -303,7 +317,7 @@ words! {
     Where "WHERE" X | C,
     While "WHILE" X | C,
     Window "WINDOW" 0,
-    With "WITH" C,
+    With "WITH" C | Q,
     Work "WORK" N,
     Write "WRITE" 0,
     Xa "XA" 0,

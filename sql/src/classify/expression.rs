@@ -27,7 +27,7 @@ impl<W: Watcher> Scan<'_, W> {
             match self.here.kind {
                 TokenKind::End | TokenKind::Semicolon => return,
                 TokenKind::Word => {
-                    if place.is_value && place.is_outermost() && self.here.word == Word::For {
+                    if self.here.word == Word::For && place.is_value && place.is_outermost() {
                         return;
                     }
                     self.word(place);
