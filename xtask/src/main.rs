@@ -1,6 +1,7 @@
 //! The house's chores: pages made from the source, and rules that are tests.
 
 mod floors;
+mod limits;
 mod settings;
 mod tests;
 
@@ -11,6 +12,8 @@ use tests::Suite;
 
 const USAGE: &str = "\
 cargo run -p xtask -- floors              each crate knows only lower floors
+cargo run -p xtask -- limits              does the code's structure keep its limits?
+cargo run -p xtask -- limits --write      writes down figures that have fallen
 cargo run -p xtask -- settings            writes the manual's page of settings
 cargo run -p xtask -- settings --check    is that page what it would write?
 cargo run -p xtask -- tests fast          tests that need no server
@@ -24,6 +27,8 @@ fn main() -> ExitCode {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let done = match arguments[..] {
         ["floors"] => floors::check(&root()),
+        ["limits"] => limits::check(&root()),
+        ["limits", "--write"] => limits::write(&root()),
         ["settings"] => settings::write(&root()),
         ["settings", "--check"] => settings::check(&root()),
         ["tests", "fast"] => tests::run(&root(), Suite::Fast),

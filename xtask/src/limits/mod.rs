@@ -1,0 +1,152 @@
+//! The limits of the code's structure, as a table of measures. What exceeds a limit is written down in
+//! `xtask/limits.toml` with today's figure. A figure there may only fall.
+
+mod circles;
+mod names;
+mod ratchet;
+mod sizes;
+mod source;
+mod surroundings;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use crate::Outcome;
+use ratchet::Ratchet;
+use source::Crate;
+
+/// The figures of one measure: what was measured (a crate, or the path of an item), and how much it is.
+type Figures = BTreeMap<String, usize>;
+
+/// Something that has a limit.
+struct Measure {
+    /// The table's name in `xtask/limits.toml`.
+    name: &'static str,
+    limit: usize,
+    figures: fn(&Crate) -> Figures,
+}
+
+const MEASURES: &[Measure] = &[
+    Measure {
+        name: "lines of a crate without its tests",
+        limit: 15_000,
+        figures: sizes::lines,
+    },
+    Measure {
+        name: "modules that refer to each other in a circle",
+        limit: 1,
+        figures: circles::largest,
+    },
+    Measure {
+        name: "fields of a struct",
+        limit: 15,
+        figures: sizes::fields,
+    },
+    Measure {
+        name: "lines of a function",
+        limit: 70,
+        figures: sizes::functions,
+    },
+    Measure {
+        name: "type names that a crate has twice",
+        limit: 0,
+        figures: names::repeated,
+    },
+    Measure {
+        name: "type names that say nothing",
+        limit: 0,
+        figures: names::empty,
+    },
+    Measure {
+        name: "files and types named by a picture",
+        limit: 0,
+        figures: names::pictures,
+    },
+    Measure {
+        name: "uses of the clock, of entropy and of threads",
+        limit: 0,
+        figures: surroundings::direct_uses,
+    },
+];
+
+/// The crates that have limits.
+const CRATES: &[&str] = &[
+    "wire",
+    "config",
+    "sql",
+    "auth",
+    "session",
+    "route",
+    "pool",
+    "net",
+    "script",
+    "proxy",
+    "control",
+    "admin",
+    "pilotfish",
+];
+
+/// Prints the table of limits; an error if a figure has grown, or has fallen without being written down.
+pub fn check(root: &Path) -> Outcome {
+    let measured = measure(root)?;
+    let faults = Ratchet::read(root)?.faults(&measured);
+    if faults.is_empty() {
+        Ok(table(&measured))
+    } else {
+        Err(faults)
+    }
+}
+
+/// Writes today's figures down; an error if one has grown.
+pub fn write(root: &Path) -> Outcome {
+    let measured = measure(root)?;
+    let grown = Ratchet::read(root)?.grown(&measured);
+    if grown.is_empty() {
+        ratchet::write(root, &measured)?;
+        Ok(table(&measured))
+    } else {
+        Err(grown)
+    }
+}
+
+/// What exceeds each measure's limit.
+type Measured = Vec<(&'static Measure, Figures)>;
+
+fn measure(root: &Path) -> Result<Measured, Vec<String>> {
+    let crates: Result<Vec<Crate>, _> = CRATES.iter().map(|name| Crate::read(root, name)).collect();
+    let crates = crates?;
+    let of_measure = |measure: &'static Measure| {
+        let figures = crates.iter().flat_map(measure.figures);
+        (
+            measure,
+            figures
+                .filter(|(_, figure)| *figure > measure.limit)
+                .collect(),
+        )
+    };
+    Ok(MEASURES.iter().map(of_measure).collect())
+}
+
+/// A line for each measure: its limit, how many exceed it, and the greatest of them.
+fn table(measured: &Measured) -> String {
+    let mut table = format!(
+        "{:46} {:>6} {:>6}  the greatest\n",
+        "limits", "limit", "above"
+    );
+    for (measure, figures) in measured {
+        let _ = write!(
+            table,
+            "{:46} {:>6} {:>6}",
+            measure.name,
+            measure.limit,
+            figures.len()
+        );
+        if let Some((name, figure)) = figures.iter().max_by_key(|(_, figure)| **figure) {
+            let _ = write!(table, "  {figure} {name}");
+        }
+        table.push('\n');
+    }
+    table.truncate(table.trim_end().len());
+    table
+}

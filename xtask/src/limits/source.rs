@@ -1,0 +1,138 @@
+//! A crate's source, file by file, as syntax trees without tests.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use syn::{Attribute, Item, Meta};
+
+use crate::read;
+
+/// A crate of the workspace.
+pub struct Crate {
+    pub name: String,
+    pub modules: Vec<Module>,
+}
+
+/// A file of a crate that holds no tests only.
+pub struct Module {
+    /// The names from the crate's root down: `["pooled", "kill"]`. Empty for the root.
+    pub path: Vec<String>,
+    /// What stands in it, without tests and without modules of its own.
+    pub items: Vec<Item>,
+    /// Its lines without tests.
+    pub lines: usize,
+}
+
+impl Crate {
+    /// Reads the files below `NAME/src`. An error names the file that cannot be read or parsed.
+    pub fn read(root: &Path, name: &str) -> Result<Self, Vec<String>> {
+        let source = root.join(name).join("src");
+        let mut modules = Vec::new();
+        for file in
+            files(&source).map_err(|error| vec![format!("{}: {error}", source.display())])?
+        {
+            let path = module_path(file.strip_prefix(&source).unwrap_or(&file));
+            if path
+                .iter()
+                .any(|part| part == "tests" || part.ends_with("_tests"))
+            {
+                continue;
+            }
+            let text = read(&file)?;
+            let parsed = syn::parse_file(&text)
+                .map_err(|error| vec![format!("{}: {error}", file.display())])?;
+            if !is_test(&parsed.attrs) {
+                modules.push(Module::of(path, parsed.items, text.lines().count()));
+            }
+        }
+        Ok(Self {
+            name: name.to_owned(),
+            modules,
+        })
+    }
+}
+
+impl Module {
+    fn of(path: Vec<String>, items: Vec<Item>, lines: usize) -> Self {
+        let (tests, items): (Vec<Item>, Vec<Item>) = items
+            .into_iter()
+            .partition(|item| is_test(attributes(item)));
+        let lines_of_tests: usize = tests.iter().map(lines_of).sum();
+        Self {
+            path,
+            items,
+            lines: lines.saturating_sub(lines_of_tests),
+        }
+    }
+
+    /// The full name of an item: `proxy::pooled::kill::Target`.
+    pub fn item(&self, crate_name: &str, item: &str) -> String {
+        let parts = [crate_name].into_iter();
+        let parts = parts
+            .chain(self.path.iter().map(String::as_str))
+            .chain([item]);
+        parts.collect::<Vec<_>>().join("::")
+    }
+}
+
+/// How many lines something takes.
+pub fn lines_of(it: &impl syn::spanned::Spanned) -> usize {
+    let span = it.span();
+    span.end().line + 1 - span.start().line
+}
+
+/// Rust files below a folder, sorted.
+fn files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            found.extend(files(&path)?);
+        } else if path.extension().is_some_and(|it| it == "rs") {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// `pooled/kill/text.rs` is `["pooled", "kill", "text"]`.
+fn module_path(file: &Path) -> Vec<String> {
+    let parts = file.with_extension("");
+    let mut parts: Vec<String> = parts
+        .iter()
+        .map(|part| part.to_string_lossy().into_owned())
+        .collect();
+    if parts
+        .last()
+        .is_some_and(|last| last == "mod" || last == "lib" || last == "main")
+    {
+        parts.pop();
+    }
+    parts
+}
+
+fn is_test(attributes: &[Attribute]) -> bool {
+    let is_cfg_test = |attribute: &Attribute| match &attribute.meta {
+        Meta::List(list) => list.path.is_ident("cfg") && list.tokens.to_string() == "test",
+        _ => false,
+    };
+    attributes.iter().any(is_cfg_test)
+}
+
+fn attributes(item: &Item) -> &[Attribute] {
+    match item {
+        Item::Const(it) => &it.attrs,
+        Item::Enum(it) => &it.attrs,
+        Item::Fn(it) => &it.attrs,
+        Item::Impl(it) => &it.attrs,
+        Item::Macro(it) => &it.attrs,
+        Item::Mod(it) => &it.attrs,
+        Item::Static(it) => &it.attrs,
+        Item::Struct(it) => &it.attrs,
+        Item::Trait(it) => &it.attrs,
+        Item::Type(it) => &it.attrs,
+        Item::Use(it) => &it.attrs,
+        _ => &[],
+    }
+}
