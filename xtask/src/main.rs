@@ -14,6 +14,7 @@ const USAGE: &str = "\
 cargo run -p xtask -- floors              each crate knows only lower floors
 cargo run -p xtask -- limits              does the code's structure keep its limits?
 cargo run -p xtask -- limits --write      writes down figures that have fallen
+cargo run -p xtask -- modules CRATE       which modules of a crate refer to which, circles together
 cargo run -p xtask -- settings            writes the manual's page of settings
 cargo run -p xtask -- settings --check    is that page what it would write?
 cargo run -p xtask -- tests fast          tests that need no server
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
         ["floors"] => floors::check(&root()),
         ["limits"] => limits::check(&root()),
         ["limits", "--write"] => limits::write(&root()),
+        ["modules", name] => limits::references(&root(), name),
         ["settings"] => settings::write(&root()),
         ["settings", "--check"] => settings::check(&root()),
         ["tests", "fast"] => tests::run(&root(), Suite::Fast),

@@ -11,6 +11,25 @@ use syn::{ItemUse, Macro, Path, UseTree, Visibility};
 use super::Figures;
 use super::source::{Crate, Module};
 
+/// A line for each module: which modules of the crate it refers to. Those of a circle stand together, and a module
+/// stands below all that it refers to but for its circle.
+pub fn references(of: &Crate) -> String {
+    let graph = graph(of);
+    let name = |number: &usize| of.modules[*number].path.join("::");
+    let mut lines = Vec::new();
+    for circle in tarjan_scc(&graph) {
+        if circle.len() > 1 {
+            lines.push(format!("a circle of {}:", circle.len()));
+        }
+        let indent = if circle.len() > 1 { "  " } else { "" };
+        for number in &circle {
+            let others: Vec<_> = graph.neighbors(*number).map(|it| name(&it)).collect();
+            lines.push(format!("{indent}{}: {}", name(number), others.join(" ")));
+        }
+    }
+    lines.join("\n")
+}
+
 /// How many modules the largest circle of a crate has.
 pub fn largest(of: &Crate) -> Figures {
     let circles = tarjan_scc(&graph(of));

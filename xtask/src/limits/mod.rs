@@ -110,6 +110,11 @@ pub fn write(root: &Path) -> Outcome {
     }
 }
 
+/// Which modules of a crate refer to which.
+pub fn references(root: &Path, crate_name: &str) -> Outcome {
+    Ok(circles::references(&Crate::read(root, crate_name)?))
+}
+
 /// What exceeds each measure's limit.
 type Measured = Vec<(&'static Measure, Figures)>;
 
