@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use proxy::{Counts, DigestRow, ErrorRow, InsightView, ProfileView, StatementView, Whose};
 use route::BackendId;
+use stats::{Counts, DigestRow, ErrorRow, InsightView, ProfileView, StatementView, Whose};
 
 /// See the module.
 pub struct Insight {

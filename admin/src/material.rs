@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use auth::Accounts;
 use config::Config;
-use proxy::{Kept, Look, SessionView, Settings, Window, Wish, WorkerView};
+use proxy::{Look, SessionView, Settings, Window, WorkerView};
 use route::{Backend, BackendId, Moment, Topology};
+use stats::{Kept, Wish};
 
 use crate::editor::{Editor, View};
 use crate::events::Events;

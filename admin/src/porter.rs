@@ -7,7 +7,8 @@ use std::time::SystemTime;
 use auth::Directory;
 use config::{AccountConfig, AdminRole, Config};
 use net::listen::Accepted;
-use proxy::{AuditEvent, Guest, GuestError, House, Reception, Settings, Window};
+use proxy::{Guest, GuestError, House, Reception, Settings, Window};
+use stats::AuditEvent;
 
 use crate::editor::Editor;
 use crate::functions::VERSION;

@@ -3,8 +3,8 @@
 mod proxysql;
 mod unknown;
 
-use proxy::Kept;
 use route::KillScope;
+use stats::Kept;
 
 use crate::assignments;
 use crate::editor::Module;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use proxy::{Hidden, Index};
+use stats::{Hidden, Index};
 
 use crate::usage::{FullScan, IndexName, IndexUse, Usage};
 
@@ -254,7 +254,7 @@ mod tests {
     use super::*;
     use crate::usage::tests::{index, usage, whole};
 
-    fn told(plans: Vec<Vec<proxy::Line>>, indexes: Vec<Index>) -> Vec<(&'static str, String)> {
+    fn told(plans: Vec<Vec<stats::Line>>, indexes: Vec<Index>) -> Vec<(&'static str, String)> {
         let all = suggestions(&usage(plans, indexes));
         all.into_iter()
             .map(|it| (it.what.name(), it.statement))

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use proxy::{Index, Line, Plan, PlansView, SchemaIndexes};
+use stats::{Index, Line, Plan, PlansView, SchemaIndexes};
 
 use crate::material::Material;
 
@@ -287,7 +287,7 @@ fn resolved(line: &Line, cluster: &Arc<str>, all: &Tables) -> Option<(String, St
 
 #[cfg(test)]
 pub mod tests {
-    use proxy::Part;
+    use stats::Part;
 
     use super::*;
 

@@ -8,9 +8,10 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
 use config::AdminRole;
-use proxy::{AuditEvent, Kept, Killed, Window, Wish};
+use proxy::{Killed, Window};
 use route::{KillScope, Topology};
 use rusqlite::types::Value;
+use stats::{AuditEvent, Kept, Wish};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout_at;
 

@@ -15,7 +15,6 @@
 //! [`route::Report`]s. No file is read here, no name resolved, nothing decided that another worker
 //! would have to know.
 
-mod began;
 mod bell;
 mod blocks;
 mod book;
@@ -26,23 +25,19 @@ mod dialogue;
 mod failure;
 mod host_errors;
 mod insight;
-mod journal;
 mod leg;
 mod login;
 mod packets;
 mod plane;
-mod plans;
 mod pooled;
 mod reception;
 mod relay;
 mod relayed;
 mod scripted;
-mod seen;
 mod serve;
 mod surroundings;
 mod thread_ended;
 pub mod tls_guard;
-mod traces;
 mod transport;
 mod user_change;
 mod view;
@@ -50,25 +45,11 @@ mod watch;
 mod window;
 mod worker;
 
-pub use insight::counts::Counts;
-pub use insight::errors::ErrorRow;
-pub use insight::parent::TraceParent;
-pub use insight::profiles::{LeftOut, ProfileView, ProfilingCounts};
-pub use insight::slow::StatementView;
-pub use insight::table::{DigestRow, Ran};
-pub use insight::telling::{InsightView, Kept, Wish};
-pub use insight::whose::Whose;
-pub use journal::{AuditEvent, Entry, Journal, Log, LogCounts};
 pub use plane::DataPlane;
-pub use plans::reading::Line;
-pub use plans::schema::{Hidden, Index, Part};
-pub use plans::store::{Plan, PlansView, SchemaIndexes};
 pub use reception::{Guest, GuestError, House, Reception};
 pub use scripted::all::AllScripts;
 pub use scripted::clerk::Clerk;
-pub use seen::SeenDigest;
 pub use surroundings::{Settings, Surroundings};
-pub use traces::{Dropped, Traces};
 pub use view::{
     IdleView, LoadView, Look, PoolView, SessionState, SessionView, SpreadView, StepsView,
     TimesView, WorkerView,

@@ -8,10 +8,10 @@ use net::worker::{WorkerEnd, Workers};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 
-use crate::seen::SeenDigest;
 use crate::surroundings::{Shared, Surroundings};
 use crate::window::Window;
 use crate::worker::{Arrival, Message, Worker};
+use stats::seen::SeenDigest;
 
 /// How long sessions have to say goodbye once they are told to end now.
 const TIMEOUT_STOP: Duration = Duration::from_secs(2);

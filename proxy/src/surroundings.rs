@@ -12,20 +12,20 @@ use route::rules::Compiled;
 use route::{Definitions, Moment, Report, Topology};
 use tokio::sync::{Notify, mpsc, watch};
 
-use crate::began::Began;
 use crate::book::Tallies;
-use crate::insight::profiles::ProfilingCounts;
-use crate::journal::{AuditEvent, Entry, Journal};
-use crate::plans::store::Plans;
 use crate::pooled::ceilings::Ceilings;
 use crate::pooled::globals::Globals;
-use crate::pooled::lane_counts::AllLaneCounts;
 use crate::pooled::limits::Limits;
 use crate::pooled::people::People;
 use crate::pooled::privileges::{Concerned, Privileges};
 use crate::pooled::times::AllTimes;
 use crate::scripted::all::AllScripts;
-use crate::traces::Traces;
+use stats::began::Began;
+use stats::journal::{AuditEvent, Entry, Journal};
+use stats::lane_counts::AllLaneCounts;
+use stats::plans::store::Plans;
+use stats::profiles::ProfilingCounts;
+use stats::traces::Traces;
 
 /// A snapshot of everything configured that sessions look at, made anew at each reload.
 /// A session keeps the one it began with.

@@ -12,17 +12,17 @@ use route::{KillScope, Moment, Topology};
 use tokio::sync::mpsc;
 use tokio::time::timeout_at;
 
-use crate::insight::profiles::ProfilingCounts;
-use crate::insight::telling::{InsightView, Kept, Wish};
-use crate::journal::{AuditEvent, Journal};
-use crate::plans::store::PlansView;
 use crate::pooled::people::Kill;
 use crate::reception::{Guest, Reception};
 use crate::scripted::clerk::Clerk;
 use crate::surroundings::{Settings, Shared, Surroundings};
-use crate::traces::Traces;
 use crate::view::{Look, TimesView, WorkerView};
 use crate::worker::Message;
+use stats::journal::{AuditEvent, Journal};
+use stats::plans::store::PlansView;
+use stats::profiles::ProfilingCounts;
+use stats::telling::{InsightView, Kept, Wish};
+use stats::traces::Traces;
 
 /// How long workers have to tell of themselves: one that a script keeps busy is left out.
 const TIMEOUT_LOOK: Duration = Duration::from_secs(5);

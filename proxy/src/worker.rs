@@ -19,8 +19,6 @@ use tokio::sync::{Notify, mpsc};
 
 use crate::blocks::Blocks;
 use crate::book::Book;
-use crate::insight::digests::Insight;
-use crate::insight::telling::{Told, Wish};
 use crate::pooled::desk::Desk;
 use crate::pooled::greeting::OwnGreeting;
 use crate::pooled::host_names::HostNames;
@@ -30,11 +28,13 @@ use crate::pooled::refused::RefusedReads;
 use crate::pooled::store::Store;
 use crate::pooled::times::Times;
 use crate::scripted::host::Host;
-use crate::seen::{Seen, SeenDigest};
 use crate::surroundings::{Settings, Shared, Surroundings};
 use crate::view::{Look, WorkerView};
 use crate::watch::{Ask, Watch};
 use crate::window::Killed;
+use stats::digests::Insight;
+use stats::seen::{Seen, SeenDigest};
+use stats::telling::{self, Told, Wish};
 
 /// Bytes read at once, from either side, into the worker's one buffer. Of results of 10,000 rows pieces
 /// of 64 KiB cost half as much again in the kernel: they fall out of the cache between being read and
@@ -81,7 +81,7 @@ pub(crate) struct Worker {
     /// What its sessions have sent of late.
     pub seen: Seen,
     /// What it keeps about statements.
-    pub insight: Insight,
+    pub insight: Rc<Insight>,
     /// How clients are greeted whose logins are answered here.
     pub greeting: OwnGreeting,
     /// Whether backends call clients' hosts by their names.
@@ -143,7 +143,7 @@ impl Worker {
         let mut settings = surroundings.settings.clone();
         let book = Book::new(&settings.borrow_and_update());
         let seen = Seen::new(&settings.borrow().config.digests);
-        let insight = Insight::new(&settings.borrow().config);
+        let insight = Rc::new(Insight::new(&settings.borrow().config));
         shared.tallies.enter(context.index, &book.counters);
         let worker = Rc::new(Worker {
             book: RefCell::new(Rc::new(book)),
@@ -205,7 +205,7 @@ impl Worker {
                     Some(Message::Stop) => worker.ask_all(Ask::Stop),
                     // Who asked may have gone.
                     Some(Message::Tell(to)) => drop(to.send(worker.seen.all())),
-                    Some(Message::Insight(wish, to)) => worker.tell_insight(wish, to),
+                    Some(Message::Insight(wish, to)) => telling::tell(&worker.insight, worker.index, wish, to),
                     Some(Message::Look(look, to)) => drop(to.send(worker.look(look))),
                     Some(Message::Reset(to)) => {
                         worker.reset_counts();

@@ -31,6 +31,7 @@ pub mod query;
 pub mod read;
 pub mod reply;
 pub mod result;
+pub mod rows;
 pub mod session_track;
 pub mod statement;
 pub mod status;

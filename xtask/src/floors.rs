@@ -17,10 +17,11 @@ const FLOORS: &[(&str, Floor)] = &[
     ("pool", Floor::At(1)),
     ("net", Floor::At(2)),
     ("script", Floor::At(2)),
-    ("proxy", Floor::At(3)),
-    ("control", Floor::At(3)),
-    ("admin", Floor::At(4)),
-    ("pilotfish", Floor::At(5)),
+    ("stats", Floor::At(3)),
+    ("proxy", Floor::At(4)),
+    ("control", Floor::At(4)),
+    ("admin", Floor::At(5)),
+    ("pilotfish", Floor::At(6)),
     ("e2e", Floor::Outside),
     ("e2e/clients/rust-mysql-async", Floor::Outside),
     ("bench", Floor::Outside),
@@ -154,13 +155,13 @@ mod tests {
             "wire",
             "[dependencies]\nproxy.workspace = true\nbytes = \"1\"\n",
         );
-        assert_eq!(found, ["wire (At(0)) must not depend on proxy (At(3))"]);
+        assert_eq!(found, ["wire (At(0)) must not depend on proxy (At(4))"]);
     }
 
     #[test]
     fn a_dependency_on_the_same_floor_is_found() {
         let found = faults("proxy", "[dependencies]\ncontrol.workspace = true\n");
-        assert_eq!(found, ["proxy (At(3)) must not depend on control (At(3))"]);
+        assert_eq!(found, ["proxy (At(4)) must not depend on control (At(4))"]);
     }
 
     #[test]

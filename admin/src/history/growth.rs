@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use proxy::{Counts, DigestRow, InsightView};
+use stats::{Counts, DigestRow, InsightView};
 
 use crate::insight::Alike;
 

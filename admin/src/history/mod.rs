@@ -21,7 +21,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use config::{Config, HistoryConfig};
-use proxy::{InsightView, Window, Wish};
+use proxy::Window;
+use stats::{InsightView, Wish};
 use tokio::sync::oneshot;
 
 use crate::events::{EventKind, Events};

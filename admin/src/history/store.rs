@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use proxy::{Counts, DigestRow};
 use rusqlite::{Connection, params};
+use stats::{Counts, DigestRow};
 
 use super::growth::{Grown, named};
 use super::view;

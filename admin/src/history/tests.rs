@@ -1,9 +1,9 @@
 #![allow(clippy::unwrap_used)]
 use std::path::Path;
 
-use proxy::{Counts, DigestRow, Whose};
 use route::BackendId;
 use rusqlite::Connection;
+use stats::{Counts, DigestRow, Whose};
 
 use super::growth::Grown;
 use super::*;
@@ -24,7 +24,7 @@ fn row(digest: u64, account: &str, count: u64) -> DigestRow {
         digest,
         text: format!("SELECT {digest}").into(),
         whose: Arc::new(whose),
-        backend: Some(proxy::Ran { backend, name }),
+        backend: Some(stats::Ran { backend, name }),
         counts,
         sample: None,
     }

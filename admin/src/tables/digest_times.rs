@@ -1,6 +1,6 @@
 //! How long statements took, by what they are but for their values: the histograms of `digests`.
 
-use proxy::DigestRow;
+use stats::DigestRow;
 
 use super::digests::hexadecimal;
 use super::tallied::Tallied;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use proxy::{Counts, DigestRow, ProfileView};
+use stats::{Counts, DigestRow, ProfileView};
 
 use super::tallied::Tallied;
 use crate::material::Material;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use proxy::ErrorRow;
+use stats::ErrorRow;
 
 use crate::material::Material;
 use crate::sheet::{Asks, Cell, Schema, Sheet, integer, text};

@@ -1,6 +1,6 @@
 //! Indexes, used or not.
 
-use proxy::{Hidden, Index};
+use stats::{Hidden, Index};
 
 use crate::material::Material;
 use crate::sheet::{Asks, Cell, Schema, Sheet, integer, measure, text};

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use proxy::Log;
+use stats::Log;
 
 use crate::material::Material;
 use crate::sheet::{Asks, Schema, Sheet, integer, text};

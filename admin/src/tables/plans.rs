@@ -1,6 +1,6 @@
 //! The last EXPLAIN of each digest, line by line.
 
-use proxy::Line;
+use stats::Line;
 
 use crate::material::Material;
 use crate::sheet::{Asks, Cell, Schema, Sheet, integer, text};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use proxy::ProfileView;
+use stats::ProfileView;
 
 use super::digests::hexadecimal;
 use crate::material::Material;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use proxy::LeftOut;
+use stats::LeftOut;
 
 use crate::material::Material;
 use crate::sheet::{Asks, Schema, Sheet, integer, measure, microseconds, text};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use proxy::StatementView;
+use stats::StatementView;
 
 use super::digests::hexadecimal;
 use crate::material::Material;

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use proxy::Counts;
 use sql::{Facts, Flags, Kind, Object};
+use stats::Counts;
 
 use super::digests::us;
 use crate::material::Material;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use proxy::ErrorRow;
+use stats::ErrorRow;
 
 use super::runtime_mysql_servers::Server;
 use crate::material::Material;

@@ -1,6 +1,6 @@
 //! Digests as ProxySQL's statistics show them.
 
-use proxy::{Counts, DigestRow};
+use stats::{Counts, DigestRow};
 
 use super::digests::{hexadecimal, us};
 use super::runtime_mysql_servers::Server;

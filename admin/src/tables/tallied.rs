@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use proxy::{Counts, DigestRow};
+use stats::{Counts, DigestRow};
 
 use crate::insight::Insight;
 

@@ -1,6 +1,6 @@
 //! Traces: spans that were sent to the collector, and those that were not.
 
-use proxy::Dropped;
+use stats::Dropped;
 
 use crate::material::Material;
 use crate::sheet::{Asks, Schema, Sheet, integer, text};

@@ -1,6 +1,6 @@
 //! Indexes that no statement has used.
 
-use proxy::{Hidden, Index};
+use stats::{Hidden, Index};
 
 use crate::material::Material;
 use crate::sheet::{Asks, Schema, Sheet, integer, text};

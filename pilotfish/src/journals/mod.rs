@@ -10,7 +10,8 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use config::{Config, StatementFormat};
-use proxy::{Entry, Journal, Log, Settings};
+use proxy::Settings;
+use stats::{Entry, Journal, Log};
 use tokio::sync::watch;
 
 use file::{LogFile, Place};

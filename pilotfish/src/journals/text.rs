@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::time::{Duration, SystemTime};
 
 use jiff::Timestamp;
-use proxy::{AuditEvent, Log, StatementView};
 use serde_json::json;
+use stats::{AuditEvent, Log, StatementView};
 
 /// A statement as a JSON object.
 pub fn json(out: &mut Vec<u8>, log: Log, it: &StatementView, began: SystemTime) {

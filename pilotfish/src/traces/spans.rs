@@ -4,9 +4,9 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use config::{BackendAddress, Config};
-use proxy::StatementView;
 use route::{Dice, Family, Topology};
 use sql::{Flags, Kind, Server};
+use stats::StatementView;
 
 use super::otlp::{
     CLIENT, ERROR, FLAGS_OWN, FLAGS_REMOTE, INTERNAL, KeyValue, Request, Resource, ResourceSpans,

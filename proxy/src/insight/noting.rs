@@ -10,22 +10,22 @@ use sql::{Facts, Server};
 use wire::ErrPacket;
 use wire::attribute::QueryAttribute;
 
-use super::counts::Ended;
-use super::digests::{Answer, Subject, Wants};
-use super::errors::{Failed, MESSAGE_BYTES_MAX};
-use super::messages::shown_of;
-use super::parent::TraceParent;
-use super::slow::StatementView;
-use super::table::{SAMPLE_BYTES_MAX, Said, shortened};
-use super::whose::Whose;
 use crate::card::Card;
 use crate::failure::Failure;
-use crate::journal::{Entry, Log};
 use crate::pooled::exchange::Done;
 use crate::pooled::pump::Delivery;
 use crate::pooled::session::Pooled;
 use crate::pooled::statement::StatementKey;
 use crate::worker::Worker;
+use stats::counts::Ended;
+use stats::digests::{Answer, Subject, Wants};
+use stats::errors::{Failed, MESSAGE_BYTES_MAX};
+use stats::journal::{Entry, Log};
+use stats::messages::shown_of;
+use stats::parent::TraceParent;
+use stats::slow::StatementView;
+use stats::table::{SAMPLE_BYTES_MAX, Said, shortened};
+use stats::whose::Whose;
 
 /// How a statement has ended.
 pub(crate) struct End<'a> {

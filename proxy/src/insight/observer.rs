@@ -12,13 +12,13 @@ use sql::{Facts, Flags, Server};
 use wire::query::Query;
 use wire::{Capabilities, Command, HEADER_BYTES, Header, StatusFlags};
 
-use super::counts::Ended;
-use super::digests::{Answer, Subject};
 use super::noting::{End, note};
-use super::whose::Whose;
 use crate::card::Card;
 use crate::pooled::times::{Traffic, Way};
 use crate::worker::Worker;
+use stats::counts::Ended;
+use stats::digests::{Answer, Subject};
+use stats::whose::Whose;
 
 /// So many prepared statements of a session are known.
 const PREPARED_MAX: usize = 256;

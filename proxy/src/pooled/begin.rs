@@ -24,7 +24,6 @@ use super::shelf::{BackendLogin, Kind};
 use super::timing::Timing;
 use crate::dialogue::client_broke;
 use crate::failure::{Failure, Kind as FailureKind};
-use crate::insight::whose::OwnWhose;
 use crate::leg::Leg;
 use crate::packets::PacketStream;
 use crate::scripted::host::Host;
@@ -34,6 +33,7 @@ use crate::serve::compress;
 use crate::surroundings::{Place, Settings};
 use crate::watch::Watch;
 use crate::worker::Worker;
+use stats::whose::OwnWhose;
 
 /// The most statements one client may have prepared at once: the servers' bound for all clients.
 pub(crate) const STATEMENTS_MAX: usize = 16_382;

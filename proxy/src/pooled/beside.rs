@@ -21,10 +21,10 @@ use super::pump::Delivery;
 use super::session::{After, CutOff, Pooled};
 use super::statement::StatementKey;
 use super::timing::Timing;
-use crate::insight::whose::OwnWhose;
 use crate::leg::Leg;
 use crate::watch::{Ask, Watch};
 use crate::worker::Registered;
+use stats::whose::OwnWhose;
 
 /// Statements of one session that wait.
 const STATEMENTS_WAITING_MAX: usize = 1000;

@@ -29,12 +29,12 @@ use super::shelf::{BackendLogin, Kind};
 use crate::card::Way;
 use crate::connect::Greeted;
 use crate::failure::{Failure, Kind as FailureKind};
-use crate::journal::AuditEvent;
 use crate::leg::Leg;
 use crate::login::Agreement;
 use crate::packets::PacketStream;
 use crate::scripted::sight::out_of_sight;
 use crate::tls_guard::{Claimant, is_password_used, unmet};
+use stats::journal::AuditEvent;
 
 /// MariaDB refuses each change of user after so many that failed, against guessing passwords.
 const REFUSED_CHANGES_MAX: u8 = 3;

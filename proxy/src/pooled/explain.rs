@@ -7,7 +7,7 @@ use wire::column::{ColumnDefinition, ColumnType};
 use wire::{Capabilities, StatusFlags};
 
 use super::session::Pooled;
-use super::spread::Spreads;
+use stats::spread::Spreads;
 
 /// What a client asks the proxy about itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

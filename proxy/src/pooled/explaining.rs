@@ -22,11 +22,11 @@ use tokio::time::sleep;
 use super::aim::Aim;
 use super::explained::Said;
 use super::session::Pooled;
-use crate::insight::digests::Subject;
-use crate::plans::conditions;
-use crate::plans::reading::{self, Line};
-use crate::plans::store::PlanKey;
 use crate::worker::Registered;
+use stats::digests::Subject;
+use stats::plans::conditions;
+use stats::plans::reading::{self, Line};
+use stats::plans::store::PlanKey;
 
 /// Longer statements are not explained.
 const STATEMENT_BYTES_MAX: usize = 64 << 10;

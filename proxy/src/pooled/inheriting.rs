@@ -15,10 +15,10 @@ use super::conn::{BackendConn, Broken, OwnReply};
 use super::desk::{Desk, Lent};
 use super::globals::Names;
 use super::open::{table, text};
-use super::rows::Rows;
 use super::session::Pooled;
 use super::shelf::ShelfId;
 use crate::worker::Worker;
+use wire::rows::Rows;
 
 /// How often a worker sees whether it is time to look.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -83,7 +83,7 @@ async fn ask_names(worker: &Worker, conn: &mut BackendConn) -> Result<Names, Bro
 
 fn names_of(own: &OwnReply, capabilities: Capabilities, server: Server) -> Result<Names, Broken> {
     let rows = match own.outcome {
-        Outcome::Ok => Rows::read(own, capabilities)?,
+        Outcome::Ok => own.rows(capabilities)?,
         Outcome::Err(_) => Rows::default(),
     };
     let tracked: Vec<&str> = Baseline::tracked(server).split(',').collect();

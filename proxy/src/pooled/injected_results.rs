@@ -11,7 +11,7 @@ use wire::{Capabilities, HEADER_BYTES};
 
 use super::conn::{Broken, OwnReply};
 use super::diagnostics::Diagnostics;
-use super::rows::Rows;
+use wire::rows::Rows;
 
 /// What one of them has come to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -146,7 +146,7 @@ impl ResultTable {
 
     /// Reads a result; one without rows and columns is none.
     pub(crate) fn read(own: &OwnReply, capabilities: Capabilities) -> Result<Self, Broken> {
-        let Rows { columns, rows } = Rows::read(own, capabilities)?;
+        let Rows { columns, rows } = own.rows(capabilities)?;
         Ok(Self {
             columns,
             rows,

@@ -25,8 +25,8 @@ use super::pump::Cut;
 use super::session::{CutOff, Pooled};
 use crate::book::Book;
 use crate::failure::{Failure, Kind as FailureKind};
-use crate::insight::messages::shown_failure;
 use crate::watch::Ask;
+use stats::messages::shown_failure;
 
 /// What is sent around the command of the moment, and what has come of it.
 pub(crate) struct Injecting {

@@ -16,10 +16,10 @@ use sql::{Analysis, Flags};
 use super::conn::{BackendConn, Broken};
 use super::desk::Lent;
 use super::lane::SharedLane;
-use super::lane_counts::LaneCounts;
 use super::lane_statements::Wanted;
 use super::shelf::ShelfId;
 use crate::worker::Worker;
+use stats::lane_counts::LaneCounts;
 
 /// So many lanes of one worker go to one backend for one kind of sessions.
 const LANES_MAX: usize = 4;

@@ -19,8 +19,8 @@ use super::limits::Inside;
 use super::mirror::Reflected;
 use super::session::Pooled;
 use crate::book::Book;
-use crate::insight::profiles::LeftOut;
 use crate::watch::{Ask, Watch};
+use stats::profiles::LeftOut;
 
 /// What is wanted of one command.
 #[derive(Default)]

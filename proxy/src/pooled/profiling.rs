@@ -18,10 +18,10 @@ use super::injecting::Injecting;
 use super::ruling::{Errand, Form};
 use super::session::Pooled;
 use crate::book::Book;
-use crate::insight::messages::{shown, shown_failure};
-use crate::insight::profiles::{LeftOut, ProfileView};
-use crate::insight::table::{SAMPLE_BYTES_MAX, shortened};
-use crate::journal::{Entry, Log};
+use stats::journal::{Entry, Log};
+use stats::messages::{shown, shown_failure};
+use stats::profiles::{LeftOut, ProfileView};
+use stats::table::{SAMPLE_BYTES_MAX, shortened};
 
 impl Pooled {
     /// Whether chance has chosen the next statement, as far as its text need not be looked at.

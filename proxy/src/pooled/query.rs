@@ -20,9 +20,9 @@ use super::kill::{KillingText, may_kill};
 use super::ruling::Carries;
 use super::session::{After, CutOff, Pooled};
 use super::sight::Sight;
-use crate::insight::digests::Subject;
 use session::Outcome;
 use session::state::Needs;
+use stats::digests::Subject;
 
 impl Pooled {
     pub(crate) async fn query(&mut self, mut incoming: Incoming) -> Result<After, CutOff> {

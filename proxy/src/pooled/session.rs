@@ -33,14 +33,14 @@ use super::timing::Timing;
 use super::turn::WaitingPlace;
 use crate::dialogue::Legs;
 use crate::failure::Failure;
-use crate::insight::digests::Subject;
-use crate::insight::whose::OwnWhose;
 use crate::leg::Leg;
 use crate::relay::{End, Relay};
 use crate::scripted::scripting::Scripting;
 use crate::surroundings::{Place, Settings};
 use crate::watch::Watch;
 use crate::worker::Worker;
+use stats::digests::Subject;
+use stats::whose::OwnWhose;
 
 /// One session. Fields are dropped in this order: the connection goes before the session's places.
 pub(crate) struct Pooled {

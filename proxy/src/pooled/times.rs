@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use route::BackendId;
 
-use super::spread::{Spread, Spreads, add};
 use crate::view::{SpreadView, StepsView, TimesView};
 use crate::worker::Worker;
+use stats::spread::{Spread, Spreads, add};
 
 /// How a statement gets to its backend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

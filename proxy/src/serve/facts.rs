@@ -7,11 +7,11 @@ use tracing::Level;
 
 use crate::card::Way;
 use crate::failure::Failure;
-use crate::journal::AuditEvent;
 use crate::login::Who;
 use crate::relay::End;
 use crate::watch::Watch;
 use crate::worker::{Newcomer, Registered, Worker};
+use stats::journal::AuditEvent;
 
 /// What the log says of a session.
 pub(super) struct Facts {

@@ -81,6 +81,7 @@ const CRATES: &[&str] = &[
     "pool",
     "net",
     "script",
+    "stats",
     "proxy",
     "control",
     "admin",

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use session::state::Changes;
 use session::{Outcome, Piece, Progress, Reply, Tally};
+use wire::rows::Rows;
 use wire::session_track::{Change, OkTail};
 use wire::write::put_packets;
 use wire::{Capabilities, Command, ErrPacket, HEADER_BYTES};
@@ -58,6 +59,15 @@ impl OwnReply {
             rest = rest.get(HEADER_BYTES + header.length..)?;
             Some(payload)
         })
+    }
+
+    /// The result set; empty if the reply is none.
+    pub(crate) fn rows(&self, capabilities: Capabilities) -> Result<Rows, Broken> {
+        if !self.tally.had_rows {
+            return Ok(Rows::default());
+        }
+        let row_count = usize::try_from(self.tally.rows).unwrap_or(usize::MAX);
+        Ok(Rows::read(self.payloads(), row_count, capabilities)?)
     }
 
     /// The payload of the backend's ERR.

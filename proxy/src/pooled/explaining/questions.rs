@@ -15,8 +15,8 @@ use super::Refusal;
 use crate::pooled::conn::OwnReply;
 use crate::pooled::exchange::TIMEOUT_KILL;
 use crate::pooled::open::text;
-use crate::pooled::rows::Rows;
 use crate::pooled::session::{Pooled, Running};
+use wire::rows::Rows;
 
 /// An answer that takes longer is given up.
 pub(super) const TIMEOUT_EXPLAIN: Duration = Duration::from_secs(5);
@@ -73,9 +73,9 @@ impl Pooled {
     fn rows_of(&self, own: &OwnReply) -> Result<Rows, (u16, Refusal)> {
         match own.outcome {
             Outcome::Ok if own.is_cut => Err((0, "the answer is too long".to_owned())),
-            Outcome::Ok => {
-                Rows::read(own, self.conn_capabilities()).map_err(|broken| (0, broken.to_string()))
-            }
+            Outcome::Ok => own
+                .rows(self.conn_capabilities())
+                .map_err(|broken| (0, broken.to_string())),
             Outcome::Err(number) => {
                 let shown = own.error().map(|error| refusal_of(&error));
                 Err((number, shown.unwrap_or_else(|| format!("error {number}"))))
@@ -128,11 +128,11 @@ impl Pooled {
 
 /// What a server said, without what it quotes.
 fn refusal_of(error: &ErrPacket<'_>) -> Refusal {
-    let message = crate::insight::table::shortened(error.text, ERROR_BYTES_MAX);
+    let message = stats::table::shortened(error.text, ERROR_BYTES_MAX);
     format!(
         "error {}: {}",
         error.number,
-        crate::insight::messages::shown(error.number, message, false)
+        stats::messages::shown(error.number, message, false)
     )
 }
 

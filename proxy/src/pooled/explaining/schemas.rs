@@ -3,9 +3,9 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::plans::reading::Line;
-use crate::plans::schema;
 use crate::pooled::session::Pooled;
+use stats::plans::reading::Line;
+use stats::plans::schema;
 
 /// The schemas that a plan's tables are in, but for the servers' own.
 pub(super) fn schemas_of(lines: &[Line]) -> Vec<String> {

@@ -10,7 +10,9 @@
 //!                        ─► store        where whoever looks finds it
 //! ```
 
-pub(crate) mod conditions;
-pub(crate) mod reading;
-pub(crate) mod schema;
-pub(crate) mod store;
+pub mod conditions;
+#[cfg(test)]
+mod drawn_tests;
+pub mod reading;
+pub mod schema;
+pub mod store;

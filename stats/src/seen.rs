@@ -25,7 +25,7 @@ pub struct SeenDigest {
 }
 
 /// One worker's, those seen last; nothing is done while they are not wanted.
-pub(crate) struct Seen {
+pub struct Seen {
     is_wanted: Cell<bool>,
     digests: RefCell<LruCache<u64, SeenDigest>>,
     analysis: RefCell<Analysis>,
@@ -33,7 +33,8 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    pub(crate) fn new(config: &DigestsConfig) -> Self {
+    /// Empty, with the bounds of the configuration.
+    pub fn new(config: &DigestsConfig) -> Self {
         let seen = Self {
             is_wanted: Cell::new(false),
             digests: RefCell::new(LruCache::new(NonZeroUsize::MIN)),
@@ -45,7 +46,7 @@ impl Seen {
     }
 
     /// Takes other settings.
-    pub(crate) fn follow(&self, config: &DigestsConfig) {
+    pub fn follow(&self, config: &DigestsConfig) {
         let mut digests = self.digests.borrow_mut();
         self.is_wanted.set(config.file.is_some());
         if !self.is_wanted.get() {
@@ -61,12 +62,12 @@ impl Seen {
 
     /// Whether statements are to be noted.
     #[inline]
-    pub(crate) fn is_wanted(&self) -> bool {
+    pub fn is_wanted(&self) -> bool {
         self.is_wanted.get()
     }
 
     /// Notes a statement.
-    pub(crate) fn note(&self, text: &[u8], flags: Flags, user: &str, schema: &[u8]) {
+    pub fn note(&self, text: &[u8], flags: Flags, user: &str, schema: &[u8]) {
         let mut analysis = self.analysis.borrow_mut();
         analysis.read(text, flags);
         let digest = &analysis.digest;
@@ -85,7 +86,7 @@ impl Seen {
     }
 
     /// All of them.
-    pub(crate) fn all(&self) -> Vec<SeenDigest> {
+    pub fn all(&self) -> Vec<SeenDigest> {
         let digests = self.digests.borrow();
         digests.iter().map(|(_, seen)| seen.clone()).collect()
     }

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
-use crate::insight::slow::StatementView;
+use crate::slow::StatementView;
 
 /// Entries that may wait to be written.
 const ENTRIES_MAX: usize = 16_384;

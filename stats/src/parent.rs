@@ -22,13 +22,13 @@ pub struct TraceParent {
 
 impl TraceParent {
     /// What a query attribute says.
-    pub(crate) fn of_attributes(attributes: &[QueryAttribute<'_>]) -> Option<Self> {
+    pub fn of_attributes(attributes: &[QueryAttribute<'_>]) -> Option<Self> {
         let mut named = attributes.iter().filter(|it| it.name == NAME);
         Self::parse(&named.next()?.value)
     }
 
     /// What a comment says: `/*traceparent='00-...'*/`.
-    pub(crate) fn of_comments(text: &[u8], facts: &Facts) -> Option<Self> {
+    pub fn of_comments(text: &[u8], facts: &Facts) -> Option<Self> {
         let comments = facts.comments.iter().filter(|it| !it.is_hint);
         comments
             .filter_map(|comment| Self::of_comment(comment.span.of(text)))

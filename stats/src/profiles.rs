@@ -70,7 +70,7 @@ impl ProfileView {
 
 /// See the module.
 #[derive(Debug, Default)]
-pub(crate) struct ProfileRing {
+pub struct ProfileRing {
     latest: VecDeque<Arc<ProfileView>>,
     bytes: usize,
     count_max: usize,
@@ -78,13 +78,13 @@ pub(crate) struct ProfileRing {
 
 impl ProfileRing {
     /// It may have so many from now on.
-    pub(crate) fn resize(&mut self, count_max: usize) {
+    pub fn resize(&mut self, count_max: usize) {
         self.count_max = count_max;
         self.make_room();
     }
 
     /// One more; the oldest make room.
-    pub(crate) fn note(&mut self, profile: Arc<ProfileView>) {
+    pub fn note(&mut self, profile: Arc<ProfileView>) {
         self.bytes += profile.bytes();
         self.latest.push_back(profile);
         self.make_room();
@@ -100,12 +100,12 @@ impl ProfileRing {
     }
 
     /// All of them.
-    pub(crate) fn told(&self) -> Vec<Arc<ProfileView>> {
+    pub fn told(&self) -> Vec<Arc<ProfileView>> {
         self.latest.iter().map(Arc::clone).collect()
     }
 
     /// The same, which are forgotten.
-    pub(crate) fn take(&mut self) -> Vec<Arc<ProfileView>> {
+    pub fn take(&mut self) -> Vec<Arc<ProfileView>> {
         self.bytes = 0;
         std::mem::take(&mut self.latest).into()
     }
@@ -180,18 +180,21 @@ impl ProfilingCounts {
         self.left_out[why as usize].load(Ordering::Relaxed)
     }
 
-    pub(crate) fn is_profiled(&self, sent: u32, cost: Duration) {
+    /// A statement was profiled by so many statements more, in so much time.
+    pub fn is_profiled(&self, sent: u32, cost: Duration) {
         let cost = u64::try_from(cost.as_micros()).unwrap_or(u64::MAX);
         self.profiled.fetch_add(1, Ordering::Relaxed);
         self.sent.fetch_add(sent.into(), Ordering::Relaxed);
         self.cost_us.fetch_add(cost, Ordering::Relaxed);
     }
 
-    pub(crate) fn fails(&self) {
+    /// A profile could not be had.
+    pub fn fails(&self) {
         self.failed.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(crate) fn leaves_out(&self, why: LeftOut) {
+    /// A statement was not profiled, for this reason.
+    pub fn leaves_out(&self, why: LeftOut) {
         self.left_out[why as usize].fetch_add(1, Ordering::Relaxed);
     }
 }

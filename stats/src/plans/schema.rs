@@ -6,10 +6,10 @@ use std::fmt::Write as _;
 
 use sql::Server;
 
-use crate::pooled::rows::Rows;
+use wire::rows::Rows;
 
 /// So many rows of a schema are read: an index has as many as it has columns.
-pub(crate) const ROWS_MAX: usize = 20_000;
+pub const ROWS_MAX: usize = 20_000;
 
 /// One index.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -97,7 +97,7 @@ impl Index {
 }
 
 /// What is asked for the indexes of a schema, and for its foreign keys.
-pub(crate) fn questions(schema: &str, server: Server) -> [String; 2] {
+pub fn questions(schema: &str, server: Server) -> [String; 2] {
     let hidden = match server {
         Server::MySql(version) if version >= 80_000 => ", IS_VISIBLE",
         Server::MariaDb(version) if version >= 100_600 => ", IGNORED",
@@ -122,7 +122,7 @@ pub(crate) fn questions(schema: &str, server: Server) -> [String; 2] {
 }
 
 /// The indexes, by table and name.
-pub(crate) fn indexes(statistics: &Rows, foreign_keys: &Rows) -> Vec<Index> {
+pub fn indexes(statistics: &Rows, foreign_keys: &Rows) -> Vec<Index> {
     let mut all: BTreeMap<(String, String), (Index, BTreeMap<u32, Part>)> = BTreeMap::new();
     for row in statistics.iter() {
         let text = |column| row.value(column).unwrap_or_default().to_owned();
@@ -183,11 +183,12 @@ fn serves(index: &Index, (table, columns): &ForeignKey) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plans::drawn_tests::drawn;
 
     #[test]
     fn rows_become_indexes() {
         // MySQL 9.7; the columns of an index in no order.
-        let statistics = Rows::drawn(
+        let statistics = drawn(
             "| TABLE_NAME | INDEX_NAME  | NON_UNIQUE | SEQ_IN_INDEX | COLUMN_NAME | SUB_PART | COLLATION | INDEX_TYPE |
              | City       | cc2         |          1 |            2 | Name        |       10 | D         | BTREE      |
              | City       | cc2         |          1 |            1 | CountryCode |     NULL | A         | BTREE      |
@@ -195,7 +196,7 @@ mod tests {
              | City       | f           |          1 |            1 | NULL        |     NULL | A         | BTREE      |
              | City       | words       |          1 |            1 | Name        |     NULL | NULL      | FULLTEXT   |",
         );
-        let keys = Rows::drawn(
+        let keys = drawn(
             "| TABLE_NAME | CONSTRAINT_NAME | ORDINAL_POSITION | COLUMN_NAME |
              | City       | city_ibfk_1     |                1 | CountryCode |",
         );
@@ -231,12 +232,12 @@ mod tests {
 
     #[test]
     fn an_index_that_nothing_is_planned_with_is_told_apart() {
-        let of_mysql = Rows::drawn(
+        let of_mysql = drawn(
             "| TABLE_NAME | INDEX_NAME | NON_UNIQUE | SEQ_IN_INDEX | COLUMN_NAME | INDEX_TYPE | IS_VISIBLE |
              | t          | a          |          1 |            1 | x           | BTREE      | NO         |
              | t          | b          |          1 |            1 | x           | BTREE      | YES        |",
         );
-        let of_mariadb = Rows::drawn(
+        let of_mariadb = drawn(
             "| TABLE_NAME | INDEX_NAME | NON_UNIQUE | SEQ_IN_INDEX | COLUMN_NAME | INDEX_TYPE | IGNORED |
              | t          | a          |          1 |            1 | x           | BTREE      | YES     |
              | t          | b          |          1 |            1 | x           | BTREE      | NO      |",

@@ -9,14 +9,14 @@ use std::sync::Arc;
 
 use route::BackendId;
 
-use super::counts::{Counts, Ended};
-use super::whose::Whose;
+use crate::counts::{Counts, Ended};
+use crate::whose::Whose;
 
 /// Longer texts are cut.
 const TEXT_BYTES_MAX: usize = 2048;
 
 /// The same of samples.
-pub(crate) const SAMPLE_BYTES_MAX: usize = 4096;
+pub const SAMPLE_BYTES_MAX: usize = 4096;
 
 /// So many places are looked at to make room for one.
 const LOOKS_MAX: usize = 64;
@@ -59,10 +59,14 @@ struct Key {
 }
 
 /// A statement that has ended, and what it is counted under.
-pub(crate) struct Said<'a> {
+pub struct Said<'a> {
+    /// The hash of the digest.
     pub digest: u64,
+    /// The normalised text.
     pub text: &'a Arc<str>,
+    /// The account and the schema of the session.
     pub whose: &'a Arc<Whose>,
+    /// The backend that answered, if one did.
     pub backend: Option<BackendId>,
     /// As it was said, where that may be seen.
     pub sample: Option<&'a [u8]>,
@@ -70,7 +74,7 @@ pub(crate) struct Said<'a> {
 
 /// See the module.
 #[derive(Debug, Default)]
-pub(crate) struct DigestTable {
+pub struct DigestTable {
     rows: Vec<Option<Box<Place>>>,
     free: Vec<u32>,
     index: HashMap<Key, u32, Keyed>,
@@ -97,7 +101,7 @@ struct Place {
 
 /// When statements are explained again.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Due {
+pub struct Due {
     /// Now, counted from 1.
     pub second: u32,
     /// So many seconds after the last time.
@@ -119,7 +123,8 @@ const ROW_BYTES: usize = size_of::<Place>() + 24 + 2 * (size_of::<(Key, u32)>() 
 const TEXT_BYTES: usize = 40 + 2 * (size_of::<(u64, Text)>() + 1);
 
 impl DigestTable {
-    pub(crate) fn new(bytes_max: usize) -> Self {
+    /// Empty; holds at most so many bytes.
+    pub fn new(bytes_max: usize) -> Self {
         Self {
             bytes_max,
             ..Self::default()
@@ -127,19 +132,19 @@ impl DigestTable {
     }
 
     /// It may have so many bytes from now on.
-    pub(crate) fn resize(&mut self, bytes_max: usize) {
+    pub fn resize(&mut self, bytes_max: usize) {
         self.bytes_max = bytes_max;
         self.make_room();
     }
 
     /// Takes everything out.
-    pub(crate) fn take(&mut self) -> Self {
+    pub fn take(&mut self) -> Self {
         std::mem::replace(self, Self::new(self.bytes_max))
     }
 
     /// The text of a digest, as it is kept; `text` has it where it is new.
     #[inline]
-    pub(crate) fn text_of(&mut self, digest: u64, text: &[u8]) -> Arc<str> {
+    pub fn text_of(&mut self, digest: u64, text: &[u8]) -> Arc<str> {
         match self.texts.get(&digest) {
             Some(known) => Arc::clone(&known.text),
             None => self.enter_text(digest, &shortened(text, TEXT_BYTES_MAX).into()),
@@ -147,7 +152,7 @@ impl DigestTable {
     }
 
     /// The same if it is known.
-    pub(crate) fn known_text(&self, digest: u64) -> Option<Arc<str>> {
+    pub fn known_text(&self, digest: u64) -> Option<Arc<str>> {
         self.texts.get(&digest).map(|known| Arc::clone(&known.text))
     }
 
@@ -181,7 +186,7 @@ impl DigestTable {
 
     /// A statement has ended. Whether it is due to be explained, where that is asked.
     #[inline]
-    pub(crate) fn note(
+    pub fn note(
         &mut self,
         said: &Said<'_>,
         ended: &Ended,
@@ -318,7 +323,7 @@ impl DigestTable {
     }
 
     /// Copies of those in so many places from here on, and where to go on.
-    pub(crate) fn piece(&self, from: usize, count: usize) -> (Vec<DigestRow>, Option<usize>) {
+    pub fn piece(&self, from: usize, count: usize) -> (Vec<DigestRow>, Option<usize>) {
         let end = (from + count).min(self.rows.len());
         let places = self.rows.get(from..end).unwrap_or_default();
         let rows = places.iter().flatten().map(|place| place.row.clone());
@@ -326,18 +331,18 @@ impl DigestTable {
     }
 
     /// All of them.
-    pub(crate) fn into_rows(self) -> Vec<DigestRow> {
+    pub fn into_rows(self) -> Vec<DigestRow> {
         let rows = self.rows.into_iter().flatten();
         rows.map(|place| place.row).collect()
     }
 
     /// What has made room, all together, and how many rows that were.
-    pub(crate) fn remainder(&self) -> (Counts, u64) {
+    pub fn remainder(&self) -> (Counts, u64) {
         (self.remainder.clone(), self.evicted)
     }
 
     /// The memory that it has, in bytes.
-    pub(crate) fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         self.bytes
     }
 
@@ -359,7 +364,7 @@ impl Place {
 }
 
 /// A text in characters, cut where it is too long.
-pub(crate) fn shortened(text: &[u8], bytes_max: usize) -> String {
+pub fn shortened(text: &[u8], bytes_max: usize) -> String {
     let kept = text.get(..bytes_max).unwrap_or(text);
     let mut shown = String::from_utf8_lossy(kept).into_owned();
     if kept.len() < text.len() {

@@ -8,7 +8,7 @@ use route::ride::Stays;
 
 /// One worker's counts. Only that worker writes.
 #[derive(Default)]
-pub(crate) struct LaneCounts {
+pub struct LaneCounts {
     /// Had their reply over a lane.
     rode: Count,
     /// Boarded, and were sent again on a connection of their own.
@@ -41,37 +41,41 @@ impl Count {
 
 impl LaneCounts {
     /// Begins from nothing; for the worker that counts here.
-    pub(crate) fn reset(&self) {
+    pub fn reset(&self) {
         let all = [&self.rode, &self.moved, &self.stalled].into_iter();
         all.chain(&self.stayed).for_each(Count::reset);
     }
 
-    pub(crate) fn rides(&self) {
+    /// A statement went over a lane.
+    pub fn rides(&self) {
         self.rode.add();
     }
 
-    pub(crate) fn moves(&self) {
+    /// A statement was sent again over a connection of its own.
+    pub fn moves(&self) {
         self.moved.add();
     }
 
-    pub(crate) fn stalls(&self) {
+    /// A lane stalled.
+    pub fn stalls(&self) {
         self.stalled.add();
     }
 
-    pub(crate) fn stays(&self, why: Stays) {
+    /// A statement did not go over a lane, for this reason.
+    pub fn stays(&self, why: Stays) {
         self.stayed[why as usize].add();
     }
 }
 
 /// All workers' counts.
 #[derive(Default)]
-pub(crate) struct AllLaneCounts {
+pub struct AllLaneCounts {
     workers: Mutex<Vec<Arc<LaneCounts>>>,
 }
 
 impl AllLaneCounts {
     /// A worker that counts for itself.
-    pub(crate) fn enter(&self) -> Arc<LaneCounts> {
+    pub fn enter(&self) -> Arc<LaneCounts> {
         let counts = Arc::new(LaneCounts::default());
         let mut workers = self.workers.lock().unwrap_or_else(PoisonError::into_inner);
         workers.push(Arc::clone(&counts));
@@ -79,7 +83,7 @@ impl AllLaneCounts {
     }
 
     /// What became of statements, and how many of them: those that rode first.
-    pub(crate) fn sums(&self) -> Vec<(&'static str, String, u64)> {
+    pub fn sums(&self) -> Vec<(&'static str, String, u64)> {
         let workers = self.workers.lock().unwrap_or_else(PoisonError::into_inner);
         let sum = |of: &dyn Fn(&LaneCounts) -> u64| workers.iter().map(|it| of(it)).sum::<u64>();
         let mut sums = vec![

@@ -8,11 +8,11 @@ const STEP_MIN: Duration = Duration::from_secs(1);
 
 /// The same whenever it is asked, so that times told of it stay as they are; another one once the clock was set.
 #[derive(Debug, Default)]
-pub(crate) struct Began(Mutex<Option<SystemTime>>);
+pub struct Began(Mutex<Option<SystemTime>>);
 
 impl Began {
     /// `clock` and `run` are of one moment: the time, and how long the process has run.
-    pub(crate) fn by(&self, clock: SystemTime, run: Duration) -> SystemTime {
+    pub fn by(&self, clock: SystemTime, run: Duration) -> SystemTime {
         let by_now = clock.checked_sub(run).unwrap_or(SystemTime::UNIX_EPOCH);
         let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let apart = |told: SystemTime| match told.duration_since(by_now) {

@@ -8,12 +8,12 @@ use std::time::SystemTime;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::task::yield_now;
 
-use super::counts::Counts;
-use super::errors::{ErrorRow, ErrorTable};
-use super::profiles::ProfileView;
-use super::slow::StatementView;
-use super::table::{DigestRow, DigestTable};
-use crate::worker::Worker;
+use crate::counts::Counts;
+use crate::digests::Insight;
+use crate::errors::{ErrorRow, ErrorTable};
+use crate::profiles::ProfileView;
+use crate::slow::StatementView;
+use crate::table::{DigestRow, DigestTable};
 
 /// Rows of a piece: they take a worker some 50 µs.
 const PIECE: usize = 200;
@@ -44,10 +44,14 @@ pub enum Kept {
 
 /// What a worker tells.
 #[derive(Debug)]
-pub(crate) enum Told {
+pub enum Told {
+    /// Rows of digests, and the number of the worker.
     Digests(usize, Vec<DigestRow>),
+    /// Rows of errors.
     Errors(Vec<ErrorRow>),
+    /// Slow statements.
     Slow(Vec<Arc<StatementView>>),
+    /// Profiles.
     Profiles(Vec<Arc<ProfileView>>),
     /// That is all.
     End(TellingEnd),
@@ -57,11 +61,16 @@ pub(crate) enum Told {
 
 /// What goes with the rows of one worker.
 #[derive(Debug)]
-pub(crate) struct TellingEnd {
+pub struct TellingEnd {
+    /// The number of the worker.
     pub worker: usize,
+    /// The counts of the digests that made room for others.
     pub remainder: Counts,
+    /// How many digests did.
     pub evicted: u64,
+    /// How many errors had no row.
     pub other_errors: u64,
+    /// The memory of the digests.
     pub bytes: usize,
 }
 
@@ -91,7 +100,8 @@ pub struct InsightView {
 }
 
 impl InsightView {
-    pub(crate) fn take(&mut self, told: Told) {
+    /// Adds a part.
+    pub fn take(&mut self, told: Told) {
         match told {
             Told::Digests(worker, rows) => {
                 self.digests
@@ -128,64 +138,61 @@ impl InsightView {
     }
 }
 
-impl Worker {
-    /// Tells what it keeps about statements. Who asked may have gone.
-    pub(crate) fn tell_insight(self: &Rc<Self>, wish: Wish, to: UnboundedSender<Told>) {
-        let (digests, errors) = match wish {
-            Wish::All => {
-                tokio::task::spawn_local(tell_copies(Rc::clone(self), to));
-                return;
-            }
-            Wish::Errors => return self.tell_errors(&to),
-            Wish::Take(Kept::Digests) => (self.insight.empty(), ErrorTable::default()),
-            Wish::Take(Kept::Errors) => (DigestTable::default(), self.insight.errors.take()),
-            Wish::Take(Kept::Slow) => {
-                let _ = to.send(Told::Slow(self.insight.slow.borrow_mut().take()));
-                Default::default()
-            }
-            Wish::Take(Kept::Profiles) => {
-                let _ = to.send(Told::Profiles(self.insight.profiles.borrow_mut().take()));
-                Default::default()
-            }
-        };
-        let _ = to.send(Told::Whole(Box::new(digests), errors, self.index));
-    }
-
-    fn tell_errors(&self, to: &UnboundedSender<Told>) {
-        let (errors, other_errors) = self.insight.errors.borrow().told();
-        let _ = to.send(Told::Errors(errors));
-        let _ = to.send(Told::End(TellingEnd {
-            worker: self.index,
-            remainder: Counts::default(),
-            evicted: 0,
-            other_errors,
-            bytes: 0,
-        }));
-    }
+/// Hands over what a worker keeps about statements. The one who asked may have gone.
+pub fn tell(stats: &Rc<Insight>, worker: usize, wish: Wish, to: UnboundedSender<Told>) {
+    let (digests, errors) = match wish {
+        Wish::All => {
+            tokio::task::spawn_local(tell_copies(Rc::clone(stats), worker, to));
+            return;
+        }
+        Wish::Errors => return tell_errors(stats, worker, &to),
+        Wish::Take(Kept::Digests) => (stats.empty(), ErrorTable::default()),
+        Wish::Take(Kept::Errors) => (DigestTable::default(), stats.errors.take()),
+        Wish::Take(Kept::Slow) => {
+            let _ = to.send(Told::Slow(stats.slow.borrow_mut().take()));
+            Default::default()
+        }
+        Wish::Take(Kept::Profiles) => {
+            let _ = to.send(Told::Profiles(stats.profiles.borrow_mut().take()));
+            Default::default()
+        }
+    };
+    let _ = to.send(Told::Whole(Box::new(digests), errors, worker));
 }
 
-async fn tell_copies(worker: Rc<Worker>, to: UnboundedSender<Told>) {
-    let insight = &worker.insight;
-    let emptied = insight.emptied.get();
+fn tell_errors(stats: &Insight, worker: usize, to: &UnboundedSender<Told>) {
+    let (errors, other_errors) = stats.errors.borrow().told();
+    let _ = to.send(Told::Errors(errors));
+    let _ = to.send(Told::End(TellingEnd {
+        worker,
+        remainder: Counts::default(),
+        evicted: 0,
+        other_errors,
+        bytes: 0,
+    }));
+}
+
+async fn tell_copies(stats: Rc<Insight>, worker: usize, to: UnboundedSender<Told>) {
+    let emptied = stats.emptied.get();
     let mut next = Some(0);
-    while let Some(from) = next.filter(|_| insight.emptied.get() == emptied) {
-        let (rows, rest) = insight.digests.borrow().piece(from, PIECE);
-        if to.send(Told::Digests(worker.index, rows)).is_err() {
+    while let Some(from) = next.filter(|_| stats.emptied.get() == emptied) {
+        let (rows, rest) = stats.digests.borrow().piece(from, PIECE);
+        if to.send(Told::Digests(worker, rows)).is_err() {
             return;
         }
         next = rest;
         yield_now().await;
     }
-    let (errors, other_errors) = insight.errors.borrow().told();
-    let (remainder, evicted) = insight.digests.borrow().remainder();
+    let (errors, other_errors) = stats.errors.borrow().told();
+    let (remainder, evicted) = stats.digests.borrow().remainder();
     let _ = to.send(Told::Errors(errors));
-    let _ = to.send(Told::Slow(insight.slow.borrow().told()));
-    let _ = to.send(Told::Profiles(insight.profiles.borrow().told()));
+    let _ = to.send(Told::Slow(stats.slow.borrow().told()));
+    let _ = to.send(Told::Profiles(stats.profiles.borrow().told()));
     let _ = to.send(Told::End(TellingEnd {
-        worker: worker.index,
+        worker,
         remainder,
         evicted,
         other_errors,
-        bytes: insight.digests.borrow().bytes(),
+        bytes: stats.digests.borrow().bytes(),
     }));
 }

@@ -2,15 +2,20 @@
 
 use std::time::Duration;
 
-use crate::pooled::spread::{bar_end, bar_of};
+use crate::spread::{bar_end, bar_of};
 
 /// A statement that has ended.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Ended {
+pub struct Ended {
+    /// Whether the reply was an ERR.
     pub has_failed: bool,
+    /// Rows of its result sets.
     pub rows_sent: u64,
+    /// Rows that it changed, by the OK packets.
     pub rows_affected: u64,
+    /// Bytes of the command.
     pub bytes_in: u64,
+    /// Bytes of the reply.
     pub bytes_out: u64,
     /// In the proxy, before it left for its backend, and not in a queue.
     pub proxy: Duration,
@@ -69,14 +74,14 @@ const COUNT_MAX: u64 = (1 << COUNT_BITS) - 1;
 
 impl Ended {
     /// From its arrival to its end.
-    pub(crate) fn whole(&self) -> Duration {
+    pub fn whole(&self) -> Duration {
         self.proxy + self.queue + self.backend
     }
 }
 
 impl Counts {
     /// One more.
-    pub(crate) fn note(&mut self, ended: &Ended) {
+    pub fn note(&mut self, ended: &Ended) {
         let whole = nanoseconds(ended.whole());
         if self.count == 0 {
             self.first_seen = ended.at;
@@ -191,7 +196,7 @@ impl Counts {
     }
 
     /// Memory of their own besides their size, in bytes.
-    pub(crate) fn heap_bytes(&self) -> usize {
+    pub fn heap_bytes(&self) -> usize {
         self.bars.0.capacity() * size_of::<u64>()
     }
 }

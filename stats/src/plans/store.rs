@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::reading::Line;
 use super::schema::Index;
-use crate::insight::table::DigestRow;
+use crate::table::DigestRow;
 
 /// Plans are kept in so many bytes, schemas in as many again.
 const BYTES_MAX: usize = 16 << 20;
@@ -21,8 +21,10 @@ const PLAN_BYTES: usize = 512;
 
 /// What plans are kept under.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct PlanKey {
+pub struct PlanKey {
+    /// The hash of the digest.
     pub digest: u64,
+    /// The cluster on which it runs.
     pub cluster: Arc<str>,
     /// The default schema; empty: none.
     pub schema: Arc<str>,
@@ -103,7 +105,7 @@ pub struct PlansView {
 
 /// See the module.
 #[derive(Debug, Default)]
-pub(crate) struct Plans {
+pub struct Plans {
     known: Mutex<Known>,
     /// Up to which second all is forgotten, counted from 1.
     since: AtomicU32,
@@ -120,13 +122,7 @@ struct Known {
 
 impl Plans {
     /// Leave to explain a statement of this digest, if nobody has done so of late.
-    pub(crate) fn claim(
-        &self,
-        key: &PlanKey,
-        text: &Arc<str>,
-        now: Duration,
-        interval: Duration,
-    ) -> bool {
+    pub fn claim(&self, key: &PlanKey, text: &Arc<str>, now: Duration, interval: Duration) -> bool {
         let mut known = self.lock();
         match known.plans.get_mut(key) {
             Some(plan) if now < plan.at + interval => false,
@@ -142,7 +138,7 @@ impl Plans {
     }
 
     /// What has come of explaining it.
-    pub(crate) fn note(&self, key: &PlanKey, backend: &str, came: Result<Vec<Line>, String>) {
+    pub fn note(&self, key: &PlanKey, backend: &str, came: Result<Vec<Line>, String>) {
         let mut known = self.lock();
         known.explained += 1;
         known.failed += u64::from(came.is_err());
@@ -170,7 +166,7 @@ impl Plans {
     }
 
     /// Leave to read the indexes of a schema, if they are not known, or may be others by now.
-    pub(crate) fn claim_schema(
+    pub fn claim_schema(
         &self,
         (cluster, schema, account): (&Arc<str>, &str, &str),
         (now, epoch): (Duration, u64),
@@ -210,7 +206,7 @@ impl Plans {
     }
 
     /// The indexes of a schema have come, or not.
-    pub(crate) fn note_schema(
+    pub fn note_schema(
         &self,
         (cluster, schema, account): (&Arc<str>, &str, &str),
         came: Result<Vec<Index>, String>,
@@ -230,7 +226,7 @@ impl Plans {
     }
 
     /// Digests begin from nothing: what they have counted is kept with the plans.
-    pub(crate) fn keep_counts<'a>(
+    pub fn keep_counts<'a>(
         &self,
         rows: impl Iterator<Item = &'a DigestRow>,
         cluster_of: impl Fn(&DigestRow) -> Option<Arc<str>>,
@@ -255,7 +251,7 @@ impl Plans {
     }
 
     /// All of it.
-    pub(crate) fn view(&self) -> PlansView {
+    pub fn view(&self) -> PlansView {
         let known = self.lock();
         PlansView {
             plans: known.plans.values().map(Arc::clone).collect(),
@@ -267,12 +263,12 @@ impl Plans {
 
     /// Up to which second all is forgotten, counted from 1; 0: nothing is.
     #[inline]
-    pub(crate) fn since(&self) -> u32 {
+    pub fn since(&self) -> u32 {
         self.since.load(Ordering::Relaxed)
     }
 
     /// Begins from nothing.
-    pub(crate) fn forget(&self, now: Duration) {
+    pub fn forget(&self, now: Duration) {
         let second = u32::try_from(now.as_secs()).unwrap_or(u32::MAX);
         self.since
             .store(second.saturating_add(1), Ordering::Relaxed);

@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use route::BackendId;
 
-use super::messages::shown_of;
-use super::table::{Ran, shortened};
-use super::whose::Whose;
+use crate::messages::shown_of;
+use crate::table::{Ran, shortened};
+use crate::whose::Whose;
 
 /// So many kinds are told apart; those seen last are kept.
 const ROWS_MAX: usize = 1000;
 
 /// Longer messages are cut.
-pub(crate) const MESSAGE_BYTES_MAX: usize = 512;
+pub const MESSAGE_BYTES_MAX: usize = 512;
 
 /// Errors that are alike.
 #[derive(Debug, Clone)]
@@ -40,11 +40,16 @@ pub struct ErrorRow {
 }
 
 /// A statement that has ended with an error.
-pub(crate) struct Failed<'a> {
+pub struct Failed<'a> {
+    /// The error number.
     pub number: u16,
+    /// The SQLSTATE, if the ERR packet has one.
     pub sqlstate: Option<[u8; 5]>,
+    /// The message as the server wrote it.
     pub message: &'a [u8],
+    /// The account and the schema of the session.
     pub whose: &'a Arc<Whose>,
+    /// The backend that answered, if one did.
     pub backend: Option<BackendId>,
 }
 
@@ -52,7 +57,7 @@ type Key = (u16, Option<BackendId>, String);
 
 /// See the module.
 #[derive(Debug, Default)]
-pub(crate) struct ErrorTable {
+pub struct ErrorTable {
     rows: HashMap<Key, ErrorRow>,
     /// Errors of kinds that have made room.
     others: u64,
@@ -60,7 +65,7 @@ pub(crate) struct ErrorTable {
 
 impl ErrorTable {
     /// One more.
-    pub(crate) fn note(
+    pub fn note(
         &mut self,
         failed: &Failed<'_>,
         ran: Option<Ran>,
@@ -103,12 +108,12 @@ impl ErrorTable {
     }
 
     /// All of them, and how many others there were.
-    pub(crate) fn told(&self) -> (Vec<ErrorRow>, u64) {
+    pub fn told(&self) -> (Vec<ErrorRow>, u64) {
         (self.rows.values().cloned().collect(), self.others)
     }
 
     /// Errors of kinds that have made room.
-    pub(crate) fn into_told(self) -> (Vec<ErrorRow>, u64) {
+    pub fn into_told(self) -> (Vec<ErrorRow>, u64) {
         (self.rows.into_values().collect(), self.others)
     }
 }

@@ -4,13 +4,13 @@
 //! looks: it is shown if it is, with names in its places, what servers say with this number; else what they say is shown in
 //! its stead, without what stands in its places; else nothing is.
 
-use super::errors::MESSAGE_BYTES_MAX;
+use crate::errors::MESSAGE_BYTES_MAX;
 
 /// What stands for what is not shown.
 const LEFT_OUT: &str = "...";
 
 /// A message as it may be seen, with its SQLSTATE.
-pub(crate) fn shown_of(
+pub fn shown_of(
     number: u16,
     sqlstate: Option<[u8; 5]>,
     message: String,
@@ -24,7 +24,7 @@ pub(crate) fn shown_of(
 }
 
 /// A message as it may be seen.
-pub(crate) fn shown(number: u16, message: String, shows_values: bool) -> String {
+pub fn shown(number: u16, message: String, shows_values: bool) -> String {
     if shows_values {
         return message;
     }
@@ -40,7 +40,7 @@ pub(crate) fn shown(number: u16, message: String, shows_values: bool) -> String 
 }
 
 /// `error N: TEXT` as it may be seen; anything else is the proxy's own.
-pub(crate) fn shown_failure(why: &str) -> String {
+pub fn shown_failure(why: &str) -> String {
     let said = why
         .strip_prefix("error ")
         .and_then(|it| it.split_once(": "));

@@ -21,7 +21,8 @@ pub struct Whose {
 }
 
 impl Whose {
-    pub(crate) fn new(keys: &RandomState, account: String, user: &str, schema: &[u8]) -> Self {
+    /// Hashed by `keys`, which all of a worker share.
+    pub fn new(keys: &RandomState, account: String, user: &str, schema: &[u8]) -> Self {
         let schema = String::from_utf8_lossy(schema).into_owned();
         Self {
             hash: keys.hash_one((&account, user, &schema)),
@@ -31,19 +32,20 @@ impl Whose {
         }
     }
 
-    pub(crate) fn hash(&self) -> u64 {
+    /// The hash of both.
+    pub fn hash(&self) -> u64 {
         self.hash
     }
 
     /// Memory, in bytes.
-    pub(crate) fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         size_of::<Self>() + self.account.len() + self.user.len() + self.schema.len()
     }
 }
 
 /// A session's own: made anew when account or schema are others.
 #[derive(Default)]
-pub(crate) struct OwnWhose(Option<Known>);
+pub struct OwnWhose(Option<Known>);
 
 struct Known {
     account: Arc<KnownAccount>,
@@ -54,7 +56,7 @@ struct Known {
 impl OwnWhose {
     /// That of an account and of values of now.
     #[inline]
-    pub(crate) fn of(
+    pub fn of(
         &mut self,
         keys: &RandomState,
         account: &Arc<KnownAccount>,

@@ -11,16 +11,16 @@ use route::{BackendId, Topology};
 use sql::{Analysis, Facts, Flags};
 use tokio::sync::Semaphore;
 
-use super::counts::Ended;
-use super::errors::{ErrorTable, Failed};
-use super::parent::TraceParent;
-use super::profiles::ProfileRing;
-use super::slow::SlowRing;
-use super::table::{DigestTable, Due, Ran, Said};
+use crate::counts::Ended;
+use crate::errors::{ErrorTable, Failed};
+use crate::parent::TraceParent;
+use crate::profiles::ProfileRing;
+use crate::slow::SlowRing;
+use crate::table::{DigestTable, Due, Ran, Said};
 
 /// What is to be kept.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Wants {
+pub struct Wants {
     /// Counts of digests and errors.
     pub counts: bool,
     /// Of sessions that are not pooled as well.
@@ -47,7 +47,7 @@ pub(crate) struct Wants {
 
 impl Wants {
     /// Whether statements are told one by one.
-    pub(crate) fn tells_single(&self) -> bool {
+    pub fn tells_single(&self) -> bool {
         self.slow.is_some()
             || self.slow_log.is_some()
             || self.query_log.is_some()
@@ -55,19 +55,23 @@ impl Wants {
     }
 
     /// Whether any place shows statements as they were said.
-    pub(crate) fn some_values(&self) -> bool {
+    pub fn some_values(&self) -> bool {
         self.values || self.slow_log_values || self.query_log_values || self.tracing_values
     }
 }
 
 /// One worker's. Nothing is done while nobody may look.
-pub(crate) struct Insight {
+pub struct Insight {
     wants: Cell<Wants>,
     /// Memory for a digest.
     analysis: RefCell<Analysis>,
+    /// The counts of each digest.
     pub digests: RefCell<DigestTable>,
+    /// The counts of each error.
     pub errors: RefCell<ErrorTable>,
+    /// The latest slow statements.
     pub slow: RefCell<SlowRing>,
+    /// The latest profiles.
     pub profiles: RefCell<ProfileRing>,
     /// The second of the last entry of the query log, and how many it has had.
     pub pace: Cell<(u32, u32)>,
@@ -75,6 +79,7 @@ pub(crate) struct Insight {
     pub plan_pace: Cell<(u32, u32)>,
     /// Whose turn it is to have a statement explained, and how many wait for theirs.
     pub explaining: Semaphore,
+    /// How many statements are being explained.
     pub explaining_count: Cell<u32>,
     /// How often the digests have been emptied.
     pub emptied: Cell<u64>,
@@ -85,7 +90,8 @@ pub(crate) struct Insight {
 }
 
 impl Insight {
-    pub(crate) fn new(config: &Config) -> Self {
+    /// Empty, with the bounds of the configuration.
+    pub fn new(config: &Config) -> Self {
         let insight = Self {
             wants: Cell::default(),
             analysis: RefCell::default(),
@@ -106,7 +112,7 @@ impl Insight {
     }
 
     /// Takes other settings.
-    pub(crate) fn follow(&self, config: &Config) {
+    pub fn follow(&self, config: &Config) {
         let settings = &config.insight;
         let is_looked_at = config.is_looked_at();
         let slow = Some(settings.slow_statements);
@@ -153,20 +159,20 @@ impl Insight {
 
     /// Whether statements' digests are to be known.
     #[inline]
-    pub(crate) fn is_wanted(&self) -> bool {
+    pub fn is_wanted(&self) -> bool {
         let wants = self.wants.get();
         wants.counts || wants.tells_single()
     }
 
     /// What is to be kept.
     #[inline]
-    pub(crate) fn wants(&self) -> Wants {
+    pub fn wants(&self) -> Wants {
         self.wants.get()
     }
 
     /// The span in which a statement was said, by its comments, where that is of interest.
     #[inline]
-    pub(crate) fn parent_of(&self, text: &[u8], facts: &Facts) -> Option<Box<TraceParent>> {
+    pub fn parent_of(&self, text: &[u8], facts: &Facts) -> Option<Box<TraceParent>> {
         let (_, parents) = self.wants.get().tracing?;
         let follows = parents == TraceParents::Follow && !facts.comments.is_empty();
         let parent = follows.then(|| TraceParent::of_comments(text, facts));
@@ -174,12 +180,7 @@ impl Insight {
     }
 
     /// Reads a statement's facts and returns the hash of its digest, with its text where that is wanted.
-    pub(crate) fn read(
-        &self,
-        facts: &mut Facts,
-        text: &[u8],
-        flags: Flags,
-    ) -> (u64, Option<Arc<str>>) {
+    pub fn read(&self, facts: &mut Facts, text: &[u8], flags: Flags) -> (u64, Option<Arc<str>>) {
         let digest = &mut self.analysis.borrow_mut().digest;
         digest.read(facts, text, flags);
         let text = self.is_wanted().then(|| {
@@ -191,7 +192,7 @@ impl Insight {
     }
 
     /// The text of a digest that is the one of this statement.
-    pub(crate) fn text_of(&self, digest: u64, text: &[u8], flags: Flags) -> Arc<str> {
+    pub fn text_of(&self, digest: u64, text: &[u8], flags: Flags) -> Arc<str> {
         let mut digests = self.digests.borrow_mut();
         digests.known_text(digest).unwrap_or_else(|| {
             let mut analysis = self.analysis.borrow_mut();
@@ -201,14 +202,14 @@ impl Insight {
     }
 
     /// The same of one that is known.
-    pub(crate) fn known_text(&self, digest: u64) -> Option<Arc<str>> {
+    pub fn known_text(&self, digest: u64) -> Option<Arc<str>> {
         self.digests.borrow().known_text(digest)
     }
 
     /// A statement has ended. Whether it is due to be explained, if it may be: then `since` says up to which
     /// second plans are forgotten.
     #[inline]
-    pub(crate) fn note(
+    pub fn note(
         &self,
         said: &Said<'_>,
         ended: &Ended,
@@ -234,7 +235,7 @@ impl Insight {
     }
 
     /// One is explained in the second that this is.
-    pub(crate) fn spends_plan(&self, at: Duration) {
+    pub fn spends_plan(&self, at: Duration) {
         let second = u32::try_from(at.as_secs()).unwrap_or(u32::MAX);
         let second = second.saturating_add(1);
         let had = match self.plan_pace.get() {
@@ -245,19 +246,14 @@ impl Insight {
     }
 
     /// It has ended with an error.
-    pub(crate) fn note_error(
-        &self,
-        failed: &Failed<'_>,
-        at: Duration,
-        topology: &RefCell<Arc<Topology>>,
-    ) {
+    pub fn note_error(&self, failed: &Failed<'_>, at: Duration, topology: &RefCell<Arc<Topology>>) {
         let ran = failed.backend.map(|backend| self.ran(backend, topology));
         let mut errors = self.errors.borrow_mut();
         errors.note(failed, ran, at, self.wants().values);
     }
 
     /// Where a statement ran.
-    pub(crate) fn ran(&self, backend: BackendId, topology: &RefCell<Arc<Topology>>) -> Ran {
+    pub fn ran(&self, backend: BackendId, topology: &RefCell<Arc<Topology>>) -> Ran {
         let name = self.name(backend, topology);
         Ran {
             backend,
@@ -281,15 +277,17 @@ impl Insight {
     }
 
     /// The same rows are not there any more.
-    pub(crate) fn empty(&self) -> DigestTable {
+    pub fn empty(&self) -> DigestTable {
         self.emptied.set(self.emptied.get() + 1);
         self.digests.borrow_mut().take()
     }
 }
 
 /// What a statement is counted under, from when it is read to when it has ended.
-pub(crate) struct Subject {
+pub struct Subject {
+    /// The hash of the digest.
     pub digest: u64,
+    /// The normalised text.
     pub text: Arc<str>,
     /// All packets of it that came from its client.
     pub bytes: u64,
@@ -303,7 +301,9 @@ pub(crate) struct Subject {
 
 /// How much of a reply is the proxy's own.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Answer {
+pub struct Answer {
+    /// Bytes of the reply.
     pub bytes: u64,
+    /// Rows of the reply.
     pub rows: u64,
 }

@@ -23,7 +23,7 @@ enum Search {
 
 /// The columns by which an index could find a table's rows, those that are compared with single values first.
 /// Where conditions are alternatives of one another, none is told.
-pub(crate) fn columns(json: &Value, alias: &str) -> Vec<String> {
+pub fn columns(json: &Value, alias: &str) -> Vec<String> {
     let mut conditions = Vec::new();
     gather(json, 0, &mut conditions);
     let mut found: Vec<(Search, String)> = Vec::new();

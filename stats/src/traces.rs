@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
-use crate::insight::slow::StatementView;
+use crate::slow::StatementView;
 
 /// Statements that may wait to be sent.
 const WAITING_MAX: usize = 4096;
@@ -66,7 +66,7 @@ impl Traces {
     }
 
     /// Puts a statement into the queue; one too many is dropped, and its spans are counted.
-    pub(crate) fn offer(&self, statement: StatementView) {
+    pub fn offer(&self, statement: StatementView) {
         let spans = statement.spans();
         if self.to.try_send(statement).is_err() {
             self.note_dropped(Dropped::QueueFull, spans);

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use sql::Server;
 
-use super::parent::TraceParent;
-use super::table::Ran;
-use super::whose::Whose;
+use crate::parent::TraceParent;
+use crate::table::Ran;
+use crate::whose::Whose;
 
 /// A statement that has ended, as it is told.
 #[derive(Debug, Clone)]
@@ -70,14 +70,14 @@ impl StatementView {
 
 /// See the module.
 #[derive(Debug, Default)]
-pub(crate) struct SlowRing {
+pub struct SlowRing {
     latest: VecDeque<Arc<StatementView>>,
     count_max: usize,
 }
 
 impl SlowRing {
     /// It may have so many from now on.
-    pub(crate) fn resize(&mut self, count_max: usize) {
+    pub fn resize(&mut self, count_max: usize) {
         self.count_max = count_max;
         let surplus = self.latest.len().saturating_sub(count_max);
         self.latest.drain(..surplus);
@@ -85,19 +85,19 @@ impl SlowRing {
     }
 
     /// One more; the oldest makes room.
-    pub(crate) fn note(&mut self, statement: Arc<StatementView>) {
+    pub fn note(&mut self, statement: Arc<StatementView>) {
         self.latest.push_back(statement);
         let surplus = self.latest.len().saturating_sub(self.count_max);
         self.latest.drain(..surplus);
     }
 
     /// All of them.
-    pub(crate) fn told(&self) -> Vec<Arc<StatementView>> {
+    pub fn told(&self) -> Vec<Arc<StatementView>> {
         self.latest.iter().map(Arc::clone).collect()
     }
 
     /// Takes everything out.
-    pub(crate) fn take(&mut self) -> Vec<Arc<StatementView>> {
+    pub fn take(&mut self) -> Vec<Arc<StatementView>> {
         std::mem::take(&mut self.latest).into()
     }
 }

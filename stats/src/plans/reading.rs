@@ -3,10 +3,10 @@
 
 use serde_json::Value;
 
-use crate::pooled::rows::{Row, Rows};
+use wire::rows::{Row, Rows};
 
 /// So many lines are kept of one plan.
-pub(crate) const LINES_MAX: usize = 64;
+pub const LINES_MAX: usize = 64;
 
 /// Longer names and remarks are cut: no server's are.
 const NAME_BYTES_MAX: usize = 256;
@@ -57,7 +57,7 @@ impl Line {
     }
 
     /// Whether rows are thrown away behind it.
-    pub(crate) fn is_filtered(&self) -> bool {
+    pub fn is_filtered(&self) -> bool {
         let extra = self.extra.as_deref().unwrap_or_default();
         ["Using where", "join buffer", "pushed"]
             .iter()
@@ -66,7 +66,7 @@ impl Line {
 }
 
 /// Reads the answer in rows.
-pub(crate) fn lines(rows: &Rows) -> Vec<Line> {
+pub fn lines(rows: &Rows) -> Vec<Line> {
     rows.iter().take(LINES_MAX).map(line).collect()
 }
 
@@ -120,7 +120,7 @@ fn cut(text: &str) -> String {
 }
 
 /// Reads MySQL's newer JSON, in which plans are trees of what is done: `explain_json_format_version` 2.
-pub(crate) fn json_lines(json: &Value) -> Vec<Line> {
+pub fn json_lines(json: &Value) -> Vec<Line> {
     let mut lines = Vec::new();
     collect(json, 0, &mut lines);
     lines
@@ -176,6 +176,7 @@ fn json_line(node: &Value) -> Option<Line> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plans::drawn_tests::drawn;
 
     /// What is asked of each line: table, type, indexes with lengths, rows.
     fn told(lines: &[Line]) -> Vec<String> {
@@ -237,7 +238,7 @@ mod tests {
                 vec!["t hash_ALL #hash#$hj:5 9"],
             ),
         ] {
-            assert_eq!(told(&lines(&Rows::drawn(table))), expected, "{origin}");
+            assert_eq!(told(&lines(&drawn(table))), expected, "{origin}");
         }
     }
 

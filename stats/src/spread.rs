@@ -19,7 +19,7 @@ const BARS: usize = 1 + OCTAVES * PARTS;
 
 /// Durations as they are counted.
 #[derive(Debug)]
-pub(crate) struct Spread {
+pub struct Spread {
     /// Nanoseconds.
     sum: AtomicU64,
     max: AtomicU64,
@@ -28,7 +28,7 @@ pub(crate) struct Spread {
 
 /// Durations as they were at one moment, of one thread or of several.
 #[derive(Debug, Clone)]
-pub(crate) struct Spreads {
+pub struct Spreads {
     sum: u64,
     max: u64,
     bars: [u64; BARS],
@@ -46,7 +46,7 @@ impl Default for Spread {
 
 impl Spread {
     /// Counts one more. Nobody else writes: no locked instruction is needed.
-    pub(crate) fn note(&self, duration: Duration) {
+    pub fn note(&self, duration: Duration) {
         let nanoseconds = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
         add(&self.sum, nanoseconds);
         if nanoseconds > self.max.load(Ordering::Relaxed) {
@@ -57,13 +57,13 @@ impl Spread {
 }
 
 /// Adds where nobody else writes.
-pub(crate) fn add(count: &AtomicU64, more: u64) {
+pub fn add(count: &AtomicU64, more: u64) {
     let sum = count.load(Ordering::Relaxed).wrapping_add(more);
     count.store(sum, Ordering::Relaxed);
 }
 
 /// Which bar a duration is in.
-pub(crate) fn bar_of(nanoseconds: u64) -> usize {
+pub fn bar_of(nanoseconds: u64) -> usize {
     if nanoseconds < FIRST {
         return 0;
     }
@@ -73,7 +73,7 @@ pub(crate) fn bar_of(nanoseconds: u64) -> usize {
 }
 
 /// Where a bar ends, in nanoseconds; the last one does not.
-pub(crate) fn bar_end(bar: usize) -> Option<u64> {
+pub fn bar_end(bar: usize) -> Option<u64> {
     (bar < BARS - 1).then(|| end_of(bar))
 }
 
@@ -95,7 +95,7 @@ impl Default for Spreads {
 
 impl Spreads {
     /// Adds those of one thread.
-    pub(crate) fn add(&mut self, spread: &Spread) {
+    pub fn add(&mut self, spread: &Spread) {
         self.sum = self.sum.wrapping_add(spread.sum.load(Ordering::Relaxed));
         self.max = self.max.max(spread.max.load(Ordering::Relaxed));
         for (bar, more) in self.bars.iter_mut().zip(&spread.bars) {
@@ -104,28 +104,28 @@ impl Spreads {
     }
 
     /// How many there are.
-    pub(crate) fn count(&self) -> u64 {
+    pub fn count(&self) -> u64 {
         self.bars.iter().sum()
     }
 
     /// The longest.
-    pub(crate) fn max(&self) -> Duration {
+    pub fn max(&self) -> Duration {
         Duration::from_nanos(self.max)
     }
 
     /// How long they are on the average.
-    pub(crate) fn average(&self) -> Duration {
+    pub fn average(&self) -> Duration {
         Duration::from_nanos(self.sum / self.count().max(1))
     }
 
     /// All of them, in nanoseconds.
-    pub(crate) fn sum(&self) -> Duration {
+    pub fn sum(&self) -> Duration {
         Duration::from_nanos(self.sum)
     }
 
     /// How many are shorter than each of some durations that double from one to the next, from 33 µs to
     /// 34 s.
-    pub(crate) fn steps(&self) -> Vec<(Duration, u64)> {
+    pub fn steps(&self) -> Vec<(Duration, u64)> {
         let octaves = 5..=25;
         let step = |octave: usize| {
             let end = octave * PARTS;
@@ -137,7 +137,7 @@ impl Spreads {
 
     /// So many of a hundred are no longer than this, as far as bars tell: never too little, and up to a
     /// quarter too much.
-    pub(crate) fn percentile(&self, percent: u64) -> Duration {
+    pub fn percentile(&self, percent: u64) -> Duration {
         let wanted = (self.count() * percent).div_ceil(100);
         let mut counted = 0;
         let bar = self.bars.iter().position(|bar| {

@@ -1,0 +1,44 @@
+//! What the data plane counts and keeps about statements: by each worker alone, in bounded memory, handed over when an
+//! observer asks.
+//!
+//! ```text
+//!   a statement comes ─► digests   its digest, and the text of one that is new here
+//!   it has ended      ─► counts, errors, slow, profiles     a look-up, a few additions
+//!                     ─► journal, traces     bounded queues: the worker never waits for a writer
+//!   an observer asks  ─► telling   copies in pieces; the whole table if it is emptied
+//! ```
+//!
+//! [`plans`] keeps how servers say that they run the digests, and which indexes there are.
+
+pub mod began;
+pub mod counts;
+pub mod digests;
+pub mod errors;
+pub mod journal;
+pub mod lane_counts;
+pub mod messages;
+pub mod parent;
+pub mod plans;
+pub mod profiles;
+pub mod seen;
+pub mod slow;
+pub mod spread;
+pub mod table;
+pub mod telling;
+pub mod traces;
+pub mod whose;
+
+pub use counts::Counts;
+pub use errors::ErrorRow;
+pub use journal::{AuditEvent, Entry, Journal, Log, LogCounts};
+pub use parent::TraceParent;
+pub use plans::reading::Line;
+pub use plans::schema::{Hidden, Index, Part};
+pub use plans::store::{Plan, PlansView, SchemaIndexes};
+pub use profiles::{LeftOut, ProfileView, ProfilingCounts};
+pub use seen::SeenDigest;
+pub use slow::StatementView;
+pub use table::{DigestRow, Ran};
+pub use telling::{InsightView, Kept, Wish};
+pub use traces::{Dropped, Traces};
+pub use whose::Whose;
