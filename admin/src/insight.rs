@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use route::BackendId;
-use stats::{Counts, DigestRow, ErrorRow, InsightView, ProfileView, StatementView, Whose};
+use stats::{
+    Attribution, Counts, DigestRow, ErrorRow, ProfileView, StatementStatsView, StatementView,
+};
 
 /// See the module.
 pub struct Insight {
@@ -43,7 +45,7 @@ impl Default for Insight {
 
 impl Insight {
     /// Takes what workers have told.
-    pub fn take(&mut self, view: InsightView) {
+    pub fn take(&mut self, view: StatementStatsView) {
         let began = view.began.and_then(|began| began.try_into().ok());
         self.began = began.unwrap_or(Timestamp::UNIX_EPOCH);
         if !view.digests.is_empty() || view.evicted > 0 {
@@ -82,7 +84,7 @@ impl Insight {
 
 /// What is counted together, whichever worker has counted it.
 #[derive(Clone)]
-pub struct Alike(u64, Option<BackendId>, Arc<Whose>);
+pub struct Alike(u64, Option<BackendId>, Arc<Attribution>);
 
 impl Alike {
     /// Those of a row.

@@ -7,7 +7,7 @@ use auth::Accounts;
 use config::Config;
 use proxy::{Look, SessionView, Settings, Window, WorkerView};
 use route::{Backend, BackendId, Moment, Topology};
-use stats::{Kept, Wish};
+use stats::{StatsRequest, StatsTable};
 
 use crate::editor::{Editor, View};
 use crate::events::Events;
@@ -92,10 +92,10 @@ impl Material {
         let [workers, idle, taken] = looks;
         let mut insight = Insight::default();
         for (what, wish) in [
-            (Asks::Insight, Wish::All),
-            (Asks::Errors, Wish::Errors),
-            (Asks::InsightOnce, Wish::Take(Kept::Digests)),
-            (Asks::ErrorsOnce, Wish::Take(Kept::Errors)),
+            (Asks::Insight, StatsRequest::All),
+            (Asks::Errors, StatsRequest::Errors),
+            (Asks::InsightOnce, StatsRequest::Take(StatsTable::Digests)),
+            (Asks::ErrorsOnce, StatsRequest::Take(StatsTable::Errors)),
         ] {
             // Who tells all tells the errors as well.
             let is_told = what == Asks::Errors && demands.contain(Asks::Insight);

@@ -4,7 +4,7 @@ mod proxysql;
 mod unknown;
 
 use route::KillScope;
-use stats::Kept;
+use stats::StatsTable;
 
 use crate::assignments;
 use crate::editor::Module;
@@ -53,7 +53,7 @@ pub enum Statement {
     /// An end of a session, or of its statement.
     Kill(u32, KillScope),
     /// What is kept about statements is to be counted from nothing again.
-    Reset(Kept),
+    Reset(StatsTable),
     /// Plans and indexes are to be asked for again.
     ResetIndexUsage,
     /// Failed logins of hosts are to be forgotten: no host is blocked any more.
@@ -232,10 +232,10 @@ fn reset(rest: Text<'_>) -> Option<Statement> {
         return rest.is_empty().then_some(Statement::ResetIndexUsage);
     }
     let kept = match &*name.to_ascii_lowercase() {
-        "digests" | "stats_mysql_query_digest" => Kept::Digests,
-        "errors" | "stats_mysql_errors" => Kept::Errors,
-        "slow_statements" => Kept::Slow,
-        "profiles" => Kept::Profiles,
+        "digests" | "stats_mysql_query_digest" => StatsTable::Digests,
+        "errors" | "stats_mysql_errors" => StatsTable::Errors,
+        "slow_statements" => StatsTable::Slow,
+        "profiles" => StatsTable::Profiles,
         _ => return None,
     };
     rest.is_empty().then_some(Statement::Reset(kept))
@@ -366,18 +366,18 @@ mod tests {
             ("KILL 7 8", Err(1064)),
             ("KILL 99999999999", Err(1064)),
             ("flush status;", Ok(Statement::ResetStatus)),
-            ("RESET digests", Ok(Statement::Reset(Kept::Digests))),
-            ("RESET profiles", Ok(Statement::Reset(Kept::Profiles))),
+            ("RESET digests", Ok(Statement::Reset(StatsTable::Digests))),
+            ("RESET profiles", Ok(Statement::Reset(StatsTable::Profiles))),
             ("RESET INDEX_USAGE;", Ok(Statement::ResetIndexUsage)),
             ("TRUNCATE TABLE index_usage", Ok(Statement::ResetIndexUsage)),
             (
                 "truncate table `errors`;",
-                Ok(Statement::Reset(Kept::Errors)),
+                Ok(Statement::Reset(StatsTable::Errors)),
             ),
             ("TRUNCATE sessions", Err(1142)),
             (
                 "TRUNCATE TABLE stats.stats_mysql_query_digest",
-                Ok(Statement::Reset(Kept::Digests)),
+                Ok(Statement::Reset(StatsTable::Digests)),
             ),
             ("TRUNCATE TABLE main.errors", Err(1142)),
             ("RESET digests 1", Err(1064)),

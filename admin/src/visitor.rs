@@ -11,7 +11,7 @@ use config::AdminRole;
 use proxy::{Killed, Window};
 use route::{KillScope, Topology};
 use rusqlite::types::Value;
-use stats::{AuditEvent, Kept, Wish};
+use stats::{AuditEvent, StatsRequest, StatsTable};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout_at;
 
@@ -421,11 +421,11 @@ impl Visitor {
     }
 
     /// What is kept about statements is counted from nothing again.
-    async fn forget(&self, kept: Kept) -> Result<(), Fault> {
+    async fn forget(&self, kept: StatsTable) -> Result<(), Fault> {
         if !self.may_change() {
             return Err(Fault::not_allowed("RESET"));
         }
-        let forgotten = self.window.insight(Wish::Take(kept)).await;
+        let forgotten = self.window.insight(StatsRequest::Take(kept)).await;
         // Where rows go takes longer than anybody should wait here.
         aside(move || {
             drop(forgotten);
@@ -461,7 +461,12 @@ impl Visitor {
 
     /// FLUSH STATUS: what workers count of times, lanes and rules, and keep about statements.
     async fn reset_status(&mut self) -> Result<Outcome, Fault> {
-        for kept in [Kept::Digests, Kept::Errors, Kept::Slow, Kept::Profiles] {
+        for kept in [
+            StatsTable::Digests,
+            StatsTable::Errors,
+            StatsTable::Slow,
+            StatsTable::Profiles,
+        ] {
             self.forget(kept).await?;
         }
         self.forget_plans()?;

@@ -9,7 +9,7 @@ use sql::Server;
 use tracing::Level;
 use wire::{ErrPacket, ErrorCode};
 
-/// Whose doing it was.
+/// Attribution doing it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
     Client,

@@ -11,7 +11,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::surroundings::{Shared, Surroundings};
 use crate::window::Window;
 use crate::worker::{Arrival, Message, Worker};
-use stats::seen::SeenDigest;
+use stats::seen_digests::SeenDigest;
 
 /// How long sessions have to say goodbye once they are told to end now.
 const TIMEOUT_STOP: Duration = Duration::from_secs(2);

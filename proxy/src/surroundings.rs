@@ -20,10 +20,10 @@ use crate::pooled::people::People;
 use crate::pooled::privileges::{Concerned, Privileges};
 use crate::pooled::times::AllTimes;
 use crate::scripted::all::AllScripts;
-use stats::began::Began;
 use stats::journal::{AuditEvent, Entry, Journal};
 use stats::lane_counts::AllLaneCounts;
 use stats::plans::store::Plans;
+use stats::process_start::ProcessStart;
 use stats::profiles::ProfilingCounts;
 use stats::traces::Traces;
 
@@ -130,7 +130,7 @@ pub(crate) struct Shared {
     /// How servers run statements, and which indexes they have.
     pub plans: Plans,
     /// When the process began.
-    pub began: Began,
+    pub began: ProcessStart,
     /// Changes of accounts and privileges, as far as was seen.
     pub privileges: Privileges,
     /// Global variables of backends, as far as was seen.

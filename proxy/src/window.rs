@@ -21,7 +21,7 @@ use crate::worker::Message;
 use stats::journal::{AuditEvent, Journal};
 use stats::plans::store::PlansView;
 use stats::profiles::ProfilingCounts;
-use stats::telling::{InsightView, Kept, Wish};
+use stats::snapshot::{StatementStatsView, StatsRequest, StatsTable};
 use stats::traces::Traces;
 
 /// How long workers have to tell of themselves: one that a script keeps busy is left out.
@@ -89,25 +89,25 @@ impl Window {
     }
 
     /// What workers keep about statements; one that does not answer in time is left out.
-    pub async fn insight(&self, wish: Wish) -> InsightView {
+    pub async fn insight(&self, wish: StatsRequest) -> StatementStatsView {
         let (to, mut told) = mpsc::unbounded_channel();
-        self.workers.send_all(|| Message::Insight(wish, to.clone()));
+        self.workers.send_all(|| Message::StatementStats(wish, to.clone()));
         drop(to);
-        let mut view = InsightView::default();
+        let mut view = StatementStatsView::default();
         let deadline = tokio::time::Instant::now() + TIMEOUT_LOOK;
         while let Ok(Some(part)) = timeout_at(deadline, told.recv()).await {
             view.take(part);
         }
         let began = &self.shared.began;
         view.began = Some(began.by(SystemTime::now(), self.now().0));
-        if wish == Wish::Take(Kept::Digests) {
+        if wish == StatsRequest::Take(StatsTable::Digests) {
             self.keep_counts(&view);
         }
         view
     }
 
     /// Plans go on counting where digests begin from nothing.
-    fn keep_counts(&self, view: &InsightView) {
+    fn keep_counts(&self, view: &StatementStatsView) {
         let topology = self.topology();
         let rows = view.digests.iter().map(|(_, row)| row);
         self.shared.plans.keep_counts(rows, |row| {

@@ -32,9 +32,9 @@ use crate::surroundings::{Settings, Shared, Surroundings};
 use crate::view::{Look, WorkerView};
 use crate::watch::{Ask, Watch};
 use crate::window::Killed;
-use stats::digests::Insight;
-use stats::seen::{Seen, SeenDigest};
-use stats::telling::{self, Told, Wish};
+use stats::seen_digests::{SeenDigest, SeenDigests};
+use stats::snapshot::{self, StatsPart, StatsRequest};
+use stats::statement_stats::StatementStats;
 
 /// Bytes read at once, from either side, into the worker's one buffer. Of results of 10,000 rows pieces
 /// of 64 KiB cost half as much again in the kernel: they fall out of the cache between being read and
@@ -52,7 +52,7 @@ pub(crate) enum Message {
     /// What was seen of late is to be told.
     Tell(mpsc::UnboundedSender<Vec<SeenDigest>>),
     /// What is kept about statements is to be told.
-    Insight(Wish, mpsc::UnboundedSender<Told>),
+    StatementStats(StatsRequest, mpsc::UnboundedSender<StatsPart>),
     /// The worker is to tell this of itself.
     Look(Look, mpsc::UnboundedSender<WorkerView>),
     /// A session, or its statement, is to be killed, by the number that the proxy calls it; whoever has it
@@ -79,9 +79,9 @@ pub(crate) struct Worker {
     /// The rules of the moment.
     pub book: RefCell<Rc<Book>>,
     /// What its sessions have sent of late.
-    pub seen: Seen,
+    pub seen: SeenDigests,
     /// What it keeps about statements.
-    pub insight: Rc<Insight>,
+    pub insight: Rc<StatementStats>,
     /// How clients are greeted whose logins are answered here.
     pub greeting: OwnGreeting,
     /// Whether backends call clients' hosts by their names.
@@ -142,8 +142,8 @@ impl Worker {
         shared.people.enlist(context.index, kills);
         let mut settings = surroundings.settings.clone();
         let book = Book::new(&settings.borrow_and_update());
-        let seen = Seen::new(&settings.borrow().config.digests);
-        let insight = Rc::new(Insight::new(&settings.borrow().config));
+        let seen = SeenDigests::new(&settings.borrow().config.digests);
+        let insight = Rc::new(StatementStats::new(&settings.borrow().config));
         shared.tallies.enter(context.index, &book.counters);
         let worker = Rc::new(Worker {
             book: RefCell::new(Rc::new(book)),
@@ -205,7 +205,7 @@ impl Worker {
                     Some(Message::Stop) => worker.ask_all(Ask::Stop),
                     // Who asked may have gone.
                     Some(Message::Tell(to)) => drop(to.send(worker.seen.all())),
-                    Some(Message::Insight(wish, to)) => telling::tell(&worker.insight, worker.index, wish, to),
+                    Some(Message::StatementStats(wish, to)) => snapshot::send(&worker.insight, worker.index, wish, to),
                     Some(Message::Look(look, to)) => drop(to.send(worker.look(look))),
                     Some(Message::Reset(to)) => {
                         worker.reset_counts();

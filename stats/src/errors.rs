@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use route::BackendId;
 
+use crate::attribution::Attribution;
 use crate::messages::shown_of;
 use crate::table::{Ran, shortened};
-use crate::whose::Whose;
 
 /// So many kinds are told apart; those seen last are kept.
 const ROWS_MAX: usize = 1000;
@@ -23,7 +23,7 @@ pub struct ErrorRow {
     pub number: u16,
     /// Their SQLSTATE; empty: unknown.
     pub sqlstate: String,
-    /// Whose statements ended so.
+    /// Attribution statements ended so.
     pub account: String,
     /// The account's user.
     pub user: String,
@@ -48,7 +48,7 @@ pub struct Failed<'a> {
     /// The message as the server wrote it.
     pub message: &'a [u8],
     /// The account and the schema of the session.
-    pub whose: &'a Arc<Whose>,
+    pub whose: &'a Arc<Attribution>,
     /// The backend that answered, if one did.
     pub backend: Option<BackendId>,
 }
@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn those_seen_last_are_kept_and_the_others_counted() {
         let keys = std::hash::RandomState::new();
-        let whose = Arc::new(Whose::new(&keys, "'a'@'%'".into(), "a", b""));
+        let whose = Arc::new(Attribution::new(&keys, "'a'@'%'".into(), "a", b""));
         let mut table = ErrorTable::default();
         for number in 0..=1000u16 {
             let failed = Failed {

@@ -10,24 +10,25 @@
 //!
 //! [`plans`] keeps how servers say that they run the digests, and which indexes there are.
 
-pub mod began;
+pub mod attribution;
 pub mod counts;
-pub mod digests;
 pub mod errors;
 pub mod journal;
 pub mod lane_counts;
 pub mod messages;
 pub mod parent;
 pub mod plans;
+pub mod process_start;
 pub mod profiles;
-pub mod seen;
+pub mod seen_digests;
 pub mod slow;
+pub mod snapshot;
 pub mod spread;
+pub mod statement_stats;
 pub mod table;
-pub mod telling;
 pub mod traces;
-pub mod whose;
 
+pub use attribution::Attribution;
 pub use counts::Counts;
 pub use errors::ErrorRow;
 pub use journal::{AuditEvent, Entry, Journal, Log, LogCounts};
@@ -36,9 +37,8 @@ pub use plans::reading::Line;
 pub use plans::schema::{Hidden, Index, Part};
 pub use plans::store::{Plan, PlansView, SchemaIndexes};
 pub use profiles::{LeftOut, ProfileView, ProfilingCounts};
-pub use seen::SeenDigest;
+pub use seen_digests::SeenDigest;
 pub use slow::StatementView;
+pub use snapshot::{StatementStatsView, StatsRequest, StatsTable};
 pub use table::{DigestRow, Ran};
-pub use telling::{InsightView, Kept, Wish};
 pub use traces::{Dropped, Traces};
-pub use whose::Whose;

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use sql::Server;
 
+use crate::attribution::Attribution;
 use crate::parent::TraceParent;
 use crate::table::Ran;
-use crate::whose::Whose;
 
 /// A statement that has ended, as it is told.
 #[derive(Debug, Clone)]
@@ -19,8 +19,8 @@ pub struct StatementView {
     pub session: u32,
     /// Where its client is.
     pub client: Arc<str>,
-    /// Whose it was.
-    pub whose: Arc<Whose>,
+    /// Attribution it was.
+    pub whose: Arc<Attribution>,
     /// What kind of server its session's is, where that is known.
     pub server: Server,
     /// Where it ran; none: it reached no backend.
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn the_latest_stay() {
-        let whose = Whose::new(&RandomState::new(), "'a'@'%'".into(), "a", b"");
+        let whose = Attribution::new(&RandomState::new(), "'a'@'%'".into(), "a", b"");
         let whose = Arc::new(whose);
         let slow = |second| {
             Arc::new(StatementView {

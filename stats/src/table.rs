@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use route::BackendId;
 
+use crate::attribution::Attribution;
 use crate::counts::{Counts, Ended};
-use crate::whose::Whose;
 
 /// Longer texts are cut.
 const TEXT_BYTES_MAX: usize = 2048;
@@ -31,8 +31,8 @@ pub struct DigestRow {
     pub digest: u64,
     /// The normalised text; cut behind 2 KiB.
     pub text: Arc<str>,
-    /// Whose they were.
-    pub whose: Arc<Whose>,
+    /// Attribution they were.
+    pub whose: Arc<Attribution>,
     /// Where they ran; none: they reached no backend.
     pub backend: Option<Ran>,
     /// What they were.
@@ -59,13 +59,13 @@ struct Key {
 }
 
 /// A statement that has ended, and what it is counted under.
-pub struct Said<'a> {
+pub struct EndedStatement<'a> {
     /// The hash of the digest.
     pub digest: u64,
     /// The normalised text.
     pub text: &'a Arc<str>,
     /// The account and the schema of the session.
-    pub whose: &'a Arc<Whose>,
+    pub whose: &'a Arc<Attribution>,
     /// The backend that answered, if one did.
     pub backend: Option<BackendId>,
     /// As it was said, where that may be seen.
@@ -188,7 +188,7 @@ impl DigestTable {
     #[inline]
     pub fn note(
         &mut self,
-        said: &Said<'_>,
+        said: &EndedStatement<'_>,
         ended: &Ended,
         due: Option<Due>,
         name: impl FnOnce(BackendId) -> Option<Arc<str>>,
@@ -234,7 +234,7 @@ impl DigestTable {
     fn enter(
         &mut self,
         key: Key,
-        said: &Said<'_>,
+        said: &EndedStatement<'_>,
         name: impl FnOnce(BackendId) -> Option<Arc<str>>,
     ) -> u32 {
         if !self.texts.contains_key(&said.digest) {

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use stats::{Counts, DigestRow, InsightView};
+use stats::{Counts, DigestRow, StatementStatsView};
 
 use crate::insight::Alike;
 
@@ -27,7 +27,7 @@ pub struct Grown {
 
 impl Counted {
     /// What has come since, with so many rows at most.
-    pub fn grown(&self, view: InsightView, rows_max: usize) -> Grown {
+    pub fn grown(&self, view: StatementStatsView, rows_max: usize) -> Grown {
         let mut counted = Self {
             rows: HashMap::with_capacity(view.digests.len()),
             all: view.remainder,

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use config::{Config, HistoryConfig};
 use proxy::Window;
-use stats::{InsightView, Wish};
+use stats::{StatementStatsView, StatsRequest};
 use tokio::sync::oneshot;
 
 use crate::events::{EventKind, Events};
@@ -122,7 +122,7 @@ async fn keep(
         let config = &settings.config;
         if is_wanted(config) {
             if is_over || keeper.is_due(&config.history, wall()) {
-                let view = window.insight(Wish::All).await;
+                let view = window.insight(StatsRequest::All).await;
                 // A part of them would look like a count from nothing the next time.
                 if view.workers.len() == window.workers() {
                     keeper.note(&config.history, view, now(beginning));
@@ -198,7 +198,7 @@ impl Keeper {
     }
 
     /// An interval is over.
-    fn note(&mut self, config: &HistoryConfig, view: InsightView, now: Now) {
+    fn note(&mut self, config: &HistoryConfig, view: StatementStatsView, now: Now) {
         self.tried = now.wall;
         let grown = self.counted.grown(view, config.digests_max);
         let span = Span {

@@ -3,7 +3,7 @@ use std::path::Path;
 
 use route::BackendId;
 use rusqlite::Connection;
-use stats::{Counts, DigestRow, Whose};
+use stats::{Attribution, Counts, DigestRow};
 
 use super::growth::Grown;
 use super::*;
@@ -14,7 +14,7 @@ const BOUNDS: Bounds = Bounds {
 };
 
 fn row(digest: u64, account: &str, count: u64) -> DigestRow {
-    let mut whose = Whose::default();
+    let mut whose = Attribution::default();
     account.clone_into(&mut whose.account);
     let name = Arc::from("db1");
     let backend = BackendId(1);
@@ -30,11 +30,11 @@ fn row(digest: u64, account: &str, count: u64) -> DigestRow {
     }
 }
 
-fn looked(rows: Vec<(usize, DigestRow)>, remainder: u64) -> InsightView {
-    InsightView {
+fn looked(rows: Vec<(usize, DigestRow)>, remainder: u64) -> StatementStatsView {
+    StatementStatsView {
         digests: rows,
         remainder: row(0, "", remainder).counts,
-        ..InsightView::default()
+        ..StatementStatsView::default()
     }
 }
 

@@ -61,7 +61,7 @@ const COLUMNS: [(&str, &str, ColumnFacts); 20] = [
         "nullif(series.account, '')",
         Kind::Text,
         None,
-        "Whose they were.",
+        "Attribution they were.",
     ),
     of(
         "backend",

@@ -25,7 +25,7 @@ pub static TABLE: Sheet<Item> = Sheet {
                 schema.filter(|it| !it.is_empty()).into()
             })
         }),
-        text("account", "Whose they were.", |it| {
+        text("account", "Attribution they were.", |it| {
             it.of(|row| (&row.whose.account).into())
         }),
         text(

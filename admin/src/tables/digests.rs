@@ -36,7 +36,7 @@ pub static TABLE: Sheet<Item> = Sheet {
         }),
         text(
             "account",
-            "Whose they were: the account, or what a session that is not pooled has called itself.",
+            "Attribution they were: the account, or what a session that is not pooled has called itself.",
             |it| it.of(|row| (&row.whose.account).into()),
         ),
         text(

@@ -23,7 +23,7 @@ pub static TABLE: Sheet<Item> = Sheet {
         text("sqlstate", "Its SQLSTATE.", |it| {
             it.of(|row| (&row.sqlstate).into())
         }),
-        text("account", "Whose statements ended so.", |it| {
+        text("account", "Attribution statements ended so.", |it| {
             it.of(|row| (&row.account).into())
         }),
         text(

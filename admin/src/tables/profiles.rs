@@ -22,7 +22,7 @@ pub static TABLE: Sheet<Item> = Sheet {
         integer("session", "The id of its session.", |it| {
             it.profile.session.into()
         }),
-        text("account", "Whose it was.", |it| {
+        text("account", "Attribution it was.", |it| {
             (&it.profile.account).into()
         }),
         text("db", "The default schema; NULL: none.", |it| {

@@ -27,9 +27,11 @@ pub static TABLE: Sheet<Route> = Sheet {
             "By which address the sessions come; NULL: whichever.",
             |it| it.listener.clone().into(),
         ),
-        text("account", "Whose they are; NULL: everybody else's.", |it| {
-            it.account.clone().into()
-        }),
+        text(
+            "account",
+            "Attribution they are; NULL: everybody else's.",
+            |it| it.account.clone().into(),
+        ),
         text(
             "cluster",
             "The cluster that they go to; NULL: the session's.",

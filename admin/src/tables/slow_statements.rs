@@ -22,7 +22,7 @@ pub static TABLE: Sheet<Item> = Sheet {
         integer("session", "The id of its session.", |it| {
             it.statement.session.into()
         }),
-        text("account", "Whose it was.", |it| {
+        text("account", "Attribution it was.", |it| {
             (&it.statement.whose.account).into()
         }),
         text("client", "Where its client is.", |it| {

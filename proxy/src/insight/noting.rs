@@ -17,15 +17,15 @@ use crate::pooled::pump::Delivery;
 use crate::pooled::session::Pooled;
 use crate::pooled::statement::StatementKey;
 use crate::worker::Worker;
+use stats::attribution::Attribution;
 use stats::counts::Ended;
-use stats::digests::{Answer, Subject, Wants};
 use stats::errors::{Failed, MESSAGE_BYTES_MAX};
 use stats::journal::{Entry, Log};
 use stats::messages::shown_of;
 use stats::parent::TraceParent;
 use stats::slow::StatementView;
-use stats::table::{SAMPLE_BYTES_MAX, Said, shortened};
-use stats::whose::Whose;
+use stats::statement_stats::{Answer, Subject, Wants};
+use stats::table::{EndedStatement, SAMPLE_BYTES_MAX, shortened};
 
 /// How a statement has ended.
 pub(crate) struct End<'a> {
@@ -227,7 +227,7 @@ pub(crate) fn note(
     worker: &Worker,
     subject: &Subject,
     end: &End<'_>,
-    whose: &Arc<Whose>,
+    whose: &Arc<Attribution>,
     session: impl Fn() -> (Option<Card>, Server),
 ) -> bool {
     let insight = &worker.insight;
@@ -241,7 +241,7 @@ pub(crate) fn note(
     if !wants.counts {
         return false;
     }
-    let said = Said {
+    let said = EndedStatement {
         digest: subject.digest,
         text: &subject.text,
         whose,
@@ -330,7 +330,7 @@ fn view(
     worker: &Worker,
     subject: &Subject,
     end: &End<'_>,
-    whose: &Arc<Whose>,
+    whose: &Arc<Attribution>,
     (card, server): (Option<Card>, Server),
     values: bool,
 ) -> StatementView {

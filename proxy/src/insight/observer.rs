@@ -16,9 +16,9 @@ use super::noting::{End, note};
 use crate::card::Card;
 use crate::pooled::times::{Traffic, Way};
 use crate::worker::Worker;
+use stats::attribution::Attribution;
 use stats::counts::Ended;
-use stats::digests::{Answer, Subject};
-use stats::whose::Whose;
+use stats::statement_stats::{Answer, Subject};
 
 /// So many prepared statements of a session are known.
 const PREPARED_MAX: usize = 256;
@@ -27,7 +27,7 @@ const PREPARED_MAX: usize = 256;
 pub(crate) struct Observer {
     worker: Rc<Worker>,
     card: Card,
-    whose: Arc<Whose>,
+    whose: Arc<Attribution>,
     backend: Option<BackendId>,
     capabilities: Capabilities,
     facts: Facts,
@@ -53,7 +53,7 @@ impl Observer {
         let insight = &worker.insight;
         let card = card.filter(|_| insight.wants().transparent)?;
         let schema = card.schema.as_bytes();
-        let whose = Whose::new(&insight.keys, card.user.to_string(), &card.user, schema);
+        let whose = Attribution::new(&insight.keys, card.user.to_string(), &card.user, schema);
         Some(Box::new(Self {
             worker: Rc::clone(worker),
             whose: Arc::new(whose),

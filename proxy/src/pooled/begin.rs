@@ -33,7 +33,7 @@ use crate::serve::compress;
 use crate::surroundings::{Place, Settings};
 use crate::watch::Watch;
 use crate::worker::Worker;
-use stats::whose::OwnWhose;
+use stats::attribution::SessionAttribution;
 
 /// The most statements one client may have prepared at once: the servers' bound for all clients.
 pub(crate) const STATEMENTS_MAX: usize = 16_382;
@@ -112,7 +112,7 @@ pub(crate) async fn begin(
         timing: Timing::default(),
         subject: None,
         is_sampled: false,
-        whose: OwnWhose::default(),
+        whose: SessionAttribution::default(),
         status: STATUS_FIRST,
         aftermath: Rc::new(Aftermath::default()),
         wants_clear: false,

@@ -24,7 +24,7 @@ use super::timing::Timing;
 use crate::leg::Leg;
 use crate::watch::{Ask, Watch};
 use crate::worker::Registered;
-use stats::whose::OwnWhose;
+use stats::attribution::SessionAttribution;
 
 /// Statements of one session that wait.
 const STATEMENTS_WAITING_MAX: usize = 1000;
@@ -177,7 +177,7 @@ impl Pooled {
             timing: Timing::default(),
             subject: None,
             is_sampled: false,
-            whose: OwnWhose::default(),
+            whose: SessionAttribution::default(),
             status: StatusFlags::AUTOCOMMIT,
             aftermath: Rc::new(Aftermath::default()),
             wants_clear: false,

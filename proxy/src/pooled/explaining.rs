@@ -23,10 +23,10 @@ use super::aim::Aim;
 use super::explained::Said;
 use super::session::Pooled;
 use crate::worker::Registered;
-use stats::digests::Subject;
 use stats::plans::conditions;
 use stats::plans::reading::{self, Line};
 use stats::plans::store::PlanKey;
+use stats::statement_stats::Subject;
 
 /// Longer statements are not explained.
 const STATEMENT_BYTES_MAX: usize = 64 << 10;

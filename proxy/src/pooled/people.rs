@@ -43,7 +43,7 @@ struct Entry {
     user: Box<[u8]>,
     /// Where it is for good, when its login passed through; with a script, where it is now.
     passed: Option<(BackendId, u32)>,
-    /// Whose it is, where it runs a script over connections of its own.
+    /// Attribution it is, where it runs a script over connections of its own.
     scripted: Option<Box<[u8]>>,
 }
 
@@ -140,7 +140,7 @@ impl People {
         found.map(|(id, _)| *id).collect()
     }
 
-    /// Whose session with a script and a connection of its own it is.
+    /// Attribution session with a script and a connection of its own it is.
     pub(crate) fn scripted_user(&self, id: u32) -> Option<Box<[u8]>> {
         self.known().by_id.get(&id)?.scripted.clone()
     }

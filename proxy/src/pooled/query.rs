@@ -22,7 +22,7 @@ use super::session::{After, CutOff, Pooled};
 use super::sight::Sight;
 use session::Outcome;
 use session::state::Needs;
-use stats::digests::Subject;
+use stats::statement_stats::Subject;
 
 impl Pooled {
     pub(crate) async fn query(&mut self, mut incoming: Incoming) -> Result<After, CutOff> {

@@ -39,8 +39,8 @@ use crate::scripted::scripting::Scripting;
 use crate::surroundings::{Place, Settings};
 use crate::watch::Watch;
 use crate::worker::Worker;
-use stats::digests::Subject;
-use stats::whose::OwnWhose;
+use stats::attribution::SessionAttribution;
+use stats::statement_stats::Subject;
 
 /// One session. Fields are dropped in this order: the connection goes before the session's places.
 pub(crate) struct Pooled {
@@ -92,8 +92,8 @@ pub(crate) struct Pooled {
     pub subject: Option<Subject>,
     /// Chance has chosen it to be profiled, as far as its text need not be looked at.
     pub is_sampled: bool,
-    /// Whose statements are counted with its.
-    pub whose: OwnWhose,
+    /// Attribution statements are counted with its.
+    pub whose: SessionAttribution,
     /// The flags that the client saw last.
     pub status: StatusFlags,
     pub aftermath: Rc<Aftermath>,

@@ -2,17 +2,17 @@ use std::time::Duration;
 
 use super::*;
 
-struct Kept {
+struct StatsTable {
     table: DigestTable,
-    whose: Arc<Whose>,
+    whose: Arc<Attribution>,
 }
 
-impl Kept {
+impl StatsTable {
     fn new(bytes_max: usize) -> Self {
         let keys = RandomState::new();
         Self {
             table: DigestTable::new(bytes_max),
-            whose: Arc::new(Whose::new(&keys, "'a'@'%'".into(), "a", b"shop")),
+            whose: Arc::new(Attribution::new(&keys, "'a'@'%'".into(), "a", b"shop")),
         }
     }
 
@@ -54,7 +54,7 @@ impl Kept {
 
 #[test]
 fn what_is_alike_is_one_row() {
-    let mut kept = Kept::new(1 << 20);
+    let mut kept = StatsTable::new(1 << 20);
     for digest in [1, 2, 1, 1] {
         kept.say(digest);
     }
@@ -72,7 +72,7 @@ fn what_is_alike_is_one_row() {
 #[test]
 fn memory_is_bounded_and_what_made_room_is_counted() {
     let bytes_max = 200_000;
-    let mut kept = Kept::new(bytes_max);
+    let mut kept = StatsTable::new(bytes_max);
     for round in 0..20_000u64 {
         // Some are said again and again, most of them once.
         kept.say(1 + round % 10);
@@ -91,7 +91,7 @@ fn memory_is_bounded_and_what_made_room_is_counted() {
 
 #[test]
 fn pieces_are_the_whole() {
-    let mut kept = Kept::new(1 << 20);
+    let mut kept = StatsTable::new(1 << 20);
     (0..1000).for_each(|digest| kept.say(digest));
     let (mut next, mut count) = (Some(0), 0);
     while let Some(from) = next {
@@ -104,7 +104,7 @@ fn pieces_are_the_whole() {
 
 #[test]
 fn ten_thousand_digests_need_no_more_than_they_may() {
-    let mut kept = Kept::new(usize::MAX);
+    let mut kept = StatsTable::new(usize::MAX);
     let text = format!("SELECT {} FROM t WHERE id = ?", "column, ".repeat(25));
     for digest in 0..10_000u64 {
         let text = kept.table.text_of(digest, text.as_bytes());
@@ -129,7 +129,7 @@ fn ten_thousand_digests_need_no_more_than_they_may() {
 
 #[test]
 fn a_statement_is_due_once_in_an_interval_and_when_all_is_forgotten() {
-    let mut kept = Kept::new(1 << 20);
+    let mut kept = StatsTable::new(1 << 20);
     let mut is_due = |second, since| {
         let due = Due {
             second,

@@ -16,7 +16,7 @@ use crate::errors::{ErrorTable, Failed};
 use crate::parent::TraceParent;
 use crate::profiles::ProfileRing;
 use crate::slow::SlowRing;
-use crate::table::{DigestTable, Due, Ran, Said};
+use crate::table::{DigestTable, Due, EndedStatement, Ran};
 
 /// What is to be kept.
 #[derive(Debug, Clone, Copy, Default)]
@@ -61,7 +61,7 @@ impl Wants {
 }
 
 /// One worker's. Nothing is done while nobody may look.
-pub struct Insight {
+pub struct StatementStats {
     wants: Cell<Wants>,
     /// Memory for a digest.
     analysis: RefCell<Analysis>,
@@ -77,7 +77,7 @@ pub struct Insight {
     pub pace: Cell<(u32, u32)>,
     /// The second of the last statement that was explained, and how many there were in it.
     pub plan_pace: Cell<(u32, u32)>,
-    /// Whose turn it is to have a statement explained, and how many wait for theirs.
+    /// Attribution turn it is to have a statement explained, and how many wait for theirs.
     pub explaining: Semaphore,
     /// How many statements are being explained.
     pub explaining_count: Cell<u32>,
@@ -89,7 +89,7 @@ pub struct Insight {
     pub keys: RandomState,
 }
 
-impl Insight {
+impl StatementStats {
     /// Empty, with the bounds of the configuration.
     pub fn new(config: &Config) -> Self {
         let insight = Self {
@@ -211,7 +211,7 @@ impl Insight {
     #[inline]
     pub fn note(
         &self,
-        said: &Said<'_>,
+        said: &EndedStatement<'_>,
         ended: &Ended,
         since: Option<u32>,
         topology: &RefCell<Arc<Topology>>,

@@ -9,10 +9,10 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::task::yield_now;
 
 use crate::counts::Counts;
-use crate::digests::Insight;
 use crate::errors::{ErrorRow, ErrorTable};
 use crate::profiles::ProfileView;
 use crate::slow::StatementView;
+use crate::statement_stats::StatementStats;
 use crate::table::{DigestRow, DigestTable};
 
 /// Rows of a piece: they take a worker some 50 µs.
@@ -20,18 +20,18 @@ const PIECE: usize = 200;
 
 /// What workers are to tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wish {
+pub enum StatsRequest {
     /// All that they keep.
     All,
     /// The errors alone.
     Errors,
     /// This, which is counted from nothing again.
-    Take(Kept),
+    Take(StatsTable),
 }
 
 /// What workers keep about statements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kept {
+pub enum StatsTable {
     /// What is counted by digest.
     Digests,
     /// Errors.
@@ -44,7 +44,7 @@ pub enum Kept {
 
 /// What a worker tells.
 #[derive(Debug)]
-pub enum Told {
+pub enum StatsPart {
     /// Rows of digests, and the number of the worker.
     Digests(usize, Vec<DigestRow>),
     /// Rows of errors.
@@ -54,14 +54,14 @@ pub enum Told {
     /// Profiles.
     Profiles(Vec<Arc<ProfileView>>),
     /// That is all.
-    End(TellingEnd),
+    End(StatsEnd),
     /// All at once, to be taken apart by whoever asked; and which worker's it was.
     Whole(Box<DigestTable>, ErrorTable, usize),
 }
 
 /// What goes with the rows of one worker.
 #[derive(Debug)]
-pub struct TellingEnd {
+pub struct StatsEnd {
     /// The number of the worker.
     pub worker: usize,
     /// The counts of the digests that made room for others.
@@ -76,7 +76,7 @@ pub struct TellingEnd {
 
 /// What all workers have told.
 #[derive(Debug, Default)]
-pub struct InsightView {
+pub struct StatementStatsView {
     /// Digests, each worker's for itself, with its number.
     pub digests: Vec<(usize, DigestRow)>,
     /// Digests that have made room for others, all together.
@@ -99,19 +99,19 @@ pub struct InsightView {
     pub began: Option<SystemTime>,
 }
 
-impl InsightView {
+impl StatementStatsView {
     /// Adds a part.
-    pub fn take(&mut self, told: Told) {
+    pub fn take(&mut self, told: StatsPart) {
         match told {
-            Told::Digests(worker, rows) => {
+            StatsPart::Digests(worker, rows) => {
                 self.digests
                     .extend(rows.into_iter().map(|row| (worker, row)));
             }
-            Told::Errors(rows) => self.errors.extend(rows),
-            Told::Slow(slow) => self.slow.extend(slow),
-            Told::Profiles(profiles) => self.profiles.extend(profiles),
-            Told::Whole(digests, errors, worker) => self.take_whole(*digests, errors, worker),
-            Told::End(end) => {
+            StatsPart::Errors(rows) => self.errors.extend(rows),
+            StatsPart::Slow(slow) => self.slow.extend(slow),
+            StatsPart::Profiles(profiles) => self.profiles.extend(profiles),
+            StatsPart::Whole(digests, errors, worker) => self.take_whole(*digests, errors, worker),
+            StatsPart::End(end) => {
                 self.remainder.add(&end.remainder);
                 self.evicted += end.evicted;
                 self.bytes += end.bytes;
@@ -128,7 +128,7 @@ impl InsightView {
         self.digests.extend(rows.map(|row| (worker, row)));
         let (errors, other_errors) = errors.into_told();
         self.errors.extend(errors);
-        self.take(Told::End(TellingEnd {
+        self.take(StatsPart::End(StatsEnd {
             worker,
             remainder,
             evicted,
@@ -139,31 +139,36 @@ impl InsightView {
 }
 
 /// Hands over what a worker keeps about statements. The one who asked may have gone.
-pub fn tell(stats: &Rc<Insight>, worker: usize, wish: Wish, to: UnboundedSender<Told>) {
+pub fn send(
+    stats: &Rc<StatementStats>,
+    worker: usize,
+    wish: StatsRequest,
+    to: UnboundedSender<StatsPart>,
+) {
     let (digests, errors) = match wish {
-        Wish::All => {
+        StatsRequest::All => {
             tokio::task::spawn_local(tell_copies(Rc::clone(stats), worker, to));
             return;
         }
-        Wish::Errors => return tell_errors(stats, worker, &to),
-        Wish::Take(Kept::Digests) => (stats.empty(), ErrorTable::default()),
-        Wish::Take(Kept::Errors) => (DigestTable::default(), stats.errors.take()),
-        Wish::Take(Kept::Slow) => {
-            let _ = to.send(Told::Slow(stats.slow.borrow_mut().take()));
+        StatsRequest::Errors => return tell_errors(stats, worker, &to),
+        StatsRequest::Take(StatsTable::Digests) => (stats.empty(), ErrorTable::default()),
+        StatsRequest::Take(StatsTable::Errors) => (DigestTable::default(), stats.errors.take()),
+        StatsRequest::Take(StatsTable::Slow) => {
+            let _ = to.send(StatsPart::Slow(stats.slow.borrow_mut().take()));
             Default::default()
         }
-        Wish::Take(Kept::Profiles) => {
-            let _ = to.send(Told::Profiles(stats.profiles.borrow_mut().take()));
+        StatsRequest::Take(StatsTable::Profiles) => {
+            let _ = to.send(StatsPart::Profiles(stats.profiles.borrow_mut().take()));
             Default::default()
         }
     };
-    let _ = to.send(Told::Whole(Box::new(digests), errors, worker));
+    let _ = to.send(StatsPart::Whole(Box::new(digests), errors, worker));
 }
 
-fn tell_errors(stats: &Insight, worker: usize, to: &UnboundedSender<Told>) {
+fn tell_errors(stats: &StatementStats, worker: usize, to: &UnboundedSender<StatsPart>) {
     let (errors, other_errors) = stats.errors.borrow().told();
-    let _ = to.send(Told::Errors(errors));
-    let _ = to.send(Told::End(TellingEnd {
+    let _ = to.send(StatsPart::Errors(errors));
+    let _ = to.send(StatsPart::End(StatsEnd {
         worker,
         remainder: Counts::default(),
         evicted: 0,
@@ -172,12 +177,12 @@ fn tell_errors(stats: &Insight, worker: usize, to: &UnboundedSender<Told>) {
     }));
 }
 
-async fn tell_copies(stats: Rc<Insight>, worker: usize, to: UnboundedSender<Told>) {
+async fn tell_copies(stats: Rc<StatementStats>, worker: usize, to: UnboundedSender<StatsPart>) {
     let emptied = stats.emptied.get();
     let mut next = Some(0);
     while let Some(from) = next.filter(|_| stats.emptied.get() == emptied) {
         let (rows, rest) = stats.digests.borrow().piece(from, PIECE);
-        if to.send(Told::Digests(worker, rows)).is_err() {
+        if to.send(StatsPart::Digests(worker, rows)).is_err() {
             return;
         }
         next = rest;
@@ -185,10 +190,10 @@ async fn tell_copies(stats: Rc<Insight>, worker: usize, to: UnboundedSender<Told
     }
     let (errors, other_errors) = stats.errors.borrow().told();
     let (remainder, evicted) = stats.digests.borrow().remainder();
-    let _ = to.send(Told::Errors(errors));
-    let _ = to.send(Told::Slow(stats.slow.borrow().told()));
-    let _ = to.send(Told::Profiles(stats.profiles.borrow().told()));
-    let _ = to.send(Told::End(TellingEnd {
+    let _ = to.send(StatsPart::Errors(errors));
+    let _ = to.send(StatsPart::Slow(stats.slow.borrow().told()));
+    let _ = to.send(StatsPart::Profiles(stats.profiles.borrow().told()));
+    let _ = to.send(StatsPart::End(StatsEnd {
         worker,
         remainder,
         evicted,

@@ -8,9 +8,9 @@ const STEP_MIN: Duration = Duration::from_secs(1);
 
 /// The same whenever it is asked, so that times told of it stay as they are; another one once the clock was set.
 #[derive(Debug, Default)]
-pub struct Began(Mutex<Option<SystemTime>>);
+pub struct ProcessStart(Mutex<Option<SystemTime>>);
 
-impl Began {
+impl ProcessStart {
     /// `clock` and `run` are of one moment: the time, and how long the process has run.
     pub fn by(&self, clock: SystemTime, run: Duration) -> SystemTime {
         let by_now = clock.checked_sub(run).unwrap_or(SystemTime::UNIX_EPOCH);
@@ -32,7 +32,7 @@ mod tests {
     fn it_stays_unless_the_clock_is_set() {
         let at = |millis| SystemTime::UNIX_EPOCH + Duration::from_millis(millis);
         let run = Duration::from_millis;
-        let began = Began::default();
+        let began = ProcessStart::default();
         assert_eq!(began.by(at(10_000), run(1_000)), at(9_000));
         assert_eq!(began.by(at(20_003), run(11_000)), at(9_000));
         assert_eq!(began.by(at(29_998), run(21_000)), at(9_000));

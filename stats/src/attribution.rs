@@ -1,4 +1,4 @@
-//! Whose statements are counted together: an account's in a default schema.
+//! Attribution statements are counted together: an account's in a default schema.
 
 use std::hash::{BuildHasher, RandomState};
 use std::rc::Rc;
@@ -9,7 +9,7 @@ use session::state::Values;
 
 /// An account, and a default schema.
 #[derive(Debug, Default)]
-pub struct Whose {
+pub struct Attribution {
     /// The account as servers write it; of a session whose login has passed through, what it called itself.
     pub account: String,
     /// Its user.
@@ -20,7 +20,7 @@ pub struct Whose {
     hash: u64,
 }
 
-impl Whose {
+impl Attribution {
     /// Hashed by `keys`, which all of a worker share.
     pub fn new(keys: &RandomState, account: String, user: &str, schema: &[u8]) -> Self {
         let schema = String::from_utf8_lossy(schema).into_owned();
@@ -45,15 +45,15 @@ impl Whose {
 
 /// A session's own: made anew when account or schema are others.
 #[derive(Default)]
-pub struct OwnWhose(Option<Known>);
+pub struct SessionAttribution(Option<Known>);
 
 struct Known {
     account: Arc<KnownAccount>,
     values: Rc<Values>,
-    whose: Arc<Whose>,
+    whose: Arc<Attribution>,
 }
 
-impl OwnWhose {
+impl SessionAttribution {
     /// That of an account and of values of now.
     #[inline]
     pub fn of(
@@ -61,7 +61,7 @@ impl OwnWhose {
         keys: &RandomState,
         account: &Arc<KnownAccount>,
         values: &Rc<Values>,
-    ) -> &Arc<Whose> {
+    ) -> &Arc<Attribution> {
         match &mut self.0 {
             Some(known) if known.is_of(account, values) => {}
             known => *known = Some(Known::made_of(known.take(), keys, account, values)),
@@ -93,8 +93,9 @@ impl Known {
         Self {
             account: Arc::clone(account),
             values: Rc::clone(values),
-            whose: whose
-                .unwrap_or_else(|| Arc::new(Whose::new(keys, id.to_string(), id.user(), schema))),
+            whose: whose.unwrap_or_else(|| {
+                Arc::new(Attribution::new(keys, id.to_string(), id.user(), schema))
+            }),
         }
     }
 }

@@ -25,14 +25,14 @@ pub struct SeenDigest {
 }
 
 /// One worker's, those seen last; nothing is done while they are not wanted.
-pub struct Seen {
+pub struct SeenDigests {
     is_wanted: Cell<bool>,
     digests: RefCell<LruCache<u64, SeenDigest>>,
     analysis: RefCell<Analysis>,
     hasher: RandomState,
 }
 
-impl Seen {
+impl SeenDigests {
     /// Empty, with the bounds of the configuration.
     pub fn new(config: &DigestsConfig) -> Self {
         let seen = Self {
@@ -104,7 +104,7 @@ mod tests {
         }
     }
 
-    fn texts(seen: &Seen) -> Vec<(String, u64)> {
+    fn texts(seen: &SeenDigests) -> Vec<(String, u64)> {
         let mut all: Vec<_> = seen
             .all()
             .into_iter()
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn digests_are_counted_without_their_values() {
-        let seen = Seen::new(&config(10));
+        let seen = SeenDigests::new(&config(10));
         let note = |text: &str, user| seen.note(text.as_bytes(), Flags::default(), user, b"d");
         note("select * from t where id = 17", "a");
         note("SELECT * FROM t WHERE id = 'secret'", "a");
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn those_seen_last_are_kept() {
-        let seen = Seen::new(&config(2));
+        let seen = SeenDigests::new(&config(2));
         for name in ["a", "b", "a", "c"] {
             let text = format!("SELECT {name}");
             seen.note(text.as_bytes(), Flags::default(), "u", b"");
