@@ -10,11 +10,11 @@ use tokio::io::AsyncWriteExt;
 use tokio::time::{Instant, timeout, timeout_at};
 use wire::{ErrPacket, ErrorCode, Greeting};
 
-use crate::failure::{Failure, Kind};
-use crate::packets::{PacketError, PacketStream};
 use crate::pooled::course::Course;
-use crate::transport::Transport;
 use crate::worker::Worker;
+use link::failure::{Failure, Kind};
+use link::packets::{PacketError, PacketStream};
+use link::transport::Transport;
 
 /// A backend that has greeted, and this session's place there.
 pub(crate) struct Greeted {

@@ -6,9 +6,9 @@ use std::net::IpAddr;
 use net::Endpoint;
 use wire::ErrPacket;
 
-use crate::failure::{Failure, Kind, Told};
 use crate::surroundings::Settings;
 use crate::worker::Worker;
+use link::failure::{Failure, Kind, Told};
 
 /// ER_ACCESS_DENIED_ERROR, and ER_ACCESS_DENIED_NO_PASSWORD_ERROR of MariaDB.
 const ACCESS_DENIED: [u16; 2] = [1045, 1698];

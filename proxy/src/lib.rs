@@ -15,19 +15,12 @@
 //! [`route::Report`]s. No file is read here, no name resolved, nothing decided that another worker
 //! would have to know.
 
-mod bell;
-mod blocks;
 mod book;
 mod card;
 mod connect;
-mod decline;
-mod dialogue;
-mod failure;
 mod host_errors;
 mod insight;
-mod leg;
 mod login;
-mod packets;
 mod plane;
 mod pooled;
 mod reception;
@@ -38,7 +31,6 @@ mod serve;
 mod surroundings;
 mod thread_ended;
 pub mod tls_guard;
-mod transport;
 mod user_change;
 mod view;
 mod watch;

@@ -25,17 +25,19 @@ use wire::reply::OkPacket;
 use wire::{Capabilities, ErrPacket, Greeting, HandshakeResponse, StatusFlags};
 
 use crate::connect::{Greeted, greet};
-use crate::dialogue::{AuthEnd, Dialogue, Ear, Exchange, Legs, backend_broke, client_broke};
-use crate::failure::{Failure, Kind};
-use crate::packets::PacketStream;
 use crate::pooled::open::{Said, dialogue as log_in};
 use crate::pooled::people::Person;
 use crate::surroundings::Settings;
 use crate::tls_guard::Guard;
-use crate::transport::Transport;
 use config::{
     BackendCompression, BackendTlsMode, ClientTlsMode, CompressionAlgorithm, CompressionConfig,
 };
+use link::dialogue::{
+    AuthEnd, Dialogue, Exchange, Legs, LoginObserver, backend_broke, client_broke,
+};
+use link::failure::{Failure, Kind};
+use link::packets::PacketStream;
+use link::transport::Transport;
 
 /// Flags that belong to one leg and not to the session.
 const LEG: Capabilities = Capabilities(
@@ -80,7 +82,7 @@ pub(crate) struct Login<'a> {
     pub client: &'a mut PacketStream,
     pub backend: &'a mut Greeted,
     pub who: &'a mut Who,
-    pub ear: Option<&'a mut dyn Ear>,
+    pub ear: Option<&'a mut dyn LoginObserver>,
 }
 
 impl Login<'_> {
@@ -244,7 +246,7 @@ impl Login<'_> {
             own_key: self.own_key,
             server_key: self.settings.server_key(),
             exchange: Exchange::None,
-            ear: ear.map(|ear| &mut **ear as &mut dyn Ear),
+            ear: ear.map(|ear| &mut **ear as &mut dyn LoginObserver),
         }
     }
 

@@ -16,15 +16,15 @@ use net::{Endpoint, Socket};
 use tokio::time::timeout;
 use wire::{Capabilities, ErrPacket, ErrorCode, Greeting, HandshakeResponse, StatusFlags};
 
-use crate::dialogue::client_broke;
-use crate::failure::{Failure, Kind};
 use crate::login::{Who, malformed, read_response};
-use crate::packets::{PacketError, PacketStream};
 use crate::pooled::begin::welcome;
 use crate::pooled::enter::{examine, origin_of, random, tls_session};
 use crate::pooled::pace::longest;
 use crate::surroundings::{Settings, Shared};
-use crate::transport::Transport;
+use link::dialogue::client_broke;
+use link::failure::{Failure, Kind};
+use link::packets::{PacketError, PacketStream};
+use link::transport::Transport;
 
 /// Where guests log in.
 pub struct Reception {

@@ -19,13 +19,13 @@ use sql::Server;
 use tokio::io::{AsyncRead, ReadBuf};
 use wire::{Capabilities, Command, HEADER_BYTES, StatusFlags};
 
-use crate::failure::{Failure, Kind};
 use crate::insight::observer::Observer;
-use crate::leg::Leg;
 use crate::scripted::sight::unfollowed;
 use crate::user_change::UserChange;
 use crate::watch::{Ask, Asked, Watch};
 use crate::worker::Worker;
+use link::failure::{Failure, Kind};
+use link::leg::Leg;
 
 /// Both sides of a session, and where it stands.
 pub(crate) struct Relay {

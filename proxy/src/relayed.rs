@@ -14,11 +14,7 @@ use wire::compression::Remote;
 use wire::reply::OkPacket;
 
 use crate::connect::Greeted;
-use crate::dialogue::{AuthEnd, Dialogue, Exchange, Legs, backend_broke};
-use crate::failure::{Failure, Kind};
-use crate::leg::Leg;
 use crate::login::Agreement;
-use crate::packets::PacketStream;
 use crate::pooled::begin::server_of;
 use crate::pooled::people::Person;
 use crate::pooled::session::{Places, Pooled, Relayed};
@@ -29,6 +25,10 @@ use crate::surroundings::{Place, Settings};
 use crate::thread_ended::has_thread_ended;
 use crate::watch::{Ask, Asked, Watch};
 use crate::worker::Worker;
+use link::dialogue::{AuthEnd, Dialogue, Exchange, Legs, backend_broke};
+use link::failure::{Failure, Kind};
+use link::leg::Leg;
+use link::packets::PacketStream;
 
 /// A session in its command phase. Fields are dropped in this order: the place among all is given
 /// back last, so that whoever waits for it finds the backend's place free as well.

@@ -16,11 +16,8 @@ use wire::compression::{Codec, Remote};
 
 use crate::card::{Card, Way};
 use crate::connect::connect;
-use crate::decline::decline;
-use crate::failure::{Failure, Kind};
 use crate::host_errors;
 use crate::login::Login;
-use crate::packets::PacketStream;
 use crate::pooled::begin::begin as begin_pooled;
 use crate::pooled::course::Course;
 use crate::pooled::enter::{Admission, Enter, Entered, origin_of};
@@ -34,8 +31,11 @@ use crate::scripted::session::Scripted;
 use crate::scripted::sight::stay_in_sight;
 use crate::surroundings::{Place, Settings};
 use crate::tls_guard::Guard;
-use crate::transport::Transport;
 use crate::worker::{Arrival, Newcomer, Registered, Worker};
+use link::decline::decline;
+use link::failure::{Failure, Kind};
+use link::packets::PacketStream;
+use link::transport::Transport;
 
 /// How long a client may take to accept the ERR that ends its session.
 pub(crate) const TIMEOUT_TELL: Duration = Duration::from_secs(1);

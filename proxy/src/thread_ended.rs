@@ -8,10 +8,10 @@ use route::{Backend, Health};
 use tokio::time::timeout;
 
 use crate::connect::{Refusal, greet};
-use crate::decline::decline;
-use crate::failure::{Failure, Kind};
 use crate::watch::{Ask, Watch};
 use crate::worker::Worker;
+use link::decline::decline;
+use link::failure::{Failure, Kind};
 
 /// How long the server has to greet.
 const TIMEOUT_GREET: Duration = Duration::from_secs(2);

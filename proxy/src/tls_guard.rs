@@ -8,14 +8,14 @@ use config::ClientTlsMode;
 use net::tls::Facts;
 use wire::{Greeting, HandshakeResponse};
 
-use crate::failure::{Failure, Kind};
-use crate::packets::PacketStream;
 use crate::pooled::appeal::learned_anew;
 use crate::pooled::enter::{examine, random, tls_session};
 use crate::pooled::greeting::{dialect_of, plugin_of};
 use crate::pooled::pace;
 use crate::surroundings::Settings;
 use crate::worker::Worker;
+use link::failure::{Failure, Kind};
+use link::packets::PacketStream;
 
 /// What a client has shown of itself, without its password.
 #[derive(Clone, Copy)]

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 
 use net::Endpoint;
 
-use crate::failure::Failure;
 use crate::pooled::enter::origin_of;
 use crate::scripted::sight::stay_in_sight;
 use crate::tls_guard::{Claimant, may_become};
-use crate::transport::Transport;
 use crate::worker::Worker;
+use link::failure::Failure;
+use link::transport::Transport;
 
 /// A client that wants to become another user.
 pub(crate) struct UserChange<'a> {

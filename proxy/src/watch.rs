@@ -14,7 +14,7 @@ use session::state::{Pins, Values};
 use wire::StatusFlags;
 
 use crate::card::Card;
-use crate::failure::{Failure, Kind};
+use link::failure::{Failure, Kind};
 
 /// Why a worker asks a session to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

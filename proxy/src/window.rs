@@ -91,7 +91,8 @@ impl Window {
     /// What workers keep about statements; one that does not answer in time is left out.
     pub async fn insight(&self, wish: StatsRequest) -> StatementStatsView {
         let (to, mut told) = mpsc::unbounded_channel();
-        self.workers.send_all(|| Message::StatementStats(wish, to.clone()));
+        self.workers
+            .send_all(|| Message::StatementStats(wish, to.clone()));
         drop(to);
         let mut view = StatementStatsView::default();
         let deadline = tokio::time::Instant::now() + TIMEOUT_LOOK;

@@ -17,7 +17,6 @@ use route::{Definitions, Dice, Loads, Topology};
 use slab::Slab;
 use tokio::sync::{Notify, mpsc};
 
-use crate::blocks::Blocks;
 use crate::book::Book;
 use crate::pooled::desk::Desk;
 use crate::pooled::greeting::OwnGreeting;
@@ -32,6 +31,7 @@ use crate::surroundings::{Settings, Shared, Surroundings};
 use crate::view::{Look, WorkerView};
 use crate::watch::{Ask, Watch};
 use crate::window::Killed;
+use link::future_arena::Blocks;
 use stats::seen_digests::{SeenDigest, SeenDigests};
 use stats::snapshot::{self, StatsPart, StatsRequest};
 use stats::statement_stats::StatementStats;

@@ -17,6 +17,7 @@ const FLOORS: &[(&str, Floor)] = &[
     ("pool", Floor::At(1)),
     ("net", Floor::At(2)),
     ("script", Floor::At(2)),
+    ("link", Floor::At(3)),
     ("stats", Floor::At(3)),
     ("proxy", Floor::At(4)),
     ("control", Floor::At(4)),

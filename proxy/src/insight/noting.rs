@@ -11,12 +11,12 @@ use wire::ErrPacket;
 use wire::attribute::QueryAttribute;
 
 use crate::card::Card;
-use crate::failure::Failure;
 use crate::pooled::exchange::Done;
 use crate::pooled::pump::Delivery;
 use crate::pooled::session::Pooled;
 use crate::pooled::statement::StatementKey;
 use crate::worker::Worker;
+use link::failure::Failure;
 use stats::attribution::Attribution;
 use stats::counts::Ended;
 use stats::errors::{Failed, MESSAGE_BYTES_MAX};

@@ -12,9 +12,9 @@ use tokio::time::timeout;
 
 use super::enter::{Failed, examine, since_1970};
 use super::known::Known;
-use crate::failure::Failure;
-use crate::packets::PacketStream;
 use crate::worker::Worker;
+use link::failure::Failure;
+use link::packets::PacketStream;
 
 /// How long a login waits for accounts to be learned again.
 const TIMEOUT_LEARN: Duration = Duration::from_secs(5);

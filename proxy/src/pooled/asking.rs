@@ -24,7 +24,7 @@ use super::parts::parts_that_ask;
 use super::query::Ending;
 use super::session::{After, CutOff, Pooled};
 use super::statement::StatementKey;
-use crate::failure::Failure;
+use link::failure::Failure;
 
 /// What became of a statement that asks.
 pub(crate) enum Asked {

@@ -22,10 +22,6 @@ use super::pump::Delivery;
 use super::session::{CutOff, Pooled};
 use super::shelf::{BackendLogin, Kind};
 use super::timing::Timing;
-use crate::dialogue::client_broke;
-use crate::failure::{Failure, Kind as FailureKind};
-use crate::leg::Leg;
-use crate::packets::PacketStream;
 use crate::scripted::host::Host;
 use crate::scripted::login_hooks::LoginHooks;
 use crate::scripted::scripting::Scripting;
@@ -33,6 +29,10 @@ use crate::serve::compress;
 use crate::surroundings::{Place, Settings};
 use crate::watch::Watch;
 use crate::worker::Worker;
+use link::dialogue::client_broke;
+use link::failure::{Failure, Kind as FailureKind};
+use link::leg::Leg;
+use link::packets::PacketStream;
 use stats::attribution::SessionAttribution;
 
 /// The most statements one client may have prepared at once: the servers' bound for all clients.

@@ -21,9 +21,9 @@ use super::pump::Delivery;
 use super::session::{After, CutOff, Pooled};
 use super::statement::StatementKey;
 use super::timing::Timing;
-use crate::leg::Leg;
 use crate::watch::{Ask, Watch};
 use crate::worker::Registered;
+use link::leg::Leg;
 use stats::attribution::SessionAttribution;
 
 /// Statements of one session that wait.

@@ -25,8 +25,8 @@ use super::prefix::{Lack, Unequal};
 use super::pump::Cut;
 use super::read_only::Outwaited;
 use super::session::{After, CutOff, Pooled, Running};
-use crate::failure::{Failure, Kind};
 use crate::watch::Ask;
+use link::failure::{Failure, Kind};
 
 /// How often a command is sent again.
 const RETRIES_MAX: u32 = 3;

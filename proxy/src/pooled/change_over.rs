@@ -11,11 +11,11 @@ use super::begin::server_of;
 use super::pass_on::PassOn;
 use super::session::{After, Pooled, Relayed};
 use crate::connect::Greeted;
-use crate::failure::{Failure, Kind};
-use crate::leg::Leg;
 use crate::login::{Agreement, Who};
-use crate::packets::PacketStream;
 use crate::relayed::join;
+use link::failure::{Failure, Kind};
+use link::leg::Leg;
+use link::packets::PacketStream;
 
 /// What clients usually say; no server holds them to it.
 const PACKET_BYTES_MAX: u32 = 1 << 24;

@@ -28,12 +28,12 @@ use super::session::{After, CutOff, Pooled};
 use super::shelf::{BackendLogin, Kind};
 use crate::card::Way;
 use crate::connect::Greeted;
-use crate::failure::{Failure, Kind as FailureKind};
-use crate::leg::Leg;
 use crate::login::Agreement;
-use crate::packets::PacketStream;
 use crate::scripted::sight::out_of_sight;
 use crate::tls_guard::{Claimant, is_password_used, unmet};
+use link::failure::{Failure, Kind as FailureKind};
+use link::leg::Leg;
+use link::packets::PacketStream;
 use stats::journal::AuditEvent;
 
 /// MariaDB refuses each change of user after so many that failed, against guessing passwords.

@@ -5,7 +5,7 @@ use route::{BackendId, ClusterId};
 
 use super::order::Order;
 use super::session::Pooled;
-use crate::failure::{Failure, Kind};
+use link::failure::{Failure, Kind};
 
 /// What MySQL Proxy says where a script leaves no backend.
 pub(crate) const ALL_DOWN: &str = "(proxy) all backends are down";

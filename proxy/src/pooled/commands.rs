@@ -172,9 +172,9 @@ impl Pooled {
                     "Got a {} bigger than {limit} bytes (pool.long_data_bytes_max)",
                     incoming.command
                 );
-                let kind = crate::failure::Kind::PayloadTooLarge;
+                let kind = link::failure::Kind::PayloadTooLarge;
                 return Err(CutOff::new(
-                    crate::failure::Failure::new(kind, text),
+                    link::failure::Failure::new(kind, text),
                     Some(next),
                 ));
             }
@@ -213,9 +213,9 @@ impl Pooled {
                 Repeat::of(Effect::Any, Aim::Home),
             ) {
                 Ok(_) => {
-                    let kind = crate::failure::Kind::BackendLost;
+                    let kind = link::failure::Kind::BackendLost;
                     let text = "the backend broke within a long statement";
-                    Err(CutOff::new(crate::failure::Failure::new(kind, text), None))
+                    Err(CutOff::new(link::failure::Failure::new(kind, text), None))
                 }
                 Err(cut) => Err(cut),
             },

@@ -24,8 +24,8 @@ use super::aftermath::Owner;
 use super::shelf::Shelf;
 use super::sight::Sight;
 use super::statement::StatementKey;
-use crate::leg::Leg;
 use crate::worker::Worker;
+use link::leg::Leg;
 
 /// How long a backend has to close its side.
 const TIMEOUT_FAREWELL: Duration = Duration::from_secs(1);

@@ -9,7 +9,7 @@ use wire::{Command, ErrorCode};
 
 use super::incoming::Incoming;
 use super::session::{After, CutOff, Pooled};
-use crate::failure::Failure;
+use link::failure::Failure;
 
 /// What the client is told until then.
 #[derive(Debug)]
@@ -71,8 +71,8 @@ impl Pooled {
         self.say_error(incoming.sequence, code, &told);
         if incoming.is_cut {
             // The rest of it is still to come, and nobody to take it.
-            let kind = crate::failure::Kind::HeldBackendLost;
-            return Err(CutOff::new(crate::failure::Failure::new(kind, told), None));
+            let kind = link::failure::Kind::HeldBackendLost;
+            return Err(CutOff::new(link::failure::Failure::new(kind, told), None));
         }
         Ok(After::Next)
     }

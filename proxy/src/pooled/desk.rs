@@ -16,9 +16,9 @@ use super::conn::{BackendConn, Broken};
 use super::open::open;
 use super::shelf::{Kind, Shelf, ShelfId};
 use super::turn::{Granting, Waiter, WaitingPlace};
-use crate::failure::{Failure, Kind as FailureKind};
 use crate::view::{IdleView, PoolView};
 use crate::worker::Worker;
+use link::failure::{Failure, Kind as FailureKind};
 
 pub(super) type Connection = Box<BackendConn>;
 

@@ -24,11 +24,7 @@ use super::pace;
 use super::pass_on::PassOn;
 use super::people::Person;
 use crate::connect::{Greeted, connect};
-use crate::decline::decline;
-use crate::dialogue::client_broke;
-use crate::failure::{Failure, Kind};
 use crate::login::{Agreement, Who, client_compression, malformed, read_response};
-use crate::packets::PacketStream;
 use crate::scripted::auth_ear::AuthEar;
 use crate::scripted::bridge::UNBRIDGED;
 use crate::scripted::login_hooks::{Auth, LoginHooks, replaced};
@@ -36,6 +32,10 @@ use crate::scripted::sight::out_of_sight;
 use crate::surroundings::{Settings, Shared};
 use crate::tls_guard::{Claimant, Unmet, await_accounts, is_password_used, unmet};
 use crate::worker::Worker;
+use link::decline::decline;
+use link::dialogue::client_broke;
+use link::failure::{Failure, Kind};
+use link::packets::PacketStream;
 
 /// Flags that say how a login went and nothing of the session behind it.
 pub(crate) const LOGIN: Capabilities = Capabilities(

@@ -11,9 +11,9 @@ use super::broken::{Effect, Repeat};
 use super::incoming::Incoming;
 use super::session::{After, CutOff, Pooled, Relayed};
 use crate::card::Way;
-use crate::dialogue::Legs;
-use crate::leg::Leg;
 use crate::relay::Relay;
+use link::dialogue::Legs;
+use link::leg::Leg;
 
 impl Pooled {
     /// Hands the session over to the relay: from here on it has one backend connection to its end.

@@ -16,8 +16,8 @@ use super::conn::BackendConn;
 use super::desk::{Begun, Lent, Wait};
 use super::session::{Home, Pooled};
 use super::shelf::ShelfId;
-use crate::failure::{Failure, Kind};
 use crate::watch::Ask;
+use link::failure::{Failure, Kind};
 
 /// When no backend can be used, and none is heard of, all are tried again after so long.
 const PAUSE_RETRY: Duration = Duration::from_millis(250);

@@ -13,9 +13,9 @@ use wire::ErrPacket;
 use super::course::Course;
 use super::greeting::dialect_of;
 use crate::connect::connect;
-use crate::decline::refusal;
 use crate::surroundings::Settings;
 use crate::worker::Worker;
+use link::decline::refusal;
 
 /// For how long an answer holds. A server changes this setting when it starts again.
 const AGE_MAX: Duration = Duration::from_secs(600);

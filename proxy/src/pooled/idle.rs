@@ -11,8 +11,8 @@ use wire::{Command, ErrPacket, StatusFlags};
 use super::conn::Broken;
 use super::incoming::Incoming;
 use super::session::{CutOff, Pooled};
-use crate::failure::{Failure, Kind as FailureKind};
 use crate::watch::Ask;
+use link::failure::{Failure, Kind as FailureKind};
 
 /// What ends the wait for a command.
 enum Idle {

@@ -24,8 +24,8 @@ use super::injected_results::{Finding, Found, Profile, ResultTable, told};
 use super::pump::Cut;
 use super::session::{CutOff, Pooled};
 use crate::book::Book;
-use crate::failure::{Failure, Kind as FailureKind};
 use crate::watch::Ask;
+use link::failure::{Failure, Kind as FailureKind};
 use stats::messages::shown_failure;
 
 /// What is sent around the command of the moment, and what has come of it.

@@ -6,9 +6,9 @@ use wire::Command;
 
 use super::order::Order;
 use super::session::{After, CutOff, Pooled};
-use crate::scripted::heard::{Ear, Heard, Reports, Towards};
 use crate::scripted::injected::incoming_of;
 use crate::scripted::waiting::{command, execution, miscounted, query};
+use link::reply_observer::{ObservedReply, ReplyObserver, Reports, Towards};
 
 /// An inquiry on its way.
 pub(crate) struct Asked {
@@ -18,7 +18,7 @@ pub(crate) struct Asked {
 }
 
 /// A command and what it was answered; or why there is none.
-pub(crate) type Replied = Result<(Command, Heard), String>;
+pub(crate) type Replied = Result<(Command, ObservedReply), String>;
 
 impl Asked {
     /// About so many bytes wait with it.
@@ -75,7 +75,7 @@ impl Pooled {
         asked: &Asked,
         command: Command,
         payload: &[u8],
-    ) -> Result<(Heard, After), CutOff> {
+    ) -> Result<(ObservedReply, After), CutOff> {
         let script = &self.settings.config.script;
         let limit = Some(script.timeout_query).filter(|it| !it.is_zero());
         let towards = Towards::Script {
@@ -84,7 +84,7 @@ impl Pooled {
             reports: Reports::Stay,
         };
         self.order = Order::of_script(asked.inquiry.place.clone(), limit);
-        let ear = Ear::to(command, self.capabilities, towards, &asked.scripts);
+        let ear = ReplyObserver::to(command, self.capabilities, towards, &asked.scripts);
         self.client.ear = ear.map(Box::new);
         let incoming = incoming_of(command, payload);
         let ran = match command {
@@ -94,6 +94,9 @@ impl Pooled {
         };
         self.close_order();
         let ear = self.client.ear.take();
-        Ok((ear.map_or_else(Heard::nothing, |it| it.ended()), ran?))
+        Ok((
+            ear.map_or_else(ObservedReply::nothing, |it| it.ended()),
+            ran?,
+        ))
     }
 }

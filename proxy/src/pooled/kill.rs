@@ -189,8 +189,8 @@ impl Pooled {
                 self.observe(Command::QUERY, &Facts::default(), b"", &done);
                 if scope == KillScope::Connection {
                     self.drop_lent(CloseReason::Ended);
-                    let failure = crate::failure::Failure::new(
-                        crate::failure::Kind::Killed,
+                    let failure = link::failure::Failure::new(
+                        link::failure::Kind::Killed,
                         "Connection was killed",
                     );
                     return Err(CutOff::new(failure, None));

@@ -12,7 +12,7 @@ use super::aim::Aim;
 use super::conn::OwnReply;
 use super::open::text;
 use super::session::{LASTING, Pooled};
-use crate::failure::{Failure, Kind as FailureKind};
+use link::failure::{Failure, Kind as FailureKind};
 
 /// What ends a hold.
 const RELEASED: Effects = Effects::NAMED_LOCK_RELEASED.with(Effects::NAMED_LOCKS_RELEASED);

@@ -25,15 +25,15 @@ use super::conn::{BackendConn, Broken, OwnReply};
 use super::shelf::Shelf;
 use super::sight::Sight;
 use crate::connect::{Refusal, greet};
-use crate::dialogue::not_private;
-use crate::failure::{Failure, Kind};
-use crate::leg::Leg;
 use crate::login::{backend_compression, backend_leg, secure_backend};
-use crate::packets::{PacketError, PacketStream};
 use crate::serve::compress;
 use crate::surroundings::Settings;
-use crate::transport::Transport;
 use crate::worker::Worker;
+use link::dialogue::not_private;
+use link::failure::{Failure, Kind};
+use link::leg::Leg;
+use link::packets::{PacketError, PacketStream};
+use link::transport::Transport;
 
 /// The most packets a login takes before it is given up.
 const LOGIN_PACKETS_MAX: usize = 16;

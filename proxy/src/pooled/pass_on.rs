@@ -8,14 +8,14 @@ use wire::{Greeting, HandshakeResponse};
 use super::course::Course;
 use super::enter::LOGIN;
 use crate::connect::{Greeted, connect};
-use crate::decline::decline;
-use crate::dialogue::Ear;
-use crate::failure::{Failure, Kind};
 use crate::login::{Agreement, Login, Who};
-use crate::packets::PacketStream;
 use crate::scripted::auth_ear::AuthEar;
 use crate::surroundings::Settings;
 use crate::worker::Worker;
+use link::decline::decline;
+use link::dialogue::LoginObserver;
+use link::failure::{Failure, Kind};
+use link::packets::PacketStream;
 
 /// Whom it is about.
 pub(crate) struct PassOn<'a, 'b> {
@@ -56,7 +56,7 @@ impl PassOn<'_, '_> {
             client: self.client,
             backend: &mut greeted,
             who: self.who,
-            ear: self.ear.map(|ear| ear as &mut dyn Ear),
+            ear: self.ear.map(|ear| ear as &mut dyn LoginObserver),
         };
         let head = HandshakeHead {
             capabilities: promised | (response.head.capabilities & LOGIN),

@@ -9,7 +9,7 @@ use auth::AccountId;
 use route::{BackendId, KillScope};
 use tokio::sync::mpsc::UnboundedSender;
 
-use crate::failure::{Failure, Kind};
+use link::failure::{Failure, Kind};
 
 /// The first id that clients see. Servers count their own connections from 1, so that the two are not
 /// mistaken for one another for the first thousand million connections of a server.

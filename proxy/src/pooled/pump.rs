@@ -17,8 +17,8 @@ use super::conn::{BackendConn, Broken, note_changes};
 use super::incoming::Passage;
 use super::prefix::Unequal;
 use super::session::Pooled;
-use crate::leg::Leg;
 use crate::watch::Ask;
+use link::leg::Leg;
 
 /// A client that speaks before it is answered is read ahead up to so many bytes.
 const AHEAD_BYTES_MAX: usize = 64 * 1024;

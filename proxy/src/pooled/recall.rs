@@ -13,7 +13,7 @@ use super::conn::BackendConn;
 use super::desk::Lent;
 use super::session::Pooled;
 use super::shelf::ShelfId;
-use crate::failure::{Failure, Kind};
+use link::failure::{Failure, Kind};
 
 /// How long whoever was given a connection has to ask what its last session may still want to know: as
 /// long as a backend has to answer that.

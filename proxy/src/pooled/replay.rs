@@ -19,7 +19,7 @@ use super::leaving::ROLLBACK;
 use super::optimism::{Execution, Read, Said};
 use super::pump::Delivery;
 use super::session::{After, CutOff, Pooled};
-use crate::failure::{Failure, Kind};
+use link::failure::{Failure, Kind};
 
 /// Why a transaction could not go to the primary.
 pub(crate) enum Failed {

@@ -19,8 +19,8 @@ use super::lane::{Boarding, SharedLane};
 use super::pump::Cut;
 use super::session::{LASTING, Pooled};
 use super::sight::Sight;
-use crate::leg::Leg;
 use crate::watch::Ask;
+use link::leg::Leg;
 
 /// One session's place on a lane; used again and again.
 pub(crate) struct Ride {

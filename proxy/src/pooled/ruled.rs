@@ -18,7 +18,7 @@ use super::prepared::Definitions;
 use super::ruling::{Carries, Errand, Form, Ruled};
 use super::session::{After, CutOff, Pooled};
 use super::statement::{Original, StatementKey};
-use crate::failure::{Failure, Kind as FailureKind};
+use link::failure::{Failure, Kind as FailureKind};
 
 /// What becomes of a statement that is to be prepared.
 pub(crate) enum Preparing {

@@ -5,7 +5,7 @@ use wire::write::put_packets;
 use wire::{ErrPacket, ErrorCode, HEADER_BYTES};
 
 use super::session::Pooled;
-use crate::failure::Failure;
+use link::failure::Failure;
 
 impl Pooled {
     /// Puts a payload of the proxy's own on its way to the client.

@@ -31,14 +31,14 @@ use super::sight::Sight;
 use super::statement::StatementKey;
 use super::timing::Timing;
 use super::turn::WaitingPlace;
-use crate::dialogue::Legs;
-use crate::failure::Failure;
-use crate::leg::Leg;
 use crate::relay::{End, Relay};
 use crate::scripted::scripting::Scripting;
 use crate::surroundings::{Place, Settings};
 use crate::watch::Watch;
 use crate::worker::Worker;
+use link::dialogue::Legs;
+use link::failure::Failure;
+use link::leg::Leg;
 use stats::attribution::SessionAttribution;
 use stats::statement_stats::Subject;
 

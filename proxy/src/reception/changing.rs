@@ -34,7 +34,7 @@ impl Reception {
         guest: &mut Guest,
         argument: &[u8],
         house: &House<'_>,
-    ) -> Result<(), crate::failure::Failure> {
+    ) -> Result<(), link::failure::Failure> {
         let wish = ChangeUser::decode(argument, guest.capabilities).map_err(malformed)?;
         let schema = String::from_utf8_lossy(wish.schema.unwrap_or_default()).into_owned();
         let claim = Claim {

@@ -9,10 +9,10 @@ use wire::{Capabilities, Greeting, HandshakeResponse, StatusFlags};
 
 use super::begin::Begin;
 use super::login_hooks::{ended, say};
-use crate::dialogue::client_broke;
-use crate::failure::Failure;
 use crate::login::own_offer;
 use crate::pooled::enter::random;
+use link::dialogue::client_broke;
+use link::failure::Failure;
 
 /// What a script that answers everything says it is, unless it greets itself.
 const VERSION_OF_NOBODY: &[u8] = b"8.0.99-pilotfish";

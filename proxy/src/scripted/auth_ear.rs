@@ -4,7 +4,7 @@
 use script::{Decision, FAILED, Hook, Session, err_payload};
 use wire::reply::{ERR, OK};
 
-use crate::dialogue::{Ear, Said};
+use link::dialogue::{LoginObserver, Relayed};
 
 /// As MySQL Proxy says it.
 pub(crate) const RESET: &str = "(lua) read-auth-old-password failed as backend_ndx got reset.";
@@ -28,25 +28,25 @@ impl<'a> AuthEar<'a> {
     }
 }
 
-impl Ear for AuthEar<'_> {
-    fn hears(&mut self, payload: &[u8]) -> Said {
+impl LoginObserver for AuthEar<'_> {
+    fn hears(&mut self, payload: &[u8]) -> Relayed {
         if !self.script.has(Hook::ReadAuthResult) {
-            return Said::AsItIs;
+            return Relayed::AsItIs;
         }
         let decision = self.script.read_auth_result(payload);
         if self.is_reset(payload) {
-            return Said::Last(vec![err_payload(RESET)], RESET);
+            return Relayed::Last(vec![err_payload(RESET)], RESET);
         }
         if decision != Decision::SendResult {
-            return Said::AsItIs;
+            return Relayed::AsItIs;
         }
         let payloads: Vec<Vec<u8>> = match self.script.response() {
             Some(payloads) => payloads.iter().map(<[u8]>::to_vec).collect(),
             None => vec![err_payload(FAILED)],
         };
         match payloads.iter().any(|it| it.first() == Some(&ERR)) {
-            true => Said::Last(payloads, "read_auth_result has answered the client"),
-            false => Said::Instead(payloads),
+            true => Relayed::Last(payloads, "read_auth_result has answered the client"),
+            false => Relayed::Instead(payloads),
         }
     }
 }

@@ -17,15 +17,15 @@ use super::meet::{Met, refused};
 use super::parked::kind_of;
 use super::passing::{Asked, server_facts};
 use super::sight::stay_in_sight;
-use crate::decline::decline;
-use crate::dialogue::client_broke;
-use crate::failure::Failure;
 use crate::login::{Who, client_compression, malformed, own_offer, read_response};
-use crate::packets::PacketStream;
 use crate::pooled::enter::{Admission, origin_of};
 use crate::surroundings::Settings;
 use crate::tls_guard::{Claimant, await_accounts, is_password_used, may_become};
 use crate::worker::Worker;
+use link::decline::decline;
+use link::dialogue::client_broke;
+use link::failure::Failure;
+use link::packets::PacketStream;
 
 /// A login on its way.
 pub(crate) struct Begin<'a> {

@@ -10,15 +10,15 @@ use super::begin::Begin;
 use super::host::Host;
 use super::server::Server;
 use super::session::Scripted;
-use crate::failure::Failure;
-use crate::leg::Leg;
-use crate::packets::PacketStream;
 use crate::pooled::incoming::Inbox;
 use crate::pooled::people::Person;
 use crate::serve::{compress, lost_at_login};
 use crate::surroundings::{Place, Settings};
 use crate::watch::Watch;
 use crate::worker::Worker;
+use link::failure::Failure;
+use link::leg::Leg;
+use link::packets::PacketStream;
 
 /// A login that has ended well; the client's stream is with whoever has lent it.
 pub(crate) struct Begun {

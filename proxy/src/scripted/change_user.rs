@@ -3,14 +3,14 @@
 use session::{Outcome, Sequences};
 use wire::reply::OkPacket;
 
-use super::heard::Heard;
 use super::server::Server;
 use super::session::Scripted;
-use crate::dialogue::{AuthEnd, Dialogue, Exchange, Legs};
-use crate::failure::{Failure, Kind};
-use crate::packets::PacketStream;
 use crate::pooled::session::CutOff;
 use crate::user_change::UserChange;
+use link::dialogue::{AuthEnd, Dialogue, Exchange, Legs};
+use link::failure::{Failure, Kind};
+use link::packets::PacketStream;
+use link::reply_observer::ObservedReply;
 
 impl Scripted {
     /// Whether a COM_CHANGE_USER leads to an account that the session's scripts are for.
@@ -28,7 +28,10 @@ impl Scripted {
     }
 
     /// The dialogue behind COM_CHANGE_USER.
-    pub(super) async fn change_user(&mut self, server: &mut Server) -> Result<Heard, CutOff> {
+    pub(super) async fn change_user(
+        &mut self,
+        server: &mut Server,
+    ) -> Result<ObservedReply, CutOff> {
         let lost = |error: std::io::Error| {
             CutOff::new(Failure::new(Kind::ClientLost, error.to_string()), None)
         };
@@ -65,7 +68,7 @@ impl Scripted {
         let (from_client, from_backend) = (ahead(client), ahead(backend));
         self.inbox.put(&from_client);
         server.inbox = from_backend;
-        let mut heard = Heard::nothing();
+        let mut heard = ObservedReply::nothing();
         heard.is_reply = true;
         heard.has_passed = true;
         match end.map_err(|failure| CutOff::new(failure, None))? {

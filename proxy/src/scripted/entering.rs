@@ -8,9 +8,9 @@ use super::facts::backend_address;
 use super::login_hooks::ended;
 use super::passing::{server_facts, server_of};
 use crate::connect::Greeted;
-use crate::failure::Failure;
 use crate::login::Agreement;
 use crate::pooled::enter::{Enter, Entered};
+use link::failure::Failure;
 
 impl Begin<'_> {
     /// The proxy answers the login itself, and the script sees it.

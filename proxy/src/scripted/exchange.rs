@@ -13,18 +13,18 @@ use tokio::io::{AsyncRead, ReadBuf};
 use tokio::time::timeout;
 use wire::{Capabilities, Command, ErrorCode};
 
-use super::heard::{Heard, Preparing, Reports, Towards};
 use super::injected::incoming_of;
-use super::rewriting::Rewriting;
 use super::server::Server;
 use super::session::Scripted;
 use super::stage::{Stage, lacks_server};
 use super::waiting::query;
-use crate::failure::{Failure, Kind};
 use crate::pooled::exchange::TIMEOUT_KILL;
 use crate::pooled::incoming::Incoming;
 use crate::pooled::session::CutOff;
 use crate::watch::Ask;
+use link::failure::{Failure, Kind};
+use link::reply_observer::{ObservedReply, Preparing, Reports, Towards};
+use link::row_rewriting::Rewriting;
 
 /// A client that speaks before it is answered is read ahead up to so many bytes.
 const AHEAD_BYTES_MAX: usize = 64 * 1024;
@@ -33,7 +33,7 @@ const AHEAD_BYTES_MAX: usize = 64 * 1024;
 pub(super) struct Passing {
     reply: Reply,
     pub towards: Towards,
-    pub heard: Heard,
+    pub heard: ObservedReply,
     rewriting: Option<Rewriting>,
     preparing: Option<Preparing>,
 }
@@ -44,7 +44,7 @@ impl Scripted {
         &mut self,
         incoming: &Incoming,
         towards: Towards,
-    ) -> Result<Heard, CutOff> {
+    ) -> Result<ObservedReply, CutOff> {
         let Some(mut server) = self.server.take() else {
             return Err(lacks_server(towards.sequence()));
         };
@@ -101,7 +101,7 @@ impl Scripted {
         server: &mut Server,
         command: Command,
         towards: Towards,
-    ) -> Result<Heard, CutOff> {
+    ) -> Result<ObservedReply, CutOff> {
         let (worker, watch) = (Rc::clone(&self.worker), Rc::clone(&self.watch));
         let limit = self.settings.config.script.timeout_query;
         let limit = Some(limit).filter(|it| !it.is_zero());
@@ -138,8 +138,8 @@ impl Scripted {
         server: &mut Server,
         command: Command,
         towards: Towards,
-    ) -> Result<Heard, CutOff> {
-        let heard = Heard::nothing();
+    ) -> Result<ObservedReply, CutOff> {
+        let heard = ObservedReply::nothing();
         let sequences = Sequences::Renumbered;
         let Some(reply) = Reply::to(command, server.capabilities, sequences, towards.sequence())
         else {
@@ -149,7 +149,7 @@ impl Scripted {
         let mut passing = Passing {
             reply: reply.with_files(files),
             towards,
-            heard: Heard {
+            heard: ObservedReply {
                 is_reply: true,
                 ..heard
             },
@@ -185,12 +185,12 @@ impl Scripted {
         Rewriting::of(rows, command, capabilities, self.result_bytes_max())
     }
 
-    fn conclude(&mut self, passing: Passing, outcome: Outcome) -> Heard {
+    fn conclude(&mut self, passing: Passing, outcome: Outcome) -> ObservedReply {
         let tally = *passing.reply.tally();
         if let Some(status) = tally.status {
             self.status = status;
         }
-        Heard {
+        ObservedReply {
             outcome,
             tally,
             last_at: self.host.scripts.now(),

@@ -8,12 +8,12 @@ use wire::query::Query;
 use wire::{Capabilities, Command};
 
 use super::exchange::Passing;
-use super::heard::{Towards, renumbered};
 use super::server::Server;
 use super::session::Scripted;
-use crate::failure::{Failure, Kind as FailureKind};
 use crate::pooled::incoming::{EndOf, Incoming, Passage};
 use crate::pooled::session::CutOff;
+use link::failure::{Failure, Kind as FailureKind};
+use link::reply_observer::{Towards, renumbered};
 
 /// Names of files in prepared texts that a session keeps.
 const NAMES_MAX: usize = 256;

@@ -8,12 +8,12 @@ use wire::write::put_packets;
 use wire::{Command, ErrPacket, HEADER_BYTES, Header};
 
 use super::bridge::Bridge;
-use super::heard::{Heard, Reports, Towards, renumbered};
 use super::stage::{Stage, asks_for_file, has_reply, lacks_server, say, say_all, swallow_file};
 use super::waiting::{Settled, interrupted, settle};
-use crate::failure::{Failure, Kind};
 use crate::pooled::incoming::Incoming;
 use crate::pooled::session::{After, CutOff};
+use link::failure::{Failure, Kind};
+use link::reply_observer::{ObservedReply, Reports, Towards, renumbered};
 
 /// `query_status` of an ERR.
 const STATUS_ERR: u8 = 255;
@@ -155,12 +155,12 @@ impl<'a, S: Stage> Queue<'a, S> {
         let payload = err_payload(text);
         let number = ErrPacket::decode(&payload).map_or(0, |err| err.number);
         let now = self.stage.script().now();
-        let mut heard = Heard {
+        let mut heard = ObservedReply {
             is_reply: true,
             outcome: Outcome::Err(number),
             first_at: now,
             last_at: now,
-            ..Heard::nothing()
+            ..ObservedReply::nothing()
         };
         match towards {
             Towards::Script { sequence, .. } => {
@@ -194,7 +194,7 @@ impl<'a, S: Stage> Queue<'a, S> {
     }
 
     /// A reply that was kept: the script decides.
-    async fn judge(&mut self, command: Command, mut heard: Heard) -> Result<After, CutOff> {
+    async fn judge(&mut self, command: Command, mut heard: ObservedReply) -> Result<After, CutOff> {
         if heard.is_cut {
             let text =
                 "(lua) the result of an injected query is longer than script.result_bytes_max";
@@ -280,7 +280,7 @@ impl<'a, S: Stage> Queue<'a, S> {
     }
 
     /// A reply that the client has had already: the script may look at its figures.
-    async fn show(&mut self, command: Command, heard: &Heard) -> Result<After, CutOff> {
+    async fn show(&mut self, command: Command, heard: &ObservedReply) -> Result<After, CutOff> {
         if !self.stage.script().has(Hook::ReadQueryResult) {
             return Ok(After::Next);
         }
@@ -322,7 +322,11 @@ fn second_result() -> CutOff {
 
 /// What the script is told of a reply. Of commands other than COM_QUERY and COM_STMT_EXECUTE it is told
 /// nothing but that they were answered; of COM_CHANGE_USER, where that is known, that it failed.
-pub(crate) fn reply_facts(command: Command, heard: &Heard, answer: Option<&Answer>) -> ReplyFacts {
+pub(crate) fn reply_facts(
+    command: Command,
+    heard: &ObservedReply,
+    answer: Option<&Answer>,
+) -> ReplyFacts {
     let is_told = matches!(command, Command::QUERY | Command::STMT_EXECUTE);
     let tally = &heard.tally;
     let is_result = tally.had_rows || tally.rows > 0;

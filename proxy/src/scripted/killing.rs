@@ -5,7 +5,6 @@ use route::KillScope;
 use wire::query::Query;
 use wire::{Command, ErrorCode};
 
-use super::heard::{Reports, Towards};
 use super::injected::incoming_of;
 use super::server::Server;
 use super::session::Scripted;
@@ -16,6 +15,7 @@ use crate::pooled::incoming::Incoming;
 use crate::pooled::kill::{Target, killed_by, let_kill_others, not_owner, statement};
 use crate::pooled::people::{Found, Kill, is_given_out};
 use crate::pooled::session::CutOff;
+use link::reply_observer::{Reports, Towards};
 
 impl Scripted {
     /// What is sent instead of a KILL that names an id of the proxy's: the server's answer to it is the answer

@@ -12,9 +12,9 @@ use super::bridge::SHAPES;
 use super::facts::{address_facts, note_greeting};
 use super::host::Host;
 use super::meet::refused;
-use crate::dialogue::client_broke;
-use crate::failure::{Failure, Kind};
-use crate::packets::PacketStream;
+use link::dialogue::client_broke;
+use link::failure::{Failure, Kind};
+use link::packets::PacketStream;
 
 /// One client's script, while it logs in.
 pub(crate) struct LoginHooks {

@@ -11,8 +11,8 @@ use super::begin::Begin;
 use super::parked::Parked;
 use super::server::Server;
 use crate::connect::{Greeted, Refusal, greet};
-use crate::failure::{Failure, Kind};
 use crate::pooled::choice::ALL_DOWN;
+use link::failure::{Failure, Kind};
 
 /// What the script has found for its client.
 pub(crate) enum Met {

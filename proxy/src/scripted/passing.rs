@@ -15,13 +15,13 @@ use super::meet::{Met, refused};
 use super::parked::kind_of;
 use super::server::Server;
 use crate::connect::Greeted;
-use crate::dialogue::{AuthEnd, Dialogue, Exchange, Legs};
-use crate::failure::{Failure, Kind};
-use crate::leg::Leg;
 use crate::login::{Agreement, Login, client_compression};
-use crate::packets::PacketStream;
 use crate::pooled::enter::LOGIN;
 use crate::serve::{compress, lost_at_login};
+use link::dialogue::{AuthEnd, Dialogue, Exchange, Legs};
+use link::failure::{Failure, Kind};
+use link::leg::Leg;
+use link::packets::PacketStream;
 
 /// How often the client is asked to prove itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -14,13 +14,9 @@ use tokio::sync::oneshot;
 use wire::{Capabilities, Command, StatusFlags};
 
 use super::all::unless_zero;
-use super::heard::{Ear, Heard, Towards};
 use super::host::Host;
 use super::login_hooks::{LoginHooks, Newcomer};
-use super::rewriting::Rewriting;
 use super::stage::{Stage, act, note_prepared, prepared_text};
-use crate::failure::{Failure, Kind as FailureKind};
-use crate::leg::Leg;
 use crate::pooled::beside::{Beside, Item, Work};
 use crate::pooled::broken::waiting;
 use crate::pooled::choice::Place;
@@ -30,6 +26,10 @@ use crate::pooled::order::Order;
 use crate::pooled::session::{After, CutOff, Pooled};
 use crate::relay::End;
 use crate::watch::{Ask, HookWait};
+use link::failure::{Failure, Kind as FailureKind};
+use link::leg::Leg;
+use link::reply_observer::{ObservedReply, ReplyObserver, Towards};
+use link::row_rewriting::Rewriting;
 
 /// One session's.
 pub(crate) struct Scripting {
@@ -394,7 +394,7 @@ impl Stage for Staged<'_> {
         &mut self,
         incoming: Incoming,
         towards: Towards,
-    ) -> Result<(Heard, After), CutOff> {
+    ) -> Result<(ObservedReply, After), CutOff> {
         let command = incoming.command;
         let bytes_max = self.result_bytes_max();
         let session = &mut self.session;
@@ -404,7 +404,7 @@ impl Stage for Staged<'_> {
             _ => {
                 let scripts = &self.scripting.host.scripts;
                 let capabilities = session.capabilities;
-                let ear = Ear::to(command, capabilities, towards, scripts);
+                let ear = ReplyObserver::to(command, capabilities, towards, scripts);
                 let rows = self.rows.clone().filter(|_| towards.is_client());
                 let rewriting =
                     rows.and_then(|it| Rewriting::of(it, command, capabilities, bytes_max));
@@ -417,10 +417,10 @@ impl Stage for Staged<'_> {
         let is_kept = ear.as_ref().is_some_and(|ear| !ear.has_passed());
         let heard = match ear {
             Some(ear) => ear.ended(),
-            None => Heard {
+            None => ObservedReply {
                 is_reply: command == Command::CHANGE_USER,
                 has_passed: command == Command::CHANGE_USER,
-                ..Heard::nothing()
+                ..ObservedReply::nothing()
             },
         };
         match acted {

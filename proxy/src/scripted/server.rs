@@ -11,7 +11,7 @@ use script::SocketFacts;
 use tokio::io::{AsyncRead, ReadBuf};
 use wire::{Capabilities, Command, Greeting};
 
-use crate::leg::Leg;
+use link::leg::Leg;
 
 /// One backend connection that a client's login has opened.
 pub(crate) struct Server {

@@ -14,14 +14,11 @@ use tokio::io::{AsyncRead, ReadBuf};
 use wire::{Capabilities, Command, ErrPacket, StatusFlags};
 
 use super::all::unless_zero;
-use super::heard::{Heard, Towards};
 use super::host::Host;
 use super::parked::{Parked, kind_of};
 use super::server::Server;
 use super::stage::{Stage, act, lacks_server, note_prepared, prepared_text};
-use crate::failure::{Failure, Kind};
 use crate::insight::observer::Observer;
-use crate::leg::Leg;
 use crate::pooled::begin::server_of;
 use crate::pooled::incoming::{EndOf, Inbox, Incoming, Passage};
 use crate::pooled::inquiry::Replied;
@@ -32,6 +29,9 @@ use crate::surroundings::{Place, Settings};
 use crate::thread_ended::has_thread_ended;
 use crate::watch::{Ask, HookWait, Watch};
 use crate::worker::Worker;
+use link::failure::{Failure, Kind};
+use link::leg::Leg;
+use link::reply_observer::{ObservedReply, Towards};
 
 /// One session. Fields are dropped in this order: the connection goes before the session's place.
 pub(crate) struct Scripted {
@@ -490,7 +490,7 @@ impl Stage for Scripted {
         &mut self,
         incoming: Incoming,
         towards: Towards,
-    ) -> Result<(Heard, After), CutOff> {
+    ) -> Result<(ObservedReply, After), CutOff> {
         let heard = self.exchange(&incoming, towards).await?;
         if incoming.command == Command::QUIT {
             return Ok((heard, After::Ended(End::Quit)));

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use auth::Found;
 use net::Endpoint;
 
-use crate::failure::{Failure, Kind};
 use crate::pooled::enter::origin_of;
 use crate::worker::Worker;
+use link::failure::{Failure, Kind};
 
 /// Whether `user` may go on in a session that runs these scripts.
 ///

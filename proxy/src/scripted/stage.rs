@@ -9,16 +9,16 @@ use wire::write::put_packets;
 use wire::{Capabilities, Command, StatusFlags};
 
 use super::bridge::Bridge;
-use super::heard::{Heard, Towards};
 use super::injected::Queue;
 use super::waiting::{Settled, interrupted, settle};
-use crate::failure::{Failure, Kind};
-use crate::leg::Leg;
 use crate::pooled::incoming::Incoming;
 use crate::pooled::inquiry::Replied;
 use crate::pooled::session::{After, CutOff};
 use crate::relay::End;
 use crate::watch::HookWait;
+use link::failure::{Failure, Kind};
+use link::leg::Leg;
+use link::reply_observer::{ObservedReply, Towards};
 
 /// A session with its script.
 pub(crate) trait Stage {
@@ -80,8 +80,11 @@ pub(crate) trait Stage {
     async fn forward(&mut self, incoming: Incoming) -> Result<After, CutOff>;
 
     /// Another command, and what came of it.
-    async fn ask(&mut self, incoming: Incoming, towards: Towards)
-    -> Result<(Heard, After), CutOff>;
+    async fn ask(
+        &mut self,
+        incoming: Incoming,
+        towards: Towards,
+    ) -> Result<(ObservedReply, After), CutOff>;
 }
 
 /// Asks the script what is to be done with a command, and does it.
@@ -229,7 +232,11 @@ pub(crate) fn prepared_text(incoming: &Incoming) -> Option<Vec<u8>> {
 }
 
 /// A command has been answered: what it has prepared, scripts can ask about.
-pub(crate) fn note_prepared(script: &mut script::Session, text: Option<Vec<u8>>, heard: &Heard) {
+pub(crate) fn note_prepared(
+    script: &mut script::Session,
+    text: Option<Vec<u8>>,
+    heard: &ObservedReply,
+) {
     if let (Some(text), Some((id, parameters))) = (text, heard.prepared) {
         script.note_prepared(id, &text, parameters);
     }

@@ -7,11 +7,11 @@ use wire::query::Query;
 use wire::{Capabilities, Command, ErrPacket, ErrorCode};
 
 use super::bridge::Bridge;
-use super::heard::{Heard, Reports, Towards};
 use super::injected::{incoming_of, payloads_of, reply_facts};
 use super::stage::Stage;
 use crate::pooled::session::{After, CutOff};
 use crate::watch::HookWait;
+use link::reply_observer::{ObservedReply, Reports, Towards};
 
 /// How a hook has ended.
 pub(crate) enum Settled {
@@ -194,7 +194,7 @@ pub(crate) fn query(text: &[u8], capabilities: Capabilities) -> Vec<u8> {
 }
 
 /// A reply that was kept, and what to.
-fn given((command, mut heard): (Command, Heard), capabilities: Capabilities) -> Given {
+fn given((command, mut heard): (Command, ObservedReply), capabilities: Capabilities) -> Given {
     if heard.is_cut {
         return refused("the result is longer than script.result_bytes_max");
     }

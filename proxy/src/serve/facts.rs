@@ -6,11 +6,11 @@ use net::Endpoint;
 use tracing::Level;
 
 use crate::card::Way;
-use crate::failure::Failure;
 use crate::login::Who;
 use crate::relay::End;
 use crate::watch::Watch;
 use crate::worker::{Newcomer, Registered, Worker};
+use link::failure::Failure;
 use stats::journal::AuditEvent;
 
 /// What the log says of a session.

@@ -11,8 +11,6 @@ use wire::Capabilities;
 use super::facts::Facts;
 use super::{Begun, answers_logins, enter, late, take_in, tell};
 use crate::card::Way;
-use crate::failure::{Failure, Kind};
-use crate::packets::PacketStream;
 use crate::pooled::enter::Admission;
 use crate::pooled::people::Person;
 use crate::relay::End;
@@ -23,6 +21,8 @@ use crate::scripted::scripting::no_scripts_yet;
 use crate::scripted::session::Scripted;
 use crate::surroundings::Settings;
 use crate::worker::{Registered, Worker};
+use link::failure::{Failure, Kind};
+use link::packets::PacketStream;
 
 /// A session whose packets a script sees.
 pub(super) async fn scripted(worker: &Worker, mut session: Scripted) -> Result<End, Failure> {

@@ -81,6 +81,7 @@ const CRATES: &[&str] = &[
     "pool",
     "net",
     "script",
+    "link",
     "stats",
     "proxy",
     "control",

@@ -10,7 +10,7 @@ use super::source::{Crate, Module, lines_of};
 const TABLES: &[&str] = &["config::", "admin::tables::"];
 
 /// Functions that are tables: a `match` with a row for each variant.
-const MATCHES: &[&str] = &["proxy::failure::verdict"];
+const MATCHES: &[&str] = &["link::failure::verdict"];
 
 /// The lines of a crate, tests excepted.
 pub fn lines(of: &Crate) -> Figures {

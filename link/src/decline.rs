@@ -41,7 +41,7 @@ const NOBODY: HandshakeResponse<'static> = HandshakeResponse {
 };
 
 /// Ends the login politely, in a task of its own. For backends that have had no answer yet.
-pub(crate) fn decline(mut backend: PacketStream) {
+pub fn decline(mut backend: PacketStream) {
     tokio::task::spawn_local(async move {
         let mut payload = Vec::new();
         NOBODY.encode(&mut payload);
@@ -55,7 +55,7 @@ pub(crate) fn decline(mut backend: PacketStream) {
 }
 
 /// The ERR by which a backend that has had no answer yet refuses the login.
-pub(crate) async fn refusal(mut backend: PacketStream, family: Dialect) -> Option<Vec<u8>> {
+pub async fn refusal(mut backend: PacketStream, family: Dialect) -> Option<Vec<u8>> {
     let mut nobody = NOBODY;
     // MySQL names the client's host only to clients that know plugins. Some plugins of MariaDB take an empty
     // answer for a broken handshake, so it is not asked by a plugin.

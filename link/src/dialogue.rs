@@ -18,8 +18,10 @@ use crate::packets::{PacketError, PacketStream};
 
 /// Both legs of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Legs {
+pub struct Legs {
+    /// Of the connection to the client.
     pub client: Privacy,
+    /// Of the connection to the backend.
     pub backend: Privacy,
 }
 
@@ -36,7 +38,7 @@ enum Bridge {
 
 impl Legs {
     /// Whether any password plugin needs a bridge.
-    pub(crate) fn differ(self) -> bool {
+    pub fn differ(self) -> bool {
         self.client != self.backend
     }
 
@@ -53,33 +55,45 @@ impl Legs {
 }
 
 /// How a dialogue ended; the payload has been relayed.
-pub(crate) enum AuthEnd {
+pub enum AuthEnd {
+    /// The payload of the OK packet.
     Ok(Vec<u8>),
+    /// The payload of the ERR packet.
     Err(Vec<u8>),
 }
 
 /// Where a password's exchange stands, on a bridge.
 #[derive(Debug, Default)]
-pub(crate) enum Exchange {
+pub enum Exchange {
     /// Nothing special passes.
     #[default]
     None,
     /// The client's next payload is the password (in clear, or encrypted for our key), or is
     /// `request`: it wants our key.
-    PasswordDue { request: u8 },
+    PasswordDue {
+        /// The byte by which the client asks for a key.
+        request: u8,
+    },
     /// The backend's next data is its public key, for this password.
-    KeyDue { password: Answer },
+    KeyDue {
+        /// The password, not yet encrypted.
+        password: Answer,
+    },
     /// The backend must not have this password on this connection.
-    Withheld { password: Answer },
+    Withheld {
+        /// The password, which is not sent.
+        password: Answer,
+    },
 }
 
-/// Whoever listens to what the backend says in a login.
-pub(crate) trait Ear {
-    fn hears(&mut self, payload: &[u8]) -> Said;
+/// Hears what the backend says in a login.
+pub trait LoginObserver {
+    /// What the client gets in place of `payload`.
+    fn hears(&mut self, payload: &[u8]) -> Relayed;
 }
 
 /// What the client gets of a packet of the backend's.
-pub(crate) enum Said {
+pub enum Relayed {
     /// The packet.
     AsItIs,
     /// These instead.
@@ -89,11 +103,16 @@ pub(crate) enum Said {
 }
 
 /// One login dialogue.
-pub(crate) struct Dialogue<'a, T> {
+pub struct Dialogue<'a, T> {
+    /// The client.
     pub client: &'a mut PacketStream<T>,
+    /// The backend.
     pub backend: &'a mut PacketStream<T>,
+    /// The name of the backend, for messages.
     pub backend_name: &'a str,
+    /// How private both connections are.
     pub legs: Legs,
+    /// The RSA key of the proxy.
     pub own_key: &'a OwnKey,
     /// By whose key a password may be encrypted for the backend.
     pub server_key: ServerKey<'a>,
@@ -101,13 +120,15 @@ pub(crate) struct Dialogue<'a, T> {
     pub plugin: Vec<u8>,
     /// The last scramble it was given.
     pub scramble: Vec<u8>,
+    /// Where the exchange of a password stands.
     pub exchange: Exchange,
-    pub ear: Option<&'a mut dyn Ear>,
+    /// Hears what the backend says.
+    pub ear: Option<&'a mut dyn LoginObserver>,
 }
 
 impl<T: AsyncRead + AsyncWrite + Unpin> Dialogue<'_, T> {
     /// Relays until OK or ERR.
-    pub(crate) async fn run(&mut self) -> Result<AuthEnd, Failure> {
+    pub async fn run(&mut self) -> Result<AuthEnd, Failure> {
         loop {
             tokio::select! {
                 payload = self.backend.read() => {
@@ -123,7 +144,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Dialogue<'_, T> {
     }
 
     /// The answer that stands in the handshake response itself. sha256_password begins there.
-    pub(crate) async fn first_answer(&mut self, answer: &[u8]) -> Result<Answer, Failure> {
+    pub async fn first_answer(&mut self, answer: &[u8]) -> Result<Answer, Failure> {
         match (
             self.plugin == SHA256_PASSWORD,
             self.legs.bridge(SHA256_PASSWORD),
@@ -160,7 +181,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Dialogue<'_, T> {
     }
 
     /// Relays what ends a login.
-    pub(crate) async fn conclude(&mut self, payload: Vec<u8>) -> Result<AuthEnd, Failure> {
+    pub async fn conclude(&mut self, payload: Vec<u8>) -> Result<AuthEnd, Failure> {
         let end = self.hear_backend(payload).await?;
         end.ok_or_else(|| Failure::new(Kind::BackendLogin, "the login has no end"))
     }
@@ -191,12 +212,12 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Dialogue<'_, T> {
         };
         let said = match &mut self.ear {
             Some(ear) => ear.hears(&payload),
-            None => Said::AsItIs,
+            None => Relayed::AsItIs,
         };
         match said {
-            Said::AsItIs => self.tell(&payload).await?,
-            Said::Instead(payloads) => self.tell_all(&payloads).await?,
-            Said::Last(payloads, why) => {
+            Relayed::AsItIs => self.tell(&payload).await?,
+            Relayed::Instead(payloads) => self.tell_all(&payloads).await?,
+            Relayed::Last(payloads, why) => {
                 self.tell_all(&payloads).await?;
                 return Err(Failure::new(Kind::ScriptEnded, why));
             }
@@ -261,7 +282,8 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Dialogue<'_, T> {
             .map_err(key_exchange)
     }
 
-    pub(crate) async fn send(&mut self, payload: &[u8]) -> Result<(), Failure> {
+    /// Sends a payload to the client.
+    pub async fn send(&mut self, payload: &[u8]) -> Result<(), Failure> {
         self.backend
             .write(payload)
             .await
@@ -270,16 +292,18 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Dialogue<'_, T> {
 }
 
 /// The backend wants a password in full, and may not have it.
-pub(crate) fn not_private(name: &str) -> Failure {
+pub fn not_private(name: &str) -> Failure {
     let cause = format!("Can't connect to MySQL server: backend {name}: {NotPrivate}");
     Failure::new(Kind::FullAuthentication, cause)
 }
 
-pub(crate) fn key_exchange(error: KeyExchangeError) -> Failure {
+/// The failure when a password cannot be read or encrypted.
+pub fn key_exchange(error: KeyExchangeError) -> Failure {
     Failure::new(Kind::KeyExchange, format!("key exchange: {error}"))
 }
 
-pub(crate) fn client_broke(error: PacketError) -> Failure {
+/// The failure when the client does not keep to the protocol, or closes.
+pub fn client_broke(error: PacketError) -> Failure {
     let kind = match &error {
         PacketError::Closed | PacketError::Truncated | PacketError::Io(_) => Kind::LoginAbandoned,
         PacketError::OutOfOrder { .. } | PacketError::TooLong(_) | PacketError::ProxyHeader => {
@@ -289,7 +313,8 @@ pub(crate) fn client_broke(error: PacketError) -> Failure {
     Failure::new(kind, format!("login: {error}"))
 }
 
-pub(crate) fn backend_broke(name: &str, error: PacketError) -> Failure {
+/// The failure when the backend does not keep to the protocol, or closes.
+pub fn backend_broke(name: &str, error: PacketError) -> Failure {
     Failure::new(
         Kind::BackendLogin,
         format!("backend {name} broke off the login: {error}"),

@@ -13,7 +13,7 @@ use wire::write::put_packets;
 use wire::{Capabilities, Command, HEADER_BYTES, Header, PACKET_PAYLOAD_MAX, Reader, StatusFlags};
 
 /// See the module.
-pub(crate) struct Rewriting {
+pub struct Rewriting {
     rows: Rows,
     is_binary: bool,
     capabilities: Capabilities,
@@ -43,7 +43,7 @@ enum Stage {
 
 impl Rewriting {
     /// Of the reply to a command; `None` where it has no rows.
-    pub(crate) fn of(
+    pub fn of(
         rows: Rows,
         command: Command,
         capabilities: Capabilities,
@@ -68,17 +68,17 @@ impl Rewriting {
     }
 
     /// The id of the next packet, once there was one.
-    pub(crate) fn next_sequence(&self) -> Option<u8> {
+    pub fn next_sequence(&self) -> Option<u8> {
         self.next
     }
 
     /// The packets that follow begin with this id.
-    pub(crate) fn align(&mut self, next: u8) {
+    pub fn align(&mut self, next: u8) {
         self.next = Some(next);
     }
 
     /// Takes some of a reply; what the client gets of it.
-    pub(crate) fn feed(&mut self, bytes: &[u8]) -> Vec<u8> {
+    pub fn feed(&mut self, bytes: &[u8]) -> Vec<u8> {
         if matches!(self.stage, Stage::Failed) {
             // Whoever follows the reply knows where it ends.
             return Vec::new();

@@ -8,12 +8,13 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use wire::write::put_packets;
 
-use crate::bell::Listening;
-use crate::scripted::heard::{Ear, renumbered};
+use crate::readiness_cache::Listening;
+use crate::reply_observer::{ReplyObserver, renumbered};
 use crate::transport::Transport;
 
 /// A client's or a backend's side.
-pub(crate) struct Leg {
+pub struct Leg {
+    /// The connection.
     pub transport: Transport,
     /// It has closed: nothing more can be read from it.
     pub has_ended: bool,
@@ -28,11 +29,12 @@ pub(crate) struct Leg {
     /// Of a plain one that is read by [`Leg::poll_read`].
     listening: Option<Box<Listening>>,
     /// A script's, that hears what is said to this side.
-    pub ear: Option<Box<Ear>>,
+    pub ear: Option<Box<ReplyObserver>>,
 }
 
 impl Leg {
-    pub(crate) fn new(transport: Transport) -> Self {
+    /// Nothing was read yet.
+    pub fn new(transport: Transport) -> Self {
         let unsent = Vec::new();
         Self {
             transport,
@@ -47,7 +49,7 @@ impl Leg {
     }
 
     /// The place of a side that has been moved elsewhere.
-    pub(crate) fn gone() -> Self {
+    pub fn gone() -> Self {
         Self {
             is_broken: true,
             ..Self::new(Transport::Gone)
@@ -56,12 +58,12 @@ impl Leg {
 
     /// Whether it has been moved elsewhere.
     #[inline]
-    pub(crate) fn is_gone(&self) -> bool {
+    pub fn is_gone(&self) -> bool {
         matches!(self.transport, Transport::Gone)
     }
 
     /// Reads from this side. Whoever reads so alone reads from it: asking again and again is cheap.
-    pub(crate) fn poll_read(
+    pub fn poll_read(
         &mut self,
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
@@ -76,7 +78,7 @@ impl Leg {
 
     /// Sends `bytes` behind what is left over, as far as this side takes them.
     #[inline]
-    pub(crate) fn push(&mut self, bytes: &[u8], context: &mut Context<'_>) -> io::Result<()> {
+    pub fn push(&mut self, bytes: &[u8], context: &mut Context<'_>) -> io::Result<()> {
         let was_drained = self.is_drained();
         if was_drained && self.ear.is_none() {
             return self.send(bytes, context);
@@ -89,7 +91,7 @@ impl Leg {
     }
 
     /// Puts `bytes` behind what is left over; they leave when it is polled.
-    pub(crate) fn append(&mut self, bytes: &[u8]) {
+    pub fn append(&mut self, bytes: &[u8]) {
         let next = self.transport.frame_sequence();
         match &mut self.ear {
             None => self.put(bytes),
@@ -108,7 +110,7 @@ impl Leg {
     }
 
     /// What was kept for a script goes to this side after all, and all that follows of the reply.
-    pub(crate) fn let_go(&mut self) {
+    pub fn let_go(&mut self) {
         let next = self.transport.frame_sequence();
         if let Some(ear) = &mut self.ear {
             let kept = ear.let_go();
@@ -120,23 +122,23 @@ impl Leg {
     }
 
     /// How many bytes wait for this side to take them.
-    pub(crate) fn unsent(&self) -> usize {
+    pub fn unsent(&self) -> usize {
         self.unsent.len() - self.sent
     }
 
     /// Whether everything for this side has left.
-    pub(crate) fn is_drained(&self) -> bool {
+    pub fn is_drained(&self) -> bool {
         self.unsent.is_empty() && !self.needs_flush
     }
 
     /// Keeps bytes to be sent when it is polled.
-    pub(crate) fn keep(&mut self, bytes: Vec<u8>) {
+    pub fn keep(&mut self, bytes: Vec<u8>) {
         debug_assert!(self.unsent.is_empty());
         self.unsent = bytes;
     }
 
     /// From now on, what is for this side is dropped.
-    pub(crate) fn give_up(&mut self) {
+    pub fn give_up(&mut self) {
         self.is_broken = true;
         self.needs_flush = false;
         self.unsent = Vec::new();
@@ -145,7 +147,7 @@ impl Leg {
 
     /// Sends what is left over; ready when nothing is.
     #[inline]
-    pub(crate) fn poll_drain(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+    pub fn poll_drain(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.is_drained() {
             true => Poll::Ready(Ok(())),
             false => self.poll_drain_rest(context),
@@ -174,7 +176,7 @@ impl Leg {
 
     /// Sends `bytes` and keeps what is not taken. Everything before must have left.
     #[inline]
-    pub(crate) fn send(&mut self, bytes: &[u8], context: &mut Context<'_>) -> io::Result<()> {
+    pub fn send(&mut self, bytes: &[u8], context: &mut Context<'_>) -> io::Result<()> {
         debug_assert!(self.is_drained());
         if self.is_broken {
             return Ok(());
@@ -197,12 +199,12 @@ impl Leg {
     }
 
     /// Waits until everything for this side has left.
-    pub(crate) async fn drained(&mut self) -> io::Result<()> {
+    pub async fn drained(&mut self) -> io::Result<()> {
         poll_fn(|context| self.poll_drain(context)).await
     }
 
     /// Sends what is left over and a last packet, and closes.
-    pub(crate) async fn finish_with(&mut self, sequence: u8, payload: &[u8]) -> io::Result<()> {
+    pub async fn finish_with(&mut self, sequence: u8, payload: &[u8]) -> io::Result<()> {
         self.drained().await?;
         let sequence = self.transport.frame_sequence().unwrap_or(sequence);
         put_packets(&mut self.unsent, sequence, payload);
@@ -212,7 +214,7 @@ impl Leg {
 
     /// As [`Leg::poll_drain`], for a side whose end is learnt by reading: an error only means that it
     /// takes nothing more. What it said before it closed can still be read.
-    pub(crate) fn poll_drain_or_break(&mut self, context: &mut Context<'_>) -> Poll<()> {
+    pub fn poll_drain_or_break(&mut self, context: &mut Context<'_>) -> Poll<()> {
         if ready!(self.poll_drain(context)).is_err() {
             self.give_up();
         }
@@ -220,7 +222,7 @@ impl Leg {
     }
 
     /// As [`Leg::send`], for such a side.
-    pub(crate) fn send_or_break(&mut self, bytes: &[u8], context: &mut Context<'_>) {
+    pub fn send_or_break(&mut self, bytes: &[u8], context: &mut Context<'_>) {
         if self.send(bytes, context).is_err() {
             self.give_up();
         }

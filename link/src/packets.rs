@@ -18,7 +18,7 @@ const LOGIN_PAYLOAD_BYTES_MAX: usize = 1 << 20;
 const READ_BYTES: usize = 4096;
 
 /// A transport during login, with what was read ahead and the sequence id that comes next.
-pub(crate) struct PacketStream<T = Transport> {
+pub struct PacketStream<T = Transport> {
     /// Gone after a failed upgrade only.
     transport: Option<T>,
     /// Bytes read, from the first that nobody has taken.
@@ -30,7 +30,7 @@ pub(crate) struct PacketStream<T = Transport> {
 
 /// What can go wrong while a packet is awaited.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum PacketError {
+pub enum PacketError {
     /// The other side closed between two packets.
     #[error("connection closed")]
     Closed,
@@ -39,7 +39,12 @@ pub(crate) enum PacketError {
     Truncated,
     /// A sequence id that does not follow.
     #[error("packet out of order: sequence id {found} where {expected} belongs")]
-    OutOfOrder { expected: u8, found: u8 },
+    OutOfOrder {
+        /// The sequence id that follows.
+        expected: u8,
+        /// The sequence id of the packet.
+        found: u8,
+    },
     /// Not a packet: somebody speaks for another.
     #[error("a PROXY header came from a network that is not in proxy_protocol.trusted_networks")]
     ProxyHeader,
@@ -53,7 +58,7 @@ pub(crate) enum PacketError {
 
 impl<T: AsyncRead + AsyncWrite + Unpin> PacketStream<T> {
     /// Packets of `transport`, the next of which has this sequence id.
-    pub(crate) fn new(transport: T, sequence: u8) -> Self {
+    pub fn new(transport: T, sequence: u8) -> Self {
         Self {
             transport: Some(transport),
             buffer: Vec::new(),
@@ -64,12 +69,12 @@ impl<T: AsyncRead + AsyncWrite + Unpin> PacketStream<T> {
 
     /// Takes sequence ids as they come, and counts on from there. Within compressed frames they
     /// mean nothing, see [`Sequences::Renumbered`].
-    pub(crate) fn with_sequences(self, sequences: Sequences) -> Self {
+    pub fn with_sequences(self, sequences: Sequences) -> Self {
         Self { sequences, ..self }
     }
 
     /// With bytes that were read before.
-    pub(crate) fn with_ahead(self, ahead: Vec<u8>) -> Self {
+    pub fn with_ahead(self, ahead: Vec<u8>) -> Self {
         Self {
             buffer: ahead,
             ..self
@@ -77,7 +82,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> PacketStream<T> {
     }
 
     /// Gives back the transport, unless an upgrade lost it, and the bytes that were read ahead.
-    pub(crate) fn into_parts(self) -> Option<(T, Vec<u8>)> {
+    pub fn into_parts(self) -> Option<(T, Vec<u8>)> {
         let mut ahead = self.buffer;
         // What is kept from here on is kept for the session's life.
         ahead.shrink_to_fit();
@@ -85,7 +90,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> PacketStream<T> {
     }
 
     /// Waits for a payload. Cancelling loses nothing.
-    pub(crate) async fn read(&mut self) -> Result<Vec<u8>, PacketError> {
+    pub async fn read(&mut self) -> Result<Vec<u8>, PacketError> {
         loop {
             if let Some(payload) = self.take_payload()? {
                 return Ok(payload);
@@ -129,24 +134,24 @@ impl<T: AsyncRead + AsyncWrite + Unpin> PacketStream<T> {
     }
 
     /// The sequence id of the next packet in either direction.
-    pub(crate) fn next_sequence(&self) -> u8 {
+    pub fn next_sequence(&self) -> u8 {
         self.sequence
     }
 
     /// The next packet in either direction has this sequence id: 0 begins a command.
-    pub(crate) fn begin_at(&mut self, sequence: u8) {
+    pub fn begin_at(&mut self, sequence: u8) {
         self.sequence = sequence;
     }
 
     /// Sends packets that have their headers, and waits until they have left.
-    pub(crate) async fn write_packets(&mut self, packets: &[u8]) -> io::Result<()> {
+    pub async fn write_packets(&mut self, packets: &[u8]) -> io::Result<()> {
         let transport = self.transport.as_mut().ok_or(io::ErrorKind::NotConnected)?;
         transport.write_all(packets).await?;
         transport.flush().await
     }
 
     /// Sends a payload and waits until it has left.
-    pub(crate) async fn write(&mut self, payload: &[u8]) -> io::Result<()> {
+    pub async fn write(&mut self, payload: &[u8]) -> io::Result<()> {
         let mut bytes = Vec::with_capacity(payload.len() + HEADER_BYTES);
         self.sequence = wire::write::put_packets(&mut bytes, self.sequence, payload);
         let transport = self.transport.as_mut().ok_or(io::ErrorKind::NotConnected)?;
@@ -157,7 +162,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> PacketStream<T> {
 
 impl PacketStream {
     /// Replaces the transport by what `upgrade` makes of it and of the bytes read ahead.
-    pub(crate) async fn upgrade<F, Fut>(&mut self, upgrade: F) -> io::Result<()>
+    pub async fn upgrade<F, Fut>(&mut self, upgrade: F) -> io::Result<()>
     where
         F: FnOnce(Transport, Vec<u8>) -> Fut,
         Fut: Future<Output = io::Result<Transport>>,
@@ -169,7 +174,7 @@ impl PacketStream {
     }
 
     /// Sends a last payload and closes, see [`Transport::close`].
-    pub(crate) async fn finish_with(&mut self, payload: &[u8]) -> io::Result<()> {
+    pub async fn finish_with(&mut self, payload: &[u8]) -> io::Result<()> {
         self.write(payload).await?;
         match &mut self.transport {
             Some(transport) => transport.close().await,
@@ -178,17 +183,17 @@ impl PacketStream {
     }
 
     /// Whether this is a backend that has greeted and heard nothing yet.
-    pub(crate) fn awaits_first_answer(&self) -> bool {
+    pub fn awaits_first_answer(&self) -> bool {
         self.sequence == 1
     }
 
     /// Where it is connected here; `None` when it has been moved elsewhere.
-    pub(crate) fn local_address(&self) -> Option<net::Endpoint> {
+    pub fn local_address(&self) -> Option<net::Endpoint> {
         self.transport.as_ref()?.socket()?.local_address().ok()
     }
 
     /// Who could listen in.
-    pub(crate) fn privacy(&self) -> Privacy {
+    pub fn privacy(&self) -> Privacy {
         match &self.transport {
             Some(transport) => transport.privacy(),
             None => Privacy::Open,
@@ -196,7 +201,7 @@ impl PacketStream {
     }
 
     /// What TLS has agreed on; `None` without it.
-    pub(crate) fn tls(&self) -> Option<net::tls::Facts> {
+    pub fn tls(&self) -> Option<net::tls::Facts> {
         self.transport.as_ref()?.tls()
     }
 }

@@ -11,9 +11,12 @@ use wire::{ErrPacket, ErrorCode};
 
 /// Attribution doing it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Side {
+pub enum Side {
+    /// The client.
     Client,
+    /// The backend.
     Backend,
+    /// The proxy itself.
     Proxy,
 }
 
@@ -29,7 +32,7 @@ impl fmt::Display for Side {
 
 /// What went wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// The PROXY header is missing, malformed or not to be trusted.
     ProxyHeader,
     /// Logins from the client's host failed too often in a row.
@@ -108,10 +111,12 @@ pub(crate) enum Kind {
 
 /// What follows from a failure.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Verdict {
+pub struct Verdict {
+    /// Whose fault it is.
     pub side: Side,
     /// What the client is told, when it can still be told; `None`: nothing, or already told.
     pub told: Option<ErrorCode>,
+    /// The level of its log line.
     pub level: Level,
     /// For metrics and logs.
     pub label: &'static str,
@@ -121,7 +126,7 @@ impl Kind {
     /// The sequence id of an ERR that ends a session between two commands. Clients take a packet that they have
     /// not asked for badly, so the proxy sends none where the session's server sends none: servers close a
     /// connection without a word. Only MySQL, from 8.0.24 on, says that a session was idle for too long.
-    pub(crate) fn unasked_sequence(self, server: Server) -> Option<u8> {
+    pub fn unasked_sequence(self, server: Server) -> Option<u8> {
         match (self, server) {
             (Self::IdleTimeout, Server::MySql(version)) => (version >= 80_024).then_some(0),
             (
@@ -138,7 +143,7 @@ impl Kind {
     }
 
     /// The table.
-    pub(crate) fn verdict(self) -> Verdict {
+    pub fn verdict(self) -> Verdict {
         use ErrorCode as Code;
         use Side::{Backend, Client, Proxy};
         let row = |side, told, level, label| Verdict {
@@ -287,15 +292,18 @@ impl Kind {
 
 /// A session's bad end. `cause` is for the log, `told` for the client.
 #[derive(Debug)]
-pub(crate) struct Failure {
+pub struct Failure {
+    /// What it is.
     pub kind: Kind,
+    /// The cause in words, for the log.
     pub cause: String,
+    /// What the client hears.
     pub told: Told,
 }
 
 /// What the client hears.
 #[derive(Debug)]
-pub(crate) enum Told {
+pub enum Told {
     /// This text, under the error number of the kind.
     Text(String),
     /// A backend's own ERR payload.
@@ -304,7 +312,7 @@ pub(crate) enum Told {
 
 impl Failure {
     /// The client hears what the log hears.
-    pub(crate) fn new(kind: Kind, cause: impl Into<String>) -> Self {
+    pub fn new(kind: Kind, cause: impl Into<String>) -> Self {
         let cause = cause.into();
         Self {
             kind,
@@ -314,7 +322,7 @@ impl Failure {
     }
 
     /// The client hears a backend's ERR.
-    pub(crate) fn relaying(kind: Kind, cause: impl Into<String>, err: Vec<u8>) -> Self {
+    pub fn relaying(kind: Kind, cause: impl Into<String>, err: Vec<u8>) -> Self {
         Self {
             kind,
             cause: cause.into(),
@@ -324,7 +332,7 @@ impl Failure {
 
     /// The ERR payload for the client, when it is told anything. Before the client has named its
     /// capabilities no SQLSTATE is sent, as the servers do it (`net_send_error_packet`).
-    pub(crate) fn err_payload(&self, with_sqlstate: bool) -> Option<Vec<u8>> {
+    pub fn err_payload(&self, with_sqlstate: bool) -> Option<Vec<u8>> {
         match &self.told {
             Told::Relayed(payload) => Some(payload.clone()),
             Told::Text(text) => {

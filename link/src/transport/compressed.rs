@@ -57,7 +57,7 @@ impl Queue {
 }
 
 impl Compressed {
-    pub(super) fn new(inner: Transport, codec: Codec, read_ahead: &[u8]) -> Compressed {
+    pub fn new(inner: Transport, codec: Codec, read_ahead: &[u8]) -> Compressed {
         Compressed {
             inner,
             codec,
@@ -70,28 +70,28 @@ impl Compressed {
         }
     }
 
-    pub(super) fn inner(&self) -> &Transport {
+    pub fn inner(&self) -> &Transport {
         &self.inner
     }
 
-    pub(super) fn into_inner(self) -> Transport {
+    pub fn into_inner(self) -> Transport {
         self.inner
     }
 
     /// Memory in its buffers.
     #[cfg(test)]
-    pub(super) fn held_bytes(&self) -> usize {
+    pub fn held_bytes(&self) -> usize {
         let queues = self.arrived.bytes.capacity() + self.frames.bytes.capacity();
         queues + self.gathered.capacity()
     }
 
     /// The number of the next frame, everything before having been flushed.
-    pub(super) fn next_sequence(&self) -> u8 {
+    pub fn next_sequence(&self) -> u8 {
         self.codec.next_sequence()
     }
 
     /// What was gathered belongs to the command before.
-    pub(super) fn begin_command(&mut self) {
+    pub fn begin_command(&mut self) {
         self.seal();
         self.codec.begin_command();
     }

@@ -33,7 +33,7 @@ impl Wake for Bell {
 }
 
 /// One that listens to a plain socket. Nobody else may, as long as it does.
-pub(crate) struct Listening {
+pub struct Listening {
     bell: Arc<Bell>,
     waker: Waker,
     /// Who is told, as the bell knows.
@@ -43,7 +43,8 @@ pub(crate) struct Listening {
 }
 
 impl Listening {
-    pub(crate) fn new(listener: &Waker) -> Self {
+    /// Wakes `listener` too.
+    pub fn new(listener: &Waker) -> Self {
         let bell = Arc::new(Bell {
             has_rung: AtomicBool::new(false),
             listener: Mutex::new(listener.clone()),
@@ -57,7 +58,7 @@ impl Listening {
     }
 
     /// Reads, unless it is known that there is nothing.
-    pub(crate) fn poll_read(
+    pub fn poll_read(
         &mut self,
         transport: &mut Transport,
         context: &Context<'_>,

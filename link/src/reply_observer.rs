@@ -6,17 +6,23 @@ use wire::reply::is_progress_report;
 use wire::statement::PrepareOk;
 use wire::{Capabilities, Command, HEADER_BYTES, Header};
 
-use super::rewriting::Rewriting;
+use crate::row_rewriting::Rewriting;
 
 /// Where a reply goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Towards {
+pub enum Towards {
     /// To the client, its first packet with this sequence id.
-    Client { sequence: u8 },
+    Client {
+        /// The sequence id of the first packet.
+        sequence: u8,
+    },
     /// Kept up to so many bytes, with sequence ids as if it were sent; what is beyond is thrown away.
     Script {
+        /// The sequence id of the first packet.
         sequence: u8,
+        /// How many bytes are kept.
         bytes_max: usize,
+        /// What becomes of reports of progress.
         reports: Reports,
     },
     /// Nobody wants it.
@@ -25,7 +31,7 @@ pub(crate) enum Towards {
 
 /// What becomes of the reports of progress that come before a reply that is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reports {
+pub enum Reports {
     /// The client has them at once.
     Pass,
     /// They are kept as well. Scripts are not shown them.
@@ -33,11 +39,13 @@ pub(crate) enum Reports {
 }
 
 impl Towards {
-    pub(crate) fn is_client(self) -> bool {
+    /// Whether the client gets the reply.
+    pub fn is_client(self) -> bool {
         matches!(self, Self::Client { .. })
     }
 
-    pub(crate) fn sequence(self) -> u8 {
+    /// The sequence id of the first packet.
+    pub fn sequence(self) -> u8 {
         match self {
             Self::Client { sequence } | Self::Script { sequence, .. } => sequence,
             Self::Nobody => 1,
@@ -47,8 +55,10 @@ impl Towards {
 
 /// A reply that has ended.
 #[derive(Debug)]
-pub(crate) struct Heard {
+pub struct ObservedReply {
+    /// Whether it was an ERR.
     pub outcome: Outcome,
+    /// What was counted in it.
     pub tally: Tally,
     /// What was kept, packets with headers.
     pub kept: Vec<u8>,
@@ -62,13 +72,15 @@ pub(crate) struct Heard {
     pub has_passed: bool,
     /// Of a statement that has been prepared: its id, and how many parameters it has.
     pub prepared: Option<(u32, u16)>,
-    /// When the first packet came and the last, in microseconds of the script's clock.
+    /// When the first packet came, in microseconds of the script's clock.
     pub first_at: f64,
+    /// When the last packet came, in the same unit.
     pub last_at: f64,
 }
 
-impl Heard {
-    pub(crate) fn nothing() -> Self {
+impl ObservedReply {
+    /// Of a command that has no reply.
+    pub fn nothing() -> Self {
         Self {
             outcome: Outcome::Ok,
             tally: Tally::default(),
@@ -84,7 +96,7 @@ impl Heard {
     }
 
     /// Keeps a piece of the reply, up to a limit.
-    pub(crate) fn keep(&mut self, bytes: &[u8], bytes_max: usize) {
+    pub fn keep(&mut self, bytes: &[u8], bytes_max: usize) {
         self.is_cut |= self.kept.len() + bytes.len() > bytes_max;
         match self.is_cut {
             true => self.kept = Vec::new(),
@@ -94,7 +106,7 @@ impl Heard {
 
     /// Takes the reports of progress that stand in front of what is kept, for the client. Their ids begin with
     /// the `next` one where they are somebody else's to choose.
-    pub(crate) fn take_reports(&mut self, next: Option<u8>) -> Option<Vec<u8>> {
+    pub fn take_reports(&mut self, next: Option<u8>) -> Option<Vec<u8>> {
         let (mut end, mut count) = (0, 0_u8);
         while let Some(length) = report_length(&self.kept[end..]) {
             if let Some(next) = next {
@@ -109,7 +121,7 @@ impl Heard {
 }
 
 /// Packets that were kept, with ids that begin with `next`.
-pub(crate) fn renumbered(mut packets: Vec<u8>, mut next: u8) -> Vec<u8> {
+pub fn renumbered(mut packets: Vec<u8>, mut next: u8) -> Vec<u8> {
     let mut at = 0;
     while let Some(header) = packets
         .get_mut(at..)
@@ -133,10 +145,10 @@ fn report_length(packets: &[u8]) -> Option<usize> {
 }
 
 /// Hears what a session says to its client, whoever says it: a connection, a lane, or the proxy itself.
-pub(crate) struct Ear {
+pub struct ReplyObserver {
     reply: Reply,
     towards: Towards,
-    heard: Heard,
+    heard: ObservedReply,
     scripts: Scripts,
     rewriting: Option<Rewriting>,
     preparing: Option<Preparing>,
@@ -144,19 +156,19 @@ pub(crate) struct Ear {
 
 /// The beginning of a reply to COM_STMT_PREPARE, until it says what has been prepared.
 #[derive(Debug, Default)]
-pub(crate) struct Preparing(Vec<u8>);
+pub struct Preparing(Vec<u8>);
 
 /// What says it: a header, and a payload of at least this much.
 const PREPARE_OK_BYTES: usize = 12;
 
 impl Preparing {
     /// Of a reply to this command.
-    pub(crate) fn of(command: Command) -> Option<Self> {
+    pub fn of(command: Command) -> Option<Self> {
         (command == Command::STMT_PREPARE).then(Self::default)
     }
 
     /// Takes some of it.
-    pub(crate) fn feed(&mut self, bytes: &[u8]) -> Option<(u32, u16)> {
+    pub fn feed(&mut self, bytes: &[u8]) -> Option<(u32, u16)> {
         let room = HEADER_BYTES + PREPARE_OK_BYTES;
         let left = room.saturating_sub(self.0.len());
         self.0.extend_from_slice(&bytes[..left.min(bytes.len())]);
@@ -166,9 +178,9 @@ impl Preparing {
     }
 }
 
-impl Ear {
+impl ReplyObserver {
     /// For the reply to a command; `None` where there is none.
-    pub(crate) fn to(
+    pub fn to(
         command: Command,
         capabilities: Capabilities,
         towards: Towards,
@@ -178,9 +190,9 @@ impl Ear {
         Some(Self {
             reply: Reply::to(command, capabilities, ids, towards.sequence())?,
             towards,
-            heard: Heard {
+            heard: ObservedReply {
                 is_reply: true,
-                ..Heard::nothing()
+                ..ObservedReply::nothing()
             },
             scripts: scripts.clone(),
             rewriting: None,
@@ -189,18 +201,18 @@ impl Ear {
     }
 
     /// The rows that go to the client are rewritten.
-    pub(crate) fn rewriting(self, rewriting: Option<Rewriting>) -> Self {
+    pub fn rewriting(self, rewriting: Option<Rewriting>) -> Self {
         Self { rewriting, ..self }
     }
 
     /// The id of the next packet for a client whose rows are rewritten.
-    pub(crate) fn next_sequence(&self) -> Option<u8> {
+    pub fn next_sequence(&self) -> Option<u8> {
         self.rewriting.as_ref()?.next_sequence()
     }
 
     /// Bytes that are for the client. What is returned it gets, with ids that begin with the `next` one
     /// where they are somebody else's to choose.
-    pub(crate) fn hears(&mut self, bytes: &[u8], next: Option<u8>) -> Option<Vec<u8>> {
+    pub fn hears(&mut self, bytes: &[u8], next: Option<u8>) -> Option<Vec<u8>> {
         if self.heard.first_at == 0.0 {
             self.heard.first_at = self.scripts.now();
         }
@@ -242,7 +254,7 @@ impl Ear {
     }
 
     /// The client is to be asked for its file: from here on it gets the reply, as does what was kept.
-    pub(crate) fn let_go(&mut self) -> Vec<u8> {
+    pub fn let_go(&mut self) -> Vec<u8> {
         let sequence = self.towards.sequence();
         self.heard.has_passed |= !self.towards.is_client();
         self.towards = Towards::Client { sequence };
@@ -250,7 +262,7 @@ impl Ear {
     }
 
     /// The client has sent its file; the reply goes on with this id.
-    pub(crate) fn file_ended(&mut self, next: u8) {
+    pub fn file_ended(&mut self, next: u8) {
         self.reply.file_ended(next);
         if let Some(rewriting) = &mut self.rewriting {
             rewriting.align(next);
@@ -258,8 +270,8 @@ impl Ear {
     }
 
     /// What was heard. A reply that has not ended is none.
-    pub(crate) fn ended(self) -> Heard {
-        Heard {
+    pub fn ended(self) -> ObservedReply {
+        ObservedReply {
             outcome: match self.reply.progress() {
                 Progress::Over(outcome) => outcome,
                 Progress::More | Progress::File { .. } => Outcome::Err(0),
@@ -271,7 +283,7 @@ impl Ear {
     }
 
     /// Whether the client has had some of it.
-    pub(crate) fn has_passed(&self) -> bool {
+    pub fn has_passed(&self) -> bool {
         matches!(self.towards, Towards::Client { .. }) && self.reply.has_begun()
     }
 }
@@ -282,10 +294,10 @@ mod tests {
 
     const REPORT: &[u8] = b"\x04\0\0\x01\xff\xff\xff\x01";
 
-    fn kept(packets: &[&[u8]]) -> Heard {
-        Heard {
+    fn kept(packets: &[&[u8]]) -> ObservedReply {
+        ObservedReply {
             kept: packets.concat(),
-            ..Heard::nothing()
+            ..ObservedReply::nothing()
         }
     }
 

@@ -12,12 +12,12 @@ const FREE_MAX: usize = 128;
 
 /// One worker's.
 #[derive(Default)]
-pub(crate) struct Blocks {
+pub struct Blocks {
     free: RefCell<Vec<RecycleBox<()>>>,
 }
 
 /// A future in a block.
-pub(crate) struct Held<'a, F: Future> {
+pub struct Held<'a, F: Future> {
     future: Option<Pin<RecycleBox<F>>>,
     blocks: &'a Blocks,
 }
@@ -25,7 +25,7 @@ pub(crate) struct Held<'a, F: Future> {
 impl Blocks {
     /// Puts a future into a block, for as long as it runs. A block that is too small makes way for one that
     /// is not.
-    pub(crate) fn hold<F: Future>(&self, future: F) -> Held<'_, F> {
+    pub fn hold<F: Future>(&self, future: F) -> Held<'_, F> {
         let free = self.free.borrow_mut().pop();
         let block = free.unwrap_or_else(|| RecycleBox::new(()));
         Held {

@@ -1,0 +1,24 @@
+//! One side of a session as a stream of packets, and what both kinds of session need of it.
+//!
+//! ```text
+//!   socket ── transport     TLS, compression, both, or neither
+//!               ├─ packets  whole payloads: how logins are talked
+//!               │    ├─ dialogue   relays the login behind the handshake response
+//!               │    └─ decline    leaves a backend that has greeted
+//!               └─ leg      bytes that were read and not yet taken; writes replies
+//!                    └─ reply_observer ── row_rewriting     a script hears the reply
+//! ```
+//!
+//! [`failure`] says whose fault it is that a session ended, and what follows. [`readiness_cache`] and [`future_arena`] save
+//! system calls and allocations. No session is here, no choice of a backend, no setting.
+
+pub mod decline;
+pub mod dialogue;
+pub mod failure;
+pub mod future_arena;
+pub mod leg;
+pub mod packets;
+pub mod readiness_cache;
+pub mod reply_observer;
+pub mod row_rewriting;
+pub mod transport;
