@@ -113,6 +113,7 @@ fn is_refused(text: &[u8], flags: Flags) -> bool {
         flags,
         facts: &analysis.facts,
         digest: None,
+        digest_hash: None,
         client: Client {
             user: b"app",
             schema: b"names",

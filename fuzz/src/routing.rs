@@ -33,6 +33,7 @@ pub fn routing(data: &[u8]) {
         flags,
         facts,
         digest: Some(&analysis.digest),
+        digest_hash: None,
         client: Client {
             user: b"app",
             schema: b"shop",

@@ -82,6 +82,7 @@ fn asking(rules: &Rules, analysis: &Analysis) -> f64 {
         flags: Flags::default(),
         facts: &analysis.facts,
         digest: Some(&analysis.digest),
+        digest_hash: None,
         client: Client {
             user: b"sbtest",
             schema: b"sbtest",

@@ -61,6 +61,7 @@ impl Asked {
             flags: Flags::default(),
             facts: &analysis.facts,
             digest: Some(&analysis.digest),
+            digest_hash: None,
             client: self.client(),
             attributes: &attributes,
             prepared: &(),

@@ -176,7 +176,7 @@ impl Pooled {
     }
 
     /// Reads the facts of a statement's text, and its digest along with them where that will be wanted:
-    /// where it may ride, by how it begins.
+    /// where it may ride, by how it begins, and where rules look at digests.
     pub(crate) fn read_facts(
         &mut self,
         facts: &mut Facts,
@@ -185,7 +185,8 @@ impl Pooled {
     ) -> Option<u64> {
         let first = text.trim_ascii_start().first();
         let may_ride = self.course.lanes != LaneUse::Off && matches!(first, Some(b's' | b'S'));
-        self.read_digest(facts, text, bytes, may_ride)
+        let for_rules = self.worker.book.borrow().compiled.rules.needs().digest;
+        self.read_digest(facts, text, bytes, may_ride || for_rules)
     }
 
     /// Which of its statements may ride: as a rule says, or else account, listener, or the pool.

@@ -45,6 +45,7 @@ impl Pooled {
         let errand = Errand {
             text,
             facts,
+            digest: None,
             attributes: &[],
             sequence,
             form: Form::Text,

@@ -75,7 +75,7 @@ impl Pooled {
             }
         }
         if part == Part::Whole && self.is_ruled(facts, carries) {
-            match Box::pin(self.rule_query(incoming.take(), facts)).await? {
+            match Box::pin(self.rule_query(incoming.take(), facts, digest)).await? {
                 Answered::Whole(after) => return Ok(Ending::last(after)),
                 Answered::Left(left) => *incoming = left,
             }

@@ -91,6 +91,7 @@ impl Pooled {
         let errand = Errand {
             text,
             facts,
+            digest: None,
             attributes: &[],
             sequence: 0,
             form: Form::Text,

@@ -44,6 +44,7 @@ impl Pooled {
         let errand = Errand {
             text: original.text.bytes(),
             facts: &original.facts,
+            digest: None,
             attributes: &[],
             sequence,
             form: Form::Prepare,
@@ -87,6 +88,7 @@ impl Pooled {
         let errand = Errand {
             text: text.bytes(),
             facts: &facts,
+            digest: None,
             attributes,
             sequence,
             form: Form::Binary,
@@ -120,6 +122,7 @@ impl Pooled {
         let errand = Errand {
             text: query.text,
             facts: &facts,
+            digest: None,
             attributes: &[],
             sequence: incoming.sequence,
             form: Form::Text,

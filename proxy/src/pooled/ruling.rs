@@ -41,6 +41,8 @@ const NO_PLACE: ErrorCode = ErrorCode {
 pub(crate) struct Errand<'a> {
     pub text: &'a [u8],
     pub facts: &'a Facts,
+    /// The hash of its digest, if that is known.
+    pub digest: Option<u64>,
     pub attributes: &'a [QueryAttribute<'a>],
     pub sequence: u8,
     pub form: Form,
@@ -102,6 +104,7 @@ impl Pooled {
         &mut self,
         mut incoming: Incoming,
         facts: &mut Facts,
+        digest: Option<u64>,
     ) -> Result<Answered, CutOff> {
         let capabilities = self.capabilities;
         let ruled = {
@@ -113,6 +116,7 @@ impl Pooled {
             let errand = Errand {
                 text: query.text,
                 facts,
+                digest,
                 attributes: &attributes,
                 sequence: incoming.sequence,
                 form: Form::Text,
@@ -229,6 +233,7 @@ impl Pooled {
             flags: self.state.flags(),
             facts: errand.facts,
             digest: None,
+            digest_hash: errand.digest,
             client: Client {
                 user: self.user(),
                 schema: self.state.values().schema().unwrap_or_default(),

@@ -230,6 +230,7 @@ impl<'r> Pass<'_, 'r> {
             flags: statement.flags,
             facts: &statement.facts,
             digest: None,
+            digest_hash: None,
             client: Client {
                 schema: statement.schema.as_deref().unwrap_or(client.schema),
                 ..client

@@ -85,6 +85,12 @@ impl<'a> Scene<'a> {
             .get_or_init(|| needles.look(self.digest().text()))
     }
 
+    /// The hash of its digest.
+    pub fn digest_hash(&self) -> u64 {
+        let hash = self.occasion.digest_hash;
+        hash.unwrap_or_else(|| self.digest().hash())
+    }
+
     pub fn digest(&self) -> &Digest {
         let make = || sql::digest(self.occasion.text, self.occasion.flags);
         self.occasion

@@ -148,7 +148,7 @@ impl Rules {
             return;
         }
         let user = name_hash(occasion.client.user);
-        for gate in self.index.candidates(|| scene.digest().hash()) {
+        for gate in self.index.candidates(|| scene.digest_hash()) {
             if !gate.is_open(scene.kinds, user) || !self.index.may_match(gate, &scene) {
                 continue;
             }
@@ -308,7 +308,7 @@ fn fill<T>(place: &mut Option<By<T>>, said: Option<T>, rule: RuleIndex) {
 fn key(limit: &Limit, seed: u64, scene: &Scene<'_>) -> u64 {
     let part = match limit.by {
         LimitBy::Rule => 0,
-        LimitBy::Digest => scene.digest().hash(),
+        LimitBy::Digest => scene.digest_hash(),
         LimitBy::Account => super::compile::seed(scene.occasion.client.user),
     };
     mixed(seed ^ mixed(part))

@@ -18,6 +18,8 @@ pub struct Occasion<'a> {
     pub facts: &'a Facts,
     /// Its digest, when somebody has made it already; see [`Needs::digest`](super::Needs::digest).
     pub digest: Option<&'a Digest>,
+    /// The hash of its digest, if only that is known.
+    pub digest_hash: Option<u64>,
     /// Who sends it.
     pub client: Client<'a>,
     /// Query attributes that came with it.

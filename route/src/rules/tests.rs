@@ -109,6 +109,7 @@ impl<'a> Case<'a> {
             flags: self.flags,
             facts: &analysis.facts,
             digest: None,
+            digest_hash: None,
             client: Client {
                 user: self.user.as_bytes(),
                 schema: self.schema.as_bytes(),

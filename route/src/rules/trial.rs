@@ -55,6 +55,7 @@ impl Trial<'_> {
             flags: Flags::default(),
             facts: &analysis.facts,
             digest: Some(&analysis.digest),
+            digest_hash: None,
             client: self.client(),
             attributes: &attributes,
             prepared: &(),
