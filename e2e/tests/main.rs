@@ -68,6 +68,7 @@ mod compression;
 mod dashboard;
 mod data;
 mod definitions;
+mod failed_user_changes;
 mod faults;
 mod full_authentication;
 mod http;

@@ -189,6 +189,6 @@ fn denied(worker: &Worker, denial: Denial, dialect: Dialect, claimant: &Claimant
     let shown = claimant.origin.shown(names);
     let payload = denial.payload(dialect, claimant.user, &shown);
     let user = String::from_utf8_lossy(claimant.user);
-    let cause = format!("{denial:?} for user {user:?} from {shown} (client_tls.mode)");
+    let cause = format!("{denial}, for user {user:?} from {shown} (client_tls.mode)");
     Failure::relaying(Kind::LoginDenied, cause, payload)
 }

@@ -50,6 +50,12 @@ pub enum Report {
         /// As the client named itself.
         user: String,
     },
+    /// A user logs in whose accounts were asked for some time ago: they are asked for by the user's name, where
+    /// accounts are learned. Worth sending for each login; they are asked for once a second at most.
+    CheckAccount {
+        /// As the client named itself.
+        user: String,
+    },
     /// A statement has changed views, routines, triggers or tables: their definitions are learned again soon,
     /// where they are learned at all.
     DefinitionsChanged,

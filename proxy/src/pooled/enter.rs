@@ -320,7 +320,7 @@ impl Enter<'_> {
         let names = host_names(self.worker, self.settings, &course).await;
         let shown = origin.shown(names);
         let payload = denial.payload(dialect_of(&answered.greeting), user, &shown);
-        let cause = format!("{denial:?} for user {:?} from {shown}", self.who.user);
+        let cause = format!("{denial}, for user {:?} from {shown}", self.who.user);
         Failure::relaying(Kind::LoginDenied, cause, payload)
     }
 
