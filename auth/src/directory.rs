@@ -132,6 +132,12 @@ impl Directory {
         of_user.is_some_and(|of_user| of_user.iter().any(|it| it.id() == id))
     }
 
+    /// Whether there is an account of the same user and host, whatever else has changed of it.
+    pub fn has_name(&self, id: &AccountId) -> bool {
+        let of_user = self.accounts.get(id.user());
+        of_user.is_some_and(|of_user| of_user.iter().any(|it| it.host.as_str() == id.host()))
+    }
+
     /// Whether `other` would answer every question as this does.
     pub fn is_same(&self, other: &Self) -> bool {
         self.rules == other.rules

@@ -13,7 +13,7 @@ use session::state::SessionState;
 use wire::change_user::ChangeUser;
 use wire::{Capabilities, Command, ErrPacket, ErrorCode};
 
-use super::appeal::{Appeal, appeal};
+use super::appeal::{Appeal, appeal, conditions_anew};
 use super::begin::{rules, welcome};
 use super::beside::Reflection;
 use super::course::Course;
@@ -164,7 +164,7 @@ impl Pooled {
         let worker = Rc::clone(&self.worker);
         let mut known = Known::find(&worker, wish.user, &self.origin).await;
         let mut may_appeal = true;
-        let (account, passed) = loop {
+        let (mut account, passed) = loop {
             let account = match known {
                 Known::PassThrough => return self.to_backend(stream, wish).await,
                 Known::Nobody(verifiers) => {
@@ -197,15 +197,14 @@ impl Pooled {
                 Appeal::Refused => return Err(self.deny_change(denial, user).await),
             }
         };
-        let circumstances = Circumstances {
-            origin: &self.origin,
-            tls: self.client_tls.as_ref().map(tls_session),
-            password_used: passed.password_used,
-        };
-        let password_used = passed.password_used;
-        let there = BackendLogin::user_of(&account, wish.user);
-        let denied = account.admit(&circumstances).err();
-        let denied = denied.or_else(|| self.unmet(wish.user, there, password_used));
+        let (user, password_used) = (wish.user, passed.password_used);
+        let mut denied = self.change_denial(&account, user, password_used);
+        if denied.is_some()
+            && let Some(later) = conditions_anew(&worker, &account, user, &self.origin).await
+        {
+            account = later;
+            denied = self.change_denial(&account, user, password_used);
+        }
         if let Some(denial) = denied {
             return Err(self.deny_change(denial, wish.user).await);
         }
@@ -279,6 +278,23 @@ impl Pooled {
             card.user = String::from_utf8_lossy(self.user()).into();
             card.way = Way::Pooled(self.mode);
         });
+    }
+
+    /// Why a client that has proven the account may not become it.
+    fn change_denial(
+        &self,
+        account: &KnownAccount,
+        user: &[u8],
+        password_used: bool,
+    ) -> Option<Denial> {
+        let circumstances = Circumstances {
+            origin: &self.origin,
+            tls: self.client_tls.as_ref().map(tls_session),
+            password_used,
+        };
+        let there = BackendLogin::user_of(account, user);
+        let denied = account.admit(&circumstances).err();
+        denied.or_else(|| self.unmet(user, there, password_used))
     }
 
     async fn examine(
