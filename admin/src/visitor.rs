@@ -374,7 +374,7 @@ impl Visitor {
             kind = "admin_kill",
             user = self.asker.user,
             id,
-            ?scope,
+            %scope,
             "an administrator has killed a session"
         );
         let what = match scope {
@@ -433,7 +433,7 @@ impl Visitor {
         .await?;
         tracing::info!(
             user = self.asker.user,
-            ?kept,
+            %kept,
             "an administrator has reset what is counted"
         );
         self.note(

@@ -348,14 +348,22 @@ mod tests {
 
     #[test]
     fn the_accounts_of_one_user_can_be_replaced() {
-        let a_b = || [account("a", "%", native("1")), account("b", "%", native("1"))];
+        let a_b = || {
+            [
+                account("a", "%", native("1")),
+                account("b", "%", native("1")),
+            ]
+        };
         let directory = Directory::new(rules(Dialect::MySql), a_b(), [7; 32]);
         let users = ["a".to_owned(), "c".to_owned()];
         let same = || vec![account("a", "%", native("1"))];
         assert!(directory.with_users(&users, same()).is_none());
         let changed = directory.with_users(&users, vec![account("c", "%", native("2"))]);
         let changed = changed.expect("one is gone, another one is new");
-        let expected = [account("b", "%", native("1")), account("c", "%", native("2"))];
+        let expected = [
+            account("b", "%", native("1")),
+            account("c", "%", native("2")),
+        ];
         assert!(changed.is_same(&Directory::new(rules(Dialect::MySql), expected, [7; 32])));
     }
 

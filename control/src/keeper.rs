@@ -414,8 +414,7 @@ impl Keeper {
         let (begun, line) = (self.now(), self.check_line.take());
         users.push(String::new());
         let asked = users.clone();
-        let checking =
-            tokio::spawn(async move { check(&access, &teachers, line, &asked).await });
+        let checking = tokio::spawn(async move { check(&access, &teachers, line, &asked).await });
         self.tasks.spawn(async move {
             let (found, line) = checking.await.unwrap_or_else(|panic| {
                 tracing::error!(%panic, "accounts could not be asked for by name");

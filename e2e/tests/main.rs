@@ -71,6 +71,7 @@ mod definitions;
 mod failed_user_changes;
 mod faults;
 mod full_authentication;
+mod half_closed;
 mod http;
 mod infile;
 mod infile_theft;

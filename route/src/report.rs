@@ -118,3 +118,12 @@ pub enum KillScope {
     /// `KILL`: the connection with its transaction, which nobody will use again.
     Connection,
 }
+
+impl fmt::Display for KillScope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Statement => "statement",
+            Self::Connection => "connection",
+        })
+    }
+}

@@ -36,11 +36,7 @@ pub(crate) const AGE_MAX_REFUSED: Duration = Duration::from_secs(1);
 const TIMEOUT_CHECK: Duration = Duration::from_secs(1);
 
 /// The accounts, in which what is known of `user` is younger than `age_max` if a backend answers in time.
-pub(crate) async fn accounts_of(
-    worker: &Worker,
-    user: &[u8],
-    age_max: Duration,
-) -> Arc<Accounts> {
+pub(crate) async fn accounts_of(worker: &Worker, user: &[u8], age_max: Duration) -> Arc<Accounts> {
     let surroundings = &worker.surroundings;
     let mut accounts = surroundings.accounts.clone();
     let known = Arc::clone(&accounts.borrow_and_update());

@@ -198,12 +198,14 @@ impl Pooled {
     /// The same before its statement runs: who wants that killed has to wait for it.
     fn poll_end(&mut self, context: &mut Context<'_>) -> Poll<Cut> {
         // In a login the client is listened to elsewhere.
-        while self.inbox.len() < AHEAD_BYTES_MAX && !self.client.is_gone() {
+        let listens = |client: &Leg| !client.is_gone() && !client.has_ended;
+        while self.inbox.len() < AHEAD_BYTES_MAX && listens(&self.client) {
             match self.poll_client(context) {
                 Poll::Pending => break,
-                Poll::Ready(Ok(0)) => {
-                    let how = "it closed the connection".to_owned();
-                    return Poll::Ready(Cut::Client(how));
+                // It may still take its reply.
+                Poll::Ready(read) if Leg::is_end(&read) => {
+                    self.client.has_ended = true;
+                    self.worker.note_half_closed(&self.watch);
                 }
                 Poll::Ready(Ok(_)) => {}
                 Poll::Ready(Err(error)) => {
@@ -212,6 +214,9 @@ impl Pooled {
             }
         }
         let asked = self.watch.poll_asked(context);
+        if asked.contains(Ask::ClientGone) {
+            return Poll::Ready(Cut::Client("it closed the connection".to_owned()));
+        }
         for ask in [Ask::Stop, Ask::BackendDown, Ask::KillSession] {
             if asked.contains(ask) {
                 return Poll::Ready(Cut::Asked(ask));
