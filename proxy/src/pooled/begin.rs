@@ -103,6 +103,7 @@ pub(crate) async fn begin(
         has_shown: false,
         delivery: Delivery::AtOnce,
         unseen: Vec::new(),
+        passed: None,
         inherits_at,
         sets_globals: false,
         has_set_globals: false,

@@ -14,7 +14,7 @@ use session::{Piece, Progress, Reply};
 use tokio::io::ReadBuf;
 
 use super::conn::{BackendConn, Broken, note_changes};
-use super::incoming::Passage;
+use super::incoming::{EndOf, Passage};
 use super::prefix::Unequal;
 use super::session::Pooled;
 use crate::leg::Leg;
@@ -283,7 +283,7 @@ impl Pooled {
         &mut self,
         conn: &mut BackendConn,
         mut passage: Passage,
-    ) -> Result<u8, Cut> {
+    ) -> Result<Passage, Cut> {
         let before = passage.bytes;
         poll_fn(
             |context| match self.poll_pass(conn, &mut passage, context) {
@@ -293,7 +293,7 @@ impl Pooled {
         )
         .await?;
         self.timing.follows(passage.bytes - before);
-        Ok(passage.sequence)
+        Ok(passage)
     }
 
     /// Reads the client's packets up to their end, for nobody. The id of the packet behind them.
@@ -325,7 +325,10 @@ impl Pooled {
             let bytes = self.inbox.take_all();
             let taken = passage.pass(&bytes);
             self.inbox.put(&bytes[taken..]);
-            if passage.is_over {
+            // No command is longer than that.
+            let limit = self.settings.config.limits.packet_bytes_max;
+            let is_endless = passage.end == EndOf::Payload && passage.bytes > limit;
+            if passage.is_over || is_endless {
                 return Poll::Ready(Ok(()));
             }
             match ready!(self.poll_client(context)) {
