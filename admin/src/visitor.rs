@@ -375,7 +375,7 @@ impl Visitor {
             kind = "admin_kill",
             user = self.asker.user,
             id,
-            ?scope,
+            %scope,
             "an administrator has killed a session"
         );
         let what = match scope {
@@ -434,7 +434,7 @@ impl Visitor {
         .await?;
         tracing::info!(
             user = self.asker.user,
-            ?kept,
+            %kept,
             "an administrator has reset what is counted"
         );
         self.note(

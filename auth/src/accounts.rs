@@ -13,13 +13,14 @@
 //!    Nobody                    PassThrough
 //! ```
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::digest::sha256;
 use crate::directory::Search;
 use crate::{
-    AccountId, Dialect, Directory, KnownAccount, Names, Origin, Rules, SecureTransport,
+    Account, AccountId, Dialect, Directory, KnownAccount, Names, Origin, Rules, SecureTransport,
     TlsRequirement, Verifier, Way,
 };
 
@@ -29,6 +30,39 @@ pub struct Accounts {
     configured: Arc<Directory>,
     learned: Learned,
     asked_at: Option<Duration>,
+    checks: Checks,
+}
+
+/// When users' accounts were last asked for by name, in time since the process began; of all snapshots together.
+#[derive(Debug, Clone, Default)]
+struct Checks(Arc<Mutex<HashMap<String, Duration>>>);
+
+/// Users whose checks are remembered. Beyond, all are forgotten: they are asked for again.
+const CHECKS_MAX: usize = 10_000;
+
+impl Checks {
+    fn note(&self, users: &[String], asked_at: Duration) {
+        let mut known = self.known();
+        if known.len() + users.len() > CHECKS_MAX {
+            known.clear();
+        }
+        for user in users {
+            known.insert(user.clone(), asked_at);
+        }
+    }
+
+    fn of(&self, user: &str) -> Option<Duration> {
+        self.known().get(user).copied()
+    }
+
+    fn forget(&self) {
+        self.known().clear();
+    }
+
+    /// Nothing is left half done under this lock.
+    fn known(&self) -> MutexGuard<'_, HashMap<String, Duration>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// What is known of the servers' own accounts.
@@ -61,6 +95,7 @@ impl Accounts {
             configured: Arc::new(configured),
             learned,
             asked_at: None,
+            checks: Checks::default(),
         }
     }
 
@@ -77,6 +112,7 @@ impl Accounts {
             configured: Arc::new(configured),
             learned,
             asked_at: self.asked_at,
+            checks: self.checks.clone(),
         }
     }
 
@@ -86,14 +122,49 @@ impl Accounts {
     pub fn taught(&self, news: Option<Arc<Directory>>, asked_at: Duration) -> Self {
         let learned = match (&self.learned, news) {
             (Learned::Off, _) => Learned::Off,
-            (_, Some(directory)) => Learned::Known(directory),
+            (_, Some(directory)) => {
+                // It may be older than what was asked for by name meanwhile.
+                self.checks.forget();
+                Learned::Known(directory)
+            }
             (before, None) => before.clone(),
         };
         Self {
             configured: Arc::clone(&self.configured),
             learned,
             asked_at: Some(asked_at),
+            checks: self.checks.clone(),
         }
+    }
+
+    /// After the accounts of `users` were asked for by name, from `asked_at` on: these, or with `None` no answer,
+    /// which leaves them as they were.
+    #[must_use]
+    pub fn checked(
+        &self,
+        users: &[String],
+        found: Option<Vec<Account>>,
+        asked_at: Duration,
+    ) -> Self {
+        self.checks.note(users, asked_at);
+        let changed = match (&self.learned, found) {
+            (Learned::Known(directory), Some(found)) => directory.with_users(users, found),
+            _ => None,
+        };
+        match changed {
+            Some(directory) => Self {
+                learned: Learned::Known(Arc::new(directory)),
+                ..self.clone()
+            },
+            None => self.clone(),
+        }
+    }
+
+    /// Since when what is known of a user's accounts holds, in time since the process began: they were last asked
+    /// for then, in vain or not.
+    pub fn known_since(&self, user: &[u8]) -> Option<Duration> {
+        let checked_at = self.checks.of(&String::from_utf8_lossy(user));
+        self.asked_at.max(checked_at)
     }
 
     /// Whether logins are answered at all; otherwise every session is transparent from the backend's
@@ -222,7 +293,7 @@ pub(crate) const CONFIGURED_RULES: Rules = Rules {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Account, HostPattern, Password, Plugin, Source};
+    use crate::{HostPattern, Password, Plugin, Source};
 
     const ASKED_AT: Duration = Duration::from_secs(7);
 
@@ -273,6 +344,28 @@ mod tests {
         }
         let accounts = Accounts::new(configured(&["app@10.0.0.9"]), learned(&["app@%"]));
         assert_eq!(found(&accounts, "app"), "'app'@'%' (Learned)");
+    }
+
+    #[test]
+    fn what_is_known_of_a_user_is_as_old_as_the_last_question_for_it() {
+        let accounts = Accounts::new(configured(&[]), learned(&["a@%", "b@%"]));
+        let accounts = accounts.taught(None, ASKED_AT);
+        let second = Duration::from_secs(1);
+        let users = ["a".to_owned(), String::new()];
+        let checked = accounts.checked(&users, Some(Vec::new()), ASKED_AT + second);
+        assert_eq!(found(&checked, "a"), "nobody");
+        assert_eq!(found(&checked, "b"), "'b'@'%' (Learned)");
+        assert_eq!(checked.known_since(b"a"), Some(ASKED_AT + second));
+        assert_eq!(checked.known_since(b"b"), Some(ASKED_AT));
+        let in_vain = checked.checked(&users, None, ASKED_AT + 2 * second);
+        assert_eq!(in_vain.known_since(b"a"), Some(ASKED_AT + 2 * second));
+        assert_eq!(found(&in_vain, "a"), "nobody");
+        // All accounts, which were asked for before.
+        let Learned::Known(all) = learned(&["a@%"]) else {
+            return;
+        };
+        let taught = in_vain.taught(Some(all), ASKED_AT);
+        assert_eq!(taught.known_since(b"a"), Some(ASKED_AT));
     }
 
     #[test]

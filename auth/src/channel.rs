@@ -1,7 +1,7 @@
 //! How a password may pass to a backend: who could listen on the connection, and by whose key the password may be
 //! encrypted if somebody could.
 //!
-//! A key that a server presents on a connection in clear proves nothing: whoever answers there can present its own
+//! A key that a server presents on a connection in clear proves nothing: any server that answers there can present its own
 //! and has the password then.
 
 use crate::Privacy;

@@ -1,5 +1,7 @@
 //! Why somebody is not let in, and what he is told: the servers' own numbers and words.
 
+use std::fmt;
+
 use wire::{ErrPacket, ErrorCode};
 
 use crate::Dialect;
@@ -22,10 +24,33 @@ pub enum Denial {
     InsecureTransport,
 }
 
+impl fmt::Display for Denial {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Access {
+                password_used: true,
+            } => "the account or its password is wrong",
+            Self::Access {
+                password_used: false,
+            } => "the account is wrong, or needs a password",
+            Self::Handshake => "the answer has a length that its plugin never gives",
+            Self::ClientTooOld => "the client cannot be asked by another plugin",
+            Self::Locked => "the account is locked",
+            Self::InsecureTransport => "the client uses no TLS",
+        })
+    }
+}
+
 impl Denial {
     /// The ERR payload that a server of this family would send for `user` from `host`.
     pub fn payload(self, dialect: Dialect, user: &[u8], host: &str) -> Vec<u8> {
-        let (code, text) = self.words(dialect, &String::from_utf8_lossy(user), host);
+        let user = String::from_utf8_lossy(user);
+        let user: String = match dialect {
+            Dialect::MariaDb => user.into_owned(),
+            // `%-.48s` in MySQL's texts.
+            Dialect::MySql | Dialect::MySqlWithoutCidr => user.chars().take(48).collect(),
+        };
+        let (code, text) = self.words(dialect, &user, host);
         let mut payload = Vec::new();
         ErrPacket {
             number: code.number,

@@ -49,21 +49,35 @@ impl Directory {
         for of_user in by_user.values_mut() {
             of_user.sort_by(|a, b| order(a, rules.dialect).cmp(&order(b, rules.dialect)));
         }
-        let mut kinds: Vec<Verifier> = by_user
-            .values()
-            .flatten()
-            .filter_map(|it| kind(it))
-            .collect();
-        // A map has no order, but a stranger must meet the same plugin each time.
-        kinds.sort_by_key(number_of);
         Self {
             rules,
+            kinds: kinds(&by_user),
             accounts: by_user,
-            kinds,
             secret,
             secure_transport: SecureTransport::Optional,
             refuses_others: false,
         }
+    }
+
+    /// The same accounts but for those of `users`, which are these now. `None`: nothing has changed.
+    pub fn with_users(&self, users: &[String], accounts: Vec<Account>) -> Option<Self> {
+        let now = Self::new(self.rules, accounts, self.secret);
+        let is_same = |user: &String| self.accounts.get(user) == now.accounts.get(user);
+        if users.iter().all(is_same) {
+            return None;
+        }
+        let mut by_user = self.accounts.clone();
+        for user in users {
+            match now.accounts.get(user) {
+                Some(of_user) => by_user.insert(user.clone(), of_user.clone()),
+                None => by_user.remove(user),
+            };
+        }
+        Some(Self {
+            kinds: kinds(&by_user),
+            accounts: by_user,
+            ..*self
+        })
     }
 
     /// The same accounts, with no others beside them if `refuses`: users that are not known are refused.
@@ -116,6 +130,12 @@ impl Directory {
     pub fn has(&self, id: &AccountId) -> bool {
         let of_user = self.accounts.get(id.user());
         of_user.is_some_and(|of_user| of_user.iter().any(|it| it.id() == id))
+    }
+
+    /// Whether there is an account of the same user and host, whatever else has changed of it.
+    pub fn has_name(&self, id: &AccountId) -> bool {
+        let of_user = self.accounts.get(id.user());
+        of_user.is_some_and(|of_user| of_user.iter().any(|it| it.host.as_str() == id.host()))
     }
 
     /// Whether `other` would answer every question as this does.
@@ -238,6 +258,15 @@ fn order(account: &Account, dialect: Dialect) -> (Rank, bool, Reverse<&str>) {
     (host.rank(dialect), is_anonymous, Reverse(host.as_str()))
 }
 
+/// What users that do not exist are examined by where these do.
+fn kinds(by_user: &HashMap<String, Vec<Arc<KnownAccount>>>) -> Vec<Verifier> {
+    let accounts = by_user.values().flatten();
+    let mut kinds: Vec<Verifier> = accounts.filter_map(|it| kind(it)).collect();
+    // A map has no order, but a stranger must meet the same plugin each time.
+    kinds.sort_by_key(number_of);
+    kinds
+}
+
 /// The verifier that decides how an account's exam looks from outside, without its secret.
 fn kind(account: &Account) -> Option<Verifier> {
     let Way::Examined(verifiers) = &account.way else {
@@ -315,6 +344,27 @@ mod tests {
         assert_eq!(directory.find(b"joe", &host("h2")), None);
         assert_eq!(directory.find(b"\xff", &host("h2")), None);
         assert!(directory.wants_names());
+    }
+
+    #[test]
+    fn the_accounts_of_one_user_can_be_replaced() {
+        let a_b = || {
+            [
+                account("a", "%", native("1")),
+                account("b", "%", native("1")),
+            ]
+        };
+        let directory = Directory::new(rules(Dialect::MySql), a_b(), [7; 32]);
+        let users = ["a".to_owned(), "c".to_owned()];
+        let same = || vec![account("a", "%", native("1"))];
+        assert!(directory.with_users(&users, same()).is_none());
+        let changed = directory.with_users(&users, vec![account("c", "%", native("2"))]);
+        let changed = changed.expect("one is gone, another one is new");
+        let expected = [
+            account("b", "%", native("1")),
+            account("c", "%", native("2")),
+        ];
+        assert!(changed.is_same(&Directory::new(rules(Dialect::MySql), expected, [7; 32])));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use std::io;
 use std::sync::Arc;
 
-use auth::{Accounts, Directory, FaultyAccount, Learned, random_bytes};
+use auth::{Account, Accounts, Directory, FaultyAccount, Learned, random_bytes};
 use config::{Config, OtherAccounts};
 use route::{Definitions, Moment};
 use tokio::sync::watch;
@@ -63,6 +63,12 @@ impl Board {
     pub(crate) fn teach(&self, news: Option<Arc<Directory>>, begun: Moment) {
         self.accounts
             .send_modify(|accounts| *accounts = Arc::new(accounts.taught(news, begun.0)));
+    }
+
+    /// Posts what a question for the accounts of a few users brought: these, or no answer.
+    pub(crate) fn teach_of(&self, users: &[String], found: Option<Vec<Account>>, begun: Moment) {
+        self.accounts
+            .send_modify(|accounts| *accounts = Arc::new(accounts.checked(users, found, begun.0)));
     }
 
     /// Posts what was learned of definitions. What was known of a cluster that could not be asked stays.

@@ -4,12 +4,15 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
+use auth::Account;
 use config::Config;
 use route::{BackendId, Endpoint, KillReason, Moment, Report, Topology};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 
+use crate::account_check::{CheckLine, check};
 use crate::board::Board;
+use crate::checks::Checks;
 use crate::definitions::{Schedule, Told, ask_all};
 use crate::failure::Failure;
 use crate::kill::{Kill, Kills, kill_all};
@@ -49,6 +52,12 @@ enum Finding {
         epoch: u64,
         outcome: Result<Lesson, Trouble>,
     },
+    Checked {
+        users: Vec<String>,
+        begun: Moment,
+        found: Option<Vec<Account>>,
+        line: Option<CheckLine>,
+    },
     Defined {
         epoch: u64,
         told: Vec<Told>,
@@ -71,6 +80,9 @@ pub(crate) struct Keeper {
     /// Who is to be told when that is the last one.
     awaiting: Vec<oneshot::Sender<()>>,
     learning: Learning,
+    checks: Checks,
+    /// The connection to ask for accounts by name, while nobody does.
+    check_line: Option<CheckLine>,
     definitions: Schedule,
     /// Connections to ask over, while nobody does.
     lines: HashMap<Ticket, Line>,
@@ -99,6 +111,8 @@ impl Keeper {
             applied: 0,
             awaiting: Vec::new(),
             learning: Learning::new(seed.rotate_left(1)),
+            checks: Checks::default(),
+            check_line: None,
             definitions: Schedule::default(),
             lines: HashMap::new(),
             tasks: JoinSet::new(),
@@ -234,6 +248,7 @@ impl Keeper {
                 tracing::debug!(user, "a login failed whose account may be new");
                 self.learning.asked(now);
             }
+            Report::CheckAccount { user } if self.learning.is_on() => self.checks.wanted(user, now),
             Report::DefinitionsChanged => self.definitions.asked(now),
             Report::CredentialRefused {
                 backend,
@@ -278,6 +293,16 @@ impl Keeper {
             }
             Ok(Finding::Killed(backend)) => self.kills.end(backend),
             Ok(Finding::Learned { epoch, outcome }) => self.learned(epoch, outcome, now),
+            Ok(Finding::Checked {
+                users,
+                begun,
+                found,
+                line,
+            }) => {
+                self.checks.end();
+                self.check_line = line;
+                self.board.teach_of(&users, found, begun);
+            }
             Ok(Finding::Defined { epoch, told }) => {
                 if self.definitions.ended(epoch, &told, now) {
                     self.board.define(told);
@@ -305,6 +330,9 @@ impl Keeper {
     fn start_due(&mut self) {
         if let Some(epoch) = self.learning.begin(self.now()) {
             self.start_lesson(epoch);
+        }
+        if let Some(users) = self.checks.begin(self.now()) {
+            self.start_check(users);
         }
         if let Some(epoch) = self.definitions.begin(self.now()) {
             self.start_defining(epoch);
@@ -379,6 +407,28 @@ impl Keeper {
         });
     }
 
+    /// Asks for the accounts of these users, and for the anonymous ones, which may stand in front of theirs.
+    fn start_check(&mut self, mut users: Vec<String>) {
+        let access = Arc::clone(&self.access);
+        let teachers = self.roster.teachers();
+        let (begun, line) = (self.now(), self.check_line.take());
+        users.push(String::new());
+        let asked = users.clone();
+        let checking = tokio::spawn(async move { check(&access, &teachers, line, &asked).await });
+        self.tasks.spawn(async move {
+            let (found, line) = checking.await.unwrap_or_else(|panic| {
+                tracing::error!(%panic, "accounts could not be asked for by name");
+                (None, None)
+            });
+            Finding::Checked {
+                users,
+                begun,
+                found,
+                line,
+            }
+        });
+    }
+
     fn start_defining(&mut self, epoch: u64) {
         let access = Arc::clone(&self.access);
         access.reload_certificates();
@@ -403,6 +453,9 @@ impl Keeper {
     async fn hang_up(&mut self) {
         let mut leaving = JoinSet::new();
         for line in std::mem::take(&mut self.lines).into_values() {
+            leaving.spawn(line.hang_up());
+        }
+        if let Some(line) = self.check_line.take() {
             leaving.spawn(line.hang_up());
         }
         while leaving.join_next().await.is_some() {}

@@ -69,6 +69,11 @@ impl Learning {
         self.errand.reschedule(self.interval.map(|_| now));
     }
 
+    /// Whether accounts are learned.
+    pub(crate) fn is_on(&self) -> bool {
+        self.interval.is_some()
+    }
+
     /// A worker met somebody whom it does not know, or not so.
     pub(crate) fn asked(&mut self, now: Moment) {
         if self.interval.is_some() {

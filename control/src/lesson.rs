@@ -147,7 +147,8 @@ async fn ask(
         dialect: Dialect::of_version(&server.version),
         names: server.names,
     };
-    match accounts(access, connection, &server.version).await {
+    let statement = query(&server.version);
+    match read_accounts(access, connection, &server.version, statement).await {
         Ok(accounts) => Ok(Learned {
             rules,
             secure_transport: server.secure_transport,
@@ -193,12 +194,14 @@ async fn demands_secure_transport(connection: &mut Connection) -> Result<bool, F
     Ok(is_on)
 }
 
-async fn accounts(
+/// The accounts that a statement of [`auth::learned`] brings.
+pub(crate) async fn read_accounts(
     access: &Access,
     connection: &mut Connection,
     version: &str,
+    statement: &str,
 ) -> Result<Vec<Account>, Failure> {
-    let asking = connection.query(query(version), BOUNDS);
+    let asking = connection.query(statement, BOUNDS);
     let mut rows = access.in_time(asking).await?;
     let mut accounts = Vec::new();
     while let Some(row) = access.in_time(rows.next()).await? {

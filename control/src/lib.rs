@@ -19,8 +19,10 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod account_check;
 mod backoff;
 mod board;
+mod checks;
 mod connection;
 mod control;
 mod definitions;

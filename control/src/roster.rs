@@ -197,6 +197,7 @@ impl Roster {
             Report::WritesRefused { .. } => watched.writes_refused(now),
             Report::KillStatement { .. }
             | Report::UnknownAccount { .. }
+            | Report::CheckAccount { .. }
             | Report::CredentialRefused { .. }
             | Report::DefinitionsChanged => Change::None,
         };

@@ -13,7 +13,10 @@ fn first_error(proxy: &Proxy) -> Option<u16> {
     )
 }
 
-both! { a_limit_of_an_account_is_told_in_the_servers_words }
+both! {
+    a_limit_of_an_account_is_told_in_the_servers_words
+    a_limit_that_an_open_session_meets_is_told_in_the_servers_words
+}
 
 fn a_limit_of_an_account_is_told_in_the_servers_words(product: Product) {
     let server = Server::start(product, &[]);
@@ -38,5 +41,55 @@ fn a_limit_of_an_account_is_told_in_the_servers_words(product: Product) {
             let _used = RawConn::connect(&server.tcp().into(), &Login::user("limited").over_tls());
         }
         assert_eq!(first_error(&proxy), Some(1226), "{limit}");
+    }
+}
+
+/// The error that a session meets after some statements that have worked. It stays open.
+fn error_within(conn: &mut RawConn, statement: &str) -> String {
+    assert!(conn.query(statement).error().is_none());
+    let mut tries = (0..100).map(|_| conn.query(statement).error().map(ToString::to_string));
+    let error = tries.find_map(|error| error).expect("there is a limit");
+    let again = conn.query(statement).error().map(ToString::to_string);
+    assert_eq!(again.as_ref(), Some(&error));
+    error
+}
+
+/// The session has set a variable, so that the proxy has statements of its own to send on a connection that another
+/// session has used.
+fn a_limit_that_an_open_session_meets_is_told_in_the_servers_words(product: Product) {
+    let server = Server::start(product, &[]);
+    let mut root = server.root();
+    root.run("CREATE DATABASE d");
+    root.run("CREATE TABLE d.t (n INT)");
+    for (user, limit, statement) in [
+        ("asks", "MAX_QUERIES_PER_HOUR 30", "SELECT 1"),
+        (
+            "writes",
+            "MAX_UPDATES_PER_HOUR 3",
+            "INSERT INTO d.t VALUES (1)",
+        ),
+    ] {
+        root.run(&format!(
+            "CREATE USER {user}@'%' IDENTIFIED BY '{PASSWORD}' WITH {limit}"
+        ));
+        root.run(&format!("GRANT ALL ON d.* TO {user}@'%'"));
+        let settings = Settings::in_front_of([&server])
+            .set("workers", 1)
+            .set("pool.session", "statement")
+            .set("pool.backend_connections_max", 1)
+            .set("backend_tls.mode", "preferred")
+            .account(user, PASSWORD);
+        let proxy = Proxy::start(&settings);
+        let login = Login::user(user);
+        let mut pooled = proxy.connect_as(&login);
+        pooled.run("SET sql_mode = 'ANSI'");
+        let mut other = proxy.connect_as(&login);
+        other.run("SET sql_mode = ''");
+        let told = error_within(&mut pooled, statement);
+        let of_other = other.query(statement).error().map(ToString::to_string);
+        assert_eq!(of_other.as_ref(), Some(&told));
+        let mut direct = RawConn::connect(&server.tcp().into(), &login.clone().over_tls()).unwrap();
+        let direct = direct.query(statement).error().map(ToString::to_string);
+        assert_eq!(direct, Some(told));
     }
 }

@@ -1,7 +1,7 @@
 //! Payloads around and beyond the 16 MiB that one packet holds, in both directions.
 
 use e2e::raw::{Execute, PACKET_MAX, Param, Transcript};
-use e2e::{Site, sized};
+use e2e::{Product, Proxy, Server, Settings, Site, sized};
 
 /// One packet, two of which the second is empty, and three; at night what lies between.
 fn lengths() -> &'static [usize] {
@@ -69,6 +69,39 @@ fn big_parameters_are_taken_and_given_back(site: &Site) -> Transcript {
     let reply = conn.execute(&Execute::new(id, &[Param::Sent, Param::Int(7)]));
     assert!(reply.results().next().unwrap().rows[0].len() > 2 * big.len());
     conn.transcript()
+}
+
+both! { a_pooled_session_is_told_of_a_statement_beyond_the_servers_limit }
+
+/// Also of one that is longer than a packet, or than what the proxy holds of a statement.
+fn a_pooled_session_is_told_of_a_statement_beyond_the_servers_limit(product: Product) {
+    const MIB: usize = 1 << 20;
+    for (limit, lengths) in [
+        (MIB, &[MIB + 1, 3 * MIB, 17 * MIB, 40 * MIB][..]),
+        (32 * MIB, &[32 * MIB + 1, 70 * MIB]),
+    ] {
+        let server = Server::start(product, &[&format!("--max-allowed-packet={limit}")]);
+        let proxy = Proxy::start(&Settings::pooled(&server, 2));
+        for &length in lengths {
+            let text = "SELECT LENGTH('')";
+            let fill = "x".repeat(length - text.len() - 1);
+            let sql = format!("SELECT LENGTH('{fill}')");
+            let mut conn = proxy.connect();
+            conn.run("SELECT 1");
+            let reply = conn.query(&sql);
+            let error = reply.error().map(ToString::to_string);
+            let expected = "1153 (08S01) Got a packet bigger than 'max_allowed_packet' bytes";
+            assert_eq!(error.as_deref(), Some(expected), "{length} of {limit}");
+            assert!(conn.is_closed_by_server(), "{length} of {limit}");
+        }
+        // What just fits.
+        let mut conn = proxy.connect();
+        let fill = "x".repeat(limit - "SELECT LENGTH('')".len() - 1 - 1);
+        assert_eq!(
+            conn.run(&format!("SELECT LENGTH('{fill}')")).text(0, 0),
+            Some(fill.len().to_string())
+        );
+    }
 }
 
 scenario!(a_statement_beyond_the_servers_limit_is_refused on mariadb, mysql);

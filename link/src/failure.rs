@@ -9,7 +9,7 @@ use sql::Server;
 use tracing::Level;
 use wire::{ErrPacket, ErrorCode};
 
-/// Attribution doing it was.
+/// Whose doing it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
     /// The client.

@@ -62,6 +62,14 @@ impl Leg {
         matches!(self.transport, Transport::Gone)
     }
 
+    /// Whether a read says that this side has closed. Over TLS a side may close without saying so first.
+    pub fn is_end(read: &io::Result<usize>) -> bool {
+        match read {
+            Ok(count) => *count == 0,
+            Err(error) => error.kind() == io::ErrorKind::UnexpectedEof,
+        }
+    }
+
     /// Reads from this side. Whoever reads so alone reads from it: asking again and again is cheap.
     pub fn poll_read(
         &mut self,

@@ -14,7 +14,7 @@ pub(crate) struct Book {
     pub compiled: Arc<Compiled>,
     /// How often each has matched here.
     pub counters: Arc<Counters>,
-    /// Attribution way of writing hints is understood of accounts that say nothing else.
+    /// Whose way of writing hints is understood of accounts that say nothing else.
     hints: Vec<HintStyle>,
     /// Whether a statement may go elsewhere than its session's others, by a rule or a hint.
     pub directs: bool,
@@ -73,7 +73,7 @@ impl Book {
         }
     }
 
-    /// Attribution way of writing hints is understood of an account.
+    /// Whose way of writing hints is understood of an account.
     pub(crate) fn hints_of<'a>(&'a self, account: &'a auth::Account) -> &'a [HintStyle] {
         account.hints.as_deref().unwrap_or(&self.hints)
     }

@@ -319,7 +319,7 @@ fn denied(denial: Denial, user: &[u8], origin: &Origin) -> Failure {
     let shown = origin.shown(Names::Skipped);
     let payload = denial.payload(Dialect::MySql, user, &shown);
     let user = String::from_utf8_lossy(user);
-    let cause = format!("{denial:?} for user {user:?} from {shown}");
+    let cause = format!("{denial}, for user {user:?} from {shown}");
     Failure::relaying(Kind::LoginDenied, cause, payload)
 }
 

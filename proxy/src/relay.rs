@@ -200,6 +200,11 @@ impl Relay {
                 Kind::Stopped,
                 "The proxy is shutting down, and the statement or transaction did not end in time",
             ))
+        } else if asked.contains(Ask::ClientGone) && !self.tracker.has_quit() {
+            Err(match self.tracker.command() {
+                Some(command) => self.client_left(command, "it closed the connection"),
+                None => Failure::new(Kind::ClientLost, "the client has closed the connection"),
+            })
         } else if asked.contains(Ask::KillSession) {
             Err(Failure::new(Kind::Killed, "Connection was killed"))
         } else if asked.contains(Ask::BackendDisabled) && self.worker.is_disabled(self.to.id) {
@@ -277,7 +282,7 @@ impl Relay {
                 Event::Unsolicited(Outcome::Err(_)) => is_forewarned = true,
                 Event::Lost(reason) => {
                     is_lost = true;
-                    tracing::debug!(?reason, "session is relayed without being followed")
+                    tracing::debug!(%reason, "session is relayed without being followed")
                 }
                 _ => {}
             })
@@ -328,9 +333,14 @@ impl Relay {
                 self.ahead.extend_from_slice(&bytes[passed..]);
                 Ok(Step::Moved)
             }
-            // A reset is an end like any other here.
-            Poll::Ready(_) => {
+            Poll::Ready(read) => {
                 self.client.has_ended = true;
+                match Leg::is_end(&read.map(|()| 0)) {
+                    // It may still take its reply.
+                    true => self.worker.note_half_closed(&self.watch),
+                    // After a reset it takes nothing.
+                    false => self.watch.ask(Ask::ClientGone),
+                }
                 self.client_ended()
             }
         }
@@ -397,7 +407,7 @@ impl Relay {
             .client_bytes(bytes, |event| {
                 if let Event::Lost(reason) = event {
                     is_lost = true;
-                    tracing::debug!(?reason, "session is relayed without being followed");
+                    tracing::debug!(%reason, "session is relayed without being followed");
                 }
             })
             .map_err(client_violation)?;
@@ -414,6 +424,9 @@ impl Relay {
             (true, None) => Ok(Step::Over(Turn::Ended(End::Quit))),
             // What it sent before COM_QUIT is carried out, as on a direct connection.
             (true, Some(_)) => Ok(Step::Blocked),
+            (false, _) if self.watch.is_asked(Ask::ClientGone) => self.client_is_gone(),
+            // The rest of the reply is on its way to it.
+            (false, None) if !self.client.is_drained() => Ok(Step::Blocked),
             (false, None) if self.tracker.is_idle() => {
                 Ok(Step::Over(Turn::Ended(End::ClientClosed)))
             }
@@ -424,7 +437,21 @@ impl Relay {
                 Kind::ClientLeft,
                 "the client left within a command",
             )),
-            (false, Some(command)) => Err(self.client_left(command, "it closed the connection")),
+            (false, Some(_)) => Ok(Step::Blocked),
+        }
+    }
+
+    /// The client has closed, and takes nothing any more, as far as is known.
+    fn client_is_gone(&self) -> Result<Step, Failure> {
+        match self.tracker.command() {
+            Some(command) => Err(self.client_left(command, "it closed the connection")),
+            None if self.tracker.is_idle() || self.tracker.is_lost() => {
+                Ok(Step::Over(Turn::Ended(End::ClientClosed)))
+            }
+            None => Err(Failure::new(
+                Kind::ClientLeft,
+                "the client left within a command",
+            )),
         }
     }
 

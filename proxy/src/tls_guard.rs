@@ -8,7 +8,7 @@ use config::ClientTlsMode;
 use net::tls::Facts;
 use wire::{Greeting, HandshakeResponse};
 
-use crate::pooled::appeal::learned_anew;
+use crate::pooled::appeal::{AGE_MAX, accounts_of, learned_anew};
 use crate::pooled::enter::{examine, random, tls_session};
 use crate::pooled::greeting::{dialect_of, plugin_of};
 use crate::pooled::pace;
@@ -76,13 +76,19 @@ pub(crate) fn unmet(
     is_unmet.then_some(Unmet::Account)
 }
 
-/// Waits for the servers' accounts if the proxy is to learn them and does not know them yet.
+/// Waits for the servers' accounts if the proxy is to learn them and does not know them yet, or has not asked for the
+/// user's own ones lately.
 pub(crate) async fn await_accounts(worker: &Worker, settings: &Settings, user: &[u8]) {
-    let is_unknown = {
+    if settings.config.client_tls.mode != ClientTlsMode::AsAccount {
+        return;
+    }
+    let (learns, are_known) = {
         let accounts = worker.surroundings.accounts.borrow();
-        accounts.learns() && accounts.learned().is_none()
+        (accounts.learns(), accounts.learned().is_some())
     };
-    if is_unknown && settings.config.client_tls.mode == ClientTlsMode::AsAccount {
+    if are_known {
+        accounts_of(worker, user, AGE_MAX).await;
+    } else if learns {
         learned_anew(worker, user).await;
     }
 }
@@ -189,6 +195,6 @@ fn denied(worker: &Worker, denial: Denial, dialect: Dialect, claimant: &Claimant
     let shown = claimant.origin.shown(names);
     let payload = denial.payload(dialect, claimant.user, &shown);
     let user = String::from_utf8_lossy(claimant.user);
-    let cause = format!("{denial:?} for user {user:?} from {shown} (client_tls.mode)");
+    let cause = format!("{denial}, for user {user:?} from {shown} (client_tls.mode)");
     Failure::relaying(Kind::LoginDenied, cause, payload)
 }

@@ -37,6 +37,8 @@ pub(crate) enum Ask {
     EndHook = 128,
     /// The backend that it uses was disabled.
     BackendDisabled = 256,
+    /// Its client has closed its side of the connection for longer than a statement may go on then.
+    ClientGone = 512,
 }
 
 /// What a hook of its script waits for.
@@ -69,6 +71,11 @@ impl Asked {
         let stops = self.contains(Ask::Stop) || self.contains(Ask::Drain);
         let (kind, text) = if self.contains(Ask::KillSession) {
             (Kind::Killed, "Connection was killed")
+        } else if self.contains(Ask::ClientGone) {
+            (
+                Kind::ClientLost,
+                "the client has closed the connection, and does not take its reply",
+            )
         } else if is_at_rest && is_free && stops {
             (Kind::Drained, "The proxy is shutting down")
         } else if self.contains(Ask::Stop) {
@@ -112,6 +119,8 @@ pub(crate) struct Watch {
     began: Cell<u32>,
     /// The seconds that it may be idle by its own setting; 0: as long as it likes.
     wait_timeout: Cell<u32>,
+    /// The second in which its client closed its side of the connection.
+    half_closed: Cell<Option<u32>>,
     asked: Cell<Asked>,
     waker: RefCell<Option<Waker>>,
     /// The digest of the statement that it runs, or has run last; 0: not known.
@@ -344,6 +353,19 @@ impl Watch {
         self.has_waited_too_long(second.saturating_add(2))
     }
 
+    /// Its client has closed its side of the connection, and may still take its reply.
+    pub(crate) fn client_closes(&self, second: u32) {
+        if self.half_closed.get().is_none() {
+            self.half_closed.set(Some(second));
+        }
+    }
+
+    /// For how many seconds nothing has moved since its client closed its side of the connection.
+    pub(crate) fn half_closed_seconds(&self, second: u32) -> Option<u32> {
+        let closed = self.half_closed.get()?;
+        Some(second.saturating_sub(closed.max(self.active.get())))
+    }
+
     /// The backend for which an exchange waits, and for how many seconds nothing has moved.
     pub(crate) fn waits_for(&self, second: u32) -> Option<(BackendId, u32)> {
         let is_within = !self.idle.get() && self.hook_wait.get() != HookWait::Aside;
@@ -413,6 +435,18 @@ mod tests {
         watch.withdraw(Ask::BackendDown);
         assert!(watch.asked.get().contains(Ask::Drain));
         assert!(!watch.asked.get().contains(Ask::BackendDown));
+    }
+
+    #[test]
+    fn a_half_closed_session_has_time_since_bytes_moved() {
+        let watch = Watch::default();
+        assert_eq!(watch.half_closed_seconds(9), None);
+        watch.note(3, false);
+        watch.client_closes(5);
+        watch.client_closes(7);
+        assert_eq!(watch.half_closed_seconds(9), Some(4));
+        watch.note(8, false);
+        assert_eq!(watch.half_closed_seconds(9), Some(1));
     }
 
     #[test]

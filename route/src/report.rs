@@ -50,6 +50,12 @@ pub enum Report {
         /// As the client named itself.
         user: String,
     },
+    /// A user logs in whose accounts were asked for some time ago: they are asked for by the user's name, where
+    /// accounts are learned. Worth sending for each login; they are asked for once a second at most.
+    CheckAccount {
+        /// As the client named itself.
+        user: String,
+    },
     /// A statement has changed views, routines, triggers or tables: their definitions are learned again soon,
     /// where they are learned at all.
     DefinitionsChanged,
@@ -111,4 +117,13 @@ pub enum KillScope {
     Statement,
     /// `KILL`: the connection with its transaction, which nobody will use again.
     Connection,
+}
+
+impl fmt::Display for KillScope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Statement => "statement",
+            Self::Connection => "connection",
+        })
+    }
 }

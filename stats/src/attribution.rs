@@ -1,4 +1,4 @@
-//! Attribution statements are counted together: an account's in a default schema.
+//! The account and the default schema by which statements are counted together.
 
 use std::hash::{BuildHasher, RandomState};
 use std::rc::Rc;

@@ -23,7 +23,7 @@ pub struct ErrorRow {
     pub number: u16,
     /// Their SQLSTATE; empty: unknown.
     pub sqlstate: String,
-    /// Attribution statements ended so.
+    /// Whose statements ended so.
     pub account: String,
     /// The account's user.
     pub user: String,

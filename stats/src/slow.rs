@@ -19,7 +19,7 @@ pub struct StatementView {
     pub session: u32,
     /// Where its client is.
     pub client: Arc<str>,
-    /// Attribution it was.
+    /// Whose it was.
     pub whose: Arc<Attribution>,
     /// What kind of server its session's is, where that is known.
     pub server: Server,

@@ -1,6 +1,7 @@
 //! What a worker hands over of what it keeps: copies in pieces, between which its sessions go on; or, where
 //! it is emptied, the whole at once, which costs it nothing.
 
+use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -40,6 +41,17 @@ pub enum StatsTable {
     Slow,
     /// Profiles.
     Profiles,
+}
+
+impl fmt::Display for StatsTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Digests => "digests",
+            Self::Errors => "errors",
+            Self::Slow => "slow statements",
+            Self::Profiles => "profiles",
+        })
+    }
 }
 
 /// What a worker tells.

@@ -77,7 +77,7 @@ pub struct StatementStats {
     pub pace: Cell<(u32, u32)>,
     /// The second of the last statement that was explained, and how many there were in it.
     pub plan_pace: Cell<(u32, u32)>,
-    /// Attribution turn it is to have a statement explained, and how many wait for theirs.
+    /// Whose turn it is to have a statement explained, and how many wait for theirs.
     pub explaining: Semaphore,
     /// How many statements are being explained.
     pub explaining_count: Cell<u32>,

@@ -31,7 +31,7 @@ pub struct DigestRow {
     pub digest: u64,
     /// The normalised text; cut behind 2 KiB.
     pub text: Arc<str>,
-    /// Attribution they were.
+    /// Whose they were.
     pub whose: Arc<Attribution>,
     /// Where they ran; none: they reached no backend.
     pub backend: Option<Ran>,

@@ -35,6 +35,17 @@ pub fn query(version: &str) -> &'static str {
     }
 }
 
+/// The same statement for the accounts of these users alone. Names are written as hexadecimal numbers, which need no
+/// quoting.
+pub fn query_of(version: &str, users: &[String]) -> String {
+    let hex = |user: &String| -> String {
+        let digits = user.bytes().map(|byte| format!("{byte:02X}"));
+        format!("X'{}'", digits.collect::<String>())
+    };
+    let names: Vec<String> = users.iter().map(hex).collect();
+    format!("{} WHERE User IN ({})", query(version), names.join(", "))
+}
+
 /// The account that a row describes; `None` for a role, which nobody logs in as.
 ///
 /// # Errors

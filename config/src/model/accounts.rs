@@ -19,9 +19,16 @@ settings! {
         /// accounts come first: whoever fits an `[[account]]` is that account.
         learn: bool = false, Traits::RELOAD;
 
-        /// Time between two looks at the grant tables. They are looked at as well when a login
-        /// fails because its user is not known, or with a password that may have changed.
+        /// Time between two looks at all of the grant tables. Besides, the accounts of a user are asked for by name
+        /// when the user logs in and they were last asked for 2 s ago or earlier, and when a login is refused. So a
+        /// changed password, `DROP USER` and `ACCOUNT LOCK` count from the next login on, 2 s later at most. Each
+        /// user is asked for once a second at most. A login waits 1 s for the answer at most. Without an answer,
+        /// what is known holds.
         learn_interval: Duration = Duration::from_secs(30), Traits::RELOAD.within(SECOND, DAY);
+
+        /// Whether pooled sessions of a learned account end when the account is no longer in the grant tables. The
+        /// servers let running sessions of a dropped account go on.
+        end_dropped_sessions: bool = false, Traits::RELOAD;
 
         /// Whether repeated failed logins are delayed. From the fourth failure of a user from one address on, the
         /// next login of that user from that address waits 100 ms, then twice as long each time. If logins of more

@@ -36,6 +36,12 @@ settings! {
         timeout_idle: Duration = Duration::ZERO,
             Traits::RELOAD.within(SECOND, 365 * DAY).nothing("never, the server's wait_timeout decides");
 
+        /// How long a statement may go on without a byte of its reply after its client has closed its side of the
+        /// connection. A client that only closes its sending side still gets the whole reply. A client that is gone
+        /// looks the same until bytes are sent to it, and its statement is ended after this time.
+        timeout_half_closed: Duration = Duration::from_secs(5),
+            Traits::RELOAD.within(SECOND, HOUR).nothing("the statement is ended at once");
+
         /// Largest payload a client may send, in bytes.
         packet_bytes_max: u64 = 1 << 30, Traits::RELOAD.within(1 << 10, 1 << 40);
     }

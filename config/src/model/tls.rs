@@ -75,8 +75,8 @@ settings! {
         /// (`caching_sha2_password` with a cold cache, `sha256_password`) is encrypted for this key.
         server_public_key: Option<PathBuf> = None, Traits::RELOAD;
 
-        /// Whether a backend is asked for its RSA public key for such a password. Whoever answers at the backend's
-        /// address can present a key of its own, and then knows the password. Without this setting and
+        /// Whether a backend is asked for its RSA public key for such a password. A server that answers at the
+        /// backend's address in its place can present a key of its own, and then knows the password. Without this setting and
         /// `server_public_key` the proxy opens the connection again with TLS, if the backend offers TLS; `ca` is
         /// checked then if it is set. A backend at a Unix socket is always asked.
         get_server_public_key: bool = false, Traits::RELOAD;

@@ -79,7 +79,7 @@ impl Debt {
     }
 }
 
-/// Attribution last statement ran on a connection, for as long as that is so. When the connection goes, what
+/// Whose last statement ran on a connection, for as long as that is so. When the connection goes, what
 /// it alone knew is lost.
 #[derive(Debug)]
 pub(crate) struct Owner {

@@ -103,6 +103,7 @@ pub(crate) async fn begin(
         has_shown: false,
         delivery: Delivery::AtOnce,
         unseen: Vec::new(),
+        passed: None,
         inherits_at,
         sets_globals: false,
         has_set_globals: false,
@@ -220,10 +221,22 @@ impl Pooled {
             return Ok(());
         };
         let key = (self.kind.account.clone(), schema);
-        if self.worker.store.knows_schema(&key) {
-            return Ok(());
+        match self.worker.store.knows_schema(&key) {
+            true => Ok(()),
+            false => self.try_schema_anew().await,
         }
+    }
+
+    /// The same on a connection, whatever is known, which shows whether a backend takes the account as well.
+    pub(crate) async fn try_schema_anew(&mut self) -> Result<(), Failure> {
         self.hold(Aim::Any).await?;
+        if let Some(schema) = self.state.values().schema().map(<[u8]>::to_vec) {
+            self.try_schema_on_connection(schema).await?;
+        }
+        self.rest().await.map_err(|CutOff { failure, .. }| failure)
+    }
+
+    async fn try_schema_on_connection(&mut self, schema: Vec<u8>) -> Result<(), Failure> {
         let Some(mut lent) = self.lent.take() else {
             return Ok(());
         };
@@ -232,8 +245,9 @@ impl Pooled {
         self.lent = Some(lent);
         match equal {
             Ok(()) => {
+                let key = (self.kind.account.clone(), schema);
                 self.worker.store.learn_schema(key);
-                self.rest().await.map_err(|CutOff { failure, .. }| failure)
+                Ok(())
             }
             Err(cut) => {
                 let refused = super::broken::at_login(&cut.cut);

@@ -168,6 +168,7 @@ impl Pooled {
             has_shown: false,
             delivery: Delivery::AtOnce,
             unseen: Vec::new(),
+            passed: None,
             inherits_at: self.inherits_at,
             sets_globals: false,
             has_set_globals: self.has_set_globals,

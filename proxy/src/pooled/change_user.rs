@@ -13,7 +13,7 @@ use session::state::SessionState;
 use wire::change_user::ChangeUser;
 use wire::{Capabilities, Command, ErrPacket, ErrorCode};
 
-use super::appeal::{Appeal, appeal};
+use super::appeal::{Appeal, appeal, conditions_anew};
 use super::begin::{rules, welcome};
 use super::beside::Reflection;
 use super::course::Course;
@@ -24,7 +24,7 @@ use super::incoming::{Inbox, Incoming};
 use super::inheriting::fresh_flags;
 use super::known::Known;
 use super::pace;
-use super::session::{After, CutOff, Pooled};
+use super::session::{After, CutOff, Home, Pooled};
 use super::shelf::{BackendLogin, Kind};
 use crate::card::Way;
 use crate::connect::Greeted;
@@ -81,8 +81,8 @@ impl Pooled {
                 let (greeted, agreement) = *passed;
                 self.change_over(greeted, agreement).map_err(cut)
             }
-            // MariaDB goes on as the user from before.
-            Err(failure) if is_refusal(&failure) && self.is_mariadb() => {
+            // MariaDB goes on as the user from before. MySQL closes the connection.
+            Err(failure) if may_go_on(&failure) && self.is_mariadb() => {
                 tracing::info!(cause = failure.cause, "a change of user was refused");
                 self.refused_changes = self.refused_changes.saturating_add(1);
                 Ok(After::Next)
@@ -164,7 +164,7 @@ impl Pooled {
         let worker = Rc::clone(&self.worker);
         let mut known = Known::find(&worker, wish.user, &self.origin).await;
         let mut may_appeal = true;
-        let (account, passed) = loop {
+        let (mut account, passed) = loop {
             let account = match known {
                 Known::PassThrough => return self.to_backend(stream, wish).await,
                 Known::Nobody(verifiers) => {
@@ -197,22 +197,18 @@ impl Pooled {
                 Appeal::Refused => return Err(self.deny_change(denial, user).await),
             }
         };
-        let circumstances = Circumstances {
-            origin: &self.origin,
-            tls: self.client_tls.as_ref().map(tls_session),
-            password_used: passed.password_used,
-        };
-        let password_used = passed.password_used;
-        let there = BackendLogin::user_of(&account, wish.user);
-        let denied = account.admit(&circumstances).err();
-        let denied = denied.or_else(|| self.unmet(wish.user, there, password_used));
+        let (user, password_used) = (wish.user, passed.password_used);
+        let mut denied = self.change_denial(&account, user, password_used);
+        if denied.is_some()
+            && let Some(later) = conditions_anew(&worker, &account, user, &self.origin).await
+        {
+            account = later;
+            denied = self.change_denial(&account, user, password_used);
+        }
         if let Some(denial) = denied {
             return Err(self.deny_change(denial, wish.user).await);
         }
         pace::succeeded(&worker, &self.origin, wish.user);
-        let user = account.user_of(wish.user);
-        self.person
-            .introduce(account.id(), user, account.user_connections_max)?;
         let held = || worker.shared.keyring.find(account.id());
         let credential = account
             .backend_credential()
@@ -228,10 +224,77 @@ impl Pooled {
             let keyring = &worker.shared.keyring;
             keyring.hold(account.id(), credential.clone());
         }
-        self.become_account(account, credential, wish);
-        self.try_schema().await?;
+        let before = self.become_account(account, credential, wish);
+        if let Err(failure) = self.enter_account().await {
+            self.become_again(before);
+            return Err(failure);
+        }
         welcome(stream, passed.payload, self.status).await?;
         Ok(Changed::Here)
+    }
+
+    /// Whether the account may have one session more, and whether a backend takes it, in the session's schema. A
+    /// server says so within COM_CHANGE_USER, so a session does not begin as an account that cannot be used.
+    async fn enter_account(&mut self) -> Result<(), Failure> {
+        let sessions_max = self.account.user_connections_max;
+        self.person
+            .introduce(self.account.id(), &self.kind.user, sessions_max)?;
+        self.try_schema_anew().await
+    }
+
+    /// The session is the account from before, whose change failed.
+    fn become_again(&mut self, before: Identity) {
+        let Identity {
+            course,
+            kind,
+            login,
+            account,
+            mode,
+            state,
+            home,
+            inherits_at,
+            has_set_globals,
+        } = before;
+        self.course = course;
+        self.kind = kind;
+        self.login = login;
+        self.account = account;
+        self.mode = mode;
+        self.state = state;
+        self.home = home;
+        self.inherits_at = inherits_at;
+        self.has_set_globals = has_set_globals;
+        // It has been let in before.
+        let _ = self
+            .person
+            .introduce(self.account.id(), &self.kind.user, None);
+        self.note_account();
+    }
+
+    /// Tells what the worker shows of the session whose it is.
+    fn note_account(&self) {
+        self.note_wait_timeout();
+        self.watch.note_of(|card| {
+            card.user = String::from_utf8_lossy(self.user()).into();
+            card.way = Way::Pooled(self.mode);
+        });
+    }
+
+    /// Why a client that has proven the account may not become it.
+    fn change_denial(
+        &self,
+        account: &KnownAccount,
+        user: &[u8],
+        password_used: bool,
+    ) -> Option<Denial> {
+        let circumstances = Circumstances {
+            origin: &self.origin,
+            tls: self.client_tls.as_ref().map(tls_session),
+            password_used,
+        };
+        let there = BackendLogin::user_of(account, user);
+        let denied = account.admit(&circumstances).err();
+        denied.or_else(|| self.unmet(user, there, password_used))
     }
 
     async fn examine(
@@ -273,21 +336,22 @@ impl Pooled {
         self.deny_change(denial, wish.user).await
     }
 
-    /// From here on the session is another account's.
+    /// From here on the session is another account's. Returns what it was before.
     fn become_account(
         &mut self,
         account: Arc<KnownAccount>,
         credential: Credential,
         wish: &ChangeUser<'_>,
-    ) {
+    ) -> Identity {
         let config = &self.settings.config;
         let mode = config.pool.mode(self.listener.session, account.mode);
         let course = Course::of(&self.worker, config, &self.listener, Some(&account));
         let before = std::mem::replace(&mut self.course, course);
+        let mut home = None;
         match before.cluster == self.course.cluster {
             // Whoever it is now, it is the same client, which has written that.
-            true => self.course.written = before.written,
-            false => self.home = None,
+            true => self.course.written.clone_from(&before.written),
+            false => home = self.home.take(),
         }
         let user = account.user_of(wish.user);
         let login = BackendLogin::of(&account, user, credential);
@@ -297,7 +361,7 @@ impl Pooled {
             capabilities: self.capabilities.with(Capabilities::SESSION_TRACK, true),
             collation: wish.collation.unwrap_or(self.kind.collation),
         };
-        (self.kind, self.login) = self.worker.store.identity(kind, login);
+        let (kind, login) = self.worker.store.identity(kind, login);
         let schema = wish
             .schema
             .filter(|schema| !schema.is_empty())
@@ -307,23 +371,28 @@ impl Pooled {
             Some(schema) => self.worker.store.values.in_schema(schema),
             None => self.worker.store.values.fresh(),
         };
-        self.mode = mode;
-        self.inherits_at = self.worker.shared.globals.now();
-        self.has_set_globals = false;
         let server = self.state.flags().server;
-        let flags = fresh_flags(&self.worker, self.kind.collation, server);
-        self.state = SessionState::new(rules(&account, mode), values, flags);
+        let flags = fresh_flags(&self.worker, kind.collation, server);
+        let state = SessionState::new(rules(&account, mode), values, flags);
+        let inherits_at = self.worker.shared.globals.now();
         // What runs beside it is another's.
         self.reflection = Reflection::None;
-        self.note_wait_timeout();
-        self.watch.note_of(|card| {
-            card.user = String::from_utf8_lossy(self.user()).into();
-            card.way = Way::Pooled(mode);
-        });
-        self.account = account;
+        let before = Identity {
+            course: before,
+            home,
+            kind: std::mem::replace(&mut self.kind, kind),
+            login: std::mem::replace(&mut self.login, login),
+            account: std::mem::replace(&mut self.account, account),
+            mode: std::mem::replace(&mut self.mode, mode),
+            state: std::mem::replace(&mut self.state, state),
+            inherits_at: std::mem::replace(&mut self.inherits_at, inherits_at),
+            has_set_globals: std::mem::take(&mut self.has_set_globals),
+        };
+        self.note_account();
         if mode == SessionMode::Transparent {
             tracing::debug!(user = %self.account.id(), "a changed user is pooled until its connection is its own");
         }
+        before
     }
 
     async fn deny_change(&self, denial: Denial, user: &[u8]) -> Failure {
@@ -332,9 +401,23 @@ impl Pooled {
         let names = host_names(&self.worker, &self.settings, &self.course).await;
         let shown = self.origin.shown(names);
         let payload = denial.payload(dialect, user, &shown);
-        let cause = format!("{denial:?} at {} from {shown}", Command::CHANGE_USER);
+        let cause = format!("{denial}, at {} from {shown}", Command::CHANGE_USER);
         Failure::relaying(FailureKind::LoginDenied, cause, payload)
     }
+}
+
+/// Whose a session is, and what it began with.
+struct Identity {
+    course: Course,
+    kind: Rc<Kind>,
+    login: Rc<BackendLogin>,
+    account: Arc<KnownAccount>,
+    mode: SessionMode,
+    state: SessionState,
+    /// Its backend, if the other account has other backends.
+    home: Option<Home>,
+    inherits_at: u64,
+    has_set_globals: bool,
 }
 
 /// How a change of user has ended well.
@@ -364,10 +447,19 @@ fn no_more_changes() -> Failure {
     Failure::relaying(FailureKind::LoginDenied, cause, payload)
 }
 
-/// Whether the client, as opposed to somebody else, is why it failed.
-fn is_refusal(failure: &Failure) -> bool {
+/// Whether a session of MariaDB goes on as the user from before: the change was refused, by the proxy or a backend,
+/// and the client's connection is in order.
+fn may_go_on(failure: &Failure) -> bool {
     matches!(
         failure.kind,
-        FailureKind::LoginDenied | FailureKind::LoginRefused
+        FailureKind::LoginDenied
+            | FailureKind::LoginRefused
+            | FailureKind::AccountSessionsMax
+            | FailureKind::BackendsFull
+            | FailureKind::BackendLogin
+            | FailureKind::BackendTls
+            | FailureKind::NoBackend
+            | FailureKind::PoolExhausted
+            | FailureKind::StateNotRestored
     )
 }

@@ -12,10 +12,11 @@ use wire::{Capabilities, Command, StatusFlags};
 use super::aim::Aim;
 use super::broken::{Effect, Repeat};
 use super::diagnostics::Diagnostics;
-use super::exchange::{Haste, Job};
+use super::exchange::{CutReply, Haste, Job};
 use super::incoming::Incoming;
 use super::leaving::ROLLBACK;
 use super::session::{After, CutOff, Pooled};
+use super::too_large::answered_too_large;
 
 impl Pooled {
     /// COM_RESET_CONNECTION: the session begins anew; what it held ends on its connection.
@@ -193,6 +194,7 @@ impl Pooled {
             return Err(CutOff::new(failure, Some(next)));
         }
         self.large_statement();
+        self.passed = None;
         let job = Job {
             is_cut: true,
             ..Job::of(&incoming, Needs::ALL, Haste::Write)
@@ -204,21 +206,28 @@ impl Pooled {
         match outcome {
             Ok(done) => {
                 self.observe(Command::QUERY, &facts, b"", &done);
-                Ok(After::Next)
-            }
-            Err(cut) => match self.cut_short(
-                cut,
-                incoming.sequence,
-                Command::QUERY,
-                Repeat::of(Effect::Any, Aim::Home),
-            ) {
-                Ok(_) => {
-                    let kind = link::failure::Kind::BackendLost;
-                    let text = "the backend broke within a long statement";
-                    Err(CutOff::new(link::failure::Failure::new(kind, text), None))
+                match answered_too_large(Command::QUERY, &done) {
+                    Some(too_large) => Err(too_large),
+                    None => Ok(After::Next),
                 }
-                Err(cut) => Err(cut),
-            },
+            }
+            Err(cut) => Err(self.cut_large(cut, incoming.sequence)),
+        }
+    }
+
+    /// The end of a session whose long statement was cut: the rest of it may be still to come.
+    fn cut_large(&mut self, cut: CutReply, sequence: u8) -> CutOff {
+        if let Some(too_large) = self.passed_too_large(&cut) {
+            return too_large;
+        }
+        let repeat = Repeat::of(Effect::Any, Aim::Home);
+        match self.cut_short(cut, sequence, Command::QUERY, repeat) {
+            Ok(_) => {
+                let kind = link::failure::Kind::BackendLost;
+                let text = "the backend broke within a long statement";
+                CutOff::new(link::failure::Failure::new(kind, text), None)
+            }
+            Err(cut) => cut,
         }
     }
 

@@ -41,12 +41,12 @@ pub(crate) struct BackendConn {
     pub state: ConnectionState,
     /// How it greeted: a later login on it answers the same scramble.
     pub greeting: Greeting,
-    /// Attribution it is.
+    /// Whose it is.
     pub shelf: Rc<Shelf>,
     /// What its login would have told a client.
     pub sight: Rc<Sight>,
     pub prepared: Prepared<StatementKey>,
-    /// Attribution last statement ran here, and who may still ask about it.
+    /// Whose last statement ran here, and who may still ask about it.
     pub owner: Option<Owner>,
     /// It has been told what no other session may have (COM_SET_OPTION).
     pub is_spoiled: bool,

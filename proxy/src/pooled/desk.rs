@@ -9,7 +9,7 @@ use pool::{
     CloseReason, Grant, Lease, Next, OpeningPermit, Pace, Pool, Refusal, Resting, Ticket, Verdict,
     Wake, Wish,
 };
-use route::{Backend, BackendId};
+use route::{Backend, BackendId, Duty, Health};
 
 use super::aftermath::Owner;
 use super::conn::{BackendConn, Broken};
@@ -210,10 +210,10 @@ impl Desk {
                     });
                 }
                 (Verdict::Wait(_), None) => {
-                    return Begun::Refused(self.refusal(shelf, Refusal::Shut, patience));
+                    return Begun::Refused(self.refusal(worker, shelf, Refusal::Shut, patience));
                 }
                 (Verdict::Refuse(refusal), _) => {
-                    return Begun::Refused(self.refusal(shelf, refusal, patience));
+                    return Begun::Refused(self.refusal(worker, shelf, refusal, patience));
                 }
             }
         }
@@ -236,13 +236,36 @@ impl Desk {
                 None
             }
             Granted::Grant(Grant::Permit(permit)) => Some(Begun::Permit(shelf, permit)),
-            Granted::Refused(refusal) => {
-                Some(Begun::Refused(self.refusal(shelf, refusal, patience)))
-            }
+            Granted::Refused(refusal) => Some(Begun::Refused(
+                self.refusal(worker, shelf, refusal, patience),
+            )),
         }
     }
 
-    fn refusal(&self, shelf: ShelfId, refusal: Refusal, patience: Duration) -> Failure {
+    /// Why a backend takes no sessions.
+    fn shut_because(&self, worker: &Worker, shelf: ShelfId) -> &'static str {
+        let shelves = self.shelves.borrow();
+        let id = shelves.get(&shelf).map(|shelf| shelf.backend.id);
+        let topology = worker.topology.borrow();
+        let backend = id.and_then(|id| topology.backend(id));
+        let Some(backend) = backend else {
+            return "is not known any more: it was removed from the configuration";
+        };
+        match (backend.duty, &backend.health) {
+            (Duty::Disabled, _) => "is disabled by an administrator",
+            (Duty::Draining, _) => "is drained: it takes no new work",
+            (Duty::Serving, Health::Down { .. }) => "is down",
+            (Duty::Serving, _) => "was down or drained a moment ago",
+        }
+    }
+
+    fn refusal(
+        &self,
+        worker: &Worker,
+        shelf: ShelfId,
+        refusal: Refusal,
+        patience: Duration,
+    ) -> Failure {
         let name = self
             .shelves
             .borrow()
@@ -256,9 +279,10 @@ impl Desk {
             Refusal::Crowded => format!(
                 "Too many sessions wait for a connection to backend {name} (pool.waiters_max)"
             ),
-            Refusal::Shut | Refusal::Unknown => {
-                format!("Backend {name} is down or takes no new work")
-            }
+            Refusal::Shut => format!("Backend {name} {}", self.shut_because(worker, shelf)),
+            Refusal::Unknown => format!(
+                "Backend {name} is not known any more: it was removed from the configuration"
+            ),
         };
         match refusal {
             Refusal::TimedOut | Refusal::Crowded => Failure::new(FailureKind::PoolExhausted, text),
@@ -274,7 +298,7 @@ impl Desk {
     ) -> Result<Lent, Failure> {
         let shelf = self.shelves.borrow().get(&id).map(Rc::clone);
         let Some(shelf) = shelf else {
-            return Err(self.refusal(id, Refusal::Unknown, Duration::ZERO));
+            return Err(self.refusal(worker, id, Refusal::Unknown, Duration::ZERO));
         };
         let opened = Box::pin(open(worker, &shelf)).await;
         let opened = match worker.is_disabled(shelf.backend.id) {

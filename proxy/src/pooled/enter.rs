@@ -15,7 +15,7 @@ use wire::compression::Algorithm;
 use wire::handshake::HandshakeHead;
 use wire::{Capabilities, Greeting, HandshakeResponse, StatusFlags};
 
-use super::appeal::{Appeal, appeal};
+use super::appeal::{Appeal, appeal, conditions_anew};
 use super::course::Course;
 use super::greeting::{dialect_of, plugin_of};
 use super::host_names::host_names;
@@ -291,6 +291,26 @@ impl Enter<'_> {
         unmet(self.settings, &accounts, &claimant)
     }
 
+    /// Why a client that has proven its account may not have it.
+    fn denial(
+        &self,
+        answered: &Answered<'_>,
+        account: &KnownAccount,
+        password_used: bool,
+    ) -> Option<Denial> {
+        let facts = self.client.tls();
+        let circumstances = Circumstances {
+            origin: &answered.origin,
+            tls: facts.as_ref().map(tls_session),
+            password_used,
+        };
+        let denied = account.admit(&circumstances).err();
+        denied.or_else(|| {
+            let unmet = self.unmet(answered, Some(account), password_used)?;
+            Some(unmet.denial(password_used))
+        })
+    }
+
     fn course(&self, account: Option<&Account>) -> Course {
         let config = &self.settings.config;
         Course::of(self.worker, config, self.listener, account)
@@ -320,27 +340,25 @@ impl Enter<'_> {
         let names = host_names(self.worker, self.settings, &course).await;
         let shown = origin.shown(names);
         let payload = denial.payload(dialect_of(&answered.greeting), user, &shown);
-        let cause = format!("{denial:?} for user {:?} from {shown}", self.who.user);
+        let cause = format!("{denial}, for user {:?} from {shown}", self.who.user);
         Failure::relaying(Kind::LoginDenied, cause, payload)
     }
 
     async fn admit(
         &mut self,
         answered: Answered<'_>,
-        account: Arc<KnownAccount>,
+        mut account: Arc<KnownAccount>,
         passed: Passed,
     ) -> Result<Entered, Failure> {
-        let facts = self.client.tls();
-        let circumstances = Circumstances {
-            origin: &answered.origin,
-            tls: facts.as_ref().map(tls_session),
-            password_used: passed.password_used,
-        };
-        let denied = account.admit(&circumstances).err();
-        let denied = denied.or_else(|| {
-            let unmet = self.unmet(&answered, Some(&account), passed.password_used)?;
-            Some(unmet.denial(passed.password_used))
-        });
+        let (user, origin) = (answered.response.user, &answered.origin);
+        let password_used = passed.password_used;
+        let mut denied = self.denial(&answered, &account, password_used);
+        if denied.is_some()
+            && let Some(later) = conditions_anew(self.worker, &account, user, origin).await
+        {
+            account = later;
+            denied = self.denial(&answered, &account, password_used);
+        }
         if let Some(denial) = denied {
             return Err(self.deny(denial, &answered).await);
         }

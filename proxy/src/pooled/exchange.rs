@@ -330,6 +330,7 @@ impl Pooled {
                         reached: Reached::Client,
                         sequence: None,
                     })?;
+                    let next = next.sequence;
                     reply.file_ended(next);
                     if let Some(ear) = &mut self.client.ear {
                         ear.file_ended(next);
@@ -344,10 +345,11 @@ impl Pooled {
     async fn pass_rest(&mut self, conn: &mut BackendConn, job: &Job<'_>) -> Result<u8, Cut> {
         let mut passage = Passage::of(EndOf::Payload, 0);
         passage.pass(job.packets);
-        match passage.is_over {
-            true => Ok(passage.sequence),
-            false => self.pass(conn, passage).await,
+        if !passage.is_over {
+            passage = self.pass(conn, passage).await?;
         }
+        self.passed = Some((passage.bytes, passage.sequence));
+        Ok(passage.sequence)
     }
 }
 

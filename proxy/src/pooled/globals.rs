@@ -105,6 +105,11 @@ impl Globals {
         self.backends().get(&backend)?.names.clone()
     }
 
+    /// The value of a variable of a backend, as last seen.
+    pub(crate) fn value(&self, backend: BackendId, name: &str) -> Option<Arc<[u8]>> {
+        self.backends().get(&backend)?.values.get(name).cloned()
+    }
+
     /// It has these; none where it has not those that it had.
     pub(crate) fn learn_names(&self, backend: BackendId, names: Option<Names>) {
         self.backends().entry(backend).or_default().names = names;

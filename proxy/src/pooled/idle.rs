@@ -30,7 +30,6 @@ impl Pooled {
             None => bytes(config.pool.statement_bytes_max),
             Some(_) => usize::MAX,
         };
-        let limit = config.limits.packet_bytes_max;
         let long = held.max(bytes(config.pool.long_data_bytes_max));
         loop {
             // A session that was killed executes nothing more, even if its next command is there already.
@@ -47,6 +46,7 @@ impl Pooled {
                 ) => long,
                 _ => held,
             };
+            let limit = self.payload_bytes_max();
             match self.inbox.command(held, limit) {
                 Ok(Some(incoming)) => {
                     self.timing.comes(self.worker.surroundings.now().0);
@@ -57,10 +57,7 @@ impl Pooled {
                     return Ok(Some(incoming));
                 }
                 Ok(None) => {}
-                Err(violation) => {
-                    let failure = crate::relay::client_violation(violation);
-                    return Err(CutOff::new(failure, Some(1)));
-                }
+                Err(violation) => return Err(self.violated(violation).await),
             }
             match poll_fn(|context| self.poll_idle(context)).await? {
                 Idle::Bytes => {}

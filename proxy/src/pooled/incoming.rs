@@ -119,6 +119,12 @@ impl Inbox {
         self.bytes.get(HEADER_BYTES).map(|byte| Command(*byte))
     }
 
+    /// The length of the next command's first packet, as soon as its header is there.
+    pub(crate) fn packet_bytes(&self) -> Option<usize> {
+        let header = self.bytes.first_chunk::<HEADER_BYTES>()?;
+        Some(Header::decode(*header).length)
+    }
+
     /// All that is there; for whoever goes on by other means.
     pub(crate) fn take_all(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.bytes)
@@ -204,7 +210,7 @@ pub(crate) enum EndOf {
 /// Passes packets of a client in pieces, up to their end.
 #[derive(Debug)]
 pub(crate) struct Passage {
-    end: EndOf,
+    pub end: EndOf,
     /// Bytes of the current packet that are to come.
     left: usize,
     /// Whether the current packet is the last one.

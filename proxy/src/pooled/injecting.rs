@@ -31,7 +31,7 @@ use stats::messages::shown_failure;
 /// What is sent around the command of the moment, and what has come of it.
 pub(crate) struct Injecting {
     pub injection: Arc<Injection>,
-    /// Attribution wish it is; none: the statement is profiled.
+    /// Whose wish it is; none: the statement is profiled.
     pub rule: Option<RuleIndex>,
     name: Arc<str>,
     pub tag: Option<Box<str>>,

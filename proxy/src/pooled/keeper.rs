@@ -3,15 +3,45 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
+use auth::{AccountId, Accounts, Source};
 use config::PoolConfig;
 use pool::{Action, CloseReason, Lease};
+use route::KillScope;
 use wire::Command;
 
 use super::desk::{Connection, Desk, Granted, Lent};
+use super::people::Kill;
 use super::privileges::{Concerned, have_accounts_changed};
 use super::shelf::ShelfId;
 use super::turn::Waiter;
 use crate::worker::Worker;
+
+/// Ends the sessions of learned accounts that are gone, if that is configured.
+fn end_dropped_sessions(worker: &Worker, before: &Accounts, after: &Accounts) {
+    let settings = Arc::clone(&worker.surroundings.settings.borrow());
+    let (Some(before), Some(after)) = (before.learned(), after.learned()) else {
+        return;
+    };
+    if !settings.config.accounts.end_dropped_sessions || Arc::ptr_eq(before, after) {
+        return;
+    }
+    let is_gone =
+        |account: &AccountId| account.source() == Source::Learned && !after.has_name(account);
+    let people = &worker.shared.people;
+    let ids = people.of_accounts(is_gone);
+    for id in &ids {
+        people.kill(Kill {
+            id: *id,
+            scope: KillScope::Connection,
+            at: None,
+            said: worker.surroundings.now().0,
+        });
+    }
+    if !ids.is_empty() {
+        let sessions = ids.len();
+        tracing::info!(sessions, "sessions of accounts that were dropped are ended");
+    }
+}
 
 impl Desk {
     /// Does what is due, as long as the worker lives.
@@ -41,6 +71,9 @@ impl Desk {
                         // Of all workers one tells the others.
                         if worker.index == 0 && have_accounts_changed(&known, &accounts) {
                             worker.shared.privileges_changed(Concerned::All);
+                        }
+                        if worker.index == 0 {
+                            end_dropped_sessions(&worker, &known, &accounts);
                         }
                         known = accounts;
                     }

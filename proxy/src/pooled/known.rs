@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use auth::{Found, KnownAccount, Origin, Verifier};
+use auth::{Found, KnownAccount, Origin, Source, Verifier};
 
-use super::appeal::learned_anew;
+use super::appeal::{AGE_MAX, AGE_MAX_REFUSED, accounts_of, learned_anew};
 use crate::worker::Worker;
 
 /// What the accounts say of a user.
@@ -17,16 +17,24 @@ pub(crate) enum Known {
 }
 
 impl Known {
-    /// The account of `user`. A user without an account is looked for again once the accounts have been
-    /// learned anew.
+    /// The account of `user`, by what a server has said of it lately.
     pub(crate) async fn find(worker: &Worker, user: &[u8], origin: &Origin) -> Self {
         let accounts = Arc::clone(&worker.surroundings.accounts.borrow());
-        if let Some(known) = Self::of(accounts.find(user, origin)) {
-            return known;
-        }
-        let later = learned_anew(worker, user).await;
-        let found = later.and_then(|later| Self::of(later.find(user, origin)));
-        found.unwrap_or_else(|| Self::Nobody(accounts.decoy(user)))
+        let age_max = match accounts.find(user, origin) {
+            Found::Account(account) if account.source == Source::Configured => {
+                return Self::Account(Arc::clone(account));
+            }
+            Found::Nobody => AGE_MAX_REFUSED,
+            Found::Account(_) | Found::PassThrough => AGE_MAX,
+        };
+        let later = match accounts.learned() {
+            Some(_) => accounts_of(worker, user, age_max).await,
+            None if age_max == AGE_MAX => Arc::clone(&accounts),
+            None => learned_anew(worker, user)
+                .await
+                .unwrap_or_else(|| Arc::clone(&accounts)),
+        };
+        Self::of(later.find(user, origin)).unwrap_or_else(|| Self::Nobody(later.decoy(user)))
     }
 
     fn of(found: Found<'_>) -> Option<Self> {

@@ -103,5 +103,6 @@ pub(crate) mod store;
 mod texts;
 pub(crate) mod times;
 mod timing;
+mod too_large;
 mod turn;
 mod unknown;

@@ -43,7 +43,7 @@ struct Entry {
     user: Box<[u8]>,
     /// Where it is for good, when its login passed through; with a script, where it is now.
     passed: Option<(BackendId, u32)>,
-    /// Attribution it is, where it runs a script over connections of its own.
+    /// Whose it is, where it runs a script over connections of its own.
     scripted: Option<Box<[u8]>>,
 }
 
@@ -140,7 +140,15 @@ impl People {
         found.map(|(id, _)| *id).collect()
     }
 
-    /// Attribution session with a script and a connection of its own it is.
+    /// The sessions that share connections as one of these accounts.
+    pub(crate) fn of_accounts(&self, is_one: impl Fn(&AccountId) -> bool) -> Vec<u32> {
+        let known = self.known();
+        let is_of_one = |entry: &Entry| entry.account.as_ref().is_some_and(&is_one);
+        let found = known.by_id.iter().filter(|(_, entry)| is_of_one(entry));
+        found.map(|(id, _)| *id).collect()
+    }
+
+    /// Whose session with a script and a connection of its own it is.
     pub(crate) fn scripted_user(&self, id: u32) -> Option<Box<[u8]>> {
         self.known().by_id.get(&id)?.scripted.clone()
     }

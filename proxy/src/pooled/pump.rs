@@ -14,7 +14,7 @@ use session::{Piece, Progress, Reply};
 use tokio::io::ReadBuf;
 
 use super::conn::{BackendConn, Broken, note_changes};
-use super::incoming::Passage;
+use super::incoming::{EndOf, Passage};
 use super::prefix::Unequal;
 use super::session::Pooled;
 use crate::watch::Ask;
@@ -198,12 +198,14 @@ impl Pooled {
     /// The same before its statement runs: who wants that killed has to wait for it.
     fn poll_end(&mut self, context: &mut Context<'_>) -> Poll<Cut> {
         // In a login the client is listened to elsewhere.
-        while self.inbox.len() < AHEAD_BYTES_MAX && !self.client.is_gone() {
+        let listens = |client: &Leg| !client.is_gone() && !client.has_ended;
+        while self.inbox.len() < AHEAD_BYTES_MAX && listens(&self.client) {
             match self.poll_client(context) {
                 Poll::Pending => break,
-                Poll::Ready(Ok(0)) => {
-                    let how = "it closed the connection".to_owned();
-                    return Poll::Ready(Cut::Client(how));
+                // It may still take its reply.
+                Poll::Ready(read) if Leg::is_end(&read) => {
+                    self.client.has_ended = true;
+                    self.worker.note_half_closed(&self.watch);
                 }
                 Poll::Ready(Ok(_)) => {}
                 Poll::Ready(Err(error)) => {
@@ -212,6 +214,9 @@ impl Pooled {
             }
         }
         let asked = self.watch.poll_asked(context);
+        if asked.contains(Ask::ClientGone) {
+            return Poll::Ready(Cut::Client("it closed the connection".to_owned()));
+        }
         for ask in [Ask::Stop, Ask::BackendDown, Ask::KillSession] {
             if asked.contains(ask) {
                 return Poll::Ready(Cut::Asked(ask));
@@ -278,7 +283,7 @@ impl Pooled {
         &mut self,
         conn: &mut BackendConn,
         mut passage: Passage,
-    ) -> Result<u8, Cut> {
+    ) -> Result<Passage, Cut> {
         let before = passage.bytes;
         poll_fn(
             |context| match self.poll_pass(conn, &mut passage, context) {
@@ -288,7 +293,7 @@ impl Pooled {
         )
         .await?;
         self.timing.follows(passage.bytes - before);
-        Ok(passage.sequence)
+        Ok(passage)
     }
 
     /// Reads the client's packets up to their end, for nobody. The id of the packet behind them.
@@ -320,7 +325,10 @@ impl Pooled {
             let bytes = self.inbox.take_all();
             let taken = passage.pass(&bytes);
             self.inbox.put(&bytes[taken..]);
-            if passage.is_over {
+            // No command is longer than that.
+            let limit = self.settings.config.limits.packet_bytes_max;
+            let is_endless = passage.end == EndOf::Payload && passage.bytes > limit;
+            if passage.is_over || is_endless {
                 return Poll::Ready(Ok(()));
             }
             match ready!(self.poll_client(context)) {

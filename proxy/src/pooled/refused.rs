@@ -93,7 +93,9 @@ impl Pooled {
 
     /// Which error of this statement is kept from the client, on the connection that the session holds.
     pub(crate) fn withholds(&self, facts: &Facts, part: Part, repeat: &Repeat) -> Withholds {
-        if self.withholds_refusal(facts, part, repeat) {
+        let is_sent_again = self.leaves_refusing_replica(facts, part, repeat)
+            || self.outwaits_refusing_primary(facts, part);
+        if is_sent_again {
             return Withholds::NoWrites;
         }
         match self.makes_room(facts, part, repeat) {
@@ -102,18 +104,29 @@ impl Pooled {
         }
     }
 
-    /// Whether a refusal of this statement, on the connection that the session holds, is kept from the client:
-    /// it is a read that went to a replica because it reads, outside a transaction or within an optimistic one.
-    fn withholds_refusal(&self, facts: &Facts, part: Part, repeat: &Repeat) -> bool {
-        let role = self.lent.as_ref().map(|lent| lent.conn.backend.role);
-        let is_read = facts.access == Access::Read && part == Part::Whole;
-        let is_alone = !self.injects() && self.delivery != Delivery::Nobody;
-        role == Some(Some(Role::Replica))
-            && is_read
-            && is_alone
+    /// Whether this statement goes to the primary if the replica that the session holds refuses it: it is a read that
+    /// went there because it reads, outside a transaction or within an optimistic one.
+    fn leaves_refusing_replica(&self, facts: &Facts, part: Part, repeat: &Repeat) -> bool {
+        self.held_role() == Some(Role::Replica)
+            && facts.access == Access::Read
+            && self.is_whole_and_alone(part)
             && repeat.has_tries()
             && self.may_leave_refusing(facts, repeat.aim)
-            || is_alone && part == Part::Whole && self.may_outwait(facts, role.flatten())
+    }
+
+    /// Whether this statement waits for the primary to take writes if the backend that the session holds refuses it.
+    fn outwaits_refusing_primary(&self, facts: &Facts, part: Part) -> bool {
+        self.is_whole_and_alone(part) && self.may_outwait(facts, self.held_role())
+    }
+
+    /// The role of the backend whose connection the session holds, as far as it is known.
+    fn held_role(&self) -> Option<Role> {
+        self.lent.as_ref().and_then(|lent| lent.conn.backend.role)
+    }
+
+    /// Whether the statement is all that its client has sent and waits for.
+    fn is_whole_and_alone(&self, part: Part) -> bool {
+        part == Part::Whole && !self.injects() && self.delivery != Delivery::Nobody
     }
 
     fn may_leave_refusing(&self, facts: &Facts, aim: Aim) -> bool {

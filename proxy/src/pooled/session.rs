@@ -74,6 +74,8 @@ pub(crate) struct Pooled {
     pub delivery: Delivery,
     /// Settings of the sight that the client has changed and that have to be asked for.
     pub unseen: Vec<Box<[u8]>>,
+    /// The length of a command that has passed unread, with its headers, and the sequence id behind it.
+    pub passed: Option<(u64, u8)>,
     /// How many changes of global variables there had been when it began, or has taken up since.
     pub inherits_at: u64,
     /// Its last statement may have changed global variables.
@@ -92,7 +94,7 @@ pub(crate) struct Pooled {
     pub subject: Option<Subject>,
     /// Chance has chosen it to be profiled, as far as its text need not be looked at.
     pub is_sampled: bool,
-    /// Attribution statements are counted with its.
+    /// Whose statements are counted with its.
     pub whose: SessionAttribution,
     /// The flags that the client saw last.
     pub status: StatusFlags,

@@ -15,9 +15,9 @@ use super::shelf::Kind;
 pub(crate) struct StatementKey {
     pub text: Text,
     pub values: Rc<Values>,
-    /// Attribution it is, and what its definitions look like.
+    /// Whose it is, and what its definitions look like.
     pub kind: Rc<Kind>,
-    /// Attribution cursor it is for, if for one: a server's statement has one cursor at a time, and is
+    /// Whose cursor it is for, if for one: a server's statement has one cursor at a time, and is
     /// spoiled for other uses (MySQL).
     pub cursor: Option<ClientStatementId>,
     /// Where it is prepared: other clusters may have other tables.

@@ -23,6 +23,7 @@ use crate::pooled::incoming::Incoming;
 use crate::pooled::session::CutOff;
 use crate::watch::Ask;
 use link::failure::{Failure, Kind};
+use link::leg::Leg;
 use link::reply_observer::{ObservedReply, Preparing, Reports, Towards};
 use link::row_rewriting::Rewriting;
 
@@ -368,11 +369,16 @@ impl Scripted {
 
     /// Within a command: whether the client leaves, or the worker ends the session.
     pub(crate) fn poll_ended(&mut self, context: &mut Context<'_>) -> Poll<Failure> {
-        while self.inbox.len() < AHEAD_BYTES_MAX {
+        while self.inbox.len() < AHEAD_BYTES_MAX && !self.client.has_ended {
             match self.poll_client(context) {
                 Poll::Pending => break,
-                Poll::Ready(Ok(count)) if count > 0 => {}
-                Poll::Ready(_) => {
+                // It may still take its reply.
+                Poll::Ready(read) if Leg::is_end(&read) => {
+                    self.client.has_ended = true;
+                    self.worker.note_half_closed(&self.watch);
+                }
+                Poll::Ready(Ok(_)) => {}
+                Poll::Ready(Err(_)) => {
                     let text = "the client left while its command was executed";
                     return Poll::Ready(Failure::new(Kind::ClientLeft, text));
                 }
@@ -387,6 +393,10 @@ impl Scripted {
         if asked.contains(Ask::Stop) {
             let text = "The proxy is shutting down, and the statement did not end in time";
             return Poll::Ready(Failure::new(Kind::Stopped, text));
+        }
+        if asked.contains(Ask::ClientGone) {
+            let text = "the client left while its command was executed";
+            return Poll::Ready(Failure::new(Kind::ClientLeft, text));
         }
         if asked.contains(Ask::KillSession) {
             let text = "Connection was killed";

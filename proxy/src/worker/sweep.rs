@@ -9,7 +9,7 @@ use route::{Backend, BackendId, Duty, Health, Moment};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::Worker;
-use crate::watch::Ask;
+use crate::watch::{Ask, Watch};
 
 impl Worker {
     /// Whether what uses the backend has to leave it at once.
@@ -51,6 +51,7 @@ impl Worker {
             ticks.tick().await;
             let config = Arc::clone(&self.surroundings.settings.borrow().config);
             self.end_idle(config.limits.timeout_idle);
+            self.end_half_closed(config.limits.timeout_half_closed);
             self.end_waiting(config.health.timeout_down);
             // Who was on the way there when a backend was disabled has arrived by now.
             self.clear_disabled();
@@ -69,6 +70,26 @@ impl Worker {
             }
             if watch.has_waited_too_long(second) {
                 watch.ask(Ask::WaitTimeout);
+            }
+        }
+    }
+
+    /// A client has closed its side of the connection, within a statement.
+    pub(crate) fn note_half_closed(&self, watch: &Watch) {
+        let settings = self.surroundings.settings.borrow();
+        match settings.config.limits.timeout_half_closed.is_zero() {
+            true => watch.ask(Ask::ClientGone),
+            false => watch.client_closes(self.clock.now()),
+        }
+    }
+
+    /// Ends sessions whose clients have closed their side, and whose statements have said nothing for `limit`.
+    fn end_half_closed(&self, limit: Duration) {
+        let second = self.clock.now();
+        for (_, watch) in self.watches.borrow().iter() {
+            let waited = watch.half_closed_seconds(second);
+            if waited.is_some_and(|waited| Duration::from_secs(u64::from(waited)) > limit) {
+                watch.ask(Ask::ClientGone);
             }
         }
     }

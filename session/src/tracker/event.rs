@@ -30,15 +30,19 @@ pub enum Event {
 }
 
 /// Why a tracker gave up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum LostReason {
     /// A command that hands the connection to another protocol (COM_CLONE and the like).
+    #[error("{0} goes on in another protocol")]
     ForeignProtocol(Command),
     /// A reply of a shape that nobody described.
+    #[error("the shape of the reply to {0} is not known")]
     UnknownReply(Command),
     /// The backend spoke without being asked, and it was no ERR.
+    #[error("the backend spoke without being asked, and it was no error")]
     UnknownUnsolicited,
     /// Commands were sent behind one whose reply takes the client's bytes for something else.
+    #[error("commands were sent behind {0}, whose reply may ask the client for bytes")]
     PipelinedBehindDialogue(Command),
 }
 

@@ -1,0 +1,95 @@
+//! Which users' accounts are asked for by name, and when: each once a second at most, however many clients log in. No
+//! socket, no clock: time is an argument.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use route::Moment;
+
+/// The accounts of one user are asked for once in this time.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// Users that one statement asks for.
+const USERS_MAX: usize = 100;
+
+/// Users that wait to be asked for. Beyond, a login goes by what is known.
+const WAITING_MAX: usize = 10_000;
+
+/// Who is to be asked for, and who was.
+#[derive(Debug, Default)]
+pub(crate) struct Checks {
+    waiting: Vec<String>,
+    /// When each user was asked for, in the last second.
+    asked: HashMap<String, Moment>,
+    is_under_way: bool,
+}
+
+impl Checks {
+    /// A client of this user's logs in.
+    pub(crate) fn wanted(&mut self, user: String, now: Moment) {
+        let is_recent = |asked: &Moment| now < *asked + INTERVAL;
+        let is_known = self.asked.get(&user).is_some_and(is_recent);
+        if !is_known && !self.waiting.contains(&user) && self.waiting.len() < WAITING_MAX {
+            self.waiting.push(user);
+        }
+    }
+
+    /// Whom to ask for now, if anybody; until [`Checks::end`] nobody else.
+    pub(crate) fn begin(&mut self, now: Moment) -> Option<Vec<String>> {
+        if self.is_under_way || self.waiting.is_empty() {
+            return None;
+        }
+        let count = self.waiting.len().min(USERS_MAX);
+        let users: Vec<String> = self.waiting.drain(..count).collect();
+        self.asked.retain(|_, asked| now < *asked + INTERVAL);
+        self.asked
+            .extend(users.iter().map(|user| (user.clone(), now)));
+        self.is_under_way = true;
+        Some(users)
+    }
+
+    /// There is an answer, or none to be had.
+    pub(crate) fn end(&mut self) {
+        self.is_under_way = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> Moment {
+        Moment(Duration::from_millis(millis))
+    }
+
+    #[test]
+    fn a_user_is_asked_for_once_a_second() {
+        let mut checks = Checks::default();
+        checks.wanted("a".to_owned(), at(0));
+        checks.wanted("a".to_owned(), at(1));
+        assert_eq!(checks.begin(at(2)), Some(vec!["a".to_owned()]));
+        checks.wanted("a".to_owned(), at(3));
+        checks.wanted("b".to_owned(), at(3));
+        assert_eq!(checks.begin(at(4)), None, "one question is under way");
+        checks.end();
+        assert_eq!(checks.begin(at(5)), Some(vec!["b".to_owned()]));
+        checks.end();
+        checks.wanted("a".to_owned(), at(1002));
+        assert_eq!(checks.begin(at(1002)), Some(vec!["a".to_owned()]));
+    }
+
+    #[test]
+    fn of_many_users_some_are_asked_for_later_and_too_many_are_not() {
+        let mut checks = Checks::default();
+        for number in 0..WAITING_MAX + 1 {
+            checks.wanted(number.to_string(), at(0));
+        }
+        let mut count = 0;
+        while let Some(users) = checks.begin(at(0)) {
+            assert!(users.len() <= USERS_MAX);
+            count += users.len();
+            checks.end();
+        }
+        assert_eq!(count, WAITING_MAX);
+    }
+}
