@@ -9,6 +9,7 @@ use wire::ErrPacket;
 
 use crate::connection::Connection;
 use crate::failure::{Failure, printable};
+use crate::grant::grant;
 use crate::rows::Bounds;
 
 /// What a backend said.
@@ -292,12 +293,6 @@ fn missing_grant(family: Family, version: &str, user: &str) -> String {
         Family::MariaDb | Family::MySql => "REPLICATION CLIENT",
     };
     grant(&format!("{privilege} ON *.*"), user)
-}
-
-fn grant(what: &str, user: &str) -> String {
-    let (user, host) = user.rsplit_once('@').unwrap_or((user, "%"));
-    let quoted = |text: &str| format!("'{}'", text.replace('\'', "''"));
-    format!("GRANT {what} TO {}@{}", quoted(user), quoted(host))
 }
 
 /// Where in a row of `SHOW REPLICA STATUS` and its like what is; the names differ by version.
