@@ -70,6 +70,7 @@ mod data;
 mod definitions;
 mod faults;
 mod full_authentication;
+mod groups;
 mod http;
 mod infile;
 mod infile_theft;
