@@ -88,6 +88,7 @@ mod lexing;
 mod lifecycle;
 mod limits;
 mod load;
+mod log_flood;
 mod login;
 mod login_denials;
 mod login_switches;
