@@ -317,6 +317,10 @@ impl Watched {
         }
         match sight {
             Ok(sight) => {
+                match sight {
+                    Sight::Full => self.load.note_server_full(now),
+                    Sight::Well | Sight::AccountRefused(_) => self.load.note_server_accepts(),
+                }
                 self.note_account(sight);
                 self.answered(now, rhythm, dice)
             }
