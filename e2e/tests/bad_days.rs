@@ -34,6 +34,7 @@ on_all! {
     a_login_waits_while_the_server_is_full
     a_server_that_refuses_after_the_login_is_full_as_well
     each_command_for_a_server_that_is_down_hears_so_at_once
+    each_state_of_a_backend_has_its_own_word
     primaries_that_do_not_replicate_are_told
 }
 
@@ -417,6 +418,46 @@ impl Idle {
         }
         self.proxy.assert_sound();
     }
+}
+
+/// Full, drained, unknown and down are four things.
+fn each_state_of_a_backend_has_its_own_word(product: Product) {
+    let server = Server::start(product, &[]);
+    // It accepts connections and says nothing.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("the loopback has ports");
+    let unknown = silent.local_addr().expect("it is bound");
+    let down = format!("127.0.0.1:{}", free_port());
+    let port = free_port();
+    // Clients go to the first backend's cluster.
+    let other = ("cluster", "\"other\"");
+    let settings = Settings::default()
+        .backend_with(server.tcp(), &[("name", "\"a\""), ("sessions_max", "1")])
+        .backend_with(unknown, &[("name", "\"b\""), other])
+        .backend_with(down, &[("name", "\"c\""), other])
+        .backend_with(
+            format!("unix:{}", server.socket().display()),
+            &[("name", "\"d\""), ("drain", "true")],
+        )
+        .set("health.timeout_connect", "300s")
+        .admin_on(port);
+    let proxy = Proxy::start(&settings);
+    let mut admin = admin(port);
+    let mut wait_told = |expected: [[&str; 4]; 4]| {
+        wait::until(&format!("{expected:?}"), wait::SOON, || {
+            let sql = "SELECT name, state, draining, cause IS NOT NULL FROM backends";
+            admin.run(sql).texts() == expected
+        });
+    };
+    let [b, c, d] = [
+        ["b", "unknown", "0", "0"],
+        ["c", "down", "0", "1"],
+        ["d", "up", "1", "0"],
+    ];
+    wait_told([["a", "up", "0", "0"], b, c, d]);
+    let conn = proxy.connect();
+    wait_told([["a", "full", "0", "0"], b, c, d]);
+    drop(conn);
+    wait_told([["a", "up", "0", "0"], b, c, d]);
 }
 
 fn primaries_that_do_not_replicate_are_told(product: Product) {
