@@ -15,8 +15,8 @@ use config::Config;
 use route::{BackendId, Dice, Moment};
 
 use crate::backoff::Backoff;
-use crate::errand::Errand;
 use crate::lesson::{Lesson, Trouble};
+use crate::task::TaskSchedule;
 
 /// Who asks again and again is answered once in this time.
 const INTERVAL_MIN: Duration = Duration::from_secs(1);
@@ -32,7 +32,7 @@ pub(crate) struct Learning {
     interval: Option<Duration>,
     /// Of the configuration: what was begun under another one is not wanted any more.
     epoch: u64,
-    errand: Errand,
+    task: TaskSchedule,
     backoff: Backoff,
     dice: Dice,
     /// The log knows of it.
@@ -49,7 +49,7 @@ impl Learning {
         Learning {
             interval: None,
             epoch: 0,
-            errand: Errand::default(),
+            task: TaskSchedule::default(),
             backoff: Backoff::default(),
             dice: Dice::new(seed),
             trouble: None,
@@ -66,7 +66,7 @@ impl Learning {
         self.backoff.reset();
         self.trouble = None;
         self.refused.clear();
-        self.errand.reschedule(self.interval.map(|_| now));
+        self.task.reschedule(self.interval.map(|_| now));
     }
 
     /// Whether accounts are learned.
@@ -77,9 +77,9 @@ impl Learning {
     /// A worker met somebody whom it does not know, or not so.
     pub(crate) fn asked(&mut self, now: Moment) {
         if self.interval.is_some() {
-            let began = self.errand.began();
+            let began = self.task.began();
             let earliest = began.map_or(now, |began| (began + INTERVAL_MIN).max(now));
-            self.errand.schedule(earliest);
+            self.task.schedule(earliest);
         }
     }
 
@@ -94,12 +94,12 @@ impl Learning {
 
     /// Begins an attempt if one is due; returns the epoch it belongs to.
     pub(crate) fn begin(&mut self, now: Moment) -> Option<u64> {
-        self.errand.begin(now).then_some(self.epoch)
+        self.task.begin(now).then_some(self.epoch)
     }
 
     /// When [`Learning::begin`] has something to begin.
     pub(crate) fn next(&self) -> Option<Moment> {
-        self.errand.next()
+        self.task.next()
     }
 
     /// An attempt is over. Says whether it counts, or was begun for another configuration.
@@ -109,7 +109,7 @@ impl Learning {
         outcome: &Result<Lesson, Trouble>,
         now: Moment,
     ) -> Attempt {
-        self.errand.end();
+        self.task.end();
         let Some(interval) = self.interval.filter(|_| epoch == self.epoch) else {
             return Attempt::Outdated;
         };
@@ -124,8 +124,8 @@ impl Learning {
                 self.backoff.next(first, interval, &mut self.dice)
             }
         };
-        self.errand.schedule(now + wait);
-        let begun = self.errand.began().unwrap_or_default();
+        self.task.schedule(now + wait);
+        let begun = self.task.began().unwrap_or_default();
         Attempt::Counts { begun }
     }
 

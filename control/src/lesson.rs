@@ -9,6 +9,7 @@ use tokio::time::timeout;
 
 use crate::connection::Connection;
 use crate::failure::{Failure, printable};
+use crate::grant::grant;
 use crate::login::{Access, Destination, Entry};
 use crate::rows::Bounds;
 
@@ -240,19 +241,12 @@ fn missing_grant(failure: &Failure, dialect: Dialect, current_user: &str) -> Opt
     let Failure::Refused { number, .. } = failure else {
         return None;
     };
-    let (user, host) = current_user.rsplit_once('@')?;
     let table = match dialect {
         Dialect::MariaDb => "mysql.global_priv",
         Dialect::MySql | Dialect::MySqlWithoutCidr => "mysql.user",
     };
-    let quoted = |text: &str| format!("'{}'", text.replace('\'', "''"));
-    NO_PRIVILEGE.contains(number).then(|| {
-        format!(
-            "GRANT SELECT ON {table} TO {}@{}",
-            quoted(user),
-            quoted(host)
-        )
-    })
+    let is_told = NO_PRIVILEGE.contains(number) && current_user.contains('@');
+    is_told.then(|| grant(&format!("SELECT ON {table}"), current_user))
 }
 
 impl Trouble {

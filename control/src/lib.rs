@@ -11,7 +11,7 @@
 //!
 //! [`Control`] is the handle. Behind it the keeper hears reports and findings, lets the roster
 //! decide (no socket, time is an argument), starts what is due, and publishes a new snapshot when
-//! something changed. Each errand is a task beside it, one of a kind per backend; lessons, in which
+//! something changed. Each of these is a task beside it, one of a kind per backend; lessons, in which
 //! the servers' accounts are learned, are one at a time. A backend that is down is probed until it is
 //! up again; with a monitor account those that are up are looked at as well, and asked about
 //! replication: from what they answer follow roles, lag and positions. No session's bytes pass here,
@@ -26,8 +26,8 @@ mod checks;
 mod connection;
 mod control;
 mod definitions;
-mod errand;
 mod failure;
+mod grant;
 mod keeper;
 mod kill;
 mod leaders;
@@ -43,6 +43,7 @@ mod resolve;
 mod roles;
 mod roster;
 mod rows;
+mod task;
 mod watched;
 
 #[cfg(test)]

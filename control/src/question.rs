@@ -9,6 +9,7 @@ use wire::ErrPacket;
 
 use crate::connection::Connection;
 use crate::failure::{Failure, printable};
+use crate::grant::grant;
 use crate::rows::Bounds;
 
 /// What a backend said.
@@ -111,12 +112,20 @@ const STATE_BOUNDS: Bounds = Bounds {
     bytes: 1 << 10,
 };
 
-/// The state of a member of Group Replication.
-const MYSQL_MEMBER: &str = "SELECT MEMBER_STATE FROM performance_schema.replication_group_members \
-     WHERE MEMBER_ID = @@global.server_uuid";
+/// The state of a member of Group Replication. A member that cannot reach half of its group calls itself ONLINE, but
+/// hears of no transaction any more.
+const MYSQL_MEMBER: &str = "SELECT IF(MEMBER_STATE = 'ONLINE' AND \
+     (SELECT SUM(MEMBER_STATE = 'UNREACHABLE') * 2 >= COUNT(*) \
+      FROM performance_schema.replication_group_members), \
+     'it cannot reach a majority of the group', MEMBER_STATE) \
+     FROM performance_schema.replication_group_members WHERE MEMBER_ID = @@global.server_uuid";
 
+/// The last column: whether it may be a member of Group Replication. Its channels are not in SHOW REPLICA STATUS,
+/// and its tables need a privilege that few monitor accounts have.
 const MYSQL_PARTICULARS: &str = "SELECT @@global.read_only, @@global.innodb_read_only, \
-     CURRENT_USER(), @@global.log_bin, @@global.gtid_executed, @@global.gtid_mode";
+     CURRENT_USER(), @@global.log_bin, @@global.gtid_executed, @@global.gtid_mode, \
+     (SELECT COUNT(*) FROM information_schema.PLUGINS \
+      WHERE PLUGIN_NAME = 'group_replication' AND PLUGIN_STATUS = 'ACTIVE')";
 const MARIADB_PARTICULARS: &str = "SELECT @@global.read_only, @@global.innodb_read_only, \
      CURRENT_USER(), @@global.log_bin, @@global.gtid_current_pos, @@global.gtid_slave_pos, \
      (SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS \
@@ -156,11 +165,12 @@ pub(crate) async fn question(connection: &mut Connection) -> Result<Answer, Fail
         Family::MariaDb => galera(value(6), value(7)),
         Family::MySql => Group::None,
     };
+    let may_be_member = family == Family::MySql && is_on(value(6));
     let head = connection.reply().await?;
-    let (following, has_group) = following(connection, &head, family, &version, &user).await?;
-    let group = match has_group {
-        HasGroup::Yes => member(connection, &user).await?,
-        HasGroup::No => galera,
+    let following = following(connection, &head, family, &version, &user).await?;
+    let group = match may_be_member {
+        true => member(connection, &user, &following).await?,
+        false => galera,
     };
     Ok(Answer {
         server: Server { family, version },
@@ -182,8 +192,13 @@ fn galera(provider: Option<&[u8]>, state: Option<&[u8]>) -> Group {
     }
 }
 
-/// How a member of Group Replication is.
-async fn member(connection: &mut Connection, user: &str) -> Result<Group, Failure> {
+/// How a member of Group Replication is. A server that follows another one, and does not take part in a group, only
+/// has the plugin.
+async fn member(
+    connection: &mut Connection,
+    user: &str,
+    following: &Following,
+) -> Result<Group, Failure> {
     connection.send_all(&[MYSQL_MEMBER]).await?;
     let head = connection.reply().await?;
     if let Ok(err) = ErrPacket::decode(&head) {
@@ -197,21 +212,18 @@ async fn member(connection: &mut Connection, user: &str) -> Result<Group, Failur
         };
     }
     let mut rows = connection.rows(&head, STATE_BOUNDS).await?;
-    let mut state = Group::OutOfStep("OFFLINE".to_owned());
+    let mut state = match following {
+        Following::Somebody { .. } => Group::None,
+        Following::Nobody | Following::Untold { .. } => Group::OutOfStep("OFFLINE".to_owned()),
+    };
     while let Some(row) = rows.next().await? {
         state = match row.values()?.first().copied().flatten().unwrap_or_default() {
             b"ONLINE" => Group::InStep,
+            b"OFFLINE" => continue,
             other => Group::OutOfStep(printable(other)),
         };
     }
     Ok(state)
-}
-
-/// Whether a server has the channels of Group Replication.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum HasGroup {
-    Yes,
-    No,
 }
 
 /// What a variable of several values is taken for: `0`, `OFF` (or `OFF_PERMISSIVE`, which makes no new
@@ -263,26 +275,20 @@ async fn following(
     family: Family,
     version: &str,
     user: &str,
-) -> Result<(Following, HasGroup), Failure> {
+) -> Result<Following, Failure> {
     if let Ok(err) = ErrPacket::decode(head) {
         let lacks = Failure::refused(&err).is_want_of_rights();
-        let untold = Following::Untold {
+        return Ok(Following::Untold {
             missing: lacks.then(|| missing_grant(family, version, user)),
-        };
-        return Ok((untold, HasGroup::No));
+        });
     }
     let mut rows = connection.rows(head, STATUS_BOUNDS).await?;
     let columns = Columns::of(rows.names());
     let mut worst = Following::Nobody;
-    let mut has_group = HasGroup::No;
     while let Some(row) = rows.next().await? {
-        let values = row.values()?;
-        if columns.is_of_group(&values) {
-            has_group = HasGroup::Yes;
-        }
-        worst = worse(worst, columns.read(&values));
+        worst = worse(worst, columns.read(&row.values()?));
     }
-    Ok((worst, has_group))
+    Ok(worst)
 }
 
 /// The statement that gives the privilege to ask.
@@ -292,12 +298,6 @@ fn missing_grant(family: Family, version: &str, user: &str) -> String {
         Family::MariaDb | Family::MySql => "REPLICATION CLIENT",
     };
     grant(&format!("{privilege} ON *.*"), user)
-}
-
-fn grant(what: &str, user: &str) -> String {
-    let (user, host) = user.rsplit_once('@').unwrap_or((user, "%"));
-    let quoted = |text: &str| format!("'{}'", text.replace('\'', "''"));
-    format!("GRANT {what} TO {}@{}", quoted(user), quoted(host))
 }
 
 /// Where in a row of `SHOW REPLICA STATUS` and its like what is; the names differ by version.

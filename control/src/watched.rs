@@ -19,12 +19,12 @@ use route::{
 };
 
 use crate::backoff::Backoff;
-use crate::errand::Errand;
 use crate::failure::Failure;
 use crate::lesson::Teacher;
 use crate::login::Destination;
 use crate::look::Sight;
 use crate::replication::Replication;
+use crate::task::TaskSchedule;
 
 mod asked;
 
@@ -111,9 +111,9 @@ pub(crate) struct Watched {
     placed: Moment,
     health: Health,
     returned: Option<Moment>,
-    looks: Errand,
-    look_ups: Errand,
-    questions: Errand,
+    looks: TaskSchedule,
+    look_ups: TaskSchedule,
+    questions: TaskSchedule,
     backoff: Backoff,
     /// The log knows that the monitor account is refused.
     account_refused: bool,
@@ -147,9 +147,9 @@ impl Watched {
             placed: now,
             health: Health::Unknown,
             returned: None,
-            looks: Errand::default(),
-            look_ups: Errand::default(),
-            questions: Errand::default(),
+            looks: TaskSchedule::default(),
+            look_ups: TaskSchedule::default(),
+            questions: TaskSchedule::default(),
             backoff: Backoff::default(),
             account_refused: false,
             name_lost: false,
@@ -317,6 +317,10 @@ impl Watched {
         }
         match sight {
             Ok(sight) => {
+                match sight {
+                    Sight::Full => self.load.note_server_full(now),
+                    Sight::Well | Sight::AccountRefused(_) => self.load.note_server_accepts(),
+                }
                 self.note_account(sight);
                 self.answered(now, rhythm, dice)
             }

@@ -48,7 +48,7 @@ pub use process::{Folder, Process, Signal};
 pub use product::{PASSWORD, Product, cache};
 pub use proxy::{Proxy, Settings, program};
 pub use relay::{Cut, Relay};
-pub use scope::{chosen, is_nightly, sized};
+pub use scope::{chosen, is_nightly, seed, sized};
 pub use scripted::Scripted;
 pub use server::{Server, free_port, has_ipv6};
 pub use site::{Except, Site, Way, everywhere, shared};

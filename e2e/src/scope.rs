@@ -20,6 +20,21 @@ pub fn sized<T>(each_change: T, nightly: T) -> T {
     }
 }
 
+/// The seed that `PILOTFISH_SEED` gives, or `known`, with which a run is known to be clean. It is printed, so that
+/// a run can be repeated.
+///
+/// # Panics
+/// The variable is no number.
+pub fn seed(known: u64) -> u64 {
+    let given = std::env::var("PILOTFISH_SEED").ok();
+    let seed = given.map_or(known, |text| {
+        let seed = text.parse();
+        seed.unwrap_or_else(|_| panic!("PILOTFISH_SEED is {text:?}, not a number"))
+    });
+    println!("PILOTFISH_SEED={seed}");
+    seed
+}
+
 /// The variants of a test called `name` that this run plays: at night all of them, else always the same one, chosen
 /// by the name.
 pub fn chosen<'a, T>(name: &str, variants: &'a [T]) -> &'a [T] {

@@ -1,15 +1,40 @@
-//! Days on which servers fail: what costs pooled clients nothing but time, and what each is told.
+//! Days on which servers fail: what costs clients nothing but time, and what each is told, in each way that the
+//! proxy serves sessions.
 
 use e2e::raw::{Execute, Login, Outcome, Param, RawConn, Reply, command};
 use e2e::{Folder, PASSWORD, Product, Proxy, Server, Settings, Signal, free_port, wait};
 
-both! {
+/// Makes a test for each server: MySQL and both versions of MariaDB.
+macro_rules! on_all {
+    ($($name:ident)+) => { $(
+        mod $name {
+            #[test]
+            fn mariadb() {
+                super::$name(e2e::Product::MariaDb);
+            }
+
+            #[test]
+            fn mariadb_next() {
+                super::$name(e2e::Product::MariaDbNext);
+            }
+
+            #[test]
+            fn mysql() {
+                super::$name(e2e::Product::MySql);
+            }
+        }
+    )+ };
+}
+
+on_all! {
     writes_wait_while_the_primary_is_read_only
     writes_wait_for_a_read_only_primary_without_a_monitor_account
     a_write_within_a_transaction_hears_of_a_read_only_primary
     a_write_that_waits_in_vain_hears_the_reason
     a_login_waits_while_the_server_is_full
+    a_server_that_refuses_after_the_login_is_full_as_well
     each_command_for_a_server_that_is_down_hears_so_at_once
+    each_state_of_a_backend_has_its_own_word
     primaries_that_do_not_replicate_are_told
 }
 
@@ -35,6 +60,18 @@ fn pooled(server: &Server) -> Settings {
         .set("balance.timeout_backend_wait", "60s")
 }
 
+/// The same for a way that may not be pooled.
+fn patient(server: &Server) -> Settings {
+    Settings::in_front_of([server]).set("balance.timeout_backend_wait", "60s")
+}
+
+fn writer_login() -> Login {
+    Login {
+        passwords: vec![PASSWORD.into()],
+        ..Login::user(WRITER)
+    }
+}
+
 fn monitored(settings: Settings) -> Settings {
     settings
         .set("health.monitor_user", "app")
@@ -43,13 +80,70 @@ fn monitored(settings: Settings) -> Settings {
 }
 
 fn writer(proxy: &Proxy) -> RawConn {
-    let login = Login {
-        passwords: vec![PASSWORD.into()],
-        ..Login::user(WRITER)
-    };
-    let mut conn = proxy.connect_as(&login.schema("d"));
+    let mut conn = proxy.connect_as(&writer_login().schema("d"));
     conn.patience(wait::SOON * 2);
     conn
+}
+
+/// How the proxy serves sessions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// With a connection of their own.
+    Own,
+    /// With a connection of their own, through a script.
+    Scripted,
+    Pooled,
+    /// Pooled, and reads share connections.
+    Lanes,
+    /// Pooled, through a script.
+    PooledScripted,
+}
+
+impl Way {
+    const POOLED: [Way; 3] = [Way::Pooled, Way::Lanes, Way::PooledScripted];
+    const ALL: [Way; 5] = [
+        Way::Own,
+        Way::Scripted,
+        Way::Pooled,
+        Way::Lanes,
+        Way::PooledScripted,
+    ];
+
+    /// The settings with what makes sessions be served so; the script lies in the folder.
+    fn of(self, settings: &Settings, folder: &Folder) -> Settings {
+        let mut settings = settings.clone();
+        if Way::POOLED.contains(&self) {
+            settings = settings
+                .account("app", PASSWORD)
+                .account(WRITER, PASSWORD)
+                .set("pool.backend_connections_max", 4);
+        }
+        match self {
+            Way::Own | Way::Pooled => settings,
+            Way::Lanes => settings.set("pool.lanes", "reads"),
+            Way::Scripted | Way::PooledScripted => {
+                let script = folder.write("script.lua", "function read_query(packet) end");
+                settings.set("script.file", &script)
+            }
+        }
+    }
+}
+
+/// A connection to the admin port of a proxy with [`Settings::admin_on`].
+fn admin(port: u16) -> RawConn {
+    let login = Login {
+        passwords: vec!["all".into()],
+        ..Login::user("root")
+    };
+    let address: std::net::SocketAddr = ([127, 0, 0, 1], port).into();
+    RawConn::connect(&address.into(), &login).expect("the admin port is open")
+}
+
+/// Waits until the admin table `backends` says so of the only backend.
+fn wait_state(admin: &mut RawConn, state: &str) {
+    wait::until(&format!("the backend is {state}"), wait::SOON, || {
+        admin.value("SELECT state FROM backends") == state
+    });
 }
 
 fn read_only(server: &Server, value: u8) {
@@ -105,13 +199,18 @@ fn write_while_read_only(server: &Server, proxy: &Proxy) {
         read_only(server, 0);
     });
     assert_eq!(rows(server), ways.len().to_string());
+    server.root().run("DELETE FROM d.t");
 }
 
 fn writes_wait_while_the_primary_is_read_only(product: Product) {
     let server = server(product);
-    let proxy = Proxy::start(&monitored(pooled(&server)));
-    writer(&proxy).run("SELECT 1");
-    write_while_read_only(&server, &proxy);
+    let folder = Folder::new("ways");
+    for way in Way::POOLED {
+        println!("{way:?}");
+        let proxy = Proxy::start(&way.of(&monitored(patient(&server)), &folder));
+        writer(&proxy).run("SELECT 1");
+        write_while_read_only(&server, &proxy);
+    }
 }
 
 fn writes_wait_for_a_read_only_primary_without_a_monitor_account(product: Product) {
@@ -175,63 +274,190 @@ fn a_write_that_waits_in_vain_hears_the_reason(product: Product) {
     assert_eq!(rows(&server), "1");
 }
 
-/// Pooled and with a connection of its own, a login waits as it does for a full pool.
+/// In each way a login waits, as it does for a full pool, and the admin table says why.
 fn a_login_waits_while_the_server_is_full(product: Product) {
     let server = Server::start(product, &["--max-connections=10"]);
-    let settings = Settings::in_front_of([&server]).set("pool.timeout_wait", "60s");
-    let settings = [settings.clone(), settings.account("app", PASSWORD)];
-    for settings in settings {
-        let proxy = Proxy::start(&settings);
+    let folder = Folder::new("ways");
+    for way in Way::ALL {
+        println!("{way:?}");
+        let port = free_port();
+        let settings = patient(&server).set("pool.timeout_wait", "60s");
+        let proxy = Proxy::start(&way.of(&settings, &folder).admin_on(port));
+        let mut admin = admin(port);
+        wait_state(&mut admin, "up");
         let mut root = server.root();
-        let held = fill(&server);
+        let held = fill(&server, &Login::app());
         std::thread::scope(|scope| {
             let waiting = scope.spawn(|| {
                 let mut conn = proxy.connect();
                 conn.value("SELECT 7")
             });
             proxy.wait_event("server_full", &[]);
+            wait_state(&mut admin, "full");
             drop(held);
             assert_eq!(waiting.join().expect("it gets in"), "7");
         });
+        wait_state(&mut admin, "up");
         assert_eq!(root.value("SELECT 1"), "1");
     }
 }
 
-/// Connections up to the last that the server gives.
-fn fill(server: &Server) -> Vec<RawConn> {
-    let login = Login::app();
+/// Servers keep a last connection for administrators. Others get it, log in, and hear of it then.
+fn a_server_that_refuses_after_the_login_is_full_as_well(product: Product) {
+    let server = Server::start(product, &["--max-connections=10"]);
+    server.root().run(&format!(
+        "CREATE USER {WRITER}@'%' IDENTIFIED BY '{PASSWORD}'"
+    ));
+    let folder = Folder::new("ways");
+    for way in Way::ALL {
+        println!("{way:?}");
+        let port = free_port();
+        let settings = patient(&server).set("pool.timeout_wait", "60s");
+        let proxy = Proxy::start(&way.of(&settings, &folder).admin_on(port));
+        let mut admin = admin(port);
+        wait_state(&mut admin, "up");
+        let held = fill(&server, &writer_login());
+        if !Way::POOLED.contains(&way) {
+            // Only the client could log in again.
+            let refused = RawConn::connect(&proxy.address(), &writer_login());
+            assert_eq!(refused.expect_err("it is full").refusal().code, 1040);
+            wait_state(&mut admin, "full");
+            continue;
+        }
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| {
+                let mut conn = proxy.connect_as(&writer_login());
+                conn.patience(wait::SOON * 2);
+                conn.value("SELECT 7")
+            });
+            proxy.wait_event("server_full", &[]);
+            wait_state(&mut admin, "full");
+            drop(held);
+            assert_eq!(waiting.join().expect("it gets in"), "7");
+        });
+        wait_state(&mut admin, "up");
+    }
+}
+
+/// Connections up to the last that the server gives to this account.
+fn fill(server: &Server, login: &Login) -> Vec<RawConn> {
     let address = server.tcp().into();
-    let next = || RawConn::connect(&address, &login).ok();
+    let next = || RawConn::connect(&address, login).ok();
     std::iter::from_fn(next).collect()
 }
 
 /// After `health.timeout_down` was waited once, the others do not wait for it again.
 fn each_command_for_a_server_that_is_down_hears_so_at_once(product: Product) {
     let server = Server::start(product, &[]);
+    let folder = Folder::new("ways");
     let settings = Settings::in_front_of([&server]).set("health.timeout_down", "5s");
     let settings = monitored(settings).set("health.timeout_connect", "1s");
-    for settings in [settings.clone(), settings.account("app", PASSWORD)] {
-        let proxy = Proxy::start(&settings);
-        let connect = |number: usize| {
+    let sites = Way::ALL.map(|way| Idle::before(way, &way.of(&settings, &folder)));
+    server.process().signal(Signal::STOP);
+    std::thread::scope(|scope| {
+        for site in sites {
+            scope.spawn(|| site.hear());
+        }
+    });
+    server.process().signal(Signal::CONT);
+}
+
+/// Sessions that have been idle since before their server hangs.
+struct Idle {
+    way: Way,
+    proxy: Proxy,
+    /// These keep their connections.
+    holders: Vec<RawConn>,
+    /// Pooled, it has none.
+    free: RawConn,
+}
+
+impl Idle {
+    fn before(way: Way, settings: &Settings) -> Self {
+        let proxy = Proxy::start(&settings.clone().set("pool.backend_connections_max", 20));
+        let hold = |number: usize| {
             let mut conn = proxy.connect();
-            conn.run(&format!("SELECT GET_LOCK('l{number}', 1)"));
+            conn.run(&format!("SELECT GET_LOCK('{way:?}{number}', 1)"));
             conn
         };
-        let mut conns: Vec<RawConn> = (0..10).map(connect).collect();
-        server.process().signal(Signal::STOP);
-        let (first, others) = conns.split_first_mut().expect("there are ten");
-        first.patience(wait::SOON);
-        let reply = first.command(command::QUERY, b"DO 1");
-        assert_eq!(reply.error().expect("it is given up").code, 1158);
-        // Each of these would wait for five seconds.
-        for conn in others {
-            conn.patience(std::time::Duration::from_secs(3));
-            let reply = conn.command(command::QUERY, b"DO 2");
-            assert_eq!(reply.error().expect("it is told so").code, 1158);
+        let holders = (0..10).map(hold).collect();
+        let mut free = proxy.connect();
+        assert_eq!(free.value("SELECT 1"), "1");
+        Self {
+            way,
+            proxy,
+            holders,
+            free,
         }
-        server.process().signal(Signal::CONT);
-        proxy.wait_event("backend_up_again", &[]);
     }
+
+    fn hear(mut self) {
+        let (first, others) = self.holders.split_first_mut().expect("there are ten");
+        first.patience(wait::SOON);
+        // A signal may take a moment to stop all threads.
+        let code = loop {
+            let reply = first.command(command::QUERY, b"DO 1");
+            if let Some(error) = reply.error() {
+                break error.code;
+            }
+        };
+        assert_eq!(code, 1158, "{:?}", self.way);
+        // Each of these would wait for five seconds.
+        let soon = std::time::Duration::from_secs(3);
+        for conn in others {
+            conn.patience(soon);
+            let reply = conn.command(command::QUERY, b"DO 2");
+            let code = reply.error().expect("it is told so").code;
+            assert_eq!(code, 1158, "{:?}", self.way);
+        }
+        if Way::POOLED.contains(&self.way) {
+            self.free.patience(soon);
+            let reply = self.free.command(command::QUERY, b"SELECT 1");
+            let code = reply.error().expect("it is told so").code;
+            assert_eq!(code, 1429, "{:?}", self.way);
+        }
+        self.proxy.assert_sound();
+    }
+}
+
+/// Full, drained, unknown and down are four things.
+fn each_state_of_a_backend_has_its_own_word(product: Product) {
+    let server = Server::start(product, &[]);
+    // It accepts connections and says nothing.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("the loopback has ports");
+    let unknown = silent.local_addr().expect("it is bound");
+    let down = format!("127.0.0.1:{}", free_port());
+    let port = free_port();
+    // Clients go to the first backend's cluster.
+    let other = ("cluster", "\"other\"");
+    let settings = Settings::default()
+        .backend_with(server.tcp(), &[("name", "\"a\""), ("sessions_max", "1")])
+        .backend_with(unknown, &[("name", "\"b\""), other])
+        .backend_with(down, &[("name", "\"c\""), other])
+        .backend_with(
+            format!("unix:{}", server.socket().display()),
+            &[("name", "\"d\""), ("drain", "true")],
+        )
+        .set("health.timeout_connect", "300s")
+        .admin_on(port);
+    let proxy = Proxy::start(&settings);
+    let mut admin = admin(port);
+    let mut wait_told = |expected: [[&str; 4]; 4]| {
+        wait::until(&format!("{expected:?}"), wait::SOON, || {
+            let sql = "SELECT name, state, draining, cause IS NOT NULL FROM backends";
+            admin.run(sql).texts() == expected
+        });
+    };
+    let [b, c, d] = [
+        ["b", "unknown", "0", "0"],
+        ["c", "down", "0", "1"],
+        ["d", "up", "1", "0"],
+    ];
+    wait_told([["a", "up", "0", "0"], b, c, d]);
+    let conn = proxy.connect();
+    wait_told([["a", "full", "0", "0"], b, c, d]);
+    drop(conn);
+    wait_told([["a", "up", "0", "0"], b, c, d]);
 }
 
 fn primaries_that_do_not_replicate_are_told(product: Product) {

@@ -385,7 +385,9 @@ fn half_a_command_is_no_command() {
 fn a_stopped_server_does_not_answer_and_others_do() {
     let hanging = Server::start(Product::MariaDb, &[]);
     let healthy = Server::shared(Product::MariaDb);
-    let settings = Settings::in_front_of([&hanging, healthy]).set("balance.policy", "ordered");
+    let settings = Settings::in_front_of([&hanging, healthy])
+        .set("balance.policy", "ordered")
+        .set("health.timeout_connect", "3s");
     let proxy = Proxy::start(&settings);
     let port = |conn: &mut RawConn| conn.value("SELECT @@port");
     assert_eq!(port(&mut proxy.connect()), hanging.port().to_string());
@@ -402,7 +404,9 @@ fn a_stopped_server_does_not_answer_and_others_do() {
 #[test]
 fn a_statement_on_a_stopped_server_gets_an_error_that_names_it() {
     let hanging = Server::start(Product::MariaDb, &[]);
-    let settings = Settings::in_front_of([&hanging]).set("health.timeout_down", "1s");
+    let settings = Settings::in_front_of([&hanging])
+        .set("health.timeout_down", "1s")
+        .set("health.timeout_connect", "3s");
     let proxy = Proxy::start(&settings);
     let mut waiting = proxy.connect();
     let mut idle = proxy.connect();

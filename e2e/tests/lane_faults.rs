@@ -352,7 +352,14 @@ fn a_server_takes_leave(product: Product) {
 fn idle_connections_end_by_themselves(product: Product) {
     // Longer than a busy machine stands still: it is the readers' own as well.
     let server = Server::start(product, &["--wait-timeout=8"]);
-    let Site { server, proxy } = site_at(server, 12, "30s");
+    let site = Site::at(server, 12, |settings| {
+        settings
+            .set("balance.timeout_backend_wait", "60s")
+            // It would keep a connection from being idle.
+            .set("pool.globals_interval", "0s")
+    });
+    site.teach();
+    let Site { server, proxy } = site;
     let mut root = server.root();
     root.run("SET wait_timeout = 1000");
     let errors = Crowd::of(&proxy).read_while(all_read, |crowd| {

@@ -313,11 +313,7 @@ fn set_up(conn: &mut RawConn, charset: &str, mode: &str) -> bool {
 
 #[test]
 fn random_texts_are_cut_as_the_servers_cut_them() {
-    let seed = std::env::var("PILOTFISH_SEED")
-        .ok()
-        .and_then(|seed| seed.parse().ok());
-    let seed = seed.unwrap_or(1);
-    println!("PILOTFISH_SEED={seed}");
+    let seed = e2e::seed(1);
     let texts = sized(12, 400);
     let mut author = Author(Dice::new(seed));
     let mut cutter = Cutter::start();

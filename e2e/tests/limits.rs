@@ -117,52 +117,60 @@ fn many_silent_clients_keep_nobody_out() {
 
 /// A session that waits is not idle. One that is idle ends as its server would end it: MySQL says why, MariaDB
 /// just closes.
-fn an_idle_session_is_ended(product: Product, settings: impl Fn(&Server) -> Settings) {
+fn an_idle_session_is_ended(product: Product, tls: bool, settings: fn(&Server) -> Settings) {
     let server = Server::shared(product);
     let mut root = server.root();
-    for tls in [false, true] {
-        let settings = || settings(server);
-        let proxy = Proxy::start(&settings());
-        let mut login = Login::app();
-        login.tls = tls.then(Default::default);
-        let mut conn = proxy.connect_as(&login);
-        // A statement that takes longer is not idle.
-        let words = format!("SLEEP(4 + 0 * {})", proxy.port());
-        conn.send_query(&format!("SELECT {words}")).unwrap();
-        let ask = format!(
-            "SELECT COUNT(*) FROM information_schema.processlist \
-             WHERE info LIKE '%{words}%' AND id <> CONNECTION_ID()"
-        );
-        wait::until("it runs", wait::SOON, || root.value(&ask) == "1");
-        proxy.reload(&settings().set("limits.timeout_idle", "1s"));
-        let reply = conn.reply(Shape::Results);
-        assert!(reply.error().is_none(), "{:?}", reply.error());
-        conn.patience(wait::SOON);
-        match conn.packet_of_any_order() {
-            Ok(last) => {
-                assert_eq!(u16::from_le_bytes([last[1], last[2]]), 4031);
-                assert_eq!(product, Product::MySql);
-            }
-            Err(error) => {
-                assert_ne!(error.kind(), std::io::ErrorKind::WouldBlock, "it is closed");
-                assert!(product.is_mariadb());
-            }
+    let settings = || settings(server);
+    let proxy = Proxy::start(&settings());
+    let mut login = Login::app();
+    login.tls = tls.then(Default::default);
+    let mut conn = proxy.connect_as(&login);
+    // A statement that takes longer is not idle.
+    let words = format!("SLEEP(4 + 0 * {})", proxy.port());
+    conn.send_query(&format!("SELECT {words}")).unwrap();
+    let ask = format!(
+        "SELECT COUNT(*) FROM information_schema.processlist \
+         WHERE info LIKE '%{words}%' AND id <> CONNECTION_ID()"
+    );
+    wait::until("it runs", wait::SOON, || root.value(&ask) == "1");
+    proxy.reload(&settings().set("limits.timeout_idle", "1s"));
+    let reply = conn.reply(Shape::Results);
+    assert!(reply.error().is_none(), "{:?}", reply.error());
+    conn.patience(wait::SOON);
+    match conn.packet_of_any_order() {
+        Ok(last) => {
+            assert_eq!(u16::from_le_bytes([last[1], last[2]]), 4031);
+            assert_eq!(product, Product::MySql);
         }
-        assert!(conn.is_closed_by_server());
-        proxy.wait_event("idle_timeout", &[]);
+        Err(error) => {
+            assert_ne!(error.kind(), std::io::ErrorKind::WouldBlock, "it is closed");
+            assert!(product.is_mariadb());
+        }
     }
+    assert!(conn.is_closed_by_server());
+    proxy.wait_event("idle_timeout", &[]);
 }
 
+/// All at once: each waits for seconds.
 #[test]
 fn an_idle_session_is_ended_as_by_its_server() {
-    for product in [Product::MariaDb, Product::MySql] {
-        an_idle_session_is_ended(product, |server| Settings::in_front_of([server]));
-        an_idle_session_is_ended(product, |server| Settings::pooled(server, 2));
-        an_idle_session_is_ended(product, |server| {
+    let ways: [fn(&Server) -> Settings; 3] = [
+        |server| Settings::in_front_of([server]),
+        |server| Settings::pooled(server, 2),
+        |server| {
             let script = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/every_other.lua");
             Settings::in_front_of([server]).set("script.file", script)
-        });
-    }
+        },
+    ];
+    std::thread::scope(|scope| {
+        for product in [Product::MariaDb, Product::MySql] {
+            for way in ways {
+                for tls in [false, true] {
+                    scope.spawn(move || an_idle_session_is_ended(product, tls, way));
+                }
+            }
+        }
+    });
 }
 
 #[test]

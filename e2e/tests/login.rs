@@ -300,7 +300,8 @@ fn an_unknown_plugin_is_relayed_byte_for_byte() {
 fn a_server_that_is_full_says_so_itself() {
     for product in [Product::MariaDb, Product::MySql] {
         let server = Server::start(product, &["--max-connections=10"]);
-        let proxy = Proxy::start(&Settings::in_front_of([&server]));
+        let settings = Settings::in_front_of([&server]).set("pool.timeout_wait", "1s");
+        let proxy = Proxy::start(&settings);
         // A look that finds no place would call it down.
         proxy.wait_event("backend_up", &[]);
         let mut kept = Vec::new();

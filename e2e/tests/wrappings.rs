@@ -128,11 +128,7 @@ fn proxy_of(server: &Server) -> Proxy {
 
 #[test]
 fn random_statements_that_reach_for_a_table_do_not_pass_its_rule() {
-    let seed = std::env::var("PILOTFISH_SEED")
-        .ok()
-        .and_then(|seed| seed.parse().ok());
-    let seed = seed.unwrap_or(1);
-    println!("PILOTFISH_SEED={seed}");
+    let seed = e2e::seed(1);
     for product in PRODUCTS {
         let server = set_up(product);
         let proxy = proxy_of(&server);

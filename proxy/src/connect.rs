@@ -37,7 +37,7 @@ pub(crate) enum Refusal {
 }
 
 /// How long a login waits before it asks a server again that was full.
-const PAUSE_FULL: Duration = Duration::from_millis(250);
+pub(crate) const PAUSE_FULL: Duration = Duration::from_millis(250);
 
 /// What has been tried for one session.
 #[derive(Default)]
@@ -77,12 +77,7 @@ pub(crate) async fn connect(
             return Err(attempts.failure(&none));
         }
         if attempts.has_met_full {
-            tracing::warn!(
-                kind = "server_full",
-                cause = attempts.causes.join("; "),
-                limit = "pool.timeout_wait",
-                "a login waits for a connection to a server that is full"
-            );
+            tell_full(&attempts.causes.join("; "));
         } else if matches!(none, NoBackend::AllFull) {
             tracing::debug!(
                 kind = "client_waits",
@@ -107,6 +102,16 @@ pub(crate) async fn connect(
         }
         attempts.begin_again();
     }
+}
+
+/// Tells the log that a login waits because a server is full.
+pub(crate) fn tell_full(cause: &str) {
+    tracing::warn!(
+        kind = "server_full",
+        cause,
+        limit = "pool.timeout_wait",
+        "a login waits for a connection to a server that is full"
+    );
 }
 
 /// How long a client waits when there is no backend for it.
@@ -183,6 +188,7 @@ impl Attempts {
                 cause
             }
             Refusal::Full { cause, payload } => {
+                backend.load.note_server_full(worker.surroundings.now());
                 self.err = Some(payload);
                 self.has_met_full = true;
                 cause

@@ -16,13 +16,13 @@ use std::sync::Arc;
 use auth::{Answer, Challenge, Channel, Credential, Denial, Dialect, OwnKey, Password, Privacy};
 use net::proxy_protocol;
 use net::tls::{self, ClientTls};
-use route::Backend;
+use route::{Backend, Moment};
 use wire::auth::{MYSQL_NATIVE_PASSWORD, put_auth_switch};
 use wire::compression::Algorithm;
 use wire::greeting::patch_capabilities;
 use wire::handshake::{HandshakeHead, PROTOCOL_40};
 use wire::reply::OkPacket;
-use wire::{Capabilities, ErrPacket, Greeting, HandshakeResponse, StatusFlags};
+use wire::{Capabilities, ErrPacket, ErrorCode, Greeting, HandshakeResponse, StatusFlags};
 
 use crate::connect::{Greeted, greet};
 use crate::pooled::open::{Said, dialogue as log_in};
@@ -78,6 +78,8 @@ pub(crate) struct Agreement {
 pub(crate) struct Login<'a> {
     pub settings: &'a Settings,
     pub own_key: &'a OwnKey,
+    /// When the backend has greeted.
+    pub now: Moment,
     pub header: &'a proxy_protocol::Header,
     pub client: &'a mut PacketStream,
     pub backend: &'a mut Greeted,
@@ -196,8 +198,15 @@ impl Login<'_> {
             AuthEnd::Ok(ok) => OkPacket::decode(&ok)
                 .map(|ok| ok.status)
                 .unwrap_or_default(),
-            AuthEnd::Err(err) => return Err(refused(&err)),
+            AuthEnd::Err(err) => {
+                let is_full = |err: ErrPacket<'_>| err.number == ErrorCode::CON_COUNT.number;
+                if ErrPacket::decode(&err).is_ok_and(is_full) {
+                    self.backend.backend.load.note_server_full(self.now);
+                }
+                return Err(refused(&err));
+            }
         };
+        self.backend.backend.load.note_server_accepts();
         Ok(Agreement {
             capabilities: agreed.with(LEG, false),
             status,

@@ -300,6 +300,7 @@ async fn log_in(
     let login = Login {
         settings,
         own_key: &worker.shared.own_key,
+        now: worker.surroundings.now(),
         header,
         client,
         backend: &mut greeted,

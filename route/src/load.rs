@@ -1,19 +1,48 @@
-//! How many sessions a backend carries, counted over all workers.
+//! How many sessions a backend carries, counted over all workers, and whether its server has a connection left.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
+
+use crate::Moment;
+
+/// A server that nobody has tried again for so long does not count as full any more.
+const FULL_FOR: Duration = Duration::from_secs(60);
 
 /// The sessions on one backend. Workers share it and touch it once per session, never per
 /// statement; it outlives snapshots and reloads.
 #[derive(Debug, Default)]
 pub struct Load {
     sessions: AtomicU32,
+    /// When the server last refused a connection with error 1040, in microseconds since the process started;
+    /// zero: it has accepted a login since.
+    refused: AtomicU64,
 }
 
 impl Load {
     /// Sessions at this instant.
     pub fn sessions(&self) -> u32 {
         self.sessions.load(Ordering::Relaxed)
+    }
+
+    /// The server has refused a connection with error 1040.
+    pub fn note_server_full(&self, now: Moment) {
+        let micros = u64::try_from(now.0.as_micros()).unwrap_or(u64::MAX);
+        self.refused.store(micros.max(1), Ordering::Relaxed);
+    }
+
+    /// The server has accepted a login.
+    pub fn note_server_accepts(&self) {
+        // A store each time would take the line away from the other workers.
+        if self.refused.load(Ordering::Relaxed) != 0 {
+            self.refused.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// Has the server refused the last connection that was tried lately, because it has as many as it takes?
+    pub fn is_server_full(&self, now: Moment) -> bool {
+        let refused = self.refused.load(Ordering::Relaxed);
+        refused != 0 && now.since(Moment(Duration::from_micros(refused))) < FULL_FOR
     }
 
     /// Counts one session more, or none when `max` are there already.
@@ -51,6 +80,20 @@ mod tests {
         assert_eq!(load.sessions(), 1);
         drop(slot);
         assert_eq!(load.sessions(), 0);
+    }
+
+    #[test]
+    fn a_server_is_full_until_it_accepts_a_login_or_nobody_has_tried_for_long() {
+        let load = Load::default();
+        let at = |seconds| Moment(Duration::from_secs(seconds));
+        assert!(!load.is_server_full(at(0)));
+        load.note_server_full(at(0));
+        assert!(load.is_server_full(at(1)));
+        load.note_server_accepts();
+        assert!(!load.is_server_full(at(1)));
+        load.note_server_full(at(100));
+        assert!(load.is_server_full(at(159)));
+        assert!(!load.is_server_full(at(161)));
     }
 
     #[test]

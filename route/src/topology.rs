@@ -173,6 +173,11 @@ impl Backend {
         terms.accept(self).err()
     }
 
+    /// Has it no connection left, as far as was seen: neither of the server's nor of those that it may carry?
+    pub fn has_no_connection_left(&self, now: Moment) -> bool {
+        self.is_full() || self.load.is_server_full(now)
+    }
+
     /// Takes a place for one session, or none when it is full.
     pub fn begin(&self) -> Option<SessionSlot> {
         self.load.begin(self.sessions_max)

@@ -32,6 +32,11 @@ export function standing(backend: Row): string {
   return backend.draining === 1 ? "draining" : String(backend.state);
 }
 
+/** Whether it answers. A full one does. */
+export function isUp(backend: Row): boolean {
+  return backend.state === "up" || backend.state === "full";
+}
+
 /** Whether it is meant to be used now. */
 export function serves(backend: Row): boolean {
   return backend.draining !== 1 && backend.disabled !== 1;
@@ -39,7 +44,7 @@ export function serves(backend: Row): boolean {
 
 /** The clusters in which no primary takes writes. */
 export function withoutPrimary(backends: Row[]): string[] {
-  const takesWrites = (it: Row) => serves(it) && it.state === "up" && it.role === "primary" && it.writes !== 0;
+  const takesWrites = (it: Row) => serves(it) && isUp(it) && it.role === "primary" && it.writes !== 0;
   const clusters = new Set(backends.map((it) => String(it.cluster)));
   return [...clusters].filter((cluster) => !backends.some((it) => String(it.cluster) === cluster && takesWrites(it)));
 }

@@ -3,6 +3,7 @@
 import { s, h } from "./dom";
 import { count, time } from "./format";
 import type { Row } from "./api";
+import { isUp } from "./backends";
 
 const ROW = 66;
 const NARROW = 560;
@@ -22,8 +23,9 @@ function health(backend: Row): "up" | "down" | "unsure" {
 
 /** What is to be said of a backend in one line. */
 function words(backend: Row & { rate: number }): string {
-  if (backend.state !== "up") return String(backend.cause ?? backend.state);
+  if (!isUp(backend)) return String(backend.cause ?? backend.state);
   const parts = [`${count(backend.rate)}/s`];
+  if (backend.state === "full") parts.push("full");
   if (backend.disabled === 1) parts.push("disabled");
   else if (backend.draining === 1) parts.push("draining");
   if (backend.role === "replica" && backend.lag_seconds !== null) parts.push(`${backend.lag_seconds} s behind`);

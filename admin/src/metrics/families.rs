@@ -35,7 +35,17 @@ pub const FAMILIES: &[Family] = &[
         ..of(
             "pilotfish_backend_up",
             Gauge,
-            &[BACKENDS.is(Value::Is("state", "up"), BACKEND)],
+            &[BACKENDS.is(Value::Is("state", &["up", "full"]), BACKEND)],
+        )
+    },
+    Family {
+        about: Some(
+            "1: the backend is up and has no connection left (error 1040, or sessions_max).",
+        ),
+        ..of(
+            "pilotfish_backend_full",
+            Gauge,
+            &[BACKENDS.is(Value::Is("state", &["full"]), BACKEND)],
         )
     },
     Family {
@@ -43,7 +53,7 @@ pub const FAMILIES: &[Family] = &[
         ..of(
             "pilotfish_backend_primary",
             Gauge,
-            &[BACKENDS.is(Value::Is("role", "primary"), BACKEND)],
+            &[BACKENDS.is(Value::Is("role", &["primary"]), BACKEND)],
         )
     },
     Family {
@@ -51,7 +61,7 @@ pub const FAMILIES: &[Family] = &[
         ..of(
             "pilotfish_backend_replicating",
             Gauge,
-            &[BACKENDS.is(Value::Is("replication", "running"), BACKEND)],
+            &[BACKENDS.is(Value::Is("replication", &["running"]), BACKEND)],
         )
     },
     of(

@@ -53,8 +53,8 @@ struct Source {
 enum Value {
     /// A column's, in seconds if it is a time. Rows where it is NULL have none.
     Of(&'static str),
-    /// 1 where the column has this text, 0 where it has another.
-    Is(&'static str, &'static str),
+    /// 1 if the column has one of these texts, 0 if it has another.
+    Is(&'static str, &'static [&'static str]),
     /// 1: the labels are what is told.
     One,
 }

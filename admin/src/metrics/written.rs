@@ -140,7 +140,9 @@ fn texts(rows: &[Vec<Cell>], place: usize) -> Vec<String> {
 fn number(value: Value, cell: Option<&Cell>, unit: Option<&str>) -> Option<f64> {
     match (value, cell) {
         (Value::One, _) => Some(1.0),
-        (Value::Is(_, wanted), Some(Cell::Text(text))) => Some(f64::from(text == wanted)),
+        (Value::Is(_, wanted), Some(Cell::Text(text))) => {
+            Some(f64::from(wanted.contains(&text.as_ref())))
+        }
         (Value::Is(..), _) => Some(0.0),
         (Value::Of(_), Some(Cell::Integer(number))) => Some(match unit {
             Some("us") => *number as f64 / 1e6,

@@ -44,7 +44,12 @@ const SHEET: Sheet<Item> = Sheet {
             |it| it.place.into(),
         ),
         text("address", "Where it is.", |it| it.address().into()),
-        text("state", "up, down or unknown.", |it| it.state().into()),
+        text(
+            "state",
+            "up; full: up, and without a connection left (its server gave error 1040, or it carries sessions_max); \
+             down; or unknown: nothing was seen of it yet.",
+            |it| it.state().into(),
+        ),
         text(
             "type",
             "rw: a primary; ro: a replica; unknown: that is yet to be found out.",
@@ -193,6 +198,7 @@ pub struct Item {
 impl Item {
     fn state(&self) -> &'static str {
         match self.backend.health {
+            Health::Up { .. } if self.backend.has_no_connection_left(self.now) => "full",
             Health::Up { .. } => "up",
             Health::Down { .. } => "down",
             Health::Unknown => "unknown",

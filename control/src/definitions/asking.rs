@@ -14,6 +14,7 @@ use tokio::time::timeout;
 use super::resolving::{Kind, Object, resolve};
 use crate::connection::Connection;
 use crate::failure::{Failure, printable};
+use crate::grant::grant;
 use crate::lesson::Teacher;
 use crate::login::{Access, Entry};
 use crate::rows::Bounds;
@@ -222,13 +223,8 @@ async fn ask(connection: &mut Connection) -> Result<Answers, Failure> {
 }
 
 fn complaint(missing: &str, user: &str) -> String {
-    let (name, host) = user.rsplit_once('@').unwrap_or((user, "%"));
-    let quoted = |text: &str| format!("'{}'", text.replace('\'', "''"));
-    format!(
-        "the monitor account may not see all definitions: GRANT {missing} ON *.* TO {}@{}",
-        quoted(name),
-        quoted(host)
-    )
+    let grant = grant(&format!("{missing} ON *.*"), user);
+    format!("the monitor account may not see all definitions: {grant}")
 }
 
 type Row = Vec<Vec<u8>>;

@@ -309,6 +309,15 @@ mod tests {
         }
     }
 
+    /// View `v` over a function `f` that writes a table.
+    fn view_that_writes(table: &str) -> Vec<Object> {
+        let body = format!("BEGIN INSERT INTO {table} VALUES (1); RETURN 1; END");
+        vec![
+            object(Kind::View, "v", "select `f`() AS `a`"),
+            object(Kind::Function, "f", &body),
+        ]
+    }
+
     fn listed(known: &Known) -> Vec<String> {
         let all = known.listed.iter();
         all.map(|it| format!("{} {} {}: {}", it.kind, it.name, it.does, it.why))
@@ -353,32 +362,21 @@ mod tests {
 
     #[test]
     fn a_function_that_only_writes_makes_its_view_one_for_the_primary() {
-        let known = resolve(vec![
-            object(Kind::View, "v", "select `f`() AS `a`"),
-            object(
-                Kind::Function,
-                "f",
-                "BEGIN INSERT INTO log VALUES (1); RETURN 1; END",
-            ),
-        ]);
+        let known = resolve(view_that_writes("log"));
         let on = known.tables.get(&fold(b"d", b"v")).unwrap();
         assert!(on.read.writes && !on.read.leaves);
     }
 
     #[test]
     fn triggers_are_run_by_writes_of_their_table_and_of_views_over_it() {
-        let known = resolve(vec![
+        let mut objects = vec![
             object(Kind::Trigger, "takes", "SET @x = GET_LOCK('a', 0)"),
             object(Kind::Trigger, "computes", "SET NEW.a = UPPER(NEW.b)"),
             object(Kind::View, "over", "select `t`.`a` AS `a` from `d`.`t`"),
-            object(
-                Kind::Function,
-                "f",
-                "BEGIN INSERT INTO t VALUES (1); RETURN 1; END",
-            ),
-            object(Kind::View, "v", "select `f`() AS `a`"),
             object(Kind::Procedure, "p", "BEGIN DELETE FROM T; END"),
-        ]);
+        ];
+        objects.extend(view_that_writes("t"));
+        let known = resolve(objects);
         for name in ["t", "over"] {
             let on = known.tables.get(&fold(b"d", name.as_bytes())).unwrap();
             assert_eq!(

@@ -7,7 +7,7 @@ use config::Config;
 use route::{ClusterId, Moment};
 
 use super::asking::Told;
-use crate::errand::Errand;
+use crate::task::TaskSchedule;
 
 /// Two attempts that DDL asks for are this far apart at least.
 const INTERVAL_MIN: Duration = Duration::from_secs(1);
@@ -22,7 +22,7 @@ pub(crate) struct Schedule {
     interval: Option<Duration>,
     /// Of the configuration: what was begun under another one is not wanted any more.
     epoch: u64,
-    errand: Errand,
+    task: TaskSchedule,
     /// How long the last attempt has taken.
     took: Duration,
     /// What the log knows that could not be learned.
@@ -37,7 +37,7 @@ impl Schedule {
         self.interval = learns.then_some(config.balance.learn_definitions_interval);
         self.epoch += 1;
         self.complaints.clear();
-        self.errand.reschedule(self.interval.map(|_| now));
+        self.task.reschedule(self.interval.map(|_| now));
     }
 
     /// Whether definitions are learned.
@@ -49,29 +49,29 @@ impl Schedule {
     pub(crate) fn asked(&mut self, now: Moment) {
         if self.interval.is_some() {
             let pause = INTERVAL_MIN.max(self.took * SHARE);
-            let earliest = self.errand.began().map_or(now, |began| began + pause);
-            self.errand.schedule(earliest.max(now));
+            let earliest = self.task.began().map_or(now, |began| began + pause);
+            self.task.schedule(earliest.max(now));
         }
     }
 
     /// Begins an attempt if one is due; returns the epoch it belongs to.
     pub(crate) fn begin(&mut self, now: Moment) -> Option<u64> {
-        self.errand.begin(now).then_some(self.epoch)
+        self.task.begin(now).then_some(self.epoch)
     }
 
     /// When [`Schedule::begin`] has something to begin.
     pub(crate) fn next(&self) -> Option<Moment> {
-        self.errand.next()
+        self.task.next()
     }
 
     /// An attempt is over. Whether it counts, or was begun for another configuration.
     pub(crate) fn ended(&mut self, epoch: u64, told: &[Told], now: Moment) -> bool {
-        self.errand.end();
+        self.task.end();
         let Some(interval) = self.interval.filter(|_| epoch == self.epoch) else {
             return false;
         };
         self.took = self
-            .errand
+            .task
             .began()
             .map_or(Duration::ZERO, |began| now.since(began));
         let has_failed = told.iter().any(|it| it.outcome.is_err());
@@ -79,7 +79,7 @@ impl Schedule {
             true => interval.min(Duration::from_secs(10)),
             false => interval,
         };
-        self.errand.schedule(now + wait);
+        self.task.schedule(now + wait);
         for it in told {
             self.note(it);
         }

@@ -40,6 +40,7 @@ fn particulars_with(
         ("@@global.log_bin", Some(log_bin)),
         ("@@global.gtid_executed", Some(GTIDS)),
         ("@@global.gtid_mode", Some(gtid_mode)),
+        ("group_replication", Some("0")),
     ])
 }
 

@@ -39,3 +39,35 @@ fn a_backend_is_put_out_of_use_when_somebody_says_so_twice() {
     click("dialog", "Drain");
     stands("draining");
 }
+
+#[test]
+fn a_backend_without_a_connection_left_is_told_as_full_and_not_as_down() {
+    let mut server = Server::start(Product::MariaDb, &[]);
+    let port = free_port();
+    let limit = [("name", "\"db1\""), ("sessions_max", "1")];
+    let settings = Settings::default().backend_with(server.tcp(), &limit);
+    let proxy = Proxy::start(&settings.http_on(port));
+    let browser = visit(&format!("http://127.0.0.1:{port}/"));
+    let stands = |word: &str| {
+        let state = "document.querySelector('.backends .state')";
+        browser.wait(word, &format!("{state}?.textContent == '{word}'"));
+    };
+    let tile = |kind: &str, words: &str| {
+        let found = format!(
+            "[...document.querySelectorAll('.tile')].some(it => it.dataset.kind == '{kind}' && \
+             it.textContent.includes('{words}'))"
+        );
+        browser.wait(words, &found);
+    };
+    stands("up");
+    let conn = proxy.connect();
+    stands("full");
+    tile("good", "up; full: db1");
+    drop(conn);
+    stands("up");
+    server.kill();
+    // Somebody has to look, for there is no monitor account.
+    drop(std::net::TcpStream::connect(proxy.tcp()));
+    stands("down");
+    tile("bad", "no primary in main");
+}

@@ -106,6 +106,46 @@ fn health_is_told_to_everybody() {
     });
 }
 
+#[test]
+fn a_proxy_is_not_ready_before_a_probe_has_answered() {
+    // It accepts connections and says nothing.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = silent.local_addr().unwrap();
+    let settings = Settings::default()
+        .backend(address)
+        .set("health.timeout_connect", "300s");
+    let watched = Watched::start(settings);
+    let ready = watched.stranger().get("/readyz");
+    let reason = format!("not ready: no backend is usable: {address} has not been seen yet\n");
+    assert_eq!((ready.status, ready.text()), (503, reason));
+    assert_eq!(watched.stranger().get("/healthz").status, 200);
+}
+
+#[test]
+fn a_proxy_that_stops_is_not_ready_while_a_transaction_ends() {
+    for product in [Product::MariaDb, Product::MySql] {
+        let settings = Settings::pooled(Server::shared(product), 4).set("timeout_drain", "60s");
+        let mut watched = Watched::start(settings);
+        let mut conn = watched.proxy.connect();
+        conn.run("BEGIN");
+        conn.run("SELECT 1");
+        let stranger = watched.stranger();
+        wait::until("it is ready", wait::SOON, || {
+            stranger.get("/readyz").status == 200
+        });
+        watched.proxy.signal(e2e::Signal::TERM);
+        watched.proxy.wait_event("stopping", &[]);
+        let ready = stranger.get("/readyz");
+        let reason = "not ready: the proxy stops\n".to_owned();
+        assert_eq!((ready.status, ready.text()), (503, reason));
+        assert_eq!(stranger.get("/healthz").status, 200);
+        assert_eq!(conn.value("SELECT 2"), "2");
+        conn.run("COMMIT");
+        let ended = watched.proxy.process().wait_ended(wait::SOON);
+        assert!(ended.success(), "{ended}");
+    }
+}
+
 /// Beside a backend there may be more that somebody needs.
 #[test]
 fn readiness_is_told_for_what_is_asked_for() {

@@ -19,7 +19,7 @@ use std::collections::HashSet;
 
 use e2e::raw::{Address, Login, Transcript};
 use e2e::steps::{Player, described};
-use e2e::{Dice, Product, Proxy, Server, Settings, sized};
+use e2e::{Dice, Product, Proxy, Server, Settings, seed, sized};
 use script::Session;
 use shrink::Shrinking;
 
@@ -42,13 +42,6 @@ fn number<T: std::str::FromStr>(name: &str) -> Option<T> {
     let number = text.parse().ok();
     assert!(number.is_some(), "{name} is {text:?}, not a number");
     number
-}
-
-/// The seed given, or `known`, with which nothing differs.
-fn seed(known: u64) -> u64 {
-    let seed = number("PILOTFISH_SEED").unwrap_or(known);
-    println!("PILOTFISH_SEED={seed}");
-    seed
 }
 
 /// Where sessions are held.

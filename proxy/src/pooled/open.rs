@@ -135,10 +135,15 @@ async fn log_in(
             key: settings.server_key(),
         };
         let entered = authenticate((&mut stream, channel), greeting, head, level, shelf).await;
-        if let Err(failure) = &entered
-            && failure.kind == Kind::LoginRefused
-        {
-            refused_credential(worker, shelf, failure);
+        match &entered {
+            Ok(()) => backend.load.note_server_accepts(),
+            Err(failure) if failure.kind == Kind::LoginRefused => {
+                refused_credential(worker, shelf, failure);
+            }
+            Err(failure) if failure.kind == Kind::BackendsFull => {
+                backend.load.note_server_full(worker.surroundings.now());
+            }
+            Err(_) => (),
         }
         entered
     };
@@ -172,6 +177,7 @@ fn unreachable(worker: &Worker, backend: &Backend, refusal: Refusal) -> Failure 
             Failure::new(Kind::NoBackend, text)
         }
         Refusal::Full { cause, payload } => {
+            backend.load.note_server_full(worker.surroundings.now());
             Failure::relaying(Kind::BackendsFull, format!("{name}: {cause}"), payload)
         }
         Refusal::Err { cause, payload } => {
@@ -310,13 +316,19 @@ fn refused_credential(worker: &Worker, shelf: &Shelf, failure: &Failure) {
     });
 }
 
-/// The backend does not want the account. Its words are for the client: they name the account.
+/// The backend does not want the account. Its words are for the client: they name the account. Or the backend is
+/// full: servers keep a last connection for administrators, and refuse it to others only after the login.
 fn refused(payload: &[u8], shelf: &Shelf) -> Failure {
-    let words = match ErrPacket::decode(payload) {
+    let err = ErrPacket::decode(payload);
+    let words = match &err {
         Ok(err) => format!("{}: {}", err.number, String::from_utf8_lossy(err.text)),
         Err(error) => error.to_string(),
     };
     let (name, account) = (&shelf.backend.name, &shelf.kind.account);
+    if err.is_ok_and(|err| err.number == ErrorCode::CON_COUNT.number) {
+        let cause = format!("{name}: it refused with error {words}");
+        return Failure::relaying(Kind::BackendsFull, cause, payload.to_vec());
+    }
     let cause = format!("backend {name} refused the login of {account}: error {words}");
     Failure::relaying(Kind::LoginRefused, cause, payload.to_vec())
 }

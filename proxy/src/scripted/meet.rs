@@ -6,13 +6,16 @@ use script::facts::{BACKEND_STATE_DOWN, BACKEND_STATE_UP};
 use script::{Decision, FAILED, Hook, Move, Payloads, err_payload};
 
 use route::{Backend, Duty, Health, Report};
+use tokio::time::{Instant, sleep_until};
+use wire::Greeting;
 
 use super::begin::Begin;
 use super::parked::Parked;
 use super::server::Server;
-use crate::connect::{Greeted, Refusal, greet};
+use crate::connect::{Greeted, PAUSE_FULL, Refusal, greet, tell_full};
 use crate::pooled::choice::ALL_DOWN;
 use link::failure::{Failure, Kind};
+use link::packets::PacketStream;
 
 /// What the script has found for its client.
 pub(crate) enum Met {
@@ -85,7 +88,7 @@ impl Begin<'_> {
             let text = format!("Too many connections: backend {} is full", backend.name);
             return Err(Failure::new(Kind::BackendsFull, text));
         };
-        match greet(&self.settings.config, self.header, &backend).await {
+        match self.greet_patiently(&backend).await {
             Ok((stream, greeting, payload)) => {
                 scripts.set_state(index, BACKEND_STATE_UP);
                 if !matches!(backend.health, Health::Up { .. }) {
@@ -120,6 +123,30 @@ impl Begin<'_> {
                 self.worker.surroundings.report(report);
                 Ok(None)
             }
+        }
+    }
+
+    /// Waits while the server is full, as sessions without a script do.
+    async fn greet_patiently(
+        &self,
+        backend: &Backend,
+    ) -> Result<(PacketStream, Greeting, Vec<u8>), Refusal> {
+        let config = &self.settings.config;
+        let deadline = Instant::now() + config.pool.timeout_wait;
+        loop {
+            let greeted = greet(config, self.header, backend).await;
+            let Err(Refusal::Full { cause, .. }) = &greeted else {
+                return greeted;
+            };
+            backend
+                .load
+                .note_server_full(self.worker.surroundings.now());
+            let now = Instant::now();
+            if now >= deadline {
+                return greeted;
+            }
+            tell_full(&format!("{}: {cause}", backend.name));
+            sleep_until(deadline.min(now + PAUSE_FULL)).await;
         }
     }
 

@@ -1,7 +1,7 @@
 // How things are: figures, lines over the last ten minutes, who talks with whom.
 
 import { metricsText, objects, query, table, type Row } from "../api";
-import { Backends, serves, withoutPrimary } from "../backends";
+import { Backends, isUp, serves, withoutPrimary } from "../backends";
 import { Chart, History } from "../chart";
 import { h } from "../dom";
 import { count, time } from "../format";
@@ -117,11 +117,14 @@ export class Overview implements View {
   /** One that is drained or disabled is so on purpose. */
   private showBackends(backends: Row[]) {
     const meant = backends.filter(serves);
-    const up = meant.filter((it) => it.state === "up").length;
+    const up = meant.filter(isUp).length;
     const headless = withoutPrimary(backends);
-    const words = headless.length > 0 ? `up; no primary in ${headless.join(", ")}` : "up";
+    const full = meant.filter((it) => it.state === "full").map((it) => String(it.name));
+    const words = ["up"];
+    if (headless.length > 0) words.push(`no primary in ${headless.join(", ")}`);
+    if (full.length > 0) words.push(`full: ${full.join(", ")}`);
     const isWell = headless.length === 0 && up === meant.length;
-    this.tiles.backends.show(`${up} of ${backends.length}`, words, isWell ? "good" : "bad");
+    this.tiles.backends.show(`${up} of ${backends.length}`, words.join("; "), isWell ? "good" : "bad");
   }
 
   private showFlow(last: Sample, now: Sample, by: Map<string, number>) {

@@ -1,0 +1,86 @@
+//! A task of the control plane: done from time to time, never twice at once.
+
+use route::Moment;
+
+/// When a task is due, and whether it runs.
+#[derive(Debug, Default)]
+pub(crate) struct TaskSchedule {
+    due: Option<Moment>,
+    is_running: bool,
+    /// When it was begun last.
+    began: Option<Moment>,
+}
+
+impl TaskSchedule {
+    /// To be done at `moment`, or earlier when it was to be already.
+    pub(crate) fn schedule(&mut self, moment: Moment) {
+        self.due = Some(self.due.map_or(moment, |due| due.min(moment)));
+    }
+
+    /// To be done at `moment`, or not at all, whatever was to be.
+    pub(crate) fn reschedule(&mut self, moment: Option<Moment>) {
+        self.due = moment;
+    }
+
+    /// Begins it if it is due and does not run.
+    pub(crate) fn begin(&mut self, now: Moment) -> bool {
+        if self.is_running || self.due.is_none_or(|due| due > now) {
+            return false;
+        }
+        *self = TaskSchedule {
+            due: None,
+            is_running: true,
+            began: Some(now),
+        };
+        true
+    }
+
+    /// It is done, or was given up.
+    pub(crate) fn end(&mut self) {
+        self.is_running = false;
+    }
+
+    /// When it is to begin; `None` while it runs.
+    pub(crate) fn next(&self) -> Option<Moment> {
+        self.due.filter(|_| !self.is_running)
+    }
+
+    /// When it was begun last.
+    pub(crate) fn began(&self) -> Option<Moment> {
+        self.began
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn at(seconds: u64) -> Moment {
+        Moment(Duration::from_secs(seconds))
+    }
+
+    #[test]
+    fn the_earlier_of_two_moments_holds() {
+        let mut task = TaskSchedule::default();
+        task.schedule(at(5));
+        task.schedule(at(3));
+        task.schedule(at(9));
+        assert_eq!(task.next(), Some(at(3)));
+        assert!(!task.begin(at(2)));
+        assert!(task.begin(at(3)));
+    }
+
+    #[test]
+    fn a_task_asked_for_while_it_runs_follows() {
+        let mut task = TaskSchedule::default();
+        task.schedule(at(1));
+        assert!(task.begin(at(1)));
+        task.schedule(at(2));
+        assert!(!task.begin(at(3)));
+        assert_eq!(task.next(), None);
+        task.end();
+        assert_eq!(task.next(), Some(at(2)));
+        assert!(task.begin(at(3)));
+    }
+}
