@@ -28,7 +28,7 @@ impl StatsTable {
         let text = self
             .table
             .text_of(digest, format!("SELECT {digest}").as_bytes());
-        let said = Said {
+        let said = EndedStatement {
             digest,
             text: &text,
             whose: &self.whose,
@@ -108,7 +108,7 @@ fn ten_thousand_digests_need_no_more_than_they_may() {
     let text = format!("SELECT {} FROM t WHERE id = ?", "column, ".repeat(25));
     for digest in 0..10_000u64 {
         let text = kept.table.text_of(digest, text.as_bytes());
-        let said = Said {
+        let said = EndedStatement {
             digest,
             text: &text,
             whose: &kept.whose,
