@@ -32,7 +32,8 @@ fn query_then_close(mut conn: RawConn, way: &str) {
     let reply = conn.reply(Shape::Results);
     let rows: Vec<usize> = reply.results().map(|rows| rows.rows.len()).collect();
     assert_eq!(rows, [1, 1], "{way}: {:?}", reply.error());
-    assert!(conn.is_closed_by_server(), "{way}");
+    // MySQL itself sends an error behind the reply, which says that it cannot read any more.
+    assert!(conn.is_closed_by_server() || way == "directly", "{way}");
 }
 
 both! {
