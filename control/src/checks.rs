@@ -15,7 +15,7 @@ const USERS_MAX: usize = 100;
 /// Users that wait to be asked for. Beyond, a login goes by what is known.
 const WAITING_MAX: usize = 10_000;
 
-/// Who is to be asked for, and who was.
+/// The users that the next statements ask a server for, and the users that the last statements asked for.
 #[derive(Debug, Default)]
 pub(crate) struct Checks {
     waiting: Vec<String>,
@@ -25,7 +25,7 @@ pub(crate) struct Checks {
 }
 
 impl Checks {
-    /// A client of this user's logs in.
+    /// A client logs in as this user.
     pub(crate) fn wanted(&mut self, user: String, now: Moment) {
         let is_recent = |asked: &Moment| now < *asked + INTERVAL;
         let is_known = self.asked.get(&user).is_some_and(is_recent);
@@ -34,7 +34,7 @@ impl Checks {
         }
     }
 
-    /// Whom to ask for now, if anybody; until [`Checks::end`] nobody else.
+    /// The users that the next statement asks for. Until [`Checks::end`] there is no other statement.
     pub(crate) fn begin(&mut self, now: Moment) -> Option<Vec<String>> {
         if self.is_under_way || self.waiting.is_empty() {
             return None;
@@ -48,7 +48,7 @@ impl Checks {
         Some(users)
     }
 
-    /// There is an answer, or none to be had.
+    /// The statement was answered, or failed.
     pub(crate) fn end(&mut self) {
         self.is_under_way = false;
     }

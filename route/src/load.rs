@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::Moment;
 
-/// A server that nobody has tried again for so long does not count as full any more.
+/// After this time without another attempt, a server does not count as full any more.
 const FULL_FOR: Duration = Duration::from_secs(60);
 
 /// The sessions on one backend. Workers share it and touch it once per session, never per

@@ -67,7 +67,7 @@ pub enum StatsPart {
     Profiles(Vec<Arc<ProfileView>>),
     /// That is all.
     End(StatsEnd),
-    /// All at once, to be taken apart by whoever asked; and which worker's it was.
+    /// The whole tables, which the receiver takes apart, and the number of the worker.
     Whole(Box<DigestTable>, ErrorTable, usize),
 }
 
@@ -150,7 +150,7 @@ impl StatementStatsView {
     }
 }
 
-/// Hands over what a worker keeps about statements. The one who asked may have gone.
+/// Sends the statistics of a worker. An error of the channel is ignored: the receiver may have gone.
 pub fn send(
     stats: &Rc<StatementStats>,
     worker: usize,

@@ -125,8 +125,8 @@ pub(crate) enum Appeal {
     Anew(Known),
 }
 
-/// A client that failed may know its password better than we do. All who fail wait for the same, whatever they
-/// have shown.
+/// A refused client may have a newer password than the proxy knows. Each refused login waits for the same time, so
+/// that the time says nothing about the account.
 ///
 /// # Errors
 /// A client that is not there any more.
