@@ -30,6 +30,7 @@ on_all! {
     writes_wait_while_the_primary_is_read_only
     writes_wait_for_a_read_only_primary_without_a_monitor_account
     a_write_within_a_transaction_hears_of_a_read_only_primary
+    a_transaction_that_has_only_begun_outlives_its_connection
     a_write_that_waits_in_vain_hears_the_reason
     a_login_waits_while_the_server_is_full
     a_server_that_refuses_after_the_login_is_full_as_well
@@ -163,6 +164,8 @@ fn assert_ok(reply: &Reply) {
     );
 }
 
+type Writes<'a> = &'a (dyn Fn(&mut RawConn) + Sync);
+
 /// Writes in each way that a client has, of which each waits until the server takes writes again.
 fn write_while_read_only(server: &Server, proxy: &Proxy) {
     let text = |conn: &mut RawConn| assert_ok(&conn.query("INSERT INTO t VALUES (1)"));
@@ -184,11 +187,26 @@ fn write_while_read_only(server: &Server, proxy: &Proxy) {
         assert_ok(&conn.query("INSERT INTO t VALUES (4)"));
         assert_ok(&conn.query("COMMIT"));
     };
-    let ways: [&(dyn Fn(&mut RawConn) + Sync); 4] = [&text, &transaction, &prepared, &implicit];
+    // What was said before the server became read-only is a BEGIN, and nothing else.
+    let begun = |conn: &mut RawConn| {
+        assert_ok(&conn.query("INSERT INTO t VALUES (5)"));
+        assert_ok(&conn.query("COMMIT"));
+    };
+    let ways: [(&str, Writes<'_>); 5] = [
+        ("DO 1", &text),
+        ("DO 1", &transaction),
+        ("DO 1", &prepared),
+        ("DO 1", &implicit),
+        ("BEGIN", &begun),
+    ];
+    let conns = ways.map(|(before, way)| {
+        let mut conn = writer(proxy);
+        conn.run(before);
+        (conn, way)
+    });
     read_only(server, 1);
     std::thread::scope(|scope| {
-        for way in ways {
-            let mut conn = writer(proxy);
+        for (mut conn, way) in conns {
             scope.spawn(move || way(&mut conn));
         }
         // Reads go on meanwhile.
@@ -246,6 +264,40 @@ fn a_write_within_a_transaction_hears_of_a_read_only_primary(product: Product) {
         read_only(&server, 0);
         waiting.join().expect("it goes on");
     });
+    assert_eq!(rows(&server), "1");
+}
+
+/// The server ends the connection between BEGIN and the next statement. Only a transaction that has read is lost.
+fn a_transaction_that_has_only_begun_outlives_its_connection(product: Product) {
+    let server = server(product);
+    let proxy = Proxy::start(&pooled(&server));
+    let mut conn = writer(&proxy);
+    let mut lose = |statements: &[&str]| {
+        statements.iter().for_each(|sql| {
+            conn.run(sql);
+        });
+        let mut root = server.root();
+        let sql = format!("SELECT id FROM information_schema.processlist WHERE user = '{WRITER}'");
+        let ids = root.run(&sql).texts();
+        assert_eq!(ids.len(), 1);
+        root.run(&format!("KILL {}", ids[0][0]));
+        wait::until("the connection is gone", wait::SOON, || {
+            root.run(&sql).texts().iter().all(|row| row != &ids[0])
+        });
+        if statements.len() == 1 {
+            proxy.wait_event("transaction_moves", &[]);
+        }
+        let reply = conn.query("INSERT INTO t VALUES (1)");
+        conn.run(if reply.error().is_none() {
+            "COMMIT"
+        } else {
+            "ROLLBACK"
+        });
+        reply.error().map(|error| error.code)
+    };
+    assert_eq!(lose(&["BEGIN"]), None);
+    assert_eq!(rows(&server), "1");
+    assert_ne!(lose(&["BEGIN", "SELECT * FROM t"]), None);
     assert_eq!(rows(&server), "1");
 }
 

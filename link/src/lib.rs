@@ -5,6 +5,7 @@
 //!               ├─ packets  whole payloads: how logins are talked
 //!               │    ├─ dialogue   relays the login behind the handshake response
 //!               │    └─ decline    leaves a backend that has greeted
+//!               ├─ client_command   whole commands of a client, as they come
 //!               └─ leg      bytes that were read and not yet taken; writes replies
 //!                    └─ reply_observer ── row_rewriting     a script hears the reply
 //! ```
@@ -12,6 +13,7 @@
 //! [`failure`] says whose fault it is that a session ended, and what follows. [`readiness_cache`] and [`future_arena`] save
 //! system calls and allocations. No session is here, no choice of a backend, no setting.
 
+pub mod client_command;
 pub mod decline;
 pub mod dialogue;
 pub mod failure;

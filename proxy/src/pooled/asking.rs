@@ -18,12 +18,12 @@ use wire::{Capabilities, Command, ErrorCode, StatusFlags};
 use super::desk::Lent;
 use super::diagnostics::{Diagnostics, Form, Told};
 use super::exchange::Part;
-use super::incoming::Incoming;
 use super::open::text;
 use super::parts::parts_that_ask;
 use super::query::Ending;
 use super::session::{After, CutOff, Pooled};
 use super::statement::StatementKey;
+use link::client_command::Incoming;
 use link::failure::Failure;
 
 /// What became of a statement that asks.

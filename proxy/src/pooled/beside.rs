@@ -15,7 +15,6 @@ use super::aboard::Riding;
 use super::aftermath::Aftermath;
 use super::begin::{STATEMENTS_MAX, rules};
 use super::course::Course;
-use super::incoming::{Inbox, Incoming};
 use super::inquiry::Asked;
 use super::pump::Delivery;
 use super::session::{After, CutOff, Pooled};
@@ -23,6 +22,7 @@ use super::statement::StatementKey;
 use super::timing::Timing;
 use crate::watch::{Ask, Watch};
 use crate::worker::Registered;
+use link::client_command::{Inbox, Incoming};
 use link::leg::Leg;
 use stats::attribution::SessionAttribution;
 

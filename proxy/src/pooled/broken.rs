@@ -207,7 +207,7 @@ impl Pooled {
         if self.again(&cut, repeat) {
             return Ok(None);
         }
-        if self.may_go_on(&cut) {
+        if self.may_go_on(&cut, facts) {
             return Box::pin(self.go_on(&cut, facts, sequence)).await;
         }
         self.cut_short(cut, sequence, command, *repeat).map(Some)
@@ -366,8 +366,11 @@ impl Pooled {
         if is_its_own_doing || !matches!(self.bond(), Bond::Transaction) {
             return false;
         }
+        if self.has_only_begun() {
+            self.begins_again();
+        }
         if self.optimism.is_some() {
-            self.lose_optimistic_replica();
+            self.lose_optimistic_backend();
             return true;
         }
         let text = format!("{text}; the transaction is rolled back");

@@ -9,9 +9,9 @@ use super::aim::Aim;
 use super::broken::effect_of;
 use super::exchange::{Job, Part, Reached, haste_of};
 use super::explained::Said;
-use super::incoming::Incoming;
 use super::prepared::{unknown, with_id};
 use super::session::{After, CutOff, Pooled};
+use link::client_command::Incoming;
 
 impl Pooled {
     /// COM_STMT_BULK_EXECUTE: its types stand in it.

@@ -10,10 +10,10 @@ use wire::query::Query;
 use wire::{Capabilities, Command};
 
 use super::exchange::Part;
-use super::incoming::Incoming;
 use super::lane::Load;
 use super::optimism::Execution;
 use super::statement::StatementKey;
+use link::client_command::Incoming;
 
 /// A statement that might ride.
 #[derive(Clone, Copy)]

@@ -13,10 +13,10 @@ use super::aim::Aim;
 use super::broken::{Effect, Repeat};
 use super::diagnostics::Diagnostics;
 use super::exchange::{CutReply, Haste, Job};
-use super::incoming::Incoming;
 use super::leaving::ROLLBACK;
 use super::session::{After, CutOff, Pooled};
 use super::too_large::answered_too_large;
+use link::client_command::Incoming;
 
 impl Pooled {
     /// COM_RESET_CONNECTION: the session begins anew; what it held ends on its connection.

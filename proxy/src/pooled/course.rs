@@ -18,6 +18,26 @@ use super::session::Pooled;
 use super::sight::Told;
 use crate::worker::Worker;
 
+/// Whether a session's transactions may begin on a replica.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Optimistic {
+    No,
+    Yes,
+    /// What the last one had read on a replica was not the same on the primary: the next one begins there.
+    NotTheNext,
+}
+
+impl Optimistic {
+    fn allowed(is_allowed: bool) -> Self {
+        if is_allowed { Self::Yes } else { Self::No }
+    }
+
+    /// A transaction has begun at the primary.
+    pub(crate) fn begins_at_primary(&mut self) {
+        *self = Self::allowed(*self != Self::No);
+    }
+}
+
 /// One session's.
 #[derive(Debug)]
 pub(crate) struct Course {
@@ -25,10 +45,9 @@ pub(crate) struct Course {
     pub replicas: ReplicaUse,
     pub consistency: Consistency,
     /// Its transactions may begin on a replica.
-    pub is_optimistic: bool,
-    /// What its last transaction had read on a replica was not the same on the primary: its next one
-    /// begins there.
-    pub is_wary: bool,
+    pub optimistic: Optimistic,
+    /// Of its transaction only the BEGIN has run, and that could run elsewhere as well.
+    pub has_only_begun: bool,
     /// Which of its statements may ride shared lanes.
     pub lanes: LaneUse,
     /// Decides over percentages of sessions.
@@ -77,10 +96,12 @@ impl Course {
             consistency: consistency
                 .or(listener.consistency)
                 .unwrap_or(balance.consistency),
-            is_optimistic: is_optimistic
-                .or(listener.optimistic_transactions)
-                .unwrap_or(balance.optimistic_transactions),
-            is_wary: false,
+            optimistic: Optimistic::allowed(
+                is_optimistic
+                    .or(listener.optimistic_transactions)
+                    .unwrap_or(balance.optimistic_transactions),
+            ),
+            has_only_begun: false,
             lanes: lanes.or(listener.lanes).unwrap_or(pool.lanes),
             luck: worker.dice.borrow_mut().throw(),
             written: Arc::default(),
@@ -101,8 +122,8 @@ impl Course {
             replicas: course.replicas,
             consistency: course.consistency,
             // Nobody reads its replies.
-            is_optimistic: false,
-            is_wary: false,
+            optimistic: Optimistic::No,
+            has_only_begun: false,
             lanes: course.lanes,
             luck: course.luck,
             written: Arc::default(),

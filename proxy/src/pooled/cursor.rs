@@ -9,10 +9,10 @@ use wire::{Command, ErrorCode};
 use super::aim::Aim;
 use super::broken::{Effect, Repeat};
 use super::exchange::{Job, Part};
-use super::incoming::Incoming;
 use super::prepared::with_id;
 use super::session::{After, CutOff, Pooled};
 use super::unknown::Mistake;
+use link::client_command::Incoming;
 
 impl Pooled {
     /// COM_STMT_FETCH: of a cursor, whose connection the session holds.

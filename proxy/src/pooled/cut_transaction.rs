@@ -7,8 +7,8 @@ use wire::query::Query;
 use wire::statement::statement_id;
 use wire::{Command, ErrorCode};
 
-use super::incoming::Incoming;
 use super::session::{After, CutOff, Pooled};
+use link::client_command::Incoming;
 use link::failure::Failure;
 
 /// What the client is told until then.

@@ -16,11 +16,11 @@ use wire::{Command, StatusFlags};
 
 use super::broken::{Effect, effect_of};
 use super::conn::{BackendConn, Broken};
-use super::incoming::{EndOf, Incoming, Passage};
 use super::prefix::{Prefix, Ready, Unequal};
 use super::pump::{Cut, Delivery};
 use super::session::{LASTING, Pooled, Running};
 use super::times::{Traffic, Way};
+use link::client_command::{EndOf, Incoming, Passage};
 
 /// A command on its way to a backend.
 pub(crate) struct Job<'a> {

@@ -19,10 +19,10 @@ use super::candidate::{Candidate, Executing};
 use super::conn::{Broken, OwnReply};
 use super::exchange::{CutReply, Done, Job, Part, Reached, haste_of};
 use super::explained::Said;
-use super::incoming::Incoming;
 use super::observe;
 use super::session::{After, CutOff, Pooled};
 use super::statement::StatementKey;
+use link::client_command::Incoming;
 
 impl Pooled {
     /// COM_STMT_EXECUTE.

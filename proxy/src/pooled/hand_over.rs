@@ -8,10 +8,10 @@ use session::{Pipelining, Sequences, Tracker};
 
 use super::aim::Aim;
 use super::broken::{Effect, Repeat};
-use super::incoming::Incoming;
 use super::session::{After, CutOff, Pooled, Relayed};
 use crate::card::Way;
 use crate::relay::Relay;
+use link::client_command::Incoming;
 use link::dialogue::Legs;
 use link::leg::Leg;
 

@@ -9,9 +9,9 @@ use tokio::io::{AsyncRead, ReadBuf};
 use wire::{Command, ErrPacket, StatusFlags};
 
 use super::conn::Broken;
-use super::incoming::Incoming;
 use super::session::{CutOff, Pooled};
 use crate::watch::Ask;
+use link::client_command::Incoming;
 use link::failure::{Failure, Kind as FailureKind};
 
 /// What ends the wait for a command.
@@ -185,7 +185,7 @@ impl Pooled {
         drop(scratch);
         let name = &lent.conn.backend.name;
         let text = format!("Lost connection to backend {name} between two commands");
-        let may_go_on = last_words.is_empty() || self.optimism.is_some();
+        let may_go_on = last_words.is_empty() || self.optimism.is_some() || self.has_only_begun();
         if may_go_on && self.cut_while_idle(&text) {
             return Poll::Pending;
         }

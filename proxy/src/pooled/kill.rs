@@ -29,13 +29,13 @@ use super::aim::Aim;
 use super::broken::{Effect, Repeat};
 use super::conn::{BackendConn, Broken, OwnReply};
 use super::exchange::{Haste, Job, Part, TIMEOUT_KILL};
-use super::incoming::Incoming;
 use super::open::{open, text};
 use super::people::{Found, Kill, is_given_out};
 use super::query::Ending;
 use super::session::{After, CutOff, Pooled, Running};
 use super::shelf::Shelf;
 use crate::worker::Worker;
+use link::client_command::Incoming;
 
 /// ER_NOT_SUPPORTED_YET.
 const NOT_SUPPORTED: ErrorCode = ErrorCode {

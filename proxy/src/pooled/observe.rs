@@ -26,6 +26,7 @@ pub(crate) fn observe(
     done: &Done,
 ) {
     session.running = None;
+    session.course.has_only_begun = false;
     session.note_written(facts, done);
     session.note_refused_write(facts, done.outcome);
     if std::mem::take(&mut session.has_shown) {

@@ -18,13 +18,14 @@ use wire::statement::statement_id;
 use wire::{Command, StatusFlags};
 
 use super::aim::Aim;
+use super::course::Optimistic;
 use super::exchange::{CutReply, Done, Reached};
 use super::explain::inquiry;
-use super::incoming::Incoming;
 use super::pump::Cut;
 use super::session::{After, CutOff, Pooled};
 use super::statement::StatementKey;
 use crate::watch::Ask;
+use link::client_command::Incoming;
 
 /// Reads that are kept in mind: each is a round trip when it is repeated.
 const READS_MAX: usize = 100;
@@ -92,7 +93,7 @@ impl Said {
 }
 
 impl Optimism {
-    fn new(begin: Incoming) -> Self {
+    pub(super) fn new(begin: Incoming) -> Self {
         Self {
             begin,
             reads: Vec::new(),
@@ -126,8 +127,7 @@ impl Pooled {
     /// Whether a statement begins a transaction that may be on a replica until it writes. One that is
     /// serializable would keep the replica's own replication from rows that it reads.
     pub(crate) fn begins_optimistic(&self, facts: &Facts) -> bool {
-        self.course.is_optimistic
-            && !self.course.is_wary
+        self.course.optimistic == Optimistic::Yes
             && self.transaction() == Transaction::None
             && self.lent.is_none()
             && self.state.is_free()
@@ -302,7 +302,7 @@ impl Pooled {
                 self.optimism = Some(Box::new(Optimism::new(incoming.clone())));
             }
             Some(Role::Replica) => {}
-            Some(Role::Primary) | None => self.course.is_wary = false,
+            Some(Role::Primary) | None => self.course.optimistic.begins_at_primary(),
         }
     }
 
@@ -317,9 +317,10 @@ impl Pooled {
 
     /// The replica has broken within a command, and nothing of the reply was passed on: nothing was
     /// written, so all may be said again on the primary.
-    pub(crate) fn may_go_on(&self, cut: &CutReply) -> bool {
+    pub(crate) fn may_go_on(&self, cut: &CutReply, facts: &Facts) -> bool {
         let is_broken = matches!(cut.cut, Cut::Backend(_) | Cut::Asked(Ask::BackendDown));
-        self.optimism.is_some() && is_broken && cut.reached != Reached::Client
+        let is_movable = self.optimism.is_some() || self.may_begin_again(cut, facts);
+        is_movable && is_broken && cut.reached != Reached::Client
     }
 
     /// Goes on there. `Some`: the client knows why it cannot.
@@ -331,17 +332,20 @@ impl Pooled {
     ) -> Result<Option<After>, CutOff> {
         self.report(cut);
         self.watch.withdraw(Ask::BackendDown);
-        self.lose_optimistic_replica();
+        if self.has_only_begun() {
+            self.begins_again();
+        }
+        self.lose_optimistic_backend();
         if !route::is_repeatable(facts) {
             self.forget_reads();
         }
         self.go_to_primary(sequence).await
     }
 
-    /// The replica is gone. The client still is in its transaction, which goes on at the primary.
-    pub(crate) fn lose_optimistic_replica(&mut self) {
+    /// The backend is gone. The client still is in its transaction, which goes on at the primary.
+    pub(crate) fn lose_optimistic_backend(&mut self) {
         let name = self.backend_name();
-        tracing::info!(backend = name, user = %self.account.id(), "an optimistic transaction has lost its replica");
+        tracing::info!(kind = "transaction_moves", backend = name, user = %self.account.id(), "a transaction that has written nothing has lost its backend; it goes on at the primary");
         self.drop_lent(pool::CloseReason::Broken);
         self.state.connection_lost();
         self.state.transaction_lost();

@@ -9,9 +9,9 @@ use sql::{Doubts, Facts};
 use wire::{Command, ErrorCode};
 
 use super::diagnostics::Diagnostics;
-use super::incoming::Incoming;
 use super::ruling::{Errand, Form};
 use super::session::{After, CutOff, Pooled};
+use link::client_command::Incoming;
 
 /// `ER_SPECIFIC_ACCESS_DENIED_ERROR`
 const ACCESS_DENIED: ErrorCode = ErrorCode {

@@ -18,11 +18,11 @@ use super::broken::{Effect, Repeat};
 use super::conn::{BackendConn, Broken, OwnReply, own_command};
 use super::exchange::CutReply;
 use super::execute::WRONG_ARGUMENTS;
-use super::incoming::Incoming;
 use super::ruled::Preparing;
 use super::ruling::Carries;
 use super::session::{After, CutOff, Pooled};
 use super::statement::StatementKey;
+use link::client_command::Incoming;
 
 /// Flags that say how a session's transaction stands.
 const OF_TRANSACTION: StatusFlags = StatusFlags(

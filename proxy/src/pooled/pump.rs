@@ -14,10 +14,10 @@ use session::{Piece, Progress, Reply};
 use tokio::io::ReadBuf;
 
 use super::conn::{BackendConn, Broken, note_changes};
-use super::incoming::{EndOf, Passage};
 use super::prefix::Unequal;
 use super::session::Pooled;
 use crate::watch::Ask;
+use link::client_command::{EndOf, Passage};
 use link::leg::Leg;
 
 /// A client that speaks before it is answered is read ahead up to so many bytes.

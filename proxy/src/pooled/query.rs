@@ -15,11 +15,11 @@ use super::conn::OwnReply;
 use super::exchange::{CutReply, Done, Job, Part, haste_of};
 use super::explain::inquiry;
 use super::explained::Said;
-use super::incoming::Incoming;
 use super::kill::{KillingText, may_kill};
 use super::ruling::Carries;
 use super::session::{After, CutOff, Pooled};
 use super::sight::Sight;
+use link::client_command::Incoming;
 use session::Outcome;
 use session::state::Needs;
 use stats::statement_stats::Subject;
@@ -323,13 +323,17 @@ impl Pooled {
             // A statement that is kept prepared may hold the plugin.
             Box::pin(self.close_kept()).await;
         }
+        let begins = self.begins_movable(facts);
         let alarm = self.alarm();
         let outcome = self.exchange(&job).await.map(Ok);
         drop(alarm);
-        if let Ok(Ok(done)) = &outcome
-            && let Some(due) = self.observe(Command::QUERY, facts, text, done)
-        {
-            self.explain_later(&due, facts, &Said::Text(text));
+        if let Ok(Ok(done)) = &outcome {
+            if let Some(due) = self.observe(Command::QUERY, facts, text, done) {
+                self.explain_later(&due, facts, &Said::Text(text));
+            }
+            if begins {
+                self.note_begun(done);
+            }
         }
         self.return_to(own_schema);
         outcome

@@ -1,10 +1,10 @@
 //! Writes that a primary refuses because it is read-only: while a switchover is under way, the old primary is, and
 //! the new one is not the primary yet.
 //!
-//! The client of a write outside a transaction does not hear of the refusal. The write waits as long as a
-//! statement waits for a backend (`balance.timeout_backend_wait`), and is sent again: a server that is read-only
-//! refuses these statements before it executes anything of them. After that time the client gets the server's
-//! error.
+//! The client of a write does not hear of the refusal, if the write stands outside a transaction, or is the first
+//! statement of one. The write waits as long as a statement waits for a backend (`balance.timeout_backend_wait`), and
+//! is sent again, in a transaction that begins again: a server that is read-only refuses these statements before it
+//! executes anything of them. After that time the client gets the server's error.
 
 use std::time::Duration;
 
@@ -26,14 +26,14 @@ impl Pooled {
     /// Whether a refusal of this write is kept from the client, and the write sent again later. Not that of a
     /// procedure, or of several statements: something of them may have been executed.
     pub(super) fn may_outwait(&self, facts: &Facts, role: Option<Role>) -> bool {
-        let is_outside = matches!(
-            self.transaction(),
-            Transaction::None | Transaction::Implicit
-        );
+        let may_move = match self.transaction() {
+            Transaction::None | Transaction::Implicit => !self.is_pinned(),
+            Transaction::Open => is_data(facts.kind) && self.has_only_begun(),
+            Transaction::Reading | Transaction::Optimistic => false,
+        };
         role == Some(Role::Primary)
             && is_refused_whole(facts.kind)
-            && is_outside
-            && !self.is_pinned()
+            && may_move
             && !self.settings.config.balance.timeout_backend_wait.is_zero()
     }
 
@@ -51,7 +51,13 @@ impl Pooled {
             return Ok(Outwaited::InVain);
         }
         self.report_refused_write();
+        let has_begun = self.has_only_begun();
         self.reset_lent().await;
+        if has_begun {
+            self.begins_again();
+            self.state.connection_lost();
+            self.state.transaction_lost();
+        }
         self.timing.queues();
         self.watch.unsettle();
         self.watch.note(self.worker.clock.now(), false);
@@ -59,9 +65,18 @@ impl Pooled {
         let until = deadline.min(now + PAUSE);
         // Whether or not anything was heard, it is sent again.
         match self.outwait(timeout_at(until, worker.desk.news())).await {
+            Ok(_) if has_begun => self.begin_where_writes_go(sequence).await,
             Ok(_) => Ok(Outwaited::Again),
+            // A transaction that has begun begins again before the client's next statement.
             Err(failure) => self.refuse(&failure, sequence).map(Outwaited::Told),
         }
+    }
+
+    /// Begins the transaction again of which only the BEGIN had run.
+    async fn begin_where_writes_go(&mut self, sequence: u8) -> Result<Outwaited, CutOff> {
+        let told = self.go_to_primary(sequence).await?;
+        self.course.has_only_begun = told.is_none();
+        Ok(told.map_or(Outwaited::Again, Outwaited::Told))
     }
 
     fn report_refused_write(&self) {
@@ -77,13 +92,9 @@ impl Pooled {
 
     /// A write within a transaction has met a server that is read-only: the next transactions wait.
     pub(crate) fn note_refused_write(&self, facts: &Facts, outcome: Outcome) {
-        let is_data = matches!(
-            facts.kind,
-            Statement::Insert | Statement::Replace | Statement::Update | Statement::Delete
-        );
         let is_refusal =
             matches!(outcome, Outcome::Err(number) if TAKES_NO_WRITES.contains(&number));
-        if is_data && is_refusal {
+        if is_data(facts.kind) && is_refusal {
             self.report_refused_write();
         }
     }
@@ -99,15 +110,19 @@ pub(crate) enum Outwaited {
     Told(After),
 }
 
+fn is_data(kind: Statement) -> bool {
+    matches!(
+        kind,
+        Statement::Insert | Statement::Replace | Statement::Update | Statement::Delete
+    )
+}
+
 /// Whether a server that is read-only refuses such a statement before it executes anything.
 fn is_refused_whole(kind: Statement) -> bool {
     match kind {
+        _ if is_data(kind) => true,
         Statement::Create(object) | Statement::Drop(object) => object != Object::TemporaryTable,
-        Statement::Insert
-        | Statement::Replace
-        | Statement::Update
-        | Statement::Delete
-        | Statement::Begin(_)
+        Statement::Begin(_)
         | Statement::Alter(_)
         | Statement::Truncate
         | Statement::Rename(_)

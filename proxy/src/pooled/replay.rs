@@ -12,13 +12,14 @@ use wire::{Command, StatusFlags};
 use super::aim::Aim;
 use super::broken::{Effect, Repeat};
 use super::conn::Broken;
+use super::course::Optimistic;
 use super::cut_transaction::CutTransaction;
 use super::exchange::{CutReply, Done, Haste, Job, Part, Reached};
-use super::incoming::Incoming;
 use super::leaving::ROLLBACK;
 use super::optimism::{Execution, Read, Said};
 use super::pump::Delivery;
 use super::session::{After, CutOff, Pooled};
+use link::client_command::Incoming;
 use link::failure::{Failure, Kind};
 
 /// Why a transaction could not go to the primary.
@@ -203,7 +204,7 @@ impl Pooled {
             Failed::Unreachable(failure) => failure,
             Failed::Changed(how) => {
                 self.end_reading(ROLLBACK).await;
-                self.course.is_wary = true;
+                self.course.optimistic = Optimistic::NotTheNext;
                 let text = format!(
                     "The transaction has read on a replica what is not so on the primary ({how}); it is \
                      rolled back, nothing was written; try restarting transaction"

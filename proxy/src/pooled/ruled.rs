@@ -13,11 +13,11 @@ use wire::query::Query;
 use wire::statement::PrepareOk;
 use wire::{Capabilities, StatusFlags};
 
-use super::incoming::Incoming;
 use super::prepared::Definitions;
 use super::ruling::{Carries, Errand, Form, Ruled};
 use super::session::{After, CutOff, Pooled};
 use super::statement::{Original, StatementKey};
+use link::client_command::Incoming;
 use link::failure::{Failure, Kind as FailureKind};
 
 /// What becomes of a statement that is to be prepared.

@@ -18,12 +18,12 @@ use wire::query::Query;
 
 use super::begin::{hold_of, pin_of};
 use super::beside::Reflection;
-use super::incoming::Incoming;
 use super::limits::{Inside, Passage, enter};
 use super::order::{Order, unknown_place};
 use super::query::Answered;
 use super::session::{After, CutOff, Pooled};
 use crate::book::Book;
+use link::client_command::Incoming;
 
 /// Of a refusal for which no rule has words.
 const LIMIT_REACHED: ErrorCode = ErrorCode {

@@ -7,9 +7,9 @@ use session::Violation;
 use wire::Command;
 
 use super::exchange::{CutReply, Done, Reached};
-use super::incoming::{EndOf, Passage};
 use super::pump::Cut;
 use super::session::{CutOff, Pooled};
+use link::client_command::{EndOf, Passage};
 use link::failure::{Failure, Kind};
 
 /// The servers' words.

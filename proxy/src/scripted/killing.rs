@@ -11,10 +11,10 @@ use super::session::Scripted;
 use super::waiting::query;
 use crate::pooled::begin::server_of;
 use crate::pooled::greeting::dialect_of;
-use crate::pooled::incoming::Incoming;
 use crate::pooled::kill::{Target, killed_by, let_kill_others, not_owner, statement};
 use crate::pooled::people::{Found, Kill, is_given_out};
 use crate::pooled::session::CutOff;
+use link::client_command::Incoming;
 use link::reply_observer::{Reports, Towards};
 
 impl Scripted {

@@ -10,10 +10,10 @@ use crate::pooled::aim::Aim;
 use crate::pooled::broken::{Effect, Repeat};
 use crate::pooled::conn::{BackendConn, Broken};
 use crate::pooled::exchange::CutReply;
-use crate::pooled::incoming::Incoming;
 use crate::pooled::open::{table, text as query_text};
 use crate::pooled::query::Ending;
 use crate::pooled::session::{CutOff, Pooled};
+use link::client_command::Incoming;
 
 const UNREADABLE: &str = "The proxy has read this text before it is prepared, to see whether it kills, and cannot put \
                           it in the place of what gives it: it is not ASCII. Give the text as a literal";

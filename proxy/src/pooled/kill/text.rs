@@ -12,10 +12,10 @@ use super::{Killing, NOT_SUPPORTED, Target, scope_of, thread_id};
 use crate::pooled::candidate::Executing;
 use crate::pooled::conn::own_command;
 use crate::pooled::exchange::Part;
-use crate::pooled::incoming::Incoming;
 use crate::pooled::parts::parts_that_kill;
 use crate::pooled::query::Ending;
 use crate::pooled::session::{After, CutOff, Pooled};
+use link::client_command::Incoming;
 
 const IN_BLOCK: &str = "The proxy does not support KILL inside a compound statement: the ids that clients see are \
                         the proxy's own, and the server does not know them. Send KILL as a statement of its own";

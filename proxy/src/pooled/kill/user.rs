@@ -7,9 +7,9 @@ use wire::ErrorCode;
 
 use super::{Killing, not_owner};
 use crate::pooled::exchange::Part;
-use crate::pooled::incoming::Incoming;
 use crate::pooled::people::Kill;
 use crate::pooled::session::{CutOff, Pooled};
+use link::client_command::Incoming;
 
 const WITH_HOST: &str = "The proxy does not support KILL USER with a host. Name the user alone, or connect to the \
                          server directly";

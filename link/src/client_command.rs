@@ -9,7 +9,8 @@ use wire::{Capabilities, Command, HEADER_BYTES, Header};
 
 /// A command of a client's, with all its packets, or the first of them.
 #[derive(Debug, Clone)]
-pub(crate) struct Incoming {
+pub struct Incoming {
+    /// The command's first byte.
     pub command: Command,
     /// As they came, headers and all.
     pub packets: Vec<u8>,
@@ -20,14 +21,29 @@ pub(crate) struct Incoming {
 }
 
 impl Incoming {
+    /// A COM_QUERY of the proxy's own with this text, as a client with these capabilities would send it.
+    pub fn of_text(text: &[u8], capabilities: Capabilities) -> Self {
+        let mut payload = Vec::new();
+        let attributes = &[];
+        Query { attributes, text }.encode(capabilities, &mut payload);
+        let mut packets = Vec::new();
+        let sequence = put_packets(&mut packets, 0, &payload);
+        Self {
+            command: Command::QUERY,
+            packets,
+            sequence,
+            is_cut: false,
+        }
+    }
+
     /// Takes it out of its place.
-    pub(crate) fn take(&mut self) -> Self {
+    pub fn take(&mut self) -> Self {
         let packets = std::mem::take(&mut self.packets);
         Self { packets, ..*self }
     }
 
     /// Puts another text into a COM_QUERY; its attributes stay.
-    pub(crate) fn replace_text(&mut self, text: &[u8], capabilities: Capabilities) {
+    pub fn replace_text(&mut self, text: &[u8], capabilities: Capabilities) {
         let mut payload = Vec::new();
         {
             let argument = self.argument();
@@ -43,7 +59,7 @@ impl Incoming {
     }
 
     /// The whole payload. Copied only where it fills more than one packet.
-    pub(crate) fn payload(&self) -> Cow<'_, [u8]> {
+    pub fn payload(&self) -> Cow<'_, [u8]> {
         let (_, first) = split(&self.packets);
         match self.packets.len() == HEADER_BYTES + first.len() {
             true => Cow::Borrowed(first),
@@ -56,7 +72,7 @@ impl Incoming {
     }
 
     /// What stands behind the command's byte. Copied only where it fills more than one packet.
-    pub(crate) fn argument(&self) -> Cow<'_, [u8]> {
+    pub fn argument(&self) -> Cow<'_, [u8]> {
         let (_, first) = split(&self.packets);
         let rest = &self.packets[HEADER_BYTES + first.len()..];
         let first = first.get(1..).unwrap_or_default();
@@ -85,48 +101,52 @@ fn split(packets: &[u8]) -> (Option<Header>, &[u8]) {
 
 /// Bytes of a client that nobody has taken.
 #[derive(Debug, Default)]
-pub(crate) struct Inbox {
+pub struct Inbox {
     bytes: Vec<u8>,
 }
 
 impl Inbox {
-    pub(crate) fn new(bytes: Vec<u8>) -> Self {
+    /// Bytes that have been read already.
+    pub fn new(bytes: Vec<u8>) -> Self {
         Self { bytes }
     }
 
-    pub(crate) fn put(&mut self, bytes: &[u8]) {
+    /// Bytes that have just been read.
+    pub fn put(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
 
     /// The same, in memory of the caller's where there is none yet.
-    pub(crate) fn put_into(&mut self, bytes: &[u8], memory: impl FnOnce() -> Vec<u8>) {
+    pub fn put_into(&mut self, bytes: &[u8], memory: impl FnOnce() -> Vec<u8>) {
         if self.bytes.capacity() == 0 {
             self.bytes = memory();
         }
         self.put(bytes);
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether no byte waits.
+    pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    pub(crate) fn len(&self) -> usize {
+    /// How many bytes wait.
+    pub fn len(&self) -> usize {
         self.bytes.len()
     }
 
     /// The next command's kind, as soon as it is there.
-    pub(crate) fn peek(&self) -> Option<Command> {
+    pub fn peek(&self) -> Option<Command> {
         self.bytes.get(HEADER_BYTES).map(|byte| Command(*byte))
     }
 
     /// The length of the next command's first packet, as soon as its header is there.
-    pub(crate) fn packet_bytes(&self) -> Option<usize> {
+    pub fn packet_bytes(&self) -> Option<usize> {
         let header = self.bytes.first_chunk::<HEADER_BYTES>()?;
         Some(Header::decode(*header).length)
     }
 
     /// All that is there; for whoever goes on by other means.
-    pub(crate) fn take_all(&mut self) -> Vec<u8> {
+    pub fn take_all(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.bytes)
     }
 
@@ -134,7 +154,7 @@ impl Inbox {
     ///
     /// # Errors
     /// Sequence ids that do not follow; a payload longer than `payload_bytes_max`.
-    pub(crate) fn command(
+    pub fn command(
         &mut self,
         bytes_max: usize,
         payload_bytes_max: u64,
@@ -200,7 +220,7 @@ fn incoming(packets: Vec<u8>, sequence: u8, is_cut: bool) -> Incoming {
 
 /// Where a stream of packets ends that passes unread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum EndOf {
+pub enum EndOf {
     /// With the payload's last packet.
     Payload,
     /// With an empty packet.
@@ -209,7 +229,8 @@ pub(crate) enum EndOf {
 
 /// Passes packets of a client in pieces, up to their end.
 #[derive(Debug)]
-pub(crate) struct Passage {
+pub struct Passage {
+    /// What it ends with.
     pub end: EndOf,
     /// Bytes of the current packet that are to come.
     left: usize,
@@ -218,6 +239,7 @@ pub(crate) struct Passage {
     header: Vec<u8>,
     /// The sequence id of the next packet.
     pub sequence: u8,
+    /// Whether its last byte has passed.
     pub is_over: bool,
     /// How much has passed.
     pub bytes: u64,
@@ -225,7 +247,7 @@ pub(crate) struct Passage {
 
 impl Passage {
     /// Nothing has passed yet.
-    pub(crate) fn of(end: EndOf, sequence: u8) -> Self {
+    pub fn of(end: EndOf, sequence: u8) -> Self {
         Self {
             end,
             left: 0,
@@ -238,7 +260,7 @@ impl Passage {
     }
 
     /// Looks at bytes that pass; returns how many belong to it.
-    pub(crate) fn pass(&mut self, bytes: &[u8]) -> usize {
+    pub fn pass(&mut self, bytes: &[u8]) -> usize {
         let mut at = 0;
         while !self.is_over {
             if self.left > 0 {
