@@ -10,7 +10,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::time::{Instant, timeout, timeout_at};
 use wire::{ErrPacket, ErrorCode, Greeting};
 
-use crate::pooled::course::Course;
+use crate::pooled::routing::routing_state::Course;
 use crate::worker::Worker;
 use link::failure::{Failure, Kind};
 use link::packets::{PacketError, PacketStream};

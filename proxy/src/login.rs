@@ -25,8 +25,8 @@ use wire::reply::OkPacket;
 use wire::{Capabilities, ErrPacket, ErrorCode, Greeting, HandshakeResponse, StatusFlags};
 
 use crate::connect::{Greeted, greet};
-use crate::pooled::open::{Said, dialogue as log_in};
-use crate::pooled::people::Person;
+use crate::pooled::backend::open::{Said, dialogue as log_in};
+use crate::pooled::kill::session_registry::Person;
 use crate::surroundings::Settings;
 use crate::tls_guard::Guard;
 use config::{

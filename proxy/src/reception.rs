@@ -17,9 +17,9 @@ use tokio::time::timeout;
 use wire::{Capabilities, ErrPacket, ErrorCode, Greeting, HandshakeResponse, StatusFlags};
 
 use crate::login::{Who, malformed, read_response};
-use crate::pooled::begin::welcome;
-use crate::pooled::enter::{examine, origin_of, random, tls_session};
-use crate::pooled::pace::longest;
+use crate::pooled::login::login_throttle::longest;
+use crate::pooled::login::server_login::{examine, origin_of, random, tls_session};
+use crate::pooled::login::session_start::welcome;
 use crate::surroundings::{Settings, Shared};
 use link::dialogue::client_broke;
 use link::failure::{Failure, Kind};

@@ -15,8 +15,8 @@ use wire::reply::OkPacket;
 
 use crate::connect::Greeted;
 use crate::login::Agreement;
-use crate::pooled::begin::server_of;
-use crate::pooled::people::Person;
+use crate::pooled::kill::session_registry::Person;
+use crate::pooled::login::session_start::server_of;
 use crate::pooled::session::{Places, Pooled, Relayed};
 use crate::relay::{End, Relay, Turn};
 use crate::scripted::scripting::Scripting;

@@ -13,13 +13,13 @@ use route::{Definitions, Moment, Report, Topology};
 use tokio::sync::{Notify, mpsc, watch};
 
 use crate::book::Tallies;
-use crate::pooled::ceilings::Ceilings;
-use crate::pooled::globals::Globals;
-use crate::pooled::limits::Limits;
-use crate::pooled::people::People;
-use crate::pooled::privileges::{Concerned, Privileges};
-use crate::pooled::times::AllTimes;
+use crate::pooled::exchange::times::AllTimes;
+use crate::pooled::kill::session_registry::People;
+use crate::pooled::rules::statement_limits::Limits;
 use crate::scripted::all::AllScripts;
+use backend::connection_limits::ConnectionLimits;
+use backend::global_variables::GlobalVariables;
+use backend::privilege_changes::{AffectedUsers, PrivilegeChanges};
 use stats::journal::{AuditEvent, Entry, Journal};
 use stats::lane_counts::AllLaneCounts;
 use stats::plans::store::Plans;
@@ -116,7 +116,7 @@ pub(crate) struct Shared {
     /// Failed logins in a row, by host.
     pub host_errors: HostErrors,
     /// Limits of pooled connections.
-    pub ceilings: Ceilings,
+    pub ceilings: ConnectionLimits,
     /// What rules have matched.
     pub tallies: Tallies,
     /// What has become of statements that might ride shared lanes.
@@ -132,9 +132,9 @@ pub(crate) struct Shared {
     /// When the process began.
     pub began: ProcessStart,
     /// Changes of accounts and privileges, as far as was seen.
-    pub privileges: Privileges,
+    pub privileges: PrivilegeChanges,
     /// Global variables of backends, as far as was seen.
-    pub globals: Globals,
+    pub globals: GlobalVariables,
     definitions: AtomicU64,
     /// How often kept statements were to be closed.
     kept: AtomicU64,
@@ -143,7 +143,7 @@ pub(crate) struct Shared {
 impl Shared {
     /// What the proxy calls a session whose client sees no id of the proxy's own.
     pub(crate) fn next_number(&self) -> u32 {
-        const NUMBERS: u32 = crate::pooled::people::FIRST_ID - 1;
+        const NUMBERS: u32 = crate::pooled::kill::session_registry::FIRST_ID - 1;
         1 + self.numbers.fetch_add(1, Ordering::Relaxed) % NUMBERS
     }
 
@@ -165,13 +165,13 @@ impl Shared {
     /// The statements that connections keep prepared hinder somebody: all workers close them.
     pub(crate) fn close_kept(&self) {
         self.kept.fetch_add(1, Ordering::AcqRel);
-        self.ceilings.ring();
+        self.ceilings.notify_all();
     }
 
     /// Connections that logged in before serve nobody any more, in any worker.
-    pub(crate) fn privileges_changed(&self, concerned: Concerned) {
+    pub(crate) fn privileges_changed(&self, concerned: AffectedUsers) {
         self.privileges.change(concerned);
-        self.ceilings.ring();
+        self.ceilings.notify_all();
     }
 
     /// Takes a place among `max` sessions.

@@ -8,10 +8,10 @@ use config::ClientTlsMode;
 use net::tls::Facts;
 use wire::{Greeting, HandshakeResponse};
 
-use crate::pooled::appeal::{AGE_MAX, accounts_of, learned_anew};
-use crate::pooled::enter::{examine, random, tls_session};
-use crate::pooled::greeting::{dialect_of, plugin_of};
-use crate::pooled::pace;
+use crate::pooled::login::greeting::{dialect_of, plugin_of};
+use crate::pooled::login::login_throttle;
+use crate::pooled::login::retry_after_reload::{AGE_MAX, accounts_of, learned_anew};
+use crate::pooled::login::server_login::{examine, random, tls_session};
 use crate::surroundings::Settings;
 use crate::worker::Worker;
 use link::failure::{Failure, Kind};
@@ -134,7 +134,7 @@ impl Guard<'_> {
             Some(Unmet::Transport(denial)) => denial,
             Some(Unmet::Account) => self.examine(&accounts, client, greeting, response).await?,
         };
-        pace::after_failure(worker, settings, origin, user).await;
+        login_throttle::after_failure(worker, settings, origin, user).await;
         Err(denied(worker, denial, dialect_of(greeting), &claimant))
     }
 

@@ -12,7 +12,7 @@ use route::{KillScope, Moment, Topology};
 use tokio::sync::mpsc;
 use tokio::time::timeout_at;
 
-use crate::pooled::people::Kill;
+use crate::pooled::kill::session_registry::Kill;
 use crate::reception::{Guest, Reception};
 use crate::scripted::clerk::Clerk;
 use crate::surroundings::{Settings, Shared, Surroundings};

@@ -33,6 +33,7 @@ pub mod reply;
 pub mod result;
 pub mod rows;
 pub mod session_track;
+pub mod sqlstate;
 pub mod statement;
 pub mod status;
 #[cfg(test)]

@@ -11,10 +11,10 @@ use wire::ErrPacket;
 use wire::attribute::QueryAttribute;
 
 use crate::card::Card;
+use crate::pooled::command::prepared_statement::StatementKey;
 use crate::pooled::exchange::Done;
-use crate::pooled::pump::Delivery;
+use crate::pooled::exchange::forward_reply::Delivery;
 use crate::pooled::session::Pooled;
-use crate::pooled::statement::StatementKey;
 use crate::worker::Worker;
 use link::failure::Failure;
 use stats::attribution::Attribution;

@@ -14,7 +14,7 @@ use wire::{Capabilities, Command, HEADER_BYTES, Header, StatusFlags};
 
 use super::noting::{End, note};
 use crate::card::Card;
-use crate::pooled::times::{Traffic, Way};
+use crate::pooled::exchange::times::{Traffic, Way};
 use crate::worker::Worker;
 use stats::attribution::Attribution;
 use stats::counts::Ended;

@@ -1,6 +1,10 @@
 //! The list of warnings and errors that a statement has left, put down when its connection went to
 //! somebody else, and the replies that are told from it.
 
+pub(crate) mod fetch_pending;
+pub(crate) mod pending_answers;
+pub(crate) mod previous_statement;
+
 use std::cell::Cell;
 use std::ops::Range;
 
@@ -9,7 +13,7 @@ use wire::result::{ResultHead, TextRow};
 use wire::write::put_lenenc;
 use wire::{Capabilities, ErrorCode, StatusFlags};
 
-use super::conn::OwnReply;
+use super::backend::connection::OwnReply;
 
 /// A whole list.
 #[derive(Debug, Clone)]
@@ -163,7 +167,7 @@ impl Diagnostics {
         };
         match self.error {
             Some((number, state)) if condition.code == number.to_string().as_bytes() => state,
-            _ => super::sqlstates::of(&condition.code, is_mariadb),
+            _ => wire::sqlstate::of_digits(&condition.code, is_mariadb),
         }
     }
 

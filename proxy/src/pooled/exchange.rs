@@ -1,6 +1,12 @@
 //! One command on a backend connection: take a connection, make its state the session's, send, pass
 //! the reply on.
 
+pub(crate) mod forward_reply;
+pub(crate) mod observe;
+pub(crate) mod preamble;
+pub(crate) mod times;
+pub(crate) mod timing;
+
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,12 +20,12 @@ use session::{
 use sql::Facts;
 use wire::{Command, StatusFlags};
 
-use super::broken::{Effect, effect_of};
-use super::conn::{BackendConn, Broken};
-use super::prefix::{Prefix, Ready, Unequal};
-use super::pump::{Cut, Delivery};
+use super::backend::connection::{BackendConn, Broken};
+use super::exchange::forward_reply::{Cut, Delivery};
+use super::exchange::preamble::{Prefix, Ready, Unequal};
+use super::exchange::times::{Traffic, Way};
+use super::failure::retry::{Effect, effect_of};
 use super::session::{LASTING, Pooled, Running};
-use super::times::{Traffic, Way};
 use link::client_command::{EndOf, Incoming, Passage};
 
 /// A command on its way to a backend.

@@ -1,5 +1,9 @@
 //! EXPLAIN SESSION and its like: what the proxy knows of a session, told to its own client.
 
+pub(crate) mod explain_route;
+pub(crate) mod explainable;
+pub(crate) mod plans;
+
 use route::rules::Then;
 use route::{Explanation, Written};
 use sql::{Flags, Kind, Lexer, TokenKind};

@@ -3,6 +3,8 @@
 //! A session that is killed sees to it itself: it knows which connection runs its statement, and it
 //! does not give that connection back before the kill has arrived.
 
+pub(crate) mod session_registry;
+
 mod source;
 mod text;
 mod user;
@@ -25,15 +27,15 @@ use wire::read::Reader;
 use wire::reply::OK;
 use wire::{Command, ErrorCode, HEADER_BYTES, Header};
 
-use super::aim::Aim;
-use super::broken::{Effect, Repeat};
-use super::conn::{BackendConn, Broken, OwnReply};
+use super::backend::connection::{BackendConn, Broken, OwnReply};
+use super::backend::open::{open, text};
+use super::backend::sub_pool::Shelf;
+use super::command::query::Ending;
 use super::exchange::{Haste, Job, Part, TIMEOUT_KILL};
-use super::open::{open, text};
-use super::people::{Found, Kill, is_given_out};
-use super::query::Ending;
+use super::failure::retry::{Effect, Repeat};
+use super::kill::session_registry::{Found, Kill, is_given_out};
+use super::routing::target::Aim;
 use super::session::{After, CutOff, Pooled, Running};
-use super::shelf::Shelf;
 use crate::worker::Worker;
 use link::client_command::Incoming;
 
@@ -177,7 +179,7 @@ impl Pooled {
         if let Some(lent) = &self.lent {
             let statement = statement(scope, lent.conn.thread_id);
             let argument = text(&lent.conn, statement);
-            incoming.packets = super::conn::own_command(Command::QUERY, &argument);
+            incoming.packets = super::backend::connection::own_command(Command::QUERY, &argument);
             incoming.command = Command::QUERY;
         }
         let job = Job {
@@ -366,7 +368,7 @@ async fn ask_beside(
     conn: &mut BackendConn,
     statement: &str,
 ) -> Result<OwnReply, Broken> {
-    super::aftermath::settle(worker, conn, &Rc::default()).await?;
+    super::diagnostics::pending_answers::settle(worker, conn, &Rc::default()).await?;
     let argument = text(conn, statement);
     conn.ask(worker, Command::QUERY, &argument).await
 }

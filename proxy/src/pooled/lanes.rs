@@ -1,6 +1,13 @@
 //! A worker's shared lanes: which one a statement boards, when another is opened, what has been seen
 //! of statements like it.
 
+pub(crate) mod candidate;
+pub(crate) mod lane;
+pub(crate) mod lane_request;
+pub(crate) mod rerun_for_diagnostics;
+pub(crate) mod statements;
+pub(crate) mod try_lane;
+
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -13,11 +20,11 @@ use route::{BackendId, Report};
 use session::state::SessionState;
 use sql::{Analysis, Flags};
 
-use super::conn::{BackendConn, Broken};
-use super::desk::Lent;
-use super::lane::SharedLane;
-use super::lane_statements::Wanted;
-use super::shelf::ShelfId;
+use super::backend::connection::{BackendConn, Broken};
+use super::backend::sub_pool::ShelfId;
+use super::backend::worker_pool::Lent;
+use super::lanes::lane::SharedLane;
+use super::lanes::statements::Wanted;
 use crate::worker::Worker;
 use stats::lane_counts::LaneCounts;
 

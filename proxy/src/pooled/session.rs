@@ -2,6 +2,12 @@
 //! connection, make its state the session's, pass the command and its reply, note what changed, give
 //! the connection back; again.
 
+pub(crate) mod hand_over;
+pub(crate) mod idle;
+pub(crate) mod own_answers;
+pub(crate) mod recorded_statements;
+pub(crate) mod session_track_settings;
+
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -14,22 +20,22 @@ use session::state::{Changes, SessionState};
 use tokio::task::JoinHandle;
 use wire::{Capabilities, Command, Greeting, StatusFlags};
 
-use super::aboard::Riding;
-use super::aftermath::Aftermath;
-use super::beside::Reflection;
-use super::course::Course;
-use super::cut_transaction::CutTransaction;
-use super::desk::Lent;
-use super::optimism::Optimism;
-use super::order::Order;
-use super::people::Person;
-use super::pump::Delivery;
-use super::record::Trace;
-use super::shelf::{BackendLogin, Kind, KnownShelf};
-use super::sight::Sight;
-use super::statement::StatementKey;
-use super::timing::Timing;
-use super::turn::WaitingPlace;
+use super::backend::sub_pool::{BackendLogin, Kind, KnownShelf};
+use super::backend::wait_slot::WaitingPlace;
+use super::backend::worker_pool::Lent;
+use super::command::prepared_statement::StatementKey;
+use super::diagnostics::pending_answers::Aftermath;
+use super::exchange::forward_reply::Delivery;
+use super::exchange::timing::Timing;
+use super::failure::cut_transaction::CutTransaction;
+use super::kill::session_registry::Person;
+use super::lanes::try_lane::Riding;
+use super::optimistic::transaction::Optimism;
+use super::routing::routing_state::Course;
+use super::rules::command_policy::Order;
+use super::session::recorded_statements::Trace;
+use super::session::session_track_settings::Sight;
+use super::shadow::shadow_session::Reflection;
 use crate::relay::{End, Relay};
 use crate::scripted::scripting::Scripting;
 use crate::surroundings::{Place, Settings};

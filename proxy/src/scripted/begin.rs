@@ -18,7 +18,7 @@ use super::parked::kind_of;
 use super::passing::{Asked, server_facts};
 use super::sight::stay_in_sight;
 use crate::login::{Who, client_compression, malformed, own_offer, read_response};
-use crate::pooled::enter::{Admission, origin_of};
+use crate::pooled::login::server_login::{Admission, origin_of};
 use crate::surroundings::Settings;
 use crate::tls_guard::{Claimant, await_accounts, is_password_used, may_become};
 use crate::worker::Worker;

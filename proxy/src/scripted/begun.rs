@@ -10,7 +10,7 @@ use super::begin::Begin;
 use super::host::Host;
 use super::server::Server;
 use super::session::Scripted;
-use crate::pooled::people::Person;
+use crate::pooled::kill::session_registry::Person;
 use crate::serve::{compress, lost_at_login};
 use crate::surroundings::{Place, Settings};
 use crate::watch::Watch;

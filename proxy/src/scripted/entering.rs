@@ -9,7 +9,7 @@ use super::login_hooks::ended;
 use super::passing::{server_facts, server_of};
 use crate::connect::Greeted;
 use crate::login::Agreement;
-use crate::pooled::enter::{Enter, Entered};
+use crate::pooled::login::server_login::{Enter, Entered};
 use link::failure::Failure;
 
 impl Begin<'_> {

@@ -9,7 +9,7 @@ use script::Scripts;
 
 use super::facts::facts_of;
 use super::parked::Parked;
-use crate::pooled::choice::Out;
+use crate::pooled::routing::script_route::Out;
 use crate::surroundings::Settings;
 
 /// What the scripted sessions of one worker share.

@@ -13,7 +13,7 @@ use super::begin::Begin;
 use super::parked::Parked;
 use super::server::Server;
 use crate::connect::{Greeted, PAUSE_FULL, Refusal, greet, tell_full};
-use crate::pooled::choice::ALL_DOWN;
+use crate::pooled::routing::script_route::ALL_DOWN;
 use link::failure::{Failure, Kind};
 use link::packets::PacketStream;
 

@@ -12,7 +12,7 @@ use wire::Capabilities;
 
 use super::host::Host;
 use super::server::Server;
-use crate::pooled::enter::LOGIN;
+use crate::pooled::login::server_login::LOGIN;
 
 /// Whoever wants a connection sends where it is to be brought.
 type Wanted = oneshot::Sender<oneshot::Sender<Server>>;

@@ -16,7 +16,7 @@ use super::parked::kind_of;
 use super::server::Server;
 use crate::connect::Greeted;
 use crate::login::{Agreement, Login, client_compression};
-use crate::pooled::enter::LOGIN;
+use crate::pooled::login::server_login::LOGIN;
 use crate::serve::{compress, lost_at_login};
 use link::dialogue::{AuthEnd, Dialogue, Exchange, Legs};
 use link::failure::{Failure, Kind};

@@ -4,7 +4,7 @@ use route::{BackendId, KillReason, KillScope, Report};
 
 use super::Worker;
 use crate::card::Way;
-use crate::pooled::people::Kill;
+use crate::pooled::kill::session_registry::Kill;
 use crate::watch::Ask;
 use crate::window::Killed;
 

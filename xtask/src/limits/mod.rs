@@ -83,6 +83,7 @@ const CRATES: &[&str] = &[
     "script",
     "link",
     "stats",
+    "backend",
     "proxy",
     "control",
     "admin",

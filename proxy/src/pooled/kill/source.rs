@@ -6,12 +6,12 @@ use sql::{DynamicSource, Facts, Flags, Kind, Lexer, Marks, Role, TokenKind};
 use wire::Command;
 
 use super::value::is_refused;
-use crate::pooled::aim::Aim;
-use crate::pooled::broken::{Effect, Repeat};
-use crate::pooled::conn::{BackendConn, Broken};
+use crate::pooled::backend::connection::{BackendConn, Broken};
+use crate::pooled::backend::open::{table, text as query_text};
+use crate::pooled::command::query::Ending;
 use crate::pooled::exchange::CutReply;
-use crate::pooled::open::{table, text as query_text};
-use crate::pooled::query::Ending;
+use crate::pooled::failure::retry::{Effect, Repeat};
+use crate::pooled::routing::target::Aim;
 use crate::pooled::session::{CutOff, Pooled};
 use link::client_command::Incoming;
 

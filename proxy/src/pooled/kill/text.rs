@@ -9,13 +9,13 @@ use wire::{Capabilities, Command, ErrorCode};
 use super::source::Prepares;
 use super::value::{Said, Value, Values};
 use super::{Killing, NOT_SUPPORTED, Target, scope_of, thread_id};
-use crate::pooled::candidate::Executing;
-use crate::pooled::conn::own_command;
+use crate::pooled::backend::connection::own_command;
+use crate::pooled::command::query::Ending;
 use crate::pooled::exchange::Part;
-use crate::pooled::parts::parts_that_kill;
-use crate::pooled::query::Ending;
+use crate::pooled::lanes::candidate::Executing;
 use crate::pooled::session::{After, CutOff, Pooled};
 use link::client_command::Incoming;
+use sql::parts_that_kill;
 
 const IN_BLOCK: &str = "The proxy does not support KILL inside a compound statement: the ids that clients see are \
                         the proxy's own, and the server does not know them. Send KILL as a statement of its own";

@@ -5,9 +5,9 @@ use route::KillScope;
 use sql::{Flags, Kill as How, KillText, Lexer, TokenKind};
 use wire::ErrorCode;
 
+use super::session_registry::Kill;
 use super::{Killing, not_owner};
 use crate::pooled::exchange::Part;
-use crate::pooled::people::Kill;
 use crate::pooled::session::{CutOff, Pooled};
 use link::client_command::Incoming;
 

@@ -11,12 +11,12 @@ use wire::execute::Execute;
 use wire::statement::PrepareOk;
 use wire::{Command, ErrPacket, ErrorCode};
 
-use crate::pooled::aim::Aim;
-use crate::pooled::broken::{Effect, Repeat};
-use crate::pooled::conn::{BackendConn, Broken, OwnReply};
+use crate::pooled::backend::connection::{BackendConn, Broken, OwnReply};
+use crate::pooled::backend::open::text;
+use crate::pooled::command::query::Ending;
 use crate::pooled::exchange::CutReply;
-use crate::pooled::open::text;
-use crate::pooled::query::Ending;
+use crate::pooled::failure::retry::{Effect, Repeat};
+use crate::pooled::routing::target::Aim;
 use crate::pooled::session::{After, CutOff, Pooled};
 
 /// A KILL, and how its client has said it.
@@ -258,7 +258,7 @@ fn prepared_id(own: &OwnReply) -> Result<BackendStatementId, CutReply> {
 
 /// NULL is 0, which no thread has.
 fn text_number(own: &OwnReply, conn: &BackendConn) -> Option<u64> {
-    let table = crate::pooled::open::table(own, conn.capabilities).ok()?;
+    let table = crate::pooled::backend::open::table(own, conn.capabilities).ok()?;
     match table.row.first()? {
         None => Some(0),
         Some(value) => {

@@ -1,0 +1,466 @@
+//! A connection for a session's next command: to which backend, and which one of those there are.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use config::{BalanceConfig, Fallback, ReadPolicy};
+use pool::CloseReason;
+use route::{Arrival, Backend, BackendId, NoBackend, Role, Roles, Use, Whole, Wish, Written};
+use session::state::distance;
+use tokio::time::{Instant, timeout_at};
+
+use super::connection::BackendConn;
+use super::sub_pool::ShelfId;
+use super::worker_pool::{Begun, Lent, Wait};
+use crate::pooled::diagnostics::pending_answers::Aftermath;
+use crate::pooled::routing::target::Aim;
+use crate::pooled::session::{Home, Pooled};
+use crate::watch::Ask;
+use link::failure::{Failure, Kind};
+
+/// When no backend can be used, and none is heard of, all are tried again after so long.
+const PAUSE_RETRY: Duration = Duration::from_millis(250);
+
+impl Pooled {
+    /// Sees to it that the session has a connection for a command with this aim. One that it cannot
+    /// leave is kept.
+    pub(crate) async fn hold(&mut self, aim: Aim) -> Result<(), Failure> {
+        if self.lent.is_some() {
+            return Ok(());
+        }
+        self.is_left_one()?;
+        if self.aftermath.is_saving() {
+            Box::pin(self.outwait_saving()).await;
+        }
+        self.take_up_saved();
+        let backend = self.backend(aim, &[]);
+        let mut begun = match &backend {
+            Ok(backend) if !self.leaves_answers(backend) => Some(self.begin(backend)),
+            _ => None,
+        };
+        if let Some(Begun::Waits(wait)) = begun {
+            begun = self.outwait_others(wait).await;
+        }
+        let lent = match begun {
+            Some(Begun::Lent(lent)) => lent,
+            begun => Box::pin(self.hold_slowly(aim, backend, begun)).await?,
+        };
+        let is_apart = self.aftermath.is_apart_from(&lent.conn);
+        self.lent = Some(lent);
+        if is_apart {
+            Box::pin(self.recall()).await?;
+            if self.lent.is_none() {
+                return Box::pin(self.hold(aim)).await;
+            }
+        }
+        self.riding.ridden = None;
+        self.keep_inherited();
+        // Others may have asked while it waited for a connection.
+        self.take_up_saved();
+        Ok(())
+    }
+
+    /// Asks for a connection to a backend; in the usual case one lies idle.
+    fn begin(&mut self, backend: &Arc<Backend>) -> Begun {
+        let shelf = self.shelf(backend);
+        if self.aftermath.is_owed()
+            && let Some(own) = self.take_own(shelf)
+        {
+            return Begun::Lent(own);
+        }
+        let patience = self.settings.config.pool.timeout_wait;
+        let (state, aftermath) = (&self.state, &self.aftermath);
+        let place = &mut self.waiting_place;
+        self.worker
+            .desk
+            .begin(&self.worker, shelf, patience, place, |conn| {
+                nearness(conn, state, aftermath)
+            })
+    }
+
+    /// Waits for one that comes back, or for leave to open one; `None` where it was dead: begin again.
+    async fn outwait_others(&mut self, wait: Wait) -> Option<Begun> {
+        // It waits for whichever backend comes, and for none in particular.
+        self.timing.queues();
+        self.watch.unsettle();
+        self.watch.note(self.worker.clock.now(), false);
+        match self.outwait(wait.granting).await {
+            Ok(granted) => {
+                wait.ticket.spend();
+                let patience = self.settings.config.pool.timeout_wait;
+                let desk = &self.worker.desk;
+                desk.granted(&self.worker, wait.shelf, granted, patience)
+            }
+            Err(failure) => Some(Begun::Refused(failure)),
+        }
+    }
+
+    /// The other cases: one has to be opened, or there is no backend. `found` is the one that the aim
+    /// leads to now, and `begun` what came of asking there.
+    async fn hold_slowly(
+        &mut self,
+        aim: Aim,
+        mut found: Result<Arc<Backend>, NoBackend>,
+        mut begun: Option<Begun>,
+    ) -> Result<Lent, Failure> {
+        let worker = Rc::clone(&self.worker);
+        let mut since = None;
+        let mut tried: Vec<BackendId> = Vec::new();
+        let mut last: Option<Failure> = None;
+        // It waits for whichever backend comes, and for none in particular.
+        self.timing.queues();
+        self.watch.unsettle();
+        self.watch.note(self.worker.clock.now(), false);
+        loop {
+            match found {
+                Ok(backend) => match self.check_out_of(&backend, begun.take()).await {
+                    Ok(lent) => return Ok(lent),
+                    Err(failure)
+                        if matches!(
+                            failure.kind,
+                            Kind::NoBackend | Kind::BackendLogin | Kind::BackendsFull
+                        ) =>
+                    {
+                        self.home = self.home.take().filter(|it| it.backend.id != backend.id);
+                        tried.push(backend.id);
+                        last = Some(failure);
+                    }
+                    Err(failure) => return Err(failure),
+                },
+                Err(none) => {
+                    if let Some(known) = self.backend_once_known(aim, &tried).await {
+                        found = Ok(known);
+                        continue;
+                    }
+                    let now = Instant::now();
+                    let patience = self.patience(last.as_ref(), aim);
+                    let deadline = *since.get_or_insert(now) + patience;
+                    if now >= deadline {
+                        let none = || Failure::new(Kind::NoBackend, none.to_string());
+                        return Err(last.unwrap_or_else(none));
+                    }
+                    let until = deadline.min(now + PAUSE_RETRY);
+                    // Whether or not anything was heard, all are tried again.
+                    let _ = self.outwait(timeout_at(until, worker.desk.news())).await?;
+                    tried.clear();
+                }
+            }
+            found = self.backend(aim, &tried);
+        }
+    }
+
+    /// How long a backend is waited for after such a failure: while a server is full, as long as while the pool is.
+    fn patience(&self, last: Option<&Failure>, aim: Aim) -> Duration {
+        let config = &self.settings.config;
+        let Some(full) = last.filter(|it| it.kind == Kind::BackendsFull) else {
+            return patience(&config.balance, aim);
+        };
+        tracing::warn!(
+            kind = "server_full",
+            cause = full.cause,
+            limit = "pool.timeout_wait",
+            "a session waits for a connection to a server that is full"
+        );
+        config.pool.timeout_wait
+    }
+
+    /// A read that may not fall back to the primary, where nobody knows what it has to wait for: the
+    /// primary is asked for that, and it goes where that leads.
+    async fn backend_once_known(&mut self, aim: Aim, tried: &[BackendId]) -> Option<Arc<Backend>> {
+        let is_placed = matches!(aim, Aim::Replica | Aim::Ordered(_));
+        if !is_placed || *self.must_see() != Written::Unknown {
+            return None;
+        }
+        let primary = self.primary()?;
+        let checked_out = self.check_out(&primary, None).await;
+        if let Err(failure) = &checked_out
+            && failure.kind == Kind::StatementKilled
+        {
+            // Whoever waits next hears it.
+            self.watch.ask(Ask::KillStatement);
+        }
+        let mut lent = checked_out.ok()?;
+        let worker = Rc::clone(&self.worker);
+        let nobody = Rc::default();
+        let asked = match crate::pooled::diagnostics::pending_answers::settle(
+            &worker,
+            &mut lent.conn,
+            &nobody,
+        )
+        .await
+        {
+            Ok(()) => self.ask_position(&mut lent.conn).await,
+            broken => broken,
+        };
+        self.take_up_saved();
+        match asked {
+            Ok(()) => worker.desk.give_back(&worker, lent),
+            Err(_) => {
+                worker.desk.forget(&worker, lent, CloseReason::Broken);
+                return None;
+            }
+        }
+        self.backend(aim, tried).ok()
+    }
+
+    /// The primary of the cluster where the command of the moment reads.
+    fn primary(&self) -> Option<Arc<Backend>> {
+        let worker = &self.worker;
+        let topology = Arc::clone(&worker.topology.borrow());
+        let seat = self.home.as_ref().map(|home| home.backend.id);
+        let wish = Wish {
+            seats: seat.as_slice(),
+            ..Wish::to(self.level().0, Roles::Primary)
+        };
+        let now = worker.surroundings.now();
+        let dice = &mut worker.dice.borrow_mut();
+        let placed = route::place(&topology, &wish, &worker.loads, now, dice, &mut ());
+        placed.ok().map(|placed| Arc::clone(placed.backend))
+    }
+
+    async fn check_out_of(
+        &mut self,
+        backend: &Arc<Backend>,
+        begun: Option<Begun>,
+    ) -> Result<Lent, Failure> {
+        if begun.is_none() && self.leaves_answers(backend) {
+            self.take_answers_along().await?;
+        }
+        self.check_out(backend, begun).await
+    }
+
+    /// A connection to a backend that can be had without waiting, and without anybody waiting for it then.
+    pub(crate) async fn check_out_if_free(&mut self, backend: &Arc<Backend>) -> Option<Lent> {
+        match self.begin(backend) {
+            Begun::Lent(lent) => Some(lent),
+            Begun::Permit(shelf, permit) => {
+                let opened = self.worker.desk.open(&self.worker, shelf, permit).await;
+                opened.ok()
+            }
+            Begun::Waits(_) | Begun::Refused(_) => None,
+        }
+    }
+
+    pub(crate) async fn check_out(
+        &mut self,
+        backend: &Arc<Backend>,
+        mut begun: Option<Begun>,
+    ) -> Result<Lent, Failure> {
+        loop {
+            match begun.take().unwrap_or_else(|| self.begin(backend)) {
+                Begun::Lent(lent) => return Ok(lent),
+                Begun::Refused(failure) => return Err(failure),
+                Begun::Permit(shelf, permit) => {
+                    return self.worker.desk.open(&self.worker, shelf, permit).await;
+                }
+                Begun::Waits(wait) => begun = self.outwait_others(wait).await,
+            }
+        }
+    }
+
+    /// Waits for what it needs to get a connection, as long as the client is there and its statement not
+    /// killed.
+    pub(crate) async fn outwait<T>(
+        &mut self,
+        event: impl Future<Output = T>,
+    ) -> Result<T, Failure> {
+        let waited = self.unless_killed(event).await;
+        waited.map_err(|cut| crate::pooled::failure::retry::waiting(&cut))
+    }
+
+    pub(crate) fn shelf(&mut self, backend: &Arc<Backend>) -> ShelfId {
+        let pool = &self.settings.config.pool;
+        let worker = &self.worker;
+        let (known, kind, login) = (&mut self.shelf, &self.kind, &self.login);
+        worker
+            .desk
+            .shelf_again(known, worker, pool, backend, kind, login)
+    }
+
+    /// The backend that the aim leads to.
+    pub(crate) fn backend(
+        &mut self,
+        aim: Aim,
+        tried: &[BackendId],
+    ) -> Result<Arc<Backend>, NoBackend> {
+        match self.backends_out() {
+            [] => self.backend_but(aim, tried),
+            out => {
+                let but = [out, tried].concat();
+                self.backend_but(aim, &but)
+            }
+        }
+    }
+
+    fn backend_but(&mut self, aim: Aim, tried: &[BackendId]) -> Result<Arc<Backend>, NoBackend> {
+        self.course.awaited = None;
+        self.course.wants_position = false;
+        match aim {
+            Aim::Home => self.at_home(tried),
+            Aim::Replica => match self.only_backend(tried) {
+                Some(only) => Ok(only),
+                None => self.placed(Roles::Replica, tried),
+            },
+            Aim::Optimistic => self.at_replica_or_home(tried),
+            Aim::Ordered(roles) => self.placed(roles, tried),
+            Aim::Same => match self.last_backend(tried) {
+                Some(last) => Ok(last),
+                None => self.anywhere(tried),
+            },
+            Aim::Any => self.anywhere(tried),
+        }
+    }
+
+    /// The only backend that there is, where it is the session's own or a primary: a read that is for a
+    /// replica falls back to it without a choice.
+    fn only_backend(&self, tried: &[BackendId]) -> Option<Arc<Backend>> {
+        let topology = self.worker.topology.borrow();
+        let [only] = &topology.backends[..] else {
+            return None;
+        };
+        let is_home = match &self.home {
+            Some(home) => home.backend.id == only.id && only.role != Some(Role::Replica),
+            None => {
+                only.role == Some(Role::Primary)
+                    && only.cluster == self.course.cluster
+                    && only.sessions_max.is_none()
+            }
+        };
+        let falls_back = self.settings.config.balance.fallback == Fallback::Primary;
+        let is_free =
+            self.order.is_none() && self.course.choice.backend().is_none() && tried.is_empty();
+        (is_home && falls_back && is_free && only.is_usable()).then(|| Arc::clone(only))
+    }
+
+    /// A replica that takes it, at once or behind a wait, or the session's own backend.
+    fn at_replica_or_home(&mut self, tried: &[BackendId]) -> Result<Arc<Backend>, NoBackend> {
+        if let Ok(backend) = self.placed(Roles::Replica, tried)
+            && backend.role == Some(Role::Replica)
+        {
+            return Ok(backend);
+        }
+        // Where nobody knows what to wait for, that is asked there, for the next one.
+        self.course.awaited = None;
+        self.at_home(tried)
+    }
+
+    /// The session's own backend, or another one where that is not to be had.
+    fn anywhere(&mut self, tried: &[BackendId]) -> Result<Arc<Backend>, NoBackend> {
+        match self.at_home(tried) {
+            Err(_) if self.is_split() => self.placed(Roles::Any, tried),
+            home => home,
+        }
+    }
+
+    /// The backend of the session's last command, while it can be used.
+    pub(crate) fn last_backend(&self, tried: &[BackendId]) -> Option<Arc<Backend>> {
+        let last = self.course.last.filter(|last| !tried.contains(last))?;
+        let topology = self.worker.topology.borrow();
+        let backend = topology.backend(last)?;
+        backend.is_usable().then(|| Arc::clone(backend))
+    }
+
+    /// The session's own backend, which is chosen anew when it cannot be used.
+    fn at_home(&mut self, tried: &[BackendId]) -> Result<Arc<Backend>, NoBackend> {
+        let worker = Rc::clone(&self.worker);
+        let topology = Arc::clone(&worker.topology.borrow());
+        let roles = self.course.roles();
+        let use_for = self.course.use_for.get();
+        let at_home = self.home.as_ref().and_then(|home| {
+            topology.backend(home.backend.id).filter(|backend| {
+                backend.is_usable()
+                    && roles.allow(backend.role)
+                    && !tried.contains(&backend.id)
+                    && !(use_for == Use::Writes && backend.is_read_only_primary())
+            })
+        });
+        if let Some(backend) = at_home {
+            return Ok(Arc::clone(backend));
+        }
+        let whole = Whole {
+            cluster: self.course.cluster,
+            roles,
+            tried,
+            use_for,
+        };
+        loop {
+            let now = worker.surroundings.now();
+            let dice = &mut worker.dice.borrow_mut();
+            let backend = route::choose(&topology, &whole, now, dice)?;
+            // Another worker may have been faster; then the choice is made again.
+            if let Some(slot) = backend.begin() {
+                self.home = Some(Home {
+                    backend: Arc::clone(&backend),
+                    slot,
+                });
+                return Ok(backend);
+            }
+        }
+    }
+
+    /// A backend for one statement, which may have to wait there for what it must see.
+    fn placed(&mut self, roles: Roles, tried: &[BackendId]) -> Result<Arc<Backend>, NoBackend> {
+        let worker = Rc::clone(&self.worker);
+        let topology = Arc::clone(&worker.topology.borrow());
+        let seat = self.home.as_ref().map(|home| home.backend.id);
+        let written = self.must_see();
+        let wish = self.ordered(roles, tried, seat.as_slice(), &written);
+        let now = worker.surroundings.now();
+        let dice = &mut worker.dice.borrow_mut();
+        let placed = route::place(&topology, &wish, &worker.loads, now, dice, &mut ())?;
+        if placed.arrival == Arrival::AfterWait {
+            self.course.awaited = written.position().cloned();
+        }
+        self.course.wants_position = *written == Written::Unknown;
+        self.course.replica = Some(placed.backend.id);
+        Ok(Arc::clone(placed.backend))
+    }
+
+    /// The replica that the session stays with, where the configuration has it stay.
+    pub(crate) fn sticky(&self) -> Option<BackendId> {
+        let policy = self.settings.config.balance.reads;
+        self.course.replica.filter(|_| policy == ReadPolicy::Sticky)
+    }
+
+    /// What a statement that may go to a replica asks for, but for what it must see.
+    pub(crate) fn wish<'a>(
+        &self,
+        roles: Roles,
+        tried: &'a [BackendId],
+        seats: &'a [BackendId],
+    ) -> Wish<'a> {
+        let balance = &self.settings.config.balance;
+        Wish {
+            fallback: match balance.fallback {
+                Fallback::Primary => route::Fallback::Primary,
+                Fallback::Wait | Fallback::Error => route::Fallback::Nobody,
+            },
+            timeout_consistency: balance.timeout_consistency,
+            sticky: self.sticky(),
+            seats,
+            tried,
+            use_for: self.course.use_for.get(),
+            ..Wish::to(self.course.cluster, roles)
+        }
+    }
+}
+
+/// How long a backend is waited for. Who has no replica left and wants an error gets it at once.
+fn patience(balance: &BalanceConfig, aim: Aim) -> Duration {
+    let is_for_replica = matches!(aim, Aim::Replica | Aim::Ordered(Roles::Replica));
+    match is_for_replica && balance.fallback == Fallback::Error {
+        true => Duration::ZERO,
+        false => balance.timeout_backend_wait,
+    }
+}
+
+/// How far a connection's state is from the session's. One that knows what this session may ask for
+/// comes first, one that knows what another may ask for comes later.
+fn nearness(
+    conn: &BackendConn,
+    state: &session::state::SessionState,
+    aftermath: &Rc<Aftermath>,
+) -> u32 {
+    distance(state, &conn.state).saturating_add(aftermath.distance(conn))
+}

@@ -1,0 +1,500 @@
+//! Opening a backend connection that sessions will take turns on: connect, log in, look around.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use auth::{Challenge, Channel, Credential, NotPrivate, Privacy};
+use net::proxy_protocol;
+use net::tls::ClientTls;
+use route::{Backend, Health, Report};
+use session::Outcome;
+use session::state::{Baseline, Column, ConnectionState};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::timeout;
+use wire::auth::AuthPacket;
+use wire::column::ColumnDefinition;
+use wire::compression::{Algorithm, Remote};
+use wire::handshake::HandshakeHead;
+use wire::query::Query;
+use wire::result::{ResultHead, TextRow};
+use wire::write::put_lenenc_bytes;
+use wire::{Capabilities, Command, ErrPacket, ErrorCode, Greeting, HandshakeResponse};
+
+use super::connection::{BackendConn, Broken, OwnReply};
+use super::sub_pool::Shelf;
+use crate::connect::{Refusal, greet};
+use crate::login::{backend_compression, backend_leg, secure_backend};
+use crate::pooled::login::session_start::server_of;
+use crate::pooled::session::session_track_settings::Sight;
+use crate::serve::compress;
+use crate::surroundings::Settings;
+use crate::worker::Worker;
+use link::dialogue::not_private;
+use link::failure::{Failure, Kind};
+use link::leg::Leg;
+use link::packets::{PacketError, PacketStream};
+use link::transport::Transport;
+
+/// The most packets a login takes before it is given up.
+const LOGIN_PACKETS_MAX: usize = 16;
+
+/// Flags that a login needs, whatever the session agreed on.
+const OWN: Capabilities = Capabilities(
+    Capabilities::PROTOCOL_41.0
+        | Capabilities::SECURE_CONNECTION.0
+        | Capabilities::PLUGIN_AUTH.0
+        | Capabilities::CONNECT_ATTRS.0
+        | Capabilities::TRANSACTIONS.0
+        | Capabilities::SESSION_TRACK.0,
+);
+
+/// Connects, logs in and learns how the server left the session.
+pub(crate) async fn open(worker: &Worker, shelf: &Rc<Shelf>) -> Result<BackendConn, Failure> {
+    let settings = Arc::clone(&worker.surroundings.settings.borrow());
+    // What changes from here on the server may have read before.
+    let trusted_at = worker.shared.privileges.now();
+    let inherits_at = worker.shared.globals.now();
+    let kept_since = worker.shared.kept_epoch();
+    let backend = &shelf.backend;
+    let header = proxy_protocol::Header::Own;
+    let mut tls = settings.backend_tls.as_deref();
+    let (stream, greeting, wanted, compression) = loop {
+        let greeted = greet(&settings.config, &header, backend).await;
+        let (stream, greeting, _) =
+            greeted.map_err(|refusal| unreachable(worker, backend, refusal))?;
+        note_greeting(worker, backend, &greeting);
+        let can_secure = tls.is_none() && greeting.capabilities.contains(Capabilities::SSL);
+        match log_in((worker, &settings, tls), shelf, stream, &greeting).await {
+            Ok((stream, wanted, compression)) => break (stream, greeting, wanted, compression),
+            // The password may pass in full over TLS.
+            Err(failure) if failure.kind == Kind::FullAuthentication && can_secure => {
+                tls = settings.password_tls.as_deref();
+                if tls.is_none() {
+                    return Err(failure);
+                }
+            }
+            Err(failure) => return Err(failure),
+        }
+    };
+    let limit = settings.config.health.timeout_connect;
+    let lost = || broke_off(backend, "the connection was lost at the end of the login");
+    let (transport, ahead) = stream.into_parts().ok_or_else(lost)?;
+    let (transport, ahead) = compress(transport, ahead, compression, Remote::Backend);
+    let set_up = set_up(
+        worker,
+        &settings,
+        &greeting,
+        (transport, ahead),
+        wanted,
+        shelf,
+    );
+    match timeout(limit, set_up).await {
+        Ok(Ok(conn)) => {
+            conn.trusted_at.set(trusted_at);
+            conn.inherits_at.set(inherits_at);
+            conn.kept_since.set(kept_since);
+            Ok(conn)
+        }
+        Ok(Err(Broken::Limited(payload))) => Err(refused(&payload, shelf)),
+        Ok(Err(broken)) => Err(broke_off(backend, &broken.to_string())),
+        Err(_) => Err(broke_off(backend, &format!("no answer within {limit:?}"))),
+    }
+}
+
+/// A connection that has logged in, with what it was asked for.
+type LoggedIn = (PacketStream, Capabilities, Option<(Algorithm, u8)>);
+
+/// Logs in to a backend that has greeted.
+async fn log_in(
+    (worker, settings, tls): (&Worker, &Settings, Option<&ClientTls>),
+    shelf: &Shelf,
+    mut stream: PacketStream,
+    greeting: &Greeting,
+) -> Result<LoggedIn, Failure> {
+    let backend = &shelf.backend;
+    let limit = settings.config.health.timeout_connect;
+    let compression = backend_compression(&settings.config.compression, greeting);
+    let leg = backend_leg(compression);
+    let wanted = (shelf.kind.capabilities | OWN) & greeting.capabilities;
+    let head = HandshakeHead {
+        capabilities: wanted,
+        packet_bytes_max: 1 << 24,
+        collation: u8::try_from(shelf.kind.collation).unwrap_or(greeting.collation),
+    };
+    let login = async {
+        let security = (settings, tls);
+        secure_backend(security, backend, greeting, &mut stream, &head, leg).await?;
+        let is_tls = stream.privacy() == Privacy::Tls;
+        let head = HandshakeHead {
+            capabilities: wanted | leg.with(Capabilities::SSL, is_tls),
+            ..head
+        };
+        let level = compression.map(|(_, level)| level);
+        let channel = Channel {
+            privacy: stream.privacy(),
+            key: settings.server_key(),
+        };
+        let entered = authenticate((&mut stream, channel), greeting, head, level, shelf).await;
+        match &entered {
+            Ok(()) => backend.load.note_server_accepts(),
+            Err(failure) if failure.kind == Kind::LoginRefused => {
+                refused_credential(worker, shelf, failure);
+            }
+            Err(failure) if failure.kind == Kind::BackendsFull => {
+                backend.load.note_server_full(worker.surroundings.now());
+            }
+            Err(_) => (),
+        }
+        entered
+    };
+    match timeout(limit, login).await {
+        Ok(done) => done.map(|()| (stream, wanted, compression)),
+        Err(_) => {
+            let how = format!("no answer to the login within {limit:?}");
+            Err(broke_off(backend, &how))
+        }
+    }
+}
+
+fn note_greeting(worker: &Worker, backend: &Backend, greeting: &Greeting) {
+    if !matches!(backend.health, Health::Up { .. }) {
+        worker.surroundings.report(Report::Connected {
+            backend: backend.id,
+        });
+    }
+    worker.greeting.learn(greeting);
+}
+
+fn unreachable(worker: &Worker, backend: &Backend, refusal: Refusal) -> Failure {
+    let name = &backend.name;
+    match refusal {
+        Refusal::Unusable(cause) => {
+            worker.surroundings.report(Report::ConnectFailed {
+                backend: backend.id,
+                cause: cause.clone(),
+            });
+            let text = format!("Can't connect to MySQL server: tried {name}: {cause}");
+            Failure::new(Kind::NoBackend, text)
+        }
+        Refusal::Full { cause, payload } => {
+            backend.load.note_server_full(worker.surroundings.now());
+            Failure::relaying(Kind::BackendsFull, format!("{name}: {cause}"), payload)
+        }
+        Refusal::Err { cause, payload } => {
+            Failure::relaying(Kind::NoBackend, format!("{name}: {cause}"), payload)
+        }
+    }
+}
+
+fn broke_off(backend: &Backend, how: &str) -> Failure {
+    let name = &backend.name;
+    Failure::new(
+        Kind::BackendLogin,
+        format!("Can't connect to MySQL server: backend {name}: {how}"),
+    )
+}
+
+async fn authenticate(
+    (stream, channel): (&mut PacketStream, Channel<'_>),
+    greeting: &Greeting,
+    head: HandshakeHead,
+    zstd_level: Option<u8>,
+    shelf: &Shelf,
+) -> Result<(), Failure> {
+    let credential = &shelf.login.credential;
+    let mut challenge = Challenge::greeted(greeting);
+    let answer = challenge.answer(credential, channel);
+    let answer = answer.map_err(|_| not_private(&shelf.backend.name))?;
+    let response = response(head, zstd_level, shelf, &challenge.plugin, &answer);
+    let said = match stream.write(&response).await {
+        Ok(()) => dialogue(stream, &mut challenge, credential, channel).await,
+        Err(error) => Err(error.into()),
+    };
+    match said {
+        Ok(Said::In(_)) => Ok(()),
+        Ok(Said::No(payload)) => Err(refused(&payload, shelf)),
+        Ok(Said::NotPrivate) => Err(not_private(&shelf.backend.name)),
+        Err(broken) => Err(broke_off(&shelf.backend, &broken.to_string())),
+    }
+}
+
+/// How a login at a backend ended.
+pub(crate) enum Said {
+    /// The backend's OK.
+    In(Vec<u8>),
+    /// The backend's ERR.
+    No(Vec<u8>),
+    /// The backend wants the password in full, and may not have it over this connection.
+    NotPrivate,
+}
+
+/// Answers a backend's password plugins until OK or ERR.
+pub(crate) async fn dialogue<T>(
+    stream: &mut PacketStream<T>,
+    challenge: &mut Challenge,
+    credential: &Credential,
+    channel: Channel<'_>,
+) -> Result<Said, Broken>
+where
+    T: AsyncRead + AsyncWrite + Unpin,
+{
+    for _ in 0..LOGIN_PACKETS_MAX {
+        let payload = stream.read().await.map_err(broken_login)?;
+        let answer = match AuthPacket::decode(&payload)? {
+            AuthPacket::Ok => return Ok(Said::In(payload)),
+            AuthPacket::Err => return Ok(Said::No(payload)),
+            AuthPacket::Switch { plugin, data } | AuthPacket::NextFactor { plugin, data } => {
+                *challenge = Challenge::switched(plugin, data);
+                challenge.answer(credential, channel).map(Some)
+            }
+            AuthPacket::MoreData(data) => challenge.answer_to(data, credential, channel),
+            AuthPacket::Other => challenge.answer_to(&payload, credential, channel),
+        };
+        match answer {
+            Ok(Some(answer)) => stream.write(&answer).await?,
+            Ok(None) => {}
+            Err(NotPrivate) => return Ok(Said::NotPrivate),
+        }
+    }
+    Err(Broken::Unexpected("its login has no end"))
+}
+
+fn broken_login(error: PacketError) -> Broken {
+    match error {
+        PacketError::Io(error) => Broken::Io(error),
+        PacketError::Closed => Broken::Closed,
+        _ => Broken::Unexpected("its login packets make no sense"),
+    }
+}
+
+/// Whoever looks at a backend's list of connection attributes finds the proxy named, and the account
+/// that its clients logged in to.
+fn attributes(shelf: &Shelf) -> Vec<u8> {
+    let mut attributes = Vec::new();
+    let account = shelf.kind.account.to_string();
+    for (name, value) in [
+        ("_client_name", "pilotfish"),
+        ("_client_version", env!("CARGO_PKG_VERSION")),
+        ("program_name", "pilotfish"),
+        ("pilotfish_account", &account),
+    ] {
+        put_lenenc_bytes(&mut attributes, name.as_bytes());
+        put_lenenc_bytes(&mut attributes, value.as_bytes());
+    }
+    attributes
+}
+
+fn response(
+    head: HandshakeHead,
+    zstd_level: Option<u8>,
+    shelf: &Shelf,
+    plugin: &[u8],
+    answer: &[u8],
+) -> Vec<u8> {
+    let mut payload = Vec::new();
+    HandshakeResponse {
+        head,
+        user: &shelf.login.user,
+        auth_response: answer,
+        schema: None,
+        plugin: Some(plugin),
+        attributes: Some(&attributes(shelf)),
+        zstd_level,
+        trailing: b"",
+    }
+    .encode(&mut payload);
+    payload
+}
+
+/// What proved the account to us is of no use to its backend: it is forgotten, and learned again.
+fn refused_credential(worker: &Worker, shelf: &Shelf, failure: &Failure) {
+    worker.shared.keyring.forget(&shelf.kind.account);
+    worker.surroundings.report(Report::CredentialRefused {
+        backend: shelf.backend.id,
+        user: String::from_utf8_lossy(&shelf.login.user).into_owned(),
+        cause: failure.cause.clone(),
+    });
+}
+
+/// The backend does not want the account. Its words are for the client: they name the account. Or the backend is
+/// full: servers keep a last connection for administrators, and refuse it to others only after the login.
+fn refused(payload: &[u8], shelf: &Shelf) -> Failure {
+    let err = ErrPacket::decode(payload);
+    let words = match &err {
+        Ok(err) => format!("{}: {}", err.number, String::from_utf8_lossy(err.text)),
+        Err(error) => error.to_string(),
+    };
+    let (name, account) = (&shelf.backend.name, &shelf.kind.account);
+    if err.is_ok_and(|err| err.number == ErrorCode::CON_COUNT.number) {
+        let cause = format!("{name}: it refused with error {words}");
+        return Failure::relaying(Kind::BackendsFull, cause, payload.to_vec());
+    }
+    let cause = format!("backend {name} refused the login of {account}: error {words}");
+    Failure::relaying(Kind::LoginRefused, cause, payload.to_vec())
+}
+
+/// Reads how the login left the session, and has the server tell of every change from now on.
+async fn set_up(
+    worker: &Worker,
+    settings: &Settings,
+    greeting: &Greeting,
+    transport: (Transport, Vec<u8>),
+    capabilities: Capabilities,
+    shelf: &Rc<Shelf>,
+) -> Result<BackendConn, Broken> {
+    let mut conn = BackendConn::new(
+        Leg::new(transport.0),
+        transport.1,
+        Rc::clone(shelf),
+        capabilities,
+        greeting.clone(),
+        settings.config.pool.prepared_max,
+    );
+    match u8::try_from(conn.shelf.kind.collation) {
+        Ok(_) => conn.state = look_around(worker, greeting, &mut conn).await?,
+        // A handshake has no room for it.
+        Err(_) => log_in_again(worker, &mut conn).await?,
+    }
+    let now = worker.surroundings.now().0;
+    let interval = settings.config.pool.globals_interval;
+    if worker.shared.globals.claim(conn.backend.id, now, interval) {
+        super::inherit_globals::look(worker, &mut conn).await?;
+    }
+    Ok(conn)
+}
+
+/// Asks how a login left a session, and has the server tell of changes.
+async fn look_around(
+    worker: &Worker,
+    greeting: &Greeting,
+    conn: &mut BackendConn,
+) -> Result<ConnectionState, Broken> {
+    const UNSAID: Broken = Broken::Unexpected("it does not say how its session is");
+    let server = server_of(greeting);
+    // What clients would be told, before it is changed; warnings of a SET last until the next question.
+    let asks = [
+        crate::pooled::session::session_track_settings::question(server),
+        Baseline::tracking(server),
+        Baseline::question(),
+    ];
+    let replies = conn.ask_all(worker, &asks).await?;
+    let mut errors = replies.iter().filter_map(OwnReply::error_payload);
+    if let Some(limit) = errors.find(|payload| is_limit(payload)) {
+        return Err(Broken::Limited(limit.into()));
+    }
+    let [sight, follow, look] = &replies[..] else {
+        return Err(UNSAID);
+    };
+    if follow.outcome != Outcome::Ok {
+        return Err(Broken::Unexpected("it does not tell of changes"));
+    }
+    let of_sight = table(sight, conn.capabilities)?.row;
+    let of_sight: Vec<Option<&[u8]>> = of_sight.iter().map(Option::as_deref).collect();
+    let of_baseline = table(look, conn.capabilities)?.row;
+    let of_baseline: Vec<Option<&[u8]>> = of_baseline.iter().map(Option::as_deref).collect();
+    let baseline = Baseline::read(server, &of_baseline).ok_or(UNSAID)?;
+    conn.sight = Rc::new(Sight::read(&of_sight).ok_or(UNSAID)?);
+    let baseline = worker.store.baseline(baseline);
+    Ok(ConnectionState::new(baseline, worker.store.values.fresh()))
+}
+
+/// ER_USER_LIMIT_REACHED: a limit of the account, which its clients hear of in the server's words.
+fn is_limit(payload: &[u8]) -> bool {
+    let number = ErrPacket::decode(payload).map(|err| err.number);
+    number.is_ok_and(|number| number == ErrorCode::USER_LIMIT.number)
+}
+
+/// Logs in again on the same connection (COM_CHANGE_USER), which leaves no schema.
+pub(crate) async fn log_in_again(worker: &Worker, conn: &mut BackendConn) -> Result<(), Broken> {
+    const REFUSED: Broken = Broken::Unexpected("it does not take the account again");
+    let trusted_at = worker.shared.privileges.now();
+    let inherits_at = worker.shared.globals.now();
+    let shelf = Rc::clone(&conn.shelf);
+    let greeting = conn.greeting.clone();
+    let credential = &shelf.login.credential;
+    let settings = Arc::clone(&worker.surroundings.settings.borrow());
+    let channel = Channel {
+        privacy: conn.leg.transport.privacy(),
+        key: settings.server_key(),
+    };
+    let mut challenge = Challenge::greeted(&greeting);
+    let mut payload = vec![Command::CHANGE_USER.0];
+    payload.extend_from_slice(&shelf.login.user);
+    payload.push(0);
+    let answer = challenge.answer(credential, channel).map_err(|_| REFUSED)?;
+    payload.push(answer.len() as u8);
+    payload.extend_from_slice(&answer);
+    payload.push(0);
+    payload.extend_from_slice(&shelf.kind.collation.to_le_bytes());
+    payload.extend_from_slice(&challenge.plugin);
+    payload.push(0);
+    put_lenenc_bytes(&mut payload, &attributes(&shelf));
+    conn.leg.drained().await?;
+    conn.leg.transport.begin_command();
+    let sequences = conn.sequences();
+    let ended = {
+        let mut stream = PacketStream::new(&mut conn.leg.transport, 0).with_sequences(sequences);
+        stream.write(&payload).await?;
+        dialogue(&mut stream, &mut challenge, credential, channel).await
+    };
+    match ended {
+        Ok(Said::In(_)) => {
+            conn.forget_all();
+            conn.trusted_at.set(trusted_at);
+            conn.inherits_at.set(inherits_at);
+            let greeting = conn.greeting.clone();
+            conn.state = look_around(worker, &greeting, conn).await?;
+            Ok(())
+        }
+        Ok(Said::No(payload)) if is_limit(&payload) => Err(Broken::Limited(payload.into())),
+        Ok(Said::No(_) | Said::NotPrivate) | Err(_) => Err(REFUSED),
+    }
+}
+
+/// A statement's text behind what the capabilities put in front of it.
+pub(crate) fn text(conn: &BackendConn, statement: impl AsRef<[u8]>) -> Vec<u8> {
+    let mut argument = Vec::new();
+    let query = Query {
+        attributes: b"",
+        text: statement.as_ref(),
+    };
+    query.encode(conn.capabilities, &mut argument);
+    // The command's own byte is put in front by whoever sends it.
+    argument.split_off(1)
+}
+
+/// A small result: its columns and its first row.
+pub(crate) struct Table {
+    pub columns: Vec<Column>,
+    pub row: Vec<Option<Vec<u8>>>,
+}
+
+/// Reads a small result of a statement of the proxy's own.
+pub(crate) fn table(own: &OwnReply, capabilities: Capabilities) -> Result<Table, Broken> {
+    let mut table = Table {
+        columns: Vec::new(),
+        row: Vec::new(),
+    };
+    if own.outcome != Outcome::Ok || !own.tally.had_rows {
+        return Ok(table);
+    }
+    let mut payloads = own.payloads();
+    let head = ResultHead::decode(payloads.next().unwrap_or_default(), capabilities)?;
+    for _ in 0..head.columns {
+        let payload = payloads.next().unwrap_or_default();
+        let column = ColumnDefinition::decode(payload, capabilities)?;
+        table.columns.push(Column {
+            type_code: column.kind.0,
+            is_unsigned: column.flags & ColumnDefinition::UNSIGNED != 0,
+        });
+    }
+    if !capabilities.contains(Capabilities::DEPRECATE_EOF) {
+        payloads.next();
+    }
+    if own.tally.rows > 0 {
+        for value in TextRow::new(payloads.next().unwrap_or_default()) {
+            table.row.push(value?.map(<[u8]>::to_vec));
+        }
+    }
+    Ok(table)
+}

@@ -1,0 +1,124 @@
+//! Behind a command: whether a session keeps its connection, and how that goes back.
+
+use std::rc::Rc;
+
+use pool::CloseReason;
+use session::state::{Hold, Pin as Held, Pins};
+
+use crate::pooled::session::{CutOff, Pooled};
+
+impl Pooled {
+    /// Behind a command: a connection that holds nothing of the session's goes back.
+    pub(crate) async fn rest(&mut self) -> Result<(), CutOff> {
+        if self.lent.is_none() {
+            return Ok(());
+        }
+        if let Some(kill) = self.kill.take() {
+            Box::pin(self.outlive(kill)).await?;
+        }
+        if self.sets_globals {
+            Box::pin(self.look_at_globals()).await;
+        }
+        if !self.unseen.is_empty() {
+            Box::pin(self.look_again()).await;
+        }
+        if !self.cursors.is_empty() || !self.state.is_free() {
+            Box::pin(self.inquire()).await?;
+            if self.is_pinned() {
+                self.keep_lent();
+                return Ok(());
+            }
+        }
+        if self.lent.as_ref().is_some_and(|lent| lent.conn.is_spoiled) {
+            Box::pin(self.settle_spoiled()).await;
+        }
+        self.give_back();
+        Ok(())
+    }
+
+    /// The session cannot leave its connection.
+    fn keep_lent(&mut self) {
+        let pins = self.pins();
+        tracing::debug!(user = %self.account.id(), id = self.person.id(), %pins, "session is pinned");
+        self.watch.hold(Some(pins));
+        if let Some(lent) = &mut self.lent {
+            self.worker.desk.hold(&self.worker, lent);
+        }
+    }
+
+    /// A connection that is closed next is asked first what nobody else could tell.
+    async fn settle_spoiled(&mut self) {
+        let Some(lent) = &mut self.lent else {
+            return;
+        };
+        if self.aftermath.is_at(&lent.conn) {
+            let nobody = Rc::default();
+            // It is closed anyway.
+            let _ = crate::pooled::diagnostics::pending_answers::settle(
+                &self.worker,
+                &mut lent.conn,
+                &nobody,
+            )
+            .await;
+            self.aftermath.is_left();
+            self.take_up_saved();
+        }
+    }
+
+    /// Brings the connection back, or closes it where others could not use it.
+    pub(crate) fn give_back(&mut self) {
+        let Some(lent) = self.lent.take() else {
+            return;
+        };
+        // What is killed from here on is another's.
+        self.running = None;
+        self.watch.hold(None);
+        if lent.conn.is_spoiled {
+            return self
+                .worker
+                .desk
+                .forget(&self.worker, lent, CloseReason::Ended);
+        }
+        match self.timing.take_end() {
+            // Nothing has happened here since.
+            Some(ended) => self.worker.desk.give_back_at(&self.worker, lent, ended),
+            None => self.worker.desk.give_back(&self.worker, lent),
+        }
+    }
+
+    /// Whether the session cannot leave its connection.
+    pub(crate) fn is_pinned(&self) -> bool {
+        if self.cursors.is_empty() && self.state.is_free() {
+            return false;
+        }
+        let is_for_life = self.state.rules().hold == Hold::Session;
+        is_for_life || !self.cursors.is_empty() || !self.pins().is_empty()
+    }
+
+    /// What keeps the session on its connection.
+    pub(crate) fn pins(&self) -> Pins {
+        let mut pins = self.state.pins();
+        // Whoever takes the connection asks for the count first, see `aftermath`.
+        pins.remove(Held::FoundRows);
+        pins
+    }
+
+    /// Says goodbye to the backend over the connection, and closes it: what it holds is not for others.
+    pub(crate) fn close_lent(&mut self) {
+        if let Some(lent) = self.lent.take() {
+            self.running = None;
+            self.watch.hold(None);
+            let reason = CloseReason::Ended;
+            self.worker.desk.retire(&self.worker, lent, reason);
+        }
+    }
+
+    /// Gives up the connection: it broke, or nobody can use it any more.
+    pub(crate) fn drop_lent(&mut self, reason: CloseReason) {
+        if let Some(lent) = self.lent.take() {
+            self.running = None;
+            self.watch.hold(None);
+            self.worker.desk.forget(&self.worker, lent, reason);
+        }
+    }
+}

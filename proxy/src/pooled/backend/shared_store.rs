@@ -1,0 +1,206 @@
+//! What a worker's pooled sessions share besides connections: texts, states, definitions, and what
+//! has been found to work.
+
+use std::cell::RefCell;
+use std::collections::HashSet;
+use std::collections::hash_map::RandomState;
+use std::num::NonZeroUsize;
+use std::rc::{Rc, Weak};
+
+use auth::AccountId;
+use lru::LruCache;
+use pool::Texts;
+use route::ClusterId;
+use session::state::{Baseline, Values, ValuesTable};
+use sql::{Analysis, Facts, Flags, TrustedFunctions};
+
+use super::sub_pool::{BackendLogin, Kind};
+use crate::pooled::command::prepared::Definitions;
+use crate::pooled::command::prepared_statement::StatementKey;
+
+/// Statements whose definitions a worker remembers.
+const DEFINITIONS_MAX: NonZeroUsize = NonZeroUsize::new(4096).expect("it is not zero");
+/// Schemas of accounts that have been found to be there.
+const SCHEMAS_MAX: NonZeroUsize = NonZeroUsize::new(4096).expect("it is not zero");
+/// Kinds of sessions of which there is one copy.
+const IDENTITIES_MAX: NonZeroUsize = NonZeroUsize::new(1024).expect("it is not zero");
+/// Sets of assignments that have been found to work. Beyond, all are tried anew.
+const PROOFS_MAX: usize = 65_536;
+
+/// One worker's.
+pub(crate) struct Store {
+    pub values: ValuesTable,
+    pub texts: RefCell<Texts>,
+    #[allow(clippy::vec_box)] // large, and handed about
+    facts: RefCell<Vec<Box<Facts>>>,
+    bytes: RefCell<Vec<Vec<u8>>>,
+    proofs: RefCell<HashSet<u64>>,
+    baselines: RefCell<Vec<Rc<Baseline>>>,
+    definitions: RefCell<LruCache<StatementKey, Rc<Definitions>>>,
+    schemas: RefCell<LruCache<(AccountId, Vec<u8>), ()>>,
+    identities: RefCell<LruCache<Rc<Kind>, Weak<BackendLogin>>>,
+    /// For fingerprints of replies.
+    pub print_keys: RandomState,
+}
+
+impl Default for Store {
+    fn default() -> Self {
+        Self {
+            values: ValuesTable::default(),
+            texts: RefCell::default(),
+            facts: RefCell::default(),
+            bytes: RefCell::default(),
+            proofs: RefCell::default(),
+            baselines: RefCell::default(),
+            definitions: RefCell::new(LruCache::new(DEFINITIONS_MAX)),
+            schemas: RefCell::new(LruCache::new(SCHEMAS_MAX)),
+            identities: RefCell::new(LruCache::new(IDENTITIES_MAX)),
+            print_keys: RandomState::new(),
+        }
+    }
+}
+
+impl Store {
+    /// Memory for the facts of a statement; to be given back.
+    pub(crate) fn take_facts(&self) -> Box<Facts> {
+        self.facts.borrow_mut().pop().unwrap_or_default()
+    }
+
+    pub(crate) fn return_facts(&self, facts: Box<Facts>) {
+        const SPARE_MAX: usize = 64;
+        let mut spare = self.facts.borrow_mut();
+        if spare.len() < SPARE_MAX {
+            spare.push(facts);
+        }
+    }
+
+    /// Memory for a statement's bytes; to be given back.
+    pub(crate) fn take_bytes(&self) -> Vec<u8> {
+        self.bytes.borrow_mut().pop().unwrap_or_default()
+    }
+
+    pub(crate) fn return_bytes(&self, mut bytes: Vec<u8>) {
+        const SPARE_MAX: usize = 64;
+        const BYTES_MAX: usize = 16 << 10;
+        let mut spare = self.bytes.borrow_mut();
+        if (1..=BYTES_MAX).contains(&bytes.capacity()) && spare.len() < SPARE_MAX {
+            bytes.clear();
+            spare.push(bytes);
+        }
+    }
+
+    /// One copy of what sessions have in common, however many there are.
+    pub(crate) fn identity(&self, kind: Kind, login: BackendLogin) -> (Rc<Kind>, Rc<BackendLogin>) {
+        let mut known = self.identities.borrow_mut();
+        let found = known.get_key_value(&kind);
+        let found = found.map(|(kind, login)| (Rc::clone(kind), login.upgrade()));
+        let (kind, before) = found.unwrap_or_else(|| (Rc::new(kind), None));
+        let login = match before.filter(|before| **before == login) {
+            Some(same) => same,
+            None => Rc::new(login),
+        };
+        known.put(Rc::clone(&kind), Rc::downgrade(&login));
+        (kind, login)
+    }
+
+    /// One copy of what logins leave, however many connections say the same.
+    pub(crate) fn baseline(&self, baseline: Baseline) -> Rc<Baseline> {
+        const BASELINES_MAX: usize = 256;
+        let mut known = self.baselines.borrow_mut();
+        if let Some(same) = known.iter().find(|known| known.is_same(&baseline)) {
+            return Rc::clone(same);
+        }
+        known.retain(|known| Rc::strong_count(known) > 1);
+        known.truncate(BASELINES_MAX);
+        let baseline = Rc::new(baseline);
+        known.push(Rc::clone(&baseline));
+        baseline
+    }
+
+    /// Whether a set of assignments has worked before.
+    pub(crate) fn is_proven(&self, key: u64) -> bool {
+        self.proofs.borrow().contains(&key)
+    }
+
+    pub(crate) fn prove(&self, key: u64) {
+        let mut proofs = self.proofs.borrow_mut();
+        if proofs.len() >= PROOFS_MAX {
+            proofs.clear();
+        }
+        proofs.insert(key);
+    }
+
+    /// It has not worked this time.
+    pub(crate) fn disprove(&self, key: u64) {
+        self.proofs.borrow_mut().remove(&key);
+    }
+
+    /// A statement as sessions share it; its facts are read once.
+    pub(crate) fn statement(
+        &self,
+        text: &[u8],
+        values: &Rc<Values>,
+        kind: &Rc<Kind>,
+        cluster: ClusterId,
+        flags: Flags,
+        functions: &TrustedFunctions,
+    ) -> StatementKey {
+        let text = self.texts.borrow_mut().intern(text);
+        let mut key = StatementKey {
+            text,
+            values: Rc::clone(values),
+            kind: Rc::clone(kind),
+            cursor: None,
+            cluster,
+            facts: Rc::default(),
+            digest: 0,
+            asked: None,
+        };
+        let mut definitions = self.definitions.borrow_mut();
+        match definitions.get_key_value_mut(&key) {
+            Some((known, _)) => {
+                key.facts = Rc::clone(&known.facts);
+                key.digest = known.digest;
+            }
+            None => {
+                let mut analysis = Analysis::default();
+                analysis.read(key.text.bytes(), flags);
+                key.digest = analysis.digest.hash();
+                let mut facts = analysis.facts;
+                facts.trust(key.text.bytes(), functions);
+                key.facts = Rc::new(facts);
+            }
+        }
+        key
+    }
+
+    /// What clients are told of a statement, if nothing has changed since `epoch`.
+    pub(crate) fn definitions(&self, key: &StatementKey, epoch: u64) -> Option<Rc<Definitions>> {
+        let mut all = self.definitions.borrow_mut();
+        let known = all.get(key)?;
+        (known.epoch == epoch).then(|| Rc::clone(known))
+    }
+
+    /// What statements are taken for may be another matter from now on.
+    pub(crate) fn forget_definitions(&self) {
+        self.definitions.borrow_mut().clear();
+    }
+
+    pub(crate) fn define(&self, key: &StatementKey, definitions: &Rc<Definitions>) {
+        let mut all = self.definitions.borrow_mut();
+        all.put(key.clone(), Rc::clone(definitions));
+    }
+
+    /// Whether an account has been in a schema of late.
+    pub(crate) fn knows_schema(&self, key: &(AccountId, Vec<u8>)) -> bool {
+        self.schemas.borrow_mut().get(key).is_some()
+    }
+
+    pub(crate) fn learn_schema(&self, key: (AccountId, Vec<u8>)) {
+        self.schemas.borrow_mut().put(key, ());
+    }
+
+    pub(crate) fn forget_schema(&self, key: &(AccountId, Vec<u8>)) {
+        self.schemas.borrow_mut().pop(key);
+    }
+}

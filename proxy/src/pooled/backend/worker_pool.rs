@@ -1,0 +1,531 @@
+//! A worker's pool at work: sessions come for connections and bring them back.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::time::Duration;
+
+use pool::{
+    CloseReason, Grant, Lease, Next, OpeningPermit, Pace, Pool, Refusal, Resting, Ticket, Verdict,
+    Wake, Wish,
+};
+use route::{Backend, BackendId, Duty, Health};
+
+use super::connection::{BackendConn, Broken};
+use super::open::open;
+use super::sub_pool::{Kind, Shelf, ShelfId};
+use super::wait_slot::{Granting, Waiter, WaitingPlace};
+use crate::pooled::diagnostics::pending_answers::Owner;
+use crate::view::{IdleView, PoolView};
+use crate::worker::Worker;
+use link::failure::{Failure, Kind as FailureKind};
+
+pub(crate) type Connection = Box<BackendConn>;
+
+/// What a waiter is woken with.
+pub(crate) enum Granted {
+    Grant(Grant<Connection>),
+    Refused(Refusal),
+}
+
+impl Default for Granted {
+    /// The pool has gone.
+    fn default() -> Self {
+        Self::Refused(Refusal::Shut)
+    }
+}
+
+/// A place in a queue, and what comes of it.
+pub(crate) struct Wait {
+    pub shelf: ShelfId,
+    pub granting: Granting,
+    pub ticket: Ticket,
+}
+
+/// What a session is to do for a connection.
+pub(crate) enum Begun {
+    /// Use it.
+    Lent(Lent),
+    /// Open one.
+    Permit(ShelfId, OpeningPermit),
+    /// Wait.
+    Waits(Wait),
+    /// Give up.
+    Refused(Failure),
+}
+
+/// One worker's connections.
+pub(crate) struct Desk {
+    pub(crate) pool: RefCell<Pool<ShelfId, Connection, Waiter>>,
+    pub(crate) shelves: RefCell<HashMap<ShelfId, Rc<Shelf>>>,
+    pub(crate) numbers: RefCell<HashMap<(BackendId, Rc<Kind>), ShelfId>>,
+    pub(crate) paces: RefCell<HashMap<BackendId, Rc<Pace>>>,
+    pub(crate) next: Cell<ShelfId>,
+    pub(crate) sweeps: Cell<u64>,
+    /// Changes of privileges and of global variables that its idle connections have been looked at for.
+    pub(crate) weeded_at: Cell<(u64, u64)>,
+    /// Changes of global variables that are taken into account.
+    pub(crate) globals_at: Cell<u64>,
+    /// How often it has been asked to close what is kept prepared.
+    pub(crate) kept_epoch: Cell<u64>,
+    /// When the keeper comes by itself.
+    pub(crate) planned: Cell<Option<Duration>>,
+    /// The time that the pool was told last; it never goes back.
+    pub(crate) latest: Cell<Duration>,
+    /// Something is due earlier than that.
+    pub(crate) stir: tokio::sync::Notify,
+    /// The backends are others, or are otherwise, and the pool knows.
+    pub(crate) news: tokio::sync::Notify,
+}
+
+/// A connection lent to a session.
+pub(crate) struct Lent {
+    pub conn: Connection,
+    lease: Lease,
+    /// The pool knows that its session keeps it between commands.
+    is_held: bool,
+}
+
+impl Lent {
+    pub(crate) fn new(conn: Connection, lease: Lease) -> Self {
+        Self {
+            conn,
+            lease,
+            is_held: false,
+        }
+    }
+}
+
+impl Desk {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self {
+            pool: RefCell::new(Pool::new(seed)),
+            shelves: RefCell::default(),
+            numbers: RefCell::default(),
+            paces: RefCell::default(),
+            next: Cell::new(0),
+            sweeps: Cell::new(0),
+            weeded_at: Cell::default(),
+            globals_at: Cell::new(0),
+            kept_epoch: Cell::new(0),
+            planned: Cell::new(None),
+            latest: Cell::default(),
+            stir: tokio::sync::Notify::new(),
+            news: tokio::sync::Notify::new(),
+        }
+    }
+
+    /// The time, for the pool.
+    pub(crate) fn now(&self, worker: &Worker) -> Duration {
+        let now = worker.surroundings.now().0;
+        self.latest.set(now);
+        now
+    }
+
+    /// The next change of backends, from now on, whenever it is awaited.
+    pub(crate) fn news(&self) -> tokio::sync::futures::Notified<'_> {
+        self.news.notified()
+    }
+
+    /// A connection that lies idle, the one whose state is nearest.
+    pub(crate) fn take_idle(
+        &self,
+        worker: &Rc<Worker>,
+        shelf: ShelfId,
+        mut distance: impl FnMut(&BackendConn) -> u32,
+    ) -> Option<Lent> {
+        loop {
+            let taken = self
+                .pool
+                .borrow_mut()
+                .take_idle(&shelf, |conn: &Connection| distance(conn));
+            let (conn, lease) = taken?;
+            if conn.is_fit(worker) {
+                return Some(Lent::new(conn, lease));
+            }
+            self.discard(worker, conn, lease);
+        }
+    }
+
+    /// The same for one connection and no other, however many lie idle.
+    pub(crate) fn take_idle_that(
+        &self,
+        worker: &Rc<Worker>,
+        shelf: ShelfId,
+        mut is_it: impl FnMut(&BackendConn) -> bool,
+    ) -> Option<Lent> {
+        let taken = self
+            .pool
+            .borrow_mut()
+            .take_idle_that(&shelf, |conn: &Connection| is_it(conn));
+        let (conn, lease) = taken?;
+        if conn.is_fit(worker) {
+            return Some(Lent::new(conn, lease));
+        }
+        self.discard(worker, conn, lease);
+        None
+    }
+
+    /// Begins to get a connection of a shelf.
+    pub(crate) fn begin(
+        &self,
+        worker: &Rc<Worker>,
+        shelf: ShelfId,
+        patience: Duration,
+        place: &mut Option<Rc<WaitingPlace>>,
+        mut distance: impl FnMut(&BackendConn) -> u32,
+    ) -> Begun {
+        // In the usual case the clock is not read.
+        if let Some(lent) = self.take_idle(worker, shelf, &mut distance) {
+            return Begun::Lent(lent);
+        }
+        loop {
+            let now = self.now(worker);
+            let mut told = None;
+            let wish = Wish {
+                distance: |conn: &Connection| distance(conn),
+                waiter: || {
+                    let (tell, granting) = place.get_or_insert_default().begin();
+                    told = Some(granting);
+                    tell
+                },
+                patience,
+            };
+            let verdict = self.pool.borrow_mut().check_out(&shelf, wish, now);
+            match (verdict, told) {
+                (Verdict::Take(conn, lease), _) => {
+                    if conn.is_fit(worker) {
+                        return Begun::Lent(Lent::new(conn, lease));
+                    }
+                    // It died while it lay idle, or has old privileges: another one.
+                    self.discard(worker, conn, lease);
+                }
+                (Verdict::Open(permit), _) => return Begun::Permit(shelf, permit),
+                (Verdict::Wait(ticket), Some(granting)) => {
+                    self.stir_for(shelf, now);
+                    return Begun::Waits(Wait {
+                        shelf,
+                        granting,
+                        ticket,
+                    });
+                }
+                (Verdict::Wait(_), None) => {
+                    return Begun::Refused(self.refusal(worker, shelf, Refusal::Shut, patience));
+                }
+                (Verdict::Refuse(refusal), _) => {
+                    return Begun::Refused(self.refusal(worker, shelf, refusal, patience));
+                }
+            }
+        }
+    }
+
+    /// Takes what a waiter was granted; `None`: it was dead, begin again.
+    pub(crate) fn granted(
+        &self,
+        worker: &Rc<Worker>,
+        shelf: ShelfId,
+        granted: Granted,
+        patience: Duration,
+    ) -> Option<Begun> {
+        match granted {
+            Granted::Grant(Grant::Connection(conn, lease)) => {
+                if conn.is_fit(worker) {
+                    return Some(Begun::Lent(Lent::new(conn, lease)));
+                }
+                self.discard(worker, conn, lease);
+                None
+            }
+            Granted::Grant(Grant::Permit(permit)) => Some(Begun::Permit(shelf, permit)),
+            Granted::Refused(refusal) => Some(Begun::Refused(
+                self.refusal(worker, shelf, refusal, patience),
+            )),
+        }
+    }
+
+    /// Why a backend takes no sessions.
+    fn shut_because(&self, worker: &Worker, shelf: ShelfId) -> &'static str {
+        let shelves = self.shelves.borrow();
+        let id = shelves.get(&shelf).map(|shelf| shelf.backend.id);
+        let topology = worker.topology.borrow();
+        let backend = id.and_then(|id| topology.backend(id));
+        let Some(backend) = backend else {
+            return "is not known any more: it was removed from the configuration";
+        };
+        match (backend.duty, &backend.health) {
+            (Duty::Disabled, _) => "is disabled by an administrator",
+            (Duty::Draining, _) => "is drained: it takes no new work",
+            (Duty::Serving, Health::Down { .. }) => "is down",
+            (Duty::Serving, _) => "was down or drained a moment ago",
+        }
+    }
+
+    fn refusal(
+        &self,
+        worker: &Worker,
+        shelf: ShelfId,
+        refusal: Refusal,
+        patience: Duration,
+    ) -> Failure {
+        let name = self
+            .shelves
+            .borrow()
+            .get(&shelf)
+            .map(|shelf| shelf.backend.name.clone())
+            .unwrap_or_default();
+        let text = match refusal {
+            Refusal::TimedOut => format!(
+                "No connection to backend {name} became free within {patience:?} (pool.timeout_wait)"
+            ),
+            Refusal::Crowded => format!(
+                "Too many sessions wait for a connection to backend {name} (pool.waiters_max)"
+            ),
+            Refusal::Shut => format!("Backend {name} {}", self.shut_because(worker, shelf)),
+            Refusal::Unknown => format!(
+                "Backend {name} is not known any more: it was removed from the configuration"
+            ),
+        };
+        match refusal {
+            Refusal::TimedOut | Refusal::Crowded => Failure::new(FailureKind::PoolExhausted, text),
+            Refusal::Shut | Refusal::Unknown => Failure::new(FailureKind::NoBackend, text),
+        }
+    }
+
+    pub(crate) async fn open(
+        &self,
+        worker: &Rc<Worker>,
+        id: ShelfId,
+        permit: OpeningPermit,
+    ) -> Result<Lent, Failure> {
+        let shelf = self.shelves.borrow().get(&id).map(Rc::clone);
+        let Some(shelf) = shelf else {
+            return Err(self.refusal(worker, id, Refusal::Unknown, Duration::ZERO));
+        };
+        let opened = Box::pin(open(worker, &shelf)).await;
+        let opened = match worker.is_disabled(shelf.backend.id) {
+            true => opened.and_then(|_| Err(disabled(&shelf.backend))),
+            false => opened,
+        };
+        match opened {
+            Ok(conn) => {
+                let now = self.now(worker);
+                let lease = self.pool.borrow_mut().opened(permit, now);
+                // From now on there is something to look after, and another may open one.
+                self.stir_for(id, now);
+                Ok(Lent::new(Box::new(conn), lease))
+            }
+            Err(failure) => {
+                let now = self.now(worker);
+                let wakes = self.pool.borrow_mut().open_failed(permit, now);
+                self.wake_all(worker, wakes);
+                self.stir.notify_one();
+                Err(failure)
+            }
+        }
+    }
+
+    /// Has the keeper come, if something is due on a shelf before it would.
+    pub(crate) fn stir_for(&self, shelf: ShelfId, now: Duration) {
+        let due = self.pool.borrow().next_tick_of(&shelf, now);
+        let planned = self.planned.get();
+        if due.is_some_and(|due| planned.is_none_or(|planned| due < planned)) {
+            self.planned.set(due);
+            self.stir.notify_one();
+        }
+    }
+
+    /// The session keeps its connection between two commands.
+    pub(crate) fn hold(&self, worker: &Worker, lent: &mut Lent) {
+        if !lent.is_held {
+            lent.is_held = true;
+            self.pool.borrow_mut().hold(&lent.lease);
+            self.stir_for(lent.conn.shelf.id, self.now(worker));
+        }
+    }
+
+    /// Brings a connection back that others may use.
+    pub(crate) fn give_back(&self, worker: &Rc<Worker>, lent: Lent) {
+        self.put_back(worker, lent.conn, lent.lease, self.now(worker));
+    }
+
+    /// The same for whoever has just looked at the clock.
+    pub(crate) fn give_back_at(&self, worker: &Rc<Worker>, lent: Lent, now: Duration) {
+        let now = now.max(self.latest.get());
+        self.put_back(worker, lent.conn, lent.lease, now);
+    }
+
+    pub(crate) fn put_back(
+        &self,
+        worker: &Rc<Worker>,
+        conn: Connection,
+        lease: Lease,
+        now: Duration,
+    ) {
+        let owner = conn.owner.as_ref().and_then(Owner::owed);
+        if conn.is_outdated(worker) {
+            self.retire(worker, Lent::new(conn, lease), CloseReason::TooOld);
+        } else if conn.is_to_close_kept(worker) {
+            // It comes back behind that.
+            drop(self.begin_closing_kept_of(worker, Lent::new(conn, lease)));
+        } else {
+            let next = self.pool.borrow_mut().give_back(lease, conn, now);
+            match next {
+                Next::Rest => {}
+                Next::Linger => self.stir.notify_one(),
+                Next::Wake(wake) => self.wake(worker, wake),
+                Next::Close(conn, _, closing) => self.close(worker, conn, closing),
+            }
+        }
+        if let Some(owner) = owner {
+            // Its session may wait for it, and whoever had it may not have asked.
+            owner.news.notify_waiters();
+        }
+    }
+
+    /// Gives up a connection that nobody can use any more.
+    pub(crate) fn forget(&self, worker: &Rc<Worker>, lent: Lent, reason: CloseReason) {
+        lent.conn.leg.transport.abort();
+        self.forget_lease(worker, lent.lease, reason);
+    }
+
+    /// Gives up a connection that is in order, but not fit for others: says goodbye to its backend. What its
+    /// last session may still ask is asked before.
+    pub(crate) fn retire(&self, worker: &Rc<Worker>, lent: Lent, reason: CloseReason) {
+        let mut conn = lent.conn;
+        let questions =
+            crate::pooled::diagnostics::pending_answers::claim(&mut conn, &Rc::default());
+        self.forget_lease(worker, lent.lease, reason);
+        let worker = Rc::clone(worker);
+        tokio::task::spawn_local(async move {
+            // It is closed anyway.
+            let _ = crate::pooled::diagnostics::pending_answers::ask(&worker, &mut conn, questions)
+                .await;
+            conn.say_goodbye().await;
+        });
+    }
+
+    /// An idle connection that cannot be lent.
+    fn discard(&self, worker: &Rc<Worker>, conn: Connection, lease: Lease) {
+        if conn.is_alive() {
+            let lent = Lent::new(conn, lease);
+            return self.retire(worker, lent, CloseReason::TooOld);
+        }
+        drop(conn);
+        self.forget_lease(worker, lease, CloseReason::Broken);
+    }
+
+    /// Takes a connection out of the pool for good: a session keeps it to its end.
+    pub(crate) fn take_out(&self, worker: &Rc<Worker>, lent: Lent) -> Connection {
+        self.forget_lease(worker, lent.lease, CloseReason::Ended);
+        lent.conn
+    }
+
+    fn forget_lease(&self, worker: &Rc<Worker>, lease: Lease, reason: CloseReason) {
+        let now = self.now(worker);
+        let wakes = self.pool.borrow_mut().forget(lease, reason, now);
+        self.wake_all(worker, wakes);
+    }
+
+    pub(crate) fn wake_all(&self, worker: &Rc<Worker>, wakes: Vec<Wake<Connection, Waiter>>) {
+        for wake in wakes {
+            self.wake(worker, wake);
+        }
+    }
+
+    pub(crate) fn wake(
+        &self,
+        worker: &Rc<Worker>,
+        Wake { waiter, grant }: Wake<Connection, Waiter>,
+    ) {
+        if let Err(Granted::Grant(grant)) = waiter.send(Granted::Grant(grant)) {
+            self.take_back(worker, grant);
+        }
+    }
+
+    /// Who waited has gone.
+    fn take_back(&self, worker: &Rc<Worker>, grant: Grant<Connection>) {
+        match grant {
+            Grant::Connection(conn, lease) => {
+                self.put_back(worker, conn, lease, self.now(worker));
+            }
+            Grant::Permit(permit) => {
+                let now = self.now(worker);
+                let wakes = self.pool.borrow_mut().waive(permit, now);
+                self.wake_all(worker, wakes);
+            }
+        }
+    }
+
+    /// Its connections that lie idle.
+    pub(crate) fn idle(&self, worker: &Worker) -> Vec<IdleView> {
+        let now = self.now(worker);
+        let pool = self.pool.borrow();
+        let resting = pool.resting();
+        resting.map(|resting| idle_view(&resting, now)).collect()
+    }
+
+    /// As [`views`](Self::views), and what has happened is counted from nothing.
+    pub(crate) fn take(&self, worker: &Worker) -> Vec<PoolView> {
+        let views = self.views(worker);
+        self.pool.borrow_mut().reset_counts();
+        views
+    }
+
+    /// Its connections, by backend and account.
+    pub(crate) fn views(&self, worker: &Worker) -> Vec<PoolView> {
+        let now = self.now(worker);
+        let pool = self.pool.borrow();
+        let shelves = self.shelves.borrow();
+        let mut views: Vec<PoolView> = Vec::new();
+        for (id, figures) in pool.all_figures(now) {
+            let Some(shelf) = shelves.get(id) else {
+                continue;
+            };
+            let account = shelf.kind.account.to_string();
+            let is_it =
+                |view: &PoolView| view.backend == shelf.backend.id && view.account == account;
+            match views.iter_mut().find(|view| is_it(view)) {
+                Some(view) => view.figures += &figures,
+                None => views.push(PoolView {
+                    backend: shelf.backend.id,
+                    name: shelf.backend.name.clone(),
+                    account,
+                    user: String::from_utf8_lossy(&shelf.login.user).into_owned(),
+                    figures,
+                }),
+            }
+        }
+        views
+    }
+}
+
+/// A connection that lies idle, as others are told of it.
+fn idle_view(resting: &Resting<'_, ShelfId, Connection>, now: Duration) -> IdleView {
+    let conn = resting.connection;
+    let values = conn.state.values();
+    let text = |text: &[u8]| String::from_utf8_lossy(text).into_owned();
+    let variable = |name: &[u8]| values?.variable(name).map(text);
+    IdleView {
+        backend: conn.backend.id,
+        account: conn.shelf.kind.account.to_string(),
+        user: text(&conn.shelf.login.user),
+        thread_id: conn.thread_id,
+        version: text(&conn.greeting.version),
+        schema: values.and_then(|values| values.schema()).map(text),
+        time_zone: variable(b"time_zone"),
+        sql_mode: variable(b"sql_mode"),
+        autocommit: variable(b"autocommit"),
+        prepared: conn.prepared.len(),
+        idle: now.saturating_sub(resting.used_at),
+        age: now.saturating_sub(resting.opened_at),
+    }
+}
+
+/// It was, while a connection to it was opened.
+fn disabled(backend: &Backend) -> Failure {
+    let text = format!(
+        "Can't connect to backend {}: {}",
+        backend.name,
+        Broken::Disabled
+    );
+    Failure::new(FailureKind::NoBackend, text)
+}

@@ -1,0 +1,465 @@
+//! COM_CHANGE_USER: a new login on the same connection, examined here where it can be.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use auth::{
+    Candidate, Circumstances, Credential, Denial, Dialect, KnownAccount, LoginExam, Passed,
+    Password, Treatment, Verifier,
+};
+use config::SessionMode;
+use session::state::SessionState;
+use wire::change_user::ChangeUser;
+use wire::{Capabilities, Command, ErrPacket, ErrorCode};
+
+use crate::card::Way;
+use crate::connect::Greeted;
+use crate::login::Agreement;
+use crate::pooled::backend::inherit_globals::fresh_flags;
+use crate::pooled::backend::sub_pool::{BackendLogin, Kind};
+use crate::pooled::login::greeting::{dialect_of, plugin_of};
+use crate::pooled::login::host_names::host_names;
+use crate::pooled::login::known_accounts::Known;
+use crate::pooled::login::login_throttle;
+use crate::pooled::login::retry_after_reload::{Appeal, appeal, conditions_anew};
+use crate::pooled::login::server_login::{Failed, examine, random, since_1970, tls_session};
+use crate::pooled::login::session_start::{rules, welcome};
+use crate::pooled::routing::routing_state::Course;
+use crate::pooled::session::{After, CutOff, Home, Pooled};
+use crate::pooled::shadow::shadow_session::Reflection;
+use crate::scripted::sight::out_of_sight;
+use crate::tls_guard::{Claimant, is_password_used, unmet};
+use link::client_command::{Inbox, Incoming};
+use link::failure::{Failure, Kind as FailureKind};
+use link::leg::Leg;
+use link::packets::PacketStream;
+use stats::journal::AuditEvent;
+
+/// MariaDB refuses each change of user after so many that failed, against guessing passwords.
+const REFUSED_CHANGES_MAX: u8 = 3;
+
+impl Pooled {
+    /// Who fails is sent away, as by the servers.
+    pub(crate) async fn change_user(&mut self, incoming: Incoming) -> Result<After, CutOff> {
+        let cut = |failure| CutOff::new(failure, None);
+        let argument = incoming.argument().into_owned();
+        let Ok(wish) = ChangeUser::decode(&argument, self.login_capabilities) else {
+            return self.malformed(incoming.sequence);
+        };
+        // What it had ends whatever comes of it.
+        self.begin_anew().await;
+        self.rest().await?;
+        let lost = |cause: String| cut(Failure::new(FailureKind::ClientLost, cause));
+        let drained = self.client.drained().await;
+        drained.map_err(|error| lost(error.to_string()))?;
+        let sequences = match self.client.transport.is_compressed() {
+            true => session::Sequences::Renumbered,
+            false => session::Sequences::Checked,
+        };
+        let client = std::mem::replace(&mut self.client, Leg::gone());
+        let mut stream = PacketStream::new(client.transport, incoming.sequence)
+            .with_sequences(sequences)
+            .with_ahead(self.inbox.take_all());
+        let before = String::from_utf8_lossy(self.user()).into_owned();
+        let changed = Box::pin(self.change(&mut stream, &wish)).await;
+        self.audit_change(&wish, &before, changed.as_ref().err());
+        if let Err(failure) = &changed
+            && let Some(payload) = failure.err_payload(true)
+        {
+            // A client that has gone is no longer interested.
+            let _ = stream.write(&payload).await;
+        }
+        let Some((transport, ahead)) = stream.into_parts() else {
+            return Err(lost("the client is gone".to_owned()));
+        };
+        self.client = Leg::new(transport);
+        self.inbox = Inbox::new(ahead);
+        match changed {
+            Ok(Changed::Here) => Ok(After::Next),
+            Ok(Changed::There(passed)) => {
+                let (greeted, agreement) = *passed;
+                self.change_over(greeted, agreement).map_err(cut)
+            }
+            // MariaDB goes on as the user from before. MySQL closes the connection.
+            Err(failure) if may_go_on(&failure) && self.is_mariadb() => {
+                tracing::info!(cause = failure.cause, "a change of user was refused");
+                self.refused_changes = self.refused_changes.saturating_add(1);
+                Ok(After::Next)
+            }
+            Err(failure) => Err(cut(failure)),
+        }
+    }
+
+    /// The audit log is told, if there is one.
+    fn audit_change(&self, wish: &ChangeUser<'_>, before: &str, failure: Option<&Failure>) {
+        self.worker.surroundings.audit(|| {
+            let card = self.watch.card();
+            let text = |text: &[u8]| String::from_utf8_lossy(text).into_owned();
+            AuditEvent {
+                at: SystemTime::now(),
+                event: match failure {
+                    None => "change_user",
+                    Some(_) => "change_user_failed",
+                },
+                port: "clients",
+                session: self.person.id(),
+                user: text(wish.user),
+                client: card.map_or_else(String::new, |card| card.client.to_string()),
+                schema: wish.schema.map(text).unwrap_or_default(),
+                detail: match failure {
+                    None => format!("was {before}"),
+                    Some(it) => format!("was {before}; {}: {}", it.kind.verdict().label, it.cause),
+                },
+            }
+        });
+    }
+
+    fn is_mariadb(&self) -> bool {
+        dialect_of(&self.greeting) == Dialect::MariaDb
+    }
+
+    /// What a client is told whose connection does not meet what `user` demands, see [`crate::tls_guard`].
+    fn unmet(&self, user: &[u8], there: &[u8], password_used: bool) -> Option<Denial> {
+        let accounts = Arc::clone(&self.worker.surroundings.accounts.borrow());
+        let claimant = Claimant {
+            user,
+            there,
+            origin: &self.origin,
+            privacy: self.client_privacy,
+            tls: self.client_tls.as_ref(),
+            password_used,
+        };
+        let unmet = unmet(&self.settings, &accounts, &claimant)?;
+        Some(unmet.denial(password_used))
+    }
+
+    /// Lets a backend judge, which only sessions without scripts may: what they become is relayed.
+    async fn to_backend(
+        &self,
+        stream: &mut PacketStream,
+        wish: &ChangeUser<'_>,
+    ) -> Result<Changed, Failure> {
+        let password_used = is_password_used(wish.auth_response);
+        if let Some(denial) = self.unmet(wish.user, wish.user, password_used) {
+            return Err(self.deny_change(denial, wish.user).await);
+        }
+        if self.settings.config.scripts_of(&self.listener).is_empty() {
+            return self.pass_on(stream, wish).await.map(Changed::of);
+        }
+        let text = "(lua) COM_CHANGE_USER cannot lead to an account whose login passes through where \
+                    scripts run: log in anew";
+        let payload = script::err_payload(text);
+        Err(Failure::relaying(FailureKind::LoginDenied, text, payload))
+    }
+
+    async fn change(
+        &mut self,
+        stream: &mut PacketStream,
+        wish: &ChangeUser<'_>,
+    ) -> Result<Changed, Failure> {
+        if self.is_mariadb() && self.refused_changes >= REFUSED_CHANGES_MAX {
+            return Err(no_more_changes());
+        }
+        let worker = Rc::clone(&self.worker);
+        let mut known = Known::find(&worker, wish.user, &self.origin).await;
+        let mut may_appeal = true;
+        let (mut account, passed) = loop {
+            let account = match known {
+                Known::PassThrough => return self.to_backend(stream, wish).await,
+                Known::Nobody(verifiers) => {
+                    return Err(self.turn_away(stream, wish, verifiers).await);
+                }
+                Known::Account(account) => account,
+            };
+            let verifiers = match account.treatment(since_1970()) {
+                Treatment::PassThrough(_)
+                    if account.script.as_deref().is_some_and(|it| !it.is_empty()) =>
+                {
+                    return Err(out_of_sight());
+                }
+                Treatment::PassThrough(_) => return self.to_backend(stream, wish).await,
+                Treatment::Examine(verifiers) => verifiers,
+            };
+            let held = worker.shared.keyring.password(account.id());
+            let failed = match self.examine(stream, wish, verifiers, held).await? {
+                Ok(passed) => break (account, passed),
+                Err(failed) => failed,
+            };
+            let (denial, user) = (failed.denial, wish.user);
+            let appeal = match may_appeal {
+                true => appeal(&worker, stream, &account, failed, user, &self.origin).await?,
+                false => Appeal::Refused,
+            };
+            match appeal {
+                Appeal::Passed(account, passed) => break (account, passed),
+                Appeal::Anew(later) => (known, may_appeal) = (later, false),
+                Appeal::Refused => return Err(self.deny_change(denial, user).await),
+            }
+        };
+        let (user, password_used) = (wish.user, passed.password_used);
+        let mut denied = self.change_denial(&account, user, password_used);
+        if denied.is_some()
+            && let Some(later) = conditions_anew(&worker, &account, user, &self.origin).await
+        {
+            account = later;
+            denied = self.change_denial(&account, user, password_used);
+        }
+        if let Some(denial) = denied {
+            return Err(self.deny_change(denial, wish.user).await);
+        }
+        login_throttle::succeeded(&worker, &self.origin, wish.user);
+        let held = || worker.shared.keyring.find(account.id());
+        let credential = account
+            .backend_credential()
+            .or(passed.credential)
+            .or_else(held);
+        let Some(credential) = credential else {
+            let denial = Denial::Access {
+                password_used: passed.password_used,
+            };
+            return Err(self.deny_change(denial, wish.user).await);
+        };
+        if account.backend.is_none() {
+            let keyring = &worker.shared.keyring;
+            keyring.hold(account.id(), credential.clone());
+        }
+        let before = self.become_account(account, credential, wish);
+        if let Err(failure) = self.enter_account().await {
+            self.become_again(before);
+            return Err(failure);
+        }
+        welcome(stream, passed.payload, self.status).await?;
+        Ok(Changed::Here)
+    }
+
+    /// Whether the account may have one session more, and whether a backend takes it, in the session's schema. A
+    /// server says so within COM_CHANGE_USER, so a session does not begin as an account that cannot be used.
+    async fn enter_account(&mut self) -> Result<(), Failure> {
+        let sessions_max = self.account.user_connections_max;
+        self.person
+            .introduce(self.account.id(), &self.kind.user, sessions_max)?;
+        self.try_schema_anew().await
+    }
+
+    /// The session is the account from before, whose change failed.
+    fn become_again(&mut self, before: Identity) {
+        let Identity {
+            course,
+            kind,
+            login,
+            account,
+            mode,
+            state,
+            home,
+            inherits_at,
+            has_set_globals,
+        } = before;
+        self.course = course;
+        self.kind = kind;
+        self.login = login;
+        self.account = account;
+        self.mode = mode;
+        self.state = state;
+        self.home = home;
+        self.inherits_at = inherits_at;
+        self.has_set_globals = has_set_globals;
+        // It has been let in before.
+        let _ = self
+            .person
+            .introduce(self.account.id(), &self.kind.user, None);
+        self.note_account();
+    }
+
+    /// Tells what the worker shows of the session whose it is.
+    fn note_account(&self) {
+        self.note_wait_timeout();
+        self.watch.note_of(|card| {
+            card.user = String::from_utf8_lossy(self.user()).into();
+            card.way = Way::Pooled(self.mode);
+        });
+    }
+
+    /// Why a client that has proven the account may not become it.
+    fn change_denial(
+        &self,
+        account: &KnownAccount,
+        user: &[u8],
+        password_used: bool,
+    ) -> Option<Denial> {
+        let circumstances = Circumstances {
+            origin: &self.origin,
+            tls: self.client_tls.as_ref().map(tls_session),
+            password_used,
+        };
+        let there = BackendLogin::user_of(account, user);
+        let denied = account.admit(&circumstances).err();
+        denied.or_else(|| self.unmet(user, there, password_used))
+    }
+
+    async fn examine(
+        &self,
+        stream: &mut PacketStream,
+        wish: &ChangeUser<'_>,
+        verifiers: Arc<[Verifier]>,
+        held: Option<Password>,
+    ) -> Result<Result<Passed, Failed>, Failure> {
+        login_throttle::hold_back(&self.worker, &self.settings, &self.origin, wish.user).await;
+        let candidate = Candidate {
+            // MySQL asks again, whatever it was answered.
+            plugin: wish.plugin.map(|plugin| match self.is_mariadb() {
+                true => plugin,
+                false => b"",
+            }),
+            answer: wish.auth_response,
+            privacy: self.client_privacy,
+        };
+        let (plugin, scramble) = (plugin_of(&self.greeting), &self.scramble);
+        let verdict = LoginExam::begin(plugin, scramble, verifiers, held, candidate, random());
+        examine(&self.worker.shared, stream, verdict).await
+    }
+
+    /// Examines a client whose user has no account, and refuses it whatever it shows.
+    async fn turn_away(
+        &self,
+        stream: &mut PacketStream,
+        wish: &ChangeUser<'_>,
+        verifiers: Arc<[Verifier]>,
+    ) -> Failure {
+        let denial = match self.examine(stream, wish, verifiers, None).await {
+            Ok(Ok(passed)) => Denial::Access {
+                password_used: passed.password_used,
+            },
+            Ok(Err(failed)) => failed.denial,
+            Err(failure) => return failure,
+        };
+        self.deny_change(denial, wish.user).await
+    }
+
+    /// From here on the session is another account's. Returns what it was before.
+    fn become_account(
+        &mut self,
+        account: Arc<KnownAccount>,
+        credential: Credential,
+        wish: &ChangeUser<'_>,
+    ) -> Identity {
+        let config = &self.settings.config;
+        let mode = config.pool.mode(self.listener.session, account.mode);
+        let course = Course::of(&self.worker, config, &self.listener, Some(&account));
+        let before = std::mem::replace(&mut self.course, course);
+        let mut home = None;
+        match before.cluster == self.course.cluster {
+            // Whoever it is now, it is the same client, which has written that.
+            true => self.course.written.clone_from(&before.written),
+            false => home = self.home.take(),
+        }
+        let user = account.user_of(wish.user);
+        let login = BackendLogin::of(&account, user, credential);
+        let kind = Kind {
+            account: account.id().clone(),
+            user: user.into(),
+            capabilities: self.capabilities.with(Capabilities::SESSION_TRACK, true),
+            collation: wish.collation.unwrap_or(self.kind.collation),
+        };
+        let (kind, login) = self.worker.store.identity(kind, login);
+        let schema = wish
+            .schema
+            .filter(|schema| !schema.is_empty())
+            .map(<[u8]>::to_vec);
+        let schema = schema.or_else(|| account.schema.clone().map(String::into_bytes));
+        let values = match &schema {
+            Some(schema) => self.worker.store.values.in_schema(schema),
+            None => self.worker.store.values.fresh(),
+        };
+        let server = self.state.flags().server;
+        let flags = fresh_flags(&self.worker, kind.collation, server);
+        let state = SessionState::new(rules(&account, mode), values, flags);
+        let inherits_at = self.worker.shared.globals.now();
+        // What runs beside it is another's.
+        self.reflection = Reflection::None;
+        let before = Identity {
+            course: before,
+            home,
+            kind: std::mem::replace(&mut self.kind, kind),
+            login: std::mem::replace(&mut self.login, login),
+            account: std::mem::replace(&mut self.account, account),
+            mode: std::mem::replace(&mut self.mode, mode),
+            state: std::mem::replace(&mut self.state, state),
+            inherits_at: std::mem::replace(&mut self.inherits_at, inherits_at),
+            has_set_globals: std::mem::take(&mut self.has_set_globals),
+        };
+        self.note_account();
+        if mode == SessionMode::Transparent {
+            tracing::debug!(user = %self.account.id(), "a changed user is pooled until its connection is its own");
+        }
+        before
+    }
+
+    async fn deny_change(&self, denial: Denial, user: &[u8]) -> Failure {
+        login_throttle::after_failure(&self.worker, &self.settings, &self.origin, user).await;
+        let dialect = dialect_of(&self.greeting);
+        let names = host_names(&self.worker, &self.settings, &self.course).await;
+        let shown = self.origin.shown(names);
+        let payload = denial.payload(dialect, user, &shown);
+        let cause = format!("{denial}, at {} from {shown}", Command::CHANGE_USER);
+        Failure::relaying(FailureKind::LoginDenied, cause, payload)
+    }
+}
+
+/// Whose a session is, and what it began with.
+struct Identity {
+    course: Course,
+    kind: Rc<Kind>,
+    login: Rc<BackendLogin>,
+    account: Arc<KnownAccount>,
+    mode: SessionMode,
+    state: SessionState,
+    /// Its backend, if the other account has other backends.
+    home: Option<Home>,
+    inherits_at: u64,
+    has_set_globals: bool,
+}
+
+/// How a change of user has ended well.
+enum Changed {
+    /// The session is another account's, and pooled.
+    Here,
+    /// A backend has let the client in, and the client knows.
+    There(Box<(Greeted, Agreement)>),
+}
+
+impl Changed {
+    fn of(passed: (Greeted, Agreement)) -> Self {
+        Self::There(Box::new(passed))
+    }
+}
+
+fn no_more_changes() -> Failure {
+    let code = ErrorCode::UNKNOWN_COM;
+    let mut payload = Vec::new();
+    ErrPacket {
+        number: code.number,
+        sqlstate: Some(code.sqlstate),
+        text: b"Unknown command",
+    }
+    .encode(&mut payload);
+    let cause = "too many changes of user were refused before";
+    Failure::relaying(FailureKind::LoginDenied, cause, payload)
+}
+
+/// Whether a session of MariaDB goes on as the user from before: the change was refused, by the proxy or a backend,
+/// and the client's connection is in order.
+fn may_go_on(failure: &Failure) -> bool {
+    matches!(
+        failure.kind,
+        FailureKind::LoginDenied
+            | FailureKind::LoginRefused
+            | FailureKind::AccountSessionsMax
+            | FailureKind::BackendsFull
+            | FailureKind::BackendLogin
+            | FailureKind::BackendTls
+            | FailureKind::NoBackend
+            | FailureKind::PoolExhausted
+            | FailureKind::StateNotRestored
+    )
+}

@@ -1,0 +1,106 @@
+//! COM_CHANGE_USER to an account that only a backend can judge: from then on the session has a
+//! connection of its own, and is relayed.
+
+use std::sync::Arc;
+
+use wire::change_user::ChangeUser;
+use wire::handshake::HandshakeHead;
+use wire::{Capabilities, HandshakeResponse};
+
+use crate::connect::Greeted;
+use crate::login::{Agreement, Who};
+use crate::pooled::login::passthrough_auth::PassOn;
+use crate::pooled::login::session_start::server_of;
+use crate::pooled::session::{After, Pooled, Relayed};
+use crate::relayed::join;
+use link::failure::{Failure, Kind};
+use link::leg::Leg;
+use link::packets::PacketStream;
+
+/// What clients usually say; no server holds them to it.
+const PACKET_BYTES_MAX: u32 = 1 << 24;
+
+impl Pooled {
+    /// Lets a backend judge. After an error the client has been told nothing, unless by the backend.
+    pub(crate) async fn pass_on(
+        &self,
+        stream: &mut PacketStream,
+        wish: &ChangeUser<'_>,
+    ) -> Result<(Greeted, Agreement), Failure> {
+        let collation = wish.collation.unwrap_or(self.kind.collation);
+        let Ok(collation) = u8::try_from(collation) else {
+            let text = format!(
+                "Bad handshake: user {} is known to a backend only, and collation {collation} cannot \
+                 be asked for at a login there",
+                String::from_utf8_lossy(wish.user)
+            );
+            return Err(Failure::new(Kind::LoginMalformed, text));
+        };
+        let has_schema = wish.schema.is_some();
+        let response = HandshakeResponse {
+            head: HandshakeHead {
+                capabilities: self
+                    .login_capabilities
+                    .with(Capabilities::CONNECT_WITH_DB, has_schema),
+                packet_bytes_max: PACKET_BYTES_MAX,
+                collation,
+            },
+            user: wish.user,
+            auth_response: wish.auth_response,
+            schema: wish.schema,
+            plugin: wish.plugin,
+            attributes: wish.attributes,
+            zstd_level: None,
+            trailing: b"",
+        };
+        let pass_on = PassOn {
+            worker: &self.worker,
+            settings: &self.settings,
+            header: &self.header,
+            course: &self.course,
+            client: stream,
+            who: &mut Who::default(),
+            greeting: &self.greeting,
+            ear: None,
+        };
+        pass_on.run(response).await
+    }
+
+    /// The backend has let the client in, and the client knows.
+    pub(crate) fn change_over(
+        &mut self,
+        greeted: Greeted,
+        agreement: Agreement,
+    ) -> Result<After, Failure> {
+        let client = std::mem::replace(&mut self.client, Leg::gone());
+        let thread_id = greeted.greeting.thread_id;
+        let backend = Arc::clone(&greeted.backend);
+        let relay = join(
+            (&self.worker, &self.watch, &self.settings),
+            (client, self.inbox.take_all()),
+            (
+                greeted.stream,
+                Arc::clone(&backend),
+                server_of(&greeted.greeting),
+            ),
+            &agreement,
+        )?;
+        // From here on the server sees to that.
+        self.watch.may_wait(None);
+        self.home = None;
+        self.person.leave_account();
+        self.person.pass_on(backend.id, thread_id);
+        tracing::debug!(
+            id = self.person.id(),
+            backend = backend.name,
+            "a changed user has a connection of its own"
+        );
+        Ok(After::Relayed(Box::new(Relayed {
+            relay,
+            legs: agreement.legs,
+            scramble: agreement.scramble,
+            thread_id,
+            slot: Some(greeted.slot),
+        })))
+    }
+}

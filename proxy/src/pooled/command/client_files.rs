@@ -1,0 +1,33 @@
+//! Which files of the client a backend may ask for: those that the client's texts name.
+
+use session::Files;
+use sql::{Facts, Kind, Uses};
+
+use crate::pooled::session::Pooled;
+
+/// Names of files in prepared texts that a session keeps.
+const NAMES_MAX: usize = 256;
+
+impl Pooled {
+    /// The files that a statement may have its backend ask for. An EXECUTE may mean each file that a PREPARE has
+    /// named.
+    pub(crate) fn files_named(&mut self, facts: &Facts, text: &[u8]) -> Files {
+        let is_dynamic = matches!(
+            facts.kind,
+            Kind::Prepare | Kind::Execute | Kind::ExecuteImmediate
+        );
+        if !is_dynamic && !facts.uses.has(Uses::CLIENT_FILE) {
+            return Files::NONE;
+        }
+        let mut files = sql::local_files(text, self.state.flags());
+        match facts.kind {
+            Kind::Prepare => {
+                let room = NAMES_MAX.saturating_sub(self.prepared_files.len());
+                self.prepared_files.extend(files.iter().take(room).cloned());
+            }
+            Kind::Execute => files.extend(self.prepared_files.iter().cloned()),
+            _ => {}
+        }
+        Files::Named(files)
+    }
+}

@@ -1,0 +1,116 @@
+//! Cursors of prepared statements: rows in pieces, from the connection that has them.
+
+use pool::ClientStatementId;
+use session::state::Needs;
+use session::{Outcome, Withholds};
+use wire::statement::statement_id;
+use wire::{Command, ErrorCode};
+
+use super::prepared::with_id;
+use super::unknown_statements::Mistake;
+use crate::pooled::exchange::{Job, Part};
+use crate::pooled::failure::retry::{Effect, Repeat};
+use crate::pooled::routing::target::Aim;
+use crate::pooled::session::{After, CutOff, Pooled};
+use link::client_command::Incoming;
+
+impl Pooled {
+    /// COM_STMT_FETCH: of a cursor, whose connection the session holds.
+    pub(crate) async fn fetch(&mut self, incoming: Incoming) -> Result<After, CutOff> {
+        let argument = incoming.argument().into_owned();
+        let Ok(number) = statement_id(&argument) else {
+            return self.malformed(incoming.sequence);
+        };
+        let cursor = self.statements.resolve(number).and_then(|id| {
+            let found = self.cursors.iter().find(|(of, _)| *of == id);
+            found.map(|(_, key)| (id, key.clone()))
+        });
+        let on_backend = cursor.as_ref().and_then(|(_, key)| {
+            let lent = self.lent.as_ref()?;
+            lent.conn.prepared.id(key)
+        });
+        let (Some((id, _)), Some(backend_id)) = (cursor, on_backend) else {
+            return self.no_cursor(incoming.sequence, number).await;
+        };
+        let packets = with_id(Command::STMT_FETCH, &argument, backend_id);
+        let job = Job {
+            command: Command::STMT_FETCH,
+            packets: &packets,
+            sequence: incoming.sequence,
+            is_cut: false,
+            needs: Needs::NONE,
+            haste: crate::pooled::exchange::Haste::Write,
+            part: Part::Whole,
+            warnings: None,
+            changes_server: false,
+            withholds: Withholds::Nothing,
+            files: session::Files::NONE,
+        };
+        match self.exchange(&job).await {
+            Ok(done) => {
+                let flags = done.tally.status.unwrap_or_default();
+                let is_over = flags.contains(wire::StatusFlags::LAST_ROW_SENT);
+                if is_over || done.outcome != Outcome::Ok {
+                    self.end_cursor_of(id);
+                }
+                Ok(After::Next)
+            }
+            Err(cut) => {
+                let repeat = Repeat::of(Effect::Nothing, Aim::Same);
+                self.cut_short(cut, incoming.sequence, Command::STMT_FETCH, repeat)
+            }
+        }
+    }
+
+    /// There is such a statement and no cursor (`ER_STMT_HAS_NO_OPEN_CURSOR`), or no statement.
+    async fn no_cursor(&mut self, sequence: u8, number: u32) -> Result<After, CutOff> {
+        let Some(id) = self.statements.resolve(number) else {
+            return self
+                .unknown_statement(sequence, Command::STMT_FETCH, number)
+                .await;
+        };
+        let Some(key) = self.statements.statement(id).map(|it| it.statement.clone()) else {
+            return Ok(After::Next);
+        };
+        if let Err(failure) = self.hold(Aim::Same).await {
+            return self.refuse(&failure, sequence);
+        }
+        // What has to be prepared there first would change what it adds to.
+        self.keep_past().await;
+        let before = *self.state.aftermath();
+        let prepared = self.backend_statement(&key, &Needs::NONE).await;
+        self.state.left_alone(before);
+        let Ok(Ok(backend_id)) = prepared else {
+            let code = ErrorCode {
+                number: 1421,
+                sqlstate: *b"HY000",
+            };
+            let text = format!("The statement ({number}) has no open cursor");
+            self.say_error(sequence, code, &text);
+            return Ok(After::Next);
+        };
+        let mistake = Mistake {
+            command: Command::STMT_FETCH,
+            argument: [backend_id.0.to_le_bytes(), 1u32.to_le_bytes()].concat(),
+            asked: backend_id.0,
+            meant: number,
+        };
+        let after = self.mistaken(sequence, &mistake).await;
+        self.finish(&key).await;
+        after
+    }
+
+    /// Closes a statement's cursor on the backend: the statement goes with it.
+    pub(crate) fn end_cursor_of(&mut self, id: ClientStatementId) {
+        let Some(at) = self.cursors.iter().position(|(of, _)| *of == id) else {
+            return;
+        };
+        let (_, key) = self.cursors.swap_remove(at);
+        self.state.cursors_open(self.cursors.len());
+        if let Some(lent) = &mut self.lent
+            && let Some(id) = lent.conn.prepared.remove(&key)
+        {
+            lent.conn.close_statement(id);
+        }
+    }
+}

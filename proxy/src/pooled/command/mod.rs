@@ -1,0 +1,16 @@
+//! One file for each command of a client, or for a few that are alike.
+
+pub(crate) mod bulk_execute;
+pub(crate) mod change_user;
+pub(crate) mod change_user_passthrough;
+pub(crate) mod client_files;
+pub(crate) mod cursor;
+pub(crate) mod execute;
+pub(crate) mod other_commands;
+pub(crate) mod prepared;
+pub(crate) mod prepared_statement;
+pub(crate) mod query;
+pub(crate) mod session_commands;
+pub(crate) mod sql_prepared;
+pub(crate) mod too_large;
+pub(crate) mod unknown_statements;

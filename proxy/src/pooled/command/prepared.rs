@@ -1,0 +1,383 @@
+//! Prepared statements: the client's ids are the session's, the backends' are their connections'. A
+//! statement is prepared on a connection when it is first needed there, whoever asks.
+
+use std::rc::Rc;
+
+use pool::{BackendStatementId, LongDataFault};
+use session::state::{Answered, List, Needs, Pin, Ran, Seen};
+use session::{Outcome, Tally};
+use sql::{Access, Answers, Effects, Uses};
+use wire::reply::OK;
+use wire::statement::{
+    LongData as Piece, PrepareOk, patch_eof_flags, patch_statement_id, statement_id,
+};
+use wire::{Command, ErrorCode, HEADER_BYTES, StatusFlags};
+
+use super::execute::WRONG_ARGUMENTS;
+use super::prepared_statement::StatementKey;
+use crate::pooled::backend::connection::{BackendConn, Broken, OwnReply, own_command};
+use crate::pooled::exchange::CutReply;
+use crate::pooled::failure::retry::{Effect, Repeat};
+use crate::pooled::routing::target::Aim;
+use crate::pooled::rules::evaluate_rules::Carries;
+use crate::pooled::rules::prepared_rules::Preparing;
+use crate::pooled::session::{After, CutOff, Pooled};
+use link::client_command::Incoming;
+
+/// Flags that say how a session's transaction stands.
+const OF_TRANSACTION: StatusFlags = StatusFlags(
+    StatusFlags::IN_TRANS.0 | StatusFlags::IN_TRANS_READONLY.0 | StatusFlags::AUTOCOMMIT.0,
+);
+
+/// What clients are told of a statement that was prepared.
+#[derive(Debug)]
+pub(crate) struct Definitions {
+    pub parameter_count: u16,
+    pub column_count: u16,
+    /// The reply to COM_STMT_PREPARE, all its packets, with an id that means nothing.
+    pub packets: Rc<[u8]>,
+    /// How many definitions had changed anywhere when this was heard.
+    pub epoch: u64,
+}
+
+/// What a client is told who names a statement that is not there (`ER_UNKNOWN_STMT_HANDLER`).
+pub(crate) fn unknown(number: u32, function: &str) -> String {
+    format!("Unknown prepared statement handler ({number}) given to {function}")
+}
+
+impl Pooled {
+    /// COM_STMT_PREPARE.
+    pub(crate) async fn prepare(&mut self, incoming: Incoming) -> Result<After, CutOff> {
+        self.statements.begin_prepare();
+        if let Err(full) = self.statements.has_room() {
+            let text = format!(
+                "Can't create more than max_prepared_stmt_count statements (current value: {})",
+                full.count_max
+            );
+            self.say_error(incoming.sequence, ErrorCode::MAX_PREPARED_STMT_COUNT, &text);
+            return Ok(After::Next);
+        }
+        self.learn_status().await;
+        let mut key = self.statement_key(&incoming.argument());
+        if self.is_ruled(&key.facts, Carries::Nothing) {
+            match Box::pin(self.rule_prepare(key, incoming.sequence)).await? {
+                Preparing::Answered(after) => return Ok(after),
+                Preparing::Goes(ruled) => key = ruled,
+                Preparing::Promised(key, definitions) => {
+                    return Ok(self.tell_prepared(incoming.sequence, key, &definitions));
+                }
+            }
+        }
+        let epoch = self.worker.shared.definitions_epoch();
+        // MySQL refuses to prepare what may write in a transaction that only reads.
+        let only_reads = self.status.contains(StatusFlags::IN_TRANS_READONLY);
+        let may_be_refused = only_reads && key.facts.access >= Access::Unsure;
+        if let Some(known) = self.worker.store.definitions(&key, epoch)
+            && !may_be_refused
+        {
+            let reads_tables = key.facts.tables().next().is_some();
+            self.state.answered(Answered::Prepared { reads_tables });
+            if self.state.aftermath().list == List::Empty {
+                self.aftermath.forget_list();
+            }
+            return Ok(self.tell_prepared(incoming.sequence, key, &known));
+        }
+        let aim = self.ordered_aim(&key.facts).unwrap_or(Aim::Home);
+        let mut repeat = Repeat::of(Effect::Nothing, aim);
+        loop {
+            if let Err(failure) = self.hold(repeat.aim).await {
+                return self.refuse(&failure, incoming.sequence);
+            }
+            match self.prepare_there(&key, &Needs::NONE).await {
+                Ok(Ok((_, definitions))) => {
+                    self.aftermath
+                        .note(self.state.aftermath(), &Tally::default());
+                    self.finish(&key).await;
+                    return Ok(self.tell_prepared(incoming.sequence, key, &definitions));
+                }
+                Ok(Err(own)) => {
+                    self.pass_error(incoming.sequence, &own);
+                    return Ok(After::Next);
+                }
+                Err(cut) => {
+                    let said = (Command::STMT_PREPARE, incoming.sequence);
+                    let told = self.overcome(cut, &key.facts, said, &mut repeat).await?;
+                    if let Some(after) = told {
+                        return Ok(after);
+                    }
+                }
+            }
+        }
+    }
+
+    pub(crate) fn statement_key(&mut self, text: &[u8]) -> StatementKey {
+        let flags = self.state.flags();
+        let key = self.plain_key(text);
+        if !key.facts.uses.has(Uses::CONNECTION_ID) {
+            return key;
+        }
+        let id = Some(u64::from(self.person.id()));
+        let answers = Answers {
+            connection_id: id,
+            pseudo_thread_id: id,
+            ..Answers::default()
+        };
+        match key.facts.rewrite(text, flags, &answers).text {
+            Some(text) => self.plain_key(&text),
+            None => key,
+        }
+    }
+
+    fn plain_key(&self, text: &[u8]) -> StatementKey {
+        let flags = self.state.flags();
+        self.worker.store.statement(
+            text,
+            self.state.values(),
+            &self.kind,
+            self.course.cluster,
+            flags,
+            &self.worker.book.borrow().compiled.functions,
+        )
+    }
+
+    /// The client's own id for a statement, and what a server says of it.
+    fn tell_prepared(
+        &mut self,
+        sequence: u8,
+        key: StatementKey,
+        definitions: &Rc<Definitions>,
+    ) -> After {
+        let prepared = self.statements.prepare(
+            key,
+            definitions.parameter_count,
+            definitions.column_count,
+            Rc::clone(&definitions.packets),
+        );
+        match prepared {
+            Ok(id) => {
+                let mut packets = definitions.packets.to_vec();
+                patch_statement_id(&mut packets[HEADER_BYTES..], id.number());
+                // They may have been heard in a transaction, or by another session.
+                patch_eof_flags(&mut packets, OF_TRANSACTION, self.status);
+                self.say_renumbered(sequence, packets);
+            }
+            Err(full) => {
+                let text = format!(
+                    "Can't create more than max_prepared_stmt_count statements (current value: {})",
+                    full.count_max
+                );
+                self.say_error(sequence, ErrorCode::MAX_PREPARED_STMT_COUNT, &text);
+            }
+        }
+        if self.state.rules().lasting.has(Pin::PreparedStatement) {
+            self.state.pin(Pin::PreparedStatement);
+        }
+        After::Next
+    }
+
+    /// A statement could not be prepared where its client's command needs it: the server's words.
+    pub(crate) fn pass_error(&mut self, sequence: u8, own: &OwnReply) {
+        let error = own.payloads().last().unwrap_or_default().to_vec();
+        self.note_failed(&error, self.lent.as_ref().map(|lent| lent.conn.backend.id));
+        self.say(sequence, &error);
+        self.aftermath.note(self.state.aftermath(), &own.tally);
+    }
+
+    /// Prepares a statement on the session's connection, in the state that it belongs to. The inner
+    /// error is the server's own.
+    pub(crate) async fn prepare_there(
+        &mut self,
+        key: &StatementKey,
+        needs: &Needs,
+    ) -> Result<Result<(BackendStatementId, Rc<Definitions>), OwnReply>, CutReply> {
+        if !Rc::ptr_eq(&key.values, self.state.values()) {
+            Box::pin(self.settle_doubts()).await;
+        }
+        let Some(mut lent) = self.lent.take() else {
+            return Err(CutReply::unsent(Broken::Unexpected("no connection").into()));
+        };
+        let outcome = self.prepare_on(&mut lent.conn, key, needs).await;
+        self.lent = Some(lent);
+        outcome
+    }
+
+    async fn prepare_on(
+        &mut self,
+        conn: &mut BackendConn,
+        key: &StatementKey,
+        needs: &Needs,
+    ) -> Result<Result<(BackendStatementId, Rc<Definitions>), OwnReply>, CutReply> {
+        let worker = Rc::clone(&self.worker);
+        let then = self
+            .state
+            .values_to_prepare(&worker.store.values, &key.values);
+        let now = self.state.swap_values(then);
+        let outcome = self.prepare_in_state(conn, key, needs).await;
+        self.state.swap_values(now);
+        outcome
+    }
+
+    /// The same in the session's own state.
+    async fn prepare_in_state(
+        &mut self,
+        conn: &mut BackendConn,
+        key: &StatementKey,
+        needs: &Needs,
+    ) -> Result<Result<(BackendStatementId, Rc<Definitions>), OwnReply>, CutReply> {
+        self.become_equal(conn, needs).await?;
+        let broken = |broken: Broken| CutReply::unsent(broken.into());
+        let own = crate::pooled::backend::kept_statements::prepare(
+            &self.worker,
+            conn,
+            Command::STMT_PREPARE,
+            key.text.bytes(),
+        )
+        .await
+        .map_err(broken)?;
+        let ok = PrepareOk::decode(own.first_payload()).ok();
+        let warnings = ok.as_ref().map_or(0, |ok| ok.warnings);
+        let tally = Tally {
+            warnings,
+            ..own.tally
+        };
+        let seen = Seen {
+            ran: Ran::Prepare,
+            facts: &key.facts,
+            text: key.text.bytes(),
+            changes: &own.changes,
+            tally: &tally,
+            error: match own.outcome {
+                Outcome::Ok => None,
+                Outcome::Err(number) => Some(number),
+            },
+        };
+        let values = &self.worker.store.values;
+        self.state.observe(&mut conn.state, values, &seen);
+        if own.outcome != Outcome::Ok {
+            return Ok(Err(own));
+        }
+        let ok = PrepareOk::decode(own.first_payload()).map_err(|error| broken(error.into()))?;
+        let id = BackendStatementId(ok.statement_id);
+        let definitions = Rc::new(Definitions {
+            parameter_count: ok.parameters,
+            column_count: ok.columns,
+            packets: own.bytes.as_slice().into(),
+            epoch: self.worker.shared.definitions_epoch(),
+        });
+        // What it warns of has to be on the connection, to be asked for.
+        if key.cursor.is_none() && warnings == 0 {
+            self.worker.store.define(key, &definitions);
+        }
+        if let Some(former) = conn.prepared.learn(key.clone(), id) {
+            conn.close_statement(former);
+        }
+        Ok(Ok((id, definitions)))
+    }
+
+    /// The statement is at rest on the session's connection.
+    pub(crate) async fn finish(&mut self, key: &StatementKey) {
+        if let Some(lent) = &mut self.lent
+            && let Some(id) = lent.conn.prepared.finish(key)
+        {
+            lent.conn.close_statement(id);
+        }
+    }
+
+    /// COM_STMT_RESET: long data is forgotten, a cursor closed.
+    pub(crate) async fn reset_statement(&mut self, incoming: Incoming) -> Result<After, CutOff> {
+        let argument = incoming.argument().into_owned();
+        let Ok(number) = statement_id(&argument) else {
+            return self.malformed(incoming.sequence);
+        };
+        let Some(id) = self.statements.resolve(number) else {
+            return self
+                .unknown_statement(incoming.sequence, Command::STMT_RESET, number)
+                .await;
+        };
+        self.statements.reset(id);
+        self.end_cursor_of(id);
+        self.learn_status().await;
+        let [low, high] = self.status.0.to_le_bytes();
+        self.say(incoming.sequence, &[OK, 0, 0, low, high, 0, 0]);
+        self.state.answered(Answered::Reset);
+        Ok(After::Next)
+    }
+
+    /// COM_STMT_CLOSE, which has no reply.
+    pub(crate) async fn close_statement(&mut self, incoming: &Incoming) {
+        let argument = incoming.argument();
+        let number = statement_id(&argument);
+        if let Some(id) = number
+            .ok()
+            .and_then(|number| self.statements.resolve(number))
+        {
+            self.end_cursor_of(id);
+            self.statements.close(id);
+        }
+    }
+
+    /// COM_STMT_SEND_LONG_DATA, which has no reply.
+    pub(crate) fn send_long_data(&mut self, incoming: &Incoming) {
+        let argument = incoming.argument();
+        let Ok(piece) = Piece::decode(&argument) else {
+            return;
+        };
+        if let Some(id) = self.statements.resolve(piece.statement_id) {
+            self.statements
+                .send_long_data(id, piece.parameter, piece.data);
+        }
+    }
+
+    /// What was wrong with long data is told at EXECUTE, in the servers' words.
+    pub(crate) fn long_data_fault(&self, fault: &LongDataFault) -> (ErrorCode, String) {
+        match fault {
+            LongDataFault::NoSuchParameter(_) => {
+                let function =
+                    self.server_function("mysqld_stmt_send_long_data", "mysql_stmt_precheck");
+                (
+                    WRONG_ARGUMENTS,
+                    format!("Incorrect arguments to {function}"),
+                )
+            }
+            LongDataFault::TooLong { .. } => {
+                let text = "Parameter of prepared statement which is set through \
+                            mysql_send_long_data() is longer than 'max_allowed_packet' bytes";
+                (UNKNOWN_ERROR, text.to_owned())
+            }
+        }
+    }
+
+    /// How the server calls the function that did not find a statement.
+    pub(crate) fn server_function(
+        &self,
+        mariadb: &'static str,
+        mysql: &'static str,
+    ) -> &'static str {
+        match self.state.flags().server {
+            sql::Server::MySql(_) => mysql,
+            sql::Server::MariaDb(_) | sql::Server::Unknown => mariadb,
+        }
+    }
+}
+
+/// ER_UNKNOWN_ERROR.
+const UNKNOWN_ERROR: ErrorCode = ErrorCode {
+    number: 1105,
+    sqlstate: *b"HY000",
+};
+
+/// Whether a statement changes what statements are prepared as.
+pub(crate) fn defines(facts: &sql::Facts) -> bool {
+    facts.effects.has(Effects::ANYTHING)
+        || matches!(
+            facts.kind,
+            sql::Kind::Create(_) | sql::Kind::Alter(_) | sql::Kind::Drop(_) | sql::Kind::Rename(_)
+        )
+}
+
+/// A command about a statement, by the backend's id.
+pub(crate) fn with_id(command: Command, argument: &[u8], id: BackendStatementId) -> Vec<u8> {
+    let mut packets = own_command(command, argument);
+    patch_statement_id(&mut packets[HEADER_BYTES..], id.0);
+    packets
+}

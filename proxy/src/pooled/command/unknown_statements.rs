@@ -1,0 +1,179 @@
+//! Errors about statements that are not there, or have no cursor: a backend is asked for them, so that
+//! they come in the client's language and leave the trace that they would leave.
+
+use std::rc::Rc;
+
+use session::state::{Answered, Needs};
+use session::{Outcome, Tally};
+use sql::Facts;
+use wire::{Command, ErrPacket, ErrorCode};
+
+use crate::pooled::backend::connection::{OwnReply, own_command};
+use crate::pooled::diagnostics::Diagnostics;
+use crate::pooled::diagnostics::pending_answers::settle;
+use crate::pooled::exchange::Done;
+use crate::pooled::routing::target::Aim;
+use crate::pooled::session::{After, CutOff, Pooled};
+
+/// An id that no server gives a statement; the one above it means another thing to MariaDB.
+pub(crate) const NOBODYS: u32 = 0xFFFF_FFF0;
+
+/// What a backend is asked for.
+pub(crate) struct Mistake {
+    pub command: Command,
+    /// What it is asked, by its own id.
+    pub argument: Vec<u8>,
+    /// That id, and the client's in its place.
+    pub asked: u32,
+    pub meant: u32,
+}
+
+impl Pooled {
+    /// A command names a statement that is not there.
+    pub(crate) async fn unknown_statement(
+        &mut self,
+        sequence: u8,
+        command: Command,
+        meant: u32,
+    ) -> Result<After, CutOff> {
+        let mut argument = NOBODYS.to_le_bytes().to_vec();
+        match command {
+            // Flags and a count that is always 1.
+            Command::STMT_EXECUTE => argument.extend_from_slice(&[0, 1, 0, 0, 0]),
+            Command::STMT_FETCH => argument.extend_from_slice(&[1, 0, 0, 0]),
+            _ => {}
+        }
+        let mistake = Mistake {
+            command,
+            argument,
+            asked: NOBODYS,
+            meant,
+        };
+        if let Err(failure) = self.hold(Aim::Same).await {
+            return self.refuse(&failure, sequence);
+        }
+        self.mistaken(sequence, &mistake).await
+    }
+
+    /// Asks the connection for its error.
+    pub(crate) async fn mistaken(
+        &mut self,
+        sequence: u8,
+        mistake: &Mistake,
+    ) -> Result<After, CutOff> {
+        let before = self.begin_outside_statements();
+        if mistake.asked == NOBODYS {
+            self.aftermath.unknown.set(Some(mistake.meant));
+        }
+        let own = match self.ask_mistake(mistake).await {
+            Some(own) if own.outcome != Outcome::Ok => own,
+            _ => {
+                self.drop_lent(pool::CloseReason::Broken);
+                let code = wire::ErrorCode::UNKNOWN_STMT_HANDLER;
+                let text = format!("Unknown prepared statement handler ({})", mistake.meant);
+                self.say_error(sequence, code, &text);
+                return Ok(After::Next);
+            }
+        };
+        if let Some(error) = own.error() {
+            let text = renamed(error.text, mistake.asked, mistake.meant);
+            let mut payload = Vec::new();
+            ErrPacket {
+                text: &text,
+                ..error
+            }
+            .encode(&mut payload);
+            self.say(sequence, &payload);
+        }
+        let done = Done {
+            outcome: own.outcome,
+            tally: Tally {
+                error: own.tally.error,
+                ..Tally::default()
+            },
+            next_sequence: 0,
+            fingerprint: None,
+            message: None,
+        };
+        self.observe(Command::STMT_RESET, &Facts::default(), b"", &done);
+        self.end_outside_statements(before).await;
+        self.keep_past().await;
+        if let Some(list) = self.aftermath.list() {
+            let mut list = Diagnostics::clone(&list);
+            list.rename_last(|message| renamed(message, mistake.asked, mistake.meant));
+            self.aftermath.keep_list(Rc::new(list));
+        }
+        Ok(After::Next)
+    }
+
+    /// An error of the proxy's own is put down as if a server had made it, in the language of the
+    /// proxy. Where no connection is to be had nothing is put down.
+    pub(crate) async fn put_down_error(&mut self, code: ErrorCode, text: &str) {
+        if self.hold(Aim::Same).await.is_err() || !self.keep_past().await {
+            return;
+        }
+        let before = self.aftermath.list().filter(|_| self.is_mysql());
+        let Some(lent) = &mut self.lent else {
+            return;
+        };
+        let settled = settle(&self.worker, &mut lent.conn, &self.aftermath).await;
+        if settled.is_err() {
+            return self.drop_lent(pool::CloseReason::Broken);
+        }
+        let Some(empty) = self.ask_empty_list().await else {
+            return;
+        };
+        self.state.answered(Answered::Error);
+        let mut list = before.map_or(empty, |list| Diagnostics::clone(&list));
+        list.push_error(code, text);
+        self.aftermath.keep_list(Rc::new(list));
+    }
+
+    /// An empty list of warnings, in the form that the session's server tells one. None if no connection is to be had.
+    pub(crate) async fn ask_empty_list(&mut self) -> Option<Diagnostics> {
+        let held = self.lent.is_some() || self.hold(Aim::Same).await.is_ok();
+        let lent = self.lent.as_mut().filter(|_| held)?;
+        let question = crate::pooled::backend::open::text(&lent.conn, "SHOW WARNINGS LIMIT 0");
+        let Ok(own) = lent.conn.ask(&self.worker, Command::QUERY, &question).await else {
+            self.drop_lent(pool::CloseReason::Broken);
+            return None;
+        };
+        Diagnostics::read(&own, lent.conn.capabilities)
+    }
+
+    async fn ask_mistake(&mut self, mistake: &Mistake) -> Option<OwnReply> {
+        let mut lent = self.lent.take()?;
+        let equal = self.become_equal(&mut lent.conn, &Needs::NONE).await;
+        let asked = match equal {
+            Ok(()) => {
+                let packets = own_command(mistake.command, &mistake.argument);
+                self.send(&mut lent.conn, &packets).await;
+                lent.conn.hear(&self.worker, mistake.command).await.ok()
+            }
+            Err(_) => None,
+        };
+        self.lent = Some(lent);
+        asked
+    }
+}
+
+/// A list that was read where MariaDB may have kept the error of a statement that is not there.
+pub(crate) fn naming(mut list: Diagnostics, meant: u32) -> Diagnostics {
+    let unknown = ErrorCode::UNKNOWN_STMT_HANDLER;
+    list.rename_each(unknown, |message| renamed(message, NOBODYS, meant));
+    list
+}
+
+/// A message about the client's statement in place of the backend's.
+fn renamed(message: &[u8], asked: u32, meant: u32) -> Vec<u8> {
+    let asked = asked.to_string();
+    let meant = meant.to_string();
+    let found = message
+        .windows(asked.len())
+        .position(|window| window == asked.as_bytes());
+    let Some(at) = found else {
+        return message.to_vec();
+    };
+    let (before, rest) = message.split_at(at);
+    [before, meant.as_bytes(), &rest[asked.len()..]].concat()
+}

@@ -1,0 +1,155 @@
+//! What a session may still ask about its last statement, where another connection knows that than the
+//! one it goes on over: it is had from there first.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use route::Backend;
+use session::state::Pin;
+use tokio::time::{Instant, timeout_at};
+
+use super::pending_answers::settle;
+use crate::pooled::backend::connection::BackendConn;
+use crate::pooled::backend::sub_pool::ShelfId;
+use crate::pooled::backend::worker_pool::Lent;
+use crate::pooled::session::Pooled;
+use link::failure::{Failure, Kind};
+
+/// How long whoever was given a connection has to ask what its last session may still want to know: as
+/// long as a backend has to answer that.
+const PATIENCE_TAKER: Duration = Duration::from_secs(30);
+
+impl Pooled {
+    /// The session has been given a connection, and its answers are elsewhere. Afterwards it has them,
+    /// or the connection that knows them, or they are lost; it may have no connection then.
+    ///
+    /// # Errors
+    /// The session ends.
+    pub(crate) async fn recall(&mut self) -> Result<(), Failure> {
+        let ridden = self.riding.ridden.take();
+        let is_owed = self.aftermath.is_owed();
+        if let Some(ridden) = ridden.filter(|_| is_owed) {
+            self.relive(ridden).await;
+            return Ok(());
+        }
+        let Some(lent) = &self.lent else {
+            return Ok(());
+        };
+        let shelf = lent.conn.shelf.id;
+        if self.course.last == Some(lent.conn.backend.id) {
+            return self.find_answers(shelf).await;
+        }
+        // Nobody takes the connection that it leaves there, and so nobody asks.
+        self.outwait_saving().await;
+        if self.aftermath.is_owed() {
+            self.aftermath.is_left();
+            self.take_up_saved();
+            self.state.found_rows_are(0);
+        }
+        Ok(())
+    }
+
+    /// Waits until somebody has asked, or the connection that knows lies idle, which the session then
+    /// has in place of the one that it had.
+    async fn find_answers(&mut self, shelf: ShelfId) -> Result<(), Failure> {
+        let until = Instant::now() + PATIENCE_TAKER;
+        let aftermath = Rc::clone(&self.aftermath);
+        if aftermath.is_owed()
+            && let Some(lent) = &mut self.lent
+            && settle(&self.worker, &mut lent.conn, &aftermath)
+                .await
+                .is_err()
+        {
+            self.drop_lent(pool::CloseReason::Broken);
+        }
+        // Nobody waits for what this session's connection knows while it waits itself.
+        while aftermath.is_saving() || aftermath.is_owed() {
+            if aftermath.is_owed()
+                && let Some(own) = self.take_own(shelf)
+            {
+                if let Some(other) = self.lent.replace(own) {
+                    self.worker.desk.give_back(&self.worker, other);
+                }
+                break;
+            }
+            let news = timeout_at(until, aftermath.news.notified());
+            if self.outwait(news).await?.is_err() {
+                aftermath.lose();
+                break;
+            }
+        }
+        self.take_up_saved();
+        Ok(())
+    }
+
+    /// The connection of this shelf that knows what the session may ask, if it lies idle.
+    pub(crate) fn take_own(&self, shelf: ShelfId) -> Option<Lent> {
+        let (worker, aftermath) = (&self.worker, &self.aftermath);
+        let is_own = |conn: &BackendConn| aftermath.is_at(conn);
+        worker.desk.take_idle_that(worker, shelf, is_own)
+    }
+
+    /// Whether the last command's backend, which is another one, has answers that the session may
+    /// ask for later.
+    pub(crate) fn leaves_answers(&self, backend: &Backend) -> bool {
+        let is_elsewhere = self.course.last.is_some_and(|last| last != backend.id);
+        is_elsewhere && self.owes_answers()
+    }
+
+    /// Whether a connection alone knows what the next statement leaves as it is.
+    fn owes_answers(&self) -> bool {
+        let counts = || self.aftermath.owes_found_rows() && self.state.pins().has(Pin::FoundRows);
+        self.aftermath.owes_insert_id() || counts()
+    }
+
+    /// Asks where the last command ran what it has left there, before the session goes elsewhere.
+    pub(crate) async fn take_answers_along(&mut self) -> Result<(), Failure> {
+        if let Some(last) = self.last_backend(&[]) {
+            match self.check_out(&last, None).await {
+                Ok(lent) => self.ask_answers(lent).await?,
+                Err(failure) if matches!(failure.kind, Kind::NoBackend | Kind::BackendLogin) => {}
+                Err(failure) => return Err(failure),
+            }
+        }
+        if self.aftermath.is_owed() {
+            self.aftermath.lose();
+        }
+        self.take_up_saved();
+        Ok(())
+    }
+
+    async fn ask_answers(&mut self, lent: Lent) -> Result<(), Failure> {
+        let worker = Rc::clone(&self.worker);
+        let shelf = lent.conn.shelf.id;
+        let is_apart = self.aftermath.is_apart_from(&lent.conn);
+        self.lent = Some(lent);
+        if is_apart {
+            self.find_answers(shelf).await?;
+        }
+        let Some(mut lent) = self.lent.take() else {
+            return Ok(());
+        };
+        let nobody = Rc::default();
+        match settle(&worker, &mut lent.conn, &nobody).await {
+            Ok(()) => worker.desk.give_back(&worker, lent),
+            Err(_) => worker.desk.forget(&worker, lent, pool::CloseReason::Broken),
+        }
+        Ok(())
+    }
+
+    /// The session becomes one of another kind, and its connections are of no use to it any more.
+    pub(crate) async fn leave_kind(&mut self) -> Result<(), Failure> {
+        self.outwait_saving().await;
+        self.take_up_saved();
+        // What has ridden no connection knows.
+        if self.aftermath.is_owed() && self.riding.ridden.is_none() {
+            match self.lent.take() {
+                Some(lent) => self.ask_answers(lent).await?,
+                None => self.take_answers_along().await?,
+            }
+            self.take_up_saved();
+        }
+        self.give_back();
+        Ok(())
+    }
+}

@@ -1,0 +1,369 @@
+//! Statements that ask about the statement before them: answered by literals, from the list that was
+//! put down, or by the connection that ran it.
+
+mod get;
+mod stand_in;
+
+use std::rc::Rc;
+
+use session::Outcome;
+use session::state::{
+    Aftermath as Left, Answered as Own, LastInsertId, Needs, Restoration, restoration,
+};
+use sql::{Facts, Kind, Show, TrustedFunctions, Uses};
+use stand_in::StandIn;
+use wire::query::Query;
+use wire::{Capabilities, Command, ErrorCode, StatusFlags};
+
+use super::{Diagnostics, Form, Told};
+use crate::pooled::backend::open::text;
+use crate::pooled::backend::worker_pool::Lent;
+use crate::pooled::command::prepared_statement::StatementKey;
+use crate::pooled::command::query::Ending;
+use crate::pooled::exchange::Part;
+use crate::pooled::session::{After, CutOff, Pooled};
+use link::client_command::Incoming;
+use link::failure::Failure;
+use sql::parts_that_ask;
+
+/// What became of a statement that asks.
+pub(crate) enum Asked {
+    /// Its client has its reply.
+    Told(Ending),
+    /// A connection is asked, by this.
+    Left(Incoming),
+    /// A connection is asked, by this in its place; what was known before holds on behind it.
+    Standing(Incoming, Standing),
+    /// These, one after the other.
+    InParts(Incoming, Vec<Vec<u8>>),
+}
+
+/// The same of a prepared statement.
+pub(crate) enum AskedPrepared {
+    Told,
+    Left,
+    Standing(StatementKey, Option<Standing>),
+}
+
+/// Where the list of warnings is.
+enum Place {
+    /// On the connection that is held.
+    Here,
+    /// Put down.
+    Kept(Rc<Diagnostics>),
+    /// There is none.
+    Nowhere,
+}
+
+/// What is known of the last statement, while another stands in for one that would leave that alone.
+pub(crate) struct Standing {
+    before: Left,
+    list: Option<Rc<Diagnostics>>,
+    role: Role,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Role {
+    /// SHOW COUNT(*) WARNINGS
+    Count,
+    /// GET DIAGNOSTICS
+    Get,
+    /// GET DIAGNOSTICS of a condition that is not there, which is one more.
+    Missing,
+    /// GET STACKED DIAGNOSTICS, which fails and leaves the list alone.
+    Stacked,
+}
+
+/// ER_UNKNOWN_ERROR.
+const GONE: ErrorCode = ErrorCode {
+    number: 1105,
+    sqlstate: *b"HY000",
+};
+
+const GONE_TEXT: &str = "This is not known of the last statement any more: its connection has moved \
+                         on (an account with pin = [\"warnings\"] keeps it)";
+
+const LOST_TEXT: &str = "LAST_INSERT_ID() is not known any more: the only connection that knew it was \
+                         lost. The next row that is inserted makes it known again";
+
+impl Pooled {
+    /// A statement of the text protocol that asks about the past, or about its connection.
+    pub(crate) async fn ask_past(
+        &mut self,
+        incoming: Incoming,
+        facts: &mut Facts,
+        part: Part,
+    ) -> Result<Asked, CutOff> {
+        if let Err(failure) = self.seek_past(facts).await {
+            let after = self.refuse(&failure, incoming.sequence)?;
+            return Ok(Asked::Told(Ending::last(after)));
+        }
+        let argument = incoming.argument().into_owned();
+        let Ok(query) = Query::decode(&argument, self.capabilities) else {
+            let after = self.malformed(incoming.sequence)?;
+            return Ok(Asked::Told(Ending::last(after)));
+        };
+        let place = self.undisturbed_place(&Needs::of(facts, query.text)).await;
+        if facts.kind == Kind::Multi && !self.capabilities.contains(Capabilities::MULTI_STATEMENTS)
+        {
+            // An error, in which the servers quote the text.
+            return Ok(Asked::Left(incoming));
+        }
+        // MySQL's list outlives a GET DIAGNOSTICS, which has to be seen to be the last.
+        let gets = facts.parts.iter().any(|it| it.kind == Kind::GetDiagnostics);
+        if part == Part::Whole
+            && (!matches!(place, Place::Here) || self.is_mysql() && gets)
+            && self.capabilities.contains(Capabilities::MULTI_STATEMENTS)
+            && let Some(texts) = parts_that_ask(facts, query.text, self.state.flags())
+        {
+            return Ok(Asked::InParts(incoming, texts));
+        }
+        if let (Place::Kept(list), Some((told, range))) = (&place, self.shown(facts, query.text)) {
+            let status = self.status_of(part);
+            let packets = list.tell(told, range, Form::Text, status, self.capabilities);
+            let next = self.say_renumbered(incoming.sequence, packets);
+            self.state.answered(Own::Rows);
+            return Ok(Asked::Told(Ending::more(next)));
+        }
+        let get = Box::pin(self.read_get(facts, query.text, &place)).await;
+        let Ok(stand_in) = self.stand_in(facts, query.text, &place, get.as_ref()) else {
+            self.say_error(incoming.sequence, GONE, GONE_TEXT);
+            return Ok(Asked::Told(Ending::last(After::Next)));
+        };
+        let Some(StandIn { text, role }) = stand_in else {
+            return Ok(Asked::Left(incoming));
+        };
+        let mut payload = Vec::new();
+        Query {
+            text: &text,
+            ..query
+        }
+        .encode(self.capabilities, &mut payload);
+        let mut packets = Vec::new();
+        wire::write::put_packets(&mut packets, 0, &payload);
+        facts.read(&text, self.state.flags());
+        let incoming = Incoming {
+            packets,
+            ..incoming
+        };
+        Ok(match role {
+            None => Asked::Left(incoming),
+            Some(role) => Asked::Standing(incoming, self.standing(&place, role)),
+        })
+    }
+
+    /// A prepared statement that asks about the past.
+    pub(crate) async fn ask_past_prepared(
+        &mut self,
+        key: &StatementKey,
+        sequence: u8,
+    ) -> Result<AskedPrepared, Failure> {
+        self.seek_past(&key.facts).await?;
+        // What has to be prepared there first would change what is asked about.
+        self.keep_past().await;
+        self.take_up_saved();
+        let place = match self.place() {
+            Place::Here => Place::Nowhere,
+            other => other,
+        };
+        let text = key.text.bytes();
+        if let (Place::Kept(list), Some((told, range))) = (&place, self.shown(&key.facts, text)) {
+            let status = self.status_of(Part::Whole);
+            let packets = list.tell(told, range, Form::Binary, status, self.capabilities);
+            self.say_renumbered(sequence, packets);
+            self.state.answered(Own::Rows);
+            return Ok(AskedPrepared::Told);
+        }
+        let get = Box::pin(self.read_get(&key.facts, text, &place)).await;
+        let Ok(stand_in) = self.stand_in(&key.facts, text, &place, get.as_ref()) else {
+            self.say_error(sequence, GONE, GONE_TEXT);
+            return Ok(AskedPrepared::Told);
+        };
+        let Some(StandIn { text, role }) = stand_in else {
+            return Ok(AskedPrepared::Left);
+        };
+        let flags = self.state.flags();
+        let other = self.worker.store.statement(
+            &text,
+            &key.values,
+            &key.kind,
+            key.cluster,
+            flags,
+            &TrustedFunctions::default(),
+        );
+        let other = StatementKey {
+            cursor: key.cursor,
+            ..other
+        };
+        let standing = role.map(|role| self.standing(&place, role));
+        Ok(AskedPrepared::Standing(other, standing))
+    }
+
+    /// Takes up what others have saved; what only the last connection knows has to be asked there.
+    async fn seek_past(&mut self, facts: &Facts) -> Result<(), Failure> {
+        let outwait = async |session: &mut Self| {
+            if session.aftermath.is_saving() {
+                session.outwait_saving().await;
+            }
+            session.take_up_saved();
+        };
+        outwait(self).await;
+        let is_about_list = facts.uses.has(Uses::DIAGNOSTICS) && self.aftermath.list().is_none();
+        let is_about_rows =
+            facts.uses.has(Uses::FOUND_ROWS) && self.state.aftermath().found_rows.is_none();
+        if is_about_list || is_about_rows {
+            self.hold(self.aim(facts)).await?;
+            // Somebody may have taken it meanwhile.
+            outwait(self).await;
+        }
+        Ok(())
+    }
+
+    /// Whether it reads LAST_INSERT_ID(), which nobody knows any more. Of several statements one may set
+    /// it for another.
+    pub(crate) fn asks_for_lost(&self, facts: &Facts) -> bool {
+        let reads = !matches!(facts.kind, Kind::Create(_) | Kind::Multi);
+        reads
+            && facts.uses.has(Uses::LAST_INSERT_ID)
+            && self.state.aftermath().last_insert_id == LastInsertId::Lost
+    }
+
+    /// Tells so.
+    pub(crate) fn say_lost(&mut self, sequence: u8) {
+        self.say_error(sequence, GONE, LOST_TEXT);
+    }
+
+    /// Where the list is when a command with these needs runs: what restores the session's state, or
+    /// statements prepared from text, would empty it.
+    async fn undisturbed_place(&mut self, needs: &Needs) -> Place {
+        let is_equal = |lent: &Lent| {
+            let restoration = restoration(&self.state, &lent.conn.state, needs);
+            restoration == Restoration::Nothing
+        };
+        match self.place() {
+            // Nor does the connection know by which id the client has named what is not there.
+            Place::Here
+                if !self.lent.as_ref().is_some_and(is_equal)
+                    || self.may_make_texts(needs)
+                    || self.aftermath.unknown.get().is_some() =>
+            {
+                self.keep_past().await;
+                self.place()
+            }
+            place => place,
+        }
+    }
+
+    fn place(&self) -> Place {
+        let is_here = || {
+            let lent = self.lent.as_ref();
+            lent.is_some_and(|lent| self.aftermath.is_told_by(&lent.conn))
+        };
+        match self.aftermath.list() {
+            Some(list) => Place::Kept(list),
+            None if is_here() => Place::Here,
+            None => Place::Nowhere,
+        }
+    }
+
+    /// The rows that SHOW WARNINGS or SHOW ERRORS asks for.
+    fn shown(&self, facts: &Facts, text: &[u8]) -> Option<(Told, std::ops::Range<u64>)> {
+        let told = match facts.kind {
+            Kind::Show(Show::Warnings | Show::SomeWarnings) => Told::All,
+            Kind::Show(Show::Errors | Show::SomeErrors) => match self.is_mysql() {
+                true => Told::Errors,
+                false => Told::ErrorsOfThem,
+            },
+            _ => return None,
+        };
+        let range = sql::shown_conditions(text, self.state.flags())?;
+        Some((told, range))
+    }
+
+    fn standing(&self, place: &Place, role: Role) -> Standing {
+        Standing {
+            before: *self.state.aftermath(),
+            list: match place {
+                Place::Kept(list) => Some(Rc::clone(list)),
+                Place::Here | Place::Nowhere => None,
+            },
+            role,
+        }
+    }
+
+    /// The statement that stood in for another is over.
+    pub(crate) async fn stood_in(&mut self, standing: Standing, outcome: Outcome) {
+        let Standing { before, list, role } = standing;
+        if (outcome == Outcome::Ok) == (role == Role::Stacked) {
+            return;
+        }
+        let now = match role {
+            Role::Count => Left {
+                row_count: -1,
+                found_rows: Some(1),
+                told: Some(0),
+                ..before
+            },
+            Role::Get => Left {
+                told: Some(0),
+                ..before
+            },
+            Role::Stacked => Left {
+                row_count: -1,
+                ..before
+            },
+            Role::Missing => Left {
+                row_count: -1,
+                told: Some(1),
+                warnings: before.warnings.saturating_add(1),
+                ..before
+            },
+        };
+        self.state.left_alone(now);
+        match role {
+            Role::Missing => self.fetch_last(list).await,
+            Role::Count | Role::Get | Role::Stacked => {
+                if let Some(list) = list {
+                    self.aftermath.keep_list(list);
+                }
+            }
+        }
+    }
+
+    /// Fetches the last entry of the list that the connection has, and puts it behind this one.
+    pub(crate) async fn fetch_last(&mut self, before: Option<Rc<Diagnostics>>) {
+        let Some(lent) = &mut self.lent else {
+            return;
+        };
+        let question = text(&lent.conn, "SHOW WARNINGS");
+        let Ok(own) = lent.conn.ask(&self.worker, Command::QUERY, &question).await else {
+            return self.drop_lent(pool::CloseReason::Broken);
+        };
+        let capabilities = lent.conn.capabilities;
+        let Some(mut last) = Diagnostics::read(&own, capabilities) else {
+            return;
+        };
+        last.keep_last();
+        let whole = match before {
+            None => last,
+            Some(before) => {
+                let mut whole = Diagnostics::clone(&before);
+                whole.append(&last);
+                whole
+            }
+        };
+        self.aftermath.keep_list(Rc::new(whole));
+    }
+
+    /// The flags of a reply of the proxy's own.
+    pub(crate) fn status_of(&self, part: Part) -> StatusFlags {
+        match part.has_more() {
+            true => StatusFlags(self.status.0 | StatusFlags::MORE_RESULTS_EXISTS.0),
+            false => self.status,
+        }
+    }
+
+    pub(crate) fn is_mysql(&self) -> bool {
+        matches!(self.state.flags().server, sql::Server::MySql(_))
+    }
+}

@@ -1,0 +1,404 @@
+//! After an exchange: what it has made of the session, of its connection, and of what others know.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use session::Outcome;
+use session::state::{Answer, Baseline, Inquiry, Pin, Ran, Seen};
+use sql::Facts;
+use wire::{Command, StatusFlags};
+
+use super::Done;
+use crate::pooled::backend::connection::OwnReply;
+use crate::pooled::command::prepared::defines;
+use crate::pooled::diagnostics::pending_answers::claim_own;
+use crate::pooled::session::session_track_settings::{self, settings_of};
+use crate::pooled::session::{CutOff, LASTING, Pooled};
+use backend::global_variables;
+use backend::privilege_changes;
+
+/// Notes what a command changed, by the server's word and by its text.
+pub(crate) fn observe(
+    session: &mut Pooled,
+    command: Command,
+    facts: &Facts,
+    text: &[u8],
+    done: &Done,
+) {
+    session.running = None;
+    session.course.has_only_begun = false;
+    session.note_written(facts, done);
+    session.note_refused_write(facts, done.outcome);
+    if std::mem::take(&mut session.has_shown) {
+        // Nothing is asked; the connection goes on telling us everything.
+        session.unseen.push(Box::from(&b""[..]));
+    }
+    session.wants_clear = false;
+    let mut mirrored;
+    let connection = match &mut session.lent {
+        Some(lent) => &mut lent.conn.state,
+        // It has ridden: the lane knows what has become of its connection.
+        None => {
+            mirrored = session.state.mirrored();
+            let Some(mirrored) = &mut mirrored else {
+                return;
+            };
+            mirrored
+        }
+    };
+    let seen = Seen {
+        ran: ran(command),
+        facts,
+        text,
+        changes: &session.changes,
+        tally: &done.tally,
+        error: match done.outcome {
+            Outcome::Ok => None,
+            Outcome::Err(number) => Some(number),
+        },
+    };
+    let worker = &session.worker;
+    session
+        .state
+        .observe(connection, &worker.store.values, &seen);
+    session
+        .aftermath
+        .note(session.state.aftermath(), &done.tally);
+    let may_be_set_otherwise = !facts.assignments.is_empty() || !session.changes.is_empty();
+    if may_be_set_otherwise {
+        let settings = settings_of(facts, text, &session.changes);
+        if !settings.is_empty() && done.outcome == Outcome::Ok {
+            session.unseen = settings;
+        }
+    }
+    if session_track_settings::prepares_settings(facts, text) {
+        session.prepares_settings = true;
+    }
+    if session.prepares_settings
+        && done.outcome == Outcome::Ok
+        && session_track_settings::runs_prepared(facts)
+    {
+        session.unseen.push(Box::from(session_track_settings::ANY));
+    }
+    if may_be_set_otherwise || !session.watch.knows_wait_timeout() {
+        session.note_wait_timeout();
+    }
+    if done.outcome == Outcome::Ok && ran(command) == Ran::Statement && defines(facts) {
+        worker.shared.definitions_changed();
+    }
+    if ran(command) == Ran::Statement {
+        session.note_definitions(facts, done.outcome);
+    }
+    session.note_privileges(command, facts, text, done);
+    session.note_globals(command, facts, text, done);
+}
+
+/// Whether a statement may change what connections have from their login.
+#[inline]
+pub(crate) fn may_change_server(facts: &Facts, text: &[u8]) -> bool {
+    privilege_changes::may_change(facts, text) || global_variables::may_change(facts, text)
+}
+
+fn ran(command: Command) -> Ran {
+    match command {
+        Command::QUERY | Command::STMT_EXECUTE | Command::STMT_BULK_EXECUTE => Ran::Statement,
+        Command::STMT_PREPARE => Ran::Prepare,
+        Command::INIT_DB => Ran::InitDb,
+        Command::STATISTICS | Command::PROCESS_INFO => Ran::Nothing,
+        Command::STMT_FETCH => Ran::Fetch,
+        Command::STMT_RESET => Ran::Reset,
+        Command::FIELD_LIST => Ran::FieldList,
+        Command::DEBUG
+        | Command::REFRESH
+        | Command::PROCESS_KILL
+        | Command::SET_OPTION
+        | Command::CREATE_DB
+        | Command::DROP_DB
+        | Command::SHUTDOWN => Ran::Command,
+        _ => Ran::Unknown,
+    }
+}
+
+impl Pooled {
+    /// The same of a statement in SQL text, which may run one that was prepared from text.
+    #[inline]
+    pub(crate) fn may_change_server(&self, facts: &Facts, text: &[u8]) -> bool {
+        match facts.kind {
+            sql::Kind::Execute => self.runs(facts, text, may_change_server),
+            _ => may_change_server(facts, text),
+        }
+    }
+
+    /// Where privileges may have changed, pooled connections with the old ones serve nobody any more.
+    #[inline]
+    fn note_privileges(&mut self, command: Command, facts: &Facts, text: &[u8], done: &Done) {
+        let is_statement = ran(command) == Ran::Statement;
+        let is_change = match command {
+            // Which of its kinds it is does not matter: nobody says it often.
+            Command::REFRESH => true,
+            _ if !is_statement => false,
+            _ if facts.kind == sql::Kind::Execute => {
+                self.runs(facts, text, privilege_changes::may_change)
+            }
+            _ => privilege_changes::may_change(facts, text),
+        };
+        if !is_change || privilege_changes::has_done_nothing(facts, done.outcome) {
+            return;
+        }
+        let accounts = Arc::clone(&self.worker.surroundings.accounts.borrow());
+        let login = Rc::clone(&self.login);
+        let is_anonymous = self.account.user.is_empty();
+        // An anonymous account has sessions of any name, and is written with an empty one.
+        let own_user: &[u8] = if is_anonymous { b"''" } else { &login.user };
+        let concerned = match is_statement && !is_anonymous {
+            true => privilege_changes::concerned(facts, text, &accounts, own_user),
+            false => privilege_changes::AffectedUsers::All,
+        };
+        self.worker.shared.privileges_changed(concerned);
+        if is_statement && privilege_changes::may_lock_out(facts, text, own_user) {
+            self.state.pin(Pin::Account);
+        }
+    }
+
+    /// Where global variables may have changed, they are looked at before the client hears of it.
+    #[inline]
+    fn note_globals(&mut self, command: Command, facts: &Facts, text: &[u8], done: &Done) {
+        if ran(command) != Ran::Statement {
+            return;
+        }
+        let is_change = match facts.kind {
+            sql::Kind::Execute => self.runs(facts, text, global_variables::may_change),
+            _ => global_variables::may_change(facts, text),
+        };
+        if is_change && !privilege_changes::has_done_nothing(facts, done.outcome) {
+            self.sets_globals = true;
+            self.has_set_globals |= done.outcome == Outcome::Ok;
+        }
+    }
+
+    /// Whether an EXECUTE in SQL text has run such a statement.
+    fn runs(&self, facts: &Facts, text: &[u8], is_it: impl Fn(&Facts, &[u8]) -> bool) -> bool {
+        let mut named = facts.mentions_of(sql::Role::Prepared);
+        let name = named.next().map(|mention| mention.name.name(text));
+        let prepared = name.and_then(|name| self.state.held().prepared_text(&name));
+        prepared.is_some_and(|text| is_it(&sql::facts(text, self.state.flags()), text))
+    }
+
+    /// The client has changed what it wants to be told: that is noted, and the connection goes on
+    /// telling us everything.
+    pub(crate) async fn look_again(&mut self) {
+        let settings = std::mem::take(&mut self.unseen);
+        if !self.keep_past().await {
+            return;
+        }
+        let Some(lent) = &mut self.lent else {
+            return;
+        };
+        let asks = [
+            session_track_settings::question(lent.conn.state.server()),
+            Baseline::tracking(lent.conn.state.server()),
+            "DO 0".to_owned(),
+        ];
+        let Ok(replies) = lent.conn.ask_all(&self.worker, &asks).await else {
+            return self.drop_lent(pool::CloseReason::Broken);
+        };
+        let follows = replies.get(1).map(|own| own.outcome);
+        if follows != Some(Outcome::Ok) {
+            // What happens there from now on is not seen.
+            self.state.pin(Pin::Variable);
+        }
+        let said = replies
+            .first()
+            .map(|own| crate::pooled::backend::open::table(own, lent.conn.capabilities));
+        if let Some(Ok(table)) = said {
+            let row: Vec<Option<&[u8]>> = table.row.iter().map(Option::as_deref).collect();
+            if let Some(sight) = &mut self.sight {
+                Rc::make_mut(sight).set(lent.conn.state.server(), &settings, &row);
+            }
+        }
+    }
+
+    /// Asks the connection what only it knows, so that the session may leave it: values of
+    /// variables that were set to expressions.
+    pub(crate) async fn inquire(&mut self) -> Result<(), CutOff> {
+        while let Some(inquiry) = self.inquiry() {
+            if !self.keep_past().await {
+                return Ok(());
+            }
+            let Some(lent) = &mut self.lent else {
+                return Ok(());
+            };
+            let question = crate::pooled::backend::open::text(&lent.conn, inquiry.text());
+            let asked = lent.conn.ask_short(&self.worker, &question).await;
+            let Ok(own) = asked else {
+                self.drop_lent(pool::CloseReason::Broken);
+                return Ok(());
+            };
+            if !self.hear_answer(&inquiry, &own) {
+                self.state.refused(&inquiry);
+                return Ok(());
+            }
+            self.note_wait_timeout();
+        }
+        Ok(())
+    }
+
+    /// The same before a statement that would hide the answer. Where the connection breaks, the
+    /// statement finds that out.
+    pub(crate) async fn inquire_before(&mut self, inquiry: &Inquiry) {
+        if !self.keep_past().await {
+            return;
+        }
+        let Some(lent) = &mut self.lent else {
+            return;
+        };
+        let question = crate::pooled::backend::open::text(&lent.conn, inquiry.text());
+        let asked = lent.conn.ask_short(&self.worker, &question).await;
+        if let Ok(own) = asked {
+            self.hear_answer(inquiry, &own);
+        }
+    }
+
+    /// Asks how the transaction stands, before the proxy tells that by itself: an error may have been the
+    /// first of a transaction, and does not say.
+    pub(crate) async fn learn_status(&mut self) {
+        if self.lent.is_none() || self.state.inquiry_of_status().is_none() {
+            return;
+        }
+        // Whatever is asked about the past, the replies tell.
+        if Box::pin(self.keep_past()).await
+            && let Some(inquiry) = self.state.inquiry_of_status()
+        {
+            Box::pin(self.inquire_before(&inquiry)).await;
+        }
+    }
+
+    /// Asks for variables that nobody knows, before the connection is set to something else for a while.
+    pub(crate) async fn settle_doubts(&mut self) {
+        while let Some(inquiry) = self.state.inquiry_of_variables() {
+            if !self.keep_past().await {
+                return;
+            }
+            let Some(lent) = &mut self.lent else {
+                return;
+            };
+            let question = crate::pooled::backend::open::text(&lent.conn, inquiry.text());
+            let asked = lent.conn.ask_short(&self.worker, &question).await;
+            let Ok(own) = asked else {
+                return;
+            };
+            if !self.hear_answer(&inquiry, &own) {
+                self.state.refused(&inquiry);
+            }
+        }
+    }
+
+    /// Takes an answer up; false where it was none.
+    fn hear_answer(&mut self, inquiry: &Inquiry, own: &OwnReply) -> bool {
+        let Some(lent) = &mut self.lent else {
+            return false;
+        };
+        if own.is_cut {
+            return false;
+        }
+        let (Outcome::Ok, Ok(table)) = (
+            own.outcome,
+            crate::pooled::backend::open::table(own, lent.conn.capabilities),
+        ) else {
+            return false;
+        };
+        let row: Vec<Option<&[u8]>> = table.row.iter().map(Option::as_deref).collect();
+        let answer = Answer {
+            status: own.tally.status.unwrap_or_default(),
+            changes: &own.changes,
+            columns: &table.columns,
+            row: &row,
+        };
+        let values = &self.worker.store.values;
+        self.state
+            .answer(&mut lent.conn.state, values, inquiry, &answer);
+        if let Some(status) = own.tally.status {
+            self.status = StatusFlags(status.0 & LASTING.0);
+        }
+        true
+    }
+
+    fn inquiry(&self) -> Option<Inquiry> {
+        let lent = self.lent.as_ref()?;
+        self.state.inquiry(&lent.conn.state)
+    }
+
+    /// Asks what other statements of ours would make the server forget of the session's own; false if
+    /// that failed.
+    pub(crate) async fn keep_past(&mut self) -> bool {
+        let Some(lent) = &mut self.lent else {
+            return true;
+        };
+        if !self.aftermath.is_at(&lent.conn) {
+            return true;
+        }
+        for question in claim_own(&mut lent.conn) {
+            let Some(lent) = &mut self.lent else {
+                return true;
+            };
+            let text = crate::pooled::backend::open::text(&lent.conn, question.debt.question());
+            match lent.conn.ask(&self.worker, Command::QUERY, &text).await {
+                Ok(own) => {
+                    question.answered(&own, lent.conn.capabilities);
+                    self.overhear(&own);
+                }
+                Err(_) => {
+                    self.drop_lent(pool::CloseReason::Broken);
+                    return false;
+                }
+            }
+        }
+        self.take_up_saved();
+        true
+    }
+
+    /// What a statement of the proxy's own has told of the session's last one.
+    pub(crate) fn overhear(&mut self, own: &OwnReply) {
+        let (Some(lent), Some(status)) = (&mut self.lent, own.tally.status) else {
+            return;
+        };
+        if own.outcome != Outcome::Ok {
+            return;
+        }
+        let told = match own.tally.owes_changes {
+            true => StatusFlags(status.0 & LASTING.0),
+            false => status,
+        };
+        let values = &self.worker.store.values;
+        self.state
+            .overhear(&mut lent.conn.state, values, told, &own.changes);
+        self.status = StatusFlags(status.0 & LASTING.0);
+    }
+
+    /// Waits until whoever asks for this session's answers has them.
+    pub(crate) async fn outwait_saving(&mut self) {
+        let aftermath = std::rc::Rc::clone(&self.aftermath);
+        while aftermath.is_saving() {
+            aftermath.news.notified().await;
+        }
+    }
+
+    /// Takes up what others have asked in this session's place.
+    pub(crate) fn take_up_saved(&mut self) {
+        let saved = self.aftermath.take_saved();
+        if let Some(id) = saved.insert_id {
+            self.state.last_insert_id_is(id);
+        }
+        if let Some(rows) = saved.found_rows {
+            self.state.found_rows_are(rows);
+        }
+        if saved.is_lost {
+            self.state.connection_lost();
+        }
+    }
+
+    /// A statement that was too long to be read.
+    pub(crate) fn large_statement(&mut self) {
+        self.state.pin(Pin::LargeStatement);
+    }
+}

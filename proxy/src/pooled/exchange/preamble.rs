@@ -1,0 +1,365 @@
+//! What is said on a connection in front of a client's command: questions of the session before, what
+//! restores this one's state, a wait for what it must see; and what came of it.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use route::Written;
+use session::Outcome;
+use session::state::{ANOTHER_SCHEMA, Changes, Needs, Restoration, restoration, restored};
+use wire::Command;
+
+use super::CutReply;
+use super::forward_reply::Cut;
+use crate::pooled::backend::connection::{BackendConn, Broken, OwnReply, own_command};
+use crate::pooled::backend::open::text;
+use crate::pooled::diagnostics::pending_answers::{self, Question};
+use crate::pooled::session::Pooled;
+
+/// Statements in front of the client's, in one write with it where that is safe.
+#[derive(Default)]
+pub(crate) struct Prefix {
+    pub asks: Vec<Ask>,
+    /// What tells these assignments apart from others, and whether they have worked before.
+    pub proof: Option<Proof>,
+    pub has_schema: bool,
+    /// A wait may be in vain, and then nothing may have happened.
+    pub has_wait: bool,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct Proof {
+    key: u64,
+    pub is_proven: bool,
+}
+
+pub(crate) struct Ask {
+    what: What,
+    command: Command,
+    pub packets: Vec<u8>,
+}
+
+/// What a statement in front is for.
+pub(crate) enum What {
+    /// What the session before may still ask for.
+    Save(Question),
+    /// State that is restored.
+    Restore,
+    /// An empty list of warnings, or another thing of which no answer is wanted.
+    Clear,
+    /// What a read must see.
+    Await,
+    /// How far the primary is, and what had to be seen before it was asked.
+    Position(Arc<Written>),
+}
+
+/// A connection that did not become what its session needs.
+#[derive(Debug, thiserror::Error)]
+#[error("{cause}")]
+pub(crate) struct Unequal {
+    pub cause: String,
+    /// The backend's own ERR payload.
+    pub error: Option<Vec<u8>>,
+    pub lack: Lack,
+}
+
+/// What a connection did not become.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lack {
+    /// Equal to the session in its state.
+    State,
+    /// In the session's schema, which is not there, or not for this account: it is in order otherwise.
+    Schema,
+    /// Up to date, in the time given: it is in order otherwise.
+    Position,
+}
+
+/// How a connection stands to a session.
+pub(crate) enum Ready {
+    /// It is like the session.
+    Equal,
+    /// It will be, behind these.
+    Behind(Prefix),
+    /// It has to begin anew.
+    Reset,
+}
+
+impl Pooled {
+    /// What must be said before the client's command.
+    pub(crate) fn prefix(&mut self, conn: &mut BackendConn, needs: &Needs) -> Ready {
+        let mut prefix = Prefix::default();
+        let restoration = restoration(&self.state, &conn.state, needs);
+        if matches!(restoration, Restoration::Reset | Restoration::Unfit) {
+            return Ready::Reset;
+        }
+        for question in pending_answers::claim(conn, &self.aftermath) {
+            let statement = text(conn, question.debt.question());
+            prefix.add(What::Save(question), Command::QUERY, &statement);
+        }
+        if let Some(sight) = self.shows.take() {
+            self.has_shown = true;
+            let show = sight.as_set(self.hide_gtids(conn));
+            prefix.add(What::Clear, Command::QUERY, &text(conn, show));
+        } else if self.wants_gtids(conn) {
+            conn.tells_gtids = true;
+            let tell = text(conn, "SET session_track_gtids=OWN_GTID");
+            prefix.add(What::Clear, Command::QUERY, &tell);
+        }
+        if let Some((before, question)) = self.position_to_ask(conn) {
+            let question = text(conn, question);
+            prefix.add(What::Position(before), Command::QUERY, &question);
+        }
+        if let Some(position) = &self.course.awaited {
+            let limit = self.settings.config.balance.timeout_consistency;
+            let wait = text(conn, position.wait_statement(limit));
+            prefix.add(What::Await, Command::QUERY, &wait);
+            prefix.has_wait = true;
+        }
+        match restoration {
+            Restoration::Nothing => {}
+            Restoration::Assign {
+                schema,
+                leaves_first,
+                set,
+                key,
+            } => {
+                if let Some(schema) = schema {
+                    if leaves_first {
+                        prefix.add(What::Restore, Command::INIT_DB, ANOTHER_SCHEMA);
+                    }
+                    prefix.add(What::Restore, Command::INIT_DB, &schema);
+                    prefix.has_schema = true;
+                }
+                if let Some(set) = set {
+                    prefix.add(What::Restore, Command::QUERY, &text(conn, set));
+                }
+                let is_proven = self.worker.store.is_proven(key);
+                prefix.proof = Some(Proof { key, is_proven });
+            }
+            Restoration::Reset | Restoration::Unfit => return Ready::Reset,
+        }
+        // Behind what restores: MySQL warns of some character sets.
+        if self.wants_clear && !self.aftermath.is_told_by(conn) {
+            let clear = empty_list(conn.state.server());
+            prefix.add(What::Clear, Command::QUERY, &text(conn, clear));
+        }
+        match prefix.asks.is_empty() && prefix.proof.is_none() {
+            true => Ready::Equal,
+            false => Ready::Behind(prefix),
+        }
+    }
+
+    /// Resets the session's connection now, if it has to be before the session may use it: what is
+    /// prepared there is gone then.
+    pub(crate) async fn reset_if_unlike(&mut self, needs: &Needs) -> Result<(), CutReply> {
+        let Some(lent) = &self.lent else {
+            return Ok(());
+        };
+        let restoration = restoration(&self.state, &lent.conn.state, needs);
+        if !matches!(restoration, Restoration::Reset | Restoration::Unfit) {
+            return Ok(());
+        }
+        let Some(mut lent) = self.lent.take() else {
+            return Ok(());
+        };
+        let outcome = Box::pin(self.reset_backend(&mut lent.conn, needs)).await;
+        self.lent = Some(lent);
+        outcome
+    }
+
+    /// Resets a connection of which nothing is known or too much: or logs in again, where only that
+    /// leaves no schema.
+    async fn reset_backend(&self, conn: &mut BackendConn, needs: &Needs) -> Result<(), CutReply> {
+        let unsent = |broken: Broken| CutReply::unsent(broken.into());
+        let settled = pending_answers::settle(&self.worker, conn, &self.aftermath).await;
+        settled.map_err(unsent)?;
+        let outcome = match restoration(&self.state, &conn.state, needs) {
+            Restoration::Unfit => {
+                crate::pooled::backend::open::log_in_again(&self.worker, conn).await
+            }
+            _ => conn.reset(&self.worker).await,
+        };
+        outcome.map_err(unsent)
+    }
+
+    /// What must be said before the client's command on a connection that is reset first.
+    pub(crate) async fn prefix_of_reset(
+        &mut self,
+        conn: &mut BackendConn,
+        needs: &Needs,
+    ) -> Result<Prefix, CutReply> {
+        let broken = |broken: Broken| CutReply::unsent(broken.into());
+        self.reset_backend(conn, needs).await?;
+        match self.prefix(conn, needs) {
+            Ready::Equal => Ok(Prefix::default()),
+            Ready::Behind(prefix) => Ok(prefix),
+            Ready::Reset => {
+                // Now it has the schema of nobody: a login of its own is left.
+                crate::pooled::backend::open::log_in_again(&self.worker, conn)
+                    .await
+                    .map_err(broken)?;
+                match self.prefix(conn, needs) {
+                    Ready::Equal => Ok(Prefix::default()),
+                    Ready::Behind(prefix) => Ok(prefix),
+                    Ready::Reset => Err(broken(Broken::Unexpected("it cannot be reset"))),
+                }
+            }
+        }
+    }
+
+    /// What worked before does not any more.
+    fn disprove(&self, proof: Option<Proof>) {
+        if let Some(proof) = proof {
+            self.worker.store.disprove(proof.key);
+        }
+        if let Some(schema) = self.state.values().schema() {
+            let key = (self.kind.account.clone(), schema.to_vec());
+            self.worker.store.forget_schema(&key);
+        }
+    }
+
+    /// Hears, or first sends, each statement in front, and checks what came of it.
+    pub(crate) async fn make_equal(
+        &mut self,
+        conn: &mut BackendConn,
+        prefix: Prefix,
+        needs: &Needs,
+        is_sent: bool,
+    ) -> Result<Result<(), Unequal>, Cut> {
+        let mut result = Ok(());
+        let mut changes = Changes::default();
+        let mut is_behind = false;
+        for ask in prefix.asks {
+            if !is_sent {
+                self.send(conn, &ask.packets).await;
+            }
+            let own = match ask.what {
+                What::Await => {
+                    let wait = self.settings.config.balance.timeout_consistency;
+                    let worker = Rc::clone(&self.worker);
+                    let heard = conn.hear_after(&worker, ask.command, wait);
+                    self.unless_it_ends(heard).await??
+                }
+                _ => conn.hear(&self.worker, ask.command).await?,
+            };
+            match ask.what {
+                What::Save(question) => question.answered(&own, conn.capabilities),
+                What::Clear => conn.tells_gtids &= own.outcome == Outcome::Ok,
+                What::Position(before) => self.heard_position(conn, &before, &own),
+                What::Await => {
+                    is_behind = !has_come(&own, conn);
+                    if !is_behind {
+                        self.note_arrival(conn);
+                    } else if !is_sent {
+                        return Ok(Err(Unequal::behind()));
+                    }
+                }
+                What::Restore => {
+                    changes.merge(&own.changes);
+                    if own.outcome != Outcome::Ok && !is_sent && ask.command == Command::INIT_DB {
+                        conn.state.is_astray();
+                        return Ok(Err(Unequal::without_schema(&own)));
+                    }
+                    if own.outcome != Outcome::Ok && result.is_ok() {
+                        conn.state.forget();
+                        self.disprove(prefix.proof);
+                        let error = own.error().map(|error| error.number);
+                        let values = &self.worker.store.values;
+                        self.state.give_up_refused(values, error);
+                        result = Err(Unequal::refused(&own));
+                    }
+                }
+            }
+            if result.is_err() && !is_sent {
+                return Ok(result);
+            }
+        }
+        let result = result.and_then(|()| match is_behind {
+            true => Err(Unequal::behind()),
+            false => Ok(()),
+        });
+        let Some(proof) = prefix.proof.filter(|_| conn.state.values().is_some()) else {
+            return Ok(result);
+        };
+        match restored(&mut self.state, &mut conn.state, needs, &changes) {
+            Ok(()) => {
+                if !proof.is_proven {
+                    self.worker.store.prove(proof.key);
+                }
+                Ok(result)
+            }
+            Err(mismatch) => Ok(Err(Unequal {
+                cause: mismatch.to_string(),
+                error: None,
+                lack: Lack::State,
+            })),
+        }
+    }
+}
+
+impl Prefix {
+    fn add(&mut self, what: What, command: Command, argument: &[u8]) {
+        self.asks.push(Ask {
+            what,
+            command,
+            packets: own_command(command, argument),
+        });
+    }
+}
+
+impl Unequal {
+    fn refused(own: &OwnReply) -> Self {
+        let cause = own.error().map(|err| {
+            format!(
+                "error {}: {}",
+                err.number,
+                String::from_utf8_lossy(err.text)
+            )
+        });
+        Self {
+            cause: cause.unwrap_or_default(),
+            error: Some(own.first_payload().to_vec()),
+            lack: Lack::State,
+        }
+    }
+
+    /// Nothing behind it was sent.
+    fn without_schema(own: &OwnReply) -> Self {
+        Self {
+            lack: Lack::Schema,
+            ..Self::refused(own)
+        }
+    }
+
+    pub(crate) fn reset() -> Self {
+        Self {
+            cause: "it would have to be reset, and its statements with it".to_owned(),
+            error: None,
+            lack: Lack::State,
+        }
+    }
+
+    pub(crate) fn behind() -> Self {
+        Self {
+            cause: "it has not yet what was written before".to_owned(),
+            error: None,
+            lack: Lack::Position,
+        }
+    }
+}
+
+/// Whether a wait for a position was not in vain.
+fn has_come(own: &OwnReply, conn: &BackendConn) -> bool {
+    let row = crate::pooled::backend::open::table(own, conn.capabilities).map(|table| table.row);
+    row.is_ok_and(|row| matches!(row.first(), Some(Some(value)) if value == b"0"))
+}
+
+/// What makes a server forget its list of warnings: to MariaDB only what reads a table.
+pub(crate) fn empty_list(server: sql::Server) -> &'static str {
+    match server {
+        sql::Server::MySql(_) => "DO 0",
+        sql::Server::MariaDb(_) | sql::Server::Unknown => {
+            "DO (SELECT COUNT(*) FROM information_schema.ENABLED_ROLES)"
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! EXPLAIN ROUTE: where a statement would go now, and why: its facts, what rules and hints say, what it
+//! wants, what is found of every backend. Nothing is sent.
+
+use route::rules::{Counters, Record};
+use route::{Arrival, BackendId, Considered, Explanation, Roles, Wish};
+use sql::Facts;
+
+use super::shown;
+use crate::pooled::routing::target::Aim;
+use crate::pooled::rules::command_policy::{Order, unknown_place};
+use crate::pooled::rules::evaluate_rules::{Errand, Form};
+use crate::pooled::session::Pooled;
+
+impl Pooled {
+    /// What would become of a statement.
+    pub(crate) fn explain_route(&mut self, text: &[u8]) -> Explanation {
+        let mut told = Explanation::default();
+        let mut facts = sql::facts(text, self.state.flags());
+        self.trust(&mut facts, text);
+        let mut analysis = sql::Analysis::default();
+        analysis.read(text, self.state.flags());
+        self.name_more(&mut facts, text);
+        self.doubt_refused(&mut facts, || analysis.digest.hash());
+        told.statement(&facts, text);
+        told.digest(&analysis.digest);
+        let order = self.tell_rules(&mut told, &facts, text);
+        self.order = Some(Box::new(order));
+        let backend = self.tell_way(&mut told, &facts);
+        let lane = match self.would_ride(text, &facts, backend) {
+            Ok(()) => "rides, when others are on their way there".to_owned(),
+            Err(stays) => format!("does not ride: {stays}"),
+        };
+        told.find("lane", "", lane);
+        self.order = None;
+        told
+    }
+
+    /// What each rule says of a statement, and what its hints do; what is to be done of it.
+    fn tell_rules(&self, told: &mut Explanation, facts: &Facts, text: &[u8]) -> Order {
+        let book = self.worker.book();
+        let errand = Errand {
+            text,
+            facts,
+            digest: None,
+            attributes: &[],
+            sequence: 0,
+            form: Form::Text,
+        };
+        let hints = self.hints(&book, &errand);
+        told.hints(&hints);
+        let mut record = Record::default();
+        let judgement = self.judge(&book, &errand, &Counters::default(), &mut record);
+        told.rules(&book.compiled.rules, &record, &judgement);
+        self.order_of(&book, &judgement, &hints)
+    }
+
+    /// Returns the backend that is decided for.
+    fn tell_way(&self, told: &mut Explanation, facts: &Facts) -> Option<BackendId> {
+        if let Some(unknown) = self.order.as_ref().and_then(|it| it.unknown.as_ref()) {
+            told.find("decision", "(none)", unknown_place(unknown));
+            return None;
+        }
+        let aim = self.aim(facts);
+        let is_ordered = self.order.as_ref().is_some_and(|it| it.directs());
+        let roles = match aim {
+            Aim::Ordered(roles) => Some(roles),
+            // The session's own would do.
+            Aim::Home if is_ordered => Some(self.course.roles()),
+            _ => None,
+        };
+        match roles {
+            Some(roles) => {
+                let role = format!("{roles:?}").to_lowercase();
+                told.find("role", role, "as a rule or a hint says");
+            }
+            None => told.wanted(self.wanted(facts)),
+        }
+        match &self.lent {
+            Some(_) if self.optimism.is_some() && aim == Aim::Home => {
+                self.tell_candidates(told, aim)
+            }
+            Some(lent) => {
+                let pins = format!("pinned by {}", self.pins());
+                told.find("decision", &lent.conn.backend.name, pins);
+                Some(lent.conn.backend.id)
+            }
+            None => self.tell_candidates(told, aim),
+        }
+    }
+
+    fn tell_candidates(&self, told: &mut Explanation, aim: Aim) -> Option<BackendId> {
+        if let (Aim::Same, Some(last)) = (aim, self.last_backend(&[])) {
+            let why = "it ran the session's last command";
+            told.find("decision", &last.name, why);
+            return Some(last.id);
+        }
+        let home = self.home.as_ref().map(|home| home.backend.id);
+        let goes_home = matches!(aim, Aim::Home | Aim::Same | Aim::Any);
+        let written = match goes_home {
+            true => Default::default(),
+            false => self.must_see(),
+        };
+        told.find("must see", "", shown(&written));
+        let roles = match aim {
+            Aim::Replica | Aim::Optimistic => Roles::Replica,
+            Aim::Ordered(roles) => roles,
+            Aim::Home | Aim::Same | Aim::Any => self.course.roles(),
+        };
+        let wish = Wish {
+            sticky: home.filter(|_| goes_home).or(self.sticky()),
+            ..self.ordered(roles, &[], home.as_slice(), &written)
+        };
+        let topology = self.worker.topology.borrow();
+        let now = self.worker.surroundings.now();
+        let dice = &mut self.worker.dice.borrow().clone();
+        let mut heard: Vec<Considered> = Vec::new();
+        let placed = route::place(&topology, &wish, &self.worker.loads, now, dice, &mut heard);
+        told.candidates(&heard);
+        match placed {
+            Ok(placed) => {
+                let how = match placed.arrival {
+                    Arrival::Now => "at once",
+                    Arrival::AfterWait => "behind a wait for what it must see",
+                };
+                told.find("decision", &placed.backend.name, how);
+                Some(placed.backend.id)
+            }
+            Err(none) => {
+                told.find("decision", "(none)", none.to_string());
+                None
+            }
+        }
+    }
+}

@@ -1,0 +1,501 @@
+//! What becomes of a command, its client and its connections when something breaks.
+//!
+//! | | it had not left | it had, and nothing of the reply was forwarded | some was |
+//! |---|---|---|---|
+//! | a read, or a BEGIN, unpinned | sent again elsewhere | sent again elsewhere | ERR, the session goes on |
+//! | anything else, unpinned | sent again elsewhere | ERR, the session goes on | ERR, the session goes on |
+//! | in a transaction | ERR, and nothing before ROLLBACK | ERR, and nothing before ROLLBACK | ERR, and nothing before ROLLBACK |
+//! | pinned by more than that | ERR, the session ends | ERR, the session ends | ERR, the session ends |
+
+use std::sync::Arc;
+
+use pool::CloseReason;
+use route::{KillReason, Report};
+use session::has_no_room;
+use session::state::Pin;
+use sql::{Access, Effects, Facts, Kind as Statement};
+use tokio::time::Instant;
+use wire::{Command, StatusFlags};
+
+use super::cut_transaction::CutTransaction;
+use super::refused_writes::Outwaited;
+use crate::pooled::backend::connection::Broken;
+use crate::pooled::exchange::forward_reply::Cut;
+use crate::pooled::exchange::preamble::{Lack, Unequal};
+use crate::pooled::exchange::{CutReply, Reached};
+use crate::pooled::routing::target::Aim;
+use crate::pooled::session::{After, CutOff, Pooled, Running};
+use crate::watch::Ask;
+use link::failure::{Failure, Kind};
+
+/// How often a command is sent again.
+const RETRIES_MAX: u32 = 3;
+
+/// What a command may have done when nobody knows how it ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// It reads and changes nothing.
+    Nothing,
+    /// It begins a transaction: nothing that lasts, unless one is open, which it commits.
+    Begin,
+    /// It writes; a transaction that is open stays open.
+    Data,
+    /// It commits the transaction.
+    Commit,
+    /// It rolls the transaction back, which its loss does as well.
+    Rollback,
+    /// Anything; it may commit.
+    Any,
+}
+
+/// Whether a command may be sent again.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Repeat {
+    effect: Effect,
+    retries: u32,
+    retries_max: u32,
+    /// Where it goes now.
+    pub aim: Aim,
+    /// A server has refused it because that takes no writes.
+    pub was_refused: bool,
+    /// How often a server had no room for the statement that it prepares.
+    pub refused_for_room: u32,
+    /// How long it is sent again to a primary that has refused it because that takes no writes.
+    pub refused_until: Option<Instant>,
+}
+
+impl Repeat {
+    pub(crate) fn of(effect: Effect, aim: Aim) -> Self {
+        Self {
+            effect,
+            retries: 0,
+            retries_max: RETRIES_MAX,
+            aim,
+            was_refused: false,
+            refused_for_room: 0,
+            refused_until: None,
+        }
+    }
+
+    /// Whether it may be sent once more.
+    pub(crate) fn has_tries(&self) -> bool {
+        self.retries < self.retries_max
+    }
+
+    /// A server has refused it because that takes no writes.
+    pub(crate) fn note_refusal(&mut self) {
+        self.was_refused = true;
+        self.retries += 1;
+        self.effect = Effect::Any;
+    }
+
+    /// It has been sent before, over a lane, and has had no answer there.
+    pub(crate) fn has_been_sent(&mut self, has_been: bool) {
+        self.retries += u32::from(has_been);
+    }
+}
+
+/// What a statement may have done when it was cut.
+pub(crate) fn effect_of(facts: &Facts) -> Effect {
+    let harmless = Effects::DIAGNOSTICS | Effects::FOUND_ROWS;
+    let within = harmless | Effects::LAST_INSERT_ID | Effects::USER_VARIABLES | Effects::SAVEPOINT;
+    match facts.kind {
+        Statement::Begin(_) => return Effect::Begin,
+        // What follows is meant for the next transaction.
+        Statement::Commit(finish) if finish.chain == Some(true) => return Effect::Any,
+        Statement::Rollback(finish) if finish.chain == Some(true) => return Effect::Data,
+        Statement::Commit(_) => return Effect::Commit,
+        Statement::Rollback(_) => return Effect::Rollback,
+        Statement::Multi | Statement::Unknown => return Effect::Any,
+        _ => {}
+    }
+    match facts.access {
+        Access::Read if facts.effects.without(harmless).is_empty() => Effect::Nothing,
+        Access::Read | Access::Write if facts.effects.without(within).is_empty() => Effect::Data,
+        _ => Effect::Any,
+    }
+}
+
+/// What a session had on the connection that it lost.
+enum Bond {
+    /// Nothing.
+    None,
+    /// A transaction.
+    Transaction,
+    /// What cannot be had elsewhere.
+    More,
+}
+
+impl Pooled {
+    /// How often a command may be sent again: as often as a rule says, where one does.
+    pub(crate) fn repeat_of(&self, effect: Effect, aim: Aim) -> Repeat {
+        let ordered = self.order.as_ref().and_then(|it| it.retries);
+        Repeat {
+            retries_max: ordered.unwrap_or(RETRIES_MAX),
+            ..Repeat::of(effect, aim)
+        }
+    }
+
+    /// After a cut: whether the command is to be sent again, on another connection. Otherwise the
+    /// client hears what happened.
+    pub(crate) fn again(&mut self, cut: &CutReply, repeat: &mut Repeat) -> bool {
+        let is_harmless = matches!(repeat.effect, Effect::Nothing | Effect::Begin);
+        if let Cut::Unequal(unequal) = &cut.cut
+            && unequal.lack == Lack::Position
+            && (is_harmless || cut.reached == Reached::Nobody)
+        {
+            // The connection is in order; what was written is where it was written.
+            repeat.aim = match repeat.aim {
+                Aim::Ordered(roles) => self.after_ordered(roles),
+                _ => Aim::Home,
+            };
+            self.give_back();
+            return true;
+        }
+        let may_repeat = match (&cut.cut, cut.reached) {
+            (Cut::Unequal(unequal), _) if unequal.lack == Lack::Schema => false,
+            (Cut::Backend(_) | Cut::Unequal(_), Reached::Nobody) => true,
+            (Cut::Backend(_) | Cut::Unequal(_), Reached::Backend) => is_harmless,
+            _ => false,
+        };
+        if !may_repeat || !repeat.has_tries() || self.is_pinned() {
+            return false;
+        }
+        repeat.retries += 1;
+        self.report(cut);
+        let name = self
+            .lent
+            .as_ref()
+            .map(|lent| lent.conn.backend.name.clone());
+        tracing::info!(
+            kind = "sent_again",
+            backend = name,
+            cause = %cut.cut,
+            "a command is sent again elsewhere"
+        );
+        self.drop_lent(CloseReason::Broken);
+        // Of the replicas another one may be as far from well; the session's own backend has all.
+        if !matches!(repeat.aim, Aim::Ordered(_)) {
+            repeat.aim = Aim::Home;
+        }
+        true
+    }
+
+    /// After a cut: sees to it that the command can be sent again, and says nothing then; or tells the
+    /// client.
+    pub(crate) async fn overcome(
+        &mut self,
+        cut: CutReply,
+        facts: &Facts,
+        (command, sequence): (Command, u8),
+        repeat: &mut Repeat,
+    ) -> Result<Option<After>, CutOff> {
+        if let Cut::Refused(error) = &cut.cut {
+            if has_no_room(error) {
+                Box::pin(self.make_room(repeat)).await;
+                return Ok(None);
+            }
+            if facts.access == Access::Read {
+                return Box::pin(self.leave_refusing(sequence, repeat)).await;
+            }
+            match Box::pin(self.outwait_read_only(sequence, repeat)).await? {
+                Outwaited::Again => return Ok(None),
+                Outwaited::Told(after) => return Ok(Some(after)),
+                Outwaited::InVain => (),
+            }
+        }
+        if self.again(&cut, repeat) {
+            return Ok(None);
+        }
+        if self.may_go_on(&cut, facts) {
+            return Box::pin(self.go_on(&cut, facts, sequence)).await;
+        }
+        self.cut_short(cut, sequence, command, *repeat).map(Some)
+    }
+
+    /// Tells the control plane of a backend that has broken. In one that was left without its doing no
+    /// statement is to run on for nobody.
+    pub(crate) fn report(&self, cut: &CutReply) {
+        if let (Cut::Backend(Broken::Disabled), Some(lent)) = (&cut.cut, &self.lent) {
+            let running = Running {
+                backend: Arc::clone(&lent.conn.backend),
+                thread_id: lent.conn.thread_id,
+            };
+            self.kill_thread(&running, KillReason::Disabled.scope());
+        } else if let (Cut::Backend(broken), Some(lent)) = (&cut.cut, &self.lent) {
+            self.worker.surroundings.report(Report::SessionBroken {
+                backend: lent.conn.backend.id,
+                cause: broken.to_string(),
+            });
+        }
+    }
+
+    /// A command that was cut short: tells the client, and ends the session where it must.
+    pub(crate) fn cut_short(
+        &mut self,
+        cut: CutReply,
+        sequence: u8,
+        command: Command,
+        repeat: Repeat,
+    ) -> Result<After, CutOff> {
+        self.report(&cut);
+        let name = self.command_backend();
+        let place = match cut.reached {
+            Reached::Client => cut.sequence,
+            Reached::Nobody | Reached::Backend => Some(sequence),
+        };
+        match &cut.cut {
+            Cut::Unequal(unequal) if unequal.lack == Lack::Schema => {
+                let failure = unequal_failure(unequal, &name);
+                self.note_backends_words(&failure);
+                self.say_failure(sequence, &failure);
+                Ok(After::Next)
+            }
+            Cut::Unequal(unequal) if !matches!(self.bond(), Bond::None) => {
+                let text = format!("backend {name}: the session's state is lost: {unequal}");
+                self.lose(text, cut.reached, repeat.effect, place)
+            }
+            Cut::Unequal(unequal) => {
+                let failure = unequal_failure(unequal, &name);
+                self.note_backends_words(&failure);
+                self.drop_lent(CloseReason::Broken);
+                self.say_failure(sequence, &failure);
+                Ok(After::Next)
+            }
+            Cut::Backend(broken) => {
+                let text = format!("Lost connection to backend {name} during {command}: {broken}");
+                self.lose(text, cut.reached, repeat.effect, place)
+            }
+            Cut::Asked(Ask::BackendDown) => {
+                let text = format!(
+                    "Lost connection to backend {name} during {command}: it is down and has not \
+                     answered (health.timeout_down)"
+                );
+                self.watch.withdraw(Ask::BackendDown);
+                self.lose(text, cut.reached, repeat.effect, place)
+            }
+            // It has not been sent, and its connection is in order.
+            Cut::Asked(ask @ Ask::KillStatement) => {
+                self.say_failure(sequence, &asked(*ask));
+                Ok(After::Next)
+            }
+            Cut::Asked(ask) => {
+                self.kill_and_drop(KillReason::Stopping);
+                Err(CutOff::new(asked(*ask), place))
+            }
+            Cut::Refused(error) => {
+                let text = format!("backend {name} takes no writes");
+                let failure = Failure::relaying(Kind::HeldAtReplica, text, error.to_vec());
+                self.note_backends_words(&failure);
+                self.say_failure(sequence, &failure);
+                Ok(After::Next)
+            }
+            Cut::Client(how) => {
+                let text = format!("the client left during {command}: {how}");
+                self.kill_and_drop(KillReason::ClientGone);
+                Err(CutOff::new(Failure::new(Kind::ClientLeft, text), None))
+            }
+        }
+    }
+
+    /// A failure that has words of the backend's in it, which may quote values.
+    fn note_backends_words(&mut self, failure: &Failure) {
+        if let Some(payload) = failure.err_payload(true) {
+            self.note_failed(
+                &payload,
+                self.lent.as_ref().map(|lent| lent.conn.backend.id),
+            );
+        }
+    }
+
+    /// The backend at which its command was, by name: that of its connection, or of a lane.
+    fn command_backend(&self) -> String {
+        if let Some(lent) = &self.lent {
+            return lent.conn.backend.name.clone();
+        }
+        let topology = self.worker.topology.borrow();
+        let last = self.course.last.and_then(|last| topology.backend(last));
+        last.map(|last| last.name.clone()).unwrap_or_default()
+    }
+
+    /// The connection is gone. A session that was bound to it by more than a transaction goes, too:
+    /// what it had there cannot be had elsewhere, and to go on without would be to go on wrongly.
+    fn lose(
+        &mut self,
+        text: String,
+        reached: Reached,
+        effect: Effect,
+        place: Option<u8>,
+    ) -> Result<After, CutOff> {
+        let bond = self.bond();
+        let outcome = match (&bond, reached, effect) {
+            (Bond::None, Reached::Nobody, _) => "it was not executed",
+            (Bond::None, _, _) => "it may have been executed",
+            (_, Reached::Nobody, _) => "it was not executed; the transaction is rolled back",
+            (_, _, Effect::Nothing | Effect::Data | Effect::Rollback) => {
+                "the transaction is rolled back"
+            }
+            _ => "it may have been executed, and the transaction committed",
+        };
+        let text = match bond {
+            Bond::More => self.with_losses(text) + "; it may have been executed",
+            Bond::None | Bond::Transaction => format!("{text}; {outcome}"),
+        };
+        let failure = Failure::new(Kind::BackendLost, text.clone());
+        self.drop_lent(CloseReason::Broken);
+        self.state.connection_lost();
+        let (Some(sequence), Bond::None | Bond::Transaction) = (place, &bond) else {
+            return Err(CutOff::new(failure, place));
+        };
+        if let Bond::Transaction = bond {
+            self.transaction_lost();
+            if !matches!(effect, Effect::Commit | Effect::Rollback) {
+                self.cut_transaction = Some(CutTransaction::new(&text));
+            }
+        }
+        self.say_failure(sequence, &failure);
+        Ok(After::Next)
+    }
+
+    /// The connection that it held between two commands has closed without a word. True when the
+    /// session goes on: it lost a transaction and no more, or one that can go on elsewhere.
+    pub(crate) fn cut_while_idle(&mut self, text: &str) -> bool {
+        let is_its_own_doing = self
+            .watch
+            .is_about_to_wait_too_long(self.worker.clock.now());
+        if is_its_own_doing || !matches!(self.bond(), Bond::Transaction) {
+            return false;
+        }
+        if self.has_only_begun() {
+            self.begins_again();
+        }
+        if self.optimism.is_some() {
+            self.lose_optimistic_backend();
+            return true;
+        }
+        let text = format!("{text}; the transaction is rolled back");
+        tracing::info!(cause = text, user = %self.account.id(), "a transaction was cut");
+        self.drop_lent(CloseReason::Broken);
+        self.state.connection_lost();
+        self.transaction_lost();
+        self.cut_transaction = Some(CutTransaction::new(&text));
+        true
+    }
+
+    pub(crate) fn transaction_lost(&mut self) {
+        self.state.transaction_lost();
+        let open = StatusFlags(StatusFlags::IN_TRANS.0 | StatusFlags::IN_TRANS_READONLY.0);
+        self.status = StatusFlags(self.status.0 & !open.0);
+    }
+
+    fn bond(&self) -> Bond {
+        if !self.is_pinned() {
+            return Bond::None;
+        }
+        let mut pins = self.state.pins();
+        let is_in_transaction = pins.has(Pin::Transaction);
+        pins.remove(Pin::Transaction);
+        pins.remove(Pin::FoundRows);
+        let is_for_life = self.state.rules().hold == session::state::Hold::Session;
+        match is_in_transaction && pins.is_empty() && !is_for_life && self.cursors.is_empty() {
+            true => Bond::Transaction,
+            false => Bond::More,
+        }
+    }
+
+    /// Names what the session had on its connection and has no more.
+    pub(crate) fn with_losses(&self, text: String) -> String {
+        let pins = self.state.pins();
+        let held = self.state.held();
+        let names: Vec<_> = held
+            .temporary_tables()
+            .chain(held.locks())
+            .chain(held.handlers())
+            .map(String::from_utf8_lossy)
+            .collect();
+        match (pins.is_empty(), names.is_empty()) {
+            (true, _) => text,
+            (false, true) => format!("{text}; lost with it: {pins}"),
+            (false, false) => format!("{text}; lost with it: {pins} ({})", names.join(", ")),
+        }
+    }
+
+    /// Sees to it that no statement runs on for nobody, and gives the connection up.
+    pub(crate) fn kill_and_drop(&mut self, why: KillReason) {
+        if let Some(lent) = &self.lent {
+            let running = Running {
+                backend: Arc::clone(&lent.conn.backend),
+                thread_id: lent.conn.thread_id,
+            };
+            self.kill_thread(&running, why.scope());
+        }
+        self.drop_lent(CloseReason::Broken);
+    }
+
+    /// No connection could be had: the client hears why, and may try again.
+    pub(crate) fn refuse(&mut self, failure: &Failure, sequence: u8) -> Result<After, CutOff> {
+        match failure.kind {
+            Kind::ClientLeft | Kind::Stopped | Kind::Killed => Err(CutOff::new(
+                Failure::new(failure.kind, failure.cause.clone()),
+                Some(sequence),
+            )),
+            _ => {
+                self.say_failure(sequence, failure);
+                Ok(After::Next)
+            }
+        }
+    }
+}
+
+fn asked(ask: Ask) -> Failure {
+    match ask {
+        Ask::KillSession => Failure::new(Kind::Killed, "Connection was killed"),
+        Ask::KillStatement => {
+            Failure::new(Kind::StatementKilled, "Query execution was interrupted")
+        }
+        _ => Failure::new(
+            Kind::Stopped,
+            "The proxy is shutting down, and the statement or transaction did not end in time",
+        ),
+    }
+}
+
+/// The wait for a connection was cut short.
+pub(crate) fn waiting(cut: &Cut) -> Failure {
+    match cut {
+        Cut::Client(how) => Failure::new(
+            Kind::ClientLeft,
+            format!("the client left while it waited for a connection: {how}"),
+        ),
+        Cut::Asked(ask) => asked(*ask),
+        Cut::Backend(_) | Cut::Unequal(_) | Cut::Refused(_) => {
+            Failure::new(Kind::NoBackend, "the wait for a connection was cut short")
+        }
+    }
+}
+
+/// The backend did not become what the session needs; its own words where it has some.
+fn unequal_failure(unequal: &Unequal, name: &str) -> Failure {
+    let cause = format!("backend {name}: the session's state cannot be restored: {unequal}");
+    match &unequal.error {
+        Some(payload) => Failure::relaying(Kind::StateNotRestored, cause, payload.clone()),
+        None => Failure::new(Kind::StateNotRestored, cause),
+    }
+}
+
+/// A schema that is not there, at login: the server's own words.
+pub(crate) fn at_login(cut: &Cut) -> Failure {
+    match cut {
+        Cut::Unequal(unequal) => match &unequal.error {
+            Some(payload) => {
+                Failure::relaying(Kind::LoginDenied, unequal.to_string(), payload.clone())
+            }
+            None => Failure::new(Kind::StateNotRestored, unequal.to_string()),
+        },
+        Cut::Backend(broken) => Failure::new(
+            Kind::NoBackend,
+            format!("Can't connect to MySQL server: {broken}"),
+        ),
+        Cut::Client(_) | Cut::Asked(_) | Cut::Refused(_) => waiting(cut),
+    }
+}

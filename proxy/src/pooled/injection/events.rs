@@ -1,0 +1,115 @@
+//! What `performance_schema` tells of the client's statement: of the last ones of its connection's thread, the row that
+//! is about this one. The proxy's own are among them, and how many came in between depends on what had to be asked.
+
+use super::results::{Finding, ResultTable};
+use crate::pooled::explain::explainable::Said;
+
+/// So much of the text is compared; servers keep the beginning of long ones.
+const COMPARED_BYTES_MAX: usize = 900;
+
+/// How servers call an execution of what is prepared.
+const EXECUTION: &str = "statement/com/Execute";
+
+/// Columns that say which row is meant, and are not told.
+const ABOUT: [&str; 2] = ["is_on", "SQL_TEXT"];
+
+/// The row of the client's statement, or why there is none.
+pub(crate) fn of_statement(finding: Finding, said: &Said<'_>) -> Finding {
+    let Finding::Table(table) = finding else {
+        return finding;
+    };
+    let rows = 0..table.rows_count();
+    if rows
+        .clone()
+        .any(|row| table.value(row, "is_on") != Some("1"))
+        || rows.is_empty()
+    {
+        return Finding::Skipped("performance_schema is off on the server");
+    }
+    if table.value(0, "EVENT_NAME").is_none() {
+        return Finding::Skipped(
+            "the server keeps no statements of this connection: its consumers events_statements_current and \
+             events_statements_history are off, or its instruments, or the thread's are",
+        );
+    }
+    let is_it = |row: &usize| match said {
+        Said::Execution(..) => table.value(*row, "EVENT_NAME") == Some(EXECUTION),
+        Said::Text(text) | Said::Bulk(text) => {
+            let kept = table.value(*row, "SQL_TEXT").unwrap_or_default();
+            !kept.is_empty() && compared(kept.as_bytes()) == compared(text)
+        }
+    };
+    match { rows }.find(is_it) {
+        Some(row) => Finding::Table(table.row_without(row, &ABOUT)),
+        None => Finding::Skipped("the statement is not among the last ones of its connection"),
+    }
+}
+
+/// How many rows it has looked at, by such a row.
+pub(crate) fn rows_examined(table: &ResultTable) -> Option<u64> {
+    table.value(0, "ROWS_EXAMINED")?.parse().ok()
+}
+
+/// A text as it is compared: servers drop what stands around it, and may tell it in another character set.
+fn compared(text: &[u8]) -> Vec<u8> {
+    let is_around = |byte: &u8| byte.is_ascii_whitespace() || *byte == b';' || *byte == 0;
+    let begin = text.iter().position(|it| !is_around(it)).unwrap_or(0);
+    let end = text.iter().rposition(|it| !is_around(it));
+    let text = text.get(begin..end.map_or(begin, |end| end + 1));
+    let ascii = text.unwrap_or_default().iter().filter(|it| it.is_ascii());
+    ascii.take(COMPARED_BYTES_MAX).copied().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(rows: &[[Option<&str>; 4]]) -> Finding {
+        let columns = ["is_on", "EVENT_NAME", "SQL_TEXT", "ROWS_EXAMINED"];
+        Finding::Table(ResultTable::of(&columns, rows))
+    }
+
+    fn found(finding: Finding, text: &str) -> Result<u64, &'static str> {
+        match of_statement(finding, &Said::Text(text.as_bytes())) {
+            Finding::Table(table) => {
+                assert_eq!(table.value(0, "SQL_TEXT"), None);
+                rows_examined(&table).ok_or("no number")
+            }
+            Finding::Skipped(why) => Err(why),
+            Finding::Nothing | Finding::Failed(_) => Err("no table"),
+        }
+    }
+
+    #[test]
+    fn the_client_s_statement_is_told_from_the_proxy_s_own() {
+        let row = |text, examined| {
+            [
+                Some("1"),
+                Some("statement/sql/select"),
+                Some(text),
+                Some(examined),
+            ]
+        };
+        let rows = [
+            row("SHOW SESSION STATUS", "400"),
+            row("SELECT 'Z\u{fffd}rich'", "7"),
+            row("SELECT 1", "1"),
+        ];
+        assert_eq!(found(told(&rows), " SELECT 'Z\u{fc}rich' ; "), Ok(7));
+        assert!(found(told(&rows), "SELECT 2").is_err_and(|it| it.contains("not among")));
+        let long = format!("SELECT '{}'", "x".repeat(2000));
+        assert_eq!(found(told(&[row(&long[..1024], "3")]), &long), Ok(3));
+    }
+
+    #[test]
+    fn where_nothing_is_kept_it_is_said_why() {
+        let off = [Some("0"), None, None, None];
+        assert!(
+            found(told(&[off]), "SELECT 1").is_err_and(|it| it.contains("is off on the server"))
+        );
+        let nothing = [Some("1"), None, None, None];
+        let why = found(told(&[nothing]), "SELECT 1");
+        assert!(why.is_err_and(|it| it.contains("events_statements_history")));
+        assert!(found(told(&[]), "SELECT 1").is_err());
+    }
+}

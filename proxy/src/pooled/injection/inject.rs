@@ -1,0 +1,418 @@
+//! What a rule has sent before and behind a client's statement, on that one's connection. The client
+//! hears nothing of it, and what it may ask afterwards is put down first; what is set is set back, and a
+//! transaction that reading has begun is ended.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use config::InjectedResults;
+use pool::CloseReason;
+use route::Backend;
+use route::rules::{By, Injected, Injection, Profiling, Purpose, RuleIndex};
+use session::Outcome;
+use session::state::{Needs, Pin};
+use sql::Facts;
+use wire::StatusFlags;
+
+use super::bounded_queries::Side;
+use super::events::of_statement;
+use super::results::{Finding, Found, Profile, ResultTable, told};
+use crate::book::Book;
+use crate::pooled::backend::connection::Broken;
+use crate::pooled::exchange::forward_reply::Cut;
+use crate::pooled::exchange::{CutReply, Done};
+use crate::pooled::explain::explainable::Said;
+use crate::pooled::session::{CutOff, Pooled};
+use crate::watch::Ask;
+use link::failure::{Failure, Kind as FailureKind};
+use stats::messages::shown_failure;
+
+/// What is sent around the command of the moment, and what has come of it.
+pub(crate) struct Injecting {
+    pub injection: Arc<Injection>,
+    /// Whose wish it is; none: the statement is profiled.
+    pub rule: Option<RuleIndex>,
+    name: Arc<str>,
+    pub tag: Option<Box<str>>,
+    pub before: Vec<Found>,
+    pub after: Vec<Found>,
+    /// Whether values may be told.
+    pub tells_values: bool,
+    /// How many statements were sent.
+    pub sent: u32,
+    /// How long all of that took.
+    pub spent: Duration,
+    /// Assignments that set back what was set.
+    pub undo: Vec<(Box<str>, Vec<u8>)>,
+    /// What was read has begun a transaction.
+    pub has_begun: bool,
+    /// It has left something in the list of warnings.
+    pub has_warned: bool,
+}
+
+impl Injecting {
+    pub(crate) fn new(book: &Book, by: By<&Arc<Injection>>, tag: Option<&str>) -> Self {
+        let rule = book.compiled.rules.rule(by.rule);
+        let name = rule.map(|rule| Arc::clone(&rule.name)).unwrap_or_default();
+        Self {
+            rule: Some(by.rule),
+            tells_values: true,
+            ..Self::of(by.value, name, tag)
+        }
+    }
+
+    /// Around a statement that is profiled; `name`: who has chosen it.
+    pub(crate) fn profile(profiling: &Profiling, name: Arc<str>, tag: Option<&str>) -> Self {
+        Self {
+            tells_values: profiling.values,
+            ..Self::of(&profiling.injection, name, tag)
+        }
+    }
+
+    fn of(injection: &Arc<Injection>, name: Arc<str>, tag: Option<&str>) -> Self {
+        Self {
+            injection: Arc::clone(injection),
+            rule: None,
+            name,
+            tag: tag.map(Box::from),
+            before: Vec::new(),
+            after: Vec::new(),
+            tells_values: false,
+            sent: 0,
+            spent: Duration::ZERO,
+            undo: Vec::new(),
+            has_begun: false,
+            has_warned: false,
+        }
+    }
+
+    /// Whether the statement is profiled.
+    pub(crate) fn is_profile(&self) -> bool {
+        self.rule.is_none()
+    }
+
+    /// The rule's name, or who has chosen the statement.
+    pub(crate) fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    /// It is sent again, over another connection.
+    fn begin_anew(&mut self) {
+        self.before.clear();
+        self.undo.clear();
+        (self.has_begun, self.has_warned) = (false, false);
+    }
+}
+
+impl Pooled {
+    /// Sends what is to be sent before the client's command, on the connection that this will have.
+    pub(crate) async fn inject_before(
+        &mut self,
+        said: &Said<'_>,
+        facts: &Facts,
+        needs: &Needs,
+    ) -> Result<(), CutReply> {
+        let injecting = self.order.as_mut().and_then(|it| it.injecting.take());
+        let Some(mut injecting) = injecting else {
+            return Ok(());
+        };
+        if !Injection::goes_with(facts) || self.may_not_inject() {
+            self.leaves_out(&injecting, Self::left_out(facts));
+            return Ok(());
+        }
+        injecting.begin_anew();
+        let begun = Instant::now();
+        let sent = self.send_before(&mut injecting, said, facts, needs).await;
+        injecting.spent += begun.elapsed();
+        if let Some(order) = &mut self.order {
+            order.injecting = Some(injecting);
+        }
+        sent
+    }
+
+    /// What is set for the next transaction, the first statement that reads takes; a transaction of XA
+    /// lets few statements in.
+    fn may_not_inject(&self) -> bool {
+        let pins = self.state.pins();
+        pins.has(Pin::NextTransaction) || pins.has(Pin::Xa)
+    }
+
+    async fn send_before(
+        &mut self,
+        injecting: &mut Injecting,
+        said: &Said<'_>,
+        facts: &Facts,
+        needs: &Needs,
+    ) -> Result<(), CutReply> {
+        let injection = Arc::clone(&injecting.injection);
+        if injection.before.is_empty() {
+            return Ok(());
+        }
+        let lost = || CutReply::unsent(Broken::Closed.into());
+        if !self.keep_past().await {
+            return Err(lost());
+        }
+        self.learn_status().await;
+        let mut lent = self.lent.take().ok_or_else(lost)?;
+        let equal = self.become_equal(&mut lent.conn, needs).await;
+        self.lent = Some(lent);
+        equal?;
+        let statement = self.explained(&injection, said, facts);
+        let sent = self
+            .send_each_before(injecting, &injection, (statement.as_deref(), facts))
+            .await;
+        let killed = match sent {
+            Ok(()) => Ok(()),
+            Err(killed @ Cut::Asked(Ask::KillStatement)) => Err(killed),
+            Err(cut) => return Err(CutReply::unsent(cut)),
+        };
+        if killed.is_err() {
+            // The connection goes on without the client's statement, which does not run elsewhere if it cannot.
+            self.watch.ask(Ask::KillStatement);
+            self.set_back(injecting).await.map_err(CutReply::unsent)?;
+        }
+        self.leave_no_trace(injecting)
+            .await
+            .map_err(CutReply::unsent)?;
+        self.watch.withdraw(Ask::KillStatement);
+        killed.map_err(CutReply::unsent)
+    }
+
+    async fn send_each_before(
+        &mut self,
+        injecting: &mut Injecting,
+        injection: &Injection,
+        said: (Option<&[u8]>, &Facts),
+    ) -> Result<(), Cut> {
+        for one in &injection.before {
+            let found = self.inject(injecting, one, said, Side::Before).await?;
+            injecting.before.push(found);
+        }
+        self.not_killed()
+    }
+
+    /// Sends what is to be sent behind the client's command, which has had its reply; then all of it is
+    /// told.
+    pub(crate) async fn inject_after(
+        &mut self,
+        said: &Said<'_>,
+        facts: &Facts,
+        done: &Done,
+    ) -> Result<(), CutOff> {
+        let injecting = self.order.as_mut().and_then(|it| it.injecting.take());
+        let Some(mut injecting) = injecting else {
+            return Ok(());
+        };
+        let took = self.timing.taken();
+        // The end of its reply is not the last that its connection has heard.
+        let _ = self.timing.take_end();
+        let backend = self
+            .lent
+            .as_ref()
+            .map(|lent| Arc::clone(&lent.conn.backend));
+        let begun = Instant::now();
+        if let Err(cut) = self.send_after(&mut injecting, said, facts).await {
+            self.lost_behind(&cut)?;
+        }
+        injecting.spent += begun.elapsed();
+        self.running = None;
+        if injecting.is_profile() {
+            self.tell_profile(&mut injecting, said, done, (took, backend.as_deref()));
+        } else if injecting.injection.results != InjectedResults::Discard {
+            self.tell_injected(&injecting, said, done, (took, backend.as_deref()));
+        }
+        Ok(())
+    }
+
+    /// One line of the log.
+    fn tell_injected(
+        &self,
+        injecting: &Injecting,
+        said: &Said<'_>,
+        done: &Done,
+        (took, backend): (Duration, Option<&Backend>),
+    ) {
+        let text = said.text();
+        let digest = sql::digest(text, self.state.flags());
+        let (status, results) = told(
+            &injecting.before,
+            &injecting.after,
+            injecting.injection.results,
+        );
+        let schema = self.state.values().schema();
+        let profile = Profile {
+            command: said.command(),
+            timestamp: format!("{:.6}", jiff::Timestamp::now()),
+            query: &String::from_utf8_lossy(digest.text()),
+            digest: None,
+            thread_id: self.person.id(),
+            exec_time: took.as_micros() as f64 / 1000.0,
+            rule: Some(&injecting.name),
+            chosen_by: None,
+            user: self.account.id().to_string(),
+            schema: schema.map(|it| String::from_utf8_lossy(it).into_owned()),
+            backend: backend.map(|it| &*it.name),
+            error: match done.outcome {
+                Outcome::Err(number) => Some(number),
+                Outcome::Ok => None,
+            },
+            rows: done.tally.rows,
+            affected_rows: done.tally.affected_rows,
+            warnings: done.tally.warnings,
+            tags: injecting.tag.iter().map(ToString::to_string).collect(),
+            cost: None,
+            status,
+            results,
+        };
+        match serde_json::to_string(&profile) {
+            Ok(profile) => tracing::info!(
+                kind = "injected_statement",
+                %profile,
+                "a statement of a rule, with what was sent around it"
+            ),
+            Err(error) => {
+                tracing::error!(%error, "what was sent around a statement cannot be told")
+            }
+        }
+    }
+
+    async fn send_after(
+        &mut self,
+        injecting: &mut Injecting,
+        said: &Said<'_>,
+        facts: &Facts,
+    ) -> Result<(), Cut> {
+        let injection = Arc::clone(&injecting.injection);
+        // To set something makes MySQL forget the list; other questions would be profiled and traced.
+        if self.is_mysql() && self.aftermath.owes_list() && !self.keep_past().await {
+            return Ok(());
+        }
+        self.set_back(injecting).await?;
+        if !injection.after.is_empty() {
+            if !self.keep_past().await {
+                return Ok(());
+            }
+            self.learn_status().await;
+            if !self.may_not_inject() {
+                let statement = self.explained(&injection, said, facts);
+                for one in &injection.after {
+                    let mut found = self
+                        .inject(injecting, one, (statement.as_deref(), facts), Side::After)
+                        .await?;
+                    if found.purpose == Purpose::Events {
+                        found.finding = of_statement(found.finding, said);
+                    }
+                    injecting.after.push(found);
+                }
+            }
+        }
+        self.leave_no_trace(injecting).await
+    }
+
+    /// What stands for `{statement}`, where that is wanted and may be.
+    fn explained<'a>(
+        &self,
+        injection: &Injection,
+        said: &Said<'a>,
+        facts: &Facts,
+    ) -> Option<Cow<'a, [u8]>> {
+        let is_wanted = injection.explains() && Injection::may_explain(facts);
+        is_wanted
+            .then(|| said.statement(self.state.flags(), self.capabilities))
+            .flatten()
+    }
+
+    /// Sends one of them. Only a connection that breaks is an error.
+    async fn inject(
+        &mut self,
+        injecting: &mut Injecting,
+        one: &Injected,
+        (statement, facts): (Option<&[u8]>, &Facts),
+        side: Side,
+    ) -> Result<Found, Cut> {
+        let finding = match (&one.purpose, one.with(statement)) {
+            (Purpose::Warnings | Purpose::Errors, _) => {
+                let list = self.aftermath.list();
+                Finding::Table(ResultTable::of_list(list.as_deref(), &one.purpose))
+            }
+            (_, None) => Finding::Skipped("the statement cannot be explained"),
+            (Purpose::Set(_), _) if !self.may_set(facts) => {
+                Finding::Skipped("the statement is about variables")
+            }
+            _ if one.reads_data && self.begins_reading(facts) => {
+                Finding::Skipped("the transaction has its first read before it")
+            }
+            (Purpose::Set(names), Some(text)) => {
+                match self.remember(injecting, names, side).await? {
+                    None => self.ask_injected(injecting, &text, side).await?,
+                    Some(failed) => failed,
+                }
+            }
+            (_, Some(text)) => self.ask_injected(injecting, &text, side).await?,
+        };
+        if let Finding::Failed(why) = &finding {
+            self.injected_failed(injecting, &one.text, why);
+        }
+        Ok(Found {
+            text: one.text.clone(),
+            purpose: one.purpose.clone(),
+            finding,
+        })
+    }
+
+    /// Whether what is set tells of itself alone, and nobody looks at it.
+    fn may_set(&self, facts: &Facts) -> bool {
+        Injection::may_set(facts) && !self.state.pins().has(Pin::State)
+    }
+
+    /// Whether what reads would be the first to read in a transaction that the client has begun, and
+    /// would decide from when on it sees what others write.
+    fn begins_reading(&self, facts: &Facts) -> bool {
+        self.is_in_transaction_now() && facts.tables().next().is_none()
+    }
+
+    pub(crate) fn is_in_transaction_now(&self) -> bool {
+        // Some have begun and have no flag: by SAVEPOINT without autocommit.
+        self.status.contains(StatusFlags::IN_TRANS) || self.state.pins().has(Pin::Transaction)
+    }
+
+    pub(crate) fn injected_failed(&self, injecting: &Injecting, statement: &str, why: &str) {
+        match injecting.rule {
+            Some(rule) => self.worker.book().counters.injected_failed(rule),
+            None => self.worker.shared.profiling.fails(),
+        }
+        if injecting.injection.fails() {
+            tracing::warn!(
+                kind = "injected_failed",
+                rule = injecting.rule.map(|_| &*injecting.name),
+                profile = injecting.is_profile(),
+                statement,
+                why = shown_failure(why),
+                "what is sent besides statements fails; this is told once"
+            );
+        }
+    }
+
+    /// The connection broke when the client had its reply: what was bound to it is lost, as between two
+    /// commands.
+    fn lost_behind(&mut self, cut: &Cut) -> Result<(), CutOff> {
+        let name = self.backend_name().unwrap_or_default();
+        let text = match cut {
+            Cut::Backend(broken) => {
+                format!("Lost connection to backend {name} behind a statement: {broken}")
+            }
+            _ => format!("Lost connection to backend {name} behind a statement"),
+        };
+        if !self.is_pinned() {
+            tracing::info!(cause = text, "a connection broke behind a statement");
+            self.drop_lent(CloseReason::Broken);
+            return Ok(());
+        }
+        if self.cut_while_idle(&text) {
+            return Ok(());
+        }
+        let failure = Failure::new(FailureKind::HeldBackendLost, self.with_losses(text));
+        Err(CutOff::new(failure, Some(0)))
+    }
+}

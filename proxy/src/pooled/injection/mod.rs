@@ -1,0 +1,8 @@
+//! Statements that rules and profiling send before and after a client's statement.
+
+pub(crate) mod bounded_queries;
+pub(crate) mod events;
+pub(crate) mod inject;
+pub(crate) mod profiling;
+pub(crate) mod results;
+pub(crate) mod settings;

@@ -1,0 +1,408 @@
+//! What statements that a rule has sent besides have come to, as the log tells it: one JSON object for a
+//! client's statement.
+
+use std::collections::HashMap;
+
+use config::InjectedResults;
+use route::rules::Purpose;
+use serde::Serialize;
+use serde_json::{Map, Value};
+use wire::{Capabilities, HEADER_BYTES};
+
+use crate::pooled::backend::connection::{Broken, OwnReply};
+use crate::pooled::diagnostics::Diagnostics;
+use wire::rows::Rows;
+
+/// What one of them has come to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Finding {
+    Table(ResultTable),
+    /// It has no result that is wanted.
+    Nothing,
+    /// It was not sent.
+    Skipped(&'static str),
+    Failed(String),
+}
+
+/// A small result, as text.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct ResultTable {
+    columns: Vec<String>,
+    rows: Vec<Vec<Option<String>>>,
+    /// What its server has sent for it.
+    #[serde(skip)]
+    bytes: u64,
+}
+
+/// One that was sent, or not, and what came of it.
+#[derive(Debug, Clone)]
+pub(crate) struct Found {
+    pub text: Box<str>,
+    pub purpose: Purpose,
+    pub finding: Finding,
+}
+
+/// The statement around which they were sent.
+#[derive(Serialize)]
+pub(crate) struct Profile<'a> {
+    pub command: &'static str,
+    pub timestamp: String,
+    /// Its digest, so that no value of it is told; of a profile as it was said, where that may be.
+    pub query: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+    pub thread_id: u32,
+    /// Milliseconds at the backend.
+    pub exec_time: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chosen_by: Option<&'a str>,
+    pub user: String,
+    pub schema: Option<String>,
+    pub backend: Option<&'a str>,
+    pub error: Option<u16>,
+    pub rows: u64,
+    pub affected_rows: u64,
+    pub warnings: u16,
+    pub tags: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Cost>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<Map<String, Value>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub results: Vec<Told<'a>>,
+}
+
+/// What was sent for one statement, and how long that took.
+#[derive(Serialize)]
+pub(crate) struct Cost {
+    pub statements: u32,
+    pub microseconds: u64,
+}
+
+/// What one of them has come to, as it is told.
+#[derive(Serialize)]
+pub(crate) struct Told<'a> {
+    statement: &'a str,
+    /// On which side of the client's it was sent; none where both were compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    when: Option<&'static str>,
+    #[serde(flatten)]
+    what: What<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "lowercase")]
+enum What<'a> {
+    Changed(Map<String, Value>),
+    Result(&'a ResultTable),
+    Skipped(&'static str),
+    Error(&'a str),
+}
+
+impl ResultTable {
+    pub(crate) fn new(columns: &[&str]) -> Self {
+        Self {
+            columns: columns.iter().map(|it| (*it).to_owned()).collect(),
+            ..Self::default()
+        }
+    }
+
+    /// Made of what it has.
+    #[cfg(test)]
+    pub(crate) fn of<const N: usize>(columns: &[&str; N], rows: &[[Option<&str>; N]]) -> Self {
+        let row = |row: &[Option<&str>; N]| row.iter().map(|it| it.map(str::to_owned)).collect();
+        Self {
+            rows: rows.iter().map(row).collect(),
+            ..Self::new(columns)
+        }
+    }
+
+    /// How many rows it has.
+    pub(crate) fn rows_count(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// A value; none where it is NULL, or there is no such row or column.
+    pub(crate) fn value(&self, row: usize, column: &str) -> Option<&str> {
+        let mut columns = self.columns.iter();
+        let at = columns.position(|it| it.eq_ignore_ascii_case(column))?;
+        self.rows.get(row)?.get(at)?.as_deref()
+    }
+
+    /// One of its rows, without these columns.
+    pub(crate) fn row_without(self, row: usize, columns: &[&str]) -> Self {
+        let values = self.rows.into_iter().nth(row).unwrap_or_default();
+        let kept = self.columns.into_iter().zip(values);
+        let kept = kept.filter(|(name, _)| !columns.iter().any(|it| name.eq_ignore_ascii_case(it)));
+        let (columns, values) = kept.unzip();
+        Self {
+            columns,
+            rows: vec![values],
+            bytes: self.bytes,
+        }
+    }
+
+    /// Reads a result; one without rows and columns is none.
+    pub(crate) fn read(own: &OwnReply, capabilities: Capabilities) -> Result<Self, Broken> {
+        let Rows { columns, rows } = own.rows(capabilities)?;
+        Ok(Self {
+            columns,
+            rows,
+            bytes: own.tally.bytes,
+        })
+    }
+
+    /// SHOW WARNINGS, or SHOW ERRORS, from a list that was put down.
+    pub(crate) fn of_list(list: Option<&Diagnostics>, purpose: &Purpose) -> Self {
+        let mut table = Self::new(&["Level", "Code", "Message"]);
+        let conditions = list.map(Diagnostics::conditions).unwrap_or_default();
+        let is_wanted = |is_error: bool| *purpose == Purpose::Warnings || is_error;
+        table.rows = (conditions.iter())
+            .filter(|it| is_wanted(it.is_error()))
+            .map(|it| {
+                let cells = [&it.level, &it.code, &it.message];
+                cells.map(|cell| Some(shown(cell))).to_vec()
+            })
+            .collect();
+        table
+    }
+
+    /// Makes the messages of a list what `shown` makes of them, by their numbers.
+    pub(crate) fn redact(&mut self, shown: impl Fn(u16, String, bool) -> String) {
+        for row in &mut self.rows {
+            if let [_, Some(code), message] = row.as_mut_slice() {
+                let number = code.parse().unwrap_or_default();
+                *message = message.take().map(|it| shown(number, it, false));
+            }
+        }
+    }
+
+    /// What has changed since an earlier one, by the names in the first of two columns: numbers are
+    /// subtracted. `None` where they have other columns.
+    fn changed_since(&self, before: &Self) -> Option<Map<String, Value>> {
+        if self.columns.len() != 2 || before.columns.len() != 2 {
+            return None;
+        }
+        let named = |row: &[Option<String>]| match row {
+            [Some(name), value] => Some((name.clone(), value.clone())),
+            _ => None,
+        };
+        let earlier: HashMap<String, Option<String>> =
+            before.rows.iter().filter_map(|it| named(it)).collect();
+        let mut changed = Map::new();
+        for (name, value) in self.rows.iter().filter_map(|it| named(it)) {
+            let was = earlier.get(&name).cloned().flatten();
+            if was != value {
+                changed.insert(name, difference(was.as_deref(), value));
+            }
+        }
+        Some(changed)
+    }
+}
+
+/// What is told of all that was sent: the change of SHOW STATUS, and the others.
+pub(crate) fn told<'a>(
+    before: &'a [Found],
+    after: &'a [Found],
+    results: InjectedResults,
+) -> (Option<Map<String, Value>>, Vec<Told<'a>>) {
+    let mut status = None;
+    let mut all = Vec::new();
+    let mut compared = Vec::new();
+    for (at, found) in after.iter().enumerate() {
+        let pair = before.iter().position(|it| it.text == found.text);
+        let earlier = pair.filter(|_| results == InjectedResults::Diff);
+        let Some((place, earlier)) = earlier.and_then(|at| Some((at, before.get(at)?))) else {
+            continue;
+        };
+        let (Finding::Table(was), Finding::Table(is)) = (&earlier.finding, &found.finding) else {
+            continue;
+        };
+        if let Some(changed) = is.changed_since(was) {
+            compared.push((place, at));
+            match found.purpose {
+                Purpose::Status => status.get_or_insert_with(Map::new).extend(changed),
+                _ => all.push(Told {
+                    statement: &found.text,
+                    when: None,
+                    what: What::Changed(changed),
+                }),
+            }
+        }
+    }
+    let sides = [("before", before), ("after", after)];
+    for (side, (when, founds)) in sides.into_iter().enumerate() {
+        for (at, found) in founds.iter().enumerate() {
+            let is_compared = compared.iter().any(|pair| match side {
+                0 => pair.0 == at,
+                _ => pair.1 == at,
+            });
+            let what = match &found.finding {
+                _ if is_compared => continue,
+                Finding::Nothing => continue,
+                Finding::Table(table) => What::Result(table),
+                Finding::Skipped(why) => What::Skipped(why),
+                Finding::Failed(why) => What::Error(why),
+            };
+            all.push(Told {
+                statement: &found.text,
+                when: Some(when),
+                what,
+            });
+        }
+    }
+    (status, all)
+}
+
+/// Takes out of what SHOW SESSION STATUS has changed what the question itself has: the first of the two is
+/// counted when it ends, the second when it comes.
+pub(crate) fn without_own(changed: &mut Map<String, Value>, before: &[Found]) {
+    let is_status = |it: &&Found| it.purpose == Purpose::Status;
+    let Some(found) = before.iter().find(is_status) else {
+        return;
+    };
+    let Finding::Table(table) = &found.finding else {
+        return;
+    };
+    let bytes_received = HEADER_BYTES + 1 + found.text.len();
+    let count = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+    for (name, own) in [
+        ("Com_show_status", 1),
+        ("Questions", 1),
+        ("Queries", 1),
+        ("Bytes_received", count(bytes_received)),
+        ("Bytes_sent", i64::try_from(table.bytes).unwrap_or(i64::MAX)),
+        // Of MariaDB: the table that it is read from.
+        ("Rows_tmp_read", count(table.rows.len())),
+    ] {
+        let Some(all) = changed.get(name).and_then(Value::as_i64) else {
+            continue;
+        };
+        match all.saturating_sub(own) {
+            0 => changed.remove(name),
+            rest if rest > 0 => changed.insert(name.to_owned(), rest.into()),
+            _ => continue,
+        };
+    }
+}
+
+/// Of two numbers their difference, else what it is now.
+fn difference(was: Option<&str>, is: Option<String>) -> Value {
+    let Some(is) = is else {
+        return Value::Null;
+    };
+    let number = was
+        .and_then(decimal)
+        .zip(decimal(&is))
+        .and_then(|(was, is)| minus(is, was));
+    match number {
+        Some(number) => number,
+        None => Value::String(is),
+    }
+}
+
+/// A decimal number: all of its digits, and how many of them stand behind the point.
+fn decimal(text: &str) -> Option<(i64, u32)> {
+    let (whole, behind) = text.split_once('.').unwrap_or((text, ""));
+    let digits = whole.strip_prefix('-').unwrap_or(whole);
+    let is_number = |part: &str| part.bytes().all(|it| it.is_ascii_digit());
+    if digits.is_empty() || !is_number(digits) || !is_number(behind) {
+        return None;
+    }
+    let all = format!("{whole}{behind}").parse().ok()?;
+    Some((all, u32::try_from(behind.len()).ok()?))
+}
+
+fn minus(is: (i64, u32), was: (i64, u32)) -> Option<Value> {
+    let places = is.1.max(was.1);
+    let scaled = |(number, own): (i64, u32)| number.checked_mul(10i64.checked_pow(places - own)?);
+    let difference = scaled(is)?.checked_sub(scaled(was)?)?;
+    match places {
+        0 => Some(difference.into()),
+        _ => {
+            let number = difference as f64 / 10f64.powi(i32::try_from(places).ok()?);
+            serde_json::Number::from_f64(number).map(Value::Number)
+        }
+    }
+}
+
+fn shown(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::json;
+
+    use super::*;
+
+    fn table(rows: &[(&str, &str)]) -> ResultTable {
+        let mut table = ResultTable::new(&["Variable_name", "Value"]);
+        let row = |(name, value): &(&str, &str)| {
+            vec![Some((*name).to_owned()), Some((*value).to_owned())]
+        };
+        table.rows = rows.iter().map(row).collect();
+        table
+    }
+
+    #[test]
+    fn numbers_are_subtracted_and_what_differs_is_told() {
+        let before = table(&[
+            ("Handler_read_key", "7"),
+            ("Last_query_cost", "10.499000"),
+            ("Compression", "OFF"),
+            ("Uptime", "5"),
+            ("Huge", "99999999999999999999"),
+        ]);
+        let after = table(&[
+            ("Handler_read_key", "21"),
+            ("Last_query_cost", "0.5"),
+            ("Compression", "ON"),
+            ("Uptime", "5"),
+            ("Huge", "99999999999999999998"),
+            ("New", "1"),
+        ]);
+        let changed = after.changed_since(&before).unwrap();
+        let expected = json!({
+            "Handler_read_key": 14,
+            "Last_query_cost": -9.999,
+            "Compression": "ON",
+            "Huge": "99999999999999999998",
+            "New": "1",
+        });
+        assert_eq!(Value::Object(changed), expected);
+    }
+
+    #[test]
+    fn other_shapes_are_told_whole() {
+        let found = |text: &str, finding| Found {
+            text: text.into(),
+            purpose: Purpose::Result,
+            finding,
+        };
+        let one = ResultTable::new(&["a"]);
+        let before = [
+            found("SHOW PLUGINS", Finding::Table(one.clone())),
+            found("SHOW X", Finding::Table(table(&[("a", "1")]))),
+            found("SET profiling = 1", Finding::Nothing),
+        ];
+        let after = [
+            found("SHOW PLUGINS", Finding::Table(one)),
+            found("SHOW X", Finding::Table(table(&[("a", "3")]))),
+            found("EXPLAIN {statement}", Finding::Failed("1064".to_owned())),
+        ];
+        let (status, all) = told(&before, &after, InjectedResults::Diff);
+        assert!(status.is_none());
+        let empty = json!({"columns": ["a"], "rows": []});
+        let expected = json!([
+            {"statement": "SHOW X", "changed": {"a": 2}},
+            {"statement": "SHOW PLUGINS", "when": "before", "result": empty},
+            {"statement": "SHOW PLUGINS", "when": "after", "result": empty},
+            {"statement": "EXPLAIN {statement}", "when": "after", "error": "1064"},
+        ]);
+        assert_eq!(serde_json::to_value(&all).unwrap(), expected);
+    }
+}

@@ -1,0 +1,127 @@
+//! What the client may ask of a statement that has ridden a shared lane: it is left on a connection of
+//! its session's own, by running the statement again there.
+
+use session::state::Needs;
+use session::{Outcome, Tally};
+use sql::{Facts, Kind};
+use wire::query::Query;
+use wire::{Command, ErrorCode};
+
+use super::candidate::Candidate;
+use crate::pooled::backend::connection::{Broken, OwnReply};
+use crate::pooled::exchange::Done;
+use crate::pooled::exchange::forward_reply::Delivery;
+use crate::pooled::optimistic::transaction::Execution;
+use crate::pooled::session::Pooled;
+
+/// ER_QUERY_INTERRUPTED.
+const INTERRUPTED: ErrorCode = ErrorCode {
+    number: 1317,
+    sqlstate: *b"70100",
+};
+
+const INTERRUPTED_TEXT: &str = "Query execution was interrupted";
+
+/// How to leave on a connection what a statement that has ridden would have left.
+pub(crate) enum Past {
+    /// By running it again: this is its argument.
+    Again(Vec<u8>),
+    /// The same of what is prepared.
+    Executed(Box<Execution>),
+    /// It was killed.
+    Interrupted,
+}
+
+impl Past {
+    pub(crate) fn of(candidate: &Candidate<'_>) -> Self {
+        match candidate.execution {
+            Some(execution) => Self::Executed(Box::new(execution.execution(candidate.incoming))),
+            None => Self::Again(candidate.incoming.argument().into_owned()),
+        }
+    }
+}
+
+impl Pooled {
+    /// It was killed, as KILL QUERY does it.
+    pub(crate) fn interrupted(&mut self, sequence: u8) {
+        let tally = Tally {
+            error: Some((INTERRUPTED.number, INTERRUPTED.sqlstate)),
+            ..Tally::default()
+        };
+        let done = Done {
+            outcome: Outcome::Err(INTERRUPTED.number),
+            tally,
+            next_sequence: sequence,
+            fingerprint: None,
+            message: None,
+        };
+        self.observe(Command::QUERY, &Facts::default(), b"", &done);
+        self.say_error(sequence, INTERRUPTED, INTERRUPTED_TEXT);
+        self.riding.ridden = Some(Past::Interrupted);
+    }
+
+    /// What the client may ask of a statement that has ridden is left on the connection that is held:
+    /// nobody hears of what is done for that.
+    pub(crate) async fn relive(&mut self, past: Past) {
+        let Some(mut lent) = self.lent.take() else {
+            return;
+        };
+        let argument = match past {
+            Past::Again(argument) => argument,
+            Past::Interrupted => crate::pooled::backend::open::text(&lent.conn, interruption()),
+            Past::Executed(execution) => {
+                self.lent = Some(lent);
+                return self.execute_unheard(&execution).await;
+            }
+        };
+        let equal = self.become_equal(&mut lent.conn, &Needs::NONE).await;
+        let asked = match equal {
+            Ok(()) => lent.conn.ask(&self.worker, Command::QUERY, &argument).await,
+            Err(_) => Err(Broken::Unexpected("it is not like the session")),
+        };
+        self.lent = Some(lent);
+        // One that breaks is noticed by the command that follows.
+        if let Ok(own) = asked {
+            self.observe_relived(&argument, own);
+        }
+    }
+
+    /// One that breaks is noticed by the command that follows, of which nothing concerns this one.
+    async fn execute_unheard(&mut self, execution: &Execution) {
+        let (order, trace) = (self.order.take(), self.trace.take());
+        self.delivery = Delivery::Nobody;
+        let _ = self.execute_again(execution).await;
+        self.delivery = Delivery::AtOnce;
+        (self.order, self.trace) = (order, trace);
+    }
+
+    fn observe_relived(&mut self, argument: &[u8], own: OwnReply) {
+        let Ok(query) = Query::decode(argument, self.capabilities) else {
+            return;
+        };
+        let mut facts = self.worker.store.take_facts();
+        facts.read(query.text, self.state.flags());
+        if facts.kind == Kind::Signal {
+            // It stands for another statement, which holds nothing.
+            facts.read(b"", self.state.flags());
+        }
+        self.changes = own.changes;
+        let done = Done {
+            outcome: own.outcome,
+            tally: own.tally,
+            next_sequence: 1,
+            fingerprint: None,
+            message: None,
+        };
+        crate::pooled::exchange::observe::observe(self, Command::QUERY, &facts, query.text, &done);
+        self.worker.store.return_facts(facts);
+    }
+}
+
+/// A statement that leaves what one leaves that was killed.
+fn interruption() -> String {
+    format!(
+        "SIGNAL SQLSTATE '70100' SET MYSQL_ERRNO={}, MESSAGE_TEXT='{INTERRUPTED_TEXT}'",
+        INTERRUPTED.number
+    )
+}

@@ -1,0 +1,187 @@
+//! Prepared statements on a shared lane. One that is missing is prepared behind whatever is in flight,
+//! by a statement of the lane's own; whoever would have executed it goes elsewhere meanwhile.
+
+use std::cell::RefCell;
+use std::collections::HashSet;
+
+use pool::{BackendStatementId, Lookup, TypesSeen};
+use session::{Outcome, Reply};
+use wire::statement::{PrepareOk, put_close};
+use wire::write::put_packets;
+use wire::{Command, HEADER_BYTES, StatusFlags};
+
+use super::lane::{Following, SharedLane};
+use crate::pooled::backend::connection::{BackendConn, Broken, PREPARED_BYTES_MAX, own_command};
+use crate::pooled::backend::worker_pool::Lent;
+use crate::pooled::command::execute::{NEED_REPREPARE, UNKNOWN_HANDLER};
+use crate::pooled::command::prepared_statement::StatementKey;
+use crate::pooled::exchange::Done;
+use crate::worker::Worker;
+
+/// Statements that are remembered to have been wanted once.
+const WANTED_MAX: usize = 1024;
+
+/// What a reply on a lane is the reply to.
+pub(crate) enum Errand {
+    Query,
+    /// Of this statement.
+    Execute(StatementKey),
+    /// The lane's own: nobody waits for it.
+    Prepare(Box<Preparation>),
+}
+
+/// A statement that is being prepared, and what has come of the reply.
+pub(crate) struct Preparation {
+    key: StatementKey,
+    packets: Vec<u8>,
+}
+
+/// Which statements were wanted on lanes that did not have them: one that is executed once is not
+/// worth it.
+#[derive(Default)]
+pub(crate) struct Wanted(RefCell<HashSet<StatementKey>>);
+
+impl Wanted {
+    /// Whether it was wanted before.
+    pub(crate) fn again(&self, key: &StatementKey) -> bool {
+        let mut wanted = self.0.borrow_mut();
+        if wanted.contains(key) {
+            return true;
+        }
+        if wanted.len() >= WANTED_MAX {
+            wanted.clear();
+        }
+        wanted.insert(key.clone());
+        false
+    }
+}
+
+impl SharedLane {
+    /// Whether a statement is prepared here, and was only ever executed with such types.
+    pub(crate) fn has(&self, key: &StatementKey, types: &TypesSeen) -> bool {
+        let lent = self.lent.borrow();
+        lent.as_ref().is_some_and(|lent| lent.conn.has(key, types))
+    }
+
+    /// Prepares a statement behind what is in flight.
+    pub(crate) fn prepare(&self, key: &StatementKey) {
+        let mut lent = self.lent.borrow_mut();
+        let Some(Lent { conn, .. }) = &mut *lent else {
+            return;
+        };
+        if conn.prepared.id(key).is_some() || self.preparing.borrow().contains(key) {
+            return;
+        }
+        if let Lookup::Missing { close: Some(id) } = conn.prepared.begin(key) {
+            self.close_statement(conn, id);
+        }
+        let command = Command::STMT_PREPARE;
+        let Some(reply) = Reply::to(command, conn.capabilities, conn.sequences(), 1) else {
+            return;
+        };
+        let errand = Errand::Prepare(Box::new(Preparation {
+            key: key.clone(),
+            packets: Vec::new(),
+        }));
+        self.preparing.borrow_mut().push(key.clone());
+        let follower = Following { reply, errand };
+        self.queue.borrow_mut().board_own(follower);
+        self.leave_soon(&own_command(command, key.text.bytes()));
+    }
+
+    /// A statement's COM_STMT_CLOSE, behind all that still uses it.
+    fn close_statement(&self, conn: &mut BackendConn, id: BackendStatementId) {
+        let mut ready = self.ready.borrow_mut();
+        if ready.is_empty() {
+            return conn.close_statement(id);
+        }
+        let mut payload = Vec::new();
+        put_close(&mut payload, id.0);
+        put_packets(&mut ready, 0, &payload);
+    }
+
+    /// The reply to one of them has ended.
+    pub(crate) fn run_errand(
+        &self,
+        worker: &Worker,
+        conn: &mut BackendConn,
+        errand: Errand,
+        done: &Done,
+    ) -> Result<(), Broken> {
+        match errand {
+            Errand::Query => {}
+            Errand::Execute(key) => self.was_executed(worker, conn, &key, done),
+            Errand::Prepare(preparation) => self.was_prepared(conn, *preparation, done)?,
+        }
+        Ok(())
+    }
+
+    fn was_executed(
+        &self,
+        worker: &Worker,
+        conn: &mut BackendConn,
+        key: &StatementKey,
+        done: &Done,
+    ) {
+        let flags = done.tally.status.unwrap_or_default();
+        match done.outcome {
+            Outcome::Ok if flags.contains(StatusFlags::METADATA_CHANGED) => {
+                worker.shared.definitions_changed();
+            }
+            Outcome::Ok => {}
+            Outcome::Err(NEED_REPREPARE | UNKNOWN_HANDLER) => {
+                worker.shared.definitions_changed();
+                if let Some(id) = conn.prepared.remove(key) {
+                    self.close_statement(conn, id);
+                }
+            }
+            Outcome::Err(_) => conn.prepared.unbind(key),
+        }
+        if let Some(id) = conn.prepared.finish(key) {
+            self.close_statement(conn, id);
+        }
+    }
+
+    /// What cannot be prepared its clients are told of elsewhere.
+    fn was_prepared(
+        &self,
+        conn: &mut BackendConn,
+        preparation: Preparation,
+        done: &Done,
+    ) -> Result<(), Broken> {
+        let Preparation { key, packets } = preparation;
+        self.preparing.borrow_mut().retain(|it| *it != key);
+        if done.outcome != Outcome::Ok {
+            return Ok(());
+        }
+        let id = BackendStatementId(statement_id(&packets)?);
+        let former = conn.prepared.learn(key.clone(), id);
+        let surplus = conn.prepared.finish(&key);
+        for id in former.into_iter().chain(surplus) {
+            self.close_statement(conn, id);
+        }
+        Ok(())
+    }
+}
+
+impl Errand {
+    /// A part of the reply; only what concerns the lane itself is kept.
+    pub(crate) fn note(&mut self, bytes: &[u8]) -> Result<(), Broken> {
+        let Self::Prepare(preparation) = self else {
+            return Ok(());
+        };
+        if preparation.packets.len() + bytes.len() > PREPARED_BYTES_MAX {
+            return Err(Broken::Unexpected("an endless reply"));
+        }
+        preparation.packets.extend_from_slice(bytes);
+        Ok(())
+    }
+}
+
+/// The id in the first packet of a reply to COM_STMT_PREPARE.
+fn statement_id(packets: &[u8]) -> Result<u32, Broken> {
+    let header = packets.first_chunk::<HEADER_BYTES>();
+    let length = header.map_or(0, |it| wire::Header::decode(*it).length);
+    let payload = packets.get(HEADER_BYTES..HEADER_BYTES + length);
+    Ok(PrepareOk::decode(payload.unwrap_or_default())?.statement_id)
+}

@@ -1,0 +1,379 @@
+//! Statements that may ride a shared lane: who may, on which, and what is done where the ride ends
+//! otherwise than well.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use config::LaneUse;
+use pool::{LongData, TypesSeen};
+use route::ride::{Habit, Seen, Stays, may_ride};
+use route::{Backend, BackendId};
+use session::Outcome;
+use sql::Facts;
+use wire::Capabilities;
+
+use super::candidate::{Candidate, Executing};
+use super::lane::{SharedLane, is_like};
+use super::lane_request::{Ridden, Ride, Trip};
+use super::rerun_for_diagnostics::Past;
+use crate::pooled::backend::connection::BackendConn;
+use crate::pooled::command::prepared_statement::StatementKey;
+use crate::pooled::command::query::Ending;
+use crate::pooled::exchange::times::{Traffic, Way};
+use crate::pooled::exchange::{Done, Part};
+use crate::pooled::explain::explainable::Said;
+use crate::pooled::failure::retry::effect_of;
+use crate::pooled::routing::target::Aim;
+use crate::pooled::session::{After, CutOff, Pooled};
+
+/// A longer statement has a connection of its own.
+const STATEMENT_BYTES_MAX: usize = 16 << 10;
+
+/// A statement that may ride: how long its like take, and where.
+struct Fare {
+    backend: Arc<Backend>,
+    digest: u64,
+    lane: Rc<SharedLane>,
+    habit: Habit,
+}
+
+/// A statement that would ride if a lane had room, or a connection were idle for another one.
+struct RideWish {
+    digest: u64,
+    habit: Habit,
+}
+
+/// A statement of whose like nobody knows how long they take: it is measured.
+pub(crate) struct Probe {
+    backend: BackendId,
+    digest: u64,
+}
+
+/// What a session keeps of its rides.
+#[derive(Default)]
+pub(crate) struct Riding {
+    /// Its place on lanes, since its first ride.
+    pub ride: Option<Rc<Ride>>,
+    /// The last statement, if it has ridden and left what its client may ask for.
+    pub ridden: Option<Past>,
+    /// The statement of the moment, where it is measured.
+    probe: Option<Probe>,
+    /// The same, where it would ride.
+    wish: Option<RideWish>,
+}
+
+/// What became of it.
+pub(crate) enum Aboard {
+    Told(Ending),
+    /// It has a connection of its own: it did not ride, or has to be sent again.
+    Ashore {
+        has_ridden: bool,
+    },
+    /// A replica has refused it because it writes. The client has not heard that.
+    Refused,
+}
+
+impl Pooled {
+    /// Over a shared lane, if it may ride.
+    pub(crate) async fn say_aboard(
+        &mut self,
+        candidate: &Candidate<'_>,
+        aim: Aim,
+    ) -> Result<Aboard, CutOff> {
+        self.riding.probe = None;
+        self.riding.wish = None;
+        self.take_up_saved();
+        match self.fare(candidate, aim) {
+            Ok(fare) => self.travel(candidate, aim, fare).await,
+            Err(stays) => {
+                self.worker.lanes.counts.stays(stays);
+                Ok(Aboard::Ashore { has_ridden: false })
+            }
+        }
+    }
+
+    /// The same over a new lane, if it would have ridden and no connection was idle for that: the one
+    /// that it has waited for is shared with those who come next.
+    pub(crate) async fn say_on_new_lane(
+        &mut self,
+        candidate: &Candidate<'_>,
+        aim: Aim,
+    ) -> Result<Aboard, CutOff> {
+        match self.new_lane(candidate) {
+            Some(fare) => self.travel(candidate, aim, fare).await,
+            None => Ok(Aboard::Ashore { has_ridden: false }),
+        }
+    }
+
+    fn new_lane(&mut self, candidate: &Candidate<'_>) -> Option<Fare> {
+        let RideWish { digest, habit } = self.riding.wish.take()?;
+        let lent = self.lent.take()?;
+        let backend = Arc::clone(&lent.conn.backend);
+        let shelf = self.shelf(&backend);
+        let lanes = &self.worker.lanes;
+        let waits = self.course.awaited.is_some() || self.course.wants_position;
+        let fits = !lent.conn.is_outdated(&self.worker)
+            && is_like(&lent.conn, &self.state)
+            && lent.conn.answers_owed() == 0
+            && !waits;
+        let is_prepared = self.is_prepared(candidate, |key, types| lent.conn.has(key, types));
+        if !fits || !is_prepared || !lanes.has_room(shelf) {
+            self.lent = Some(lent);
+            return None;
+        }
+        let lane = lanes.open(&self.worker, shelf, lent);
+        Some(Fare {
+            backend,
+            digest,
+            lane,
+            habit,
+        })
+    }
+
+    async fn travel(
+        &mut self,
+        candidate: &Candidate<'_>,
+        aim: Aim,
+        fare: Fare,
+    ) -> Result<Aboard, CutOff> {
+        let worker = Rc::clone(&self.worker);
+        let sequence = candidate.incoming.sequence;
+        let counts = &worker.lanes.counts;
+        let flight = worker.loads.begin(fare.backend.id);
+        self.course.last = Some(fare.backend.id);
+        self.watch.settle_at(fare.backend.id, 0);
+        let alarm = self.alarm();
+        let ridden = self.ride(&fare.lane, candidate, fare.habit.takes()).await;
+        drop((flight, alarm));
+        match ridden {
+            Ok(None) => {
+                counts.stays(Stays::NoLane);
+                Ok(Aboard::Ashore { has_ridden: false })
+            }
+            Ok(Some(Ridden::Elsewhere)) => {
+                counts.moves();
+                Ok(Aboard::Ashore { has_ridden: true })
+            }
+            Ok(Some(Ridden::Refused)) => {
+                counts.moves();
+                Ok(Aboard::Refused)
+            }
+            Ok(Some(Ridden::Killed)) => {
+                self.interrupted(sequence);
+                Ok(Aboard::Told(Ending::last(After::Next)))
+            }
+            Ok(Some(Ridden::Done(done, trip))) => {
+                counts.rides();
+                self.has_ridden(candidate, &fare, &done, trip);
+                Ok(Aboard::Told(Ending::of(&done)))
+            }
+            Err(cut) => {
+                let repeat = self.repeat_of(effect_of(candidate.facts), aim);
+                let ended = self.cut_short(cut, sequence, candidate.command(), repeat);
+                ended.map(Ending::last).map(Aboard::Told)
+            }
+        }
+    }
+
+    /// Reads the facts of a statement's text, and its digest along with them where that will be wanted:
+    /// where it may ride, by how it begins, and where rules look at digests.
+    pub(crate) fn read_facts(
+        &mut self,
+        facts: &mut Facts,
+        text: &[u8],
+        bytes: usize,
+    ) -> Option<u64> {
+        let first = text.trim_ascii_start().first();
+        let may_ride = self.course.lanes != LaneUse::Off && matches!(first, Some(b's' | b'S'));
+        let for_rules = self.worker.book.borrow().compiled.rules.needs().digest;
+        self.read_digest(facts, text, bytes, may_ride || for_rules)
+    }
+
+    /// Which of its statements may ride: as a rule says, or else account, listener, or the pool.
+    fn lanes(&self) -> LaneUse {
+        let ordered = self.order.as_ref().and_then(|order| order.lanes);
+        ordered.unwrap_or(self.course.lanes)
+    }
+
+    /// Whether a statement rides, and on which lane.
+    fn fare(&mut self, candidate: &Candidate<'_>, aim: Aim) -> Result<Fare, Stays> {
+        let bytes = match candidate.incoming.is_cut {
+            true => usize::MAX,
+            false => candidate.incoming.packets.len(),
+        };
+        self.may_board(bytes, candidate.facts, candidate.part)?;
+        if let Some(execution) = candidate.execution {
+            self.may_execute_aboard(execution)?;
+        }
+        self.is_left_one().map_err(|_| Stays::NoLane)?;
+        let backend = self.backend(aim, &[]).map_err(|_| Stays::NoLane)?;
+        if self.course.awaited.is_some() || self.course.wants_position {
+            return Err(Stays::Waits);
+        }
+        let worker = Rc::clone(&self.worker);
+        let digest = candidate.digest.unwrap_or_else(|| {
+            let text = candidate.text(self.capabilities);
+            worker.lanes.digest(&text, self.state.flags())
+        });
+        let habit = worker.lanes.habit(backend.id, digest);
+        if let Err(stays) = habit.is_short() {
+            self.riding.probe = Some(Probe {
+                backend: backend.id,
+                digest,
+            });
+            return Err(stays);
+        }
+        if worker.loads.in_flight(backend.id) == 0 {
+            return Err(Stays::Alone);
+        }
+        let lane = self.lane_to(&backend);
+        let lane = lane.inspect_err(|_| self.riding.wish = Some(RideWish { digest, habit }))?;
+        if !self.is_prepared(candidate, |key, types| lane.has(key, types)) {
+            self.prepare_aboard(&lane, candidate);
+            return Err(Stays::Unprepared);
+        }
+        Ok(Fare {
+            backend,
+            digest,
+            lane,
+            habit,
+        })
+    }
+
+    /// A lane to a backend: one that is there, or a new one over an idle connection.
+    fn lane_to(&mut self, backend: &Arc<Backend>) -> Result<Rc<SharedLane>, Stays> {
+        let shelf = self.shelf(backend);
+        let worker = &self.worker;
+        let state = &self.state;
+        worker.lanes.lane(worker, shelf, state, || {
+            let nearness = |conn: &BackendConn| match is_like(conn, state) {
+                true => conn.answers_owed(),
+                false => u32::MAX,
+            };
+            let lent = worker.desk.take_idle(worker, shelf, nearness)?;
+            if is_like(&lent.conn, state) && lent.conn.answers_owed() == 0 {
+                return Some(lent);
+            }
+            worker.desk.give_back(worker, lent);
+            None
+        })
+    }
+
+    /// Whether an execution may ride at all.
+    fn may_execute_aboard(&self, execution: &Executing<'_>) -> Result<(), Stays> {
+        let key = execution.key;
+        let wants_types = execution.parameter_count > 0 && execution.types.is_none();
+        let is_apart = !Rc::ptr_eq(&key.values, self.state.values());
+        match execution.is_special || key.cursor.is_some() || wants_types || is_apart {
+            true => Err(Stays::Execution),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether a statement that wants to be prepared is so, somewhere.
+    fn is_prepared(
+        &self,
+        candidate: &Candidate<'_>,
+        has: impl FnOnce(&StatementKey, &TypesSeen) -> bool,
+    ) -> bool {
+        let Some(execution) = candidate.execution else {
+            return true;
+        };
+        let statement = self.statements.statement(execution.id);
+        statement.is_some_and(|statement| has(execution.key, &statement.types_seen))
+    }
+
+    /// Has a statement prepared on a lane that is wanted there not for the first time.
+    fn prepare_aboard(&self, lane: &SharedLane, candidate: &Candidate<'_>) {
+        let Some(execution) = candidate.execution else {
+            return;
+        };
+        if self.worker.lanes.wanted.again(execution.key) {
+            lane.prepare(execution.key);
+        }
+    }
+
+    /// Whether a statement would ride, if others were on their way to the same backend.
+    pub(crate) fn would_ride(
+        &self,
+        text: &[u8],
+        facts: &Facts,
+        backend: Option<BackendId>,
+    ) -> Result<(), Stays> {
+        self.may_board(text.len(), facts, Part::Whole)?;
+        let backend = backend.ok_or(Stays::NoLane)?;
+        let lanes = &self.worker.lanes;
+        let digest = lanes.digest(text, self.state.flags());
+        lanes.habit(backend, digest).is_short()
+    }
+
+    /// Whether it may, as far as it and its session decide.
+    fn may_board(&self, bytes: usize, facts: &Facts, part: Part) -> Result<(), Stays> {
+        if self.lanes() == LaneUse::Off {
+            return Err(Stays::Off);
+        }
+        may_ride(facts, self.state.flags().server, self.transaction())?;
+        let is_held = self.lent.is_some() || !self.cursors.is_empty() || !self.state.is_plain();
+        let is_owed = self.aftermath.is_owed() && self.riding.ridden.is_none();
+        let tells = self.shows.is_some() || !self.unseen.is_empty() || self.prepares_settings;
+        let is_compressed = self.client.transport.is_compressed()
+            || self.kind.capabilities.contains(Capabilities::COMPRESS);
+        let is_once = self.order.as_ref().and_then(|it| it.retries) == Some(0);
+        match () {
+            () if self.injects() => Err(Stays::Injected),
+            () if is_once => Err(Stays::Once),
+            () if is_held || is_owed || self.aftermath.is_saving() || tells => Err(Stays::Session),
+            () if part != Part::Whole => Err(Stays::NoSelect),
+            () if is_compressed => Err(Stays::Compressed),
+            () if bytes > STATEMENT_BYTES_MAX => Err(Stays::TooLong),
+            () => Ok(()),
+        }
+    }
+
+    /// Its reply has gone to its client.
+    fn has_ridden(&mut self, candidate: &Candidate<'_>, fare: &Fare, done: &Done, trip: Trip) {
+        self.riding.ridden = None;
+        self.timing.was(trip.left, trip.ended);
+        let traffic = Traffic {
+            sent: candidate.incoming.packets.len() as u64,
+            received: done.tally.bytes,
+        };
+        self.note_times(fare.backend.id, Way::Lane, traffic);
+        self.note_written_aboard(&fare.backend);
+        if let Some(order) = &mut self.order {
+            order.ended(&fare.backend, done.outcome);
+        }
+        let text = candidate.text(self.capabilities);
+        if let Some(due) = self.observe(candidate.command(), candidate.facts, &text, done) {
+            let none = LongData::default();
+            let said = match candidate.execution {
+                Some(executing) => Said::Execution(executing, &none),
+                None => Said::Text(&text),
+            };
+            self.explain_later(&due, candidate.facts, &said);
+        }
+        let is_owed = self.aftermath.is_owed();
+        if is_owed {
+            self.riding.ridden = Some(Past::of(candidate));
+        }
+        let seen = Seen {
+            took: trip.took,
+            bytes: trip.bytes,
+            has_warned: is_owed,
+        };
+        self.worker.lanes.learn(fare.backend.id, fare.digest, &seen);
+    }
+
+    /// One that was measured has ended.
+    pub(crate) fn learn(&mut self, done: &Done) {
+        let Some(probe) = self.riding.probe.take() else {
+            return;
+        };
+        let seen = Seen {
+            took: self.timing.taken(),
+            bytes: done.tally.bytes,
+            has_warned: done.outcome != Outcome::Ok || self.aftermath.is_owed(),
+        };
+        self.worker.lanes.learn(probe.backend, probe.digest, &seen);
+    }
+}

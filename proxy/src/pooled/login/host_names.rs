@@ -1,0 +1,112 @@
+//! What servers call a client's host in errors: by its name, or by its address.
+
+use std::cell::Cell;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use auth::Names;
+use net::proxy_protocol;
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+use wire::ErrPacket;
+
+use super::greeting::dialect_of;
+use crate::connect::connect;
+use crate::pooled::routing::routing_state::Course;
+use crate::surroundings::Settings;
+use crate::worker::Worker;
+use link::decline::refusal;
+
+/// For how long an answer holds. A server changes this setting when it starts again.
+const AGE_MAX: Duration = Duration::from_secs(600);
+
+/// What one worker knows of it.
+#[derive(Default)]
+pub(crate) struct HostNames {
+    known: Cell<Option<(Names, Instant)>>,
+    /// Held by the login that has a backend asked; the others wait for the answer.
+    asking: Mutex<()>,
+}
+
+impl HostNames {
+    /// The same as [`host_names`], as far as it is known already.
+    pub(crate) fn known(&self, worker: &Worker) -> Names {
+        let asked = self.known.get().map(|(names, _)| names);
+        asked.unwrap_or_else(|| configured(worker))
+    }
+}
+
+/// Whether the servers call their clients' hosts by names. The proxy asks a backend by a login that it refuses:
+/// the refusal names the proxy's own host. If that does not tell, the learned accounts come with the server's
+/// setting.
+pub(crate) async fn host_names(worker: &Worker, settings: &Settings, course: &Course) -> Names {
+    let own = &worker.host_names;
+    let _asking = own.asking.lock().await;
+    match own.known.get() {
+        Some((names, at)) if at.elapsed() < AGE_MAX => names,
+        _ => {
+            let told = ask(worker, settings, course).await;
+            let names = told.unwrap_or_else(|| configured(worker));
+            own.known.set(Some((names, Instant::now())));
+            names
+        }
+    }
+}
+
+fn configured(worker: &Worker) -> Names {
+    let accounts = worker.surroundings.accounts.borrow();
+    let learned = accounts.learned();
+    learned.map_or(Names::Skipped, |learned| learned.rules().names)
+}
+
+async fn ask(worker: &Worker, settings: &Settings, course: &Course) -> Option<Names> {
+    let header = proxy_protocol::Header::Own;
+    let greeted = connect(worker, &settings.config, &header, course).await;
+    let greeted = greeted.ok()?;
+    let family = dialect_of(&greeted.greeting);
+    names_in(&refusal(greeted.stream, family).await?)
+}
+
+/// A refusal ends with `'user'@'host' (using password: NO)`. An address other than the loopback's may be one
+/// that has no name.
+fn names_in(payload: &[u8]) -> Option<Names> {
+    let err = ErrPacket::decode(payload).ok()?;
+    let text = String::from_utf8_lossy(err.text);
+    let (_, rest) = text.rsplit_once("@'")?;
+    let (host, _) = rest.split_once('\'')?;
+    match host.parse::<IpAddr>() {
+        Err(_) => Some(Names::Resolved),
+        Ok(address) => address.is_loopback().then_some(Names::Skipped),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_tells_whether_hosts_have_names() {
+        let names = |text: &str| {
+            let mut payload = Vec::new();
+            ErrPacket {
+                number: 1045,
+                sqlstate: Some(*b"28000"),
+                text: text.as_bytes(),
+            }
+            .encode(&mut payload);
+            names_in(&payload)
+        };
+        let refused = |host: &str| {
+            names(&format!(
+                "Access denied for user 'some one'@'{host}' (using password: NO)"
+            ))
+        };
+        assert_eq!(refused("localhost"), Some(Names::Resolved));
+        assert_eq!(refused("web.example"), Some(Names::Resolved));
+        assert_eq!(refused("127.0.0.1"), Some(Names::Skipped));
+        assert_eq!(refused("::1"), Some(Names::Skipped));
+        assert_eq!(refused("fd00::1"), None);
+        assert_eq!(names("Client does not support this"), None);
+        assert_eq!(names_in(b""), None);
+    }
+}

@@ -1,0 +1,47 @@
+//! What the accounts say of the user that a client claims to be.
+
+use std::sync::Arc;
+
+use auth::{Found, KnownAccount, Origin, Source, Verifier};
+
+use super::retry_after_reload::{AGE_MAX, AGE_MAX_REFUSED, accounts_of, learned_anew};
+use crate::worker::Worker;
+
+/// What the accounts say of a user.
+pub(crate) enum Known {
+    Account(Arc<KnownAccount>),
+    /// No account: the client is examined by these, which nobody passes.
+    Nobody(Arc<[Verifier]>),
+    /// A backend may know the account.
+    PassThrough,
+}
+
+impl Known {
+    /// The account of `user`, by what a server has said of it lately.
+    pub(crate) async fn find(worker: &Worker, user: &[u8], origin: &Origin) -> Self {
+        let accounts = Arc::clone(&worker.surroundings.accounts.borrow());
+        let age_max = match accounts.find(user, origin) {
+            Found::Account(account) if account.source == Source::Configured => {
+                return Self::Account(Arc::clone(account));
+            }
+            Found::Nobody => AGE_MAX_REFUSED,
+            Found::Account(_) | Found::PassThrough => AGE_MAX,
+        };
+        let later = match accounts.learned() {
+            Some(_) => accounts_of(worker, user, age_max).await,
+            None if age_max == AGE_MAX => Arc::clone(&accounts),
+            None => learned_anew(worker, user)
+                .await
+                .unwrap_or_else(|| Arc::clone(&accounts)),
+        };
+        Self::of(later.find(user, origin)).unwrap_or_else(|| Self::Nobody(later.decoy(user)))
+    }
+
+    fn of(found: Found<'_>) -> Option<Self> {
+        match found {
+            Found::Account(account) => Some(Self::Account(Arc::clone(account))),
+            Found::PassThrough => Some(Self::PassThrough),
+            Found::Nobody => None,
+        }
+    }
+}

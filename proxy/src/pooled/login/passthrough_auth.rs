@@ -1,0 +1,77 @@
+//! A login, or a change of user, that only a backend can judge: the client, which knows a greeting of
+//! the proxy's, is asked again in the backend's own words.
+
+use net::proxy_protocol;
+use wire::handshake::HandshakeHead;
+use wire::{Greeting, HandshakeResponse};
+
+use super::server_login::LOGIN;
+use crate::connect::{Greeted, connect};
+use crate::login::{Agreement, Login, Who};
+use crate::pooled::routing::routing_state::Course;
+use crate::scripted::auth_ear::AuthEar;
+use crate::surroundings::Settings;
+use crate::worker::Worker;
+use link::decline::decline;
+use link::dialogue::LoginObserver;
+use link::failure::{Failure, Kind};
+use link::packets::PacketStream;
+
+/// Whom it is about.
+pub(crate) struct PassOn<'a, 'b> {
+    pub worker: &'a Worker,
+    pub settings: &'a Settings,
+    pub header: &'a proxy_protocol::Header,
+    pub course: &'a Course,
+    pub client: &'a mut PacketStream,
+    pub who: &'a mut Who,
+    /// What the client was greeted with.
+    pub greeting: &'a Greeting,
+    /// Who else hears what the backend says.
+    pub ear: Option<&'a mut AuthEar<'b>>,
+}
+
+impl PassOn<'_, '_> {
+    /// Finds a backend and sees the dialogue through. After an error the client has been told nothing,
+    /// unless by the backend.
+    pub(crate) async fn run(
+        self,
+        response: HandshakeResponse<'_>,
+    ) -> Result<(Greeted, Agreement), Failure> {
+        let config = &self.settings.config;
+        let mut greeted = connect(self.worker, config, self.header, self.course).await?;
+        let offered = self.greeting.capabilities.with(LOGIN, false);
+        let promised = response.head.capabilities & offered;
+        if !greeted.greeting.capabilities.contains(promised) {
+            let name = &greeted.backend.name;
+            let text =
+                format!("Bad handshake: backend {name} lacks capabilities that were offered");
+            decline(greeted.stream);
+            return Err(Failure::new(Kind::BackendLogin, text));
+        }
+        let login = Login {
+            settings: self.settings,
+            own_key: &self.worker.shared.own_key,
+            now: self.worker.surroundings.now(),
+            header: self.header,
+            client: self.client,
+            backend: &mut greeted,
+            who: self.who,
+            ear: self.ear.map(|ear| ear as &mut dyn LoginObserver),
+        };
+        let head = HandshakeHead {
+            capabilities: promised | (response.head.capabilities & LOGIN),
+            ..response.head
+        };
+        let passed = login.pass_on(HandshakeResponse { head, ..response }).await;
+        match passed {
+            Ok(agreement) => Ok((greeted, agreement)),
+            Err(failure) => {
+                if greeted.stream.awaits_first_answer() {
+                    decline(greeted.stream);
+                }
+                Err(failure)
+            }
+        }
+    }
+}

@@ -1,0 +1,558 @@
+//! A login that the proxy answers: its own greeting, the exam, and what the session begins with. Who
+//! cannot be examined here is passed on to a backend.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use auth::{
+    Account, Candidate, Certificate, Circumstances, Credential, Denial, KnownAccount, LoginExam,
+    Origin, Passed, Scramble, Shown, TlsSession, Treatment, Verdict,
+};
+use config::{ListenerConfig, SessionMode};
+use net::{Endpoint, proxy_protocol};
+use wire::auth::MYSQL_NATIVE_PASSWORD;
+use wire::compression::Algorithm;
+use wire::handshake::HandshakeHead;
+use wire::{Capabilities, Greeting, HandshakeResponse, StatusFlags};
+
+use super::greeting::{dialect_of, plugin_of};
+use super::host_names::host_names;
+use super::known_accounts::Known;
+use super::login_throttle;
+use super::passthrough_auth::PassOn;
+use super::retry_after_reload::{Appeal, appeal, conditions_anew};
+use crate::connect::{Greeted, connect};
+use crate::login::{Agreement, Who, client_compression, malformed, read_response};
+use crate::pooled::kill::session_registry::Person;
+use crate::pooled::routing::routing_state::Course;
+use crate::scripted::auth_ear::AuthEar;
+use crate::scripted::bridge::UNBRIDGED;
+use crate::scripted::login_hooks::{Auth, LoginHooks, replaced};
+use crate::scripted::sight::out_of_sight;
+use crate::surroundings::{Settings, Shared};
+use crate::tls_guard::{Claimant, Unmet, await_accounts, is_password_used, unmet};
+use crate::worker::Worker;
+use link::decline::decline;
+use link::dialogue::client_broke;
+use link::failure::{Failure, Kind};
+use link::packets::PacketStream;
+
+/// Flags that say how a login went and nothing of the session behind it.
+pub(crate) const LOGIN: Capabilities = Capabilities(
+    Capabilities::SSL.0
+        | Capabilities::COMPRESS.0
+        | Capabilities::ZSTD_COMPRESSION_ALGORITHM.0
+        | Capabilities::CONNECT_WITH_DB.0
+        | Capabilities::CONNECT_ATTRS.0
+        | Capabilities::PLUGIN_AUTH.0
+        | Capabilities::PLUGIN_AUTH_LENENC_CLIENT_DATA.0
+        | Capabilities::SECURE_CONNECTION.0
+        | Capabilities::CAN_HANDLE_EXPIRED_PASSWORDS.0
+        | Capabilities::MULTI_FACTOR_AUTHENTICATION.0
+        | Capabilities::CAPABILITY_EXTENSION.0
+        | Capabilities::SSL_VERIFY_SERVER_CERT.0
+        | Capabilities::REMEMBER_OPTIONS.0
+        | Capabilities::ODBC.0
+        | Capabilities::LONG_FLAG.0
+        | Capabilities::IGNORE_SIGPIPE.0
+        | Capabilities::RESERVED.0
+        | Capabilities::TRANSACTIONS.0,
+);
+
+/// How a login ended.
+pub(crate) enum Entered {
+    /// The proxy has let the client in and has yet to say so.
+    Examined(Box<Admission>),
+    /// A backend has, and the client knows.
+    Passed(Box<(Greeted, Agreement)>),
+    /// Its script has; with what is agreed on of compression.
+    LetIn(Option<(Algorithm, u8)>, Capabilities, Person),
+}
+
+/// What an examined client begins with.
+pub(crate) struct Admission {
+    pub account: Arc<KnownAccount>,
+    /// The user that the client is; see [`Account::user_of`].
+    pub user: Box<[u8]>,
+    pub credential: Credential,
+    /// Goes before the OK.
+    pub payload: Option<Vec<u8>>,
+    pub mode: SessionMode,
+    pub course: Course,
+    pub capabilities: Capabilities,
+    /// The same with the flags of the login.
+    pub login_capabilities: Capabilities,
+    pub collation: u8,
+    pub schema: Option<Vec<u8>>,
+    pub compression: Option<(Algorithm, u8)>,
+    pub greeting: Greeting,
+    pub scramble: Scramble,
+    /// How the client's own greeting is called in errors.
+    pub origin: Origin,
+    pub header: proxy_protocol::Header,
+    pub listener: Arc<ListenerConfig>,
+    pub person: Person,
+}
+
+/// One login on its way.
+pub(crate) struct Enter<'a> {
+    pub worker: &'a Worker,
+    pub settings: &'a Settings,
+    pub header: &'a proxy_protocol::Header,
+    pub client: &'a mut PacketStream,
+    pub remote: &'a Endpoint,
+    pub listener: &'a Arc<ListenerConfig>,
+    pub who: &'a mut Who,
+    pub hooks: Option<&'a mut LoginHooks>,
+}
+
+impl Enter<'_> {
+    /// Sees it through. After an error the client has been told nothing, unless by the backend.
+    pub(crate) async fn run(mut self) -> Result<Entered, Failure> {
+        let scramble = Scramble::of_random(random());
+        let person = self.worker.shared.people.register(self.worker.index);
+        let greeting = self.greeting(person.id(), &scramble).await?;
+        let greeting = self.greet(greeting).await?;
+        let (request, answer) = read_response(self.settings, self.client, self.who).await?;
+        let response = match &request {
+            Some(request) => HandshakeResponse::decode_behind(request, &answer),
+            None => HandshakeResponse::decode(&answer),
+        };
+        let mut response = response.map_err(malformed)?;
+        self.who.introduce(&response);
+        let replacing;
+        if let Some(hooks) = &mut self.hooks {
+            match hooks.read_auth(self.client, &response).await? {
+                Auth::Goes => {}
+                Auth::LetIn => {
+                    let compression = client_compression(self.settings, &response);
+                    let agreed = response.head.capabilities & greeting.capabilities;
+                    return Ok(Entered::LetIn(compression, agreed, person));
+                }
+                Auth::Replaced(payload) => {
+                    replacing = payload;
+                    let other = replaced(&replacing, response.head)?;
+                    // What the client can, it can as anybody. Scripts know one plugin.
+                    let plugin = other.plugin.unwrap_or(MYSQL_NATIVE_PASSWORD);
+                    response = HandshakeResponse {
+                        head: HandshakeHead {
+                            capabilities: response.head.capabilities,
+                            ..other.head
+                        },
+                        plugin: Some(plugin),
+                        ..other
+                    };
+                    self.who.introduce(&response);
+                }
+            }
+        }
+        let origin = origin_of(self.remote);
+        await_accounts(self.worker, self.settings, response.user).await;
+        let known = Known::find(self.worker, response.user, &origin).await;
+        let answered = Answered {
+            greeting,
+            scramble,
+            response,
+            origin,
+            person,
+        };
+        self.decide(known, answered).await
+    }
+
+    /// Examines the client, or lets a backend do it.
+    async fn decide(
+        mut self,
+        mut known: Known,
+        answered: Answered<'_>,
+    ) -> Result<Entered, Failure> {
+        let (user, origin) = (answered.response.user, &answered.origin);
+        let mut may_appeal = true;
+        loop {
+            let account = match known {
+                Known::PassThrough => return self.pass_on(answered, None).await,
+                Known::Nobody(verifiers) => return Err(self.turn_away(&answered, verifiers).await),
+                Known::Account(account) => account,
+            };
+            let verifiers = match (self.mode_of(&account), account.treatment(since_1970())) {
+                (SessionMode::Transparent, _) | (_, Treatment::PassThrough(_)) => {
+                    if account.script.as_deref().is_some_and(|it| !it.is_empty()) {
+                        return Err(out_of_sight());
+                    }
+                    return self.pass_on(answered, Some(&account)).await;
+                }
+                (_, Treatment::Examine(verifiers)) => verifiers,
+            };
+            let held = self.worker.shared.keyring.password(account.id());
+            if may_appeal {
+                login_throttle::hold_back(self.worker, self.settings, origin, user).await;
+            }
+            let failed = match self.examine(&answered, verifiers, held).await? {
+                Ok(passed) => return self.admit(answered, account, passed).await,
+                Err(failed) => failed,
+            };
+            let denial = failed.denial;
+            let appeal = match may_appeal {
+                true => appeal(self.worker, self.client, &account, failed, user, origin).await?,
+                false => Appeal::Refused,
+            };
+            match appeal {
+                Appeal::Passed(account, passed)
+                    if self.mode_of(&account) != SessionMode::Transparent =>
+                {
+                    return self.admit(answered, account, passed).await;
+                }
+                Appeal::Anew(later) => (known, may_appeal) = (later, false),
+                Appeal::Refused | Appeal::Passed(..) => {
+                    return Err(self.deny(denial, &answered).await);
+                }
+            }
+        }
+    }
+
+    /// Examines a client whose user has no account, and refuses it whatever it shows.
+    async fn turn_away(
+        &mut self,
+        answered: &Answered<'_>,
+        verifiers: Arc<[auth::Verifier]>,
+    ) -> Failure {
+        let denial = match self.examine(answered, verifiers, None).await {
+            Ok(Ok(passed)) => Denial::Access {
+                password_used: passed.password_used,
+            },
+            Ok(Err(failed)) => failed.denial,
+            Err(failure) => return failure,
+        };
+        self.deny(denial, answered).await
+    }
+
+    /// Greets the client; where a script may listen, without what that could not read.
+    async fn greet(&mut self, mut greeting: Greeting) -> Result<Greeting, Failure> {
+        if self.hooks.is_some() || self.settings.config.accounts_run_scripts() {
+            greeting.capabilities = greeting.capabilities.with(UNBRIDGED, false);
+        }
+        if let Some(hooks) = &mut self.hooks {
+            hooks.meet(&greeting);
+            hooks.read_handshake(self.client).await?;
+            hooks.note_greeting(&greeting);
+        }
+        let mut payload = Vec::new();
+        greeting.encode(&mut payload);
+        let sent = self.client.write(&payload).await;
+        sent.map_err(|error| client_broke(error.into()))?;
+        Ok(greeting)
+    }
+
+    /// The greeting; the first client of a worker waits until a backend has said how to greet.
+    async fn greeting(&self, id: u32, scramble: &Scramble) -> Result<Greeting, Failure> {
+        let own = &self.worker.greeting;
+        if let Some(greeting) = own.for_client(self.settings, id, scramble) {
+            return Ok(greeting);
+        }
+        // Of many who come at once one asks, and where that takes long they do not wait for each other.
+        let patience = self.settings.config.health.timeout_connect;
+        let _asking = tokio::time::timeout(patience, own.asking.lock()).await;
+        if let Some(greeting) = own.for_client(self.settings, id, scramble) {
+            return Ok(greeting);
+        }
+        let course = self.course(None);
+        let greeted = connect(self.worker, &self.settings.config, self.header, &course).await?;
+        own.learn(&greeted.greeting);
+        decline(greeted.stream);
+        own.for_client(self.settings, id, scramble)
+            .ok_or_else(|| Failure::new(Kind::NoBackend, "no backend has greeted"))
+    }
+
+    fn mode_of(&self, account: &Account) -> SessionMode {
+        self.settings
+            .config
+            .pool
+            .mode(self.listener.session, account.mode)
+    }
+
+    /// What the client's connection does not meet, see [`crate::tls_guard`].
+    fn unmet(
+        &self,
+        answered: &Answered<'_>,
+        account: Option<&Account>,
+        password_used: bool,
+    ) -> Option<Unmet> {
+        let user = answered.response.user;
+        let accounts = Arc::clone(&self.worker.surroundings.accounts.borrow());
+        let login = account.and_then(|account| account.backend.as_ref());
+        let tls = self.client.tls();
+        let claimant = Claimant {
+            user,
+            there: login.map_or(user, |login| login.user.as_bytes()),
+            origin: &answered.origin,
+            privacy: self.client.privacy(),
+            tls: tls.as_ref(),
+            password_used,
+        };
+        unmet(self.settings, &accounts, &claimant)
+    }
+
+    /// Why a client that has proven its account may not have it.
+    fn denial(
+        &self,
+        answered: &Answered<'_>,
+        account: &KnownAccount,
+        password_used: bool,
+    ) -> Option<Denial> {
+        let facts = self.client.tls();
+        let circumstances = Circumstances {
+            origin: &answered.origin,
+            tls: facts.as_ref().map(tls_session),
+            password_used,
+        };
+        let denied = account.admit(&circumstances).err();
+        denied.or_else(|| {
+            let unmet = self.unmet(answered, Some(account), password_used)?;
+            Some(unmet.denial(password_used))
+        })
+    }
+
+    fn course(&self, account: Option<&Account>) -> Course {
+        let config = &self.settings.config;
+        Course::of(self.worker, config, self.listener, account)
+    }
+
+    async fn examine(
+        &mut self,
+        answered: &Answered<'_>,
+        verifiers: Arc<[auth::Verifier]>,
+        held: Option<auth::Password>,
+    ) -> Result<Result<Passed, Failed>, Failure> {
+        let response = &answered.response;
+        let candidate = Candidate {
+            plugin: response.plugin,
+            answer: response.auth_response,
+            privacy: self.client.privacy(),
+        };
+        let (plugin, scramble) = (plugin_of(&answered.greeting), &answered.scramble);
+        let verdict = LoginExam::begin(plugin, scramble, verifiers, held, candidate, random());
+        examine(&self.worker.shared, self.client, verdict).await
+    }
+
+    async fn deny(&self, denial: Denial, answered: &Answered<'_>) -> Failure {
+        let (user, origin) = (answered.response.user, &answered.origin);
+        login_throttle::after_failure(self.worker, self.settings, origin, user).await;
+        let course = self.course(None);
+        let names = host_names(self.worker, self.settings, &course).await;
+        let shown = origin.shown(names);
+        let payload = denial.payload(dialect_of(&answered.greeting), user, &shown);
+        let cause = format!("{denial}, for user {:?} from {shown}", self.who.user);
+        Failure::relaying(Kind::LoginDenied, cause, payload)
+    }
+
+    async fn admit(
+        &mut self,
+        answered: Answered<'_>,
+        mut account: Arc<KnownAccount>,
+        passed: Passed,
+    ) -> Result<Entered, Failure> {
+        let (user, origin) = (answered.response.user, &answered.origin);
+        let password_used = passed.password_used;
+        let mut denied = self.denial(&answered, &account, password_used);
+        if denied.is_some()
+            && let Some(later) = conditions_anew(self.worker, &account, user, origin).await
+        {
+            account = later;
+            denied = self.denial(&answered, &account, password_used);
+        }
+        if let Some(denial) = denied {
+            return Err(self.deny(denial, &answered).await);
+        }
+        let mode = self.mode_of(&account);
+        let Answered {
+            greeting,
+            scramble,
+            response,
+            origin,
+            mut person,
+        } = answered;
+        login_throttle::succeeded(self.worker, &origin, response.user);
+        let user = account.user_of(response.user);
+        person.introduce(account.id(), user, account.user_connections_max)?;
+        if let (Some(credential), None) = (&passed.credential, &account.backend) {
+            self.worker
+                .shared
+                .keyring
+                .hold(account.id(), credential.clone());
+        }
+        let held = || self.worker.shared.keyring.find(account.id());
+        let credential = account
+            .backend_credential()
+            .or(passed.credential)
+            .or_else(held);
+        let Some(credential) = credential else {
+            // Its proof yields nothing that a backend would take.
+            return Err(Failure::new(
+                Kind::LoginMalformed,
+                format!(
+                    "account {} can be examined, but no backend login is known for it (backend_user)",
+                    account.id()
+                ),
+            ));
+        };
+        let schema = response
+            .schema
+            .filter(|schema| !schema.is_empty())
+            .map(<[u8]>::to_vec)
+            .or_else(|| {
+                account
+                    .schema
+                    .as_ref()
+                    .map(|schema| schema.clone().into_bytes())
+            });
+        let agreed = response.head.capabilities & greeting.capabilities;
+        Ok(Entered::Examined(Box::new(Admission {
+            user: user.into(),
+            credential,
+            payload: passed.payload,
+            mode,
+            course: self.course(Some(&account)),
+            capabilities: agreed.with(LOGIN, false),
+            login_capabilities: agreed,
+            collation: response.head.collation,
+            schema,
+            compression: client_compression(self.settings, &response),
+            greeting,
+            scramble,
+            origin,
+            header: *self.header,
+            listener: Arc::clone(self.listener),
+            person,
+            account,
+        })))
+    }
+
+    /// Lets a backend judge: the client is asked by it.
+    async fn pass_on(
+        mut self,
+        answered: Answered<'_>,
+        account: Option<&Account>,
+    ) -> Result<Entered, Failure> {
+        let user = answered.response.user;
+        let password_used = is_password_used(answered.response.auth_response);
+        match self.unmet(&answered, None, password_used) {
+            None => {}
+            Some(Unmet::Transport(denial)) => return Err(self.deny(denial, &answered).await),
+            Some(Unmet::Account) => {
+                let accounts = Arc::clone(&self.worker.surroundings.accounts.borrow());
+                let verifiers = accounts.in_vain(user, &answered.origin);
+                return Err(self.turn_away(&answered, verifiers).await);
+            }
+        }
+        let Answered {
+            greeting,
+            response,
+            mut person,
+            ..
+        } = answered;
+        let course = self.course(account);
+        let mut ear = self
+            .hooks
+            .map(|hooks| AuthEar::new(&mut hooks.script, None));
+        let pass_on = PassOn {
+            worker: self.worker,
+            settings: self.settings,
+            header: self.header,
+            course: &course,
+            client: self.client,
+            who: self.who,
+            greeting: &greeting,
+            ear: ear.as_mut(),
+        };
+        let (greeted, mut agreement) = pass_on.run(response).await?;
+        person.pass_on(greeted.backend.id, greeted.greeting.thread_id);
+        agreement.person = Some(person);
+        Ok(Entered::Passed(Box::new((greeted, agreement))))
+    }
+}
+
+/// What a client has answered to the proxy's greeting.
+struct Answered<'a> {
+    greeting: Greeting,
+    scramble: Scramble,
+    response: HandshakeResponse<'a>,
+    origin: Origin,
+    person: Person,
+}
+
+/// The time since 1970.
+pub(crate) fn since_1970() -> Duration {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.unwrap_or_default()
+}
+
+/// An exam that was not passed.
+pub(crate) struct Failed {
+    pub denial: Denial,
+    /// What the client has shown, for another judge.
+    pub shown: Option<Shown>,
+    /// Whether the client was asked anything after its answer to the greeting.
+    pub was_asked: bool,
+}
+
+/// Carries an exam on from its first verdict to its last.
+pub(crate) async fn examine<T>(
+    shared: &Arc<Shared>,
+    client: &mut PacketStream<T>,
+    mut verdict: Verdict,
+) -> Result<Result<Passed, Failed>, Failure>
+where
+    T: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
+{
+    let mut was_asked = false;
+    loop {
+        verdict = match verdict {
+            Verdict::Accepted(passed) => return Ok(Ok(passed)),
+            Verdict::Denied(denial, shown) => {
+                return Ok(Err(Failed {
+                    denial,
+                    shown,
+                    was_asked,
+                }));
+            }
+            Verdict::Send { payload, exam } => {
+                was_asked = true;
+                let sent = client.write(&payload).await;
+                sent.map_err(|error| client_broke(error.into()))?;
+                exam.hear(&client.read().await.map_err(client_broke)?)
+            }
+            Verdict::Work(work) => {
+                let shared = Arc::clone(shared);
+                let worked = tokio::task::spawn_blocking(move || work.run(&shared.own_key)).await;
+                worked.map_err(|error| {
+                    Failure::new(Kind::KeyExchange, format!("the exam broke off: {error}"))
+                })?
+            }
+        }
+    }
+}
+
+/// What conditions of accounts are held against.
+pub(crate) fn tls_session(facts: &net::tls::Facts) -> TlsSession<'_> {
+    let names = facts.issuer.as_deref().zip(facts.subject.as_deref());
+    TlsSession {
+        cipher: &facts.cipher,
+        certificate: names.map(|(issuer, subject)| Certificate { issuer, subject }),
+    }
+}
+
+/// Random bytes of the system.
+pub(crate) fn random<const N: usize>() -> [u8; N] {
+    let mut bytes = [0; N];
+    aws_lc_rs::rand::fill(&mut bytes).expect("the system has random bytes, or TLS would not work");
+    bytes
+}
+
+pub(crate) fn origin_of(remote: &Endpoint) -> Origin {
+    match remote {
+        Endpoint::Tcp(address) => Origin::tcp(address.ip(), None),
+        Endpoint::Unix(_) => Origin::unix(),
+    }
+}
+
+/// The status that a session begins with.
+pub(crate) const STATUS_FIRST: StatusFlags = StatusFlags::AUTOCOMMIT;

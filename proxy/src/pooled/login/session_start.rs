@@ -1,0 +1,309 @@
+//! From an examined login to a session: the schema is tried, the client hears OK.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use auth::KnownAccount;
+use config::{PinRule, SessionMode, UnpinRule};
+use pool::ClientStatements;
+use session::state::{Changes, Hold, Pin, Pins, Rules, SessionState};
+use sql::Server;
+use wire::compression::{Algorithm, Remote};
+use wire::{Capabilities, Greeting, StatusFlags};
+
+use super::server_login::{Admission, STATUS_FIRST};
+use crate::pooled::backend::inherit_globals::fresh_flags;
+use crate::pooled::backend::sub_pool::{BackendLogin, Kind};
+use crate::pooled::diagnostics::pending_answers::Aftermath;
+use crate::pooled::exchange::forward_reply::Delivery;
+use crate::pooled::exchange::timing::Timing;
+use crate::pooled::lanes::try_lane::Riding;
+use crate::pooled::routing::target::Aim;
+use crate::pooled::session::{CutOff, Pooled};
+use crate::pooled::shadow::shadow_session::Reflection;
+use crate::scripted::host::Host;
+use crate::scripted::login_hooks::LoginHooks;
+use crate::scripted::scripting::Scripting;
+use crate::serve::compress;
+use crate::surroundings::{Place, Settings};
+use crate::watch::Watch;
+use crate::worker::Worker;
+use link::client_command::Inbox;
+use link::dialogue::client_broke;
+use link::failure::{Failure, Kind as FailureKind};
+use link::leg::Leg;
+use link::packets::PacketStream;
+use stats::attribution::SessionAttribution;
+
+/// The most statements one client may have prepared at once: the servers' bound for all clients.
+pub(crate) const STATEMENTS_MAX: usize = 16_382;
+
+/// Makes a session of a login that was examined, and tells the client. After an error the client has
+/// been told nothing.
+pub(crate) async fn begin(
+    worker: &Rc<Worker>,
+    watch: &Rc<Watch>,
+    settings: &Arc<Settings>,
+    client: &mut PacketStream,
+    admission: Admission,
+    place: Place,
+    hooks: Option<(LoginHooks, Rc<Host>)>,
+) -> Result<Begun, Failure> {
+    let Admission {
+        account,
+        user,
+        credential,
+        payload,
+        mode,
+        course,
+        capabilities,
+        login_capabilities,
+        collation,
+        schema,
+        compression,
+        greeting,
+        scramble,
+        origin,
+        header,
+        listener,
+        person,
+    } = admission;
+    let login = BackendLogin::of(&account, &user, credential);
+    let kind = Kind {
+        account: account.id().clone(),
+        user,
+        capabilities: capabilities.with(Capabilities::SESSION_TRACK, true),
+        collation: u16::from(collation),
+    };
+    let (kind, login) = worker.store.identity(kind, login);
+    let values = match &schema {
+        Some(schema) => worker.store.values.in_schema(schema),
+        None => worker.store.values.fresh(),
+    };
+    // What changes from here on is not the session's.
+    let inherits_at = worker.shared.globals.now();
+    let flags = fresh_flags(worker, u16::from(collation), server_of(&greeting));
+    let mut session = Pooled {
+        client_privacy: client.privacy(),
+        client_tls: client.tls(),
+        client: Leg::gone(),
+        inbox: Inbox::default(),
+        lent: None,
+        worker: Rc::clone(worker),
+        watch: Rc::clone(watch),
+        settings: Arc::clone(settings),
+        state: SessionState::new(rules(&account, mode), values, flags),
+        statements: ClientStatements::new(
+            STATEMENTS_MAX,
+            usize::try_from(settings.config.pool.long_data_bytes_max).unwrap_or(usize::MAX),
+        ),
+        cursors: Vec::new(),
+        sight: None,
+        shows: None,
+        has_shown: false,
+        delivery: Delivery::AtOnce,
+        unseen: Vec::new(),
+        passed: None,
+        inherits_at,
+        sets_globals: false,
+        has_set_globals: false,
+        refused_changes: 0,
+        prepares_settings: false,
+        changes: Changes::default(),
+        timing: Timing::default(),
+        subject: None,
+        is_sampled: false,
+        whose: SessionAttribution::default(),
+        status: STATUS_FIRST,
+        aftermath: Rc::new(Aftermath::default()),
+        wants_clear: false,
+        prepared_files: Vec::new(),
+        running: None,
+        cut_transaction: None,
+        optimism: None,
+        course,
+        order: None,
+        trace: None,
+        reflection: Reflection::None,
+        riding: Riding::default(),
+        scripting: None,
+        kill: None,
+        account,
+        login,
+        kind,
+        mode,
+        capabilities,
+        login_capabilities,
+        scramble,
+        greeting: Rc::new(greeting),
+        origin,
+        header,
+        listener,
+        home: None,
+        shelf: None,
+        waiting_place: None,
+        person,
+        place,
+    };
+    session.try_schema().await?;
+    match hooks {
+        None => welcome(client, payload, session.status).await?,
+        Some((mut hooks, host)) => {
+            let ok = ok(session.status);
+            say_first(client, payload).await?;
+            hooks.let_in(client, &ok).await?;
+            session.scripting = Some(Box::new(Scripting::of(hooks, host)));
+        }
+    }
+    Ok(Begun {
+        session,
+        compression,
+    })
+}
+
+/// A session that has yet to take over its client.
+pub(crate) struct Begun {
+    session: Pooled,
+    compression: Option<(Algorithm, u8)>,
+}
+
+impl Begun {
+    /// Takes over the client, who has heard OK.
+    pub(crate) fn join(mut self, client: PacketStream) -> Result<Pooled, Failure> {
+        let lost = || {
+            let text = "the connection was lost at the end of the login";
+            Failure::new(FailureKind::LoginAbandoned, text)
+        };
+        let (transport, ahead) = client.into_parts().ok_or_else(lost)?;
+        let (transport, ahead) = compress(transport, ahead, self.compression, Remote::Client);
+        self.session.client = Leg::new(transport);
+        self.session.inbox = Inbox::new(ahead);
+        Ok(self.session)
+    }
+}
+
+/// What the exam leaves to be said, and OK.
+pub(crate) async fn welcome<T>(
+    client: &mut PacketStream<T>,
+    payload: Option<Vec<u8>>,
+    status: StatusFlags,
+) -> Result<(), Failure>
+where
+    T: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
+{
+    say_first(client, payload).await?;
+    let said = client.write(&ok(status)).await;
+    said.map_err(|error| client_broke(error.into()))
+}
+
+fn ok(status: StatusFlags) -> [u8; 7] {
+    let [low, high] = status.0.to_le_bytes();
+    [wire::reply::OK, 0, 0, low, high, 0, 0]
+}
+
+/// What the exam leaves to be said.
+async fn say_first<T>(client: &mut PacketStream<T>, payload: Option<Vec<u8>>) -> Result<(), Failure>
+where
+    T: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
+{
+    let Some(payload) = payload else {
+        return Ok(());
+    };
+    let said = client.write(&payload).await;
+    said.map_err(|error| client_broke(error.into()))
+}
+
+impl Pooled {
+    /// Whether the schema that the client named is there for it. A connection that is in it, or has
+    /// been in it of late, knows.
+    pub(crate) async fn try_schema(&mut self) -> Result<(), Failure> {
+        let Some(schema) = self.state.values().schema().map(<[u8]>::to_vec) else {
+            return Ok(());
+        };
+        let key = (self.kind.account.clone(), schema);
+        match self.worker.store.knows_schema(&key) {
+            true => Ok(()),
+            false => self.try_schema_anew().await,
+        }
+    }
+
+    /// The same on a connection, whatever is known, which shows whether a backend takes the account as well.
+    pub(crate) async fn try_schema_anew(&mut self) -> Result<(), Failure> {
+        self.hold(Aim::Any).await?;
+        if let Some(schema) = self.state.values().schema().map(<[u8]>::to_vec) {
+            self.try_schema_on_connection(schema).await?;
+        }
+        self.rest().await.map_err(|CutOff { failure, .. }| failure)
+    }
+
+    async fn try_schema_on_connection(&mut self, schema: Vec<u8>) -> Result<(), Failure> {
+        let Some(mut lent) = self.lent.take() else {
+            return Ok(());
+        };
+        let needs = session::state::Needs::NONE;
+        let equal = self.become_equal(&mut lent.conn, &needs).await;
+        self.lent = Some(lent);
+        match equal {
+            Ok(()) => {
+                let key = (self.kind.account.clone(), schema);
+                self.worker.store.learn_schema(key);
+                Ok(())
+            }
+            Err(cut) => {
+                let refused = crate::pooled::failure::retry::at_login(&cut.cut);
+                self.drop_lent(pool::CloseReason::Broken);
+                Err(refused)
+            }
+        }
+    }
+}
+
+/// What the configuration says of an account's sessions.
+pub(crate) fn rules(account: &KnownAccount, mode: SessionMode) -> Rules {
+    let lasting = account.pins.iter().copied().map(pin_of);
+    let waived = account.unpins.iter().map(|rule| match rule {
+        UnpinRule::Routines => Pin::Routine,
+        UnpinRule::State => Pin::State,
+    });
+    Rules {
+        hold: hold_of(mode),
+        lasting: lasting.collect::<Pins>(),
+        waived: waived.collect::<Pins>(),
+    }
+}
+
+/// How a mode of the configuration is called where state is kept.
+pub(crate) fn hold_of(mode: SessionMode) -> Hold {
+    match mode {
+        SessionMode::Transparent => Hold::Session,
+        SessionMode::Transaction => Hold::Transaction,
+        SessionMode::Statement => Hold::Statement,
+    }
+}
+
+/// The pin that a rule of the configuration speaks of.
+pub(crate) fn pin_of(rule: PinRule) -> Pin {
+    match rule {
+        PinRule::UserVariables => Pin::UserVariable,
+        PinRule::Variables => Pin::Variable,
+        PinRule::PreparedStatements => Pin::PreparedStatement,
+        PinRule::Warnings => Pin::Warnings,
+    }
+}
+
+/// Who reads the statements, by the version in a greeting.
+pub(crate) fn server_of(greeting: &Greeting) -> Server {
+    let version = String::from_utf8_lossy(&greeting.version).into_owned();
+    let is_mariadb = version.to_ascii_lowercase().contains("mariadb");
+    // MariaDB wrote 5.5.5- in front, for old replicas.
+    let number = version.strip_prefix("5.5.5-").unwrap_or(&version);
+    let mut parts = number
+        .split(|c: char| !c.is_ascii_digit())
+        .map(|part| part.parse::<u32>().unwrap_or(0));
+    let mut next = || parts.next().unwrap_or(0).min(999);
+    let number = next() * 10_000 + next().min(99) * 100 + next().min(99);
+    match is_mariadb {
+        true => Server::MariaDb(number),
+        false => Server::MySql(number),
+    }
+}

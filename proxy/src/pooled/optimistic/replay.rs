@@ -1,0 +1,225 @@
+//! An optimistic transaction goes to the primary: it begins there, reads again what it has read on its
+//! replica, and goes on if that is the same. Nothing has been written by then, on either.
+
+use pool::TypesSeen;
+use session::state::Needs;
+use session::{Files, Outcome, Withholds};
+use sql::Facts;
+use wire::execute::Execute;
+use wire::query::Query;
+use wire::{Command, StatusFlags};
+
+use super::transaction::{Execution, Read, Said};
+use crate::pooled::backend::connection::Broken;
+use crate::pooled::exchange::forward_reply::Delivery;
+use crate::pooled::exchange::{CutReply, Done, Haste, Job, Part, Reached};
+use crate::pooled::failure::cut_transaction::CutTransaction;
+use crate::pooled::failure::retry::{Effect, Repeat};
+use crate::pooled::routing::leave_replica::ROLLBACK;
+use crate::pooled::routing::routing_state::Optimistic;
+use crate::pooled::routing::target::Aim;
+use crate::pooled::session::{After, CutOff, Pooled};
+use link::client_command::Incoming;
+use link::failure::{Failure, Kind};
+
+/// Why a transaction could not go to the primary.
+pub(crate) enum Failed {
+    /// No connection was to be had.
+    Unreachable(Failure),
+    /// The connection broke, or the client went.
+    Cut(CutReply),
+    /// The primary says something else.
+    Changed(String),
+}
+
+impl Pooled {
+    /// Takes an optimistic transaction to the primary. `Some`: it is rolled back, and its client knows.
+    pub(crate) async fn go_to_primary(&mut self, sequence: u8) -> Result<Option<After>, CutOff> {
+        let Some(optimism) = &mut self.optimism else {
+            return Ok(None);
+        };
+        let begin = optimism.begin.clone();
+        let reads = std::mem::take(&mut optimism.reads);
+        // What is wanted of the command that waits for this does not concern the others.
+        let (order, trace) = (self.order.take(), self.trace.take());
+        let wants_clear = std::mem::take(&mut self.wants_clear);
+        self.delivery = Delivery::Nobody;
+        let outcome = self.replay(&begin, &reads).await;
+        self.delivery = Delivery::AtOnce;
+        self.wants_clear = wants_clear;
+        (self.order, self.trace) = (order, trace);
+        self.optimism = None;
+        match outcome {
+            Ok(()) => Ok(None),
+            Err(failed) => self.replay_failed(failed, sequence).await.map(Some),
+        }
+    }
+
+    async fn replay(&mut self, begin: &Incoming, reads: &[Read]) -> Result<(), Failed> {
+        // Two connections at a time could keep sessions waiting for one another.
+        if self.lent.is_some() {
+            self.end_reading(ROLLBACK).await;
+        }
+        self.transaction_lost();
+        if let Some(lent) = &self.lent {
+            let (name, pins) = (&lent.conn.backend.name, self.pins());
+            let text = format!("The session is held at replica {name} by: {pins}");
+            return Err(Failed::Unreachable(Failure::new(Kind::HeldAtReplica, text)));
+        }
+        self.begin_again(begin).await?;
+        for (read, number) in reads.iter().zip(1..) {
+            let done = match &read.said {
+                Said::Text(incoming) => self.ask_again(incoming).await?,
+                Said::Prepared(execution) => self.execute_again(execution).await?,
+            };
+            let is_over = done.outcome == Outcome::Ok && !self.is_in_transaction();
+            if is_over || done.fingerprint != Some(read.fingerprint) {
+                let text = format!("read {number} of {} has another result", reads.len());
+                return Err(Failed::Changed(text));
+            }
+        }
+        tracing::debug!(user = %self.account.id(), id = self.person.id(), reads = reads.len(), "an optimistic transaction has gone to the primary");
+        Ok(())
+    }
+
+    fn is_in_transaction(&self) -> bool {
+        self.status.contains(StatusFlags::IN_TRANS)
+    }
+
+    /// Begins the transaction, over another connection if the first breaks.
+    async fn begin_again(&mut self, begin: &Incoming) -> Result<(), Failed> {
+        let mut repeat = Repeat::of(Effect::Begin, Aim::Home);
+        loop {
+            self.hold(repeat.aim).await.map_err(Failed::Unreachable)?;
+            match self.say_again(begin).await {
+                Ok(done) if done.outcome == Outcome::Ok && self.is_in_transaction() => {
+                    return Ok(());
+                }
+                Ok(_) => return Err(Failed::Changed("it does not begin".to_owned())),
+                Err(cut) if self.again(&cut, &mut repeat) => {}
+                Err(cut) => return Err(Failed::Cut(cut)),
+            }
+        }
+    }
+
+    async fn ask_again(&mut self, incoming: &Incoming) -> Result<Done, Failed> {
+        self.say_again(incoming).await.map_err(Failed::Cut)
+    }
+
+    async fn say_again(&mut self, incoming: &Incoming) -> Result<Done, CutReply> {
+        let argument = incoming.argument();
+        let text = match Query::decode(&argument, self.capabilities) {
+            Ok(query) => query.text,
+            Err(malformed) => return Err(CutReply::unsent(Broken::from(malformed).into())),
+        };
+        let facts: Facts = sql::facts(text, self.state.flags());
+        let haste = crate::pooled::exchange::haste_of(&facts);
+        let job = Job::of(incoming, Needs::of(&facts, text), haste);
+        let done = self.exchange(&job).await?;
+        self.observe(Command::QUERY, &facts, text, &done);
+        Ok(done)
+    }
+
+    pub(crate) async fn execute_again(&mut self, execution: &Execution) -> Result<Done, Failed> {
+        let key = &execution.key;
+        let own_schema = self.visit(key).await;
+        let outcome = self.execute_again_there(execution).await;
+        if let Ok(done) = &outcome {
+            self.observe(Command::STMT_EXECUTE, &key.facts, key.text.bytes(), done);
+        }
+        self.return_to(own_schema);
+        let done = outcome?;
+        if let (Outcome::Err(_), Some(lent)) = (done.outcome, &mut self.lent) {
+            lent.conn.prepared.unbind(key);
+        }
+        self.finish(key).await;
+        Ok(done)
+    }
+
+    async fn execute_again_there(&mut self, execution: &Execution) -> Result<Done, Failed> {
+        let key = &execution.key;
+        let needs = Needs::of(&key.facts, key.text.bytes());
+        // Types that it was executed with before change what MySQL makes of these.
+        let mut own_types = TypesSeen::default();
+        execution.types.iter().for_each(|it| own_types.see(it));
+        if let Some(lent) = &mut self.lent
+            && !lent.conn.prepared.has_seen_only(key, &own_types)
+            && let Some(id) = lent.conn.prepared.remove(key)
+        {
+            lent.conn.close_statement(id);
+        }
+        let prepared = self.backend_statement(key, &needs).await;
+        let Ok(backend_id) = prepared.map_err(Failed::Cut)? else {
+            return Err(Failed::Changed("a statement cannot be prepared".to_owned()));
+        };
+        if let (Some(lent), Some(types)) = (&mut self.lent, &execution.types) {
+            // They are sent along whether or not it has seen them.
+            let _ = lent.conn.prepared.bind(key, types);
+        }
+        let count = execution.parameter_count;
+        let execute = Execute::decode(&execution.argument, self.capabilities, count);
+        let execute = execute
+            .map_err(|malformed| Failed::Cut(CutReply::unsent(Broken::from(malformed).into())))?;
+        let mut payload = Vec::new();
+        Execute {
+            statement_id: backend_id.0,
+            types: execution.types.as_deref(),
+            ..execute
+        }
+        .encode(self.capabilities, &mut payload);
+        let mut packets = Vec::new();
+        let next = wire::write::put_packets(&mut packets, 0, &payload);
+        let job = Job {
+            command: Command::STMT_EXECUTE,
+            packets: &packets,
+            sequence: next.max(execution.sequence),
+            is_cut: false,
+            needs,
+            haste: Haste::Read,
+            part: Part::Whole,
+            warnings: None,
+            changes_server: false,
+            withholds: Withholds::Nothing,
+            files: Files::NONE,
+        };
+        self.exchange(&job).await.map_err(Failed::Cut)
+    }
+
+    /// Tells the client. What it says before it ends its transaction is not executed.
+    async fn replay_failed(&mut self, failed: Failed, sequence: u8) -> Result<After, CutOff> {
+        let failure = match failed {
+            Failed::Cut(cut) => {
+                let cut = CutReply {
+                    // The client has heard nothing of it.
+                    reached: cut.reached.min(Reached::Backend),
+                    ..cut
+                };
+                let repeat = Repeat::of(Effect::Data, Aim::Home);
+                let after = self.cut_short(cut, sequence, Command::QUERY, repeat)?;
+                let why = "the transaction was lost on its way to the primary";
+                self.cut_transaction
+                    .get_or_insert_with(|| CutTransaction::new(why));
+                return Ok(after);
+            }
+            Failed::Unreachable(failure) => failure,
+            Failed::Changed(how) => {
+                self.end_reading(ROLLBACK).await;
+                self.course.optimistic = Optimistic::NotTheNext;
+                let text = format!(
+                    "The transaction has read on a replica what is not so on the primary ({how}); it is \
+                     rolled back, nothing was written; try restarting transaction"
+                );
+                Failure::new(Kind::ReadsChanged, text)
+            }
+        };
+        let after = self.refuse(&failure, sequence)?;
+        self.cut_transaction = Some(CutTransaction::by(&failure));
+        Ok(after)
+    }
+
+    /// The same where the client is still sending.
+    pub(crate) fn cut_within_command(&self) -> CutOff {
+        let text = "the transaction was rolled back within a long statement";
+        CutOff::new(Failure::new(Kind::BackendLost, text), None)
+    }
+}

@@ -1,0 +1,356 @@
+//! A transaction that may write and has only read yet. It is on a replica; what it has read is kept in
+//! mind, so that it can be read again on the primary before the first write goes there.
+//!
+//! ```text
+//!   BEGIN ──► on a replica ──┬─ COMMIT, ROLLBACK ──► over: there was nothing to commit
+//!               │      ▲     └─ anything else, too much, a break ──► replay ──► on the primary
+//!               └──────┘
+//!           a repeatable read
+//! ```
+
+use std::rc::Rc;
+
+use route::{Role, Transaction, Wanted};
+use session::{Fingerprint, Outcome};
+use sql::{Facts, Kind};
+use wire::query::Query;
+use wire::statement::statement_id;
+use wire::{Command, StatusFlags};
+
+use crate::pooled::command::prepared_statement::StatementKey;
+use crate::pooled::exchange::forward_reply::Cut;
+use crate::pooled::exchange::{CutReply, Done, Reached};
+use crate::pooled::explain::inquiry;
+use crate::pooled::routing::routing_state::Optimistic;
+use crate::pooled::routing::target::Aim;
+use crate::pooled::session::{After, CutOff, Pooled};
+use crate::watch::Ask;
+use link::client_command::Incoming;
+
+/// Reads that are kept in mind: each is a round trip when it is repeated.
+const READS_MAX: usize = 100;
+
+/// Their statements, in bytes: each session has its own.
+const STATEMENT_BYTES_MAX: usize = 64 * 1024;
+
+/// Their replies, in bytes: the primary has to give them all at once.
+const REPLY_BYTES_MAX: u64 = 1 << 20;
+
+/// What an optimistic transaction has said and heard.
+pub(crate) struct Optimism {
+    pub begin: Incoming,
+    pub reads: Vec<Read>,
+    statement_bytes: usize,
+    reply_bytes: u64,
+}
+
+/// A read, and what came of it.
+pub(crate) struct Read {
+    pub said: Said,
+    pub fingerprint: Fingerprint,
+}
+
+/// A read, to be said again.
+pub(crate) enum Said {
+    Text(Incoming),
+    Prepared(Execution),
+}
+
+/// An EXECUTE without long data. The client may close its statement in between.
+pub(crate) struct Execution {
+    pub key: StatementKey,
+    pub argument: Vec<u8>,
+    pub parameter_count: u16,
+    pub types: Option<Rc<[u8]>>,
+    pub sequence: u8,
+}
+
+/// What a command means to an optimistic transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Meaning {
+    /// Nothing: no backend is asked.
+    Apart,
+    /// It may be done on the replica.
+    Stays,
+    /// It is over, on the replica.
+    Ends,
+    /// It is over, and with it all that the session has made of itself.
+    Resets,
+    /// It is for the primary.
+    Leaves,
+}
+
+impl Said {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Text(incoming) => incoming.packets.len(),
+            Self::Prepared(execution) => {
+                let types = execution.types.as_ref().map_or(0, |types| types.len());
+                execution.key.text.bytes().len() + execution.argument.len() + types
+            }
+        }
+    }
+}
+
+impl Optimism {
+    pub(crate) fn new(begin: Incoming) -> Self {
+        Self {
+            begin,
+            reads: Vec::new(),
+            statement_bytes: 0,
+            reply_bytes: 0,
+        }
+    }
+
+    /// Whether one more read of so many bytes may be kept in mind.
+    fn has_room(&self, bytes: usize) -> bool {
+        self.reads.len() < READS_MAX
+            && self.statement_bytes.saturating_add(bytes) <= STATEMENT_BYTES_MAX
+            && self.reply_bytes <= REPLY_BYTES_MAX
+    }
+
+    fn add(&mut self, said: Said, fingerprint: Fingerprint) {
+        self.statement_bytes += said.bytes();
+        self.reply_bytes += fingerprint.bytes;
+        self.reads.push(Read { said, fingerprint });
+    }
+
+    /// A transaction like this one begins where it ends, by `completion_type`.
+    fn begin_anew(&mut self) {
+        self.reads.clear();
+        self.statement_bytes = 0;
+        self.reply_bytes = 0;
+    }
+}
+
+impl Pooled {
+    /// Whether a statement begins a transaction that may be on a replica until it writes. One that is
+    /// serializable would keep the replica's own replication from rows that it reads.
+    pub(crate) fn begins_optimistic(&self, facts: &Facts) -> bool {
+        self.course.optimistic == Optimistic::Yes
+            && self.transaction() == Transaction::None
+            && self.lent.is_none()
+            && self.state.is_free()
+            && route::begins_on_replica(facts)
+            && !self.is_serializable()
+    }
+
+    fn is_serializable(&self) -> bool {
+        let is_so = |name: &[u8]| {
+            let value = self.state.values().variable(name).unwrap_or_default();
+            value.to_ascii_uppercase().ends_with(b"SERIALIZABLE")
+                || value.to_ascii_uppercase().ends_with(b"SERIALIZABLE'")
+        };
+        is_so(b"transaction_isolation") || is_so(b"tx_isolation")
+    }
+
+    /// A command of an optimistic transaction.
+    pub(crate) async fn optimistic(&mut self, incoming: Incoming) -> Result<After, CutOff> {
+        self.settle_optimism();
+        let is_held = self.lent.is_some();
+        match self.meaning_to_optimism(&incoming) {
+            Meaning::Apart => {}
+            Meaning::Stays | Meaning::Ends if is_held => {}
+            Meaning::Resets => {
+                self.optimism = None;
+                if !is_held {
+                    self.transaction_lost();
+                }
+            }
+            meaning => {
+                if meaning == Meaning::Ends {
+                    self.forget_reads();
+                }
+                // Of a command that goes on, the next packet has this id itself.
+                let sequence = incoming.sequence.wrapping_add(u8::from(incoming.is_cut));
+                let gone = Box::pin(self.go_to_primary(sequence)).await?;
+                match gone {
+                    None => {}
+                    // Nobody would take the rest of it.
+                    Some(_) if incoming.is_cut => return Err(self.cut_within_command()),
+                    Some(after) => return Ok(after),
+                }
+            }
+        }
+        let after = self.perform(incoming).await?;
+        self.settle_optimism();
+        Ok(after)
+    }
+
+    /// It may be over.
+    fn settle_optimism(&mut self) {
+        // A replica that broke between two commands has left the flag as the client knows it.
+        if !self.status.contains(StatusFlags::IN_TRANS) {
+            self.optimism = None;
+        }
+    }
+
+    /// Nothing that it has read matters any more.
+    fn forget_reads(&mut self) {
+        if let Some(optimism) = &mut self.optimism {
+            optimism.begin_anew();
+        }
+    }
+
+    fn meaning_to_optimism(&self, incoming: &Incoming) -> Meaning {
+        let argument = incoming.argument();
+        if incoming.is_cut {
+            return Meaning::Leaves;
+        }
+        match incoming.command {
+            Command::QUIT | Command::PING | Command::STMT_CLOSE | Command::STMT_SEND_LONG_DATA => {
+                Meaning::Apart
+            }
+            Command::RESET_CONNECTION | Command::CHANGE_USER => Meaning::Resets,
+            Command::QUERY => match Query::decode(&argument, self.capabilities) {
+                Ok(query) => self.meaning_of_text(query.text, incoming.packets.len()),
+                Err(_) => Meaning::Apart,
+            },
+            Command::STMT_PREPARE => {
+                match self.meaning_of(&sql::facts(&argument, self.state.flags()), 0) {
+                    Meaning::Ends => Meaning::Leaves,
+                    meaning => meaning,
+                }
+            }
+            Command::STMT_EXECUTE => self.meaning_of_execute(&argument),
+            Command::STMT_RESET => {
+                let id = statement_id(&argument).ok();
+                match id.and_then(|number| self.statements.resolve(number)) {
+                    Some(_) => Meaning::Apart,
+                    None => Meaning::Leaves,
+                }
+            }
+            _ => Meaning::Leaves,
+        }
+    }
+
+    fn meaning_of_text(&self, text: &[u8], bytes: usize) -> Meaning {
+        let flags = self.state.flags();
+        match self.may_ask() && inquiry(text, flags).is_some() {
+            true => Meaning::Apart,
+            false => self.meaning_of(&sql::facts(text, flags), bytes),
+        }
+    }
+
+    fn meaning_of_execute(&self, argument: &[u8]) -> Meaning {
+        let id = statement_id(argument).ok();
+        let id = id.and_then(|number| self.statements.resolve(number));
+        let Some(statement) = id.and_then(|id| self.statements.statement(id)) else {
+            return Meaning::Leaves;
+        };
+        let key = &statement.statement;
+        let has_long_data = self.statements.long_data_bytes() > 0;
+        let has_cursor = argument
+            .get(4)
+            .is_none_or(|flags| flags & CURSOR_TYPES != 0);
+        let types = statement.types.as_ref().map_or(0, |types| types.len());
+        match has_long_data || has_cursor {
+            true => Meaning::Leaves,
+            false => {
+                let bytes = key.text.bytes().len() + argument.len() + types;
+                self.meaning_of(&key.facts, bytes)
+            }
+        }
+    }
+
+    fn meaning_of(&self, facts: &Facts, bytes: usize) -> Meaning {
+        let has_room = (self.optimism.as_ref()).is_some_and(|optimism| optimism.has_room(bytes));
+        match route::wanted(facts, Transaction::Optimistic) {
+            Wanted::Same(_) if !route::is_repeatable(facts) => Meaning::Ends,
+            Wanted::Same(_) if has_room => Meaning::Stays,
+            _ => Meaning::Leaves,
+        }
+    }
+
+    /// Whether what is about to be sent, rewritten or directed by a rule as it may be, has to go to the
+    /// primary.
+    pub(crate) fn must_leave(&self, facts: &Facts) -> bool {
+        if self.optimism.is_none() {
+            return false;
+        }
+        let is_directed = self.order.as_ref().is_some_and(|order| order.directs());
+        let wanted = route::wanted(facts, Transaction::Optimistic);
+        is_directed || !matches!(wanted, Wanted::Same(_))
+    }
+
+    /// Behind a statement in text: an optimistic transaction has begun, or has read.
+    pub(crate) fn note_optimism(
+        &mut self,
+        facts: &Facts,
+        aim: Aim,
+        incoming: &Incoming,
+        done: &Done,
+    ) {
+        let is_open = self.status.contains(StatusFlags::IN_TRANS);
+        if let Some(optimism) = &mut self.optimism {
+            match done.fingerprint {
+                Some(fingerprint) if route::is_repeatable(facts) => {
+                    optimism.add(Said::Text(incoming.clone()), fingerprint);
+                }
+                // It has ended, and another has begun, as `completion_type` says.
+                _ if is_open && done.outcome == Outcome::Ok => optimism.begin_anew(),
+                _ => {}
+            }
+            return;
+        }
+        if !matches!(facts.kind, Kind::Begin(_)) || done.outcome != Outcome::Ok {
+            return;
+        }
+        let role = self.lent.as_ref().and_then(|lent| lent.conn.backend.role);
+        match role {
+            Some(Role::Replica) if aim == Aim::Optimistic => {
+                self.optimism = Some(Box::new(Optimism::new(incoming.clone())));
+            }
+            Some(Role::Replica) => {}
+            Some(Role::Primary) | None => self.course.optimistic.begins_at_primary(),
+        }
+    }
+
+    /// Behind an EXECUTE.
+    pub(crate) fn note_execution(&mut self, execution: Execution, done: &Done) {
+        if let (Some(optimism), Some(fingerprint)) = (&mut self.optimism, done.fingerprint)
+            && route::is_repeatable(&execution.key.facts)
+        {
+            optimism.add(Said::Prepared(execution), fingerprint);
+        }
+    }
+
+    /// The replica has broken within a command, and nothing of the reply was passed on: nothing was
+    /// written, so all may be said again on the primary.
+    pub(crate) fn may_go_on(&self, cut: &CutReply, facts: &Facts) -> bool {
+        let is_broken = matches!(cut.cut, Cut::Backend(_) | Cut::Asked(Ask::BackendDown));
+        let is_movable = self.optimism.is_some() || self.may_begin_again(cut, facts);
+        is_movable && is_broken && cut.reached != Reached::Client
+    }
+
+    /// Goes on there. `Some`: the client knows why it cannot.
+    pub(crate) async fn go_on(
+        &mut self,
+        cut: &CutReply,
+        facts: &Facts,
+        sequence: u8,
+    ) -> Result<Option<After>, CutOff> {
+        self.report(cut);
+        self.watch.withdraw(Ask::BackendDown);
+        if self.has_only_begun() {
+            self.begins_again();
+        }
+        self.lose_optimistic_backend();
+        if !route::is_repeatable(facts) {
+            self.forget_reads();
+        }
+        self.go_to_primary(sequence).await
+    }
+
+    /// The backend is gone. The client still is in its transaction, which goes on at the primary.
+    pub(crate) fn lose_optimistic_backend(&mut self) {
+        let name = self.backend_name();
+        tracing::info!(kind = "transaction_moves", backend = name, user = %self.account.id(), "a transaction that has written nothing has lost its backend; it goes on at the primary");
+        self.drop_lent(pool::CloseReason::Broken);
+        self.state.connection_lost();
+        self.state.transaction_lost();
+    }
+}
+
+/// The flags of an EXECUTE that ask for a cursor of whatever kind.
+const CURSOR_TYPES: u8 = 0b111;

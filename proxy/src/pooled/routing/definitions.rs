@@ -1,0 +1,81 @@
+//! Statements that name a view, a table with triggers or a procedure that does more than its text says: they are
+//! placed and pinned by what is known of that.
+
+use std::rc::Rc;
+
+use session::Outcome;
+use sql::{Does, Facts, Kind, Object, Role};
+
+use crate::pooled::command::prepared_statement::StatementKey;
+use crate::pooled::session::Pooled;
+
+impl Pooled {
+    /// Takes into account what the things do that a text names.
+    #[inline]
+    pub(crate) fn name_more(&self, facts: &mut Facts, text: &[u8]) {
+        if !self.worker.definitions.borrow().is_empty() {
+            let does = self.does(facts, text, self.state.values().schema());
+            facts.name_more(does);
+        }
+    }
+
+    /// The same for a statement that was prepared; it names what it names in the schema of that time.
+    #[inline]
+    pub(crate) fn name_more_prepared(&self, key: &mut StatementKey) {
+        if self.worker.definitions.borrow().is_empty() {
+            return;
+        }
+        let does = self.does(&key.facts, key.text.bytes(), key.values.schema());
+        if !does.only_reads() {
+            Rc::make_mut(&mut key.facts).name_more(does);
+        }
+    }
+
+    fn does(&self, facts: &Facts, text: &[u8], schema: Option<&[u8]>) -> Does {
+        let definitions = self.worker.definitions.borrow();
+        let cluster = self.level().0;
+        if facts.kind != Kind::Execute {
+            return definitions.does(cluster, schema, facts, text);
+        }
+        let mut named = facts.mentions_of(Role::Prepared);
+        let name = named.next().map(|mention| mention.name.name(text));
+        let prepared = name.and_then(|name| self.state.held().prepared_text(&name));
+        match prepared {
+            Some(text) => {
+                let facts = sql::facts(text, self.state.flags());
+                definitions.does(cluster, schema, &facts, text)
+            }
+            None => Does::default(),
+        }
+    }
+
+    /// Has definitions learned again that a statement may have changed.
+    #[inline]
+    pub(crate) fn note_definitions(&self, facts: &Facts, outcome: Outcome) {
+        let mut parts = facts.parts.iter();
+        if outcome == Outcome::Ok && parts.any(|part| defines(part.kind)) {
+            let surroundings = &self.worker.surroundings;
+            surroundings.report(route::Report::DefinitionsChanged);
+        }
+    }
+}
+
+/// Whether a statement may change what views, routines, triggers and defaults do.
+fn defines(kind: Kind) -> bool {
+    match kind {
+        Kind::Create(object) | Kind::Alter(object) | Kind::Drop(object) | Kind::Rename(object) => {
+            matches!(
+                object,
+                Object::View
+                    | Object::Routine
+                    | Object::Trigger
+                    | Object::Table
+                    | Object::Schema
+                    | Object::Sequence
+                    | Object::Other
+            )
+        }
+        Kind::Execute | Kind::ExecuteImmediate | Kind::Compound | Kind::Unknown => true,
+        _ => false,
+    }
+}

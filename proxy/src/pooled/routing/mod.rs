@@ -1,0 +1,7 @@
+//! Where the next command of a session goes, and what its reads must see.
+
+pub(crate) mod definitions;
+pub(crate) mod leave_replica;
+pub(crate) mod routing_state;
+pub(crate) mod script_route;
+pub(crate) mod target;

@@ -1,0 +1,404 @@
+//! What decides over all statements of a session where they go, and what its reads must see.
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use auth::Account;
+use config::{Config, Consistency, LaneUse, ListenerConfig, ReplicaUse, SessionMode};
+use route::{Backend, BackendId, ClusterId, Family, Position, Roles, Use, Written, WrittenByAll};
+use session::Outcome;
+use session::state::Gtids;
+use sql::{Facts, Marks, Object, Server};
+use wire::{Capabilities, Command, StatusFlags};
+
+use super::script_route::Choice;
+use crate::pooled::backend::connection::{BackendConn, Broken, OwnReply};
+use crate::pooled::exchange::Done;
+use crate::pooled::session::Pooled;
+use crate::pooled::session::session_track_settings::Told;
+use crate::worker::Worker;
+
+/// Whether a session's transactions may begin on a replica.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Optimistic {
+    No,
+    Yes,
+    /// What the last one had read on a replica was not the same on the primary: the next one begins there.
+    NotTheNext,
+}
+
+impl Optimistic {
+    fn allowed(is_allowed: bool) -> Self {
+        if is_allowed { Self::Yes } else { Self::No }
+    }
+
+    /// A transaction has begun at the primary.
+    pub(crate) fn begins_at_primary(&mut self) {
+        *self = Self::allowed(*self != Self::No);
+    }
+}
+
+/// One session's.
+#[derive(Debug)]
+pub(crate) struct Course {
+    pub cluster: ClusterId,
+    pub replicas: ReplicaUse,
+    pub consistency: Consistency,
+    /// Its transactions may begin on a replica.
+    pub optimistic: Optimistic,
+    /// Of its transaction only the BEGIN has run, and that could run elsewhere as well.
+    pub has_only_begun: bool,
+    /// Which of its statements may ride shared lanes.
+    pub lanes: LaneUse,
+    /// Decides over percentages of sessions.
+    pub luck: u64,
+    /// What it has written, as far as its reads are to see it.
+    pub written: Arc<Written>,
+    /// Its open transaction may have written.
+    has_unsaid_writes: bool,
+    /// Where its last command ran.
+    pub last: Option<BackendId>,
+    /// Where its last read went that was for a replica.
+    pub replica: Option<BackendId>,
+    /// What scripts have said of backends.
+    pub choice: Choice,
+    /// What its command needs of a primary.
+    pub use_for: Cell<Use>,
+    /// Its next command is a read that went to the primary since nobody knows where in the stream its
+    /// writes are.
+    pub wants_position: bool,
+    /// What the connection that it has got is not known to have, and must have for its next command.
+    pub awaited: Option<Position>,
+}
+
+impl Course {
+    /// The account's word goes before the listener's, and that before what holds for all.
+    pub(crate) fn of(
+        worker: &Worker,
+        config: &Config,
+        listener: &ListenerConfig,
+        account: Option<&Account>,
+    ) -> Self {
+        let Config { balance, pool, .. } = config;
+        let topology = worker.topology.borrow();
+        let own = account.and_then(|account| account.cluster.as_ref());
+        let cluster = own
+            .or(listener.cluster.as_ref())
+            .and_then(|name| topology.cluster(name))
+            .map_or_else(|| topology.first_cluster(), |cluster| cluster.id);
+        let replicas = account.and_then(|account| account.replicas);
+        let consistency = account.and_then(|account| account.consistency);
+        let is_optimistic = account.and_then(|account| account.optimistic_transactions);
+        let lanes = account.and_then(|account| account.lanes);
+        Self {
+            cluster,
+            replicas: replicas.or(listener.replicas).unwrap_or(balance.replicas),
+            consistency: consistency
+                .or(listener.consistency)
+                .unwrap_or(balance.consistency),
+            optimistic: Optimistic::allowed(
+                is_optimistic
+                    .or(listener.optimistic_transactions)
+                    .unwrap_or(balance.optimistic_transactions),
+            ),
+            has_only_begun: false,
+            lanes: lanes.or(listener.lanes).unwrap_or(pool.lanes),
+            luck: worker.dice.borrow_mut().throw(),
+            written: Arc::default(),
+            has_unsaid_writes: false,
+            last: None,
+            replica: None,
+            choice: Choice::default(),
+            use_for: Cell::default(),
+            wants_position: false,
+            awaited: None,
+        }
+    }
+
+    /// The same session's course in another cluster, where it has written nothing yet.
+    pub(crate) fn elsewhere(course: &Self, cluster: ClusterId) -> Self {
+        Self {
+            cluster,
+            replicas: course.replicas,
+            consistency: course.consistency,
+            // Nobody reads its replies.
+            optimistic: Optimistic::No,
+            has_only_begun: false,
+            lanes: course.lanes,
+            luck: course.luck,
+            written: Arc::default(),
+            has_unsaid_writes: false,
+            last: None,
+            replica: None,
+            choice: Choice::default(),
+            use_for: Cell::default(),
+            wants_position: false,
+            awaited: None,
+        }
+    }
+
+    /// The roles that the session's own backend may have.
+    pub(crate) fn roles(&self) -> Roles {
+        match self.replicas {
+            ReplicaUse::Split | ReplicaUse::Primary => Roles::Primary,
+            ReplicaUse::Any => Roles::Any,
+            ReplicaUse::Replica => Roles::Replica,
+        }
+    }
+}
+
+impl Pooled {
+    /// Whether its reads may go elsewhere than its writes.
+    pub(crate) fn is_split(&self) -> bool {
+        self.course.replicas == ReplicaUse::Split && self.mode != SessionMode::Transparent
+    }
+
+    /// Whether its reads have to see certain writes.
+    pub(crate) fn is_consistent(&self) -> bool {
+        let book = self.worker.book.borrow();
+        let is_directed = book.directs || self.has_scripts();
+        let may_differ = self.is_split() || (is_directed && self.mode != SessionMode::Transparent);
+        let sees = self.course.consistency != Consistency::None || book.raises_consistency;
+        (may_differ && sees) || book.some_see_all
+    }
+
+    /// Whether one that a connection does not tell of was not made, unless its reply had no room for
+    /// it, or failed. Without a binary log nothing is ever told.
+    fn tells_gtids(&self, conn: &BackendConn) -> bool {
+        let is_listening = match conn.state.server() {
+            // With the other variables, unless a statement was to see those of its client.
+            Server::MariaDb(_) => !self.has_shown,
+            Server::MySql(_) | Server::Unknown => conn.tells_gtids,
+        };
+        is_listening && conn.backend.standing.position().is_some()
+    }
+
+    /// Whether the connection is to be told to tell what it writes: MySQL's has to, once, and not
+    /// within a transaction. MariaDB tells of `last_gtid` with the other variables.
+    pub(crate) fn wants_gtids(&self, conn: &BackendConn) -> bool {
+        !conn.tells_gtids
+            && self.is_consistent()
+            && matches!(conn.state.server(), Server::MySql(_))
+            && conn.backend.role == Some(route::Role::Primary)
+            && !self.status.contains(StatusFlags::IN_TRANS)
+            && self.has_company(conn)
+            && self.pins().is_empty()
+    }
+
+    /// Whether a backend has others in its cluster that could be read.
+    fn has_company(&self, conn: &BackendConn) -> bool {
+        let topology = self.worker.topology.borrow();
+        let mut backends = topology.backends.iter();
+        backends.any(|it| it.cluster == conn.backend.cluster && it.id != conn.backend.id)
+    }
+
+    /// Before a statement that shows what a connection tells: it tells of GTIDs what the client wants.
+    /// Within a transaction MySQL does not let go of it (error 1766).
+    pub(crate) fn hide_gtids(&self, conn: &mut BackendConn) -> Told {
+        let is_free = !self.status.contains(StatusFlags::IN_TRANS);
+        match is_free && std::mem::take(&mut conn.tells_gtids) {
+            true => Told::More,
+            false => Told::AsWanted,
+        }
+    }
+
+    /// The wait on this connection was not in vain.
+    pub(crate) fn note_arrival(&mut self, conn: &BackendConn) {
+        if let Some(position) = self.course.awaited.take() {
+            self.worker.loads.reached(&conn.backend, &position);
+        }
+    }
+
+    /// In which cluster its command of the moment sees what.
+    pub(crate) fn level(&self) -> (ClusterId, Consistency) {
+        let order = self.order.as_deref();
+        let cluster = order.and_then(|it| it.cluster);
+        let level = order.and_then(|it| it.consistency);
+        (
+            cluster.unwrap_or(self.course.cluster),
+            level.unwrap_or(self.course.consistency),
+        )
+    }
+
+    /// What its reads must see.
+    pub(crate) fn must_see(&self) -> Arc<Written> {
+        let (cluster, level) = self.level();
+        let mut seen = match level {
+            // What it writes elsewhere is not kept.
+            Consistency::Session if cluster == self.course.cluster => {
+                Arc::clone(&self.course.written)
+            }
+            Consistency::None | Consistency::Session => Arc::default(),
+            Consistency::Global => {
+                let all = self.written_by_all(cluster);
+                all.map(|all| all.now()).unwrap_or_default()
+            }
+        };
+        let order = self.order.as_deref();
+        if let Some(position) = order.and_then(|it| it.position.as_ref()) {
+            Arc::make_mut(&mut seen).add(position);
+        }
+        seen
+    }
+
+    fn written_by_all(&self, cluster: ClusterId) -> Option<Arc<WrittenByAll>> {
+        let topology = self.worker.topology.borrow();
+        let mut all = topology.clusters.iter();
+        let found = all.find(|it| it.id == cluster);
+        found.map(|cluster| Arc::clone(&cluster.written))
+    }
+
+    /// A read that has ridden a lane was told to have written, as a view may by a function: what must be
+    /// seen of that nobody knows.
+    pub(crate) fn note_written_aboard(&mut self, backend: &Backend) {
+        if matches!(self.changes.gtids(), Gtids::None) {
+            return;
+        }
+        Arc::make_mut(&mut self.course.written).add_unknown();
+        if let Some(all) = self.written_by_all(backend.cluster) {
+            all.add_unknown();
+        }
+    }
+
+    /// Notes what a command has written, by the server's word.
+    pub(crate) fn note_written(&mut self, facts: &Facts, done: &Done) {
+        if !self.is_consistent() {
+            return;
+        }
+        let Some(lent) = &self.lent else {
+            return;
+        };
+        let backend = &lent.conn.backend;
+        let is_own = backend.cluster == self.course.cluster;
+        // A transaction's GTID is made where it commits.
+        let has_written = self.course.has_unsaid_writes || may_have_written(facts);
+        let is_open = self.status.contains(StatusFlags::IN_TRANS);
+        self.course.has_unsaid_writes = is_open && has_written;
+        let has_written = !is_open && has_written;
+        let was_told_all = self.tells_gtids(&lent.conn) && self.has_room(done);
+        let position = match self.changes.gtids() {
+            Gtids::None => None,
+            Gtids::Told(gtids) => Some(Position::parse(family_of(&lent.conn), gtids).ok()),
+            Gtids::TooMany => Some(None),
+        };
+        let is_unknown = has_written && !was_told_all && !is_undone(done);
+        let for_all = (self.worker.book.borrow().some_see_all)
+            .then(|| self.written_by_all(backend.cluster))
+            .flatten();
+        if let Some(Some(position)) = &position {
+            if is_own {
+                Arc::make_mut(&mut self.course.written).add(position);
+            }
+            if let Some(all) = &for_all {
+                all.add(position);
+            }
+        }
+        if position == Some(None) || is_unknown {
+            if is_own {
+                Arc::make_mut(&mut self.course.written).add_unknown();
+            }
+            if let Some(all) = &for_all {
+                all.add_unknown();
+            }
+        }
+    }
+
+    /// Whether a reply can have told of all that was written: an ERR tells nothing, nor do rows to a
+    /// client that wants an EOF packet behind them.
+    fn has_room(&self, done: &Done) -> bool {
+        let has_eof = !self.capabilities.contains(Capabilities::DEPRECATE_EOF);
+        done.outcome == Outcome::Ok && !done.tally.owes_changes && !(has_eof && done.tally.had_rows)
+    }
+
+    /// Where a read would have gone to a replica if anybody knew what to wait for, the primary is asked
+    /// how far it is: that is what is in front of the read, and what to wait for from then on.
+    pub(crate) fn position_to_ask(
+        &mut self,
+        conn: &BackendConn,
+    ) -> Option<(Arc<Written>, &'static str)> {
+        let is_wanted = std::mem::take(&mut self.course.wants_position);
+        let is_there = conn.backend.role == Some(route::Role::Primary)
+            && conn.backend.cluster == self.level().0;
+        (is_wanted && is_there).then(|| (self.must_see(), question_of_position(conn)))
+    }
+
+    /// Asks a connection to the primary how far that is, for a read that is not done there.
+    pub(crate) async fn ask_position(&mut self, conn: &mut BackendConn) -> Result<(), Broken> {
+        let before = self.must_see();
+        let question = crate::pooled::backend::open::text(conn, question_of_position(conn));
+        let own = conn.ask(&self.worker, Command::QUERY, &question).await?;
+        self.heard_position(conn, &before, &own);
+        Ok(())
+    }
+
+    /// The primary's reply to that question. One that makes no sense leaves things as they are.
+    pub(crate) fn heard_position(
+        &mut self,
+        conn: &BackendConn,
+        before: &Arc<Written>,
+        own: &OwnReply,
+    ) {
+        let row =
+            crate::pooled::backend::open::table(own, conn.capabilities).map(|table| table.row);
+        if let Some(Some(told)) = row.as_ref().ok().and_then(|row| row.first()) {
+            self.note_position(conn, before, told);
+        }
+    }
+
+    /// The primary has told how far it is. `before` is what had to be seen when it was asked.
+    fn note_position(&mut self, conn: &BackendConn, before: &Arc<Written>, told: &[u8]) {
+        let Ok(position) = Position::parse(family_of(conn), told) else {
+            return;
+        };
+        let mut written = Written::default();
+        written.add(&position);
+        match self.level() {
+            (_, Consistency::None) => {}
+            (_, Consistency::Session) => self.course.written = Arc::new(written),
+            (cluster, Consistency::Global) => {
+                if let Some(all) = self.written_by_all(cluster) {
+                    all.know(before, written);
+                }
+            }
+        }
+    }
+}
+
+fn question_of_position(conn: &BackendConn) -> &'static str {
+    match conn.state.server() {
+        Server::MariaDb(_) => {
+            "SELECT CONCAT_WS(',', @@global.gtid_binlog_pos, @@global.gtid_current_pos)"
+        }
+        Server::MySql(_) | Server::Unknown => "SELECT @@global.gtid_executed",
+    }
+}
+
+fn family_of(conn: &BackendConn) -> Family {
+    match conn.state.server() {
+        Server::MariaDb(_) => Family::MariaDb,
+        Server::MySql(_) | Server::Unknown => Family::MySql,
+    }
+}
+
+/// Whether a statement failed before it could do anything. One that fails later may leave rows behind,
+/// where its engine has no transactions.
+fn is_undone(done: &Done) -> bool {
+    /// Not parsed, not known, not allowed.
+    const BEFORE: [u16; 14] = [
+        1044, 1045, 1046, 1049, 1051, 1054, 1064, 1136, 1142, 1143, 1146, 1227, 1290, 1792,
+    ];
+    matches!(done.outcome, Outcome::Err(number) if BEFORE.contains(&number))
+}
+
+/// Whether a statement whose server tells of no GTIDs may have changed what others read.
+fn may_have_written(facts: &Facts) -> bool {
+    let only_locks = facts.kind == sql::Kind::Select
+        && facts.marks.has(Marks::LOCKING)
+        && facts.effects.is_empty()
+        && !facts.marks.has(Marks::UNKNOWN_FUNCTION);
+    let is_own = matches!(
+        facts.kind,
+        sql::Kind::Create(Object::TemporaryTable) | sql::Kind::Drop(Object::TemporaryTable)
+    );
+    facts.access >= sql::Access::Unsure && !only_locks && !is_own
+}

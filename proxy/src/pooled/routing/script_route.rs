@@ -1,0 +1,96 @@
+//! What scripts have said of backends: where this session's has it read and write, and which ones are down
+//! by any script's word.
+
+use route::{BackendId, ClusterId};
+
+use crate::pooled::rules::command_policy::Order;
+use crate::pooled::session::Pooled;
+use link::failure::{Failure, Kind};
+
+/// What MySQL Proxy says where a script leaves no backend.
+pub(crate) const ALL_DOWN: &str = "(proxy) all backends are down";
+
+/// See the module.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Choice {
+    place: Place,
+    out: Out,
+}
+
+/// Where a script has its session read and write.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// The proxy decides.
+    #[default]
+    Any,
+    At(BackendId, ClusterId),
+    /// At a backend that there is not.
+    Nowhere,
+}
+
+/// Backends that scripts have put down.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Out {
+    pub ids: Vec<BackendId>,
+    /// No other is left.
+    pub are_all: bool,
+}
+
+impl Choice {
+    pub(crate) fn choose(&mut self, place: Place) {
+        self.place = place;
+    }
+
+    pub(crate) fn put_out(&mut self, out: Out) {
+        self.out = out;
+    }
+
+    /// The backend of the script's choice. One that is down is none, as long as it is.
+    pub(crate) fn backend(&self) -> Option<(BackendId, ClusterId)> {
+        match self.place {
+            Place::At(backend, cluster) if !self.is_out(backend) => Some((backend, cluster)),
+            Place::At(..) | Place::Any | Place::Nowhere => None,
+        }
+    }
+
+    /// The same, which is given up.
+    pub(crate) fn take(&mut self) -> Option<(BackendId, ClusterId)> {
+        let backend = self.backend();
+        if backend.is_some() {
+            self.place = Place::Any;
+        }
+        backend
+    }
+
+    pub(crate) fn is_out(&self, backend: BackendId) -> bool {
+        self.out.ids.contains(&backend)
+    }
+}
+
+impl Pooled {
+    /// Backends to which the command of the moment does not go, by a script's word. A rule's or a hint's that
+    /// names one goes before that.
+    pub(crate) fn backends_out(&self) -> &[BackendId] {
+        let order = self.order.as_deref();
+        match order.is_some_and(|it| it.backend.is_some()) {
+            true => &[],
+            false => &self.course.choice.out.ids,
+        }
+    }
+
+    /// Whether scripts leave a backend for the command of the moment.
+    pub(crate) fn is_left_one(&self) -> Result<(), Failure> {
+        let Choice { place, out } = &self.course.choice;
+        let order = self.order.as_deref();
+        let is_nowhere = *place == Place::Nowhere && !order.is_some_and(Order::directs);
+        let are_out = out.are_all && !self.backends_out().is_empty();
+        match is_nowhere || are_out {
+            true => Err(all_down()),
+            false => Ok(()),
+        }
+    }
+}
+
+fn all_down() -> Failure {
+    Failure::relaying(Kind::NoBackend, ALL_DOWN, script::err_payload(ALL_DOWN))
+}

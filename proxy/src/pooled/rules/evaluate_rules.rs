@@ -1,0 +1,447 @@
+//! Rules and hints, asked about a client's command; and what of their answer is done before anything
+//! is sent: it is logged, answered, refused, held up, rewritten. What is left is the command's
+//! [`Order`](super::command_policy::Order).
+
+use std::borrow::Cow;
+use std::rc::Rc;
+
+use config::{HintStyle, Over, PinRule, SessionMode};
+use route::rules::{
+    Attribute, By, Chance, Client, Counters, Hints, Judgement, Limited, LocalTime, Occasion,
+    Recorder, Reply, Turn,
+};
+use sql::Facts;
+use tokio::time::timeout;
+use wire::ErrorCode;
+use wire::attribute::QueryAttribute;
+use wire::query::Query;
+
+use super::command_policy::{Order, unknown_place};
+use super::statement_limits::{Inside, Passage, enter};
+use crate::book::Book;
+use crate::pooled::command::query::Answered;
+use crate::pooled::login::session_start::{hold_of, pin_of};
+use crate::pooled::session::{After, CutOff, Pooled};
+use crate::pooled::shadow::shadow_session::Reflection;
+use link::client_command::Incoming;
+
+/// Of a refusal for which no rule has words.
+const LIMIT_REACHED: ErrorCode = ErrorCode {
+    number: 1226,
+    sqlstate: *b"42000",
+};
+
+/// Of a place that is not there.
+const NO_PLACE: ErrorCode = ErrorCode {
+    number: 1105,
+    sqlstate: *b"HY000",
+};
+
+/// What a client wants done.
+pub(crate) struct Errand<'a> {
+    pub text: &'a [u8],
+    pub facts: &'a Facts,
+    /// The hash of its digest, if that is known.
+    pub digest: Option<u64>,
+    pub attributes: &'a [QueryAttribute<'a>],
+    pub sequence: u8,
+    pub form: Form,
+}
+
+/// How its reply looks, and what of a judgement is of account.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// COM_QUERY.
+    Text,
+    /// COM_STMT_PREPARE: it is refused or rewritten, and the rest waits for the execution.
+    Prepare,
+    /// COM_STMT_EXECUTE: it has been rewritten already.
+    Binary,
+}
+
+/// Whether a command carries query attributes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Carries {
+    Attributes,
+    Nothing,
+}
+
+/// What becomes of a command.
+pub(crate) enum Ruled {
+    /// The client has its reply.
+    Answered(After),
+    /// It goes on, with another text if one is given.
+    Goes(Option<Vec<u8>>),
+    /// It will be answered when it is executed, with these columns; with none, by OK.
+    Promised(Vec<String>),
+}
+
+impl Pooled {
+    /// Whether somebody has to be asked about a statement at all.
+    pub(crate) fn is_ruled(&mut self, facts: &Facts, carries: Carries) -> bool {
+        self.is_sampled = false;
+        if self.script_route().is_some() {
+            return true;
+        }
+        if matches!(self.reflection, Reflection::Itself) {
+            return false;
+        }
+        let book = self.worker.book.borrow();
+        self.is_sampled = self.is_picked(&book);
+        self.is_sampled
+            || !book.compiled.rules.is_empty()
+            || ((carries == Carries::Attributes || !facts.comments.is_empty())
+                && !book.hints_of(&self.account).is_empty())
+    }
+
+    /// Where the command's script sends it, as a hint.
+    fn script_route(&self) -> Option<&[u8]> {
+        self.order.as_ref()?.script.as_deref()
+    }
+
+    /// Asks about a COM_QUERY, and does what is to be done before it is sent.
+    pub(crate) async fn rule_query(
+        &mut self,
+        mut incoming: Incoming,
+        facts: &mut Facts,
+        digest: Option<u64>,
+    ) -> Result<Answered, CutOff> {
+        let capabilities = self.capabilities;
+        let ruled = {
+            let argument = incoming.argument();
+            let Ok(query) = Query::decode(&argument, capabilities) else {
+                return self.malformed(incoming.sequence).map(Answered::Whole);
+            };
+            let attributes = query.named_attributes(capabilities).unwrap_or_default();
+            let errand = Errand {
+                text: query.text,
+                facts,
+                digest,
+                attributes: &attributes,
+                sequence: incoming.sequence,
+                form: Form::Text,
+            };
+            self.rule(&errand).await?
+        };
+        match ruled {
+            Ruled::Answered(after) => return Ok(Answered::Whole(after)),
+            Ruled::Goes(None) | Ruled::Promised(_) => {}
+            Ruled::Goes(Some(text)) => {
+                incoming.replace_text(&text, capabilities);
+                facts.read(&text, self.state.flags());
+                self.trust(facts, &text);
+            }
+        }
+        Ok(Answered::Left(incoming))
+    }
+
+    /// Asks about a command, and does what is to be done before it is sent.
+    pub(crate) async fn rule(&mut self, errand: &Errand<'_>) -> Result<Ruled, CutOff> {
+        let book = self.worker.book();
+        let nothing = Counters::default();
+        let counters = match errand.form {
+            Form::Prepare => &nothing,
+            Form::Text | Form::Binary => &book.counters,
+        };
+        let judgement = self.judge(&book, errand, counters, &mut ());
+        self.log_not_understood(&book, &judgement);
+        let hints = self.hints(&book, errand);
+        let mut order = self.order_of(&book, &judgement, &hints);
+        if let Some(by) = self.profiled_by(&book, errand, (&judgement, &hints)) {
+            let tag = judgement.set_tag.map(|it| it.value);
+            self.profile(&book, by, tag, &mut order.injecting);
+        }
+        if let Some(note) = &mut order.note {
+            let mut analysis = sql::Analysis::default();
+            analysis.read(errand.text, self.state.flags());
+            note.digest = String::from_utf8_lossy(analysis.digest.text()).into_owned();
+        }
+        if let Some(unknown) = order.unknown.take() {
+            self.say_error(errand.sequence, NO_PLACE, &unknown_place(&unknown));
+            return Ok(Ruled::Answered(After::Next));
+        }
+        let text = judgement.rewritten.map(|by| by.value.text);
+        if errand.form == Form::Prepare {
+            self.order = Some(Box::new(Order {
+                cluster: order.cluster,
+                backend: order.backend,
+                ..Order::default()
+            }));
+            return Ok(match &judgement.reply {
+                None => Ruled::Goes(text),
+                Some(By { value, .. }) if self.refuses(errand.sequence, value) => {
+                    Ruled::Answered(After::Next)
+                }
+                Some(By { value, .. }) => Ruled::Promised(match value {
+                    Reply::Rows { columns, .. } => columns.to_vec(),
+                    Reply::Ok | Reply::Error { .. } => Vec::new(),
+                }),
+            });
+        }
+        self.order = (!order.is_idle()).then(|| Box::new(order));
+        if let Some(By { value, .. }) = &judgement.reply {
+            self.reply(errand, value);
+            return Ok(Ruled::Answered(After::Next));
+        }
+        if let Some(limited) = &judgement.limit
+            && let Some(after) = self.pass_limit(&book, errand.sequence, limited).await?
+        {
+            return Ok(Ruled::Answered(after));
+        }
+        if let Some(delay) = judgement.delay
+            && let Err(failure) = self.outwait(tokio::time::sleep(delay.value)).await
+        {
+            let refused = self.refuse(&failure, errand.sequence);
+            return refused.map(Ruled::Answered);
+        }
+        if judgement.session.is_some() || judgement.pin.is_some() {
+            let mode = judgement.session.map(|it| it.value);
+            self.keep_longer(mode, judgement.pin.map_or(&[], |it| it.value));
+        }
+        if let (Form::Text, Some(order)) = (errand.form, &self.order)
+            && let Some(reflected) = order.mirror
+        {
+            let sent = text.as_deref().unwrap_or(errand.text);
+            self.mirror_query(reflected, errand.facts, sent);
+        }
+        Ok(Ruled::Goes(text))
+    }
+
+    /// What the rules say of a command.
+    pub(crate) fn judge<'r>(
+        &self,
+        book: &'r Book,
+        errand: &Errand<'_>,
+        counters: &Counters,
+        recorder: &mut impl Recorder,
+    ) -> Judgement<'r> {
+        if matches!(self.reflection, Reflection::Itself) {
+            return Judgement::default();
+        }
+        let rules = &book.compiled.rules;
+        let tag = self.script_route().and_then(Hints::tag_of);
+        let tag = tag.map(|value| Attribute {
+            name: b"tag",
+            value,
+        });
+        let attributes: Vec<Attribute<'_>> = match rules.needs().attributes {
+            true => attributes(errand.attributes).chain(tag).collect(),
+            false => tag.into_iter().collect(),
+        };
+        let occasion = Occasion {
+            text: errand.text,
+            flags: self.state.flags(),
+            facts: errand.facts,
+            digest: None,
+            digest_hash: errand.digest,
+            client: Client {
+                user: self.user(),
+                schema: self.state.values().schema().unwrap_or_default(),
+                address: self.origin.address(),
+                listener: Some(&self.listener.address),
+            },
+            attributes: &attributes,
+            prepared: self.state.held(),
+            time: match rules.needs().time {
+                true => local_time(),
+                false => LocalTime::of_unix(0, 0),
+            },
+            chance: Chance::Thrown {
+                session: self.course.luck,
+                statement: self.worker.dice.borrow_mut().throw(),
+            },
+        };
+        rules.judge(&occasion, counters, recorder)
+    }
+
+    /// Logs a refusal for what is not understood: the client's statement may be right, and the rule too wide.
+    pub(crate) fn log_not_understood(&self, book: &Book, judgement: &Judgement<'_>) {
+        let Some(By { value, rule }) = judgement.not_understood else {
+            return;
+        };
+        let rule = book.compiled.rules.rule(rule);
+        tracing::warn!(
+            kind = "not_understood",
+            rule = rule.map(|rule| &*rule.name).unwrap_or_default(),
+            user = %self.account.id(),
+            reason = value.reason(),
+            "a statement was refused: a rule may concern it, and the proxy does not understand it"
+        );
+    }
+
+    /// What the statement's script says, and the statement itself.
+    pub(crate) fn hints<'a>(&'a self, book: &'a Book, errand: &Errand<'a>) -> Hints<'a> {
+        let accepted: &[HintStyle] = book.hints_of(&self.account);
+        let rules = &book.compiled.hints;
+        let mut hints = Hints::default();
+        if let Some(route) = self.script_route() {
+            hints.attribute(route);
+        }
+        let mut hints = hints.or(rules.read(errand.text, errand.facts, accepted));
+        if accepted.contains(&HintStyle::Pilotfish) {
+            let own = attributes(errand.attributes).filter(|it| it.name == b"pilotfish");
+            own.for_each(|it| hints.attribute(it.value));
+        }
+        hints
+    }
+
+    /// Says an error of a rule's; whether it was one.
+    pub(crate) fn refuses(&mut self, sequence: u8, reply: &Reply<'_>) -> bool {
+        let Reply::Error {
+            code,
+            sqlstate,
+            message,
+        } = reply
+        else {
+            return false;
+        };
+        let code = ErrorCode {
+            number: *code,
+            sqlstate: *sqlstate,
+        };
+        self.say_error(sequence, code, message);
+        true
+    }
+
+    /// Says a rule's answer.
+    fn reply(&mut self, errand: &Errand<'_>, reply: &Reply<'_>) {
+        match reply {
+            Reply::Ok => self.say_ok(errand.sequence),
+            Reply::Error { .. } => {
+                self.refuses(errand.sequence, reply);
+            }
+            Reply::Rows { columns, rows } => self.say_rows(errand, columns, rows),
+        }
+    }
+
+    fn say_rows(&mut self, errand: &Errand<'_>, columns: &[String], rows: &[Vec<config::Cell>]) {
+        use wire::column::{ColumnDefinition, ColumnType};
+        /// `utf8mb4_general_ci`, which every server knows.
+        const COLLATION: u16 = 45;
+        let width = rows
+            .iter()
+            .flatten()
+            .map(|cell| cell.bytes().map_or(0, <[u8]>::len));
+        let width = u32::try_from(width.max().unwrap_or_default()).unwrap_or(u32::MAX);
+        let definitions: Vec<_> = (columns.iter())
+            .map(|name| {
+                let kind = ColumnType::VAR_STRING;
+                ColumnDefinition::new(name.as_bytes(), kind, COLLATION, width.max(1))
+            })
+            .collect();
+        if let Some(subject) = &mut self.subject {
+            subject.answer.rows += rows.len() as u64;
+        }
+        let rows = rows.iter().map(|row| row.iter().map(config::Cell::bytes));
+        let form = match errand.form {
+            Form::Binary => wire::result::put_binary_result,
+            Form::Text | Form::Prepare => wire::result::put_text_result,
+        };
+        let sequence = self.client.transport.frame_sequence();
+        let mut packets = Vec::new();
+        form(
+            &mut packets,
+            sequence.unwrap_or(errand.sequence),
+            self.capabilities,
+            &definitions,
+            rows,
+            self.status,
+            0,
+        );
+        self.say_packets(&packets);
+    }
+
+    /// Waits until a limit lets the command through. `Some`: it does not, and the client knows.
+    async fn pass_limit(
+        &mut self,
+        book: &Book,
+        sequence: u8,
+        by: &By<Limited<'_>>,
+    ) -> Result<Option<After>, CutOff> {
+        let limited = &by.value;
+        let worker = Rc::clone(&self.worker);
+        match worker
+            .shared
+            .limits
+            .turn(limited, worker.surroundings.now())
+        {
+            Turn::Now => {}
+            Turn::After(wait) => {
+                book.counters.queued(by.rule);
+                if let Err(failure) = self.outwait(tokio::time::sleep(wait)).await {
+                    return self.refuse(&failure, sequence).map(Some);
+                }
+            }
+            Turn::Refused => return Ok(Some(self.over_limit(book, sequence, by))),
+        }
+        let Some(max) = limited.limit.concurrency else {
+            return Ok(None);
+        };
+        let inside = match enter(&worker.shared, limited.key, max) {
+            Passage::In(inside) => Some(inside),
+            Passage::Waits(_) if limited.limit.over == Over::Refuse => None,
+            Passage::Waits(mut waiting) => {
+                self.timing.queues();
+                book.counters.queued(by.rule);
+                let called = timeout(limited.limit.timeout, waiting.called());
+                match self.outwait(called).await {
+                    Ok(called) => called.ok(),
+                    Err(failure) => return self.refuse(&failure, sequence).map(Some),
+                }
+            }
+        };
+        match inside {
+            None => Ok(Some(self.over_limit(book, sequence, by))),
+            Some(inside) => {
+                self.stay_inside(inside);
+                Ok(None)
+            }
+        }
+    }
+
+    fn stay_inside(&mut self, inside: Inside) {
+        self.order.get_or_insert_default().inside = Some(inside);
+    }
+
+    fn over_limit(&mut self, book: &Book, sequence: u8, by: &By<Limited<'_>>) -> After {
+        book.counters.refused(by.rule);
+        let rule = book.compiled.rules.rule(by.rule);
+        let name = rule.map(|rule| &*rule.name).unwrap_or_default();
+        let text = format!("Rule '{name}' lets no more statements like this through for now");
+        self.say_error(sequence, LIMIT_REACHED, &text);
+        After::Next
+    }
+
+    /// The session keeps its connection for longer from now on.
+    fn keep_longer(&mut self, mode: Option<SessionMode>, pins: &[PinRule]) {
+        let keeps = |mode: SessionMode| match mode {
+            SessionMode::Statement => 0,
+            SessionMode::Transaction => 1,
+            SessionMode::Transparent => 2,
+        };
+        if let Some(mode) = mode.filter(|mode| keeps(*mode) > keeps(self.mode)) {
+            self.mode = mode;
+        }
+        let mut rules = self.state.rules();
+        rules.hold = hold_of(self.mode);
+        for pin in pins {
+            rules.lasting.add(pin_of(*pin));
+        }
+        self.state.ruled_by(rules);
+    }
+}
+
+fn attributes<'a>(attributes: &'a [QueryAttribute<'a>]) -> impl Iterator<Item = Attribute<'a>> {
+    attributes.iter().map(|it| Attribute {
+        name: it.name,
+        value: match &it.value {
+            Cow::Borrowed(value) => value,
+            Cow::Owned(value) => value,
+        },
+    })
+}
+
+fn local_time() -> LocalTime {
+    let now = jiff::Zoned::now();
+    LocalTime::of_unix(now.timestamp().as_second(), now.offset().seconds())
+}

@@ -1,0 +1,90 @@
+//! What cannot be pooled: the session goes on over one connection, relayed.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use session::state::Needs;
+use session::{Pipelining, Sequences, Tracker};
+
+use super::{After, CutOff, Pooled, Relayed};
+use crate::card::Way;
+use crate::pooled::failure::retry::{Effect, Repeat};
+use crate::pooled::routing::target::Aim;
+use crate::relay::Relay;
+use link::client_command::Incoming;
+use link::dialogue::Legs;
+use link::leg::Leg;
+
+impl Pooled {
+    /// Hands the session over to the relay: from here on it has one backend connection to its end.
+    pub(crate) async fn hand_over(&mut self, incoming: Incoming) -> Result<After, CutOff> {
+        let sequence = incoming.sequence;
+        if let Err(failure) = self.hold(Aim::Home).await {
+            return self.refuse(&failure, sequence);
+        }
+        let made = self.make_texts(&Needs::ALL).await;
+        let Some(mut lent) = self.lent.take() else {
+            return Ok(After::Next);
+        };
+        let equal = match made {
+            Ok(_) => self.become_equal(&mut lent.conn, &Needs::ALL).await,
+            Err(cut) => Err(cut),
+        };
+        self.lent = Some(lent);
+        if let Err(cut) = equal {
+            let repeat = Repeat::of(Effect::Any, Aim::Home);
+            return self.cut_short(cut, sequence, incoming.command, repeat);
+        }
+        let Some(lent) = self.lent.take() else {
+            return Ok(After::Next);
+        };
+        let conn = self.worker.desk.take_out(&self.worker, lent);
+        let thread_id = conn.thread_id;
+        let sequences = match self.client.transport.is_compressed() || conn.is_compressed() {
+            false => Sequences::Checked,
+            true => Sequences::Renumbered,
+        };
+        let pipelining = match conn.is_compressed() {
+            false => Pipelining::Deep,
+            true => Pipelining::OneByOne,
+        };
+        let limit = self.settings.config.limits.packet_bytes_max;
+        let (capabilities, server) = (conn.capabilities, conn.state.server());
+        let tracker = Tracker::new(capabilities, self.status, sequences, pipelining, limit);
+        let mut client = std::mem::replace(&mut self.client, Leg::gone());
+        client.ear = None;
+        let backend = Arc::clone(&conn.backend);
+        let legs = Legs {
+            client: self.client_privacy,
+            backend: conn.leg.transport.privacy(),
+        };
+        let mut relay = Relay::new(
+            (client, conn.leg),
+            tracker,
+            (Arc::clone(&backend), server),
+            Rc::clone(&self.watch),
+            Rc::clone(&self.worker),
+        );
+        let mut ahead = incoming.packets;
+        ahead.extend(self.inbox.take_all());
+        relay
+            .put_ahead(ahead, Vec::new())
+            .map_err(|failure| CutOff::new(failure, None))?;
+        relay.observe(capabilities);
+        self.watch.settle(backend.id);
+        self.watch.note_of(|card| {
+            card.way = Way::Relayed;
+            card.thread_id = thread_id;
+        });
+        // From here on the server sees to that.
+        self.watch.may_wait(None);
+        self.person.pass_on(backend.id, thread_id);
+        Ok(After::Relayed(Box::new(Relayed {
+            relay,
+            legs,
+            scramble: Vec::new(),
+            thread_id,
+            slot: None,
+        })))
+    }
+}

@@ -1,0 +1,206 @@
+//! A session between two commands: what may come then.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use tokio::io::{AsyncRead, ReadBuf};
+use wire::{Command, ErrPacket, StatusFlags};
+
+use super::{CutOff, Pooled};
+use crate::pooled::backend::connection::Broken;
+use crate::watch::Ask;
+use link::client_command::Incoming;
+use link::failure::{Failure, Kind as FailureKind};
+
+/// What ends the wait for a command.
+enum Idle {
+    Bytes,
+    Closed,
+}
+
+impl Pooled {
+    /// Waits for the client's next command; `None` when it has closed.
+    pub(crate) async fn next_command(&mut self) -> Result<Option<Incoming>, CutOff> {
+        let config = &self.settings.config;
+        let bytes = |bytes| usize::try_from(bytes).unwrap_or(usize::MAX);
+        // Scripts see commands whole.
+        let held = match self.scripting {
+            None => bytes(config.pool.statement_bytes_max),
+            Some(_) => usize::MAX,
+        };
+        let long = held.max(bytes(config.pool.long_data_bytes_max));
+        loop {
+            // A session that was killed executes nothing more, even if its next command is there already.
+            if self.watch.is_asked(Ask::KillSession) {
+                let killed = Failure::new(FailureKind::Killed, "Connection was killed");
+                return Err(self.unasked(killed));
+            }
+            // What names a statement must be held to be changed.
+            let held = match self.inbox.peek() {
+                Some(
+                    Command::STMT_SEND_LONG_DATA
+                    | Command::STMT_EXECUTE
+                    | Command::STMT_BULK_EXECUTE,
+                ) => long,
+                _ => held,
+            };
+            let limit = self.payload_bytes_max();
+            match self.inbox.command(held, limit) {
+                Ok(Some(incoming)) => {
+                    self.timing.comes(self.worker.surroundings.now().0);
+                    // A script may answer it, so that it gets no further.
+                    if incoming.command == Command::STMT_PREPARE {
+                        self.statements.begin_prepare();
+                    }
+                    return Ok(Some(incoming));
+                }
+                Ok(None) => {}
+                Err(violation) => return Err(self.violated(violation).await),
+            }
+            match poll_fn(|context| self.poll_idle(context)).await? {
+                Idle::Bytes => {}
+                Idle::Closed if self.inbox.is_empty() => return Ok(None),
+                Idle::Closed => {
+                    let text = "the client left within a command";
+                    let failure = Failure::new(FailureKind::ClientLeft, text);
+                    return Err(CutOff::new(failure, None));
+                }
+            }
+        }
+    }
+
+    /// Between two commands: the client, its unsent bytes, the connection it holds, the worker.
+    fn poll_idle(&mut self, context: &mut Context<'_>) -> Poll<Result<Idle, CutOff>> {
+        let lost = |error: std::io::Error| {
+            let text = format!("the client is gone: {error}");
+            CutOff::new(Failure::new(FailureKind::ClientLost, text), None)
+        };
+        if let Poll::Ready(Err(error)) = self.client.poll_drain(context) {
+            return Poll::Ready(Err(lost(error)));
+        }
+        // Its next command is not wanted before it has taken the reply to the last one.
+        if self.client.is_drained() {
+            match self.poll_client(context) {
+                Poll::Ready(Ok(0)) => return Poll::Ready(Ok(Idle::Closed)),
+                Poll::Ready(Ok(_)) => {
+                    self.watch.has_spoken();
+                    return Poll::Ready(Ok(Idle::Bytes));
+                }
+                // A reset is an end like any other here.
+                Poll::Ready(Err(_)) => return Poll::Ready(Ok(Idle::Closed)),
+                Poll::Pending => {}
+            }
+        }
+        let is_whole = self.inbox.is_empty();
+        self.watch.note(self.worker.clock.now(), is_whole);
+        self.watch.stand(self.status);
+        self.watch.note_values(self.state.values());
+        if let Some(cut) = self.heed(context) {
+            return Poll::Ready(Err(cut));
+        }
+        self.poll_held(context)
+    }
+
+    /// What the worker asks of a session that is between two commands.
+    fn heed(&mut self, context: &Context<'_>) -> Option<CutOff> {
+        let asked = self.watch.poll_asked(context);
+        if asked.is_nothing() {
+            return None;
+        }
+        self.watch.withdraw(Ask::KillStatement);
+        self.watch.withdraw(Ask::EndHook);
+        self.watch.withdraw(Ask::BackendDown);
+        let is_at_rest = self.inbox.is_empty() && self.client.is_drained();
+        let is_free = !self.status.contains(StatusFlags::IN_TRANS);
+        if let Some(failure) = asked.end(is_at_rest, is_free) {
+            return Some(self.unasked(failure));
+        }
+        if asked.contains(Ask::WaitTimeout) && is_at_rest {
+            return Some(self.waited_too_long());
+        }
+        self.watch.withdraw(Ask::WaitTimeout);
+        self.watch.withdraw(Ask::IdleTimeout);
+        self.leave_disabled()
+    }
+
+    /// A connection that is held is closed where its backend was disabled; with it ends a session that
+    /// has more there than a transaction.
+    fn leave_disabled(&mut self) -> Option<CutOff> {
+        let backend = self
+            .lent
+            .as_ref()
+            .map(|lent| Arc::clone(&lent.conn.backend));
+        let Some(backend) = backend else {
+            self.watch.withdraw(Ask::BackendDisabled);
+            return None;
+        };
+        if !self.is_cut_off(backend.id) {
+            return None;
+        }
+        let text = format!(
+            "Lost connection to backend {}: {}",
+            backend.name,
+            Broken::Disabled
+        );
+        if self.cut_while_idle(&text) {
+            return None;
+        }
+        let failure = Failure::new(FailureKind::BackendDisabled, self.with_losses(text));
+        Some(self.unasked(failure))
+    }
+
+    /// The end of a session between two commands.
+    fn unasked(&self, failure: Failure) -> CutOff {
+        let sequence = failure.kind.unasked_sequence(self.state.flags().server);
+        CutOff::new(failure, sequence)
+    }
+
+    /// The end that a server makes of a session after its `wait_timeout`.
+    fn waited_too_long(&self) -> CutOff {
+        let text = "The client was disconnected by the server because of inactivity. See wait_timeout \
+                    and interactive_timeout for configuring this behavior.";
+        self.unasked(Failure::new(FailureKind::IdleTimeout, text))
+    }
+
+    /// Its `wait_timeout` may be another one now.
+    pub(crate) fn note_wait_timeout(&self) {
+        self.watch.may_wait(self.state.wait_timeout());
+    }
+
+    /// A connection that is held between two commands may end by itself, and takes the session along.
+    fn poll_held(&mut self, context: &mut Context<'_>) -> Poll<Result<Idle, CutOff>> {
+        let Some(lent) = &mut self.lent else {
+            return Poll::Pending;
+        };
+        let mut scratch = self.worker.scratch.borrow_mut();
+        let mut buffer = ReadBuf::new(&mut scratch);
+        let read = Pin::new(&mut lent.conn.leg.transport).poll_read(context, &mut buffer);
+        let last_words = match read {
+            Poll::Pending => return Poll::Pending,
+            Poll::Ready(Ok(())) => buffer.filled().to_vec(),
+            Poll::Ready(Err(_)) => Vec::new(),
+        };
+        drop(scratch);
+        let name = &lent.conn.backend.name;
+        let text = format!("Lost connection to backend {name} between two commands");
+        let may_go_on = last_words.is_empty() || self.optimism.is_some() || self.has_only_begun();
+        if may_go_on && self.cut_while_idle(&text) {
+            return Poll::Pending;
+        }
+        // What a server says before it closes is an ERR that tells why; the client hears it.
+        let words = last_words.get(4..);
+        let cut = match words.filter(|words| ErrPacket::decode(words).is_ok()) {
+            Some(words) => {
+                let failure = Failure::relaying(FailureKind::HeldBackendLost, text, words.to_vec());
+                CutOff::new(failure, Some(0))
+            }
+            None => {
+                let text = self.with_losses(text);
+                self.unasked(Failure::new(FailureKind::HeldBackendLost, text))
+            }
+        };
+        Poll::Ready(Err(cut))
+    }
+}

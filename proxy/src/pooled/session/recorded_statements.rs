@@ -1,0 +1,111 @@
+//! Statements that are slow, that fail, or that chance has picked, are recorded: one line of the log with
+//! what EXPLAIN ROUTE would have said, and how it came out.
+
+use route::rules::{Counters, Record};
+use route::{Explanation, Wanted};
+use session::Outcome;
+use sql::Facts;
+
+use super::Pooled;
+use crate::pooled::exchange::Done;
+use crate::pooled::rules::evaluate_rules::{Errand, Form};
+
+/// A statement that is under way and may be recorded.
+pub(crate) struct Trace {
+    is_sampled: bool,
+    /// Which role it wanted, in the transaction of then.
+    wanted: Option<Wanted>,
+    /// What kept its session on its connection when it came.
+    pins: String,
+}
+
+impl Pooled {
+    /// A statement begins; nothing is done about it unless statements are recorded.
+    #[inline]
+    pub(crate) fn trace(&mut self, facts: &Facts) {
+        let log = &self.settings.config.log;
+        if !log.slow_statements.is_zero() || log.failed_statements || log.sampled_statements > 0 {
+            self.begin_trace(facts);
+        }
+    }
+
+    /// Notes a statement for whoever plans a reload.
+    pub(crate) fn note_seen(&self, text: &[u8]) {
+        let schema = self.state.values().schema().unwrap_or_default();
+        let user = String::from_utf8_lossy(self.user());
+        self.worker
+            .seen
+            .note(text, self.state.flags(), &user, schema);
+    }
+
+    fn begin_trace(&mut self, facts: &Facts) {
+        let one_of = u64::from(self.settings.config.log.sampled_statements);
+        let is_sampled = one_of > 0 && self.worker.dice.borrow_mut().below(one_of) == 0;
+        let pins = self.lent.as_ref().map(|_| self.pins().to_string());
+        self.trace = Some(Box::new(Trace {
+            is_sampled,
+            wanted: self.wanted(facts),
+            pins: pins.unwrap_or_default(),
+        }));
+    }
+
+    /// A statement has ended.
+    pub(crate) fn record(&self, trace: &Trace, facts: &Facts, text: &[u8], done: &Done) {
+        let log = &self.settings.config.log;
+        let took = self.timing.whole();
+        let error = match done.outcome {
+            Outcome::Err(number) => Some(number),
+            Outcome::Ok => None,
+        };
+        let slow = log.slow_statements;
+        let why = match () {
+            () if log.failed_statements && error.is_some() => "failed",
+            () if !slow.is_zero() && took >= slow => "slow",
+            () if trace.is_sampled => "sampled",
+            () => return,
+        };
+        let backend = self.lent.as_ref().map(|lent| &*lent.conn.backend.name);
+        let record = self.way_of(trace, facts, text);
+        tracing::info!(
+            kind = "statement_recorded",
+            why,
+            user = %self.account.id(),
+            id = self.person.id(),
+            backend,
+            error,
+            ?took,
+            waited = ?self.timing.waited(),
+            record,
+            "a statement is recorded"
+        );
+    }
+
+    /// The findings about a statement, in one line: no value of it is among them.
+    fn way_of(&self, trace: &Trace, facts: &Facts, text: &[u8]) -> String {
+        let mut told = Explanation::default();
+        told.statement(facts, text);
+        let mut analysis = sql::Analysis::default();
+        analysis.read(text, self.state.flags());
+        told.digest(&analysis.digest);
+        let book = self.worker.book();
+        let errand = Errand {
+            text,
+            facts,
+            digest: None,
+            attributes: &[],
+            sequence: 0,
+            form: Form::Text,
+        };
+        told.hints(&self.hints(&book, &errand));
+        let mut record = Record::default();
+        let judgement = self.judge(&book, &errand, &Counters::default(), &mut record);
+        told.rules(&book.compiled.rules, &record, &judgement);
+        match trace.pins.is_empty() {
+            true => told.wanted(trace.wanted),
+            false => told.find("pinned by", "", &trace.pins),
+        }
+        let findings = told.findings().iter();
+        let findings = findings.map(|it| format!("{} {}: {}", it.step, it.subject, it.text));
+        findings.collect::<Vec<_>>().join("; ")
+    }
+}

@@ -1,0 +1,109 @@
+//! Statements that a rule sends to another cluster as well: one after the other, by a session of their
+//! own [beside](super::shadow_session) the client's, whose replies nobody hears. The client's session never waits
+//! for it; what is too much is dropped, and counted.
+
+use route::ClusterId;
+use route::rules::RuleIndex;
+use sql::{Facts, Kind};
+use wire::Command;
+use wire::execute::Execute;
+use wire::query::Query;
+
+use super::shadow_session::{Item, Reflection, Work};
+use crate::pooled::command::prepared_statement::StatementKey;
+use crate::pooled::session::Pooled;
+
+/// What a rule wants mirrored.
+#[derive(Clone, Copy)]
+pub(crate) struct Reflected {
+    pub cluster: ClusterId,
+    pub rule: RuleIndex,
+}
+
+impl Pooled {
+    /// Sends a COM_QUERY's text to the mirror as well.
+    pub(crate) fn mirror_query(&mut self, reflected: Reflected, facts: &Facts, text: &[u8]) {
+        // Its file is the client's to send, once.
+        if matches!(facts.kind, Kind::Load) {
+            return self.not_mirrored(reflected);
+        }
+        let mut payload = Vec::new();
+        let attributes = b"".as_slice();
+        Query { attributes, text }.encode(self.capabilities, &mut payload);
+        let mut packets = Vec::new();
+        wire::write::put_packets(&mut packets, 0, &payload);
+        self.reflect(reflected, Work::Query(packets));
+    }
+
+    /// Sends an execution to the mirror as well.
+    pub(crate) fn mirror_execute(
+        &mut self,
+        key: &StatementKey,
+        execute: &Execute<'_>,
+        (count, types): (u16, Option<&[u8]>),
+        long_data: &pool::LongData,
+    ) {
+        let Some(reflected) = self.order.as_ref().and_then(|it| it.mirror) else {
+            return;
+        };
+        if !long_data.is_empty() {
+            return self.not_mirrored(reflected);
+        }
+        let mut payload = Vec::new();
+        Execute {
+            statement_id: 0,
+            flags: execute.flags & Execute::PARAMETER_COUNT_AVAILABLE,
+            types,
+            ..*execute
+        }
+        .encode(self.capabilities, &mut payload);
+        let key = mirrored(key, reflected);
+        self.reflect(reflected, Work::Execute(key, count, payload));
+    }
+
+    /// Sends a bulk execution to the mirror as well: all of its rows, and the types stand in it.
+    pub(crate) fn mirror_bulk_execute(&mut self, key: &StatementKey, count: u16, argument: &[u8]) {
+        let Some(reflected) = self.order.as_ref().and_then(|it| it.mirror) else {
+            return;
+        };
+        let mut payload = Vec::with_capacity(1 + argument.len());
+        payload.push(Command::STMT_BULK_EXECUTE.0);
+        payload.extend_from_slice(argument);
+        let key = mirrored(key, reflected);
+        self.reflect(reflected, Work::BulkExecute(key, count, payload));
+    }
+
+    fn reflect(&mut self, reflected: Reflected, work: Work) {
+        let is_there = match &self.reflection {
+            Reflection::Into(beside) => beside.is_in(reflected.cluster),
+            Reflection::None => false,
+            Reflection::Itself => return,
+        };
+        if !is_there {
+            match self.beside(reflected.cluster) {
+                Some(beside) => self.reflection = Reflection::Into(beside),
+                None => return self.not_mirrored(reflected),
+            }
+        }
+        let Reflection::Into(beside) = &self.reflection else {
+            return;
+        };
+        if beside.send(Item::of(self, work)).is_err() {
+            self.not_mirrored(reflected);
+        }
+    }
+
+    fn not_mirrored(&self, reflected: Reflected) {
+        let book = self.worker.book();
+        book.counters.mirror_dropped(reflected.rule);
+    }
+}
+
+/// The same statement in the mirror's cluster.
+fn mirrored(key: &StatementKey, reflected: Reflected) -> StatementKey {
+    StatementKey {
+        cluster: reflected.cluster,
+        cursor: None,
+        ..key.clone()
+    }
+}

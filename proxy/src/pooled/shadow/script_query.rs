@@ -1,0 +1,102 @@
+//! What a script asks elsewhere: run by the session beside its client's, which hears the reply.
+
+use script::{Inquiry, Parameters, Scripts};
+use tokio::sync::oneshot;
+use wire::Command;
+
+use crate::pooled::rules::command_policy::Order;
+use crate::pooled::session::{After, CutOff, Pooled};
+use crate::scripted::injected::incoming_of;
+use crate::scripted::waiting::{command, execution, miscounted, query};
+use link::reply_observer::{ObservedReply, ReplyObserver, Reports, Towards};
+
+/// An inquiry on its way.
+pub(crate) struct Asked {
+    pub inquiry: Inquiry,
+    pub scripts: Scripts,
+    pub reply: oneshot::Sender<Replied>,
+}
+
+/// A command and what it was answered; or why there is none.
+pub(crate) type Replied = Result<(Command, ObservedReply), String>;
+
+impl Asked {
+    /// About so many bytes wait with it.
+    pub(crate) fn bytes(&self) -> usize {
+        let parameters = self.inquiry.parameters.as_ref();
+        self.inquiry.text.len() + parameters.map_or(0, Parameters::bytes)
+    }
+}
+
+impl Pooled {
+    /// Runs what is asked, and says what came of it.
+    pub(crate) async fn reply_to(&mut self, asked: Asked) -> Result<After, CutOff> {
+        let (replied, after) = match &asked.inquiry.parameters {
+            None => {
+                let payload = query(&asked.inquiry.text, self.capabilities);
+                let (heard, after) = self.hear(&asked, Command::QUERY, &payload).await?;
+                (Ok((Command::QUERY, heard)), after)
+            }
+            Some(parameters) => self.hear_bound(&asked, parameters).await?,
+        };
+        // Who has asked may have gone.
+        let _ = asked.reply.send(replied);
+        Ok(after)
+    }
+
+    /// Prepares the statement, executes it with these, and closes it.
+    async fn hear_bound(
+        &mut self,
+        asked: &Asked,
+        parameters: &Parameters,
+    ) -> Result<(Replied, After), CutOff> {
+        let payload = command(Command::STMT_PREPARE, &asked.inquiry.text);
+        let (heard, after) = self.hear(asked, Command::STMT_PREPARE, &payload).await?;
+        let (Some((id, count)), After::Next) = (heard.prepared, &after) else {
+            return Ok((Ok((Command::STMT_PREPARE, heard)), after));
+        };
+        let (replied, after) = match miscounted(parameters, count) {
+            Some(refusal) => (Err(refusal), after),
+            None => {
+                let payload = execution(parameters, id, self.capabilities);
+                let (heard, after) = self.hear(asked, Command::STMT_EXECUTE, &payload).await?;
+                (Ok((Command::STMT_EXECUTE, heard)), after)
+            }
+        };
+        let payload = command(Command::STMT_CLOSE, &id.to_le_bytes());
+        let closing = incoming_of(Command::STMT_CLOSE, &payload);
+        self.close_statement(&closing).await;
+        Ok((replied, after))
+    }
+
+    /// Runs a command where it is asked to run, and hears the reply.
+    async fn hear(
+        &mut self,
+        asked: &Asked,
+        command: Command,
+        payload: &[u8],
+    ) -> Result<(ObservedReply, After), CutOff> {
+        let script = &self.settings.config.script;
+        let limit = Some(script.timeout_query).filter(|it| !it.is_zero());
+        let towards = Towards::Script {
+            sequence: 1,
+            bytes_max: usize::try_from(script.result_bytes_max).unwrap_or(usize::MAX),
+            reports: Reports::Stay,
+        };
+        self.order = Order::of_script(asked.inquiry.place.clone(), limit);
+        let ear = ReplyObserver::to(command, self.capabilities, towards, &asked.scripts);
+        self.client.ear = ear.map(Box::new);
+        let incoming = incoming_of(command, payload);
+        let ran = match command {
+            Command::QUERY => Box::pin(self.query(incoming)).await,
+            Command::STMT_PREPARE => Box::pin(self.prepare(incoming)).await,
+            _ => Box::pin(self.execute(incoming)).await,
+        };
+        self.close_order();
+        let ear = self.client.ear.take();
+        Ok((
+            ear.map_or_else(ObservedReply::nothing, |it| it.ended()),
+            ran?,
+        ))
+    }
+}

@@ -1,0 +1,293 @@
+//! A session without a client beside a client's: of the same account, with the schema and variables that
+//! come with each statement, in the course of its own. It runs what rules mirror, which nobody hears,
+//! and what scripts ask elsewhere.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use pool::{ClientStatementId, ClientStatements};
+use route::ClusterId;
+use session::state::{Changes, SessionState, Values};
+use tokio::sync::mpsc;
+use wire::{Command, StatusFlags};
+
+use super::script_query::Asked;
+use crate::pooled::command::prepared_statement::StatementKey;
+use crate::pooled::diagnostics::pending_answers::Aftermath;
+use crate::pooled::exchange::forward_reply::Delivery;
+use crate::pooled::exchange::timing::Timing;
+use crate::pooled::lanes::try_lane::Riding;
+use crate::pooled::login::session_start::{STATEMENTS_MAX, rules};
+use crate::pooled::routing::routing_state::Course;
+use crate::pooled::session::{After, CutOff, Pooled};
+use crate::watch::{Ask, Watch};
+use crate::worker::Registered;
+use link::client_command::{Inbox, Incoming};
+use link::leg::Leg;
+use stats::attribution::SessionAttribution;
+
+/// Statements of one session that wait.
+const STATEMENTS_WAITING_MAX: usize = 1000;
+
+/// Bytes of theirs.
+const BYTES_WAITING_MAX: usize = 16 << 20;
+
+/// What a session is to those beside it.
+pub(crate) enum Reflection {
+    /// There is none that mirrors it.
+    None,
+    /// There is one.
+    Into(Beside),
+    /// It is one itself: no rule is asked about what it runs.
+    Itself,
+}
+
+/// The way to the session beside.
+pub(crate) struct Beside {
+    cluster: ClusterId,
+    queue: mpsc::Sender<Item>,
+    bytes: Rc<Cell<usize>>,
+    watch: Rc<Watch>,
+}
+
+/// It takes no more statements for now, or has broken off.
+pub(crate) struct Overloaded;
+
+/// One statement on its way.
+pub(crate) struct Item {
+    work: Work,
+    /// The client's schema and variables at that time.
+    values: Rc<Values>,
+    bytes: usize,
+}
+
+/// What is to be run.
+pub(crate) enum Work {
+    /// COM_QUERY, as packets.
+    Query(Vec<u8>),
+    /// COM_STMT_EXECUTE: the statement, its parameters, and what follows the id.
+    Execute(StatementKey, u16, Vec<u8>),
+    /// COM_STMT_BULK_EXECUTE: likewise.
+    BulkExecute(StatementKey, u16, Vec<u8>),
+    /// What somebody waits for.
+    Asked(Asked),
+}
+
+impl Beside {
+    /// Whether it runs statements of this cluster, and runs them still.
+    pub(crate) fn is_in(&self, cluster: ClusterId) -> bool {
+        self.cluster == cluster && !self.queue.is_closed()
+    }
+
+    /// Gives it a statement.
+    ///
+    /// # Errors
+    /// Too much waits already, or it has broken off.
+    pub(crate) fn send(&self, item: Item) -> Result<(), Overloaded> {
+        let bytes = item.bytes;
+        let has_room = self.bytes.get() + bytes <= BYTES_WAITING_MAX;
+        if !has_room || self.queue.try_send(item).is_err() {
+            return Err(Overloaded);
+        }
+        self.bytes.set(self.bytes.get() + bytes);
+        Ok(())
+    }
+
+    /// What it runs is of no use to anybody any more.
+    pub(crate) fn kill(&self) {
+        self.watch.ask(Ask::KillSession);
+    }
+}
+
+impl Item {
+    /// For a session as it is now.
+    pub(crate) fn of(session: &Pooled, work: Work) -> Self {
+        let bytes = match &work {
+            Work::Query(bytes) | Work::Execute(_, _, bytes) | Work::BulkExecute(_, _, bytes) => {
+                bytes.len()
+            }
+            Work::Asked(asked) => asked.bytes(),
+        };
+        Self {
+            work,
+            values: Rc::clone(session.state.values()),
+            bytes,
+        }
+    }
+}
+
+impl Pooled {
+    /// A session like this one, in this cluster; none when there are too many sessions.
+    pub(crate) fn beside(&self, cluster: ClusterId) -> Option<Beside> {
+        let (double, registered) = self.double(cluster)?;
+        let watch = Rc::clone(&registered.watch);
+        let (queue, items) = mpsc::channel(STATEMENTS_WAITING_MAX);
+        let bytes = Rc::new(Cell::new(0));
+        let left = Rc::clone(&bytes);
+        tokio::task::spawn_local(run(double, registered, items, left));
+        Some(Beside {
+            cluster,
+            queue,
+            bytes,
+            watch,
+        })
+    }
+
+    /// The same to do one thing, and to end.
+    pub(crate) fn double(&self, cluster: ClusterId) -> Option<(Pooled, Registered)> {
+        let worker = &self.worker;
+        let sessions_max = self.settings.config.limits.sessions_max;
+        let place = worker.shared.enter(sessions_max)?;
+        let registered = worker.register();
+        let long_data_max = self.settings.config.pool.long_data_bytes_max;
+        let double = Pooled {
+            client: Leg::gone(),
+            inbox: Inbox::default(),
+            lent: None,
+            worker: Rc::clone(worker),
+            watch: Rc::clone(&registered.watch),
+            settings: self.settings.clone(),
+            account: self.account.clone(),
+            login: Rc::clone(&self.login),
+            kind: Rc::clone(&self.kind),
+            mode: self.mode,
+            capabilities: self.capabilities,
+            login_capabilities: self.login_capabilities,
+            state: SessionState::new(
+                rules(&self.account, self.mode),
+                Rc::clone(self.state.values()),
+                self.state.flags(),
+            ),
+            statements: ClientStatements::new(
+                STATEMENTS_MAX,
+                usize::try_from(long_data_max).unwrap_or(usize::MAX),
+            ),
+            cursors: Vec::new(),
+            sight: None,
+            shows: None,
+            has_shown: false,
+            delivery: Delivery::AtOnce,
+            unseen: Vec::new(),
+            passed: None,
+            inherits_at: self.inherits_at,
+            sets_globals: false,
+            has_set_globals: self.has_set_globals,
+            refused_changes: 0,
+            prepares_settings: false,
+            changes: Changes::default(),
+            timing: Timing::default(),
+            subject: None,
+            is_sampled: false,
+            whose: SessionAttribution::default(),
+            status: StatusFlags::AUTOCOMMIT,
+            aftermath: Rc::new(Aftermath::default()),
+            wants_clear: false,
+            prepared_files: Vec::new(),
+            running: None,
+            cut_transaction: None,
+            optimism: None,
+            course: Course::elsewhere(&self.course, cluster),
+            order: None,
+            trace: None,
+            reflection: Reflection::Itself,
+            riding: Riding::default(),
+            scripting: None,
+            kill: None,
+            scramble: self.scramble,
+            greeting: Rc::clone(&self.greeting),
+            header: self.header,
+            listener: self.listener.clone(),
+            client_privacy: self.client_privacy,
+            client_tls: None,
+            origin: self.origin.clone(),
+            home: None,
+            shelf: None,
+            waiting_place: None,
+            person: worker.shared.people.register(worker.index),
+            place,
+        };
+        Some((double, registered))
+    }
+}
+
+/// Runs what comes, until nothing comes any more.
+async fn run(
+    mut double: Pooled,
+    registered: Registered,
+    mut items: mpsc::Receiver<Item>,
+    bytes: Rc<Cell<usize>>,
+) {
+    while let Some(item) = items.recv().await {
+        bytes.set(bytes.get().saturating_sub(item.bytes));
+        double.timing.comes(double.worker.surroundings.now().0);
+        if double.state.values() != &item.values {
+            double.state.swap_values(item.values);
+        }
+        let ran = double.run_beside(item.work).await;
+        let rested = match ran {
+            Ok(After::Next) => double.rest().await,
+            Ok(_) => break,
+            Err(cut) => Err(cut),
+        };
+        if let Err(CutOff { failure, .. }) = rested {
+            tracing::warn!(cause = failure.cause, user = %double.account.id(), "a session beside another breaks off");
+            double.drop_lent(pool::CloseReason::Broken);
+            break;
+        }
+    }
+    double.leave().await;
+    drop(double);
+    drop(registered);
+}
+
+impl Pooled {
+    async fn run_beside(&mut self, work: Work) -> Result<After, CutOff> {
+        let command = |command, packets| Incoming {
+            command,
+            packets,
+            sequence: 1,
+            is_cut: false,
+        };
+        match work {
+            Work::Query(packets) => {
+                let incoming = command(Command::QUERY, packets);
+                Box::pin(self.query(incoming)).await
+            }
+            Work::Execute(key, count, payload) => {
+                let Some((id, packets)) = self.prepare_beside(key, count, payload) else {
+                    return Ok(After::Next);
+                };
+                let incoming = command(Command::STMT_EXECUTE, packets);
+                let after = Box::pin(self.execute(incoming)).await;
+                self.statements.close(id);
+                after
+            }
+            Work::BulkExecute(key, count, payload) => {
+                let Some((id, packets)) = self.prepare_beside(key, count, payload) else {
+                    return Ok(After::Next);
+                };
+                let incoming = command(Command::STMT_BULK_EXECUTE, packets);
+                let after = Box::pin(self.bulk_execute(incoming)).await;
+                self.statements.close(id);
+                after
+            }
+            Work::Asked(asked) => Box::pin(self.reply_to(asked)).await,
+        }
+    }
+
+    /// The statement among this session's, and the packets of an execution with its id.
+    fn prepare_beside(
+        &mut self,
+        key: StatementKey,
+        count: u16,
+        mut payload: Vec<u8>,
+    ) -> Option<(ClientStatementId, Vec<u8>)> {
+        let id = self.statements.prepare(key, count, 0, Rc::default()).ok()?;
+        if let Some(place) = payload.get_mut(1..5) {
+            place.copy_from_slice(&id.number().to_le_bytes());
+        }
+        let mut packets = Vec::new();
+        wire::write::put_packets(&mut packets, 0, &payload);
+        Some((id, packets))
+    }
+}

@@ -1,0 +1,189 @@
+//! Several statements in one command, taken apart where the proxy has to know between two of them.
+
+use crate::{About, Facts, Flags, Kind, Lexer, Marks, Show, Span, TokenKind};
+
+/// Several statements of which others than the first, or the first by other means than a function,
+/// ask about what was before: each up to the last that asks, and the rest.
+pub fn parts_that_ask(facts: &Facts, text: &[u8], flags: Flags) -> Option<Vec<Vec<u8>>> {
+    parts(facts, text, flags, |at, kind| asks(facts, at, kind))
+}
+
+/// Several statements of which one kills, or may by a text that it prepares or runs: each up to the last of
+/// these and of those that ask, and the rest.
+pub fn parts_that_kill(facts: &Facts, text: &[u8], flags: Flags) -> Option<Vec<Vec<u8>>> {
+    let kills = |kind| match kind {
+        Kind::Kill(_) | Kind::Prepare | Kind::Execute | Kind::ExecuteImmediate => true,
+        Kind::Compound => facts.marks.has(Marks::KILLS),
+        _ => false,
+    };
+    parts(facts, text, flags, |at, kind| {
+        kills(kind) || asks(facts, at, kind)
+    })
+}
+
+/// Whether a statement asks about what was before it.
+fn asks(facts: &Facts, at: usize, kind: Kind) -> bool {
+    let is_about_past = |about| {
+        matches!(
+            about,
+            About::FoundRows | About::WarningCount | About::ErrorCount
+        )
+    };
+    let shows = match kind {
+        Kind::GetDiagnostics => true,
+        Kind::Show(show) => !matches!(
+            show,
+            Show::Variables
+                | Show::Status
+                | Show::Processlist
+                | Show::Profiles
+                | Show::Server
+                | Show::Grants
+                | Show::Schema
+        ),
+        _ => false,
+    };
+    let mut questions = facts.questions.iter();
+    let is_asked = |part| at > 0 && part == at as u32;
+    shows || questions.any(|it| is_asked(it.part) && is_about_past(it.about))
+}
+
+/// Each statement up to the last that has to be alone, and the rest.
+fn parts(
+    facts: &Facts,
+    text: &[u8],
+    flags: Flags,
+    is_alone: impl Fn(usize, Kind) -> bool,
+) -> Option<Vec<Vec<u8>>> {
+    if facts.kind != Kind::Multi || facts.marks.has(Marks::CROWDED | Marks::LOST) {
+        return None;
+    }
+    let mut all = facts.parts.iter().enumerate();
+    let last = all.rfind(|(at, part)| is_alone(*at, part.kind))?.0;
+    let borders = Borders::of(text, flags);
+    let mut texts: Vec<&[u8]> = Vec::new();
+    let mut behind = 0;
+    for (at, part) in facts.parts.iter().enumerate() {
+        let begin = match borders.between(behind, part.span.start)[..] {
+            [] => behind,
+            [one] if at > 0 => one.end,
+            // Nothing stands between two: what the servers make an error of, and all behind it.
+            [first, ..] => {
+                texts.push(if at > 0 { rest(text, first.end) } else { text });
+                break;
+            }
+        };
+        if at > last {
+            texts.push(rest(text, begin));
+            break;
+        }
+        let end = borders.behind(part.span.end).unwrap_or(text.len() as u32);
+        texts.push(Span { start: begin, end }.of(text).trim_ascii_start());
+        behind = end;
+    }
+    (texts.len() > 1).then(|| texts.into_iter().map(<[u8]>::to_vec).collect())
+}
+
+/// What the servers take for the statements that are left: without space in front.
+fn rest(text: &[u8], begin: u32) -> &[u8] {
+    text.get(begin as usize..)
+        .unwrap_or_default()
+        .trim_ascii_start()
+}
+
+/// The semicolons of a text. Between them statements are whole, with the marks of the comment that they
+/// may stand in.
+struct Borders(Vec<Span>);
+
+impl Borders {
+    fn of(text: &[u8], flags: Flags) -> Self {
+        let semicolons = Lexer::new(text, flags).filter(|it| it.kind == TokenKind::Semicolon);
+        Self(semicolons.map(|it| it.span).collect())
+    }
+
+    fn between(&self, from: u32, to: u32) -> &[Span] {
+        let begin = self.0.partition_point(|it| it.start < from);
+        let end = self.0.partition_point(|it| it.start < to);
+        &self.0[begin..end]
+    }
+
+    /// Where the first one stands that is not in front of a place.
+    fn behind(&self, place: u32) -> Option<u32> {
+        self.0
+            .iter()
+            .map(|it| it.start)
+            .find(|start| *start >= place)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parts(text: &str) -> Vec<String> {
+        split(text, parts_that_ask)
+    }
+
+    fn split(
+        text: &str,
+        split: impl Fn(&Facts, &[u8], Flags) -> Option<Vec<Vec<u8>>>,
+    ) -> Vec<String> {
+        let flags = Flags::default();
+        let facts = crate::facts(text.as_bytes(), flags);
+        let parts = split(&facts, text.as_bytes(), flags).unwrap_or_default();
+        let string = |part: &Vec<u8>| String::from_utf8_lossy(part).into_owned();
+        parts.iter().map(string).collect()
+    }
+
+    #[test]
+    fn each_goes_up_to_the_last_that_asks() {
+        let asks = "SELECT 1; SHOW WARNINGS ;  SELECT 2; SELECT 3;";
+        assert_eq!(
+            parts(asks),
+            ["SELECT 1", "SHOW WARNINGS ", "SELECT 2; SELECT 3;"]
+        );
+        assert!(parts("SELECT 1; SELECT 2").is_empty());
+    }
+
+    #[test]
+    fn comments_that_are_code_stay_whole() {
+        assert_eq!(
+            parts("SET /*!50000 a = 1 */; /*!50000 SHOW WARNINGS */; /*!40101 SET b = ';' */"),
+            [
+                "SET /*!50000 a = 1 */",
+                "/*!50000 SHOW WARNINGS */",
+                "/*!40101 SET b = ';' */"
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_empty_is_the_servers_affair() {
+        assert_eq!(
+            parts("SHOW WARNINGS; ; SELECT 1"),
+            ["SHOW WARNINGS", "; SELECT 1"]
+        );
+        assert!(parts("; SHOW WARNINGS").is_empty());
+    }
+
+    #[test]
+    fn what_kills_is_alone() {
+        assert_eq!(
+            split("SELECT 1; KILL 5; SELECT 2; SELECT 3", parts_that_kill),
+            ["SELECT 1", "KILL 5", "SELECT 2; SELECT 3"]
+        );
+        assert_eq!(
+            split(
+                "PREPARE s FROM @x; EXECUTE s; SELECT 1; SHOW WARNINGS",
+                parts_that_kill
+            ),
+            [
+                "PREPARE s FROM @x",
+                "EXECUTE s",
+                "SELECT 1",
+                "SHOW WARNINGS"
+            ]
+        );
+        assert!(split("SELECT 1; SELECT 2", parts_that_kill).is_empty());
+    }
+}
