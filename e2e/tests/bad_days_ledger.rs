@@ -16,10 +16,10 @@ use e2e::{free_port, is_nightly, sized, wait};
 const CLIENTS: u64 = 64;
 const CONNECTIONS: i32 = 8;
 
-/// A run of ten minutes had 183 errors, with MariaDB and with MySQL alike, on two cores that others used as well.
-/// Most of them (126 and 108) are error 1290 within a transaction that had begun before. Through HAProxy it were
-/// 91,287 and 143,843: its clients hear of each second of an outage.
-const ERRORS_MAX: usize = 200;
+/// A run of ten minutes had 68 errors with MariaDB and 86 with MySQL, on two cores that others used as well. Most of
+/// them are statements that were at the server when it was killed. Through HAProxy it were 115,069 and 140,558: its
+/// clients hear of each second of an outage.
+const ERRORS_MAX: usize = 150;
 
 /// An account that `read_only` holds for.
 const WRITER: &str = "writer";

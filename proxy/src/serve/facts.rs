@@ -65,7 +65,7 @@ impl Facts {
             false => "login_failed",
         };
         self.audit(worker, registered, event, || match ended {
-            Ok(end) => format!("{end:?}"),
+            Ok(end) => format!("{end}"),
             Err(failure) => format!("{}: {}", failure.kind.verdict().label, failure.cause),
         });
     }
