@@ -57,7 +57,7 @@ pub(crate) async fn serve(worker: Rc<Worker>, registered: Registered, arrival: A
     // Login needs far more memory than what follows; it is gone before the relay begins.
     let begun = Box::pin(begin(&worker, &registered, newcomer, &mut facts)).await;
     if let Ok(Begun::Pooled(session)) = &begun {
-        let id = session.person.id();
+        let id = session.identity.registered.id();
         registered.watch.note_of(|card| card.id = id);
     }
     host_errors::note(&worker, &facts.client, begun.as_ref().err());
@@ -91,7 +91,7 @@ async fn pooled(
     mut session: Box<Pooled>,
     facts: &mut Facts,
 ) -> Result<End, Failure> {
-    let id = session.person.id();
+    let id = session.identity.registered.id();
     let watch = Rc::clone(&session.watch);
     facts.tell(&watch, Way::Pooled(session.mode), Some(id));
     worker.people.borrow_mut().insert(id, watch);

@@ -45,7 +45,7 @@ impl Pooled {
         bytes: usize,
         for_lanes: bool,
     ) -> Option<u64> {
-        let flags = self.state.flags();
+        let flags = self.sql_state.session.flags();
         let insight = &self.worker.insight;
         if !for_lanes && !insight.is_wanted() {
             facts.read(text, flags);
@@ -53,7 +53,7 @@ impl Pooled {
         }
         let (digest, known) = insight.read(facts, text, flags);
         self.watch.says(digest);
-        self.subject = known.map(|known| Subject {
+        self.command.subject = known.map(|known| Subject {
             digest,
             text: known,
             bytes: bytes as u64,
@@ -73,9 +73,9 @@ impl Pooled {
         }
         let text = key.text.bytes();
         self.watch.says(key.digest);
-        self.subject = Some(Subject {
+        self.command.subject = Some(Subject {
             digest: key.digest,
-            text: insight.text_of(key.digest, text, self.state.flags()),
+            text: insight.text_of(key.digest, text, self.sql_state.session.flags()),
             bytes: bytes as u64,
             sample: insight.wants().some_values().then(|| text.into()),
             parent: insight.parent_of(text, &key.facts),
@@ -86,7 +86,8 @@ impl Pooled {
     /// What came with the statement of the moment may say in which span it was said.
     pub(crate) fn note_attributes(&mut self, attributes: &[QueryAttribute<'_>]) {
         let tracing = self.worker.insight.wants().tracing;
-        if let (Some((_, TraceParents::Follow)), Some(subject)) = (tracing, &mut self.subject)
+        if let (Some((_, TraceParents::Follow)), Some(subject)) =
+            (tracing, &mut self.command.subject)
             && let Some(parent) = TraceParent::of_attributes(attributes)
         {
             subject.parent = Some(Box::new(parent));
@@ -98,24 +99,24 @@ impl Pooled {
     #[inline]
     pub(crate) fn note_statement(&mut self, done: &Done) -> Option<Subject> {
         // What is said again is not said by the client.
-        if self.delivery == Delivery::Nobody {
+        if self.command.delivery == Delivery::Nobody {
             return None;
         }
-        let subject = self.subject.take()?;
+        let subject = self.command.subject.take()?;
         let tally = &done.tally;
         let error = match done.outcome {
             Outcome::Ok => None,
             Outcome::Err(number) => Some((number, tally.error.map(|(_, state)| state))),
         };
-        let waited = self.timing.waited();
-        let (proxy, queue) = match self.timing.has_queued() {
+        let waited = self.command.timing.waited();
+        let (proxy, queue) = match self.command.timing.has_queued() {
             true => (Duration::ZERO, waited),
             false => (waited, Duration::ZERO),
         };
         let end = End {
             error,
             message: done.message.as_deref().unwrap_or_default(),
-            backend: self.course.last,
+            backend: self.routing.course.last,
             ended: Ended {
                 has_failed: error.is_some(),
                 rows_sent: tally.rows_before.saturating_add(tally.rows),
@@ -124,9 +125,9 @@ impl Pooled {
                 bytes_out: tally.bytes,
                 proxy,
                 queue,
-                first_byte: self.timing.first_byte(),
-                backend: self.timing.taken(),
-                at: self.timing.ended(),
+                first_byte: self.command.timing.first_byte(),
+                backend: self.command.timing.taken(),
+                at: self.command.timing.ended(),
             },
         };
         let is_due = self.note_end(&subject, &end);
@@ -136,7 +137,7 @@ impl Pooled {
     /// The statement of the moment was answered with this error, and is at no backend.
     #[cold]
     pub(crate) fn note_failed(&mut self, payload: &[u8], backend: Option<BackendId>) {
-        let Some(subject) = self.subject.take() else {
+        let Some(subject) = self.command.subject.take() else {
             return;
         };
         let Ok(error) = ErrPacket::decode(payload) else {
@@ -165,7 +166,7 @@ impl Pooled {
     /// an error.
     #[inline]
     pub(crate) fn note_answered(&mut self) {
-        if self.subject.is_some() {
+        if self.command.subject.is_some() {
             self.note_own_answer();
         }
     }
@@ -174,14 +175,14 @@ impl Pooled {
     #[cold]
     pub(crate) fn note_cut_off(&mut self, failure: &Failure) {
         match failure.err_payload(true) {
-            Some(payload) => self.note_failed(&payload, self.course.last),
-            None => self.subject = None,
+            Some(payload) => self.note_failed(&payload, self.routing.course.last),
+            None => self.command.subject = None,
         }
     }
 
     #[cold]
     fn note_own_answer(&mut self) {
-        let Some(subject) = self.subject.take() else {
+        let Some(subject) = self.command.subject.take() else {
             return;
         };
         let now = self.worker.surroundings.now().0;
@@ -205,8 +206,8 @@ impl Pooled {
 
     /// How long the statement of the moment was in the proxy, and how much of that it waited its turn.
     fn own_time(&self, now: Duration) -> (Duration, Duration) {
-        let spent = self.timing.spent(now);
-        match self.timing.has_queued() {
+        let spent = self.command.timing.spent(now);
+        match self.command.timing.has_queued() {
             true => (Duration::ZERO, spent),
             false => (spent, Duration::ZERO),
         }
@@ -215,8 +216,12 @@ impl Pooled {
     fn note_end(&mut self, subject: &Subject, end: &End<'_>) -> bool {
         let worker = &self.worker;
         let keys = &worker.insight.keys;
-        let whose = self.whose.of(keys, &self.account, self.state.values());
-        let session = || (self.watch.card(), self.state.flags().server);
+        let whose = self.identity.attribution.of(
+            keys,
+            &self.identity.account,
+            self.sql_state.session.values(),
+        );
+        let session = || (self.watch.card(), self.sql_state.session.flags().server);
         note(worker, subject, end, whose, session)
     }
 }

@@ -119,34 +119,34 @@ pub(crate) enum Reached {
 impl Pooled {
     /// Sends a command and passes its reply on. The connection stays the session's.
     pub(crate) async fn exchange(&mut self, job: &Job<'_>) -> Result<Done, CutReply> {
-        let Some(mut lent) = self.lent.take() else {
+        let Some(mut lent) = self.held.lease.take() else {
             return Err(CutReply::unsent(Broken::Unexpected("no connection").into()));
         };
         let flight = self.worker.loads.begin(lent.conn.backend.id);
-        let delivery = self.delivery;
+        let delivery = self.command.delivery;
         // A client that is told of a change of privileges or global variables finds it done in its next session.
         let keeps = job.changes_server
             || self.worker.book.borrow().some_see_all && job.haste == Haste::Write;
         if keeps && delivery == Delivery::AtOnce {
-            self.delivery = Delivery::Kept;
+            self.command.delivery = Delivery::Kept;
         }
         let outcome = self.exchange_on(&mut lent.conn, job).await;
-        self.delivery = delivery;
+        self.command.delivery = delivery;
         if let Ok(done) = &outcome {
-            self.timing.ends(self.worker.surroundings.now().0);
+            self.command.timing.ends(self.worker.surroundings.now().0);
             // What is read again for the client's next statement is in front of that.
             if job.is_statement() && delivery != Delivery::Nobody {
                 let traffic = Traffic {
-                    sent: job.packets.len() as u64 + self.timing.further_bytes(),
+                    sent: job.packets.len() as u64 + self.command.timing.further_bytes(),
                     received: done.tally.bytes,
                 };
                 self.note_times(lent.conn.backend.id, Way::Own, traffic);
             }
             if self.settings.config.balance.reads == ReadPolicy::Latency {
-                flight.answered_in(self.timing.taken());
+                flight.answered_in(self.command.timing.taken());
             }
         }
-        self.lent = Some(lent);
+        self.held.lease = Some(lent);
         outcome
     }
 
@@ -155,7 +155,9 @@ impl Pooled {
         conn: &mut BackendConn,
         job: &Job<'_>,
     ) -> Result<Done, CutReply> {
-        self.sight.get_or_insert_with(|| Rc::clone(&conn.sight));
+        self.tracking
+            .settings
+            .get_or_insert_with(|| Rc::clone(&conn.sight));
         let prefix = match self.prefix(conn, &job.needs) {
             Ready::Equal => {
                 self.not_killed().map_err(CutReply::unsent)?;
@@ -176,10 +178,10 @@ impl Pooled {
 
     /// From here on the connection's past is this session's.
     fn take_turn(&mut self, conn: &mut BackendConn) {
-        self.aftermath.takes(conn);
-        self.changes.clear();
-        self.course.last = Some(conn.backend.id);
-        self.running = Some(Running {
+        self.sql_state.aftermath.takes(conn);
+        self.tracking.changes.clear();
+        self.routing.course.last = Some(conn.backend.id);
+        self.held.running = Some(Running {
             backend: Arc::clone(&conn.backend),
             thread_id: conn.thread_id,
         });
@@ -270,7 +272,7 @@ impl Pooled {
                 .map_err(CutReply::unanswered)?,
             false => job.sequence,
         };
-        let sequences = match self.client.transport.is_compressed() || job.part.follows() {
+        let sequences = match self.client.leg.transport.is_compressed() || job.part.follows() {
             true => Sequences::Renumbered,
             false => conn.sequences(),
         };
@@ -288,7 +290,7 @@ impl Pooled {
             warnings: job.warnings,
             ..Amendment::of_shared(conn.capabilities)
         });
-        if self.optimism.is_some() {
+        if self.routing.optimism.is_some() {
             reply = reply.fingerprinted(&self.worker.store.print_keys);
         }
         reply = reply
@@ -314,10 +316,10 @@ impl Pooled {
                 Progress::Over(outcome) => {
                     let tally = *reply.tally();
                     if tally.owes_changes {
-                        self.changes.owed();
+                        self.tracking.changes.owed();
                     }
                     if let Some(status) = tally.status {
-                        self.status = StatusFlags(status.0 & LASTING.0);
+                        self.client.status = StatusFlags(status.0 & LASTING.0);
                     }
                     return Ok(Done {
                         outcome,
@@ -328,7 +330,7 @@ impl Pooled {
                     });
                 }
                 Progress::File { sequence } => {
-                    self.client.let_go();
+                    self.client.leg.let_go();
                     let passed =
                         Box::pin(self.pass(conn, Passage::of(EndOf::File, sequence))).await;
                     let next = passed.map_err(|cut| CutReply {
@@ -338,7 +340,7 @@ impl Pooled {
                     })?;
                     let next = next.sequence;
                     reply.file_ended(next);
-                    if let Some(ear) = &mut self.client.ear {
+                    if let Some(ear) = &mut self.client.leg.ear {
                         ear.file_ended(next);
                     }
                 }
@@ -354,7 +356,7 @@ impl Pooled {
         if !passage.is_over {
             passage = self.pass(conn, passage).await?;
         }
-        self.passed = Some((passage.bytes, passage.sequence));
+        self.command.passed = Some((passage.bytes, passage.sequence));
         Ok(passage.sequence)
     }
 }

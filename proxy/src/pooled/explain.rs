@@ -123,15 +123,20 @@ impl Answer {
 impl Pooled {
     /// Whether the session's client may ask about the proxy.
     pub(crate) fn may_ask(&self) -> bool {
-        let account = self.account.explains;
+        let account = self.identity.account.explains;
         account.unwrap_or(self.settings.config.accounts.explain)
     }
 
     /// Tells the client a table of the proxy's own.
     pub(crate) fn say_answer(&mut self, sequence: u8, answer: &Answer) {
-        let sequence = self.client.transport.frame_sequence().unwrap_or(sequence);
-        let packets = answer.packets(sequence, self.capabilities, self.status);
-        if let Some(subject) = &mut self.subject {
+        let sequence = self
+            .client
+            .leg
+            .transport
+            .frame_sequence()
+            .unwrap_or(sequence);
+        let packets = answer.packets(sequence, self.client.capabilities, self.client.status);
+        if let Some(subject) = &mut self.command.subject {
             subject.answer.rows += answer.rows.len() as u64;
         }
         self.say_packets(&packets);
@@ -152,8 +157,8 @@ impl Pooled {
     }
 
     fn transaction_in_words(&self) -> String {
-        let words = transaction(self.status);
-        match &self.optimism {
+        let words = transaction(self.client.status);
+        match &self.routing.optimism {
             Some(optimism) => {
                 let reads = optimism.reads.len();
                 format!("{words}, at a replica until it writes; reads to be repeated then: {reads}")
@@ -211,10 +216,10 @@ impl Pooled {
     /// What is known of the session, an item a row.
     fn explain_session(&self) -> Answer {
         let mut answer = Answer::new(&["item", "value"]);
-        let state = &self.state;
+        let state = &self.sql_state.session;
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        answer.row(["id", &self.person.id().to_string()]);
-        answer.row(["account", &self.account.id().to_string()]);
+        answer.row(["id", &self.identity.registered.id().to_string()]);
+        answer.row(["account", &self.identity.account.id().to_string()]);
         answer.row(["mode", &format!("{:?}", self.mode).to_lowercase()]);
         let schema = state.values().schema().map(text);
         answer.row(["schema", schema.as_deref().unwrap_or("(none)")]);
@@ -225,7 +230,7 @@ impl Pooled {
             false => pins.to_string(),
         };
         answer.row(["pins", &pins]);
-        match &self.lent {
+        match &self.held.lease {
             Some(lent) => {
                 answer.row(["connection", &lent.conn.backend.name]);
                 answer.row(["connection id", &lent.conn.thread_id.to_string()]);
@@ -252,8 +257,11 @@ impl Pooled {
         for name in held.prepared() {
             answer.row(["prepared from text", &text(name)]);
         }
-        answer.row(["prepared statements", &self.statements.len().to_string()]);
-        answer.row(["open cursors", &self.cursors.len().to_string()]);
+        answer.row([
+            "prepared statements",
+            &self.sql_state.statements.len().to_string(),
+        ]);
+        answer.row(["open cursors", &self.sql_state.cursors.len().to_string()]);
         answer.row(["reads must see", &shown(&self.must_see())]);
         answer
     }

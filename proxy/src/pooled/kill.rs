@@ -70,7 +70,8 @@ impl Pooled {
             return self.malformed(incoming.sequence);
         };
         // MySQL 9 knows it no more: it says so itself.
-        if matches!(self.state.flags().server, sql::Server::MySql(version) if version >= 90_000) {
+        if matches!(self.sql_state.session.flags().server, sql::Server::MySql(version) if version >= 90_000)
+        {
             return self.plain(incoming).await;
         }
         let scope = KillScope::Connection;
@@ -89,7 +90,7 @@ impl Pooled {
         target: Target,
         part: Part,
     ) -> Result<Killing, CutOff> {
-        if target.id == self.person.id() {
+        if target.id == self.identity.registered.id() {
             return self.kill_self(incoming, target.scope, part).await;
         }
         let found = self.worker.shared.people.find(target.id);
@@ -149,10 +150,11 @@ impl Pooled {
 
     /// A KILL takes the place of the statement before it.
     fn forget_past(&mut self) {
-        self.state.answered(Answered::Statement);
-        if self.state.aftermath().list == List::Empty {
-            self.aftermath
-                .note(self.state.aftermath(), &Tally::default());
+        self.sql_state.session.answered(Answered::Statement);
+        if self.sql_state.session.aftermath().list == List::Empty {
+            self.sql_state
+                .aftermath
+                .note(self.sql_state.session.aftermath(), &Tally::default());
         }
     }
 
@@ -176,7 +178,7 @@ impl Pooled {
         if let Err(failure) = self.hold(Aim::Same).await {
             return self.refuse(&failure, incoming.sequence).map(told);
         }
-        if let Some(lent) = &self.lent {
+        if let Some(lent) = &self.held.lease {
             let statement = statement(scope, lent.conn.thread_id);
             let argument = text(&lent.conn, statement);
             incoming.packets = super::backend::connection::own_command(Command::QUERY, &argument);
@@ -223,10 +225,13 @@ impl Pooled {
             return Ok(Killing::Told(told));
         };
         let pool = &self.settings.config.pool;
-        let shelf = self
-            .worker
-            .desk
-            .shelf(&self.worker, pool, backend, &self.kind, &self.login);
+        let shelf = self.worker.desk.shelf(
+            &self.worker,
+            pool,
+            backend,
+            &self.identity.key,
+            &self.identity.login,
+        );
         let said = kill(&self.worker, &shelf, thread_id, scope).await;
         Ok(Killing::Told(match said {
             Some(payload) => {
@@ -250,7 +255,7 @@ impl Pooled {
         if self.hold(Aim::Same).await.is_err() {
             return false;
         }
-        let Some(lent) = &mut self.lent else {
+        let Some(lent) = &mut self.held.lease else {
             return false;
         };
         // What it asks is not its client's, and may make the server forget what sessions may ask.
@@ -265,11 +270,11 @@ impl Pooled {
     /// A kill of this session's own statement has come: it is on its way from here on. One before, if it has
     /// arrived, was too early: the server had not begun.
     pub(crate) fn kill_own_statement(&mut self) {
-        let Some(running) = &self.running else {
+        let Some(running) = &self.held.running else {
             return;
         };
-        if self.kill.as_ref().is_none_or(JoinHandle::is_finished) {
-            self.kill = Some(self.kill_thread(running, KillScope::Statement));
+        if self.held.kill.as_ref().is_none_or(JoinHandle::is_finished) {
+            self.held.kill = Some(self.kill_thread(running, KillScope::Statement));
         }
     }
 
@@ -278,7 +283,13 @@ impl Pooled {
         let pool = &self.settings.config.pool;
         let desk = &self.worker.desk;
         let backend = &running.backend;
-        let shelf = desk.shelf(&self.worker, pool, backend, &self.kind, &self.login);
+        let shelf = desk.shelf(
+            &self.worker,
+            pool,
+            backend,
+            &self.identity.key,
+            &self.identity.login,
+        );
         let worker = Rc::clone(&self.worker);
         let thread_id = running.thread_id;
         tokio::task::spawn_local(async move {
@@ -290,7 +301,7 @@ impl Pooled {
     /// this connection may be another session's.
     pub(crate) async fn outlive(&mut self, kill: JoinHandle<()>) -> Result<(), CutOff> {
         let _ = timeout(TIMEOUT_KILL, kill).await;
-        let Some(lent) = &mut self.lent else {
+        let Some(lent) = &mut self.held.lease else {
             return Ok(());
         };
         let nothing = text(&lent.conn, "DO 0");

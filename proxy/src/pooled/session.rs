@@ -2,142 +2,56 @@
 //! connection, make its state the session's, pass the command and its reply, note what changed, give
 //! the connection back; again.
 
+pub(crate) mod client_side;
 pub(crate) mod hand_over;
+pub(crate) mod identity;
 pub(crate) mod idle;
 pub(crate) mod own_answers;
 pub(crate) mod recorded_statements;
 pub(crate) mod session_track_settings;
+pub(crate) mod sql_state;
+pub(crate) mod tracking;
 
 use std::rc::Rc;
 use std::sync::Arc;
 
-use auth::{KnownAccount, Origin, Privacy, Scramble};
-use config::{ListenerConfig, SessionMode};
-use net::proxy_protocol;
-use pool::{ClientStatementId, ClientStatements, CloseReason};
+use config::SessionMode;
+use pool::CloseReason;
 use route::{Backend, SessionSlot, Use};
-use session::state::{Changes, SessionState};
-use tokio::task::JoinHandle;
-use wire::{Capabilities, Command, Greeting, StatusFlags};
+use wire::{Command, StatusFlags};
 
-use super::backend::sub_pool::{BackendLogin, Kind, KnownShelf};
-use super::backend::wait_slot::WaitingPlace;
-use super::backend::worker_pool::Lent;
-use super::command::prepared_statement::StatementKey;
-use super::diagnostics::pending_answers::Aftermath;
-use super::exchange::forward_reply::Delivery;
-use super::exchange::timing::Timing;
-use super::failure::cut_transaction::CutTransaction;
 use super::kill::session_registry::Person;
-use super::lanes::try_lane::Riding;
-use super::optimistic::transaction::Optimism;
-use super::routing::routing_state::Course;
-use super::rules::command_policy::Order;
-use super::session::recorded_statements::Trace;
-use super::session::session_track_settings::Sight;
-use super::shadow::shadow_session::Reflection;
+use crate::pooled::backend::held::Held;
+use crate::pooled::command::current_command::CurrentCommand;
+use crate::pooled::routing::session_routing::Routing;
+use crate::pooled::session::client_side::ClientSide;
+use crate::pooled::session::identity::Identity;
+use crate::pooled::session::sql_state::SqlState;
+use crate::pooled::session::tracking::Tracking;
 use crate::relay::{End, Relay};
 use crate::scripted::scripting::Scripting;
 use crate::surroundings::{Place, Settings};
 use crate::watch::Watch;
 use crate::worker::Worker;
-use link::client_command::{Inbox, Incoming};
+use link::client_command::Incoming;
 use link::dialogue::Legs;
 use link::failure::Failure;
-use link::leg::Leg;
-use stats::attribution::SessionAttribution;
-use stats::statement_stats::Subject;
 
 /// One session. Fields are dropped in this order: the connection goes before the session's places.
 pub(crate) struct Pooled {
-    pub client: Leg,
-    pub inbox: Inbox,
-    pub lent: Option<Lent>,
+    pub client: ClientSide,
+    pub held: Held,
     pub worker: Rc<Worker>,
     pub watch: Rc<Watch>,
     pub settings: Arc<Settings>,
-    pub account: Arc<KnownAccount>,
-    pub login: Rc<BackendLogin>,
-    pub kind: Rc<Kind>,
-    pub shelf: Option<KnownShelf>,
-    /// Where it waits for a connection, since it has waited for the first time.
-    pub waiting_place: Option<Rc<WaitingPlace>>,
     pub mode: SessionMode,
-    /// What the client's packets look like.
-    pub capabilities: Capabilities,
-    /// The same with the flags of its login.
-    pub login_capabilities: Capabilities,
-    pub state: SessionState,
-    pub statements: ClientStatements<StatementKey>,
-    /// Statements with an open cursor on the connection that is held.
-    pub cursors: Vec<(ClientStatementId, StatementKey)>,
-    /// What the client would be told of changes by a server; unknown before the first connection.
-    pub sight: Option<Rc<Sight>>,
-    /// What makes the next statement see the client's own settings of that.
-    pub shows: Option<Rc<Sight>>,
-    /// The connection tells what the client wants to hear, and no more.
-    pub has_shown: bool,
-    pub delivery: Delivery,
-    /// Settings of the sight that the client has changed and that have to be asked for.
-    pub unseen: Vec<Box<[u8]>>,
-    /// The length of a command that has passed unread, with its headers, and the sequence id behind it.
-    pub passed: Option<(u64, u8)>,
-    /// How many changes of global variables there had been when it began, or has taken up since.
-    pub inherits_at: u64,
-    /// Its last statement may have changed global variables.
-    pub sets_globals: bool,
-    /// It has set global variables.
-    pub has_set_globals: bool,
-    /// How many changes of its user were refused.
-    pub refused_changes: u8,
-    /// It has prepared a statement that sets what it is told.
-    pub prepares_settings: bool,
-    /// What the exchange of the moment has changed, by the server's word.
-    pub changes: Changes,
-    /// When the command of the moment came, left, and had its reply.
-    pub timing: Timing,
-    /// What it is counted under, if it is.
-    pub subject: Option<Subject>,
-    /// Chance has chosen it to be profiled, as far as its text need not be looked at.
-    pub is_sampled: bool,
-    /// Whose statements are counted with its.
-    pub whose: SessionAttribution,
-    /// The flags that the client saw last.
-    pub status: StatusFlags,
-    pub aftermath: Rc<Aftermath>,
-    /// Whether the next statement needs an empty list of warnings.
-    pub wants_clear: bool,
-    /// The thread that runs a statement of this session's.
-    /// Files of the client that texts of PREPARE have named.
-    pub prepared_files: Vec<Vec<u8>>,
-    pub running: Option<Running>,
-    /// The client has yet to say that its transaction, which was cut, is over.
-    pub cut_transaction: Option<CutTransaction>,
-    /// Its transaction may write, and has only read yet, on a replica.
-    pub optimism: Option<Box<Optimism>>,
-    pub course: Course,
-    /// What rules and hints want of the command of the moment.
-    pub order: Option<Box<Order>>,
-    /// The statement of the moment, if it may be recorded.
-    pub trace: Option<Box<Trace>>,
-    /// Its statements that go to another cluster as well.
-    pub reflection: Reflection,
-    pub riding: Riding,
+    pub sql_state: SqlState,
+    pub tracking: Tracking,
+    pub routing: Routing,
+    pub command: CurrentCommand,
     /// The script that sees its commands.
     pub scripting: Option<Box<Scripting>>,
-    /// A kill that is on its way to this session's own statement.
-    pub kill: Option<JoinHandle<()>>,
-    pub scramble: Scramble,
-    pub greeting: Rc<Greeting>,
-    pub client_privacy: Privacy,
-    pub client_tls: Option<net::tls::Facts>,
-    pub origin: Origin,
-    /// Where it is connected, for backends that are to be told.
-    pub header: proxy_protocol::Header,
-    pub listener: Arc<ListenerConfig>,
-    pub home: Option<Home>,
-    pub person: Person,
-    pub place: Place,
+    pub identity: Identity,
 }
 
 /// What of a session outlives it when it is relayed.
@@ -207,7 +121,7 @@ impl CutOff {
 impl Pooled {
     /// The user that the client is, as its server would say in USER().
     pub(crate) fn user(&self) -> &[u8] {
-        &self.kind.user
+        &self.identity.key.user
     }
 
     /// Command after command, until the end.
@@ -238,19 +152,18 @@ impl Pooled {
     pub(crate) async fn act(&mut self, incoming: Incoming) -> Result<After, CutOff> {
         let worker = Rc::clone(&self.worker);
         let blocks = &worker.blocks;
-        self.subject = None;
-        self.course.use_for.set(Use::Any);
+        self.routing.course.use_for.set(Use::Any);
         self.watch.says(0);
         self.keep_inherited();
         let after = match incoming.command {
-            _ if self.cut_transaction.is_some() => Box::pin(self.after_cut(incoming)).await,
-            _ if self.optimism.is_some() => Box::pin(self.optimistic(incoming)).await,
+            _ if self.routing.cut_transaction.is_some() => Box::pin(self.after_cut(incoming)).await,
+            _ if self.routing.optimism.is_some() => Box::pin(self.optimistic(incoming)).await,
             // An idle session needs no memory for a statement.
             Command::QUERY if !incoming.is_cut => blocks.hold(self.query(incoming)).await,
             Command::STMT_EXECUTE if !incoming.is_cut => blocks.hold(self.execute(incoming)).await,
             _ => Box::pin(self.perform(incoming)).await,
         };
-        if self.order.is_some() && after.is_ok() {
+        if self.command.policy.is_some() && after.is_ok() {
             self.close_order();
         }
         match &after {
@@ -272,7 +185,9 @@ impl Pooled {
                 self.learn_count().await;
                 self.learn_status().await;
                 self.say_ok(incoming.sequence);
-                self.state.answered(session::state::Answered::Ok);
+                self.sql_state
+                    .session
+                    .answered(session::state::Answered::Ok);
             }
             Command::RESET_CONNECTION => return self.reset(incoming).await,
             Command::CHANGE_USER => return self.change_user(incoming).await,
@@ -301,7 +216,7 @@ impl Pooled {
 
     /// The session has ended well: what it held ends, and the connection goes back.
     pub(crate) async fn leave(&mut self) {
-        if self.lent.is_some() {
+        if self.held.lease.is_some() {
             self.begin_anew().await;
         }
         self.give_back();
@@ -312,16 +227,22 @@ impl Pooled {
         // Closing it undoes what is open there.
         self.drop_lent(CloseReason::Broken);
         if let (Some(sequence), Some(payload)) = (cut.sequence, cut.failure.err_payload(true)) {
-            let told = self.client.finish_with(sequence, &payload);
+            let told = self.client.leg.finish_with(sequence, &payload);
             let _ = tokio::time::timeout(crate::serve::TIMEOUT_TELL, told).await;
         }
     }
 
     /// The backend whose connection is held, by name.
     pub(crate) fn backend_name(&self) -> Option<String> {
-        let at_home = || self.home.as_ref().map(|home| home.backend.name.clone());
+        let at_home = || {
+            self.routing
+                .home
+                .as_ref()
+                .map(|home| home.backend.name.clone())
+        };
         let held = self
-            .lent
+            .held
+            .lease
             .as_ref()
             .map(|lent| lent.conn.backend.name.clone());
         held.or_else(at_home)
@@ -331,9 +252,9 @@ impl Pooled {
     pub(crate) fn into_places(self) -> Places {
         Places {
             scripting: self.scripting,
-            home: self.home,
-            person: self.person,
-            place: self.place,
+            home: self.routing.home,
+            person: self.identity.registered,
+            place: self.identity.place,
         }
     }
 }

@@ -65,16 +65,19 @@ pub(crate) fn no_scripts_yet() -> Failure {
 impl Pooled {
     /// Whether scripts see its commands.
     pub(crate) fn has_scripts(&self) -> bool {
-        let files = self.account.script.as_deref();
+        let files = self.identity.account.script.as_deref();
         !files
-            .unwrap_or_else(|| self.settings.config.scripts_of(&self.listener))
+            .unwrap_or_else(|| self.settings.config.scripts_of(&self.identity.listener))
             .is_empty()
     }
 
     /// COM_CHANGE_USER may have made the session another account's, with other scripts.
     pub(crate) fn follow_account(&mut self) -> Result<(), CutOff> {
-        let (account, settings) = (Arc::clone(&self.account), Arc::clone(&self.settings));
-        let listeners = settings.config.scripts_of(&self.listener);
+        let (account, settings) = (
+            Arc::clone(&self.identity.account),
+            Arc::clone(&self.settings),
+        );
+        let listeners = settings.config.scripts_of(&self.identity.listener);
         let files = account.script.as_deref().unwrap_or(listeners);
         let running = self.scripting.as_ref().map(|it| it.script.files());
         if running.unwrap_or_default() == files {
@@ -87,13 +90,13 @@ impl Pooled {
                 false => Err(CutOff::new(no_scripts_yet(), Some(0))),
             };
         };
-        let local = self.client.transport.socket();
+        let local = self.client.leg.transport.socket();
         let newcomer = Newcomer {
             remote: &card.client,
             local: local.and_then(|it| it.local_address().ok()),
             user: self.user(),
-            schema: self.state.values().schema().unwrap_or_default(),
-            greeting: &self.greeting,
+            schema: self.sql_state.session.values().schema().unwrap_or_default(),
+            greeting: &self.identity.greeting,
         };
         let hooks = LoginHooks::of_account(&host, files, &newcomer);
         let hooks = hooks.map_err(|failure| CutOff::new(failure, Some(0)))?;
@@ -129,7 +132,7 @@ impl Pooled {
         self.scripting = Some(scripting);
         match acted? {
             After::Next if wants_close => {
-                let _ = self.client.drained().await;
+                let _ = self.client.leg.drained().await;
                 Ok(After::Ended(End::Quit))
             }
             after => Ok(after),
@@ -156,20 +159,20 @@ impl Staged<'_> {
     async fn perform(&mut self, incoming: Incoming) -> Result<After, CutOff> {
         let command = incoming.command;
         if self.asked > 0 {
-            self.session.timing.goes_on();
+            self.session.command = self.session.command.further();
         }
-        if let Some(kill) = self.session.kill.take() {
+        if let Some(kill) = self.session.held.kill.take() {
             // It was for the statement before.
             Box::pin(self.session.outlive(kill)).await?;
         }
         let out = self.scripting.host.out();
-        self.session.course.choice.put_out(out);
+        self.session.routing.course.choice.put_out(out);
         if self.is_elsewhere() {
             self.session.rest().await?;
         }
         self.asked += 1;
         let route = self.route_next.take().or_else(|| self.route.clone());
-        self.session.order = Order::of_script(route, self.limit_next.take());
+        self.session.command.policy = Order::of_script(route, self.limit_next.take());
         let worker = Rc::clone(&self.session.worker);
         let acted = worker.blocks.hold(self.session.act(incoming)).await?;
         self.tell_changes(command);
@@ -178,7 +181,13 @@ impl Staged<'_> {
 
     /// The script is told where the session is now, and whose it is.
     fn tell_changes(&mut self, command: Command) {
-        let schema = self.session.state.values().schema().unwrap_or_default();
+        let schema = self
+            .session
+            .sql_state
+            .session
+            .values()
+            .schema()
+            .unwrap_or_default();
         if schema != self.scripting.schema {
             self.scripting.schema = schema.to_vec();
             self.scripting.script.set_schema(schema);
@@ -197,11 +206,11 @@ impl Staged<'_> {
     /// Gives a statement to the session beside this one, which there is from now on.
     fn send_beside(&mut self, inquiry: Inquiry) -> Result<oneshot::Receiver<Replied>, String> {
         let session = &self.session;
-        let facts = sql::facts(&inquiry.text, session.state.flags());
+        let facts = sql::facts(&inquiry.text, session.sql_state.session.flags());
         if facts.kind == Kind::Load || facts.uses.has(Uses::CLIENT_FILE) {
             return Err("LOAD DATA runs in the session itself only".to_owned());
         }
-        let cluster = session.course.cluster;
+        let cluster = session.routing.course.cluster;
         let beside = match self.scripting.beside.take() {
             Some(beside) if beside.is_in(cluster) => beside,
             _ => session
@@ -224,7 +233,7 @@ impl Staged<'_> {
     /// command is to end.
     async fn outwait<T>(&mut self, event: impl Future<Output = T>) -> Result<Option<T>, Failure> {
         let session = &mut *self.session;
-        if session.lent.is_none() {
+        if session.held.lease.is_none() {
             session.watch.unsettle();
         }
         let mut event = pin!(event);
@@ -233,7 +242,7 @@ impl Staged<'_> {
                 return Poll::Ready(Ok(Some(outcome)));
             }
             // Should the client be gone, that is heard as well.
-            let _ = session.client.poll_drain(context);
+            let _ = session.client.leg.poll_drain(context);
             if let Poll::Ready(Err(cut)) = session.poll_meanwhile(context) {
                 return Poll::Ready(Err(waiting(&cut)));
             }
@@ -248,11 +257,15 @@ impl Staged<'_> {
     /// The backend of the script's choice, from here on.
     fn choose(&mut self, index: usize) {
         let backend = self.scripting.host.backend(index);
-        self.session.course.choice.choose(match (index, backend) {
-            (0, _) => Place::Any,
-            (_, Some(backend)) => Place::At(backend.id, backend.cluster),
-            (_, None) => Place::Nowhere,
-        });
+        self.session
+            .routing
+            .course
+            .choice
+            .choose(match (index, backend) {
+                (0, _) => Place::Any,
+                (_, Some(backend)) => Place::At(backend.id, backend.cluster),
+                (_, None) => Place::Nowhere,
+            });
     }
 
     /// Whether the connection that it has is not where the next command is to go.
@@ -260,8 +273,8 @@ impl Staged<'_> {
         if self.route.is_some() || self.route_next.is_some() {
             return true;
         }
-        let choice = &self.session.course.choice;
-        self.session.lent.as_ref().is_some_and(|lent| {
+        let choice = &self.session.routing.course.choice;
+        self.session.held.lease.as_ref().is_some_and(|lent| {
             let here = lent.conn.backend.id;
             choice.is_out(here) || choice.backend().is_some_and(|(chosen, _)| chosen != here)
         })
@@ -274,15 +287,15 @@ impl Stage for Staged<'_> {
     }
 
     fn client(&mut self) -> &mut Leg {
-        &mut self.session.client
+        &mut self.session.client.leg
     }
 
     fn status(&self) -> StatusFlags {
-        self.session.status
+        self.session.client.status
     }
 
     fn capabilities(&self) -> Capabilities {
-        self.session.capabilities
+        self.session.client.capabilities
     }
 
     fn result_bytes_max(&self) -> usize {
@@ -399,11 +412,11 @@ impl Stage for Staged<'_> {
         let bytes_max = self.result_bytes_max();
         let session = &mut self.session;
         // A dialogue is no reply.
-        session.client.ear = match command {
+        session.client.leg.ear = match command {
             Command::CHANGE_USER => None,
             _ => {
                 let scripts = &self.scripting.host.scripts;
-                let capabilities = session.capabilities;
+                let capabilities = session.client.capabilities;
                 let ear = ReplyObserver::to(command, capabilities, towards, scripts);
                 let rows = self.rows.clone().filter(|_| towards.is_client());
                 let rewriting =
@@ -412,7 +425,7 @@ impl Stage for Staged<'_> {
             }
         };
         let acted = self.perform(incoming).await;
-        let ear = self.session.client.ear.take();
+        let ear = self.session.client.leg.ear.take();
         let next = ear.as_ref().and_then(|ear| ear.next_sequence());
         let is_kept = ear.as_ref().is_some_and(|ear| !ear.has_passed());
         let heard = match ear {

@@ -26,11 +26,11 @@ impl Pooled {
     /// Sees to it that the session has a connection for a command with this aim. One that it cannot
     /// leave is kept.
     pub(crate) async fn hold(&mut self, aim: Aim) -> Result<(), Failure> {
-        if self.lent.is_some() {
+        if self.held.lease.is_some() {
             return Ok(());
         }
         self.is_left_one()?;
-        if self.aftermath.is_saving() {
+        if self.sql_state.aftermath.is_saving() {
             Box::pin(self.outwait_saving()).await;
         }
         self.take_up_saved();
@@ -46,15 +46,15 @@ impl Pooled {
             Some(Begun::Lent(lent)) => lent,
             begun => Box::pin(self.hold_slowly(aim, backend, begun)).await?,
         };
-        let is_apart = self.aftermath.is_apart_from(&lent.conn);
-        self.lent = Some(lent);
+        let is_apart = self.sql_state.aftermath.is_apart_from(&lent.conn);
+        self.held.lease = Some(lent);
         if is_apart {
             Box::pin(self.recall()).await?;
-            if self.lent.is_none() {
+            if self.held.lease.is_none() {
                 return Box::pin(self.hold(aim)).await;
             }
         }
-        self.riding.ridden = None;
+        self.routing.riding.ridden = None;
         self.keep_inherited();
         // Others may have asked while it waited for a connection.
         self.take_up_saved();
@@ -64,14 +64,14 @@ impl Pooled {
     /// Asks for a connection to a backend; in the usual case one lies idle.
     fn begin(&mut self, backend: &Arc<Backend>) -> Begun {
         let shelf = self.shelf(backend);
-        if self.aftermath.is_owed()
+        if self.sql_state.aftermath.is_owed()
             && let Some(own) = self.take_own(shelf)
         {
             return Begun::Lent(own);
         }
         let patience = self.settings.config.pool.timeout_wait;
-        let (state, aftermath) = (&self.state, &self.aftermath);
-        let place = &mut self.waiting_place;
+        let (state, aftermath) = (&self.sql_state.session, &self.sql_state.aftermath);
+        let place = &mut self.held.waiter;
         self.worker
             .desk
             .begin(&self.worker, shelf, patience, place, |conn| {
@@ -82,7 +82,7 @@ impl Pooled {
     /// Waits for one that comes back, or for leave to open one; `None` where it was dead: begin again.
     async fn outwait_others(&mut self, wait: Wait) -> Option<Begun> {
         // It waits for whichever backend comes, and for none in particular.
-        self.timing.queues();
+        self.command.timing.queues();
         self.watch.unsettle();
         self.watch.note(self.worker.clock.now(), false);
         match self.outwait(wait.granting).await {
@@ -109,7 +109,7 @@ impl Pooled {
         let mut tried: Vec<BackendId> = Vec::new();
         let mut last: Option<Failure> = None;
         // It waits for whichever backend comes, and for none in particular.
-        self.timing.queues();
+        self.command.timing.queues();
         self.watch.unsettle();
         self.watch.note(self.worker.clock.now(), false);
         loop {
@@ -122,7 +122,11 @@ impl Pooled {
                             Kind::NoBackend | Kind::BackendLogin | Kind::BackendsFull
                         ) =>
                     {
-                        self.home = self.home.take().filter(|it| it.backend.id != backend.id);
+                        self.routing.home = self
+                            .routing
+                            .home
+                            .take()
+                            .filter(|it| it.backend.id != backend.id);
                         tried.push(backend.id);
                         last = Some(failure);
                     }
@@ -208,7 +212,7 @@ impl Pooled {
     fn primary(&self) -> Option<Arc<Backend>> {
         let worker = &self.worker;
         let topology = Arc::clone(&worker.topology.borrow());
-        let seat = self.home.as_ref().map(|home| home.backend.id);
+        let seat = self.routing.home.as_ref().map(|home| home.backend.id);
         let wish = Wish {
             seats: seat.as_slice(),
             ..Wish::to(self.level().0, Roles::Primary)
@@ -272,7 +276,11 @@ impl Pooled {
     pub(crate) fn shelf(&mut self, backend: &Arc<Backend>) -> ShelfId {
         let pool = &self.settings.config.pool;
         let worker = &self.worker;
-        let (known, kind, login) = (&mut self.shelf, &self.kind, &self.login);
+        let (known, kind, login) = (
+            &mut self.held.sub_pool,
+            &self.identity.key,
+            &self.identity.login,
+        );
         worker
             .desk
             .shelf_again(known, worker, pool, backend, kind, login)
@@ -294,8 +302,8 @@ impl Pooled {
     }
 
     fn backend_but(&mut self, aim: Aim, tried: &[BackendId]) -> Result<Arc<Backend>, NoBackend> {
-        self.course.awaited = None;
-        self.course.wants_position = false;
+        self.routing.course.awaited = None;
+        self.routing.course.wants_position = false;
         match aim {
             Aim::Home => self.at_home(tried),
             Aim::Replica => match self.only_backend(tried) {
@@ -319,17 +327,18 @@ impl Pooled {
         let [only] = &topology.backends[..] else {
             return None;
         };
-        let is_home = match &self.home {
+        let is_home = match &self.routing.home {
             Some(home) => home.backend.id == only.id && only.role != Some(Role::Replica),
             None => {
                 only.role == Some(Role::Primary)
-                    && only.cluster == self.course.cluster
+                    && only.cluster == self.routing.course.cluster
                     && only.sessions_max.is_none()
             }
         };
         let falls_back = self.settings.config.balance.fallback == Fallback::Primary;
-        let is_free =
-            self.order.is_none() && self.course.choice.backend().is_none() && tried.is_empty();
+        let is_free = self.command.policy.is_none()
+            && self.routing.course.choice.backend().is_none()
+            && tried.is_empty();
         (is_home && falls_back && is_free && only.is_usable()).then(|| Arc::clone(only))
     }
 
@@ -341,7 +350,7 @@ impl Pooled {
             return Ok(backend);
         }
         // Where nobody knows what to wait for, that is asked there, for the next one.
-        self.course.awaited = None;
+        self.routing.course.awaited = None;
         self.at_home(tried)
     }
 
@@ -355,7 +364,11 @@ impl Pooled {
 
     /// The backend of the session's last command, while it can be used.
     pub(crate) fn last_backend(&self, tried: &[BackendId]) -> Option<Arc<Backend>> {
-        let last = self.course.last.filter(|last| !tried.contains(last))?;
+        let last = self
+            .routing
+            .course
+            .last
+            .filter(|last| !tried.contains(last))?;
         let topology = self.worker.topology.borrow();
         let backend = topology.backend(last)?;
         backend.is_usable().then(|| Arc::clone(backend))
@@ -365,9 +378,9 @@ impl Pooled {
     fn at_home(&mut self, tried: &[BackendId]) -> Result<Arc<Backend>, NoBackend> {
         let worker = Rc::clone(&self.worker);
         let topology = Arc::clone(&worker.topology.borrow());
-        let roles = self.course.roles();
-        let use_for = self.course.use_for.get();
-        let at_home = self.home.as_ref().and_then(|home| {
+        let roles = self.routing.course.roles();
+        let use_for = self.routing.course.use_for.get();
+        let at_home = self.routing.home.as_ref().and_then(|home| {
             topology.backend(home.backend.id).filter(|backend| {
                 backend.is_usable()
                     && roles.allow(backend.role)
@@ -379,7 +392,7 @@ impl Pooled {
             return Ok(Arc::clone(backend));
         }
         let whole = Whole {
-            cluster: self.course.cluster,
+            cluster: self.routing.course.cluster,
             roles,
             tried,
             use_for,
@@ -390,7 +403,7 @@ impl Pooled {
             let backend = route::choose(&topology, &whole, now, dice)?;
             // Another worker may have been faster; then the choice is made again.
             if let Some(slot) = backend.begin() {
-                self.home = Some(Home {
+                self.routing.home = Some(Home {
                     backend: Arc::clone(&backend),
                     slot,
                 });
@@ -403,24 +416,27 @@ impl Pooled {
     fn placed(&mut self, roles: Roles, tried: &[BackendId]) -> Result<Arc<Backend>, NoBackend> {
         let worker = Rc::clone(&self.worker);
         let topology = Arc::clone(&worker.topology.borrow());
-        let seat = self.home.as_ref().map(|home| home.backend.id);
+        let seat = self.routing.home.as_ref().map(|home| home.backend.id);
         let written = self.must_see();
         let wish = self.ordered(roles, tried, seat.as_slice(), &written);
         let now = worker.surroundings.now();
         let dice = &mut worker.dice.borrow_mut();
         let placed = route::place(&topology, &wish, &worker.loads, now, dice, &mut ())?;
         if placed.arrival == Arrival::AfterWait {
-            self.course.awaited = written.position().cloned();
+            self.routing.course.awaited = written.position().cloned();
         }
-        self.course.wants_position = *written == Written::Unknown;
-        self.course.replica = Some(placed.backend.id);
+        self.routing.course.wants_position = *written == Written::Unknown;
+        self.routing.course.replica = Some(placed.backend.id);
         Ok(Arc::clone(placed.backend))
     }
 
     /// The replica that the session stays with, where the configuration has it stay.
     pub(crate) fn sticky(&self) -> Option<BackendId> {
         let policy = self.settings.config.balance.reads;
-        self.course.replica.filter(|_| policy == ReadPolicy::Sticky)
+        self.routing
+            .course
+            .replica
+            .filter(|_| policy == ReadPolicy::Sticky)
     }
 
     /// What a statement that may go to a replica asks for, but for what it must see.
@@ -440,8 +456,8 @@ impl Pooled {
             sticky: self.sticky(),
             seats,
             tried,
-            use_for: self.course.use_for.get(),
-            ..Wish::to(self.course.cluster, roles)
+            use_for: self.routing.course.use_for.get(),
+            ..Wish::to(self.routing.course.cluster, roles)
         }
     }
 }

@@ -186,11 +186,12 @@ impl Pooled {
     /// The session may have changed global variables: the proxy looks at them before the client hears that the
     /// statement is done.
     pub(crate) async fn look_at_globals(&mut self) {
-        self.sets_globals = false;
-        let pins = self.state.pins();
-        let is_awkward =
-            pins.has(Pin::NextTransaction) || pins.has(Pin::Xa) || self.state.is_traced();
-        if let Some(lent) = self.lent.as_ref().filter(|_| is_awkward) {
+        self.sql_state.sets_globals = false;
+        let pins = self.sql_state.session.pins();
+        let is_awkward = pins.has(Pin::NextTransaction)
+            || pins.has(Pin::Xa)
+            || self.sql_state.session.is_traced();
+        if let Some(lent) = self.held.lease.as_ref().filter(|_| is_awkward) {
             // What is set for the next transaction is the next statement's, and so is the trace.
             self.worker.shared.globals.doubt(lent.conn.backend.id);
             return;
@@ -198,7 +199,7 @@ impl Pooled {
         if !self.keep_past().await {
             return;
         }
-        let Some(lent) = &mut self.lent else {
+        let Some(lent) = &mut self.held.lease else {
             return;
         };
         if look(&self.worker, &mut lent.conn).await.is_err() {
@@ -210,7 +211,7 @@ impl Pooled {
     /// Where global variables have changed, the session keeps the values that it began with.
     #[inline]
     pub(crate) fn keep_inherited(&mut self) {
-        if self.inherits_at != self.worker.shared.globals.now() {
+        if self.sql_state.inherits_at != self.worker.shared.globals.now() {
             self.keep_inherited_now();
         }
     }
@@ -220,14 +221,14 @@ impl Pooled {
         let worker = Rc::clone(&self.worker);
         worker.desk.note_globals(&worker);
         let globals = &worker.shared.globals;
-        let held = || self.lent.as_ref().map(|lent| lent.conn.backend.id);
-        let home = self.home.as_ref().map(|home| home.backend.id);
+        let held = || self.held.lease.as_ref().map(|lent| lent.conn.backend.id);
+        let home = self.routing.home.as_ref().map(|home| home.backend.id);
         let Some(backend) = home.or_else(held) else {
             return;
         };
         let now = globals.now();
-        let then = std::mem::replace(&mut self.inherits_at, now);
-        let conn = self.lent.as_mut().map(|lent| &mut lent.conn);
+        let then = std::mem::replace(&mut self.sql_state.inherits_at, now);
+        let conn = self.held.lease.as_mut().map(|lent| &mut lent.conn);
         let conn = conn.filter(|conn| conn.backend.id == backend);
         let inherits_at = conn.as_ref().map(|conn| conn.inherits_at.get());
         let changed = globals.changed_since(backend, then);
@@ -241,14 +242,16 @@ impl Pooled {
             })
             .collect();
         let heir = Heir {
-            is_interactive: self.capabilities.contains(Capabilities::INTERACTIVE),
-            is_privileged: self.has_set_globals,
+            is_interactive: self.client.capabilities.contains(Capabilities::INTERACTIVE),
+            is_privileged: self.sql_state.has_set_globals,
         };
         let table = &worker.store.values;
         let connection = conn.map(|conn| &mut conn.state);
-        self.state.keep_inherited(table, connection, &former, heir);
-        for key in self.statements.all_mut() {
-            key.values = self.state.with_inherited(table, &key.values);
+        self.sql_state
+            .session
+            .keep_inherited(table, connection, &former, heir);
+        for key in self.sql_state.statements.all_mut() {
+            key.values = self.sql_state.session.with_inherited(table, &key.values);
         }
         self.note_wait_timeout();
     }
@@ -256,10 +259,13 @@ impl Pooled {
     /// The session begins anew: it inherits what the global variables are now.
     pub(crate) fn inherit(&mut self) {
         let now = self.worker.shared.globals.now();
-        if std::mem::replace(&mut self.inherits_at, now) != now {
-            let server = self.state.flags().server;
-            self.state
-                .begins_as(fresh_flags(&self.worker, self.kind.collation, server));
+        if std::mem::replace(&mut self.sql_state.inherits_at, now) != now {
+            let server = self.sql_state.session.flags().server;
+            self.sql_state.session.begins_as(fresh_flags(
+                &self.worker,
+                self.identity.key.collation,
+                server,
+            ));
         }
     }
 }

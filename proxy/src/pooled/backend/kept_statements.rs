@@ -154,7 +154,7 @@ impl Pooled {
             && facts.mentions_of(Role::PreparedText).next().is_some()
             && part == Part::Whole
             && !self.injects()
-            && self.delivery != Delivery::Nobody
+            && self.command.delivery != Delivery::Nobody
             && repeat.refused_for_room < TRIES_MAX
     }
 
@@ -176,20 +176,20 @@ impl Pooled {
 
     /// Drops what other sessions have prepared as text on the session's connection.
     async fn drop_texts_of_others(&mut self) {
-        if let Some(mut lent) = self.lent.take() {
-            let others = self.state.texts_of_others(&lent.conn.state);
+        if let Some(mut lent) = self.held.lease.take() {
+            let others = self.sql_state.session.texts_of_others(&lent.conn.state);
             // A connection that breaks here is found broken by the next command.
             let _ = drop_texts(&self.worker, &mut lent.conn, others).await;
-            self.lent = Some(lent);
+            self.held.lease = Some(lent);
         }
     }
 
     /// Closes the statements that are kept on connections to the backend of the session's own.
     pub(crate) async fn close_kept(&mut self) {
-        if let Some(mut lent) = self.lent.take() {
+        if let Some(mut lent) = self.held.lease.take() {
             let desk = &self.worker.desk;
             desk.close_kept(&self.worker, &mut lent.conn).await;
-            self.lent = Some(lent);
+            self.held.lease = Some(lent);
         }
     }
 }

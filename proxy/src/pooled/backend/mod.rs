@@ -2,6 +2,7 @@
 
 pub(crate) mod acquire;
 pub(crate) mod connection;
+pub(crate) mod held;
 pub(crate) mod inherit_globals;
 pub(crate) mod kept_statements;
 pub(crate) mod open;

@@ -10,26 +10,31 @@ use crate::pooled::session::{CutOff, Pooled};
 impl Pooled {
     /// Behind a command: a connection that holds nothing of the session's goes back.
     pub(crate) async fn rest(&mut self) -> Result<(), CutOff> {
-        if self.lent.is_none() {
+        if self.held.lease.is_none() {
             return Ok(());
         }
-        if let Some(kill) = self.kill.take() {
+        if let Some(kill) = self.held.kill.take() {
             Box::pin(self.outlive(kill)).await?;
         }
-        if self.sets_globals {
+        if self.sql_state.sets_globals {
             Box::pin(self.look_at_globals()).await;
         }
-        if !self.unseen.is_empty() {
+        if !self.tracking.unseen.is_empty() {
             Box::pin(self.look_again()).await;
         }
-        if !self.cursors.is_empty() || !self.state.is_free() {
+        if !self.sql_state.cursors.is_empty() || !self.sql_state.session.is_free() {
             Box::pin(self.inquire()).await?;
             if self.is_pinned() {
                 self.keep_lent();
                 return Ok(());
             }
         }
-        if self.lent.as_ref().is_some_and(|lent| lent.conn.is_spoiled) {
+        if self
+            .held
+            .lease
+            .as_ref()
+            .is_some_and(|lent| lent.conn.is_spoiled)
+        {
             Box::pin(self.settle_spoiled()).await;
         }
         self.give_back();
@@ -39,19 +44,19 @@ impl Pooled {
     /// The session cannot leave its connection.
     fn keep_lent(&mut self) {
         let pins = self.pins();
-        tracing::debug!(user = %self.account.id(), id = self.person.id(), %pins, "session is pinned");
+        tracing::debug!(user = %self.identity.account.id(), id = self.identity.registered.id(), %pins, "session is pinned");
         self.watch.hold(Some(pins));
-        if let Some(lent) = &mut self.lent {
+        if let Some(lent) = &mut self.held.lease {
             self.worker.desk.hold(&self.worker, lent);
         }
     }
 
     /// A connection that is closed next is asked first what nobody else could tell.
     async fn settle_spoiled(&mut self) {
-        let Some(lent) = &mut self.lent else {
+        let Some(lent) = &mut self.held.lease else {
             return;
         };
-        if self.aftermath.is_at(&lent.conn) {
+        if self.sql_state.aftermath.is_at(&lent.conn) {
             let nobody = Rc::default();
             // It is closed anyway.
             let _ = crate::pooled::diagnostics::pending_answers::settle(
@@ -60,18 +65,18 @@ impl Pooled {
                 &nobody,
             )
             .await;
-            self.aftermath.is_left();
+            self.sql_state.aftermath.is_left();
             self.take_up_saved();
         }
     }
 
     /// Brings the connection back, or closes it where others could not use it.
     pub(crate) fn give_back(&mut self) {
-        let Some(lent) = self.lent.take() else {
+        let Some(lent) = self.held.lease.take() else {
             return;
         };
         // What is killed from here on is another's.
-        self.running = None;
+        self.held.running = None;
         self.watch.hold(None);
         if lent.conn.is_spoiled {
             return self
@@ -79,7 +84,7 @@ impl Pooled {
                 .desk
                 .forget(&self.worker, lent, CloseReason::Ended);
         }
-        match self.timing.take_end() {
+        match self.command.timing.take_end() {
             // Nothing has happened here since.
             Some(ended) => self.worker.desk.give_back_at(&self.worker, lent, ended),
             None => self.worker.desk.give_back(&self.worker, lent),
@@ -88,16 +93,16 @@ impl Pooled {
 
     /// Whether the session cannot leave its connection.
     pub(crate) fn is_pinned(&self) -> bool {
-        if self.cursors.is_empty() && self.state.is_free() {
+        if self.sql_state.cursors.is_empty() && self.sql_state.session.is_free() {
             return false;
         }
-        let is_for_life = self.state.rules().hold == Hold::Session;
-        is_for_life || !self.cursors.is_empty() || !self.pins().is_empty()
+        let is_for_life = self.sql_state.session.rules().hold == Hold::Session;
+        is_for_life || !self.sql_state.cursors.is_empty() || !self.pins().is_empty()
     }
 
     /// What keeps the session on its connection.
     pub(crate) fn pins(&self) -> Pins {
-        let mut pins = self.state.pins();
+        let mut pins = self.sql_state.session.pins();
         // Whoever takes the connection asks for the count first, see `aftermath`.
         pins.remove(Held::FoundRows);
         pins
@@ -105,8 +110,8 @@ impl Pooled {
 
     /// Says goodbye to the backend over the connection, and closes it: what it holds is not for others.
     pub(crate) fn close_lent(&mut self) {
-        if let Some(lent) = self.lent.take() {
-            self.running = None;
+        if let Some(lent) = self.held.lease.take() {
+            self.held.running = None;
             self.watch.hold(None);
             let reason = CloseReason::Ended;
             self.worker.desk.retire(&self.worker, lent, reason);
@@ -115,8 +120,8 @@ impl Pooled {
 
     /// Gives up the connection: it broke, or nobody can use it any more.
     pub(crate) fn drop_lent(&mut self, reason: CloseReason) {
-        if let Some(lent) = self.lent.take() {
-            self.running = None;
+        if let Some(lent) = self.held.lease.take() {
+            self.held.running = None;
             self.watch.hold(None);
             self.worker.desk.forget(&self.worker, lent, reason);
         }

@@ -20,18 +20,18 @@ impl Pooled {
         let Ok(number) = statement_id(&argument) else {
             return self.malformed(incoming.sequence);
         };
-        let Some(id) = self.statements.resolve(number) else {
+        let Some(id) = self.sql_state.statements.resolve(number) else {
             let text = unknown(number, "mysqld_stmt_bulk_execute");
             Box::pin(self.put_down_error(ErrorCode::UNKNOWN_STMT_HANDLER, &text)).await;
             self.say_error(incoming.sequence, ErrorCode::UNKNOWN_STMT_HANDLER, &text);
             return Ok(After::Next);
         };
-        let Some(statement) = self.statements.statement(id) else {
+        let Some(statement) = self.sql_state.statements.statement(id) else {
             return Ok(After::Next);
         };
         let (mut key, count) = (statement.statement.clone(), statement.parameter_count);
         // The server forgets long data that was sent for it: all values are rows'.
-        drop(self.statements.take_long_data(id));
+        drop(self.sql_state.statements.take_long_data(id));
         self.end_cursor_of(id);
         self.note_execution_of(&key, incoming.packets.len());
         if self.worker.seen.is_wanted() {
@@ -40,7 +40,7 @@ impl Pooled {
         if let Some(after) = self.rule_execute(&key, &[], incoming.sequence).await? {
             return Ok(after);
         }
-        if self.order.is_some() {
+        if self.command.policy.is_some() {
             self.mirror_bulk_execute(&key, count, &argument);
         }
         if key.facts.marks.has(sql::Marks::KILLS) {
@@ -111,7 +111,7 @@ impl Pooled {
             }
             match outcome {
                 Ok(done) => {
-                    if let Some(lent) = &mut self.lent {
+                    if let Some(lent) = &mut self.held.lease {
                         lent.conn.prepared.unbind(&key);
                     }
                     self.after_execute(id, &key, &done).await;

@@ -44,23 +44,23 @@ impl Pooled {
     pub(crate) async fn change_user(&mut self, incoming: Incoming) -> Result<After, CutOff> {
         let cut = |failure| CutOff::new(failure, None);
         let argument = incoming.argument().into_owned();
-        let Ok(wish) = ChangeUser::decode(&argument, self.login_capabilities) else {
+        let Ok(wish) = ChangeUser::decode(&argument, self.client.login_capabilities) else {
             return self.malformed(incoming.sequence);
         };
         // What it had ends whatever comes of it.
         self.begin_anew().await;
         self.rest().await?;
         let lost = |cause: String| cut(Failure::new(FailureKind::ClientLost, cause));
-        let drained = self.client.drained().await;
+        let drained = self.client.leg.drained().await;
         drained.map_err(|error| lost(error.to_string()))?;
-        let sequences = match self.client.transport.is_compressed() {
+        let sequences = match self.client.leg.transport.is_compressed() {
             true => session::Sequences::Renumbered,
             false => session::Sequences::Checked,
         };
-        let client = std::mem::replace(&mut self.client, Leg::gone());
+        let client = std::mem::replace(&mut self.client.leg, Leg::gone());
         let mut stream = PacketStream::new(client.transport, incoming.sequence)
             .with_sequences(sequences)
-            .with_ahead(self.inbox.take_all());
+            .with_ahead(self.client.inbox.take_all());
         let before = String::from_utf8_lossy(self.user()).into_owned();
         let changed = Box::pin(self.change(&mut stream, &wish)).await;
         self.audit_change(&wish, &before, changed.as_ref().err());
@@ -73,8 +73,8 @@ impl Pooled {
         let Some((transport, ahead)) = stream.into_parts() else {
             return Err(lost("the client is gone".to_owned()));
         };
-        self.client = Leg::new(transport);
-        self.inbox = Inbox::new(ahead);
+        self.client.leg = Leg::new(transport);
+        self.client.inbox = Inbox::new(ahead);
         match changed {
             Ok(Changed::Here) => Ok(After::Next),
             Ok(Changed::There(passed)) => {
@@ -84,7 +84,7 @@ impl Pooled {
             // MariaDB goes on as the user from before. MySQL closes the connection.
             Err(failure) if may_go_on(&failure) && self.is_mariadb() => {
                 tracing::info!(cause = failure.cause, "a change of user was refused");
-                self.refused_changes = self.refused_changes.saturating_add(1);
+                self.identity.refused_changes = self.identity.refused_changes.saturating_add(1);
                 Ok(After::Next)
             }
             Err(failure) => Err(cut(failure)),
@@ -103,7 +103,7 @@ impl Pooled {
                     Some(_) => "change_user_failed",
                 },
                 port: "clients",
-                session: self.person.id(),
+                session: self.identity.registered.id(),
                 user: text(wish.user),
                 client: card.map_or_else(String::new, |card| card.client.to_string()),
                 schema: wish.schema.map(text).unwrap_or_default(),
@@ -116,7 +116,7 @@ impl Pooled {
     }
 
     fn is_mariadb(&self) -> bool {
-        dialect_of(&self.greeting) == Dialect::MariaDb
+        dialect_of(&self.identity.greeting) == Dialect::MariaDb
     }
 
     /// What a client is told whose connection does not meet what `user` demands, see [`crate::tls_guard`].
@@ -125,9 +125,9 @@ impl Pooled {
         let claimant = Claimant {
             user,
             there,
-            origin: &self.origin,
-            privacy: self.client_privacy,
-            tls: self.client_tls.as_ref(),
+            origin: &self.client.origin,
+            privacy: self.client.privacy,
+            tls: self.client.tls.as_ref(),
             password_used,
         };
         let unmet = unmet(&self.settings, &accounts, &claimant)?;
@@ -144,7 +144,12 @@ impl Pooled {
         if let Some(denial) = self.unmet(wish.user, wish.user, password_used) {
             return Err(self.deny_change(denial, wish.user).await);
         }
-        if self.settings.config.scripts_of(&self.listener).is_empty() {
+        if self
+            .settings
+            .config
+            .scripts_of(&self.identity.listener)
+            .is_empty()
+        {
             return self.pass_on(stream, wish).await.map(Changed::of);
         }
         let text = "(lua) COM_CHANGE_USER cannot lead to an account whose login passes through where \
@@ -158,11 +163,11 @@ impl Pooled {
         stream: &mut PacketStream,
         wish: &ChangeUser<'_>,
     ) -> Result<Changed, Failure> {
-        if self.is_mariadb() && self.refused_changes >= REFUSED_CHANGES_MAX {
+        if self.is_mariadb() && self.identity.refused_changes >= REFUSED_CHANGES_MAX {
             return Err(no_more_changes());
         }
         let worker = Rc::clone(&self.worker);
-        let mut known = Known::find(&worker, wish.user, &self.origin).await;
+        let mut known = Known::find(&worker, wish.user, &self.client.origin).await;
         let mut may_appeal = true;
         let (mut account, passed) = loop {
             let account = match known {
@@ -188,7 +193,9 @@ impl Pooled {
             };
             let (denial, user) = (failed.denial, wish.user);
             let appeal = match may_appeal {
-                true => appeal(&worker, stream, &account, failed, user, &self.origin).await?,
+                true => {
+                    appeal(&worker, stream, &account, failed, user, &self.client.origin).await?
+                }
                 false => Appeal::Refused,
             };
             match appeal {
@@ -200,7 +207,7 @@ impl Pooled {
         let (user, password_used) = (wish.user, passed.password_used);
         let mut denied = self.change_denial(&account, user, password_used);
         if denied.is_some()
-            && let Some(later) = conditions_anew(&worker, &account, user, &self.origin).await
+            && let Some(later) = conditions_anew(&worker, &account, user, &self.client.origin).await
         {
             account = later;
             denied = self.change_denial(&account, user, password_used);
@@ -208,7 +215,7 @@ impl Pooled {
         if let Some(denial) = denied {
             return Err(self.deny_change(denial, wish.user).await);
         }
-        login_throttle::succeeded(&worker, &self.origin, wish.user);
+        login_throttle::succeeded(&worker, &self.client.origin, wish.user);
         let held = || worker.shared.keyring.find(account.id());
         let credential = account
             .backend_credential()
@@ -229,16 +236,19 @@ impl Pooled {
             self.become_again(before);
             return Err(failure);
         }
-        welcome(stream, passed.payload, self.status).await?;
+        welcome(stream, passed.payload, self.client.status).await?;
         Ok(Changed::Here)
     }
 
     /// Whether the account may have one session more, and whether a backend takes it, in the session's schema. A
     /// server says so within COM_CHANGE_USER, so a session does not begin as an account that cannot be used.
     async fn enter_account(&mut self) -> Result<(), Failure> {
-        let sessions_max = self.account.user_connections_max;
-        self.person
-            .introduce(self.account.id(), &self.kind.user, sessions_max)?;
+        let sessions_max = self.identity.account.user_connections_max;
+        self.identity.registered.introduce(
+            self.identity.account.id(),
+            &self.identity.key.user,
+            sessions_max,
+        )?;
         self.try_schema_anew().await
     }
 
@@ -255,19 +265,21 @@ impl Pooled {
             inherits_at,
             has_set_globals,
         } = before;
-        self.course = course;
-        self.kind = kind;
-        self.login = login;
-        self.account = account;
+        self.routing.course = course;
+        self.identity.key = kind;
+        self.identity.login = login;
+        self.identity.account = account;
         self.mode = mode;
-        self.state = state;
-        self.home = home;
-        self.inherits_at = inherits_at;
-        self.has_set_globals = has_set_globals;
+        self.sql_state.session = state;
+        self.routing.home = home;
+        self.sql_state.inherits_at = inherits_at;
+        self.sql_state.has_set_globals = has_set_globals;
         // It has been let in before.
-        let _ = self
-            .person
-            .introduce(self.account.id(), &self.kind.user, None);
+        let _ = self.identity.registered.introduce(
+            self.identity.account.id(),
+            &self.identity.key.user,
+            None,
+        );
         self.note_account();
     }
 
@@ -288,8 +300,8 @@ impl Pooled {
         password_used: bool,
     ) -> Option<Denial> {
         let circumstances = Circumstances {
-            origin: &self.origin,
-            tls: self.client_tls.as_ref().map(tls_session),
+            origin: &self.client.origin,
+            tls: self.client.tls.as_ref().map(tls_session),
             password_used,
         };
         let there = BackendLogin::user_of(account, user);
@@ -304,7 +316,8 @@ impl Pooled {
         verifiers: Arc<[Verifier]>,
         held: Option<Password>,
     ) -> Result<Result<Passed, Failed>, Failure> {
-        login_throttle::hold_back(&self.worker, &self.settings, &self.origin, wish.user).await;
+        login_throttle::hold_back(&self.worker, &self.settings, &self.client.origin, wish.user)
+            .await;
         let candidate = Candidate {
             // MySQL asks again, whatever it was answered.
             plugin: wish.plugin.map(|plugin| match self.is_mariadb() {
@@ -312,9 +325,9 @@ impl Pooled {
                 false => b"",
             }),
             answer: wish.auth_response,
-            privacy: self.client_privacy,
+            privacy: self.client.privacy,
         };
-        let (plugin, scramble) = (plugin_of(&self.greeting), &self.scramble);
+        let (plugin, scramble) = (plugin_of(&self.identity.greeting), &self.identity.scramble);
         let verdict = LoginExam::begin(plugin, scramble, verifiers, held, candidate, random());
         examine(&self.worker.shared, stream, verdict).await
     }
@@ -344,22 +357,32 @@ impl Pooled {
         wish: &ChangeUser<'_>,
     ) -> Identity {
         let config = &self.settings.config;
-        let mode = config.pool.mode(self.listener.session, account.mode);
-        let course = Course::of(&self.worker, config, &self.listener, Some(&account));
-        let before = std::mem::replace(&mut self.course, course);
+        let mode = config
+            .pool
+            .mode(self.identity.listener.session, account.mode);
+        let course = Course::of(
+            &self.worker,
+            config,
+            &self.identity.listener,
+            Some(&account),
+        );
+        let before = std::mem::replace(&mut self.routing.course, course);
         let mut home = None;
-        match before.cluster == self.course.cluster {
+        match before.cluster == self.routing.course.cluster {
             // Whoever it is now, it is the same client, which has written that.
-            true => self.course.written.clone_from(&before.written),
-            false => home = self.home.take(),
+            true => self.routing.course.written.clone_from(&before.written),
+            false => home = self.routing.home.take(),
         }
         let user = account.user_of(wish.user);
         let login = BackendLogin::of(&account, user, credential);
         let kind = Kind {
             account: account.id().clone(),
             user: user.into(),
-            capabilities: self.capabilities.with(Capabilities::SESSION_TRACK, true),
-            collation: wish.collation.unwrap_or(self.kind.collation),
+            capabilities: self
+                .client
+                .capabilities
+                .with(Capabilities::SESSION_TRACK, true),
+            collation: wish.collation.unwrap_or(self.identity.key.collation),
         };
         let (kind, login) = self.worker.store.identity(kind, login);
         let schema = wish
@@ -371,35 +394,36 @@ impl Pooled {
             Some(schema) => self.worker.store.values.in_schema(schema),
             None => self.worker.store.values.fresh(),
         };
-        let server = self.state.flags().server;
+        let server = self.sql_state.session.flags().server;
         let flags = fresh_flags(&self.worker, kind.collation, server);
         let state = SessionState::new(rules(&account, mode), values, flags);
         let inherits_at = self.worker.shared.globals.now();
         // What runs beside it is another's.
-        self.reflection = Reflection::None;
+        self.routing.reflection = Reflection::None;
         let before = Identity {
             course: before,
             home,
-            kind: std::mem::replace(&mut self.kind, kind),
-            login: std::mem::replace(&mut self.login, login),
-            account: std::mem::replace(&mut self.account, account),
+            kind: std::mem::replace(&mut self.identity.key, kind),
+            login: std::mem::replace(&mut self.identity.login, login),
+            account: std::mem::replace(&mut self.identity.account, account),
             mode: std::mem::replace(&mut self.mode, mode),
-            state: std::mem::replace(&mut self.state, state),
-            inherits_at: std::mem::replace(&mut self.inherits_at, inherits_at),
-            has_set_globals: std::mem::take(&mut self.has_set_globals),
+            state: std::mem::replace(&mut self.sql_state.session, state),
+            inherits_at: std::mem::replace(&mut self.sql_state.inherits_at, inherits_at),
+            has_set_globals: std::mem::take(&mut self.sql_state.has_set_globals),
         };
         self.note_account();
         if mode == SessionMode::Transparent {
-            tracing::debug!(user = %self.account.id(), "a changed user is pooled until its connection is its own");
+            tracing::debug!(user = %self.identity.account.id(), "a changed user is pooled until its connection is its own");
         }
         before
     }
 
     async fn deny_change(&self, denial: Denial, user: &[u8]) -> Failure {
-        login_throttle::after_failure(&self.worker, &self.settings, &self.origin, user).await;
-        let dialect = dialect_of(&self.greeting);
-        let names = host_names(&self.worker, &self.settings, &self.course).await;
-        let shown = self.origin.shown(names);
+        login_throttle::after_failure(&self.worker, &self.settings, &self.client.origin, user)
+            .await;
+        let dialect = dialect_of(&self.identity.greeting);
+        let names = host_names(&self.worker, &self.settings, &self.routing.course).await;
+        let shown = self.client.origin.shown(names);
         let payload = denial.payload(dialect, user, &shown);
         let cause = format!("{denial}, at {} from {shown}", Command::CHANGE_USER);
         Failure::relaying(FailureKind::LoginDenied, cause, payload)

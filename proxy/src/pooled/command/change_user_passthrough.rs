@@ -27,7 +27,7 @@ impl Pooled {
         stream: &mut PacketStream,
         wish: &ChangeUser<'_>,
     ) -> Result<(Greeted, Agreement), Failure> {
-        let collation = wish.collation.unwrap_or(self.kind.collation);
+        let collation = wish.collation.unwrap_or(self.identity.key.collation);
         let Ok(collation) = u8::try_from(collation) else {
             let text = format!(
                 "Bad handshake: user {} is known to a backend only, and collation {collation} cannot \
@@ -40,6 +40,7 @@ impl Pooled {
         let response = HandshakeResponse {
             head: HandshakeHead {
                 capabilities: self
+                    .client
                     .login_capabilities
                     .with(Capabilities::CONNECT_WITH_DB, has_schema),
                 packet_bytes_max: PACKET_BYTES_MAX,
@@ -56,11 +57,11 @@ impl Pooled {
         let pass_on = PassOn {
             worker: &self.worker,
             settings: &self.settings,
-            header: &self.header,
-            course: &self.course,
+            header: &self.client.header,
+            course: &self.routing.course,
             client: stream,
             who: &mut Who::default(),
-            greeting: &self.greeting,
+            greeting: &self.identity.greeting,
             ear: None,
         };
         pass_on.run(response).await
@@ -72,12 +73,12 @@ impl Pooled {
         greeted: Greeted,
         agreement: Agreement,
     ) -> Result<After, Failure> {
-        let client = std::mem::replace(&mut self.client, Leg::gone());
+        let client = std::mem::replace(&mut self.client.leg, Leg::gone());
         let thread_id = greeted.greeting.thread_id;
         let backend = Arc::clone(&greeted.backend);
         let relay = join(
             (&self.worker, &self.watch, &self.settings),
-            (client, self.inbox.take_all()),
+            (client, self.client.inbox.take_all()),
             (
                 greeted.stream,
                 Arc::clone(&backend),
@@ -87,11 +88,11 @@ impl Pooled {
         )?;
         // From here on the server sees to that.
         self.watch.may_wait(None);
-        self.home = None;
-        self.person.leave_account();
-        self.person.pass_on(backend.id, thread_id);
+        self.routing.home = None;
+        self.identity.registered.leave_account();
+        self.identity.registered.pass_on(backend.id, thread_id);
         tracing::debug!(
-            id = self.person.id(),
+            id = self.identity.registered.id(),
             backend = backend.name,
             "a changed user has a connection of its own"
         );

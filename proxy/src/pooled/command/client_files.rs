@@ -19,13 +19,15 @@ impl Pooled {
         if !is_dynamic && !facts.uses.has(Uses::CLIENT_FILE) {
             return Files::NONE;
         }
-        let mut files = sql::local_files(text, self.state.flags());
+        let mut files = sql::local_files(text, self.sql_state.session.flags());
         match facts.kind {
             Kind::Prepare => {
-                let room = NAMES_MAX.saturating_sub(self.prepared_files.len());
-                self.prepared_files.extend(files.iter().take(room).cloned());
+                let room = NAMES_MAX.saturating_sub(self.sql_state.prepared_files.len());
+                self.sql_state
+                    .prepared_files
+                    .extend(files.iter().take(room).cloned());
             }
-            Kind::Execute => files.extend(self.prepared_files.iter().cloned()),
+            Kind::Execute => files.extend(self.sql_state.prepared_files.iter().cloned()),
             _ => {}
         }
         Files::Named(files)

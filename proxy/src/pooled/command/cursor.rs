@@ -21,12 +21,12 @@ impl Pooled {
         let Ok(number) = statement_id(&argument) else {
             return self.malformed(incoming.sequence);
         };
-        let cursor = self.statements.resolve(number).and_then(|id| {
-            let found = self.cursors.iter().find(|(of, _)| *of == id);
+        let cursor = self.sql_state.statements.resolve(number).and_then(|id| {
+            let found = self.sql_state.cursors.iter().find(|(of, _)| *of == id);
             found.map(|(_, key)| (id, key.clone()))
         });
         let on_backend = cursor.as_ref().and_then(|(_, key)| {
-            let lent = self.lent.as_ref()?;
+            let lent = self.held.lease.as_ref()?;
             lent.conn.prepared.id(key)
         });
         let (Some((id, _)), Some(backend_id)) = (cursor, on_backend) else {
@@ -64,12 +64,17 @@ impl Pooled {
 
     /// There is such a statement and no cursor (`ER_STMT_HAS_NO_OPEN_CURSOR`), or no statement.
     async fn no_cursor(&mut self, sequence: u8, number: u32) -> Result<After, CutOff> {
-        let Some(id) = self.statements.resolve(number) else {
+        let Some(id) = self.sql_state.statements.resolve(number) else {
             return self
                 .unknown_statement(sequence, Command::STMT_FETCH, number)
                 .await;
         };
-        let Some(key) = self.statements.statement(id).map(|it| it.statement.clone()) else {
+        let Some(key) = self
+            .sql_state
+            .statements
+            .statement(id)
+            .map(|it| it.statement.clone())
+        else {
             return Ok(After::Next);
         };
         if let Err(failure) = self.hold(Aim::Same).await {
@@ -77,9 +82,9 @@ impl Pooled {
         }
         // What has to be prepared there first would change what it adds to.
         self.keep_past().await;
-        let before = *self.state.aftermath();
+        let before = *self.sql_state.session.aftermath();
         let prepared = self.backend_statement(&key, &Needs::NONE).await;
-        self.state.left_alone(before);
+        self.sql_state.session.left_alone(before);
         let Ok(Ok(backend_id)) = prepared else {
             let code = ErrorCode {
                 number: 1421,
@@ -102,12 +107,14 @@ impl Pooled {
 
     /// Closes a statement's cursor on the backend: the statement goes with it.
     pub(crate) fn end_cursor_of(&mut self, id: ClientStatementId) {
-        let Some(at) = self.cursors.iter().position(|(of, _)| *of == id) else {
+        let Some(at) = self.sql_state.cursors.iter().position(|(of, _)| *of == id) else {
             return;
         };
-        let (_, key) = self.cursors.swap_remove(at);
-        self.state.cursors_open(self.cursors.len());
-        if let Some(lent) = &mut self.lent
+        let (_, key) = self.sql_state.cursors.swap_remove(at);
+        self.sql_state
+            .session
+            .cursors_open(self.sql_state.cursors.len());
+        if let Some(lent) = &mut self.held.lease
             && let Some(id) = lent.conn.prepared.remove(&key)
         {
             lent.conn.close_statement(id);

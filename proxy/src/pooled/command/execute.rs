@@ -37,17 +37,17 @@ impl Pooled {
         let Ok(number) = statement_id(&argument) else {
             return self.malformed(incoming.sequence);
         };
-        let Some(id) = self.statements.resolve(number) else {
+        let Some(id) = self.sql_state.statements.resolve(number) else {
             return self
                 .unknown_statement(incoming.sequence, Command::STMT_EXECUTE, number)
                 .await;
         };
-        let Some(statement) = self.statements.statement(id) else {
+        let Some(statement) = self.sql_state.statements.statement(id) else {
             return Ok(After::Next);
         };
         let count = statement.parameter_count;
         let mut key = statement.statement.clone();
-        let Ok(execute) = Execute::decode(&argument, self.capabilities, count) else {
+        let Ok(execute) = Execute::decode(&argument, self.client.capabilities, count) else {
             let function = self.server_function("mysqld_stmt_execute", "COM_STMT_EXECUTE");
             let text = format!("Incorrect arguments to {function}");
             Box::pin(self.put_down_error(WRONG_ARGUMENTS, &text)).await;
@@ -57,7 +57,7 @@ impl Pooled {
         if execute.flags & CURSOR_TYPES != 0 {
             key.cursor = Some(id);
         }
-        if let Some(statement) = self.statements.statement_mut(id) {
+        if let Some(statement) = self.sql_state.statements.statement_mut(id) {
             statement.former_types.clone_from(&statement.types);
             if let Some(types) = execute.types
                 && statement.types.as_deref() != Some(types)
@@ -67,7 +67,7 @@ impl Pooled {
                 statement.types = Some(types);
             }
         }
-        let long_data = match self.statements.take_long_data(id) {
+        let long_data = match self.sql_state.statements.take_long_data(id) {
             Ok(long_data) => long_data,
             Err(fault) => {
                 let (code, text) = self.long_data_fault(&fault);
@@ -81,12 +81,12 @@ impl Pooled {
         if self.worker.seen.is_wanted() {
             self.note_seen(key.original().0.bytes());
         }
-        let types = (self.statements.statement(id)).and_then(|it| it.types.clone());
+        let types = (self.sql_state.statements.statement(id)).and_then(|it| it.types.clone());
         let attributes = execute.named_attributes(
             count,
             types.as_deref().unwrap_or_default(),
             |parameter| long_data.of(parameter).is_some(),
-            self.capabilities,
+            self.client.capabilities,
         );
         // What is malformed the server refuses.
         let attributes = attributes.unwrap_or_default();
@@ -95,7 +95,7 @@ impl Pooled {
         if let Some(after) = ruled.await? {
             return Ok(after);
         }
-        if self.order.is_some() {
+        if self.command.policy.is_some() {
             self.mirror_execute(&key, &execute, (count, types.as_deref()), &long_data);
         }
         let executing = Executing {
@@ -237,7 +237,7 @@ impl Pooled {
                 Ok(Ok(done)) => {
                     self.learn(&done);
                     self.after_execute(executing.id, key, &done).await;
-                    if self.optimism.is_some() {
+                    if self.routing.optimism.is_some() {
                         self.note_execution(executing.execution(incoming), &done);
                     }
                     if self.injects() {
@@ -309,17 +309,19 @@ impl Pooled {
 
     /// Goes to the schema that a statement was prepared in, and returns the session's own.
     pub(crate) async fn visit(&mut self, key: &StatementKey) -> Option<Rc<[u8]>> {
-        if key.values.schema() != self.state.values().schema() {
+        if key.values.schema() != self.sql_state.session.values().schema() {
             Box::pin(self.settle_doubts()).await;
         }
         let table = &self.worker.store.values;
-        self.state.visit(table, key.values.schema())
+        self.sql_state.session.visit(table, key.values.schema())
     }
 
     /// Back to the session's own schema, where it has left it.
     pub(crate) fn return_to(&mut self, schema: Option<Rc<[u8]>>) {
         if let Some(schema) = schema {
-            self.state.return_to(&self.worker.store.values, &schema);
+            self.sql_state
+                .session
+                .return_to(&self.worker.store.values, &schema);
         }
     }
 
@@ -349,10 +351,11 @@ impl Pooled {
             }
             injected?;
         }
-        let Some(lent) = &mut self.lent else {
+        let Some(lent) = &mut self.held.lease else {
             return Err(CutReply::unsent(Broken::Unexpected("no connection").into()));
         };
         let types = self
+            .sql_state
             .statements
             .statement(id)
             .and_then(|it| it.types.clone());
@@ -381,7 +384,7 @@ impl Pooled {
             types: types.as_deref(),
             ..*execute
         }
-        .encode(self.capabilities, &mut payload);
+        .encode(self.client.capabilities, &mut payload);
         let next = wire::write::put_packets(&mut packets, 0, &payload);
         self.worker.store.return_bytes(payload);
         debug_assert!(next >= 1);
@@ -410,7 +413,7 @@ impl Pooled {
 
     /// An EXECUTE was not sent after all: the server has not seen its types, and the statement is at rest.
     pub(crate) async fn stays_unsent(&mut self, key: &StatementKey) {
-        if let Some(lent) = &mut self.lent {
+        if let Some(lent) = &mut self.held.lease {
             lent.conn.prepared.unbind(key);
         }
         self.finish(key).await;
@@ -426,8 +429,8 @@ impl Pooled {
         key: &StatementKey,
         long_data: &LongData,
     ) {
-        let statement = self.statements.statement(id);
-        let (Some(statement), Some(lent)) = (statement, &mut self.lent) else {
+        let statement = self.sql_state.statements.statement(id);
+        let (Some(statement), Some(lent)) = (statement, &mut self.held.lease) else {
             return;
         };
         let prepared = &mut lent.conn.prepared;
@@ -445,7 +448,7 @@ impl Pooled {
         needs: &Needs,
     ) -> Result<Result<BackendStatementId, OwnReply>, CutReply> {
         self.reset_if_unlike(needs).await?;
-        let Some(lent) = &mut self.lent else {
+        let Some(lent) = &mut self.held.lease else {
             return Err(CutReply::unsent(Broken::Unexpected("no connection").into()));
         };
         match lent.conn.prepared.begin(key) {
@@ -467,14 +470,16 @@ impl Pooled {
         done: &Done,
     ) {
         let flags = done.tally.status.unwrap_or_default();
-        let Some(lent) = &mut self.lent else {
+        let Some(lent) = &mut self.held.lease else {
             return;
         };
         match done.outcome {
             // It stays in use as long as its cursor is open.
             Outcome::Ok if flags.contains(wire::StatusFlags::CURSOR_EXISTS) => {
-                self.cursors.push((id, key.clone()));
-                self.state.cursors_open(self.cursors.len());
+                self.sql_state.cursors.push((id, key.clone()));
+                self.sql_state
+                    .session
+                    .cursors_open(self.sql_state.cursors.len());
                 return;
             }
             Outcome::Ok if flags.contains(wire::StatusFlags::METADATA_CHANGED) => {

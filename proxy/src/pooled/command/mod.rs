@@ -4,6 +4,7 @@ pub(crate) mod bulk_execute;
 pub(crate) mod change_user;
 pub(crate) mod change_user_passthrough;
 pub(crate) mod client_files;
+pub(crate) mod current_command;
 pub(crate) mod cursor;
 pub(crate) mod execute;
 pub(crate) mod other_commands;

@@ -35,7 +35,7 @@ impl Pooled {
             return None;
         }
         let text = text_of(incoming.command, &incoming.argument())?;
-        let facts = sql::facts(&text, self.state.flags());
+        let facts = sql::facts(&text, self.sql_state.session.flags());
         self.refuses_unsent(incoming.sequence, &text, &facts)
     }
 
@@ -81,7 +81,7 @@ impl Pooled {
             Box::pin(self.put_down_only(ErrorCode::UNKNOWN_COM, UNKNOWN)).await;
             return Ok(After::Next);
         }
-        if !self.account.replicates {
+        if !self.identity.account.replicates {
             self.say_error(sequence, ACCESS_DENIED, NO_REPLICATION);
             return Ok(After::Next);
         }
@@ -105,8 +105,8 @@ impl Pooled {
         if let Some(empty) = self.ask_empty_list().await {
             let mut list = Diagnostics::clone(&empty);
             list.push_error(code, text);
-            self.state.answered(Answered::Error);
-            self.aftermath.keep_list(Rc::new(list));
+            self.sql_state.session.answered(Answered::Error);
+            self.sql_state.aftermath.keep_list(Rc::new(list));
         }
     }
 }

@@ -48,8 +48,8 @@ pub(crate) fn unknown(number: u32, function: &str) -> String {
 impl Pooled {
     /// COM_STMT_PREPARE.
     pub(crate) async fn prepare(&mut self, incoming: Incoming) -> Result<After, CutOff> {
-        self.statements.begin_prepare();
-        if let Err(full) = self.statements.has_room() {
+        self.sql_state.statements.begin_prepare();
+        if let Err(full) = self.sql_state.statements.has_room() {
             let text = format!(
                 "Can't create more than max_prepared_stmt_count statements (current value: {})",
                 full.count_max
@@ -70,15 +70,17 @@ impl Pooled {
         }
         let epoch = self.worker.shared.definitions_epoch();
         // MySQL refuses to prepare what may write in a transaction that only reads.
-        let only_reads = self.status.contains(StatusFlags::IN_TRANS_READONLY);
+        let only_reads = self.client.status.contains(StatusFlags::IN_TRANS_READONLY);
         let may_be_refused = only_reads && key.facts.access >= Access::Unsure;
         if let Some(known) = self.worker.store.definitions(&key, epoch)
             && !may_be_refused
         {
             let reads_tables = key.facts.tables().next().is_some();
-            self.state.answered(Answered::Prepared { reads_tables });
-            if self.state.aftermath().list == List::Empty {
-                self.aftermath.forget_list();
+            self.sql_state
+                .session
+                .answered(Answered::Prepared { reads_tables });
+            if self.sql_state.session.aftermath().list == List::Empty {
+                self.sql_state.aftermath.forget_list();
             }
             return Ok(self.tell_prepared(incoming.sequence, key, &known));
         }
@@ -90,8 +92,9 @@ impl Pooled {
             }
             match self.prepare_there(&key, &Needs::NONE).await {
                 Ok(Ok((_, definitions))) => {
-                    self.aftermath
-                        .note(self.state.aftermath(), &Tally::default());
+                    self.sql_state
+                        .aftermath
+                        .note(self.sql_state.session.aftermath(), &Tally::default());
                     self.finish(&key).await;
                     return Ok(self.tell_prepared(incoming.sequence, key, &definitions));
                 }
@@ -111,12 +114,12 @@ impl Pooled {
     }
 
     pub(crate) fn statement_key(&mut self, text: &[u8]) -> StatementKey {
-        let flags = self.state.flags();
+        let flags = self.sql_state.session.flags();
         let key = self.plain_key(text);
         if !key.facts.uses.has(Uses::CONNECTION_ID) {
             return key;
         }
-        let id = Some(u64::from(self.person.id()));
+        let id = Some(u64::from(self.identity.registered.id()));
         let answers = Answers {
             connection_id: id,
             pseudo_thread_id: id,
@@ -129,12 +132,12 @@ impl Pooled {
     }
 
     fn plain_key(&self, text: &[u8]) -> StatementKey {
-        let flags = self.state.flags();
+        let flags = self.sql_state.session.flags();
         self.worker.store.statement(
             text,
-            self.state.values(),
-            &self.kind,
-            self.course.cluster,
+            self.sql_state.session.values(),
+            &self.identity.key,
+            self.routing.course.cluster,
             flags,
             &self.worker.book.borrow().compiled.functions,
         )
@@ -147,7 +150,7 @@ impl Pooled {
         key: StatementKey,
         definitions: &Rc<Definitions>,
     ) -> After {
-        let prepared = self.statements.prepare(
+        let prepared = self.sql_state.statements.prepare(
             key,
             definitions.parameter_count,
             definitions.column_count,
@@ -158,7 +161,7 @@ impl Pooled {
                 let mut packets = definitions.packets.to_vec();
                 patch_statement_id(&mut packets[HEADER_BYTES..], id.number());
                 // They may have been heard in a transaction, or by another session.
-                patch_eof_flags(&mut packets, OF_TRANSACTION, self.status);
+                patch_eof_flags(&mut packets, OF_TRANSACTION, self.client.status);
                 self.say_renumbered(sequence, packets);
             }
             Err(full) => {
@@ -169,8 +172,14 @@ impl Pooled {
                 self.say_error(sequence, ErrorCode::MAX_PREPARED_STMT_COUNT, &text);
             }
         }
-        if self.state.rules().lasting.has(Pin::PreparedStatement) {
-            self.state.pin(Pin::PreparedStatement);
+        if self
+            .sql_state
+            .session
+            .rules()
+            .lasting
+            .has(Pin::PreparedStatement)
+        {
+            self.sql_state.session.pin(Pin::PreparedStatement);
         }
         After::Next
     }
@@ -178,9 +187,14 @@ impl Pooled {
     /// A statement could not be prepared where its client's command needs it: the server's words.
     pub(crate) fn pass_error(&mut self, sequence: u8, own: &OwnReply) {
         let error = own.payloads().last().unwrap_or_default().to_vec();
-        self.note_failed(&error, self.lent.as_ref().map(|lent| lent.conn.backend.id));
+        self.note_failed(
+            &error,
+            self.held.lease.as_ref().map(|lent| lent.conn.backend.id),
+        );
         self.say(sequence, &error);
-        self.aftermath.note(self.state.aftermath(), &own.tally);
+        self.sql_state
+            .aftermath
+            .note(self.sql_state.session.aftermath(), &own.tally);
     }
 
     /// Prepares a statement on the session's connection, in the state that it belongs to. The inner
@@ -190,14 +204,14 @@ impl Pooled {
         key: &StatementKey,
         needs: &Needs,
     ) -> Result<Result<(BackendStatementId, Rc<Definitions>), OwnReply>, CutReply> {
-        if !Rc::ptr_eq(&key.values, self.state.values()) {
+        if !Rc::ptr_eq(&key.values, self.sql_state.session.values()) {
             Box::pin(self.settle_doubts()).await;
         }
-        let Some(mut lent) = self.lent.take() else {
+        let Some(mut lent) = self.held.lease.take() else {
             return Err(CutReply::unsent(Broken::Unexpected("no connection").into()));
         };
         let outcome = self.prepare_on(&mut lent.conn, key, needs).await;
-        self.lent = Some(lent);
+        self.held.lease = Some(lent);
         outcome
     }
 
@@ -209,11 +223,12 @@ impl Pooled {
     ) -> Result<Result<(BackendStatementId, Rc<Definitions>), OwnReply>, CutReply> {
         let worker = Rc::clone(&self.worker);
         let then = self
-            .state
+            .sql_state
+            .session
             .values_to_prepare(&worker.store.values, &key.values);
-        let now = self.state.swap_values(then);
+        let now = self.sql_state.session.swap_values(then);
         let outcome = self.prepare_in_state(conn, key, needs).await;
-        self.state.swap_values(now);
+        self.sql_state.session.swap_values(now);
         outcome
     }
 
@@ -252,7 +267,9 @@ impl Pooled {
             },
         };
         let values = &self.worker.store.values;
-        self.state.observe(&mut conn.state, values, &seen);
+        self.sql_state
+            .session
+            .observe(&mut conn.state, values, &seen);
         if own.outcome != Outcome::Ok {
             return Ok(Err(own));
         }
@@ -276,7 +293,7 @@ impl Pooled {
 
     /// The statement is at rest on the session's connection.
     pub(crate) async fn finish(&mut self, key: &StatementKey) {
-        if let Some(lent) = &mut self.lent
+        if let Some(lent) = &mut self.held.lease
             && let Some(id) = lent.conn.prepared.finish(key)
         {
             lent.conn.close_statement(id);
@@ -289,17 +306,17 @@ impl Pooled {
         let Ok(number) = statement_id(&argument) else {
             return self.malformed(incoming.sequence);
         };
-        let Some(id) = self.statements.resolve(number) else {
+        let Some(id) = self.sql_state.statements.resolve(number) else {
             return self
                 .unknown_statement(incoming.sequence, Command::STMT_RESET, number)
                 .await;
         };
-        self.statements.reset(id);
+        self.sql_state.statements.reset(id);
         self.end_cursor_of(id);
         self.learn_status().await;
-        let [low, high] = self.status.0.to_le_bytes();
+        let [low, high] = self.client.status.0.to_le_bytes();
         self.say(incoming.sequence, &[OK, 0, 0, low, high, 0, 0]);
-        self.state.answered(Answered::Reset);
+        self.sql_state.session.answered(Answered::Reset);
         Ok(After::Next)
     }
 
@@ -309,10 +326,10 @@ impl Pooled {
         let number = statement_id(&argument);
         if let Some(id) = number
             .ok()
-            .and_then(|number| self.statements.resolve(number))
+            .and_then(|number| self.sql_state.statements.resolve(number))
         {
             self.end_cursor_of(id);
-            self.statements.close(id);
+            self.sql_state.statements.close(id);
         }
     }
 
@@ -322,8 +339,9 @@ impl Pooled {
         let Ok(piece) = Piece::decode(&argument) else {
             return;
         };
-        if let Some(id) = self.statements.resolve(piece.statement_id) {
-            self.statements
+        if let Some(id) = self.sql_state.statements.resolve(piece.statement_id) {
+            self.sql_state
+                .statements
                 .send_long_data(id, piece.parameter, piece.data);
         }
     }
@@ -353,7 +371,7 @@ impl Pooled {
         mariadb: &'static str,
         mysql: &'static str,
     ) -> &'static str {
-        match self.state.flags().server {
+        match self.sql_state.session.flags().server {
             sql::Server::MySql(_) => mysql,
             sql::Server::MariaDb(_) | sql::Server::Unknown => mariadb,
         }

@@ -42,12 +42,12 @@ impl Pooled {
         facts: &mut Box<Facts>,
         part: Part,
     ) -> Result<Ending, CutOff> {
-        let flags = self.state.flags();
+        let flags = self.sql_state.session.flags();
         let carries;
         let mut digest;
         {
             let argument = incoming.argument();
-            let Ok(query) = Query::decode(&argument, self.capabilities) else {
+            let Ok(query) = Query::decode(&argument, self.client.capabilities) else {
                 return self.malformed(incoming.sequence).map(Ending::last);
             };
             carries = match query.has_attributes() {
@@ -56,7 +56,7 @@ impl Pooled {
             };
             digest = self.read_facts(facts, query.text, incoming.packets.len());
             if carries == Carries::Attributes && self.worker.insight.wants().tracing.is_some() {
-                let attributes = query.named_attributes(self.capabilities);
+                let attributes = query.named_attributes(self.client.capabilities);
                 self.note_attributes(&attributes.unwrap_or_default());
             }
             self.trust(facts, query.text);
@@ -70,7 +70,7 @@ impl Pooled {
         }
         if part == Part::Whole && self.worker.seen.is_wanted() {
             let argument = incoming.argument();
-            if let Ok(query) = Query::decode(&argument, self.capabilities) {
+            if let Ok(query) = Query::decode(&argument, self.client.capabilities) {
                 self.note_seen(query.text);
             }
         }
@@ -109,7 +109,7 @@ impl Pooled {
             }
         }
         // What MariaDB's routines leave of the list that somebody else has left.
-        self.wants_clear = facts.effects.has(Effects::ANYTHING) && !self.is_mysql();
+        self.command.wants_clear = facts.effects.has(Effects::ANYTHING) && !self.is_mysql();
         let told = self.say_over(incoming, facts, part, digest).await?;
         if let Some(standing) = standing {
             Box::pin(self.stood_in(standing, told.outcome)).await;
@@ -134,7 +134,7 @@ impl Pooled {
         texts: Vec<Vec<u8>>,
     ) -> Result<Ending, CutOff> {
         let argument = first.argument().into_owned();
-        let Ok(query) = Query::decode(&argument, self.capabilities) else {
+        let Ok(query) = Query::decode(&argument, self.client.capabilities) else {
             return self.malformed(first.sequence).map(Ending::last);
         };
         let mut told = Ending::more(first.sequence);
@@ -149,7 +149,7 @@ impl Pooled {
                 _ => Part::Middle,
             };
             let mut payload = Vec::new();
-            Query { text, ..query }.encode(self.capabilities, &mut payload);
+            Query { text, ..query }.encode(self.client.capabilities, &mut payload);
             let mut packets = Vec::new();
             wire::write::put_packets(&mut packets, 0, &payload);
             let mut incoming = Incoming {
@@ -159,7 +159,7 @@ impl Pooled {
                 is_cut: false,
             };
             if at > 0 {
-                self.timing.goes_on();
+                self.command.timing.goes_on();
             }
             told = self.say_to_backend(&mut incoming, facts, part).await?;
         }
@@ -248,7 +248,7 @@ impl Pooled {
                     let said = (Command::QUERY, incoming.sequence);
                     if let Some(after) = self.overcome(cut, facts, said, &mut repeat).await? {
                         if let Some(former) = sight.take() {
-                            self.sight = Some(former);
+                            self.tracking.settings = Some(former);
                         }
                         return Ok(Ending::last(after));
                     }
@@ -265,7 +265,7 @@ impl Pooled {
     fn doubt(&self, incoming: &Incoming, facts: &mut Facts, digest: Option<u64>) {
         {
             let argument = incoming.argument();
-            let query = Query::decode(&argument, self.capabilities);
+            let query = Query::decode(&argument, self.client.capabilities);
             self.name_more(facts, query.map(|query| query.text).unwrap_or_default());
         }
         self.doubt_refused(facts, || self.digest_of(incoming, digest));
@@ -275,9 +275,11 @@ impl Pooled {
     fn digest_of(&self, incoming: &Incoming, known: Option<u64>) -> u64 {
         known.unwrap_or_else(|| {
             let argument = incoming.argument();
-            let query = Query::decode(&argument, self.capabilities);
+            let query = Query::decode(&argument, self.client.capabilities);
             let text = query.map(|query| query.text).unwrap_or_default();
-            self.worker.lanes.digest(text, self.state.flags())
+            self.worker
+                .lanes
+                .digest(text, self.sql_state.session.flags())
         })
     }
 
@@ -289,7 +291,7 @@ impl Pooled {
         (part, repeat): (Part, &Repeat),
         sight: &mut Option<Rc<Sight>>,
     ) -> Result<Result<Done, Box<OwnReply>>, CutReply> {
-        if let Some(inquiry) = self.state.inquiry_before(facts) {
+        if let Some(inquiry) = self.sql_state.session.inquiry_before(facts) {
             Box::pin(self.inquire_before(&inquiry)).await;
         }
         if sight.is_none() {
@@ -297,7 +299,7 @@ impl Pooled {
         }
         let argument = incoming.argument();
         // It has been read before.
-        let query = Query::decode(&argument, self.capabilities);
+        let query = Query::decode(&argument, self.client.capabilities);
         let text = query.map(|query| query.text).unwrap_or_default();
         let job = Job {
             part,
@@ -347,7 +349,7 @@ impl Pooled {
         done: &Done,
     ) -> Result<(), CutOff> {
         let argument = incoming.argument();
-        let query = Query::decode(&argument, self.capabilities);
+        let query = Query::decode(&argument, self.client.capabilities);
         let said = Said::Text(query.map(|it| it.text).unwrap_or_default());
         self.inject_after(&said, facts, done).await
     }
@@ -363,9 +365,9 @@ impl Pooled {
     ) {
         self.learn(done);
         if let (Outcome::Err(_), Some(sight)) = (done.outcome, sight) {
-            self.sight = Some(sight);
+            self.tracking.settings = Some(sight);
         }
-        if self.optimism.is_some() || matches!(facts.kind, Kind::Begin(_)) {
+        if self.routing.optimism.is_some() || matches!(facts.kind, Kind::Begin(_)) {
             self.note_optimism(facts, aim, incoming, done);
         }
     }
@@ -375,21 +377,24 @@ impl Pooled {
     async fn released(&mut self) -> Result<After, CutOff> {
         self.drop_lent(pool::CloseReason::Ended);
         // A client that has gone is no longer interested.
-        let _ = self.client.drained().await;
+        let _ = self.client.leg.drained().await;
         Ok(After::Ended(crate::relay::End::BackendClosed))
     }
 
     /// A SET of what the client is told of holds for its own reply; what it was is returned.
     fn foresee(&mut self, facts: &Facts, incoming: &Incoming) -> Option<Rc<Sight>> {
-        let conn = &self.lent.as_ref()?.conn;
-        let sight = self.sight.get_or_insert_with(|| Rc::clone(&conn.sight));
+        let conn = &self.held.lease.as_ref()?.conn;
+        let sight = self
+            .tracking
+            .settings
+            .get_or_insert_with(|| Rc::clone(&conn.sight));
         if facts.assignments.is_empty() && !facts.uses.has(Uses::VARIABLES) {
             return None;
         }
         let argument = incoming.argument();
-        let query = Query::decode(&argument, self.capabilities).ok()?;
+        let query = Query::decode(&argument, self.client.capabilities).ok()?;
         if shows_settings(facts, query.text) {
-            self.shows = Some(Rc::clone(sight));
+            self.tracking.shows = Some(Rc::clone(sight));
         }
         let before = Rc::clone(sight);
         let mut foreseen = Sight::clone(sight);
@@ -409,11 +414,11 @@ impl Pooled {
         text: &[u8],
         done: &Done,
     ) -> Option<Subject> {
-        if let (Some(order), Some(lent)) = (&mut self.order, &self.lent) {
+        if let (Some(order), Some(lent)) = (&mut self.command.policy, &self.held.lease) {
             order.ended(&lent.conn.backend, done.outcome);
         }
         let due = self.note_statement(done);
-        if let Some(trace) = self.trace.take() {
+        if let Some(trace) = self.command.trace.take() {
             self.record(&trace, facts, text, done);
         }
         crate::pooled::exchange::observe::observe(self, command, facts, text, done);

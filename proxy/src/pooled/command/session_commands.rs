@@ -30,14 +30,14 @@ impl Pooled {
     /// COM_RESET_CONNECTION gives a session of MySQL the server's character sets in place of those of
     /// its handshake (`THD::cleanup_connection`): those of a login with the server's own collation.
     fn take_server_collation(&mut self) {
-        let is_mysql = matches!(self.state.flags().server, sql::Server::MySql(_));
-        let collation = u16::from(self.greeting.collation);
-        if !is_mysql || self.kind.collation == collation {
+        let is_mysql = matches!(self.sql_state.session.flags().server, sql::Server::MySql(_));
+        let collation = u16::from(self.identity.greeting.collation);
+        if !is_mysql || self.identity.key.collation == collation {
             return;
         }
-        self.kind = std::rc::Rc::new(crate::pooled::backend::sub_pool::Kind {
+        self.identity.key = std::rc::Rc::new(crate::pooled::backend::sub_pool::Kind {
             collation,
-            ..(*self.kind).clone()
+            ..(*self.identity.key).clone()
         });
         // A connection of the former kind is not alike any more.
         self.give_back();
@@ -47,29 +47,29 @@ impl Pooled {
     /// transaction is rolled back, its locks and temporary tables go. A connection with a distributed
     /// transaction is closed instead, because a server keeps a prepared one then.
     pub(crate) async fn begin_anew(&mut self) {
-        self.cursors.clear();
-        self.statements.clear();
-        if self.lent.is_some() && Box::pin(self.is_in_distributed()).await {
+        self.sql_state.cursors.clear();
+        self.sql_state.statements.clear();
+        if self.held.lease.is_some() && Box::pin(self.is_in_distributed()).await {
             self.close_lent();
         }
-        if let Some(mut lent) = self.lent.take() {
+        if let Some(mut lent) = self.held.lease.take() {
             let is_reset = lent.conn.reset(&self.worker).await;
-            self.lent = Some(lent);
+            self.held.lease = Some(lent);
             if is_reset.is_err() {
                 // Closing it does the same.
                 self.drop_lent(CloseReason::Broken);
             }
         }
-        self.state.reset(&self.worker.store.values);
+        self.sql_state.session.reset(&self.worker.store.values);
         self.inherit();
         // What its last connection knows is nobody's any more.
-        self.aftermath = std::rc::Rc::default();
-        self.status = StatusFlags::AUTOCOMMIT;
+        self.sql_state.aftermath = std::rc::Rc::default();
+        self.client.status = StatusFlags::AUTOCOMMIT;
         // What it is told is what a login is told.
-        self.sight = None;
-        self.shows = None;
-        self.unseen.clear();
-        self.prepares_settings = false;
+        self.tracking.settings = None;
+        self.tracking.shows = None;
+        self.tracking.unseen.clear();
+        self.tracking.prepares_settings = false;
         self.note_wait_timeout();
     }
 
@@ -77,12 +77,13 @@ impl Pooled {
     /// was not seen may have begun it, so an open transaction is rolled back first: the servers refuse
     /// that within a distributed one, in each of its states.
     async fn is_in_distributed(&mut self) -> bool {
-        let pins = self.state.pins();
+        let pins = self.sql_state.session.pins();
         if pins.has(Pin::Xa) {
             return true;
         }
-        let is_open = pins.has(Pin::Transaction) || self.status.contains(StatusFlags::IN_TRANS);
-        let Some(lent) = self.lent.as_mut().filter(|_| is_open) else {
+        let is_open =
+            pins.has(Pin::Transaction) || self.client.status.contains(StatusFlags::IN_TRANS);
+        let Some(lent) = self.held.lease.as_mut().filter(|_| is_open) else {
             return false;
         };
         let rollback = crate::pooled::backend::open::text(&lent.conn, ROLLBACK);
@@ -139,13 +140,13 @@ impl Pooled {
     /// To MySQL a command that is no statement begins no list of warnings: it tells how long that is,
     /// and adds to it.
     pub(crate) fn begin_outside_statements(&mut self) -> Outside {
-        let lent = self.lent.as_ref();
-        let is_here = lent.is_some_and(|lent| self.aftermath.is_told_by(&lent.conn));
-        let list = self.aftermath.list();
+        let lent = self.held.lease.as_ref();
+        let is_here = lent.is_some_and(|lent| self.sql_state.aftermath.is_told_by(&lent.conn));
+        let list = self.sql_state.aftermath.list();
         let is_elsewhere = self.is_mysql() && (!is_here || list.is_some());
-        self.wants_clear = is_elsewhere;
+        self.command.wants_clear = is_elsewhere;
         // Statements that restore the session's state may run in front of the command, and leave warnings of their own.
-        let is_told = self.state.aftermath().told.is_some();
+        let is_told = self.sql_state.session.aftermath().told.is_some();
         Outside {
             warnings: self.standing_warnings().filter(|_| is_elsewhere || is_told),
             list: list.filter(|_| is_elsewhere),
@@ -154,7 +155,7 @@ impl Pooled {
 
     /// It is over; what it has added is put behind what there was.
     pub(crate) async fn end_outside_statements(&mut self, before: Outside) {
-        let has_added = self.state.aftermath().list == List::Appended;
+        let has_added = self.sql_state.session.aftermath().list == List::Appended;
         if has_added && before.list.is_some() {
             self.fetch_last(before.list).await;
         }
@@ -194,7 +195,6 @@ impl Pooled {
             return Err(CutOff::new(failure, Some(next)));
         }
         self.large_statement();
-        self.passed = None;
         let job = Job {
             is_cut: true,
             ..Job::of(&incoming, Needs::ALL, Haste::Write)
@@ -247,20 +247,22 @@ impl Pooled {
                 return Ok(After::Next);
             }
         };
-        if self.lent.is_some() {
+        if self.held.lease.is_some() {
             // It stays on its connection, which has to hear of it, and is of no use to others then.
-            if let Some(lent) = &mut self.lent {
+            if let Some(lent) = &mut self.held.lease {
                 lent.conn.is_spoiled = true;
             }
-            self.capabilities = self
+            self.client.capabilities = self
+                .client
                 .capabilities
                 .with(Capabilities::MULTI_STATEMENTS, is_on);
-            self.kind = std::rc::Rc::new(crate::pooled::backend::sub_pool::Kind {
+            self.identity.key = std::rc::Rc::new(crate::pooled::backend::sub_pool::Kind {
                 capabilities: self
-                    .kind
+                    .identity
+                    .key
                     .capabilities
                     .with(Capabilities::MULTI_STATEMENTS, is_on),
-                ..(*self.kind).clone()
+                ..(*self.identity.key).clone()
             });
             return self.plain(incoming).await;
         }
@@ -269,29 +271,31 @@ impl Pooled {
             return self.refuse(&failure, incoming.sequence);
         }
         let capabilities = self
+            .client
             .capabilities
             .with(Capabilities::MULTI_STATEMENTS, is_on);
-        self.capabilities = capabilities;
-        self.kind = std::rc::Rc::new(crate::pooled::backend::sub_pool::Kind {
+        self.client.capabilities = capabilities;
+        self.identity.key = std::rc::Rc::new(crate::pooled::backend::sub_pool::Kind {
             capabilities: self
-                .kind
+                .identity
+                .key
                 .capabilities
                 .with(Capabilities::MULTI_STATEMENTS, is_on),
-            ..(*self.kind).clone()
+            ..(*self.identity.key).clone()
         });
         self.say_eof(incoming.sequence);
-        self.state.answered(Answered::Eof);
+        self.sql_state.session.answered(Answered::Eof);
         Ok(After::Next)
     }
 
     /// Asks how many warnings an error has left, where it has yet to be known.
     pub(crate) async fn learn_count(&mut self) {
-        if !self.is_mysql() || self.state.aftermath().told.is_some() {
+        if !self.is_mysql() || self.sql_state.session.aftermath().told.is_some() {
             return;
         }
         self.outwait_saving().await;
         self.take_up_saved();
-        if self.aftermath.is_owed() && self.hold(Aim::Same).await.is_ok() {
+        if self.sql_state.aftermath.is_owed() && self.hold(Aim::Same).await.is_ok() {
             self.keep_past().await;
         }
     }
@@ -299,9 +303,9 @@ impl Pooled {
     /// What replies to commands that are no statements count: MySQL's the warnings of the statement
     /// before.
     pub(crate) fn standing_warnings(&self) -> Option<u16> {
-        let left = self.state.aftermath();
+        let left = self.sql_state.session.aftermath();
         let listed = || {
-            let listed = self.aftermath.list().map(|list| list.count());
+            let listed = self.sql_state.aftermath.list().map(|list| list.count());
             listed.map_or(left.warnings, |count| {
                 u16::try_from(count).unwrap_or(u16::MAX)
             })
@@ -310,9 +314,13 @@ impl Pooled {
     }
 
     fn say_eof(&mut self, sequence: u8) {
-        let [low, high] = self.status.0.to_le_bytes();
+        let [low, high] = self.client.status.0.to_le_bytes();
         let [few, many] = self.standing_warnings().unwrap_or_default().to_le_bytes();
-        match self.capabilities.contains(Capabilities::DEPRECATE_EOF) {
+        match self
+            .client
+            .capabilities
+            .contains(Capabilities::DEPRECATE_EOF)
+        {
             true => self.say(sequence, &[EOF, 0, 0, low, high, few, many]),
             false => self.say(sequence, &[EOF, few, many, low, high]),
         }

@@ -36,20 +36,20 @@ impl Pooled {
         }
         Box::pin(self.settle_doubts()).await;
         Box::pin(self.keep_past()).await;
-        let Some(mut lent) = self.lent.take() else {
+        let Some(mut lent) = self.held.lease.take() else {
             return Ok(None);
         };
         let outcome = Box::pin(self.make_texts_on(&mut lent.conn, needs)).await;
-        self.lent = Some(lent);
+        self.held.lease = Some(lent);
         outcome
     }
 
     /// Whether there may be some to be prepared or hidden on the session's connection.
     pub(crate) fn may_make_texts(&self, needs: &Needs) -> bool {
         let is_concerned = |conn: &BackendConn| {
-            conn.state.has_texts() || self.state.held().prepared().next().is_some()
+            conn.state.has_texts() || self.sql_state.session.held().prepared().next().is_some()
         };
-        let lent = self.lent.as_ref();
+        let lent = self.held.lease.as_ref();
         needs.wants_texts() && lent.is_some_and(|lent| is_concerned(&lent.conn))
     }
 
@@ -60,7 +60,7 @@ impl Pooled {
         }
         Box::pin(self.settle_doubts()).await;
         let table = &self.worker.store.values;
-        self.state.visit_text(table, facts, text)
+        self.sql_state.session.visit_text(table, facts, text)
     }
 
     async fn make_texts_on(
@@ -69,12 +69,12 @@ impl Pooled {
         needs: &Needs,
     ) -> Result<Option<OwnReply>, CutReply> {
         // A reset would take them away again.
-        let restoration = restoration(&self.state, &conn.state, needs);
+        let restoration = restoration(&self.sql_state.session, &conn.state, needs);
         if matches!(restoration, Restoration::Reset | Restoration::Unfit) {
             self.become_equal(conn, needs).await?;
         }
-        let hidden = self.state.texts_to_hide(&conn.state, needs);
-        let missing = self.state.texts_to_make(&conn.state, needs);
+        let hidden = self.sql_state.session.texts_to_hide(&conn.state, needs);
+        let missing = self.sql_state.session.texts_to_make(&conn.state, needs);
         if hidden.is_empty() && missing.is_empty() {
             return Ok(None);
         }
@@ -97,11 +97,12 @@ impl Pooled {
     ) -> Result<Option<OwnReply>, CutReply> {
         let worker = Rc::clone(&self.worker);
         let then = self
-            .state
+            .sql_state
+            .session
             .values_to_prepare(&worker.store.values, text.values());
-        let now = self.state.swap_values(then);
+        let now = self.sql_state.session.swap_values(then);
         let equal = self.become_equal(conn, &Needs::NONE).await;
-        self.state.swap_values(now);
+        self.sql_state.session.swap_values(now);
         equal?;
         let make = crate::pooled::backend::open::text(conn, text.make());
         let made =

@@ -22,7 +22,7 @@ impl Pooled {
     /// The longest payload that the next command may have: what is configured, or what the server takes.
     pub(crate) fn payload_bytes_max(&self) -> u64 {
         let configured = self.settings.config.limits.packet_bytes_max;
-        match self.inbox.packet_bytes() {
+        match self.client.inbox.packet_bytes() {
             Some(length) if length > LOOKED_AT_BYTES => {
                 self.server_bytes_max().unwrap_or(u64::MAX).min(configured)
             }
@@ -32,9 +32,9 @@ impl Pooled {
 
     /// `max_allowed_packet` of the session's backend, as far as it is known.
     fn server_bytes_max(&self) -> Option<u64> {
-        let held = self.lent.as_ref().map(|lent| lent.conn.backend.id);
-        let home = self.home.as_ref().map(|home| home.backend.id);
-        let backend: BackendId = held.or(home).or(self.course.last)?;
+        let held = self.held.lease.as_ref().map(|lent| lent.conn.backend.id);
+        let home = self.routing.home.as_ref().map(|home| home.backend.id);
+        let backend: BackendId = held.or(home).or(self.routing.course.last)?;
         let globals = &self.worker.shared.globals;
         let value = globals.value(backend, "max_allowed_packet")?;
         std::str::from_utf8(&value).ok()?.parse().ok()
@@ -57,7 +57,7 @@ impl Pooled {
     /// The end of a session whose command has passed on unread and is too long for the server, which was not known at
     /// its beginning. The server closes the connection, with or without an answer.
     pub(crate) fn passed_too_large(&self, cut: &CutReply) -> Option<CutOff> {
-        let (bytes, sequence) = self.passed?;
+        let (bytes, sequence) = self.command.passed?;
         let limit = self.server_bytes_max()?;
         let is_unanswered = cut.reached != Reached::Client || cut.sequence == Some(sequence);
         let is_it = matches!(cut.cut, Cut::Backend(_)) && is_unanswered && bytes > limit;

@@ -63,7 +63,7 @@ impl Pooled {
     ) -> Result<After, CutOff> {
         let before = self.begin_outside_statements();
         if mistake.asked == NOBODYS {
-            self.aftermath.unknown.set(Some(mistake.meant));
+            self.sql_state.aftermath.unknown.set(Some(mistake.meant));
         }
         let own = match self.ask_mistake(mistake).await {
             Some(own) if own.outcome != Outcome::Ok => own,
@@ -98,10 +98,10 @@ impl Pooled {
         self.observe(Command::STMT_RESET, &Facts::default(), b"", &done);
         self.end_outside_statements(before).await;
         self.keep_past().await;
-        if let Some(list) = self.aftermath.list() {
+        if let Some(list) = self.sql_state.aftermath.list() {
             let mut list = Diagnostics::clone(&list);
             list.rename_last(|message| renamed(message, mistake.asked, mistake.meant));
-            self.aftermath.keep_list(Rc::new(list));
+            self.sql_state.aftermath.keep_list(Rc::new(list));
         }
         Ok(After::Next)
     }
@@ -112,27 +112,27 @@ impl Pooled {
         if self.hold(Aim::Same).await.is_err() || !self.keep_past().await {
             return;
         }
-        let before = self.aftermath.list().filter(|_| self.is_mysql());
-        let Some(lent) = &mut self.lent else {
+        let before = self.sql_state.aftermath.list().filter(|_| self.is_mysql());
+        let Some(lent) = &mut self.held.lease else {
             return;
         };
-        let settled = settle(&self.worker, &mut lent.conn, &self.aftermath).await;
+        let settled = settle(&self.worker, &mut lent.conn, &self.sql_state.aftermath).await;
         if settled.is_err() {
             return self.drop_lent(pool::CloseReason::Broken);
         }
         let Some(empty) = self.ask_empty_list().await else {
             return;
         };
-        self.state.answered(Answered::Error);
+        self.sql_state.session.answered(Answered::Error);
         let mut list = before.map_or(empty, |list| Diagnostics::clone(&list));
         list.push_error(code, text);
-        self.aftermath.keep_list(Rc::new(list));
+        self.sql_state.aftermath.keep_list(Rc::new(list));
     }
 
     /// An empty list of warnings, in the form that the session's server tells one. None if no connection is to be had.
     pub(crate) async fn ask_empty_list(&mut self) -> Option<Diagnostics> {
-        let held = self.lent.is_some() || self.hold(Aim::Same).await.is_ok();
-        let lent = self.lent.as_mut().filter(|_| held)?;
+        let held = self.held.lease.is_some() || self.hold(Aim::Same).await.is_ok();
+        let lent = self.held.lease.as_mut().filter(|_| held)?;
         let question = crate::pooled::backend::open::text(&lent.conn, "SHOW WARNINGS LIMIT 0");
         let Ok(own) = lent.conn.ask(&self.worker, Command::QUERY, &question).await else {
             self.drop_lent(pool::CloseReason::Broken);
@@ -142,7 +142,7 @@ impl Pooled {
     }
 
     async fn ask_mistake(&mut self, mistake: &Mistake) -> Option<OwnReply> {
-        let mut lent = self.lent.take()?;
+        let mut lent = self.held.lease.take()?;
         let equal = self.become_equal(&mut lent.conn, &Needs::NONE).await;
         let asked = match equal {
             Ok(()) => {
@@ -152,7 +152,7 @@ impl Pooled {
             }
             Err(_) => None,
         };
-        self.lent = Some(lent);
+        self.held.lease = Some(lent);
         asked
     }
 }

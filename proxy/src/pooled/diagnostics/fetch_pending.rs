@@ -26,25 +26,25 @@ impl Pooled {
     /// # Errors
     /// The session ends.
     pub(crate) async fn recall(&mut self) -> Result<(), Failure> {
-        let ridden = self.riding.ridden.take();
-        let is_owed = self.aftermath.is_owed();
+        let ridden = self.routing.riding.ridden.take();
+        let is_owed = self.sql_state.aftermath.is_owed();
         if let Some(ridden) = ridden.filter(|_| is_owed) {
             self.relive(ridden).await;
             return Ok(());
         }
-        let Some(lent) = &self.lent else {
+        let Some(lent) = &self.held.lease else {
             return Ok(());
         };
         let shelf = lent.conn.shelf.id;
-        if self.course.last == Some(lent.conn.backend.id) {
+        if self.routing.course.last == Some(lent.conn.backend.id) {
             return self.find_answers(shelf).await;
         }
         // Nobody takes the connection that it leaves there, and so nobody asks.
         self.outwait_saving().await;
-        if self.aftermath.is_owed() {
-            self.aftermath.is_left();
+        if self.sql_state.aftermath.is_owed() {
+            self.sql_state.aftermath.is_left();
             self.take_up_saved();
-            self.state.found_rows_are(0);
+            self.sql_state.session.found_rows_are(0);
         }
         Ok(())
     }
@@ -53,9 +53,9 @@ impl Pooled {
     /// has in place of the one that it had.
     async fn find_answers(&mut self, shelf: ShelfId) -> Result<(), Failure> {
         let until = Instant::now() + PATIENCE_TAKER;
-        let aftermath = Rc::clone(&self.aftermath);
+        let aftermath = Rc::clone(&self.sql_state.aftermath);
         if aftermath.is_owed()
-            && let Some(lent) = &mut self.lent
+            && let Some(lent) = &mut self.held.lease
             && settle(&self.worker, &mut lent.conn, &aftermath)
                 .await
                 .is_err()
@@ -67,7 +67,7 @@ impl Pooled {
             if aftermath.is_owed()
                 && let Some(own) = self.take_own(shelf)
             {
-                if let Some(other) = self.lent.replace(own) {
+                if let Some(other) = self.held.lease.replace(own) {
                     self.worker.desk.give_back(&self.worker, other);
                 }
                 break;
@@ -84,7 +84,7 @@ impl Pooled {
 
     /// The connection of this shelf that knows what the session may ask, if it lies idle.
     pub(crate) fn take_own(&self, shelf: ShelfId) -> Option<Lent> {
-        let (worker, aftermath) = (&self.worker, &self.aftermath);
+        let (worker, aftermath) = (&self.worker, &self.sql_state.aftermath);
         let is_own = |conn: &BackendConn| aftermath.is_at(conn);
         worker.desk.take_idle_that(worker, shelf, is_own)
     }
@@ -92,14 +92,21 @@ impl Pooled {
     /// Whether the last command's backend, which is another one, has answers that the session may
     /// ask for later.
     pub(crate) fn leaves_answers(&self, backend: &Backend) -> bool {
-        let is_elsewhere = self.course.last.is_some_and(|last| last != backend.id);
+        let is_elsewhere = self
+            .routing
+            .course
+            .last
+            .is_some_and(|last| last != backend.id);
         is_elsewhere && self.owes_answers()
     }
 
     /// Whether a connection alone knows what the next statement leaves as it is.
     fn owes_answers(&self) -> bool {
-        let counts = || self.aftermath.owes_found_rows() && self.state.pins().has(Pin::FoundRows);
-        self.aftermath.owes_insert_id() || counts()
+        let counts = || {
+            self.sql_state.aftermath.owes_found_rows()
+                && self.sql_state.session.pins().has(Pin::FoundRows)
+        };
+        self.sql_state.aftermath.owes_insert_id() || counts()
     }
 
     /// Asks where the last command ran what it has left there, before the session goes elsewhere.
@@ -111,8 +118,8 @@ impl Pooled {
                 Err(failure) => return Err(failure),
             }
         }
-        if self.aftermath.is_owed() {
-            self.aftermath.lose();
+        if self.sql_state.aftermath.is_owed() {
+            self.sql_state.aftermath.lose();
         }
         self.take_up_saved();
         Ok(())
@@ -121,12 +128,12 @@ impl Pooled {
     async fn ask_answers(&mut self, lent: Lent) -> Result<(), Failure> {
         let worker = Rc::clone(&self.worker);
         let shelf = lent.conn.shelf.id;
-        let is_apart = self.aftermath.is_apart_from(&lent.conn);
-        self.lent = Some(lent);
+        let is_apart = self.sql_state.aftermath.is_apart_from(&lent.conn);
+        self.held.lease = Some(lent);
         if is_apart {
             self.find_answers(shelf).await?;
         }
-        let Some(mut lent) = self.lent.take() else {
+        let Some(mut lent) = self.held.lease.take() else {
             return Ok(());
         };
         let nobody = Rc::default();
@@ -142,8 +149,8 @@ impl Pooled {
         self.outwait_saving().await;
         self.take_up_saved();
         // What has ridden no connection knows.
-        if self.aftermath.is_owed() && self.riding.ridden.is_none() {
-            match self.lent.take() {
+        if self.sql_state.aftermath.is_owed() && self.routing.riding.ridden.is_none() {
+            match self.held.lease.take() {
                 Some(lent) => self.ask_answers(lent).await?,
                 None => self.take_answers_along().await?,
             }

@@ -99,12 +99,16 @@ impl Pooled {
             return Ok(Asked::Told(Ending::last(after)));
         }
         let argument = incoming.argument().into_owned();
-        let Ok(query) = Query::decode(&argument, self.capabilities) else {
+        let Ok(query) = Query::decode(&argument, self.client.capabilities) else {
             let after = self.malformed(incoming.sequence)?;
             return Ok(Asked::Told(Ending::last(after)));
         };
         let place = self.undisturbed_place(&Needs::of(facts, query.text)).await;
-        if facts.kind == Kind::Multi && !self.capabilities.contains(Capabilities::MULTI_STATEMENTS)
+        if facts.kind == Kind::Multi
+            && !self
+                .client
+                .capabilities
+                .contains(Capabilities::MULTI_STATEMENTS)
         {
             // An error, in which the servers quote the text.
             return Ok(Asked::Left(incoming));
@@ -113,16 +117,19 @@ impl Pooled {
         let gets = facts.parts.iter().any(|it| it.kind == Kind::GetDiagnostics);
         if part == Part::Whole
             && (!matches!(place, Place::Here) || self.is_mysql() && gets)
-            && self.capabilities.contains(Capabilities::MULTI_STATEMENTS)
-            && let Some(texts) = parts_that_ask(facts, query.text, self.state.flags())
+            && self
+                .client
+                .capabilities
+                .contains(Capabilities::MULTI_STATEMENTS)
+            && let Some(texts) = parts_that_ask(facts, query.text, self.sql_state.session.flags())
         {
             return Ok(Asked::InParts(incoming, texts));
         }
         if let (Place::Kept(list), Some((told, range))) = (&place, self.shown(facts, query.text)) {
             let status = self.status_of(part);
-            let packets = list.tell(told, range, Form::Text, status, self.capabilities);
+            let packets = list.tell(told, range, Form::Text, status, self.client.capabilities);
             let next = self.say_renumbered(incoming.sequence, packets);
-            self.state.answered(Own::Rows);
+            self.sql_state.session.answered(Own::Rows);
             return Ok(Asked::Told(Ending::more(next)));
         }
         let get = Box::pin(self.read_get(facts, query.text, &place)).await;
@@ -138,10 +145,10 @@ impl Pooled {
             text: &text,
             ..query
         }
-        .encode(self.capabilities, &mut payload);
+        .encode(self.client.capabilities, &mut payload);
         let mut packets = Vec::new();
         wire::write::put_packets(&mut packets, 0, &payload);
-        facts.read(&text, self.state.flags());
+        facts.read(&text, self.sql_state.session.flags());
         let incoming = Incoming {
             packets,
             ..incoming
@@ -169,9 +176,9 @@ impl Pooled {
         let text = key.text.bytes();
         if let (Place::Kept(list), Some((told, range))) = (&place, self.shown(&key.facts, text)) {
             let status = self.status_of(Part::Whole);
-            let packets = list.tell(told, range, Form::Binary, status, self.capabilities);
+            let packets = list.tell(told, range, Form::Binary, status, self.client.capabilities);
             self.say_renumbered(sequence, packets);
-            self.state.answered(Own::Rows);
+            self.sql_state.session.answered(Own::Rows);
             return Ok(AskedPrepared::Told);
         }
         let get = Box::pin(self.read_get(&key.facts, text, &place)).await;
@@ -182,7 +189,7 @@ impl Pooled {
         let Some(StandIn { text, role }) = stand_in else {
             return Ok(AskedPrepared::Left);
         };
-        let flags = self.state.flags();
+        let flags = self.sql_state.session.flags();
         let other = self.worker.store.statement(
             &text,
             &key.values,
@@ -202,15 +209,16 @@ impl Pooled {
     /// Takes up what others have saved; what only the last connection knows has to be asked there.
     async fn seek_past(&mut self, facts: &Facts) -> Result<(), Failure> {
         let outwait = async |session: &mut Self| {
-            if session.aftermath.is_saving() {
+            if session.sql_state.aftermath.is_saving() {
                 session.outwait_saving().await;
             }
             session.take_up_saved();
         };
         outwait(self).await;
-        let is_about_list = facts.uses.has(Uses::DIAGNOSTICS) && self.aftermath.list().is_none();
-        let is_about_rows =
-            facts.uses.has(Uses::FOUND_ROWS) && self.state.aftermath().found_rows.is_none();
+        let is_about_list =
+            facts.uses.has(Uses::DIAGNOSTICS) && self.sql_state.aftermath.list().is_none();
+        let is_about_rows = facts.uses.has(Uses::FOUND_ROWS)
+            && self.sql_state.session.aftermath().found_rows.is_none();
         if is_about_list || is_about_rows {
             self.hold(self.aim(facts)).await?;
             // Somebody may have taken it meanwhile.
@@ -225,7 +233,7 @@ impl Pooled {
         let reads = !matches!(facts.kind, Kind::Create(_) | Kind::Multi);
         reads
             && facts.uses.has(Uses::LAST_INSERT_ID)
-            && self.state.aftermath().last_insert_id == LastInsertId::Lost
+            && self.sql_state.session.aftermath().last_insert_id == LastInsertId::Lost
     }
 
     /// Tells so.
@@ -237,15 +245,15 @@ impl Pooled {
     /// statements prepared from text, would empty it.
     async fn undisturbed_place(&mut self, needs: &Needs) -> Place {
         let is_equal = |lent: &Lent| {
-            let restoration = restoration(&self.state, &lent.conn.state, needs);
+            let restoration = restoration(&self.sql_state.session, &lent.conn.state, needs);
             restoration == Restoration::Nothing
         };
         match self.place() {
             // Nor does the connection know by which id the client has named what is not there.
             Place::Here
-                if !self.lent.as_ref().is_some_and(is_equal)
+                if !self.held.lease.as_ref().is_some_and(is_equal)
                     || self.may_make_texts(needs)
-                    || self.aftermath.unknown.get().is_some() =>
+                    || self.sql_state.aftermath.unknown.get().is_some() =>
             {
                 self.keep_past().await;
                 self.place()
@@ -256,10 +264,10 @@ impl Pooled {
 
     fn place(&self) -> Place {
         let is_here = || {
-            let lent = self.lent.as_ref();
-            lent.is_some_and(|lent| self.aftermath.is_told_by(&lent.conn))
+            let lent = self.held.lease.as_ref();
+            lent.is_some_and(|lent| self.sql_state.aftermath.is_told_by(&lent.conn))
         };
-        match self.aftermath.list() {
+        match self.sql_state.aftermath.list() {
             Some(list) => Place::Kept(list),
             None if is_here() => Place::Here,
             None => Place::Nowhere,
@@ -276,13 +284,13 @@ impl Pooled {
             },
             _ => return None,
         };
-        let range = sql::shown_conditions(text, self.state.flags())?;
+        let range = sql::shown_conditions(text, self.sql_state.session.flags())?;
         Some((told, range))
     }
 
     fn standing(&self, place: &Place, role: Role) -> Standing {
         Standing {
-            before: *self.state.aftermath(),
+            before: *self.sql_state.session.aftermath(),
             list: match place {
                 Place::Kept(list) => Some(Rc::clone(list)),
                 Place::Here | Place::Nowhere => None,
@@ -319,12 +327,12 @@ impl Pooled {
                 ..before
             },
         };
-        self.state.left_alone(now);
+        self.sql_state.session.left_alone(now);
         match role {
             Role::Missing => self.fetch_last(list).await,
             Role::Count | Role::Get | Role::Stacked => {
                 if let Some(list) = list {
-                    self.aftermath.keep_list(list);
+                    self.sql_state.aftermath.keep_list(list);
                 }
             }
         }
@@ -332,7 +340,7 @@ impl Pooled {
 
     /// Fetches the last entry of the list that the connection has, and puts it behind this one.
     pub(crate) async fn fetch_last(&mut self, before: Option<Rc<Diagnostics>>) {
-        let Some(lent) = &mut self.lent else {
+        let Some(lent) = &mut self.held.lease else {
             return;
         };
         let question = text(&lent.conn, "SHOW WARNINGS");
@@ -352,18 +360,18 @@ impl Pooled {
                 whole
             }
         };
-        self.aftermath.keep_list(Rc::new(whole));
+        self.sql_state.aftermath.keep_list(Rc::new(whole));
     }
 
     /// The flags of a reply of the proxy's own.
     pub(crate) fn status_of(&self, part: Part) -> StatusFlags {
         match part.has_more() {
-            true => StatusFlags(self.status.0 | StatusFlags::MORE_RESULTS_EXISTS.0),
-            false => self.status,
+            true => StatusFlags(self.client.status.0 | StatusFlags::MORE_RESULTS_EXISTS.0),
+            false => self.client.status,
         }
     }
 
     pub(crate) fn is_mysql(&self) -> bool {
-        matches!(self.state.flags().server, sql::Server::MySql(_))
+        matches!(self.sql_state.session.flags().server, sql::Server::MySql(_))
     }
 }

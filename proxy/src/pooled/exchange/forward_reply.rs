@@ -24,9 +24,10 @@ use link::leg::Leg;
 const AHEAD_BYTES_MAX: usize = 64 * 1024;
 
 /// What becomes of a reply.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Delivery {
     /// The client gets it as it comes.
+    #[default]
     AtOnce,
     /// Its end waits until it is noted what was written: somebody may ask elsewhere as soon as the
     /// client knows.
@@ -97,7 +98,7 @@ impl Pooled {
         context: &mut Context<'_>,
     ) -> Poll<Result<(), Cut>> {
         loop {
-            match self.client.poll_drain(context) {
+            match self.client.leg.poll_drain(context) {
                 Poll::Ready(Ok(())) => {}
                 Poll::Ready(Err(error)) => {
                     return Poll::Ready(Err(Cut::Client(error.to_string())));
@@ -105,7 +106,7 @@ impl Pooled {
                 // It takes nothing, and may be killed even so.
                 Poll::Pending => break,
             }
-            if let Some(sequence) = self.client.transport.frame_sequence() {
+            if let Some(sequence) = self.client.leg.transport.frame_sequence() {
                 reply.align(sequence);
             }
             match self.poll_step(conn, reply, context) {
@@ -113,7 +114,7 @@ impl Pooled {
                     // Where a reply comes in one piece its end is read from the clock, and that is enough.
                     if reply.has_begun() {
                         let worker = &self.worker;
-                        self.timing.begins(|| worker.surroundings.now().0);
+                        self.command.timing.begins(|| worker.surroundings.now().0);
                     }
                 }
                 Poll::Ready(done) => return Poll::Ready(done),
@@ -146,11 +147,15 @@ impl Pooled {
         context: &mut Context<'_>,
     ) -> Poll<Result<(), Cut>> {
         let worker = Rc::clone(&self.worker);
-        let (sight, changes, client) = (&self.sight, &mut self.changes, &mut self.client);
-        let (capabilities, seen) = (conn.capabilities, self.capabilities);
+        let (sight, changes, client) = (
+            &self.tracking.settings,
+            &mut self.tracking.changes,
+            &mut self.client.leg,
+        );
+        let (capabilities, seen) = (conn.capabilities, self.client.capabilities);
         let mut towards_client = Context::from_waker(context.waker());
         let mut sent = Ok(());
-        let delivery = self.delivery;
+        let delivery = self.command.delivery;
         let mut push = |client: &mut Leg, bytes: &[u8]| match delivery {
             Delivery::AtOnce => client.push(bytes, &mut towards_client),
             Delivery::Kept => {
@@ -189,7 +194,7 @@ impl Pooled {
             return Poll::Ready(Err(cut));
         }
         let asked = self.watch.poll_asked(context);
-        if asked.contains(Ask::KillStatement) && self.watch.takes_kill(self.timing.read()) {
+        if asked.contains(Ask::KillStatement) && self.watch.takes_kill(self.command.timing.read()) {
             self.kill_own_statement();
         }
         Poll::Pending
@@ -199,12 +204,12 @@ impl Pooled {
     fn poll_end(&mut self, context: &mut Context<'_>) -> Poll<Cut> {
         // In a login the client is listened to elsewhere.
         let listens = |client: &Leg| !client.is_gone() && !client.has_ended;
-        while self.inbox.len() < AHEAD_BYTES_MAX && listens(&self.client) {
+        while self.client.inbox.len() < AHEAD_BYTES_MAX && listens(&self.client.leg) {
             match self.poll_client(context) {
                 Poll::Pending => break,
                 // It may still take its reply.
                 Poll::Ready(read) if Leg::is_end(&read) => {
-                    self.client.has_ended = true;
+                    self.client.leg.has_ended = true;
                     self.worker.note_half_closed(&self.watch);
                 }
                 Poll::Ready(Ok(_)) => {}
@@ -260,8 +265,8 @@ impl Pooled {
     /// A kill that has come before the statement was sent: the server could not tell whom it is for. What is
     /// read again for the client's next statement is not meant.
     pub(crate) fn not_killed(&self) -> Result<(), Cut> {
-        let is_killed =
-            self.delivery != Delivery::Nobody && self.watch.takes_kill(self.timing.read());
+        let is_killed = self.command.delivery != Delivery::Nobody
+            && self.watch.takes_kill(self.command.timing.read());
         match is_killed {
             true => Err(Cut::Asked(Ask::KillStatement)),
             false => Ok(()),
@@ -272,9 +277,11 @@ impl Pooled {
     pub(crate) fn poll_client(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
         let mut scratch = self.worker.scratch.borrow_mut();
         let mut buffer = ReadBuf::new(&mut scratch);
-        ready!(self.client.poll_read(context, &mut buffer))?;
+        ready!(self.client.leg.poll_read(context, &mut buffer))?;
         let store = &self.worker.store;
-        self.inbox.put_into(buffer.filled(), || store.take_bytes());
+        self.client
+            .inbox
+            .put_into(buffer.filled(), || store.take_bytes());
         Poll::Ready(Ok(buffer.filled().len()))
     }
 
@@ -292,7 +299,7 @@ impl Pooled {
             },
         )
         .await?;
-        self.timing.follows(passage.bytes - before);
+        self.command.timing.follows(passage.bytes - before);
         Ok(passage)
     }
 
@@ -319,12 +326,12 @@ impl Pooled {
         context: &mut Context<'_>,
     ) -> Poll<Result<(), Cut>> {
         loop {
-            if let Err(error) = ready!(self.client.poll_drain(context)) {
+            if let Err(error) = ready!(self.client.leg.poll_drain(context)) {
                 return Poll::Ready(Err(Cut::Client(error.to_string())));
             }
-            let bytes = self.inbox.take_all();
+            let bytes = self.client.inbox.take_all();
             let taken = passage.pass(&bytes);
-            self.inbox.put(&bytes[taken..]);
+            self.client.inbox.put(&bytes[taken..]);
             // No command is longer than that.
             let limit = self.settings.config.limits.packet_bytes_max;
             let is_endless = passage.end == EndOf::Payload && passage.bytes > limit;
@@ -350,17 +357,17 @@ impl Pooled {
     ) -> Poll<Result<(), Cut>> {
         loop {
             ready!(conn.leg.poll_drain_or_break(context));
-            if let Err(error) = ready!(self.client.poll_drain(context)) {
+            if let Err(error) = ready!(self.client.leg.poll_drain(context)) {
                 return Poll::Ready(Err(Cut::Client(error.to_string())));
             }
             if passage.is_over {
                 return Poll::Ready(Ok(()));
             }
-            if !self.inbox.is_empty() {
-                let mut bytes = self.inbox.take_all();
+            if !self.client.inbox.is_empty() {
+                let mut bytes = self.client.inbox.take_all();
                 let taken = passage.pass(&bytes);
                 let rest = bytes.split_off(taken);
-                self.inbox.put(&rest);
+                self.client.inbox.put(&rest);
                 conn.leg.send_or_break(&bytes, context);
                 continue;
             }

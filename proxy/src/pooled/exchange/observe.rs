@@ -25,21 +25,21 @@ pub(crate) fn observe(
     text: &[u8],
     done: &Done,
 ) {
-    session.running = None;
-    session.course.has_only_begun = false;
+    session.held.running = None;
+    session.routing.course.has_only_begun = false;
     session.note_written(facts, done);
     session.note_refused_write(facts, done.outcome);
-    if std::mem::take(&mut session.has_shown) {
+    if std::mem::take(&mut session.tracking.has_shown) {
         // Nothing is asked; the connection goes on telling us everything.
-        session.unseen.push(Box::from(&b""[..]));
+        session.tracking.unseen.push(Box::from(&b""[..]));
     }
-    session.wants_clear = false;
+    session.command.wants_clear = false;
     let mut mirrored;
-    let connection = match &mut session.lent {
+    let connection = match &mut session.held.lease {
         Some(lent) => &mut lent.conn.state,
         // It has ridden: the lane knows what has become of its connection.
         None => {
-            mirrored = session.state.mirrored();
+            mirrored = session.sql_state.session.mirrored();
             let Some(mirrored) = &mut mirrored else {
                 return;
             };
@@ -50,7 +50,7 @@ pub(crate) fn observe(
         ran: ran(command),
         facts,
         text,
-        changes: &session.changes,
+        changes: &session.tracking.changes,
         tally: &done.tally,
         error: match done.outcome {
             Outcome::Ok => None,
@@ -59,26 +59,32 @@ pub(crate) fn observe(
     };
     let worker = &session.worker;
     session
-        .state
+        .sql_state
+        .session
         .observe(connection, &worker.store.values, &seen);
     session
+        .sql_state
         .aftermath
-        .note(session.state.aftermath(), &done.tally);
-    let may_be_set_otherwise = !facts.assignments.is_empty() || !session.changes.is_empty();
+        .note(session.sql_state.session.aftermath(), &done.tally);
+    let may_be_set_otherwise =
+        !facts.assignments.is_empty() || !session.tracking.changes.is_empty();
     if may_be_set_otherwise {
-        let settings = settings_of(facts, text, &session.changes);
+        let settings = settings_of(facts, text, &session.tracking.changes);
         if !settings.is_empty() && done.outcome == Outcome::Ok {
-            session.unseen = settings;
+            session.tracking.unseen = settings;
         }
     }
     if session_track_settings::prepares_settings(facts, text) {
-        session.prepares_settings = true;
+        session.tracking.prepares_settings = true;
     }
-    if session.prepares_settings
+    if session.tracking.prepares_settings
         && done.outcome == Outcome::Ok
         && session_track_settings::runs_prepared(facts)
     {
-        session.unseen.push(Box::from(session_track_settings::ANY));
+        session
+            .tracking
+            .unseen
+            .push(Box::from(session_track_settings::ANY));
     }
     if may_be_set_otherwise || !session.watch.knows_wait_timeout() {
         session.note_wait_timeout();
@@ -146,8 +152,8 @@ impl Pooled {
             return;
         }
         let accounts = Arc::clone(&self.worker.surroundings.accounts.borrow());
-        let login = Rc::clone(&self.login);
-        let is_anonymous = self.account.user.is_empty();
+        let login = Rc::clone(&self.identity.login);
+        let is_anonymous = self.identity.account.user.is_empty();
         // An anonymous account has sessions of any name, and is written with an empty one.
         let own_user: &[u8] = if is_anonymous { b"''" } else { &login.user };
         let concerned = match is_statement && !is_anonymous {
@@ -156,7 +162,7 @@ impl Pooled {
         };
         self.worker.shared.privileges_changed(concerned);
         if is_statement && privilege_changes::may_lock_out(facts, text, own_user) {
-            self.state.pin(Pin::Account);
+            self.sql_state.session.pin(Pin::Account);
         }
     }
 
@@ -171,8 +177,8 @@ impl Pooled {
             _ => global_variables::may_change(facts, text),
         };
         if is_change && !privilege_changes::has_done_nothing(facts, done.outcome) {
-            self.sets_globals = true;
-            self.has_set_globals |= done.outcome == Outcome::Ok;
+            self.sql_state.sets_globals = true;
+            self.sql_state.has_set_globals |= done.outcome == Outcome::Ok;
         }
     }
 
@@ -180,18 +186,18 @@ impl Pooled {
     fn runs(&self, facts: &Facts, text: &[u8], is_it: impl Fn(&Facts, &[u8]) -> bool) -> bool {
         let mut named = facts.mentions_of(sql::Role::Prepared);
         let name = named.next().map(|mention| mention.name.name(text));
-        let prepared = name.and_then(|name| self.state.held().prepared_text(&name));
-        prepared.is_some_and(|text| is_it(&sql::facts(text, self.state.flags()), text))
+        let prepared = name.and_then(|name| self.sql_state.session.held().prepared_text(&name));
+        prepared.is_some_and(|text| is_it(&sql::facts(text, self.sql_state.session.flags()), text))
     }
 
     /// The client has changed what it wants to be told: that is noted, and the connection goes on
     /// telling us everything.
     pub(crate) async fn look_again(&mut self) {
-        let settings = std::mem::take(&mut self.unseen);
+        let settings = std::mem::take(&mut self.tracking.unseen);
         if !self.keep_past().await {
             return;
         }
-        let Some(lent) = &mut self.lent else {
+        let Some(lent) = &mut self.held.lease else {
             return;
         };
         let asks = [
@@ -205,14 +211,14 @@ impl Pooled {
         let follows = replies.get(1).map(|own| own.outcome);
         if follows != Some(Outcome::Ok) {
             // What happens there from now on is not seen.
-            self.state.pin(Pin::Variable);
+            self.sql_state.session.pin(Pin::Variable);
         }
         let said = replies
             .first()
             .map(|own| crate::pooled::backend::open::table(own, lent.conn.capabilities));
         if let Some(Ok(table)) = said {
             let row: Vec<Option<&[u8]>> = table.row.iter().map(Option::as_deref).collect();
-            if let Some(sight) = &mut self.sight {
+            if let Some(sight) = &mut self.tracking.settings {
                 Rc::make_mut(sight).set(lent.conn.state.server(), &settings, &row);
             }
         }
@@ -225,7 +231,7 @@ impl Pooled {
             if !self.keep_past().await {
                 return Ok(());
             }
-            let Some(lent) = &mut self.lent else {
+            let Some(lent) = &mut self.held.lease else {
                 return Ok(());
             };
             let question = crate::pooled::backend::open::text(&lent.conn, inquiry.text());
@@ -235,7 +241,7 @@ impl Pooled {
                 return Ok(());
             };
             if !self.hear_answer(&inquiry, &own) {
-                self.state.refused(&inquiry);
+                self.sql_state.session.refused(&inquiry);
                 return Ok(());
             }
             self.note_wait_timeout();
@@ -249,7 +255,7 @@ impl Pooled {
         if !self.keep_past().await {
             return;
         }
-        let Some(lent) = &mut self.lent else {
+        let Some(lent) = &mut self.held.lease else {
             return;
         };
         let question = crate::pooled::backend::open::text(&lent.conn, inquiry.text());
@@ -262,12 +268,12 @@ impl Pooled {
     /// Asks how the transaction stands, before the proxy tells that by itself: an error may have been the
     /// first of a transaction, and does not say.
     pub(crate) async fn learn_status(&mut self) {
-        if self.lent.is_none() || self.state.inquiry_of_status().is_none() {
+        if self.held.lease.is_none() || self.sql_state.session.inquiry_of_status().is_none() {
             return;
         }
         // Whatever is asked about the past, the replies tell.
         if Box::pin(self.keep_past()).await
-            && let Some(inquiry) = self.state.inquiry_of_status()
+            && let Some(inquiry) = self.sql_state.session.inquiry_of_status()
         {
             Box::pin(self.inquire_before(&inquiry)).await;
         }
@@ -275,11 +281,11 @@ impl Pooled {
 
     /// Asks for variables that nobody knows, before the connection is set to something else for a while.
     pub(crate) async fn settle_doubts(&mut self) {
-        while let Some(inquiry) = self.state.inquiry_of_variables() {
+        while let Some(inquiry) = self.sql_state.session.inquiry_of_variables() {
             if !self.keep_past().await {
                 return;
             }
-            let Some(lent) = &mut self.lent else {
+            let Some(lent) = &mut self.held.lease else {
                 return;
             };
             let question = crate::pooled::backend::open::text(&lent.conn, inquiry.text());
@@ -288,14 +294,14 @@ impl Pooled {
                 return;
             };
             if !self.hear_answer(&inquiry, &own) {
-                self.state.refused(&inquiry);
+                self.sql_state.session.refused(&inquiry);
             }
         }
     }
 
     /// Takes an answer up; false where it was none.
     fn hear_answer(&mut self, inquiry: &Inquiry, own: &OwnReply) -> bool {
-        let Some(lent) = &mut self.lent else {
+        let Some(lent) = &mut self.held.lease else {
             return false;
         };
         if own.is_cut {
@@ -315,30 +321,31 @@ impl Pooled {
             row: &row,
         };
         let values = &self.worker.store.values;
-        self.state
+        self.sql_state
+            .session
             .answer(&mut lent.conn.state, values, inquiry, &answer);
         if let Some(status) = own.tally.status {
-            self.status = StatusFlags(status.0 & LASTING.0);
+            self.client.status = StatusFlags(status.0 & LASTING.0);
         }
         true
     }
 
     fn inquiry(&self) -> Option<Inquiry> {
-        let lent = self.lent.as_ref()?;
-        self.state.inquiry(&lent.conn.state)
+        let lent = self.held.lease.as_ref()?;
+        self.sql_state.session.inquiry(&lent.conn.state)
     }
 
     /// Asks what other statements of ours would make the server forget of the session's own; false if
     /// that failed.
     pub(crate) async fn keep_past(&mut self) -> bool {
-        let Some(lent) = &mut self.lent else {
+        let Some(lent) = &mut self.held.lease else {
             return true;
         };
-        if !self.aftermath.is_at(&lent.conn) {
+        if !self.sql_state.aftermath.is_at(&lent.conn) {
             return true;
         }
         for question in claim_own(&mut lent.conn) {
-            let Some(lent) = &mut self.lent else {
+            let Some(lent) = &mut self.held.lease else {
                 return true;
             };
             let text = crate::pooled::backend::open::text(&lent.conn, question.debt.question());
@@ -359,7 +366,7 @@ impl Pooled {
 
     /// What a statement of the proxy's own has told of the session's last one.
     pub(crate) fn overhear(&mut self, own: &OwnReply) {
-        let (Some(lent), Some(status)) = (&mut self.lent, own.tally.status) else {
+        let (Some(lent), Some(status)) = (&mut self.held.lease, own.tally.status) else {
             return;
         };
         if own.outcome != Outcome::Ok {
@@ -370,14 +377,15 @@ impl Pooled {
             false => status,
         };
         let values = &self.worker.store.values;
-        self.state
+        self.sql_state
+            .session
             .overhear(&mut lent.conn.state, values, told, &own.changes);
-        self.status = StatusFlags(status.0 & LASTING.0);
+        self.client.status = StatusFlags(status.0 & LASTING.0);
     }
 
     /// Waits until whoever asks for this session's answers has them.
     pub(crate) async fn outwait_saving(&mut self) {
-        let aftermath = std::rc::Rc::clone(&self.aftermath);
+        let aftermath = std::rc::Rc::clone(&self.sql_state.aftermath);
         while aftermath.is_saving() {
             aftermath.news.notified().await;
         }
@@ -385,20 +393,20 @@ impl Pooled {
 
     /// Takes up what others have asked in this session's place.
     pub(crate) fn take_up_saved(&mut self) {
-        let saved = self.aftermath.take_saved();
+        let saved = self.sql_state.aftermath.take_saved();
         if let Some(id) = saved.insert_id {
-            self.state.last_insert_id_is(id);
+            self.sql_state.session.last_insert_id_is(id);
         }
         if let Some(rows) = saved.found_rows {
-            self.state.found_rows_are(rows);
+            self.sql_state.session.found_rows_are(rows);
         }
         if saved.is_lost {
-            self.state.connection_lost();
+            self.sql_state.session.connection_lost();
         }
     }
 
     /// A statement that was too long to be read.
     pub(crate) fn large_statement(&mut self) {
-        self.state.pin(Pin::LargeStatement);
+        self.sql_state.session.pin(Pin::LargeStatement);
     }
 }

@@ -88,16 +88,16 @@ impl Pooled {
     /// What must be said before the client's command.
     pub(crate) fn prefix(&mut self, conn: &mut BackendConn, needs: &Needs) -> Ready {
         let mut prefix = Prefix::default();
-        let restoration = restoration(&self.state, &conn.state, needs);
+        let restoration = restoration(&self.sql_state.session, &conn.state, needs);
         if matches!(restoration, Restoration::Reset | Restoration::Unfit) {
             return Ready::Reset;
         }
-        for question in pending_answers::claim(conn, &self.aftermath) {
+        for question in pending_answers::claim(conn, &self.sql_state.aftermath) {
             let statement = text(conn, question.debt.question());
             prefix.add(What::Save(question), Command::QUERY, &statement);
         }
-        if let Some(sight) = self.shows.take() {
-            self.has_shown = true;
+        if let Some(sight) = self.tracking.shows.take() {
+            self.tracking.has_shown = true;
             let show = sight.as_set(self.hide_gtids(conn));
             prefix.add(What::Clear, Command::QUERY, &text(conn, show));
         } else if self.wants_gtids(conn) {
@@ -109,7 +109,7 @@ impl Pooled {
             let question = text(conn, question);
             prefix.add(What::Position(before), Command::QUERY, &question);
         }
-        if let Some(position) = &self.course.awaited {
+        if let Some(position) = &self.routing.course.awaited {
             let limit = self.settings.config.balance.timeout_consistency;
             let wait = text(conn, position.wait_statement(limit));
             prefix.add(What::Await, Command::QUERY, &wait);
@@ -139,7 +139,7 @@ impl Pooled {
             Restoration::Reset | Restoration::Unfit => return Ready::Reset,
         }
         // Behind what restores: MySQL warns of some character sets.
-        if self.wants_clear && !self.aftermath.is_told_by(conn) {
+        if self.command.wants_clear && !self.sql_state.aftermath.is_told_by(conn) {
             let clear = empty_list(conn.state.server());
             prefix.add(What::Clear, Command::QUERY, &text(conn, clear));
         }
@@ -152,18 +152,18 @@ impl Pooled {
     /// Resets the session's connection now, if it has to be before the session may use it: what is
     /// prepared there is gone then.
     pub(crate) async fn reset_if_unlike(&mut self, needs: &Needs) -> Result<(), CutReply> {
-        let Some(lent) = &self.lent else {
+        let Some(lent) = &self.held.lease else {
             return Ok(());
         };
-        let restoration = restoration(&self.state, &lent.conn.state, needs);
+        let restoration = restoration(&self.sql_state.session, &lent.conn.state, needs);
         if !matches!(restoration, Restoration::Reset | Restoration::Unfit) {
             return Ok(());
         }
-        let Some(mut lent) = self.lent.take() else {
+        let Some(mut lent) = self.held.lease.take() else {
             return Ok(());
         };
         let outcome = Box::pin(self.reset_backend(&mut lent.conn, needs)).await;
-        self.lent = Some(lent);
+        self.held.lease = Some(lent);
         outcome
     }
 
@@ -171,9 +171,9 @@ impl Pooled {
     /// leaves no schema.
     async fn reset_backend(&self, conn: &mut BackendConn, needs: &Needs) -> Result<(), CutReply> {
         let unsent = |broken: Broken| CutReply::unsent(broken.into());
-        let settled = pending_answers::settle(&self.worker, conn, &self.aftermath).await;
+        let settled = pending_answers::settle(&self.worker, conn, &self.sql_state.aftermath).await;
         settled.map_err(unsent)?;
-        let outcome = match restoration(&self.state, &conn.state, needs) {
+        let outcome = match restoration(&self.sql_state.session, &conn.state, needs) {
             Restoration::Unfit => {
                 crate::pooled::backend::open::log_in_again(&self.worker, conn).await
             }
@@ -212,8 +212,8 @@ impl Pooled {
         if let Some(proof) = proof {
             self.worker.store.disprove(proof.key);
         }
-        if let Some(schema) = self.state.values().schema() {
-            let key = (self.kind.account.clone(), schema.to_vec());
+        if let Some(schema) = self.sql_state.session.values().schema() {
+            let key = (self.identity.key.account.clone(), schema.to_vec());
             self.worker.store.forget_schema(&key);
         }
     }
@@ -265,7 +265,7 @@ impl Pooled {
                         self.disprove(prefix.proof);
                         let error = own.error().map(|error| error.number);
                         let values = &self.worker.store.values;
-                        self.state.give_up_refused(values, error);
+                        self.sql_state.session.give_up_refused(values, error);
                         result = Err(Unequal::refused(&own));
                     }
                 }
@@ -281,7 +281,12 @@ impl Pooled {
         let Some(proof) = prefix.proof.filter(|_| conn.state.values().is_some()) else {
             return Ok(result);
         };
-        match restored(&mut self.state, &mut conn.state, needs, &changes) {
+        match restored(
+            &mut self.sql_state.session,
+            &mut conn.state,
+            needs,
+            &changes,
+        ) {
             Ok(()) => {
                 if !proof.is_proven {
                     self.worker.store.prove(proof.key);

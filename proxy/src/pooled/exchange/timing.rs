@@ -9,7 +9,7 @@ use super::times::{Traffic, Way};
 use crate::pooled::session::Pooled;
 
 /// One command's times, since the process began.
-#[derive(Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Timing {
     /// When the client's command was read; each of its parts comes by itself.
     read: Duration,
@@ -136,12 +136,12 @@ impl Timing {
 impl Pooled {
     /// Its command leaves now.
     pub(crate) fn leaves(&mut self) {
-        self.timing.leaves(self.worker.surroundings.now().0);
+        self.command.timing.leaves(self.worker.surroundings.now().0);
     }
 
     /// A statement has had its reply: how long that took is noted, and how much it was.
     pub(crate) fn note_times(&self, backend: BackendId, way: Way, traffic: Traffic) {
-        let took = (self.timing.waited(), self.timing.taken());
+        let took = (self.command.timing.waited(), self.command.timing.taken());
         let times = &self.worker.times;
         times.note(&self.worker, backend, way, took, traffic);
     }

@@ -15,23 +15,23 @@ impl Pooled {
     /// What would become of a statement.
     pub(crate) fn explain_route(&mut self, text: &[u8]) -> Explanation {
         let mut told = Explanation::default();
-        let mut facts = sql::facts(text, self.state.flags());
+        let mut facts = sql::facts(text, self.sql_state.session.flags());
         self.trust(&mut facts, text);
         let mut analysis = sql::Analysis::default();
-        analysis.read(text, self.state.flags());
+        analysis.read(text, self.sql_state.session.flags());
         self.name_more(&mut facts, text);
         self.doubt_refused(&mut facts, || analysis.digest.hash());
         told.statement(&facts, text);
         told.digest(&analysis.digest);
         let order = self.tell_rules(&mut told, &facts, text);
-        self.order = Some(Box::new(order));
+        self.command.policy = Some(Box::new(order));
         let backend = self.tell_way(&mut told, &facts);
         let lane = match self.would_ride(text, &facts, backend) {
             Ok(()) => "rides, when others are on their way there".to_owned(),
             Err(stays) => format!("does not ride: {stays}"),
         };
         told.find("lane", "", lane);
-        self.order = None;
+        self.command.policy = None;
         told
     }
 
@@ -56,16 +56,21 @@ impl Pooled {
 
     /// Returns the backend that is decided for.
     fn tell_way(&self, told: &mut Explanation, facts: &Facts) -> Option<BackendId> {
-        if let Some(unknown) = self.order.as_ref().and_then(|it| it.unknown.as_ref()) {
+        if let Some(unknown) = self
+            .command
+            .policy
+            .as_ref()
+            .and_then(|it| it.unknown.as_ref())
+        {
             told.find("decision", "(none)", unknown_place(unknown));
             return None;
         }
         let aim = self.aim(facts);
-        let is_ordered = self.order.as_ref().is_some_and(|it| it.directs());
+        let is_ordered = self.command.policy.as_ref().is_some_and(|it| it.directs());
         let roles = match aim {
             Aim::Ordered(roles) => Some(roles),
             // The session's own would do.
-            Aim::Home if is_ordered => Some(self.course.roles()),
+            Aim::Home if is_ordered => Some(self.routing.course.roles()),
             _ => None,
         };
         match roles {
@@ -75,8 +80,8 @@ impl Pooled {
             }
             None => told.wanted(self.wanted(facts)),
         }
-        match &self.lent {
-            Some(_) if self.optimism.is_some() && aim == Aim::Home => {
+        match &self.held.lease {
+            Some(_) if self.routing.optimism.is_some() && aim == Aim::Home => {
                 self.tell_candidates(told, aim)
             }
             Some(lent) => {
@@ -94,7 +99,7 @@ impl Pooled {
             told.find("decision", &last.name, why);
             return Some(last.id);
         }
-        let home = self.home.as_ref().map(|home| home.backend.id);
+        let home = self.routing.home.as_ref().map(|home| home.backend.id);
         let goes_home = matches!(aim, Aim::Home | Aim::Same | Aim::Any);
         let written = match goes_home {
             true => Default::default(),
@@ -104,7 +109,7 @@ impl Pooled {
         let roles = match aim {
             Aim::Replica | Aim::Optimistic => Roles::Replica,
             Aim::Ordered(roles) => roles,
-            Aim::Home | Aim::Same | Aim::Any => self.course.roles(),
+            Aim::Home | Aim::Same | Aim::Any => self.routing.course.roles(),
         };
         let wish = Wish {
             sticky: home.filter(|_| goes_home).or(self.sticky()),

@@ -108,8 +108,12 @@ impl Pooled {
     /// Answers come as UTF-8, in whatever its client's session has wished to hear them.
     fn hears_utf8(&mut self) {
         let values = &self.worker.store.values;
-        let values = values.with(self.state.values(), b"character_set_results", b"utf8mb4");
-        self.state.change_user(values);
+        let values = values.with(
+            self.sql_state.session.values(),
+            b"character_set_results",
+            b"utf8mb4",
+        );
+        self.sql_state.session.change_user(values);
     }
 
     /// None: it is not fit for that.
@@ -118,8 +122,8 @@ impl Pooled {
         if OWN.iter().any(|pin| pins.has(*pin)) {
             return None;
         }
-        let flags = self.state.flags();
-        let statement = said.statement(flags, self.capabilities)?;
+        let flags = self.sql_state.session.flags();
+        let statement = said.statement(flags, self.client.capabilities)?;
         if statement.len() > STATEMENT_BYTES_MAX {
             return None;
         }
@@ -131,12 +135,12 @@ impl Pooled {
         let planned = Planned::of(&statement, &filled, flags)?;
         let worker = &self.worker;
         let topology = worker.topology.borrow();
-        let backend = topology.backend(self.course.last?)?;
+        let backend = topology.backend(self.routing.course.last?)?;
         let cluster = topology
             .clusters
             .iter()
             .find(|it| it.id == backend.cluster)?;
-        let values = self.state.values();
+        let values = self.sql_state.session.values();
         Some(Explaining {
             key: PlanKey {
                 digest: due.digest,
@@ -158,7 +162,8 @@ async fn explain(mut double: Pooled, registered: Registered, explaining: Explain
     let came = double.plan_of(&explaining).await;
     double.end_planning().await;
     let backend = double
-        .lent
+        .held
+        .lease
         .as_ref()
         .map(|lent| Arc::clone(&lent.conn.backend));
     let name = backend.as_ref().map_or("", |it| &it.name);
@@ -183,7 +188,7 @@ impl Pooled {
     async fn plan_of(&mut self, explaining: &Explaining) -> Result<Vec<Line>, Refusal> {
         let backend = self.backend_to_ask(explaining)?;
         self.take_free(&backend).await?;
-        let server = self.state.flags().server;
+        let server = self.sql_state.session.flags().server;
         let is_written_there = explaining.reading.is_none()
             || backend.role != Some(Role::Replica) && explains_writing(server);
         let statement = match (&explaining.writing, &explaining.reading) {
@@ -251,7 +256,7 @@ impl Pooled {
             }
         };
         let equal = self.become_equal(&mut lent.conn, &Needs::NONE).await;
-        self.lent = Some(lent);
+        self.held.lease = Some(lent);
         match equal {
             Ok(()) => Ok(()),
             Err(_) => {

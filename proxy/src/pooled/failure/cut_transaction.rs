@@ -52,13 +52,13 @@ impl Pooled {
     /// A command behind the cut.
     pub(crate) async fn after_cut(&mut self, incoming: Incoming) -> Result<After, CutOff> {
         let meaning = self.meaning(&incoming);
-        let Some(cut) = &self.cut_transaction else {
+        let Some(cut) = &self.routing.cut_transaction else {
             return self.perform(incoming).await;
         };
         let code = cut.code;
         let told = match meaning {
             Meaning::Over => {
-                self.cut_transaction = None;
+                self.routing.cut_transaction = None;
                 return self.perform(incoming).await;
             }
             Meaning::Apart => return self.perform(incoming).await,
@@ -66,7 +66,7 @@ impl Pooled {
             Meaning::Within => format!("Not executed before ROLLBACK: {}", cut.why),
         };
         if let Meaning::Commit = meaning {
-            self.cut_transaction = None;
+            self.routing.cut_transaction = None;
         }
         self.say_error(incoming.sequence, code, &told);
         if incoming.is_cut {
@@ -90,15 +90,15 @@ impl Pooled {
             | Command::STMT_RESET
             | Command::STMT_CLOSE => Meaning::Apart,
             Command::QUERY if !incoming.is_cut => {
-                match Query::decode(&argument, self.capabilities) {
-                    Ok(query) => of(&sql::facts(query.text, self.state.flags())),
+                match Query::decode(&argument, self.client.capabilities) {
+                    Ok(query) => of(&sql::facts(query.text, self.sql_state.session.flags())),
                     Err(_) => Meaning::Within,
                 }
             }
             Command::STMT_EXECUTE => {
                 let id = statement_id(&argument).ok();
-                let id = id.and_then(|number| self.statements.resolve(number));
-                match id.and_then(|id| self.statements.statement(id)) {
+                let id = id.and_then(|number| self.sql_state.statements.resolve(number));
+                match id.and_then(|id| self.sql_state.statements.statement(id)) {
                     Some(statement) => of(&statement.statement.facts),
                     // The client hears that there is none.
                     None => Meaning::Apart,

@@ -121,12 +121,15 @@ impl Pooled {
 
     /// The role of the backend whose connection the session holds, as far as it is known.
     fn held_role(&self) -> Option<Role> {
-        self.lent.as_ref().and_then(|lent| lent.conn.backend.role)
+        self.held
+            .lease
+            .as_ref()
+            .and_then(|lent| lent.conn.backend.role)
     }
 
     /// Whether the statement is all that its client has sent and waits for.
     fn is_whole_and_alone(&self, part: Part) -> bool {
-        part == Part::Whole && !self.injects() && self.delivery != Delivery::Nobody
+        part == Part::Whole && !self.injects() && self.command.delivery != Delivery::Nobody
     }
 
     fn may_leave_refusing(&self, facts: &Facts, aim: Aim) -> bool {
@@ -135,7 +138,7 @@ impl Pooled {
             Transaction::Optimistic => {
                 let mut pins = self.pins();
                 pins.remove(Pin::Transaction);
-                pins.is_empty() && self.cursors.is_empty() && route::is_repeatable(facts)
+                pins.is_empty() && self.sql_state.cursors.is_empty() && route::is_repeatable(facts)
             }
             Transaction::Implicit | Transaction::Open | Transaction::Reading => false,
         }
@@ -150,9 +153,9 @@ impl Pooled {
     ) -> Result<Option<After>, CutOff> {
         self.reset_lent().await;
         repeat.note_refusal();
-        if self.optimism.is_some() {
-            self.state.connection_lost();
-            self.state.transaction_lost();
+        if self.routing.optimism.is_some() {
+            self.sql_state.session.connection_lost();
+            self.sql_state.session.transaction_lost();
             return self.go_to_primary(sequence).await;
         }
         repeat.aim = self.after_refusal(repeat.aim);
@@ -171,7 +174,7 @@ impl Pooled {
     pub(crate) fn note_refused(&self, facts: &mut Facts, digest: u64) {
         tracing::info!(
             kind = "read_refused",
-            user = %self.account.id(),
+            user = %self.identity.account.id(),
             digest = format_args!("{digest:#018x}"),
             "a replica has refused a read because it writes; the read goes to the primary"
         );
@@ -182,12 +185,12 @@ impl Pooled {
 
     /// Undoes all that was done on the session's connection, and gives that back.
     pub(crate) async fn reset_lent(&mut self) {
-        let Some(mut lent) = self.lent.take() else {
+        let Some(mut lent) = self.held.lease.take() else {
             return;
         };
         let limit = self.settings.config.health.timeout_connect;
         let reset = tokio::time::timeout(limit, lent.conn.reset(&self.worker)).await;
-        self.lent = Some(lent);
+        self.held.lease = Some(lent);
         match reset {
             Ok(Ok(())) => self.give_back(),
             // Closing it does the same.

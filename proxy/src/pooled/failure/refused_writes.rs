@@ -55,10 +55,10 @@ impl Pooled {
         self.reset_lent().await;
         if has_begun {
             self.begins_again();
-            self.state.connection_lost();
-            self.state.transaction_lost();
+            self.sql_state.session.connection_lost();
+            self.sql_state.session.transaction_lost();
         }
-        self.timing.queues();
+        self.command.timing.queues();
         self.watch.unsettle();
         self.watch.note(self.worker.clock.now(), false);
         let worker = std::rc::Rc::clone(&self.worker);
@@ -75,12 +75,12 @@ impl Pooled {
     /// Begins the transaction again of which only the BEGIN had run.
     async fn begin_where_writes_go(&mut self, sequence: u8) -> Result<Outwaited, CutOff> {
         let told = self.go_to_primary(sequence).await?;
-        self.course.has_only_begun = told.is_none();
+        self.routing.course.has_only_begun = told.is_none();
         Ok(told.map_or(Outwaited::Again, Outwaited::Told))
     }
 
     fn report_refused_write(&self) {
-        if let Some(lent) = &self.lent
+        if let Some(lent) = &self.held.lease
             && lent.conn.backend.role == Some(Role::Primary)
         {
             let backend = lent.conn.backend.id;

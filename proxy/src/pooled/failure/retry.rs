@@ -129,7 +129,7 @@ enum Bond {
 impl Pooled {
     /// How often a command may be sent again: as often as a rule says, where one does.
     pub(crate) fn repeat_of(&self, effect: Effect, aim: Aim) -> Repeat {
-        let ordered = self.order.as_ref().and_then(|it| it.retries);
+        let ordered = self.command.policy.as_ref().and_then(|it| it.retries);
         Repeat {
             retries_max: ordered.unwrap_or(RETRIES_MAX),
             ..Repeat::of(effect, aim)
@@ -164,7 +164,8 @@ impl Pooled {
         repeat.retries += 1;
         self.report(cut);
         let name = self
-            .lent
+            .held
+            .lease
             .as_ref()
             .map(|lent| lent.conn.backend.name.clone());
         tracing::info!(
@@ -216,13 +217,13 @@ impl Pooled {
     /// Tells the control plane of a backend that has broken. In one that was left without its doing no
     /// statement is to run on for nobody.
     pub(crate) fn report(&self, cut: &CutReply) {
-        if let (Cut::Backend(Broken::Disabled), Some(lent)) = (&cut.cut, &self.lent) {
+        if let (Cut::Backend(Broken::Disabled), Some(lent)) = (&cut.cut, &self.held.lease) {
             let running = Running {
                 backend: Arc::clone(&lent.conn.backend),
                 thread_id: lent.conn.thread_id,
             };
             self.kill_thread(&running, KillReason::Disabled.scope());
-        } else if let (Cut::Backend(broken), Some(lent)) = (&cut.cut, &self.lent) {
+        } else if let (Cut::Backend(broken), Some(lent)) = (&cut.cut, &self.held.lease) {
             self.worker.surroundings.report(Report::SessionBroken {
                 backend: lent.conn.backend.id,
                 cause: broken.to_string(),
@@ -303,18 +304,22 @@ impl Pooled {
         if let Some(payload) = failure.err_payload(true) {
             self.note_failed(
                 &payload,
-                self.lent.as_ref().map(|lent| lent.conn.backend.id),
+                self.held.lease.as_ref().map(|lent| lent.conn.backend.id),
             );
         }
     }
 
     /// The backend at which its command was, by name: that of its connection, or of a lane.
     fn command_backend(&self) -> String {
-        if let Some(lent) = &self.lent {
+        if let Some(lent) = &self.held.lease {
             return lent.conn.backend.name.clone();
         }
         let topology = self.worker.topology.borrow();
-        let last = self.course.last.and_then(|last| topology.backend(last));
+        let last = self
+            .routing
+            .course
+            .last
+            .and_then(|last| topology.backend(last));
         last.map(|last| last.name.clone()).unwrap_or_default()
     }
 
@@ -343,14 +348,14 @@ impl Pooled {
         };
         let failure = Failure::new(Kind::BackendLost, text.clone());
         self.drop_lent(CloseReason::Broken);
-        self.state.connection_lost();
+        self.sql_state.session.connection_lost();
         let (Some(sequence), Bond::None | Bond::Transaction) = (place, &bond) else {
             return Err(CutOff::new(failure, place));
         };
         if let Bond::Transaction = bond {
             self.transaction_lost();
             if !matches!(effect, Effect::Commit | Effect::Rollback) {
-                self.cut_transaction = Some(CutTransaction::new(&text));
+                self.routing.cut_transaction = Some(CutTransaction::new(&text));
             }
         }
         self.say_failure(sequence, &failure);
@@ -369,35 +374,39 @@ impl Pooled {
         if self.has_only_begun() {
             self.begins_again();
         }
-        if self.optimism.is_some() {
+        if self.routing.optimism.is_some() {
             self.lose_optimistic_backend();
             return true;
         }
         let text = format!("{text}; the transaction is rolled back");
-        tracing::info!(cause = text, user = %self.account.id(), "a transaction was cut");
+        tracing::info!(cause = text, user = %self.identity.account.id(), "a transaction was cut");
         self.drop_lent(CloseReason::Broken);
-        self.state.connection_lost();
+        self.sql_state.session.connection_lost();
         self.transaction_lost();
-        self.cut_transaction = Some(CutTransaction::new(&text));
+        self.routing.cut_transaction = Some(CutTransaction::new(&text));
         true
     }
 
     pub(crate) fn transaction_lost(&mut self) {
-        self.state.transaction_lost();
+        self.sql_state.session.transaction_lost();
         let open = StatusFlags(StatusFlags::IN_TRANS.0 | StatusFlags::IN_TRANS_READONLY.0);
-        self.status = StatusFlags(self.status.0 & !open.0);
+        self.client.status = StatusFlags(self.client.status.0 & !open.0);
     }
 
     fn bond(&self) -> Bond {
         if !self.is_pinned() {
             return Bond::None;
         }
-        let mut pins = self.state.pins();
+        let mut pins = self.sql_state.session.pins();
         let is_in_transaction = pins.has(Pin::Transaction);
         pins.remove(Pin::Transaction);
         pins.remove(Pin::FoundRows);
-        let is_for_life = self.state.rules().hold == session::state::Hold::Session;
-        match is_in_transaction && pins.is_empty() && !is_for_life && self.cursors.is_empty() {
+        let is_for_life = self.sql_state.session.rules().hold == session::state::Hold::Session;
+        match is_in_transaction
+            && pins.is_empty()
+            && !is_for_life
+            && self.sql_state.cursors.is_empty()
+        {
             true => Bond::Transaction,
             false => Bond::More,
         }
@@ -405,8 +414,8 @@ impl Pooled {
 
     /// Names what the session had on its connection and has no more.
     pub(crate) fn with_losses(&self, text: String) -> String {
-        let pins = self.state.pins();
-        let held = self.state.held();
+        let pins = self.sql_state.session.pins();
+        let held = self.sql_state.session.held();
         let names: Vec<_> = held
             .temporary_tables()
             .chain(held.locks())
@@ -422,7 +431,7 @@ impl Pooled {
 
     /// Sees to it that no statement runs on for nobody, and gives the connection up.
     pub(crate) fn kill_and_drop(&mut self, why: KillReason) {
-        if let Some(lent) = &self.lent {
+        if let Some(lent) = &self.held.lease {
             let running = Running {
                 backend: Arc::clone(&lent.conn.backend),
                 thread_id: lent.conn.thread_id,

@@ -33,7 +33,7 @@ pub(crate) enum Side {
 
 impl Pooled {
     pub(crate) async fn ask_own(&mut self, statement: &[u8]) -> Result<OwnReply, Cut> {
-        let Some(lent) = &mut self.lent else {
+        let Some(lent) = &mut self.held.lease else {
             return Err(Broken::Closed.into());
         };
         let argument = text(&lent.conn, statement);
@@ -107,10 +107,10 @@ impl Pooled {
         bytes_max: usize,
         side: Side,
     ) -> Result<OwnReply, Cut> {
-        let Some(mut lent) = self.lent.take() else {
+        let Some(mut lent) = self.held.lease.take() else {
             return Err(Broken::Closed.into());
         };
-        self.running = Some(Running {
+        self.held.running = Some(Running {
             backend: Arc::clone(&lent.conn.backend),
             thread_id: lent.conn.thread_id,
         });
@@ -132,17 +132,17 @@ impl Pooled {
                 }
             }
         };
-        self.lent = Some(lent);
+        self.held.lease = Some(lent);
         if is_killed && !matches!(heard, Ok(Ok(_))) {
             // Its statement is not to run elsewhere either.
             self.watch.ask(Ask::KillStatement);
         }
         let own = heard?.map_err(Cut::Backend)?;
-        if let Some(kill) = self.kill.take() {
+        if let Some(kill) = self.held.kill.take() {
             // It never fails, but may have given the connection up.
             let _ = self.outlive(kill).await;
         }
-        match self.lent {
+        match self.held.lease {
             // Whoever kills means the client's statement.
             Some(_) if is_killed => Err(Cut::Asked(Ask::KillStatement)),
             Some(_) => Ok(own),
@@ -163,8 +163,8 @@ impl Pooled {
         let mut asked = pin!(asked);
         std::future::poll_fn(|context| {
             // Whoever reads from it next sees that it has gone.
-            if !self.client.is_gone() {
-                let _ = self.client.poll_drain(context);
+            if !self.client.leg.is_gone() {
+                let _ = self.client.leg.poll_drain(context);
             }
             asked.as_mut().poll(context).map(Ok)
         })
@@ -184,8 +184,8 @@ impl Pooled {
     }
 
     pub(crate) fn conn_capabilities(&self) -> wire::Capabilities {
-        let lent = self.lent.as_ref();
-        lent.map_or(self.capabilities, |lent| lent.conn.capabilities)
+        let lent = self.held.lease.as_ref();
+        lent.map_or(self.client.capabilities, |lent| lent.conn.capabilities)
     }
 }
 

@@ -113,7 +113,11 @@ impl Pooled {
         facts: &Facts,
         needs: &Needs,
     ) -> Result<(), CutReply> {
-        let injecting = self.order.as_mut().and_then(|it| it.injecting.take());
+        let injecting = self
+            .command
+            .policy
+            .as_mut()
+            .and_then(|it| it.injecting.take());
         let Some(mut injecting) = injecting else {
             return Ok(());
         };
@@ -125,7 +129,7 @@ impl Pooled {
         let begun = Instant::now();
         let sent = self.send_before(&mut injecting, said, facts, needs).await;
         injecting.spent += begun.elapsed();
-        if let Some(order) = &mut self.order {
+        if let Some(order) = &mut self.command.policy {
             order.injecting = Some(injecting);
         }
         sent
@@ -134,7 +138,7 @@ impl Pooled {
     /// What is set for the next transaction, the first statement that reads takes; a transaction of XA
     /// lets few statements in.
     fn may_not_inject(&self) -> bool {
-        let pins = self.state.pins();
+        let pins = self.sql_state.session.pins();
         pins.has(Pin::NextTransaction) || pins.has(Pin::Xa)
     }
 
@@ -154,9 +158,9 @@ impl Pooled {
             return Err(lost());
         }
         self.learn_status().await;
-        let mut lent = self.lent.take().ok_or_else(lost)?;
+        let mut lent = self.held.lease.take().ok_or_else(lost)?;
         let equal = self.become_equal(&mut lent.conn, needs).await;
-        self.lent = Some(lent);
+        self.held.lease = Some(lent);
         equal?;
         let statement = self.explained(&injection, said, facts);
         let sent = self
@@ -200,15 +204,20 @@ impl Pooled {
         facts: &Facts,
         done: &Done,
     ) -> Result<(), CutOff> {
-        let injecting = self.order.as_mut().and_then(|it| it.injecting.take());
+        let injecting = self
+            .command
+            .policy
+            .as_mut()
+            .and_then(|it| it.injecting.take());
         let Some(mut injecting) = injecting else {
             return Ok(());
         };
-        let took = self.timing.taken();
+        let took = self.command.timing.taken();
         // The end of its reply is not the last that its connection has heard.
-        let _ = self.timing.take_end();
+        let _ = self.command.timing.take_end();
         let backend = self
-            .lent
+            .held
+            .lease
             .as_ref()
             .map(|lent| Arc::clone(&lent.conn.backend));
         let begun = Instant::now();
@@ -216,7 +225,7 @@ impl Pooled {
             self.lost_behind(&cut)?;
         }
         injecting.spent += begun.elapsed();
-        self.running = None;
+        self.held.running = None;
         if injecting.is_profile() {
             self.tell_profile(&mut injecting, said, done, (took, backend.as_deref()));
         } else if injecting.injection.results != InjectedResults::Discard {
@@ -234,23 +243,23 @@ impl Pooled {
         (took, backend): (Duration, Option<&Backend>),
     ) {
         let text = said.text();
-        let digest = sql::digest(text, self.state.flags());
+        let digest = sql::digest(text, self.sql_state.session.flags());
         let (status, results) = told(
             &injecting.before,
             &injecting.after,
             injecting.injection.results,
         );
-        let schema = self.state.values().schema();
+        let schema = self.sql_state.session.values().schema();
         let profile = Profile {
             command: said.command(),
             timestamp: format!("{:.6}", jiff::Timestamp::now()),
             query: &String::from_utf8_lossy(digest.text()),
             digest: None,
-            thread_id: self.person.id(),
+            thread_id: self.identity.registered.id(),
             exec_time: took.as_micros() as f64 / 1000.0,
             rule: Some(&injecting.name),
             chosen_by: None,
-            user: self.account.id().to_string(),
+            user: self.identity.account.id().to_string(),
             schema: schema.map(|it| String::from_utf8_lossy(it).into_owned()),
             backend: backend.map(|it| &*it.name),
             error: match done.outcome {
@@ -285,7 +294,7 @@ impl Pooled {
     ) -> Result<(), Cut> {
         let injection = Arc::clone(&injecting.injection);
         // To set something makes MySQL forget the list; other questions would be profiled and traced.
-        if self.is_mysql() && self.aftermath.owes_list() && !self.keep_past().await {
+        if self.is_mysql() && self.sql_state.aftermath.owes_list() && !self.keep_past().await {
             return Ok(());
         }
         self.set_back(injecting).await?;
@@ -319,7 +328,7 @@ impl Pooled {
     ) -> Option<Cow<'a, [u8]>> {
         let is_wanted = injection.explains() && Injection::may_explain(facts);
         is_wanted
-            .then(|| said.statement(self.state.flags(), self.capabilities))
+            .then(|| said.statement(self.sql_state.session.flags(), self.client.capabilities))
             .flatten()
     }
 
@@ -333,7 +342,7 @@ impl Pooled {
     ) -> Result<Found, Cut> {
         let finding = match (&one.purpose, one.with(statement)) {
             (Purpose::Warnings | Purpose::Errors, _) => {
-                let list = self.aftermath.list();
+                let list = self.sql_state.aftermath.list();
                 Finding::Table(ResultTable::of_list(list.as_deref(), &one.purpose))
             }
             (_, None) => Finding::Skipped("the statement cannot be explained"),
@@ -363,7 +372,7 @@ impl Pooled {
 
     /// Whether what is set tells of itself alone, and nobody looks at it.
     fn may_set(&self, facts: &Facts) -> bool {
-        Injection::may_set(facts) && !self.state.pins().has(Pin::State)
+        Injection::may_set(facts) && !self.sql_state.session.pins().has(Pin::State)
     }
 
     /// Whether what reads would be the first to read in a transaction that the client has begun, and
@@ -374,7 +383,8 @@ impl Pooled {
 
     pub(crate) fn is_in_transaction_now(&self) -> bool {
         // Some have begun and have no flag: by SAVEPOINT without autocommit.
-        self.status.contains(StatusFlags::IN_TRANS) || self.state.pins().has(Pin::Transaction)
+        self.client.status.contains(StatusFlags::IN_TRANS)
+            || self.sql_state.session.pins().has(Pin::Transaction)
     }
 
     pub(crate) fn injected_failed(&self, injecting: &Injecting, statement: &str, why: &str) {

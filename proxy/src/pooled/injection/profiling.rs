@@ -32,7 +32,7 @@ impl Pooled {
         let below = |bound| self.worker.dice.borrow_mut().below(bound);
         let user = self.user();
         let profiling = &book.compiled.profiling;
-        profiling.picks(self.person.id(), user, below)
+        profiling.picks(self.identity.registered.id(), user, below)
     }
 
     /// Who has chosen a statement to be profiled, if anybody has.
@@ -52,8 +52,8 @@ impl Pooled {
         if hints.profile {
             return Some(Arc::from("hint"));
         }
-        let digest = || sql::digest(errand.text, self.state.flags()).hash();
-        let is_meant = self.is_sampled && book.compiled.profiling.picks_digest(digest);
+        let digest = || sql::digest(errand.text, self.sql_state.session.flags()).hash();
+        let is_meant = self.command.is_sampled && book.compiled.profiling.picks_digest(digest);
         is_meant.then(|| Arc::from("chance"))
     }
 
@@ -126,23 +126,23 @@ impl Pooled {
         done: &Done,
         (at, taken, backend): (Duration, Duration, Option<&Backend>),
     ) -> ProfileView {
-        let flags = self.state.flags();
+        let flags = self.sql_state.session.flags();
         let digest = sql::digest(said.text(), flags);
         let values = injecting.tells_values;
-        let text = values.then(|| said.statement(flags, self.capabilities));
+        let text = values.then(|| said.statement(flags, self.client.capabilities));
         let query = match text.flatten() {
             Some(text) => shortened(&text, SAMPLE_BYTES_MAX),
             None => shortened(digest.text(), SAMPLE_BYTES_MAX),
         };
         let (status, results) = told_of(injecting);
         let json = |it: serde_json::Result<String>| it.unwrap_or_default();
-        let schema = self.state.values().schema();
+        let schema = self.sql_state.session.values().schema();
         ProfileView {
             at,
-            session: self.person.id(),
+            session: self.identity.registered.id(),
             command: said.command(),
             chosen_by: Arc::clone(injecting.name()),
-            account: self.account.id().to_string(),
+            account: self.identity.account.id().to_string(),
             schema: schema.map(|it| String::from_utf8_lossy(it).into_owned()),
             backend: backend.map(|it| it.name.clone()),
             digest: digest.hash(),

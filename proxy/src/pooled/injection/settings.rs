@@ -57,7 +57,7 @@ impl Pooled {
     /// Sets back what was set.
     pub(crate) async fn set_back(&mut self, injecting: &mut Injecting) -> Result<(), Cut> {
         // What the client's statement has set stays so.
-        let changes = &self.changes;
+        let changes = &self.tracking.changes;
         let is_own = |name: &str| changes.value_of(name.as_bytes()).is_none();
         injecting.undo.retain(|(name, _)| is_own(name));
         if injecting.undo.is_empty() {
@@ -79,7 +79,7 @@ impl Pooled {
         if let Some(error) = failure_of(&own) {
             let shown = String::from_utf8_lossy(&statement).into_owned();
             self.injected_failed(injecting, &shown, &error);
-            if let Some(lent) = &mut self.lent {
+            if let Some(lent) = &mut self.held.lease {
                 lent.conn.is_spoiled = true;
             }
         }
@@ -98,11 +98,11 @@ impl Pooled {
         }
         if std::mem::take(&mut injecting.has_warned) {
             injecting.sent += 1;
-            let server = self.state.flags().server;
+            let server = self.sql_state.session.flags().server;
             self.ask_own(empty_list(server).as_bytes()).await?;
         }
-        if self.lent.is_some() {
-            self.aftermath.is_disturbed_now();
+        if self.held.lease.is_some() {
+            self.sql_state.aftermath.is_disturbed_now();
         }
         Ok(())
     }

@@ -36,7 +36,7 @@ impl Pooled {
         text: &[u8],
         source: &DynamicSource,
     ) -> Result<Prepares, CutOff> {
-        let flags = self.state.flags();
+        let flags = self.sql_state.session.flags();
         let Some(span) = source.text else {
             return Ok(Prepares::Unknown);
         };
@@ -44,7 +44,7 @@ impl Pooled {
         let is_simple = facts.mentions_of(Role::PreparedText).next().is_some();
         let is_variable = is_simple && raw.starts_with(b"@");
         let known = match is_variable {
-            true => self.state.text_of_variable(raw),
+            true => self.sql_state.session.text_of_variable(raw),
             false if is_simple => sql::unquote(raw, flags).map(std::borrow::Cow::into_owned),
             false => None,
         };
@@ -68,11 +68,11 @@ impl Pooled {
         }
         Box::pin(self.settle_doubts()).await;
         self.keep_past().await;
-        let said = match self.lent.take() {
+        let said = match self.held.lease.take() {
             None => Err(CutReply::unsent(Broken::Closed.into())),
             Some(mut lent) => {
                 let said = self.ask_text(&mut lent.conn, &inner, &select).await;
-                self.lent = Some(lent);
+                self.held.lease = Some(lent);
                 said
             }
         };
@@ -98,7 +98,7 @@ impl Pooled {
             let behind = &behind[raw.len()..];
             let literal = quoted(&said, flags);
             let text = [before, &literal, behind].concat();
-            incoming.replace_text(&text, self.capabilities);
+            incoming.replace_text(&text, self.client.capabilities);
             facts.read(&text, flags);
         }
         Ok(Prepares::Text(said))

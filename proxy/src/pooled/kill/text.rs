@@ -67,7 +67,7 @@ impl Pooled {
         facts: &mut Facts,
         part: Part,
     ) -> Result<KillingText, CutOff> {
-        let flags = self.state.flags();
+        let flags = self.sql_state.session.flags();
         let text = self.text_of(&incoming);
         let killing = match facts.kind {
             Kind::Multi => return self.kill_among(incoming, facts, &text).await,
@@ -104,7 +104,7 @@ impl Pooled {
         long_data: &LongData,
         incoming: &Incoming,
     ) -> Result<Option<After>, CutOff> {
-        let (flags, sequence) = (self.state.flags(), incoming.sequence);
+        let (flags, sequence) = (self.sql_state.session.flags(), incoming.sequence);
         let key = executing.key;
         let Some(kill) = key.facts.kill_text(key.text.bytes(), flags) else {
             let told = self.refuse_text(sequence, IN_BLOCK).await;
@@ -131,7 +131,7 @@ impl Pooled {
             attributes: b"",
             text: b"",
         };
-        query.encode(self.capabilities, &mut payload);
+        query.encode(self.client.capabilities, &mut payload);
         let query = Incoming {
             command: Command::QUERY,
             packets: own_command(Command::QUERY, payload.get(1..).unwrap_or_default()),
@@ -165,11 +165,14 @@ impl Pooled {
         text: &[u8],
     ) -> Result<KillingText, CutOff> {
         // Without the capability it is an error, in which the servers quote the text.
-        let is_several = self.capabilities.contains(Capabilities::MULTI_STATEMENTS);
+        let is_several = self
+            .client
+            .capabilities
+            .contains(Capabilities::MULTI_STATEMENTS);
         if !is_several || !self.may_kill_among(facts, text) {
             return Ok(KillingText::Left(incoming));
         }
-        if let Some(texts) = parts_that_kill(facts, text, self.state.flags()) {
+        if let Some(texts) = parts_that_kill(facts, text, self.sql_state.session.flags()) {
             return Ok(KillingText::InParts(incoming, texts));
         }
         let is_known = !facts.marks.has(Marks::CROWDED | Marks::LOST);
@@ -188,7 +191,7 @@ impl Pooled {
             .filter(|it| !it.name.of(text).starts_with(b"@"));
         let prepares = |kind| matches!(kind, Kind::Prepare | Kind::ExecuteImmediate);
         let count = facts.parts.iter().filter(|it| prepares(it.kind)).count();
-        let held = self.state.held();
+        let held = self.sql_state.session.held();
         let mut prepared = held.prepared().map(|name| held.prepared_text(name));
         names_it(text)
             || count > literals.count()
@@ -204,13 +207,13 @@ impl Pooled {
         text: &[u8],
         part: Part,
     ) -> Result<Killing, CutOff> {
-        let flags = self.state.flags();
+        let flags = self.sql_state.session.flags();
         let source = sql::dynamic_source(text, flags);
         let runs = match facts.kind {
             Kind::Execute => {
                 let name = facts.mentions_of(Role::Prepared).next();
                 let name = name.map(|it| it.name.name(text).into_owned());
-                let held = self.state.held();
+                let held = self.sql_state.session.held();
                 name.and_then(|name| held.prepared_text(&name).map(<[u8]>::to_vec))
             }
             _ => {
@@ -231,7 +234,7 @@ impl Pooled {
         }
         if asks_for_list(&inner) && source.arguments.is_empty() {
             // The list may be on another connection: as a statement of its own it is answered wherever that is.
-            incoming.replace_text(&runs, self.capabilities);
+            incoming.replace_text(&runs, self.client.capabilities);
             facts.read(&runs, flags);
             return Ok(Killing::Left(incoming));
         }
@@ -267,7 +270,7 @@ impl Pooled {
         said: &Said<'_>,
         part: Part,
     ) -> Result<Killing, CutOff> {
-        let flags = self.state.flags();
+        let flags = self.sql_state.session.flags();
         let kill = &said.kill;
         let is_empty_first = kill.front.contains(&b';');
         if kill.is_refused(flags) || is_empty_first || kill.kill == How::QueryId {
@@ -282,7 +285,7 @@ impl Pooled {
         };
         let number = match killed {
             Killed::Id(number) => number,
-            Killed::Own => u64::from(self.person.id()),
+            Killed::Own => u64::from(self.identity.registered.id()),
             Killed::Account | Killed::Expression => {
                 match self.value_of_target(said, incoming.sequence).await? {
                     Value::Number(number) => number,
@@ -302,7 +305,7 @@ impl Pooled {
         // A number goes as it came.
         if !matches!(facts.kind, Kind::Kill(_)) || killed == Killed::Expression {
             let text = kill.of_thread(number);
-            left.replace_text(&text, self.capabilities);
+            left.replace_text(&text, self.client.capabilities);
             facts.read(&text, flags);
         }
         Ok(Killing::Left(left))
@@ -315,7 +318,7 @@ impl Pooled {
     /// The text of a COM_QUERY.
     fn text_of(&self, incoming: &Incoming) -> Vec<u8> {
         let argument = incoming.argument();
-        let query = Query::decode(&argument, self.capabilities);
+        let query = Query::decode(&argument, self.client.capabilities);
         query.map(|it| it.text.to_vec()).unwrap_or_default()
     }
 }

@@ -32,8 +32,8 @@ impl Pooled {
         kill: &KillText,
         part: Part,
     ) -> Result<Killing, CutOff> {
-        let own = self.account.id().user().as_bytes().to_vec();
-        let user = match named(&kill.target, self.state.flags()) {
+        let own = self.identity.account.id().user().as_bytes().to_vec();
+        let user = match named(&kill.target, self.sql_state.session.flags()) {
             Some(Named::User(user)) => user,
             Some(Named::Own) => own.clone(),
             Some(Named::WithHost) => {

@@ -65,11 +65,11 @@ impl Pooled {
         }
         Box::pin(self.settle_doubts()).await;
         self.keep_past().await;
-        let answer = match self.lent.take() {
+        let answer = match self.held.lease.take() {
             None => Err(CutReply::unsent(Broken::Closed.into())),
             Some(mut lent) => {
                 let answer = self.ask_value(&mut lent.conn, said).await;
-                self.lent = Some(lent);
+                self.held.lease = Some(lent);
                 answer
             }
         };
@@ -97,7 +97,7 @@ impl Pooled {
         conn: &mut BackendConn,
         said: &Said<'_>,
     ) -> Result<Answer, CutReply> {
-        let flags = self.state.flags();
+        let flags = self.sql_state.session.flags();
         let select = question(&said.kill, flags);
         let rewritten = sql::rewrite(&select, flags, &self.own_answers());
         let select = rewritten.text.unwrap_or(select);
@@ -185,7 +185,7 @@ impl Pooled {
             types: values.types.as_deref(),
             ..*values.execute
         }
-        .encode(self.capabilities, &mut payload);
+        .encode(self.client.capabilities, &mut payload);
         let argument = payload.get(1..).unwrap_or_default();
         let own = self.ask_once(conn, Command::STMT_EXECUTE, argument).await?;
         conn.close_statement(id);
@@ -212,14 +212,21 @@ impl Pooled {
             },
         };
         let values = &self.worker.store.values;
-        self.state.observe(&mut conn.state, values, &seen);
+        self.sql_state
+            .session
+            .observe(&mut conn.state, values, &seen);
     }
 
     /// What the session believes of its connection.
     fn own_answers(&self) -> Answers {
-        let id = u64::from(self.person.id());
-        let is_set = self.state.values().variable(b"pseudo_thread_id").is_some();
-        let aftermath = self.state.aftermath();
+        let id = u64::from(self.identity.registered.id());
+        let is_set = self
+            .sql_state
+            .session
+            .values()
+            .variable(b"pseudo_thread_id")
+            .is_some();
+        let aftermath = self.sql_state.session.aftermath();
         Answers {
             connection_id: Some(id),
             pseudo_thread_id: (!is_set).then_some(id),

@@ -158,15 +158,16 @@ impl Pooled {
         candidate: &Candidate<'_>,
         habit: Duration,
     ) -> Result<Option<Ridden>, CutReply> {
-        let seen = self.capabilities;
+        let seen = self.client.capabilities;
         let ride = self
+            .routing
             .riding
             .ride
             .get_or_insert_with(|| Rc::new(Ride::new(seen)));
         let ride = Rc::clone(ride);
-        self.changes.clear();
-        if self.sight.is_none() {
-            self.sight = lane.sight();
+        self.tracking.changes.clear();
+        if self.tracking.settings.is_none() {
+            self.tracking.settings = lane.sight();
         }
         self.swap_luggage(&ride);
         *ride.end.borrow_mut() = None;
@@ -181,7 +182,7 @@ impl Pooled {
             self.swap_luggage(&ride);
             return Ok(None);
         };
-        self.aftermath.rides();
+        self.sql_state.aftermath.rides();
         let passenger = Passenger {
             lane,
             seat,
@@ -195,9 +196,9 @@ impl Pooled {
 
     /// What the lane needs of the session goes to it, and comes back.
     fn swap_luggage(&mut self, ride: &Ride) {
-        std::mem::swap(&mut self.client, &mut ride.client.borrow_mut());
-        std::mem::swap(&mut self.sight, &mut ride.sight.borrow_mut());
-        std::mem::swap(&mut self.changes, &mut ride.changes.borrow_mut());
+        std::mem::swap(&mut self.client.leg, &mut ride.client.borrow_mut());
+        std::mem::swap(&mut self.tracking.settings, &mut ride.sight.borrow_mut());
+        std::mem::swap(&mut self.tracking.changes, &mut ride.changes.borrow_mut());
     }
 
     fn poll_ride(
@@ -219,9 +220,9 @@ impl Pooled {
             }
         }
         self.watch.note(self.worker.clock.now(), false);
-        std::mem::swap(&mut self.client, &mut ride.client.borrow_mut());
+        std::mem::swap(&mut self.client.leg, &mut ride.client.borrow_mut());
         let meanwhile = self.poll_aboard(passenger, context);
-        std::mem::swap(&mut self.client, &mut ride.client.borrow_mut());
+        std::mem::swap(&mut self.client.leg, &mut ride.client.borrow_mut());
         match meanwhile {
             Poll::Ready(Err(cut)) => Poll::Ready(Err(CutReply {
                 cut,
@@ -245,7 +246,7 @@ impl Pooled {
     ) -> Poll<Result<(), Cut>> {
         let asked = self.watch.poll_asked(context);
         if asked.contains(Ask::KillStatement)
-            && self.watch.takes_kill(self.timing.read())
+            && self.watch.takes_kill(self.command.timing.read())
             && passenger.ride.bytes.get() == 0
         {
             self.kill_aboard(passenger);
@@ -275,7 +276,7 @@ impl Pooled {
             }),
             End::Over(done, trip) => {
                 if let Some(status) = done.tally.status {
-                    self.status = StatusFlags(status.0 & LASTING.0);
+                    self.client.status = StatusFlags(status.0 & LASTING.0);
                 }
                 Ok(Ridden::Done(done, trip))
             }

@@ -10,7 +10,6 @@ use wire::{Command, ErrorCode};
 use super::candidate::Candidate;
 use crate::pooled::backend::connection::{Broken, OwnReply};
 use crate::pooled::exchange::Done;
-use crate::pooled::exchange::forward_reply::Delivery;
 use crate::pooled::optimistic::transaction::Execution;
 use crate::pooled::session::Pooled;
 
@@ -57,20 +56,20 @@ impl Pooled {
         };
         self.observe(Command::QUERY, &Facts::default(), b"", &done);
         self.say_error(sequence, INTERRUPTED, INTERRUPTED_TEXT);
-        self.riding.ridden = Some(Past::Interrupted);
+        self.routing.riding.ridden = Some(Past::Interrupted);
     }
 
     /// What the client may ask of a statement that has ridden is left on the connection that is held:
     /// nobody hears of what is done for that.
     pub(crate) async fn relive(&mut self, past: Past) {
-        let Some(mut lent) = self.lent.take() else {
+        let Some(mut lent) = self.held.lease.take() else {
             return;
         };
         let argument = match past {
             Past::Again(argument) => argument,
             Past::Interrupted => crate::pooled::backend::open::text(&lent.conn, interruption()),
             Past::Executed(execution) => {
-                self.lent = Some(lent);
+                self.held.lease = Some(lent);
                 return self.execute_unheard(&execution).await;
             }
         };
@@ -79,7 +78,7 @@ impl Pooled {
             Ok(()) => lent.conn.ask(&self.worker, Command::QUERY, &argument).await,
             Err(_) => Err(Broken::Unexpected("it is not like the session")),
         };
-        self.lent = Some(lent);
+        self.held.lease = Some(lent);
         // One that breaks is noticed by the command that follows.
         if let Ok(own) = asked {
             self.observe_relived(&argument, own);
@@ -88,24 +87,22 @@ impl Pooled {
 
     /// One that breaks is noticed by the command that follows, of which nothing concerns this one.
     async fn execute_unheard(&mut self, execution: &Execution) {
-        let (order, trace) = (self.order.take(), self.trace.take());
-        self.delivery = Delivery::Nobody;
+        let waiting = self.command.begin_unheard();
         let _ = self.execute_again(execution).await;
-        self.delivery = Delivery::AtOnce;
-        (self.order, self.trace) = (order, trace);
+        self.command.end_unheard(waiting);
     }
 
     fn observe_relived(&mut self, argument: &[u8], own: OwnReply) {
-        let Ok(query) = Query::decode(argument, self.capabilities) else {
+        let Ok(query) = Query::decode(argument, self.client.capabilities) else {
             return;
         };
         let mut facts = self.worker.store.take_facts();
-        facts.read(query.text, self.state.flags());
+        facts.read(query.text, self.sql_state.session.flags());
         if facts.kind == Kind::Signal {
             // It stands for another statement, which holds nothing.
-            facts.read(b"", self.state.flags());
+            facts.read(b"", self.sql_state.session.flags());
         }
-        self.changes = own.changes;
+        self.tracking.changes = own.changes;
         let done = Done {
             outcome: own.outcome,
             tally: own.tally,

@@ -80,8 +80,8 @@ impl Pooled {
         candidate: &Candidate<'_>,
         aim: Aim,
     ) -> Result<Aboard, CutOff> {
-        self.riding.probe = None;
-        self.riding.wish = None;
+        self.routing.riding.probe = None;
+        self.routing.riding.wish = None;
         self.take_up_saved();
         match self.fare(candidate, aim) {
             Ok(fare) => self.travel(candidate, aim, fare).await,
@@ -106,19 +106,19 @@ impl Pooled {
     }
 
     fn new_lane(&mut self, candidate: &Candidate<'_>) -> Option<Fare> {
-        let RideWish { digest, habit } = self.riding.wish.take()?;
-        let lent = self.lent.take()?;
+        let RideWish { digest, habit } = self.routing.riding.wish.take()?;
+        let lent = self.held.lease.take()?;
         let backend = Arc::clone(&lent.conn.backend);
         let shelf = self.shelf(&backend);
         let lanes = &self.worker.lanes;
-        let waits = self.course.awaited.is_some() || self.course.wants_position;
+        let waits = self.routing.course.awaited.is_some() || self.routing.course.wants_position;
         let fits = !lent.conn.is_outdated(&self.worker)
-            && is_like(&lent.conn, &self.state)
+            && is_like(&lent.conn, &self.sql_state.session)
             && lent.conn.answers_owed() == 0
             && !waits;
         let is_prepared = self.is_prepared(candidate, |key, types| lent.conn.has(key, types));
         if !fits || !is_prepared || !lanes.has_room(shelf) {
-            self.lent = Some(lent);
+            self.held.lease = Some(lent);
             return None;
         }
         let lane = lanes.open(&self.worker, shelf, lent);
@@ -140,7 +140,7 @@ impl Pooled {
         let sequence = candidate.incoming.sequence;
         let counts = &worker.lanes.counts;
         let flight = worker.loads.begin(fare.backend.id);
-        self.course.last = Some(fare.backend.id);
+        self.routing.course.last = Some(fare.backend.id);
         self.watch.settle_at(fare.backend.id, 0);
         let alarm = self.alarm();
         let ridden = self.ride(&fare.lane, candidate, fare.habit.takes()).await;
@@ -184,15 +184,16 @@ impl Pooled {
         bytes: usize,
     ) -> Option<u64> {
         let first = text.trim_ascii_start().first();
-        let may_ride = self.course.lanes != LaneUse::Off && matches!(first, Some(b's' | b'S'));
+        let may_ride =
+            self.routing.course.lanes != LaneUse::Off && matches!(first, Some(b's' | b'S'));
         let for_rules = self.worker.book.borrow().compiled.rules.needs().digest;
         self.read_digest(facts, text, bytes, may_ride || for_rules)
     }
 
     /// Which of its statements may ride: as a rule says, or else account, listener, or the pool.
     fn lanes(&self) -> LaneUse {
-        let ordered = self.order.as_ref().and_then(|order| order.lanes);
-        ordered.unwrap_or(self.course.lanes)
+        let ordered = self.command.policy.as_ref().and_then(|order| order.lanes);
+        ordered.unwrap_or(self.routing.course.lanes)
     }
 
     /// Whether a statement rides, and on which lane.
@@ -207,17 +208,17 @@ impl Pooled {
         }
         self.is_left_one().map_err(|_| Stays::NoLane)?;
         let backend = self.backend(aim, &[]).map_err(|_| Stays::NoLane)?;
-        if self.course.awaited.is_some() || self.course.wants_position {
+        if self.routing.course.awaited.is_some() || self.routing.course.wants_position {
             return Err(Stays::Waits);
         }
         let worker = Rc::clone(&self.worker);
         let digest = candidate.digest.unwrap_or_else(|| {
-            let text = candidate.text(self.capabilities);
-            worker.lanes.digest(&text, self.state.flags())
+            let text = candidate.text(self.client.capabilities);
+            worker.lanes.digest(&text, self.sql_state.session.flags())
         });
         let habit = worker.lanes.habit(backend.id, digest);
         if let Err(stays) = habit.is_short() {
-            self.riding.probe = Some(Probe {
+            self.routing.riding.probe = Some(Probe {
                 backend: backend.id,
                 digest,
             });
@@ -227,7 +228,8 @@ impl Pooled {
             return Err(Stays::Alone);
         }
         let lane = self.lane_to(&backend);
-        let lane = lane.inspect_err(|_| self.riding.wish = Some(RideWish { digest, habit }))?;
+        let lane =
+            lane.inspect_err(|_| self.routing.riding.wish = Some(RideWish { digest, habit }))?;
         if !self.is_prepared(candidate, |key, types| lane.has(key, types)) {
             self.prepare_aboard(&lane, candidate);
             return Err(Stays::Unprepared);
@@ -244,7 +246,7 @@ impl Pooled {
     fn lane_to(&mut self, backend: &Arc<Backend>) -> Result<Rc<SharedLane>, Stays> {
         let shelf = self.shelf(backend);
         let worker = &self.worker;
-        let state = &self.state;
+        let state = &self.sql_state.session;
         worker.lanes.lane(worker, shelf, state, || {
             let nearness = |conn: &BackendConn| match is_like(conn, state) {
                 true => conn.answers_owed(),
@@ -263,7 +265,7 @@ impl Pooled {
     fn may_execute_aboard(&self, execution: &Executing<'_>) -> Result<(), Stays> {
         let key = execution.key;
         let wants_types = execution.parameter_count > 0 && execution.types.is_none();
-        let is_apart = !Rc::ptr_eq(&key.values, self.state.values());
+        let is_apart = !Rc::ptr_eq(&key.values, self.sql_state.session.values());
         match execution.is_special || key.cursor.is_some() || wants_types || is_apart {
             true => Err(Stays::Execution),
             false => Ok(()),
@@ -279,7 +281,7 @@ impl Pooled {
         let Some(execution) = candidate.execution else {
             return true;
         };
-        let statement = self.statements.statement(execution.id);
+        let statement = self.sql_state.statements.statement(execution.id);
         statement.is_some_and(|statement| has(execution.key, &statement.types_seen))
     }
 
@@ -303,7 +305,7 @@ impl Pooled {
         self.may_board(text.len(), facts, Part::Whole)?;
         let backend = backend.ok_or(Stays::NoLane)?;
         let lanes = &self.worker.lanes;
-        let digest = lanes.digest(text, self.state.flags());
+        let digest = lanes.digest(text, self.sql_state.session.flags());
         lanes.habit(backend, digest).is_short()
     }
 
@@ -312,17 +314,31 @@ impl Pooled {
         if self.lanes() == LaneUse::Off {
             return Err(Stays::Off);
         }
-        may_ride(facts, self.state.flags().server, self.transaction())?;
-        let is_held = self.lent.is_some() || !self.cursors.is_empty() || !self.state.is_plain();
-        let is_owed = self.aftermath.is_owed() && self.riding.ridden.is_none();
-        let tells = self.shows.is_some() || !self.unseen.is_empty() || self.prepares_settings;
-        let is_compressed = self.client.transport.is_compressed()
-            || self.kind.capabilities.contains(Capabilities::COMPRESS);
-        let is_once = self.order.as_ref().and_then(|it| it.retries) == Some(0);
+        may_ride(
+            facts,
+            self.sql_state.session.flags().server,
+            self.transaction(),
+        )?;
+        let is_held = self.held.lease.is_some()
+            || !self.sql_state.cursors.is_empty()
+            || !self.sql_state.session.is_plain();
+        let is_owed = self.sql_state.aftermath.is_owed() && self.routing.riding.ridden.is_none();
+        let tells = self.tracking.shows.is_some()
+            || !self.tracking.unseen.is_empty()
+            || self.tracking.prepares_settings;
+        let is_compressed = self.client.leg.transport.is_compressed()
+            || self
+                .identity
+                .key
+                .capabilities
+                .contains(Capabilities::COMPRESS);
+        let is_once = self.command.policy.as_ref().and_then(|it| it.retries) == Some(0);
         match () {
             () if self.injects() => Err(Stays::Injected),
             () if is_once => Err(Stays::Once),
-            () if is_held || is_owed || self.aftermath.is_saving() || tells => Err(Stays::Session),
+            () if is_held || is_owed || self.sql_state.aftermath.is_saving() || tells => {
+                Err(Stays::Session)
+            }
             () if part != Part::Whole => Err(Stays::NoSelect),
             () if is_compressed => Err(Stays::Compressed),
             () if bytes > STATEMENT_BYTES_MAX => Err(Stays::TooLong),
@@ -332,18 +348,18 @@ impl Pooled {
 
     /// Its reply has gone to its client.
     fn has_ridden(&mut self, candidate: &Candidate<'_>, fare: &Fare, done: &Done, trip: Trip) {
-        self.riding.ridden = None;
-        self.timing.was(trip.left, trip.ended);
+        self.routing.riding.ridden = None;
+        self.command.timing.was(trip.left, trip.ended);
         let traffic = Traffic {
             sent: candidate.incoming.packets.len() as u64,
             received: done.tally.bytes,
         };
         self.note_times(fare.backend.id, Way::Lane, traffic);
         self.note_written_aboard(&fare.backend);
-        if let Some(order) = &mut self.order {
+        if let Some(order) = &mut self.command.policy {
             order.ended(&fare.backend, done.outcome);
         }
-        let text = candidate.text(self.capabilities);
+        let text = candidate.text(self.client.capabilities);
         if let Some(due) = self.observe(candidate.command(), candidate.facts, &text, done) {
             let none = LongData::default();
             let said = match candidate.execution {
@@ -352,9 +368,9 @@ impl Pooled {
             };
             self.explain_later(&due, candidate.facts, &said);
         }
-        let is_owed = self.aftermath.is_owed();
+        let is_owed = self.sql_state.aftermath.is_owed();
         if is_owed {
-            self.riding.ridden = Some(Past::of(candidate));
+            self.routing.riding.ridden = Some(Past::of(candidate));
         }
         let seen = Seen {
             took: trip.took,
@@ -366,13 +382,13 @@ impl Pooled {
 
     /// One that was measured has ended.
     pub(crate) fn learn(&mut self, done: &Done) {
-        let Some(probe) = self.riding.probe.take() else {
+        let Some(probe) = self.routing.riding.probe.take() else {
             return;
         };
         let seen = Seen {
-            took: self.timing.taken(),
+            took: self.command.timing.taken(),
             bytes: done.tally.bytes,
-            has_warned: done.outcome != Outcome::Ok || self.aftermath.is_owed(),
+            has_warned: done.outcome != Outcome::Ok || self.sql_state.aftermath.is_owed(),
         };
         self.worker.lanes.learn(probe.backend, probe.digest, &seen);
     }

@@ -6,19 +6,23 @@ use std::sync::Arc;
 use auth::KnownAccount;
 use config::{PinRule, SessionMode, UnpinRule};
 use pool::ClientStatements;
-use session::state::{Changes, Hold, Pin, Pins, Rules, SessionState};
+use session::state::{Hold, Pin, Pins, Rules, SessionState};
 use sql::Server;
 use wire::compression::{Algorithm, Remote};
 use wire::{Capabilities, Greeting, StatusFlags};
 
 use super::server_login::{Admission, STATUS_FIRST};
+use crate::pooled::backend::held::Held;
 use crate::pooled::backend::inherit_globals::fresh_flags;
 use crate::pooled::backend::sub_pool::{BackendLogin, Kind};
-use crate::pooled::diagnostics::pending_answers::Aftermath;
-use crate::pooled::exchange::forward_reply::Delivery;
-use crate::pooled::exchange::timing::Timing;
-use crate::pooled::lanes::try_lane::Riding;
+use crate::pooled::command::current_command::CurrentCommand;
+use crate::pooled::command::prepared_statement::StatementKey;
+use crate::pooled::routing::session_routing::Routing;
 use crate::pooled::routing::target::Aim;
+use crate::pooled::session::client_side::ClientSide;
+use crate::pooled::session::identity::Identity;
+use crate::pooled::session::sql_state::SqlState;
+use crate::pooled::session::tracking::Tracking;
 use crate::pooled::session::{CutOff, Pooled};
 use crate::pooled::shadow::shadow_session::Reflection;
 use crate::scripted::host::Host;
@@ -37,6 +41,15 @@ use stats::attribution::SessionAttribution;
 
 /// The most statements one client may have prepared at once: the servers' bound for all clients.
 pub(crate) const STATEMENTS_MAX: usize = 16_382;
+
+/// The statements that one client of this proxy may have prepared.
+pub(crate) fn client_statements(settings: &Settings) -> ClientStatements<StatementKey> {
+    let long_data_max = settings.config.pool.long_data_bytes_max;
+    ClientStatements::new(
+        STATEMENTS_MAX,
+        usize::try_from(long_data_max).unwrap_or(usize::MAX),
+    )
+}
 
 /// Makes a session of a login that was examined, and tells the client. After an error the client has
 /// been told nothing.
@@ -84,72 +97,49 @@ pub(crate) async fn begin(
     let inherits_at = worker.shared.globals.now();
     let flags = fresh_flags(worker, u16::from(collation), server_of(&greeting));
     let mut session = Pooled {
-        client_privacy: client.privacy(),
-        client_tls: client.tls(),
-        client: Leg::gone(),
-        inbox: Inbox::default(),
-        lent: None,
+        client: ClientSide {
+            privacy: client.privacy(),
+            tls: client.tls(),
+            leg: Leg::gone(),
+            inbox: Inbox::default(),
+            capabilities,
+            login_capabilities,
+            status: STATUS_FIRST,
+            origin,
+            header,
+        },
+        held: Held::default(),
         worker: Rc::clone(worker),
         watch: Rc::clone(watch),
         settings: Arc::clone(settings),
-        state: SessionState::new(rules(&account, mode), values, flags),
-        statements: ClientStatements::new(
-            STATEMENTS_MAX,
-            usize::try_from(settings.config.pool.long_data_bytes_max).unwrap_or(usize::MAX),
-        ),
-        cursors: Vec::new(),
-        sight: None,
-        shows: None,
-        has_shown: false,
-        delivery: Delivery::AtOnce,
-        unseen: Vec::new(),
-        passed: None,
-        inherits_at,
-        sets_globals: false,
-        has_set_globals: false,
-        refused_changes: 0,
-        prepares_settings: false,
-        changes: Changes::default(),
-        timing: Timing::default(),
-        subject: None,
-        is_sampled: false,
-        whose: SessionAttribution::default(),
-        status: STATUS_FIRST,
-        aftermath: Rc::new(Aftermath::default()),
-        wants_clear: false,
-        prepared_files: Vec::new(),
-        running: None,
-        cut_transaction: None,
-        optimism: None,
-        course,
-        order: None,
-        trace: None,
-        reflection: Reflection::None,
-        riding: Riding::default(),
-        scripting: None,
-        kill: None,
-        account,
-        login,
-        kind,
         mode,
-        capabilities,
-        login_capabilities,
-        scramble,
-        greeting: Rc::new(greeting),
-        origin,
-        header,
-        listener,
-        home: None,
-        shelf: None,
-        waiting_place: None,
-        person,
-        place,
+        sql_state: SqlState::new(
+            SessionState::new(rules(&account, mode), values, flags),
+            client_statements(settings),
+            inherits_at,
+        ),
+        tracking: Tracking::default(),
+        routing: Routing::new(course, Reflection::None),
+        command: CurrentCommand::default(),
+        scripting: None,
+        identity: Identity {
+            account,
+            login,
+            key: kind,
+            attribution: SessionAttribution::default(),
+            scramble,
+            greeting: Rc::new(greeting),
+            listener,
+            refused_changes: 0,
+            registered: person,
+            place,
+        },
     };
     session.try_schema().await?;
     match hooks {
-        None => welcome(client, payload, session.status).await?,
+        None => welcome(client, payload, session.client.status).await?,
         Some((mut hooks, host)) => {
-            let ok = ok(session.status);
+            let ok = ok(session.client.status);
             say_first(client, payload).await?;
             hooks.let_in(client, &ok).await?;
             session.scripting = Some(Box::new(Scripting::of(hooks, host)));
@@ -176,8 +166,8 @@ impl Begun {
         };
         let (transport, ahead) = client.into_parts().ok_or_else(lost)?;
         let (transport, ahead) = compress(transport, ahead, self.compression, Remote::Client);
-        self.session.client = Leg::new(transport);
-        self.session.inbox = Inbox::new(ahead);
+        self.session.client.leg = Leg::new(transport);
+        self.session.client.inbox = Inbox::new(ahead);
         Ok(self.session)
     }
 }
@@ -217,10 +207,10 @@ impl Pooled {
     /// Whether the schema that the client named is there for it. A connection that is in it, or has
     /// been in it of late, knows.
     pub(crate) async fn try_schema(&mut self) -> Result<(), Failure> {
-        let Some(schema) = self.state.values().schema().map(<[u8]>::to_vec) else {
+        let Some(schema) = self.sql_state.session.values().schema().map(<[u8]>::to_vec) else {
             return Ok(());
         };
-        let key = (self.kind.account.clone(), schema);
+        let key = (self.identity.key.account.clone(), schema);
         match self.worker.store.knows_schema(&key) {
             true => Ok(()),
             false => self.try_schema_anew().await,
@@ -230,22 +220,22 @@ impl Pooled {
     /// The same on a connection, whatever is known, which shows whether a backend takes the account as well.
     pub(crate) async fn try_schema_anew(&mut self) -> Result<(), Failure> {
         self.hold(Aim::Any).await?;
-        if let Some(schema) = self.state.values().schema().map(<[u8]>::to_vec) {
+        if let Some(schema) = self.sql_state.session.values().schema().map(<[u8]>::to_vec) {
             self.try_schema_on_connection(schema).await?;
         }
         self.rest().await.map_err(|CutOff { failure, .. }| failure)
     }
 
     async fn try_schema_on_connection(&mut self, schema: Vec<u8>) -> Result<(), Failure> {
-        let Some(mut lent) = self.lent.take() else {
+        let Some(mut lent) = self.held.lease.take() else {
             return Ok(());
         };
         let needs = session::state::Needs::NONE;
         let equal = self.become_equal(&mut lent.conn, &needs).await;
-        self.lent = Some(lent);
+        self.held.lease = Some(lent);
         match equal {
             Ok(()) => {
-                let key = (self.kind.account.clone(), schema);
+                let key = (self.identity.key.account.clone(), schema);
                 self.worker.store.learn_schema(key);
                 Ok(())
             }

@@ -27,18 +27,18 @@ impl Pooled {
 
     /// Such a statement has had its reply.
     pub(crate) fn note_begun(&mut self, done: &Done) {
-        let is_open = self.status.contains(StatusFlags::IN_TRANS);
-        self.course.has_only_begun = is_open && done.outcome == Outcome::Ok;
+        let is_open = self.client.status.contains(StatusFlags::IN_TRANS);
+        self.routing.course.has_only_begun = is_open && done.outcome == Outcome::Ok;
     }
 
     /// Whether the session holds such a transaction, and nothing else.
     pub(crate) fn has_only_begun(&self) -> bool {
         let mut pins = self.pins();
         pins.remove(Pin::Transaction);
-        self.course.has_only_begun
+        self.routing.course.has_only_begun
             && self.transaction() == Transaction::Open
             && pins.is_empty()
-            && self.cursors.is_empty()
+            && self.sql_state.cursors.is_empty()
     }
 
     /// Whether the transaction can begin again after this cut of its first statement: the statement has not left, or
@@ -46,13 +46,13 @@ impl Pooled {
     pub(crate) fn may_begin_again(&self, cut: &CutReply, facts: &Facts) -> bool {
         let is_harmless =
             cut.reached == Reached::Nobody || matches!(effect_of(facts), Effect::Nothing);
-        self.optimism.is_none() && self.has_only_begun() && is_harmless
+        self.routing.optimism.is_none() && self.has_only_begun() && is_harmless
     }
 
     /// From now on the transaction is one that begins again at the primary, before its next statement.
     pub(crate) fn begins_again(&mut self) {
-        self.course.has_only_begun = false;
-        let begin = Incoming::of_text(b"BEGIN", self.capabilities);
-        self.optimism = Some(Box::new(Optimism::new(begin)));
+        self.routing.course.has_only_begun = false;
+        let begin = Incoming::of_text(b"BEGIN", self.client.capabilities);
+        self.routing.optimism = Some(Box::new(Optimism::new(begin)));
     }
 }

@@ -11,7 +11,6 @@ use wire::{Command, StatusFlags};
 
 use super::transaction::{Execution, Read, Said};
 use crate::pooled::backend::connection::Broken;
-use crate::pooled::exchange::forward_reply::Delivery;
 use crate::pooled::exchange::{CutReply, Done, Haste, Job, Part, Reached};
 use crate::pooled::failure::cut_transaction::CutTransaction;
 use crate::pooled::failure::retry::{Effect, Repeat};
@@ -35,20 +34,15 @@ pub(crate) enum Failed {
 impl Pooled {
     /// Takes an optimistic transaction to the primary. `Some`: it is rolled back, and its client knows.
     pub(crate) async fn go_to_primary(&mut self, sequence: u8) -> Result<Option<After>, CutOff> {
-        let Some(optimism) = &mut self.optimism else {
+        let Some(optimism) = &mut self.routing.optimism else {
             return Ok(None);
         };
         let begin = optimism.begin.clone();
         let reads = std::mem::take(&mut optimism.reads);
-        // What is wanted of the command that waits for this does not concern the others.
-        let (order, trace) = (self.order.take(), self.trace.take());
-        let wants_clear = std::mem::take(&mut self.wants_clear);
-        self.delivery = Delivery::Nobody;
+        let waiting = self.command.begin_unheard();
         let outcome = self.replay(&begin, &reads).await;
-        self.delivery = Delivery::AtOnce;
-        self.wants_clear = wants_clear;
-        (self.order, self.trace) = (order, trace);
-        self.optimism = None;
+        self.command.end_unheard(waiting);
+        self.routing.optimism = None;
         match outcome {
             Ok(()) => Ok(None),
             Err(failed) => self.replay_failed(failed, sequence).await.map(Some),
@@ -57,11 +51,11 @@ impl Pooled {
 
     async fn replay(&mut self, begin: &Incoming, reads: &[Read]) -> Result<(), Failed> {
         // Two connections at a time could keep sessions waiting for one another.
-        if self.lent.is_some() {
+        if self.held.lease.is_some() {
             self.end_reading(ROLLBACK).await;
         }
         self.transaction_lost();
-        if let Some(lent) = &self.lent {
+        if let Some(lent) = &self.held.lease {
             let (name, pins) = (&lent.conn.backend.name, self.pins());
             let text = format!("The session is held at replica {name} by: {pins}");
             return Err(Failed::Unreachable(Failure::new(Kind::HeldAtReplica, text)));
@@ -78,12 +72,12 @@ impl Pooled {
                 return Err(Failed::Changed(text));
             }
         }
-        tracing::debug!(user = %self.account.id(), id = self.person.id(), reads = reads.len(), "an optimistic transaction has gone to the primary");
+        tracing::debug!(user = %self.identity.account.id(), id = self.identity.registered.id(), reads = reads.len(), "an optimistic transaction has gone to the primary");
         Ok(())
     }
 
     fn is_in_transaction(&self) -> bool {
-        self.status.contains(StatusFlags::IN_TRANS)
+        self.client.status.contains(StatusFlags::IN_TRANS)
     }
 
     /// Begins the transaction, over another connection if the first breaks.
@@ -108,11 +102,11 @@ impl Pooled {
 
     async fn say_again(&mut self, incoming: &Incoming) -> Result<Done, CutReply> {
         let argument = incoming.argument();
-        let text = match Query::decode(&argument, self.capabilities) {
+        let text = match Query::decode(&argument, self.client.capabilities) {
             Ok(query) => query.text,
             Err(malformed) => return Err(CutReply::unsent(Broken::from(malformed).into())),
         };
-        let facts: Facts = sql::facts(text, self.state.flags());
+        let facts: Facts = sql::facts(text, self.sql_state.session.flags());
         let haste = crate::pooled::exchange::haste_of(&facts);
         let job = Job::of(incoming, Needs::of(&facts, text), haste);
         let done = self.exchange(&job).await?;
@@ -129,7 +123,7 @@ impl Pooled {
         }
         self.return_to(own_schema);
         let done = outcome?;
-        if let (Outcome::Err(_), Some(lent)) = (done.outcome, &mut self.lent) {
+        if let (Outcome::Err(_), Some(lent)) = (done.outcome, &mut self.held.lease) {
             lent.conn.prepared.unbind(key);
         }
         self.finish(key).await;
@@ -142,7 +136,7 @@ impl Pooled {
         // Types that it was executed with before change what MySQL makes of these.
         let mut own_types = TypesSeen::default();
         execution.types.iter().for_each(|it| own_types.see(it));
-        if let Some(lent) = &mut self.lent
+        if let Some(lent) = &mut self.held.lease
             && !lent.conn.prepared.has_seen_only(key, &own_types)
             && let Some(id) = lent.conn.prepared.remove(key)
         {
@@ -152,12 +146,12 @@ impl Pooled {
         let Ok(backend_id) = prepared.map_err(Failed::Cut)? else {
             return Err(Failed::Changed("a statement cannot be prepared".to_owned()));
         };
-        if let (Some(lent), Some(types)) = (&mut self.lent, &execution.types) {
+        if let (Some(lent), Some(types)) = (&mut self.held.lease, &execution.types) {
             // They are sent along whether or not it has seen them.
             let _ = lent.conn.prepared.bind(key, types);
         }
         let count = execution.parameter_count;
-        let execute = Execute::decode(&execution.argument, self.capabilities, count);
+        let execute = Execute::decode(&execution.argument, self.client.capabilities, count);
         let execute = execute
             .map_err(|malformed| Failed::Cut(CutReply::unsent(Broken::from(malformed).into())))?;
         let mut payload = Vec::new();
@@ -166,7 +160,7 @@ impl Pooled {
             types: execution.types.as_deref(),
             ..execute
         }
-        .encode(self.capabilities, &mut payload);
+        .encode(self.client.capabilities, &mut payload);
         let mut packets = Vec::new();
         let next = wire::write::put_packets(&mut packets, 0, &payload);
         let job = Job {
@@ -197,14 +191,15 @@ impl Pooled {
                 let repeat = Repeat::of(Effect::Data, Aim::Home);
                 let after = self.cut_short(cut, sequence, Command::QUERY, repeat)?;
                 let why = "the transaction was lost on its way to the primary";
-                self.cut_transaction
+                self.routing
+                    .cut_transaction
                     .get_or_insert_with(|| CutTransaction::new(why));
                 return Ok(after);
             }
             Failed::Unreachable(failure) => failure,
             Failed::Changed(how) => {
                 self.end_reading(ROLLBACK).await;
-                self.course.optimistic = Optimistic::NotTheNext;
+                self.routing.course.optimistic = Optimistic::NotTheNext;
                 let text = format!(
                     "The transaction has read on a replica what is not so on the primary ({how}); it is \
                      rolled back, nothing was written; try restarting transaction"
@@ -213,7 +208,7 @@ impl Pooled {
             }
         };
         let after = self.refuse(&failure, sequence)?;
-        self.cut_transaction = Some(CutTransaction::by(&failure));
+        self.routing.cut_transaction = Some(CutTransaction::by(&failure));
         Ok(after)
     }
 

@@ -127,17 +127,22 @@ impl Pooled {
     /// Whether a statement begins a transaction that may be on a replica until it writes. One that is
     /// serializable would keep the replica's own replication from rows that it reads.
     pub(crate) fn begins_optimistic(&self, facts: &Facts) -> bool {
-        self.course.optimistic == Optimistic::Yes
+        self.routing.course.optimistic == Optimistic::Yes
             && self.transaction() == Transaction::None
-            && self.lent.is_none()
-            && self.state.is_free()
+            && self.held.lease.is_none()
+            && self.sql_state.session.is_free()
             && route::begins_on_replica(facts)
             && !self.is_serializable()
     }
 
     fn is_serializable(&self) -> bool {
         let is_so = |name: &[u8]| {
-            let value = self.state.values().variable(name).unwrap_or_default();
+            let value = self
+                .sql_state
+                .session
+                .values()
+                .variable(name)
+                .unwrap_or_default();
             value.to_ascii_uppercase().ends_with(b"SERIALIZABLE")
                 || value.to_ascii_uppercase().ends_with(b"SERIALIZABLE'")
         };
@@ -147,12 +152,12 @@ impl Pooled {
     /// A command of an optimistic transaction.
     pub(crate) async fn optimistic(&mut self, incoming: Incoming) -> Result<After, CutOff> {
         self.settle_optimism();
-        let is_held = self.lent.is_some();
+        let is_held = self.held.lease.is_some();
         match self.meaning_to_optimism(&incoming) {
             Meaning::Apart => {}
             Meaning::Stays | Meaning::Ends if is_held => {}
             Meaning::Resets => {
-                self.optimism = None;
+                self.routing.optimism = None;
                 if !is_held {
                     self.transaction_lost();
                 }
@@ -180,14 +185,14 @@ impl Pooled {
     /// It may be over.
     fn settle_optimism(&mut self) {
         // A replica that broke between two commands has left the flag as the client knows it.
-        if !self.status.contains(StatusFlags::IN_TRANS) {
-            self.optimism = None;
+        if !self.client.status.contains(StatusFlags::IN_TRANS) {
+            self.routing.optimism = None;
         }
     }
 
     /// Nothing that it has read matters any more.
     fn forget_reads(&mut self) {
-        if let Some(optimism) = &mut self.optimism {
+        if let Some(optimism) = &mut self.routing.optimism {
             optimism.begin_anew();
         }
     }
@@ -202,12 +207,12 @@ impl Pooled {
                 Meaning::Apart
             }
             Command::RESET_CONNECTION | Command::CHANGE_USER => Meaning::Resets,
-            Command::QUERY => match Query::decode(&argument, self.capabilities) {
+            Command::QUERY => match Query::decode(&argument, self.client.capabilities) {
                 Ok(query) => self.meaning_of_text(query.text, incoming.packets.len()),
                 Err(_) => Meaning::Apart,
             },
             Command::STMT_PREPARE => {
-                match self.meaning_of(&sql::facts(&argument, self.state.flags()), 0) {
+                match self.meaning_of(&sql::facts(&argument, self.sql_state.session.flags()), 0) {
                     Meaning::Ends => Meaning::Leaves,
                     meaning => meaning,
                 }
@@ -215,7 +220,7 @@ impl Pooled {
             Command::STMT_EXECUTE => self.meaning_of_execute(&argument),
             Command::STMT_RESET => {
                 let id = statement_id(&argument).ok();
-                match id.and_then(|number| self.statements.resolve(number)) {
+                match id.and_then(|number| self.sql_state.statements.resolve(number)) {
                     Some(_) => Meaning::Apart,
                     None => Meaning::Leaves,
                 }
@@ -225,7 +230,7 @@ impl Pooled {
     }
 
     fn meaning_of_text(&self, text: &[u8], bytes: usize) -> Meaning {
-        let flags = self.state.flags();
+        let flags = self.sql_state.session.flags();
         match self.may_ask() && inquiry(text, flags).is_some() {
             true => Meaning::Apart,
             false => self.meaning_of(&sql::facts(text, flags), bytes),
@@ -234,12 +239,12 @@ impl Pooled {
 
     fn meaning_of_execute(&self, argument: &[u8]) -> Meaning {
         let id = statement_id(argument).ok();
-        let id = id.and_then(|number| self.statements.resolve(number));
-        let Some(statement) = id.and_then(|id| self.statements.statement(id)) else {
+        let id = id.and_then(|number| self.sql_state.statements.resolve(number));
+        let Some(statement) = id.and_then(|id| self.sql_state.statements.statement(id)) else {
             return Meaning::Leaves;
         };
         let key = &statement.statement;
-        let has_long_data = self.statements.long_data_bytes() > 0;
+        let has_long_data = self.sql_state.statements.long_data_bytes() > 0;
         let has_cursor = argument
             .get(4)
             .is_none_or(|flags| flags & CURSOR_TYPES != 0);
@@ -254,7 +259,8 @@ impl Pooled {
     }
 
     fn meaning_of(&self, facts: &Facts, bytes: usize) -> Meaning {
-        let has_room = (self.optimism.as_ref()).is_some_and(|optimism| optimism.has_room(bytes));
+        let has_room =
+            (self.routing.optimism.as_ref()).is_some_and(|optimism| optimism.has_room(bytes));
         match route::wanted(facts, Transaction::Optimistic) {
             Wanted::Same(_) if !route::is_repeatable(facts) => Meaning::Ends,
             Wanted::Same(_) if has_room => Meaning::Stays,
@@ -265,10 +271,14 @@ impl Pooled {
     /// Whether what is about to be sent, rewritten or directed by a rule as it may be, has to go to the
     /// primary.
     pub(crate) fn must_leave(&self, facts: &Facts) -> bool {
-        if self.optimism.is_none() {
+        if self.routing.optimism.is_none() {
             return false;
         }
-        let is_directed = self.order.as_ref().is_some_and(|order| order.directs());
+        let is_directed = self
+            .command
+            .policy
+            .as_ref()
+            .is_some_and(|order| order.directs());
         let wanted = route::wanted(facts, Transaction::Optimistic);
         is_directed || !matches!(wanted, Wanted::Same(_))
     }
@@ -281,8 +291,8 @@ impl Pooled {
         incoming: &Incoming,
         done: &Done,
     ) {
-        let is_open = self.status.contains(StatusFlags::IN_TRANS);
-        if let Some(optimism) = &mut self.optimism {
+        let is_open = self.client.status.contains(StatusFlags::IN_TRANS);
+        if let Some(optimism) = &mut self.routing.optimism {
             match done.fingerprint {
                 Some(fingerprint) if route::is_repeatable(facts) => {
                     optimism.add(Said::Text(incoming.clone()), fingerprint);
@@ -296,19 +306,23 @@ impl Pooled {
         if !matches!(facts.kind, Kind::Begin(_)) || done.outcome != Outcome::Ok {
             return;
         }
-        let role = self.lent.as_ref().and_then(|lent| lent.conn.backend.role);
+        let role = self
+            .held
+            .lease
+            .as_ref()
+            .and_then(|lent| lent.conn.backend.role);
         match role {
             Some(Role::Replica) if aim == Aim::Optimistic => {
-                self.optimism = Some(Box::new(Optimism::new(incoming.clone())));
+                self.routing.optimism = Some(Box::new(Optimism::new(incoming.clone())));
             }
             Some(Role::Replica) => {}
-            Some(Role::Primary) | None => self.course.optimistic.begins_at_primary(),
+            Some(Role::Primary) | None => self.routing.course.optimistic.begins_at_primary(),
         }
     }
 
     /// Behind an EXECUTE.
     pub(crate) fn note_execution(&mut self, execution: Execution, done: &Done) {
-        if let (Some(optimism), Some(fingerprint)) = (&mut self.optimism, done.fingerprint)
+        if let (Some(optimism), Some(fingerprint)) = (&mut self.routing.optimism, done.fingerprint)
             && route::is_repeatable(&execution.key.facts)
         {
             optimism.add(Said::Prepared(execution), fingerprint);
@@ -319,7 +333,7 @@ impl Pooled {
     /// written, so all may be said again on the primary.
     pub(crate) fn may_go_on(&self, cut: &CutReply, facts: &Facts) -> bool {
         let is_broken = matches!(cut.cut, Cut::Backend(_) | Cut::Asked(Ask::BackendDown));
-        let is_movable = self.optimism.is_some() || self.may_begin_again(cut, facts);
+        let is_movable = self.routing.optimism.is_some() || self.may_begin_again(cut, facts);
         is_movable && is_broken && cut.reached != Reached::Client
     }
 
@@ -345,10 +359,10 @@ impl Pooled {
     /// The backend is gone. The client still is in its transaction, which goes on at the primary.
     pub(crate) fn lose_optimistic_backend(&mut self) {
         let name = self.backend_name();
-        tracing::info!(kind = "transaction_moves", backend = name, user = %self.account.id(), "a transaction that has written nothing has lost its backend; it goes on at the primary");
+        tracing::info!(kind = "transaction_moves", backend = name, user = %self.identity.account.id(), "a transaction that has written nothing has lost its backend; it goes on at the primary");
         self.drop_lent(pool::CloseReason::Broken);
-        self.state.connection_lost();
-        self.state.transaction_lost();
+        self.sql_state.session.connection_lost();
+        self.sql_state.session.transaction_lost();
     }
 }
 

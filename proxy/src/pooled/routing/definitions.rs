@@ -14,7 +14,7 @@ impl Pooled {
     #[inline]
     pub(crate) fn name_more(&self, facts: &mut Facts, text: &[u8]) {
         if !self.worker.definitions.borrow().is_empty() {
-            let does = self.does(facts, text, self.state.values().schema());
+            let does = self.does(facts, text, self.sql_state.session.values().schema());
             facts.name_more(does);
         }
     }
@@ -39,10 +39,10 @@ impl Pooled {
         }
         let mut named = facts.mentions_of(Role::Prepared);
         let name = named.next().map(|mention| mention.name.name(text));
-        let prepared = name.and_then(|name| self.state.held().prepared_text(&name));
+        let prepared = name.and_then(|name| self.sql_state.session.held().prepared_text(&name));
         match prepared {
             Some(text) => {
-                let facts = sql::facts(text, self.state.flags());
+                let facts = sql::facts(text, self.sql_state.session.flags());
                 definitions.does(cluster, schema, &facts, text)
             }
             None => Does::default(),

@@ -30,7 +30,7 @@ impl Pooled {
     /// # Errors
     /// The session holds more there than that.
     pub(crate) async fn leave_replica(&mut self, aim: Aim, facts: &Facts) -> Result<(), Failure> {
-        let role = self.lent.as_ref().map(|lent| lent.conn.backend.role);
+        let role = self.held.lease.as_ref().map(|lent| lent.conn.backend.role);
         if role != Some(Some(Role::Replica)) || aim != Aim::Home || !self.is_split() {
             return Ok(());
         }
@@ -41,10 +41,10 @@ impl Pooled {
         let mut pins = self.pins();
         pins.remove(Pin::Transaction);
         let is_only_reading = self.transaction() == Transaction::Reading;
-        if is_only_reading && pins.is_empty() && self.cursors.is_empty() {
+        if is_only_reading && pins.is_empty() && self.sql_state.cursors.is_empty() {
             Box::pin(self.end_reading(COMMIT)).await;
         }
-        match &self.lent {
+        match &self.held.lease {
             None => Ok(()),
             Some(lent) => {
                 let (name, pins) = (&lent.conn.backend.name, self.pins());
@@ -59,8 +59,8 @@ impl Pooled {
 
     /// Ends a transaction that has changed nothing: nothing is lost should its backend break now.
     pub(crate) async fn end_reading(&mut self, end: &[u8]) {
-        let facts = sql::facts(end, self.state.flags());
-        let Some(lent) = &mut self.lent else {
+        let facts = sql::facts(end, self.sql_state.session.flags());
+        let Some(lent) = &mut self.held.lease else {
             return;
         };
         let said = text(&lent.conn, end);
@@ -69,14 +69,14 @@ impl Pooled {
             Ok(own) if own.outcome == Outcome::Ok => self.has_ended(&facts, end, &own),
             _ => {
                 self.drop_lent(pool::CloseReason::Broken);
-                self.state.connection_lost();
+                self.sql_state.session.connection_lost();
                 self.transaction_lost();
             }
         }
     }
 
     fn has_ended(&mut self, facts: &Facts, text: &[u8], own: &OwnReply) {
-        let Some(lent) = &mut self.lent else {
+        let Some(lent) = &mut self.held.lease else {
             return;
         };
         let seen = Seen {
@@ -88,9 +88,11 @@ impl Pooled {
             error: None,
         };
         let values = &self.worker.store.values;
-        self.state.observe(&mut lent.conn.state, values, &seen);
+        self.sql_state
+            .session
+            .observe(&mut lent.conn.state, values, &seen);
         if let Some(status) = own.tally.status {
-            self.status = StatusFlags(status.0 & LASTING.0);
+            self.client.status = StatusFlags(status.0 & LASTING.0);
         }
         if !self.is_pinned() {
             self.give_back();

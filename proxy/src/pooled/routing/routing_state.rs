@@ -150,7 +150,7 @@ impl Course {
 impl Pooled {
     /// Whether its reads may go elsewhere than its writes.
     pub(crate) fn is_split(&self) -> bool {
-        self.course.replicas == ReplicaUse::Split && self.mode != SessionMode::Transparent
+        self.routing.course.replicas == ReplicaUse::Split && self.mode != SessionMode::Transparent
     }
 
     /// Whether its reads have to see certain writes.
@@ -158,7 +158,7 @@ impl Pooled {
         let book = self.worker.book.borrow();
         let is_directed = book.directs || self.has_scripts();
         let may_differ = self.is_split() || (is_directed && self.mode != SessionMode::Transparent);
-        let sees = self.course.consistency != Consistency::None || book.raises_consistency;
+        let sees = self.routing.course.consistency != Consistency::None || book.raises_consistency;
         (may_differ && sees) || book.some_see_all
     }
 
@@ -167,7 +167,7 @@ impl Pooled {
     fn tells_gtids(&self, conn: &BackendConn) -> bool {
         let is_listening = match conn.state.server() {
             // With the other variables, unless a statement was to see those of its client.
-            Server::MariaDb(_) => !self.has_shown,
+            Server::MariaDb(_) => !self.tracking.has_shown,
             Server::MySql(_) | Server::Unknown => conn.tells_gtids,
         };
         is_listening && conn.backend.standing.position().is_some()
@@ -180,7 +180,7 @@ impl Pooled {
             && self.is_consistent()
             && matches!(conn.state.server(), Server::MySql(_))
             && conn.backend.role == Some(route::Role::Primary)
-            && !self.status.contains(StatusFlags::IN_TRANS)
+            && !self.client.status.contains(StatusFlags::IN_TRANS)
             && self.has_company(conn)
             && self.pins().is_empty()
     }
@@ -195,7 +195,7 @@ impl Pooled {
     /// Before a statement that shows what a connection tells: it tells of GTIDs what the client wants.
     /// Within a transaction MySQL does not let go of it (error 1766).
     pub(crate) fn hide_gtids(&self, conn: &mut BackendConn) -> Told {
-        let is_free = !self.status.contains(StatusFlags::IN_TRANS);
+        let is_free = !self.client.status.contains(StatusFlags::IN_TRANS);
         match is_free && std::mem::take(&mut conn.tells_gtids) {
             true => Told::More,
             false => Told::AsWanted,
@@ -204,19 +204,19 @@ impl Pooled {
 
     /// The wait on this connection was not in vain.
     pub(crate) fn note_arrival(&mut self, conn: &BackendConn) {
-        if let Some(position) = self.course.awaited.take() {
+        if let Some(position) = self.routing.course.awaited.take() {
             self.worker.loads.reached(&conn.backend, &position);
         }
     }
 
     /// In which cluster its command of the moment sees what.
     pub(crate) fn level(&self) -> (ClusterId, Consistency) {
-        let order = self.order.as_deref();
+        let order = self.command.policy.as_deref();
         let cluster = order.and_then(|it| it.cluster);
         let level = order.and_then(|it| it.consistency);
         (
-            cluster.unwrap_or(self.course.cluster),
-            level.unwrap_or(self.course.consistency),
+            cluster.unwrap_or(self.routing.course.cluster),
+            level.unwrap_or(self.routing.course.consistency),
         )
     }
 
@@ -225,8 +225,8 @@ impl Pooled {
         let (cluster, level) = self.level();
         let mut seen = match level {
             // What it writes elsewhere is not kept.
-            Consistency::Session if cluster == self.course.cluster => {
-                Arc::clone(&self.course.written)
+            Consistency::Session if cluster == self.routing.course.cluster => {
+                Arc::clone(&self.routing.course.written)
             }
             Consistency::None | Consistency::Session => Arc::default(),
             Consistency::Global => {
@@ -234,7 +234,7 @@ impl Pooled {
                 all.map(|all| all.now()).unwrap_or_default()
             }
         };
-        let order = self.order.as_deref();
+        let order = self.command.policy.as_deref();
         if let Some(position) = order.and_then(|it| it.position.as_ref()) {
             Arc::make_mut(&mut seen).add(position);
         }
@@ -251,10 +251,10 @@ impl Pooled {
     /// A read that has ridden a lane was told to have written, as a view may by a function: what must be
     /// seen of that nobody knows.
     pub(crate) fn note_written_aboard(&mut self, backend: &Backend) {
-        if matches!(self.changes.gtids(), Gtids::None) {
+        if matches!(self.tracking.changes.gtids(), Gtids::None) {
             return;
         }
-        Arc::make_mut(&mut self.course.written).add_unknown();
+        Arc::make_mut(&mut self.routing.course.written).add_unknown();
         if let Some(all) = self.written_by_all(backend.cluster) {
             all.add_unknown();
         }
@@ -265,18 +265,18 @@ impl Pooled {
         if !self.is_consistent() {
             return;
         }
-        let Some(lent) = &self.lent else {
+        let Some(lent) = &self.held.lease else {
             return;
         };
         let backend = &lent.conn.backend;
-        let is_own = backend.cluster == self.course.cluster;
+        let is_own = backend.cluster == self.routing.course.cluster;
         // A transaction's GTID is made where it commits.
-        let has_written = self.course.has_unsaid_writes || may_have_written(facts);
-        let is_open = self.status.contains(StatusFlags::IN_TRANS);
-        self.course.has_unsaid_writes = is_open && has_written;
+        let has_written = self.routing.course.has_unsaid_writes || may_have_written(facts);
+        let is_open = self.client.status.contains(StatusFlags::IN_TRANS);
+        self.routing.course.has_unsaid_writes = is_open && has_written;
         let has_written = !is_open && has_written;
         let was_told_all = self.tells_gtids(&lent.conn) && self.has_room(done);
-        let position = match self.changes.gtids() {
+        let position = match self.tracking.changes.gtids() {
             Gtids::None => None,
             Gtids::Told(gtids) => Some(Position::parse(family_of(&lent.conn), gtids).ok()),
             Gtids::TooMany => Some(None),
@@ -287,7 +287,7 @@ impl Pooled {
             .flatten();
         if let Some(Some(position)) = &position {
             if is_own {
-                Arc::make_mut(&mut self.course.written).add(position);
+                Arc::make_mut(&mut self.routing.course.written).add(position);
             }
             if let Some(all) = &for_all {
                 all.add(position);
@@ -295,7 +295,7 @@ impl Pooled {
         }
         if position == Some(None) || is_unknown {
             if is_own {
-                Arc::make_mut(&mut self.course.written).add_unknown();
+                Arc::make_mut(&mut self.routing.course.written).add_unknown();
             }
             if let Some(all) = &for_all {
                 all.add_unknown();
@@ -306,7 +306,10 @@ impl Pooled {
     /// Whether a reply can have told of all that was written: an ERR tells nothing, nor do rows to a
     /// client that wants an EOF packet behind them.
     fn has_room(&self, done: &Done) -> bool {
-        let has_eof = !self.capabilities.contains(Capabilities::DEPRECATE_EOF);
+        let has_eof = !self
+            .client
+            .capabilities
+            .contains(Capabilities::DEPRECATE_EOF);
         done.outcome == Outcome::Ok && !done.tally.owes_changes && !(has_eof && done.tally.had_rows)
     }
 
@@ -316,7 +319,7 @@ impl Pooled {
         &mut self,
         conn: &BackendConn,
     ) -> Option<(Arc<Written>, &'static str)> {
-        let is_wanted = std::mem::take(&mut self.course.wants_position);
+        let is_wanted = std::mem::take(&mut self.routing.course.wants_position);
         let is_there = conn.backend.role == Some(route::Role::Primary)
             && conn.backend.cluster == self.level().0;
         (is_wanted && is_there).then(|| (self.must_see(), question_of_position(conn)))
@@ -354,7 +357,7 @@ impl Pooled {
         written.add(&position);
         match self.level() {
             (_, Consistency::None) => {}
-            (_, Consistency::Session) => self.course.written = Arc::new(written),
+            (_, Consistency::Session) => self.routing.course.written = Arc::new(written),
             (cluster, Consistency::Global) => {
                 if let Some(all) = self.written_by_all(cluster) {
                     all.know(before, written);

@@ -71,17 +71,17 @@ impl Pooled {
     /// Backends to which the command of the moment does not go, by a script's word. A rule's or a hint's that
     /// names one goes before that.
     pub(crate) fn backends_out(&self) -> &[BackendId] {
-        let order = self.order.as_deref();
+        let order = self.command.policy.as_deref();
         match order.is_some_and(|it| it.backend.is_some()) {
             true => &[],
-            false => &self.course.choice.out.ids,
+            false => &self.routing.course.choice.out.ids,
         }
     }
 
     /// Whether scripts leave a backend for the command of the moment.
     pub(crate) fn is_left_one(&self) -> Result<(), Failure> {
-        let Choice { place, out } = &self.course.choice;
-        let order = self.order.as_deref();
+        let Choice { place, out } = &self.routing.course.choice;
+        let order = self.command.policy.as_deref();
         let is_nowhere = *place == Place::Nowhere && !order.is_some_and(Order::directs);
         let are_out = out.are_all && !self.backends_out().is_empty();
         match is_nowhere || are_out {

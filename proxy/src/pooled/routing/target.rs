@@ -26,10 +26,13 @@ pub(crate) enum Aim {
 impl Pooled {
     /// Where a statement of these facts is to go.
     pub(crate) fn aim(&self, facts: &Facts) -> Aim {
-        self.course.use_for.set(match route::needs_writable(facts) {
-            true => Use::Writes,
-            false => Use::Any,
-        });
+        self.routing
+            .course
+            .use_for
+            .set(match route::needs_writable(facts) {
+                true => Use::Writes,
+                false => Use::Any,
+            });
         if let Some(aim) = self.ordered_aim(facts) {
             return aim;
         }
@@ -53,14 +56,14 @@ impl Pooled {
     }
 
     pub(crate) fn transaction(&self) -> Transaction {
-        let is_open = self.status.contains(StatusFlags::IN_TRANS);
+        let is_open = self.client.status.contains(StatusFlags::IN_TRANS);
         match () {
-            () if is_open && self.optimism.is_some() => Transaction::Optimistic,
-            () if is_open && self.status.contains(StatusFlags::IN_TRANS_READONLY) => {
+            () if is_open && self.routing.optimism.is_some() => Transaction::Optimistic,
+            () if is_open && self.client.status.contains(StatusFlags::IN_TRANS_READONLY) => {
                 Transaction::Reading
             }
             () if is_open => Transaction::Open,
-            () if self.status.contains(StatusFlags::AUTOCOMMIT) => Transaction::None,
+            () if self.client.status.contains(StatusFlags::AUTOCOMMIT) => Transaction::None,
             () => Transaction::Implicit,
         }
     }

@@ -139,7 +139,7 @@ impl Pooled {
             // Nobody allows himself more time than he is given.
             timeout: (judgement.timeout.map(|it| it.value).into_iter())
                 .chain(hints.timeout)
-                .chain(self.order.as_ref().and_then(|it| it.timeout))
+                .chain(self.command.policy.as_ref().and_then(|it| it.timeout))
                 .min(),
             retries: judgement.retry.map(|it| u32::from(it.value)),
             ..Order::default()
@@ -206,7 +206,7 @@ impl Pooled {
     }
 
     fn position_of(&self, gtid: &[u8]) -> Option<Position> {
-        let family = match self.state.flags().server {
+        let family = match self.sql_state.session.flags().server {
             sql::Server::MariaDb(_) => Family::MariaDb,
             sql::Server::MySql(_) | sql::Server::Unknown => Family::MySql,
         };
@@ -215,8 +215,9 @@ impl Pooled {
 
     /// Where the order of the moment sends a statement; none where it leaves that open.
     pub(crate) fn ordered_aim(&self, facts: &Facts) -> Option<Aim> {
-        let Some(order) = self.order.as_ref().filter(|it| it.directs()) else {
+        let Some(order) = self.command.policy.as_ref().filter(|it| it.directs()) else {
             return self
+                .routing
                 .course
                 .choice
                 .backend()
@@ -225,8 +226,10 @@ impl Pooled {
         if order.backend.is_some() {
             return Some(Aim::Ordered(Roles::Any));
         }
-        let is_own = order.cluster.is_none_or(|it| it == self.course.cluster);
-        let roles = match order.role.unwrap_or(self.course.replicas) {
+        let is_own = order
+            .cluster
+            .is_none_or(|it| it == self.routing.course.cluster);
+        let roles = match order.role.unwrap_or(self.routing.course.replicas) {
             ReplicaUse::Primary => Roles::Primary,
             ReplicaUse::Replica => Roles::Replica,
             ReplicaUse::Any => Roles::Any,
@@ -237,7 +240,7 @@ impl Pooled {
                 Wanted::Same(_) => Roles::Primary,
             },
         };
-        Some(match is_own && roles == self.course.roles() {
+        Some(match is_own && roles == self.routing.course.roles() {
             true => Aim::Home,
             false => Aim::Ordered(roles),
         })
@@ -251,16 +254,16 @@ impl Pooled {
         seats: &'a [BackendId],
         written: &'a Written,
     ) -> Wish<'a> {
-        let order = self.order.as_deref();
+        let order = self.command.policy.as_deref();
         // A rule's word, and a hint's, go before the script's.
         let is_ordered = order.is_some_and(Order::directs);
-        let choice = &self.course.choice;
+        let choice = &self.routing.course.choice;
         let chosen = choice.backend().filter(|_| !is_ordered).unzip();
         Wish {
             cluster: order
                 .and_then(|it| it.cluster)
                 .or(chosen.1)
-                .unwrap_or(self.course.cluster),
+                .unwrap_or(self.routing.course.cluster),
             backend: order.and_then(|it| it.backend).or(chosen.0),
             lag_max: order.and_then(|it| it.lag_max),
             written,
@@ -270,13 +273,13 @@ impl Pooled {
 
     /// A statement that its replica could not serve goes to a primary of the same cluster.
     pub(crate) fn after_ordered(&mut self, roles: Roles) -> Aim {
-        if let Some(order) = self.order.as_deref_mut()
+        if let Some(order) = self.command.policy.as_deref_mut()
             && roles != Roles::Primary
         {
             order.backend = None;
             return Aim::Ordered(Roles::Primary);
         }
-        match self.course.choice.take() {
+        match self.routing.course.choice.take() {
             Some(_) => Aim::Ordered(Roles::Primary),
             None => Aim::Ordered(roles),
         }
@@ -284,14 +287,17 @@ impl Pooled {
 
     /// Whether a rule has something sent before or behind the command of the moment.
     pub(crate) fn injects(&self) -> bool {
-        self.order.as_ref().is_some_and(|it| it.injecting.is_some())
+        self.command
+            .policy
+            .as_ref()
+            .is_some_and(|it| it.injecting.is_some())
     }
 
     /// Bounds what is sent now, where a rule or hint says so.
     pub(crate) fn alarm(&self) -> Option<Alarm> {
-        let limit = self.order.as_ref()?.timeout?;
+        let limit = self.command.policy.as_ref()?.timeout?;
         let watch = Rc::clone(&self.watch);
-        let id = self.person.id();
+        let id = self.identity.registered.id();
         let task = tokio::task::spawn_local(async move {
             tokio::time::sleep(limit).await;
             tracing::info!(
@@ -313,7 +319,7 @@ impl Pooled {
 
     /// The command is over: what was ordered of it is done, and what is to be logged is logged.
     pub(crate) fn close_order(&mut self) {
-        let Some(order) = self.order.take() else {
+        let Some(order) = self.command.policy.take() else {
             return;
         };
         if let Some(injecting) = &order.injecting {
@@ -331,8 +337,8 @@ impl Pooled {
             kind = "rule_statement",
             rule = &*note.rule,
             tag = note.tag.as_deref(),
-            user = %self.account.id(),
-            id = self.person.id(),
+            user = %self.identity.account.id(),
+            id = self.identity.registered.id(),
             backend,
             error,
             took = ?note.begun.elapsed(),

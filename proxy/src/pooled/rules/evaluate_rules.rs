@@ -79,24 +79,23 @@ pub(crate) enum Ruled {
 impl Pooled {
     /// Whether somebody has to be asked about a statement at all.
     pub(crate) fn is_ruled(&mut self, facts: &Facts, carries: Carries) -> bool {
-        self.is_sampled = false;
         if self.script_route().is_some() {
             return true;
         }
-        if matches!(self.reflection, Reflection::Itself) {
+        if matches!(self.routing.reflection, Reflection::Itself) {
             return false;
         }
         let book = self.worker.book.borrow();
-        self.is_sampled = self.is_picked(&book);
-        self.is_sampled
+        self.command.is_sampled = self.is_picked(&book);
+        self.command.is_sampled
             || !book.compiled.rules.is_empty()
             || ((carries == Carries::Attributes || !facts.comments.is_empty())
-                && !book.hints_of(&self.account).is_empty())
+                && !book.hints_of(&self.identity.account).is_empty())
     }
 
     /// Where the command's script sends it, as a hint.
     fn script_route(&self) -> Option<&[u8]> {
-        self.order.as_ref()?.script.as_deref()
+        self.command.policy.as_ref()?.script.as_deref()
     }
 
     /// Asks about a COM_QUERY, and does what is to be done before it is sent.
@@ -106,7 +105,7 @@ impl Pooled {
         facts: &mut Facts,
         digest: Option<u64>,
     ) -> Result<Answered, CutOff> {
-        let capabilities = self.capabilities;
+        let capabilities = self.client.capabilities;
         let ruled = {
             let argument = incoming.argument();
             let Ok(query) = Query::decode(&argument, capabilities) else {
@@ -128,7 +127,7 @@ impl Pooled {
             Ruled::Goes(None) | Ruled::Promised(_) => {}
             Ruled::Goes(Some(text)) => {
                 incoming.replace_text(&text, capabilities);
-                facts.read(&text, self.state.flags());
+                facts.read(&text, self.sql_state.session.flags());
                 self.trust(facts, &text);
             }
         }
@@ -153,7 +152,7 @@ impl Pooled {
         }
         if let Some(note) = &mut order.note {
             let mut analysis = sql::Analysis::default();
-            analysis.read(errand.text, self.state.flags());
+            analysis.read(errand.text, self.sql_state.session.flags());
             note.digest = String::from_utf8_lossy(analysis.digest.text()).into_owned();
         }
         if let Some(unknown) = order.unknown.take() {
@@ -162,7 +161,7 @@ impl Pooled {
         }
         let text = judgement.rewritten.map(|by| by.value.text);
         if errand.form == Form::Prepare {
-            self.order = Some(Box::new(Order {
+            self.command.policy = Some(Box::new(Order {
                 cluster: order.cluster,
                 backend: order.backend,
                 ..Order::default()
@@ -178,7 +177,7 @@ impl Pooled {
                 }),
             });
         }
-        self.order = (!order.is_idle()).then(|| Box::new(order));
+        self.command.policy = (!order.is_idle()).then(|| Box::new(order));
         if let Some(By { value, .. }) = &judgement.reply {
             self.reply(errand, value);
             return Ok(Ruled::Answered(After::Next));
@@ -198,7 +197,7 @@ impl Pooled {
             let mode = judgement.session.map(|it| it.value);
             self.keep_longer(mode, judgement.pin.map_or(&[], |it| it.value));
         }
-        if let (Form::Text, Some(order)) = (errand.form, &self.order)
+        if let (Form::Text, Some(order)) = (errand.form, &self.command.policy)
             && let Some(reflected) = order.mirror
         {
             let sent = text.as_deref().unwrap_or(errand.text);
@@ -215,7 +214,7 @@ impl Pooled {
         counters: &Counters,
         recorder: &mut impl Recorder,
     ) -> Judgement<'r> {
-        if matches!(self.reflection, Reflection::Itself) {
+        if matches!(self.routing.reflection, Reflection::Itself) {
             return Judgement::default();
         }
         let rules = &book.compiled.rules;
@@ -230,24 +229,24 @@ impl Pooled {
         };
         let occasion = Occasion {
             text: errand.text,
-            flags: self.state.flags(),
+            flags: self.sql_state.session.flags(),
             facts: errand.facts,
             digest: None,
             digest_hash: errand.digest,
             client: Client {
                 user: self.user(),
-                schema: self.state.values().schema().unwrap_or_default(),
-                address: self.origin.address(),
-                listener: Some(&self.listener.address),
+                schema: self.sql_state.session.values().schema().unwrap_or_default(),
+                address: self.client.origin.address(),
+                listener: Some(&self.identity.listener.address),
             },
             attributes: &attributes,
-            prepared: self.state.held(),
+            prepared: self.sql_state.session.held(),
             time: match rules.needs().time {
                 true => local_time(),
                 false => LocalTime::of_unix(0, 0),
             },
             chance: Chance::Thrown {
-                session: self.course.luck,
+                session: self.routing.course.luck,
                 statement: self.worker.dice.borrow_mut().throw(),
             },
         };
@@ -263,7 +262,7 @@ impl Pooled {
         tracing::warn!(
             kind = "not_understood",
             rule = rule.map(|rule| &*rule.name).unwrap_or_default(),
-            user = %self.account.id(),
+            user = %self.identity.account.id(),
             reason = value.reason(),
             "a statement was refused: a rule may concern it, and the proxy does not understand it"
         );
@@ -271,7 +270,7 @@ impl Pooled {
 
     /// What the statement's script says, and the statement itself.
     pub(crate) fn hints<'a>(&'a self, book: &'a Book, errand: &Errand<'a>) -> Hints<'a> {
-        let accepted: &[HintStyle] = book.hints_of(&self.account);
+        let accepted: &[HintStyle] = book.hints_of(&self.identity.account);
         let rules = &book.compiled.hints;
         let mut hints = Hints::default();
         if let Some(route) = self.script_route() {
@@ -329,7 +328,7 @@ impl Pooled {
                 ColumnDefinition::new(name.as_bytes(), kind, COLLATION, width.max(1))
             })
             .collect();
-        if let Some(subject) = &mut self.subject {
+        if let Some(subject) = &mut self.command.subject {
             subject.answer.rows += rows.len() as u64;
         }
         let rows = rows.iter().map(|row| row.iter().map(config::Cell::bytes));
@@ -337,15 +336,15 @@ impl Pooled {
             Form::Binary => wire::result::put_binary_result,
             Form::Text | Form::Prepare => wire::result::put_text_result,
         };
-        let sequence = self.client.transport.frame_sequence();
+        let sequence = self.client.leg.transport.frame_sequence();
         let mut packets = Vec::new();
         form(
             &mut packets,
             sequence.unwrap_or(errand.sequence),
-            self.capabilities,
+            self.client.capabilities,
             &definitions,
             rows,
-            self.status,
+            self.client.status,
             0,
         );
         self.say_packets(&packets);
@@ -381,7 +380,7 @@ impl Pooled {
             Passage::In(inside) => Some(inside),
             Passage::Waits(_) if limited.limit.over == Over::Refuse => None,
             Passage::Waits(mut waiting) => {
-                self.timing.queues();
+                self.command.timing.queues();
                 book.counters.queued(by.rule);
                 let called = timeout(limited.limit.timeout, waiting.called());
                 match self.outwait(called).await {
@@ -400,7 +399,7 @@ impl Pooled {
     }
 
     fn stay_inside(&mut self, inside: Inside) {
-        self.order.get_or_insert_default().inside = Some(inside);
+        self.command.policy.get_or_insert_default().inside = Some(inside);
     }
 
     fn over_limit(&mut self, book: &Book, sequence: u8, by: &By<Limited<'_>>) -> After {
@@ -422,12 +421,12 @@ impl Pooled {
         if let Some(mode) = mode.filter(|mode| keeps(*mode) > keeps(self.mode)) {
             self.mode = mode;
         }
-        let mut rules = self.state.rules();
+        let mut rules = self.sql_state.session.rules();
         rules.hold = hold_of(self.mode);
         for pin in pins {
             rules.lasting.add(pin_of(*pin));
         }
-        self.state.ruled_by(rules);
+        self.sql_state.session.ruled_by(rules);
     }
 }
 

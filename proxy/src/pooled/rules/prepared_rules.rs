@@ -61,9 +61,9 @@ impl Pooled {
                 ..self.statement_key(&text)
             },
         };
-        let cluster = self.order.as_ref().and_then(|it| it.cluster);
-        key.cluster = cluster.unwrap_or(self.course.cluster);
-        if let Some(order) = self.order.as_deref_mut() {
+        let cluster = self.command.policy.as_ref().and_then(|it| it.cluster);
+        key.cluster = cluster.unwrap_or(self.routing.course.cluster);
+        if let Some(order) = self.command.policy.as_deref_mut() {
             // Whoever reads the definitions shall find what writes have made of them.
             order.role = order.cluster.map(|_| ReplicaUse::Primary);
         }
@@ -103,14 +103,18 @@ impl Pooled {
     /// all: then the session ends, since nobody takes the rest of it.
     pub(crate) fn rule_large(&mut self, incoming: &Incoming) -> Result<(), CutOff> {
         let argument = incoming.argument();
-        let Ok(query) = Query::decode(&argument, self.capabilities) else {
+        let Ok(query) = Query::decode(&argument, self.client.capabilities) else {
             return Ok(());
         };
-        let mut facts = sql::facts(query.text, self.state.flags());
+        let mut facts = sql::facts(query.text, self.sql_state.session.flags());
         // Where it is cut, a string may be open.
         facts.doubts.remove(Doubts::LOST);
         facts.doubts.add(
-            match self.capabilities.contains(Capabilities::MULTI_STATEMENTS) {
+            match self
+                .client
+                .capabilities
+                .contains(Capabilities::MULTI_STATEMENTS)
+            {
                 true => Doubts::CUT,
                 false => Doubts::TAIL,
             },
@@ -145,7 +149,7 @@ impl Pooled {
 
     /// What a server would say of a statement with these columns.
     fn promise(&self, key: &StatementKey, columns: &[String]) -> Rc<Definitions> {
-        let tokens = Lexer::new(key.text.bytes(), self.state.flags());
+        let tokens = Lexer::new(key.text.bytes(), self.sql_state.session.flags());
         let placeholders = tokens.filter(|token| token.kind == TokenKind::Placeholder);
         let count = |count: usize| u16::try_from(count).unwrap_or(u16::MAX);
         let (parameters, count_columns) = (count(placeholders.count()), count(columns.len()));
@@ -155,6 +159,7 @@ impl Pooled {
             parameters,
             warnings: 0,
             metadata: self
+                .client
                 .capabilities
                 .contains(Capabilities::OPTIONAL_RESULTSET_METADATA)
                 .then_some(1),
@@ -188,12 +193,15 @@ impl Pooled {
             let kind = ColumnType::VAR_STRING;
             let definition = ColumnDefinition::new(name.as_bytes(), kind, COLLATION, 1 << 16);
             let mut payload = Vec::new();
-            definition.encode(self.capabilities, &mut payload);
+            definition.encode(self.client.capabilities, &mut payload);
             payloads.push(payload);
         }
-        let has_eof = !self.capabilities.contains(Capabilities::DEPRECATE_EOF);
+        let has_eof = !self
+            .client
+            .capabilities
+            .contains(Capabilities::DEPRECATE_EOF);
         if has_eof && !names.is_empty() {
-            let StatusFlags(status) = self.status;
+            let StatusFlags(status) = self.client.status;
             let [low, high] = status.to_le_bytes();
             payloads.push(vec![wire::reply::EOF, 0, 0, low, high]);
         }

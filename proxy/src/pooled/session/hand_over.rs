@@ -23,24 +23,24 @@ impl Pooled {
             return self.refuse(&failure, sequence);
         }
         let made = self.make_texts(&Needs::ALL).await;
-        let Some(mut lent) = self.lent.take() else {
+        let Some(mut lent) = self.held.lease.take() else {
             return Ok(After::Next);
         };
         let equal = match made {
             Ok(_) => self.become_equal(&mut lent.conn, &Needs::ALL).await,
             Err(cut) => Err(cut),
         };
-        self.lent = Some(lent);
+        self.held.lease = Some(lent);
         if let Err(cut) = equal {
             let repeat = Repeat::of(Effect::Any, Aim::Home);
             return self.cut_short(cut, sequence, incoming.command, repeat);
         }
-        let Some(lent) = self.lent.take() else {
+        let Some(lent) = self.held.lease.take() else {
             return Ok(After::Next);
         };
         let conn = self.worker.desk.take_out(&self.worker, lent);
         let thread_id = conn.thread_id;
-        let sequences = match self.client.transport.is_compressed() || conn.is_compressed() {
+        let sequences = match self.client.leg.transport.is_compressed() || conn.is_compressed() {
             false => Sequences::Checked,
             true => Sequences::Renumbered,
         };
@@ -50,12 +50,18 @@ impl Pooled {
         };
         let limit = self.settings.config.limits.packet_bytes_max;
         let (capabilities, server) = (conn.capabilities, conn.state.server());
-        let tracker = Tracker::new(capabilities, self.status, sequences, pipelining, limit);
-        let mut client = std::mem::replace(&mut self.client, Leg::gone());
+        let tracker = Tracker::new(
+            capabilities,
+            self.client.status,
+            sequences,
+            pipelining,
+            limit,
+        );
+        let mut client = std::mem::replace(&mut self.client.leg, Leg::gone());
         client.ear = None;
         let backend = Arc::clone(&conn.backend);
         let legs = Legs {
-            client: self.client_privacy,
+            client: self.client.privacy,
             backend: conn.leg.transport.privacy(),
         };
         let mut relay = Relay::new(
@@ -66,7 +72,7 @@ impl Pooled {
             Rc::clone(&self.worker),
         );
         let mut ahead = incoming.packets;
-        ahead.extend(self.inbox.take_all());
+        ahead.extend(self.client.inbox.take_all());
         relay
             .put_ahead(ahead, Vec::new())
             .map_err(|failure| CutOff::new(failure, None))?;
@@ -78,7 +84,7 @@ impl Pooled {
         });
         // From here on the server sees to that.
         self.watch.may_wait(None);
-        self.person.pass_on(backend.id, thread_id);
+        self.identity.registered.pass_on(backend.id, thread_id);
         Ok(After::Relayed(Box::new(Relayed {
             relay,
             legs,

@@ -10,6 +10,7 @@ use wire::{Command, ErrPacket, StatusFlags};
 
 use super::{CutOff, Pooled};
 use crate::pooled::backend::connection::Broken;
+use crate::pooled::command::current_command::CurrentCommand;
 use crate::watch::Ask;
 use link::client_command::Incoming;
 use link::failure::{Failure, Kind as FailureKind};
@@ -38,7 +39,7 @@ impl Pooled {
                 return Err(self.unasked(killed));
             }
             // What names a statement must be held to be changed.
-            let held = match self.inbox.peek() {
+            let held = match self.client.inbox.peek() {
                 Some(
                     Command::STMT_SEND_LONG_DATA
                     | Command::STMT_EXECUTE
@@ -47,12 +48,12 @@ impl Pooled {
                 _ => held,
             };
             let limit = self.payload_bytes_max();
-            match self.inbox.command(held, limit) {
+            match self.client.inbox.command(held, limit) {
                 Ok(Some(incoming)) => {
-                    self.timing.comes(self.worker.surroundings.now().0);
+                    self.command = CurrentCommand::arrived(self.worker.surroundings.now().0);
                     // A script may answer it, so that it gets no further.
                     if incoming.command == Command::STMT_PREPARE {
-                        self.statements.begin_prepare();
+                        self.sql_state.statements.begin_prepare();
                     }
                     return Ok(Some(incoming));
                 }
@@ -61,7 +62,7 @@ impl Pooled {
             }
             match poll_fn(|context| self.poll_idle(context)).await? {
                 Idle::Bytes => {}
-                Idle::Closed if self.inbox.is_empty() => return Ok(None),
+                Idle::Closed if self.client.inbox.is_empty() => return Ok(None),
                 Idle::Closed => {
                     let text = "the client left within a command";
                     let failure = Failure::new(FailureKind::ClientLeft, text);
@@ -77,11 +78,11 @@ impl Pooled {
             let text = format!("the client is gone: {error}");
             CutOff::new(Failure::new(FailureKind::ClientLost, text), None)
         };
-        if let Poll::Ready(Err(error)) = self.client.poll_drain(context) {
+        if let Poll::Ready(Err(error)) = self.client.leg.poll_drain(context) {
             return Poll::Ready(Err(lost(error)));
         }
         // Its next command is not wanted before it has taken the reply to the last one.
-        if self.client.is_drained() {
+        if self.client.leg.is_drained() {
             match self.poll_client(context) {
                 Poll::Ready(Ok(0)) => return Poll::Ready(Ok(Idle::Closed)),
                 Poll::Ready(Ok(_)) => {
@@ -93,10 +94,10 @@ impl Pooled {
                 Poll::Pending => {}
             }
         }
-        let is_whole = self.inbox.is_empty();
+        let is_whole = self.client.inbox.is_empty();
         self.watch.note(self.worker.clock.now(), is_whole);
-        self.watch.stand(self.status);
-        self.watch.note_values(self.state.values());
+        self.watch.stand(self.client.status);
+        self.watch.note_values(self.sql_state.session.values());
         if let Some(cut) = self.heed(context) {
             return Poll::Ready(Err(cut));
         }
@@ -112,8 +113,8 @@ impl Pooled {
         self.watch.withdraw(Ask::KillStatement);
         self.watch.withdraw(Ask::EndHook);
         self.watch.withdraw(Ask::BackendDown);
-        let is_at_rest = self.inbox.is_empty() && self.client.is_drained();
-        let is_free = !self.status.contains(StatusFlags::IN_TRANS);
+        let is_at_rest = self.client.inbox.is_empty() && self.client.leg.is_drained();
+        let is_free = !self.client.status.contains(StatusFlags::IN_TRANS);
         if let Some(failure) = asked.end(is_at_rest, is_free) {
             return Some(self.unasked(failure));
         }
@@ -129,7 +130,8 @@ impl Pooled {
     /// has more there than a transaction.
     fn leave_disabled(&mut self) -> Option<CutOff> {
         let backend = self
-            .lent
+            .held
+            .lease
             .as_ref()
             .map(|lent| Arc::clone(&lent.conn.backend));
         let Some(backend) = backend else {
@@ -153,7 +155,9 @@ impl Pooled {
 
     /// The end of a session between two commands.
     fn unasked(&self, failure: Failure) -> CutOff {
-        let sequence = failure.kind.unasked_sequence(self.state.flags().server);
+        let sequence = failure
+            .kind
+            .unasked_sequence(self.sql_state.session.flags().server);
         CutOff::new(failure, sequence)
     }
 
@@ -166,12 +170,12 @@ impl Pooled {
 
     /// Its `wait_timeout` may be another one now.
     pub(crate) fn note_wait_timeout(&self) {
-        self.watch.may_wait(self.state.wait_timeout());
+        self.watch.may_wait(self.sql_state.session.wait_timeout());
     }
 
     /// A connection that is held between two commands may end by itself, and takes the session along.
     fn poll_held(&mut self, context: &mut Context<'_>) -> Poll<Result<Idle, CutOff>> {
-        let Some(lent) = &mut self.lent else {
+        let Some(lent) = &mut self.held.lease else {
             return Poll::Pending;
         };
         let mut scratch = self.worker.scratch.borrow_mut();
@@ -185,7 +189,8 @@ impl Pooled {
         drop(scratch);
         let name = &lent.conn.backend.name;
         let text = format!("Lost connection to backend {name} between two commands");
-        let may_go_on = last_words.is_empty() || self.optimism.is_some() || self.has_only_begun();
+        let may_go_on =
+            last_words.is_empty() || self.routing.optimism.is_some() || self.has_only_begun();
         if may_go_on && self.cut_while_idle(&text) {
             return Poll::Pending;
         }

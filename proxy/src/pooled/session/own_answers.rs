@@ -13,7 +13,12 @@ impl Pooled {
         if payload.first() == Some(&ERR) {
             self.note_failed(payload, None);
         }
-        let sequence = self.client.transport.frame_sequence().unwrap_or(sequence);
+        let sequence = self
+            .client
+            .leg
+            .transport
+            .frame_sequence()
+            .unwrap_or(sequence);
         let mut packets = Vec::with_capacity(payload.len() + HEADER_BYTES);
         put_packets(&mut packets, sequence, payload);
         self.say_packets(&packets);
@@ -21,14 +26,14 @@ impl Pooled {
 
     /// The same for packets that have their headers.
     pub(crate) fn say_packets(&mut self, packets: &[u8]) {
-        if let Some(subject) = &mut self.subject {
+        if let Some(subject) = &mut self.command.subject {
             subject.answer.bytes += packets.len() as u64;
         }
-        self.client.append(packets);
+        self.client.leg.append(packets);
     }
 
     pub(crate) fn say_ok(&mut self, sequence: u8) {
-        let [low, high] = self.status.0.to_le_bytes();
+        let [low, high] = self.client.status.0.to_le_bytes();
         let [few, many] = self.standing_warnings().unwrap_or_default().to_le_bytes();
         self.say(sequence, &[OK, 0, 0, low, high, few, many]);
     }
@@ -50,7 +55,7 @@ impl Pooled {
             tracing::info!(
                 cause = failure.cause,
                 kind = failure.kind.verdict().label,
-                user = %self.account.id(),
+                user = %self.identity.account.id(),
                 "a command failed"
             );
             self.say(sequence, &payload);
@@ -60,7 +65,12 @@ impl Pooled {
     /// Packets that were heard elsewhere, with ids that follow `sequence`.
     /// Returns the id that follows.
     pub(crate) fn say_renumbered(&mut self, sequence: u8, mut packets: Vec<u8>) -> u8 {
-        let mut next = self.client.transport.frame_sequence().unwrap_or(sequence);
+        let mut next = self
+            .client
+            .leg
+            .transport
+            .frame_sequence()
+            .unwrap_or(sequence);
         let mut at = 0;
         while let Some(header) = packets.get(at..at + HEADER_BYTES) {
             let length =

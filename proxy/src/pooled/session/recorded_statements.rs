@@ -31,18 +31,18 @@ impl Pooled {
 
     /// Notes a statement for whoever plans a reload.
     pub(crate) fn note_seen(&self, text: &[u8]) {
-        let schema = self.state.values().schema().unwrap_or_default();
+        let schema = self.sql_state.session.values().schema().unwrap_or_default();
         let user = String::from_utf8_lossy(self.user());
         self.worker
             .seen
-            .note(text, self.state.flags(), &user, schema);
+            .note(text, self.sql_state.session.flags(), &user, schema);
     }
 
     fn begin_trace(&mut self, facts: &Facts) {
         let one_of = u64::from(self.settings.config.log.sampled_statements);
         let is_sampled = one_of > 0 && self.worker.dice.borrow_mut().below(one_of) == 0;
-        let pins = self.lent.as_ref().map(|_| self.pins().to_string());
-        self.trace = Some(Box::new(Trace {
+        let pins = self.held.lease.as_ref().map(|_| self.pins().to_string());
+        self.command.trace = Some(Box::new(Trace {
             is_sampled,
             wanted: self.wanted(facts),
             pins: pins.unwrap_or_default(),
@@ -52,7 +52,7 @@ impl Pooled {
     /// A statement has ended.
     pub(crate) fn record(&self, trace: &Trace, facts: &Facts, text: &[u8], done: &Done) {
         let log = &self.settings.config.log;
-        let took = self.timing.whole();
+        let took = self.command.timing.whole();
         let error = match done.outcome {
             Outcome::Err(number) => Some(number),
             Outcome::Ok => None,
@@ -64,17 +64,21 @@ impl Pooled {
             () if trace.is_sampled => "sampled",
             () => return,
         };
-        let backend = self.lent.as_ref().map(|lent| &*lent.conn.backend.name);
+        let backend = self
+            .held
+            .lease
+            .as_ref()
+            .map(|lent| &*lent.conn.backend.name);
         let record = self.way_of(trace, facts, text);
         tracing::info!(
             kind = "statement_recorded",
             why,
-            user = %self.account.id(),
-            id = self.person.id(),
+            user = %self.identity.account.id(),
+            id = self.identity.registered.id(),
             backend,
             error,
             ?took,
-            waited = ?self.timing.waited(),
+            waited = ?self.command.timing.waited(),
             record,
             "a statement is recorded"
         );
@@ -85,7 +89,7 @@ impl Pooled {
         let mut told = Explanation::default();
         told.statement(facts, text);
         let mut analysis = sql::Analysis::default();
-        analysis.read(text, self.state.flags());
+        analysis.read(text, self.sql_state.session.flags());
         told.digest(&analysis.digest);
         let book = self.worker.book();
         let errand = Errand {

@@ -29,7 +29,7 @@ impl Pooled {
         }
         let mut payload = Vec::new();
         let attributes = b"".as_slice();
-        Query { attributes, text }.encode(self.capabilities, &mut payload);
+        Query { attributes, text }.encode(self.client.capabilities, &mut payload);
         let mut packets = Vec::new();
         wire::write::put_packets(&mut packets, 0, &payload);
         self.reflect(reflected, Work::Query(packets));
@@ -43,7 +43,7 @@ impl Pooled {
         (count, types): (u16, Option<&[u8]>),
         long_data: &pool::LongData,
     ) {
-        let Some(reflected) = self.order.as_ref().and_then(|it| it.mirror) else {
+        let Some(reflected) = self.command.policy.as_ref().and_then(|it| it.mirror) else {
             return;
         };
         if !long_data.is_empty() {
@@ -56,14 +56,14 @@ impl Pooled {
             types,
             ..*execute
         }
-        .encode(self.capabilities, &mut payload);
+        .encode(self.client.capabilities, &mut payload);
         let key = mirrored(key, reflected);
         self.reflect(reflected, Work::Execute(key, count, payload));
     }
 
     /// Sends a bulk execution to the mirror as well: all of its rows, and the types stand in it.
     pub(crate) fn mirror_bulk_execute(&mut self, key: &StatementKey, count: u16, argument: &[u8]) {
-        let Some(reflected) = self.order.as_ref().and_then(|it| it.mirror) else {
+        let Some(reflected) = self.command.policy.as_ref().and_then(|it| it.mirror) else {
             return;
         };
         let mut payload = Vec::with_capacity(1 + argument.len());
@@ -74,18 +74,18 @@ impl Pooled {
     }
 
     fn reflect(&mut self, reflected: Reflected, work: Work) {
-        let is_there = match &self.reflection {
+        let is_there = match &self.routing.reflection {
             Reflection::Into(beside) => beside.is_in(reflected.cluster),
             Reflection::None => false,
             Reflection::Itself => return,
         };
         if !is_there {
             match self.beside(reflected.cluster) {
-                Some(beside) => self.reflection = Reflection::Into(beside),
+                Some(beside) => self.routing.reflection = Reflection::Into(beside),
                 None => return self.not_mirrored(reflected),
             }
         }
-        let Reflection::Into(beside) = &self.reflection else {
+        let Reflection::Into(beside) = &self.routing.reflection else {
             return;
         };
         if beside.send(Item::of(self, work)).is_err() {

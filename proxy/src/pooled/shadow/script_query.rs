@@ -33,7 +33,7 @@ impl Pooled {
     pub(crate) async fn reply_to(&mut self, asked: Asked) -> Result<After, CutOff> {
         let (replied, after) = match &asked.inquiry.parameters {
             None => {
-                let payload = query(&asked.inquiry.text, self.capabilities);
+                let payload = query(&asked.inquiry.text, self.client.capabilities);
                 let (heard, after) = self.hear(&asked, Command::QUERY, &payload).await?;
                 (Ok((Command::QUERY, heard)), after)
             }
@@ -58,7 +58,7 @@ impl Pooled {
         let (replied, after) = match miscounted(parameters, count) {
             Some(refusal) => (Err(refusal), after),
             None => {
-                let payload = execution(parameters, id, self.capabilities);
+                let payload = execution(parameters, id, self.client.capabilities);
                 let (heard, after) = self.hear(asked, Command::STMT_EXECUTE, &payload).await?;
                 (Ok((Command::STMT_EXECUTE, heard)), after)
             }
@@ -83,9 +83,9 @@ impl Pooled {
             bytes_max: usize::try_from(script.result_bytes_max).unwrap_or(usize::MAX),
             reports: Reports::Stay,
         };
-        self.order = Order::of_script(asked.inquiry.place.clone(), limit);
-        let ear = ReplyObserver::to(command, self.capabilities, towards, &asked.scripts);
-        self.client.ear = ear.map(Box::new);
+        self.command.policy = Order::of_script(asked.inquiry.place.clone(), limit);
+        let ear = ReplyObserver::to(command, self.client.capabilities, towards, &asked.scripts);
+        self.client.leg.ear = ear.map(Box::new);
         let incoming = incoming_of(command, payload);
         let ran = match command {
             Command::QUERY => Box::pin(self.query(incoming)).await,
@@ -93,7 +93,7 @@ impl Pooled {
             _ => Box::pin(self.execute(incoming)).await,
         };
         self.close_order();
-        let ear = self.client.ear.take();
+        let ear = self.client.leg.ear.take();
         Ok((
             ear.map_or_else(ObservedReply::nothing, |it| it.ended()),
             ran?,

@@ -5,20 +5,23 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use pool::{ClientStatementId, ClientStatements};
+use pool::ClientStatementId;
 use route::ClusterId;
-use session::state::{Changes, SessionState, Values};
+use session::state::{SessionState, Values};
 use tokio::sync::mpsc;
 use wire::{Command, StatusFlags};
 
 use super::script_query::Asked;
+use crate::pooled::backend::held::Held;
+use crate::pooled::command::current_command::CurrentCommand;
 use crate::pooled::command::prepared_statement::StatementKey;
-use crate::pooled::diagnostics::pending_answers::Aftermath;
-use crate::pooled::exchange::forward_reply::Delivery;
-use crate::pooled::exchange::timing::Timing;
-use crate::pooled::lanes::try_lane::Riding;
-use crate::pooled::login::session_start::{STATEMENTS_MAX, rules};
+use crate::pooled::login::session_start::{client_statements, rules};
 use crate::pooled::routing::routing_state::Course;
+use crate::pooled::routing::session_routing::Routing;
+use crate::pooled::session::client_side::ClientSide;
+use crate::pooled::session::identity::Identity;
+use crate::pooled::session::sql_state::SqlState;
+use crate::pooled::session::tracking::Tracking;
 use crate::pooled::session::{After, CutOff, Pooled};
 use crate::watch::{Ask, Watch};
 use crate::worker::Registered;
@@ -110,7 +113,7 @@ impl Item {
         };
         Self {
             work,
-            values: Rc::clone(session.state.values()),
+            values: Rc::clone(session.sql_state.session.values()),
             bytes,
         }
     }
@@ -139,72 +142,54 @@ impl Pooled {
         let sessions_max = self.settings.config.limits.sessions_max;
         let place = worker.shared.enter(sessions_max)?;
         let registered = worker.register();
-        let long_data_max = self.settings.config.pool.long_data_bytes_max;
+        let client = &self.client;
+        let who = &self.identity;
+        let state = SessionState::new(
+            rules(&who.account, self.mode),
+            Rc::clone(self.sql_state.session.values()),
+            self.sql_state.session.flags(),
+        );
         let double = Pooled {
-            client: Leg::gone(),
-            inbox: Inbox::default(),
-            lent: None,
+            client: ClientSide {
+                leg: Leg::gone(),
+                inbox: Inbox::default(),
+                status: StatusFlags::AUTOCOMMIT,
+                tls: None,
+                origin: client.origin.clone(),
+                ..*client
+            },
+            held: Held::default(),
             worker: Rc::clone(worker),
             watch: Rc::clone(&registered.watch),
             settings: self.settings.clone(),
-            account: self.account.clone(),
-            login: Rc::clone(&self.login),
-            kind: Rc::clone(&self.kind),
             mode: self.mode,
-            capabilities: self.capabilities,
-            login_capabilities: self.login_capabilities,
-            state: SessionState::new(
-                rules(&self.account, self.mode),
-                Rc::clone(self.state.values()),
-                self.state.flags(),
+            sql_state: SqlState {
+                has_set_globals: self.sql_state.has_set_globals,
+                ..SqlState::new(
+                    state,
+                    client_statements(&self.settings),
+                    self.sql_state.inherits_at,
+                )
+            },
+            tracking: Tracking::default(),
+            routing: Routing::new(
+                Course::elsewhere(&self.routing.course, cluster),
+                Reflection::Itself,
             ),
-            statements: ClientStatements::new(
-                STATEMENTS_MAX,
-                usize::try_from(long_data_max).unwrap_or(usize::MAX),
-            ),
-            cursors: Vec::new(),
-            sight: None,
-            shows: None,
-            has_shown: false,
-            delivery: Delivery::AtOnce,
-            unseen: Vec::new(),
-            passed: None,
-            inherits_at: self.inherits_at,
-            sets_globals: false,
-            has_set_globals: self.has_set_globals,
-            refused_changes: 0,
-            prepares_settings: false,
-            changes: Changes::default(),
-            timing: Timing::default(),
-            subject: None,
-            is_sampled: false,
-            whose: SessionAttribution::default(),
-            status: StatusFlags::AUTOCOMMIT,
-            aftermath: Rc::new(Aftermath::default()),
-            wants_clear: false,
-            prepared_files: Vec::new(),
-            running: None,
-            cut_transaction: None,
-            optimism: None,
-            course: Course::elsewhere(&self.course, cluster),
-            order: None,
-            trace: None,
-            reflection: Reflection::Itself,
-            riding: Riding::default(),
+            command: CurrentCommand::default(),
             scripting: None,
-            kill: None,
-            scramble: self.scramble,
-            greeting: Rc::clone(&self.greeting),
-            header: self.header,
-            listener: self.listener.clone(),
-            client_privacy: self.client_privacy,
-            client_tls: None,
-            origin: self.origin.clone(),
-            home: None,
-            shelf: None,
-            waiting_place: None,
-            person: worker.shared.people.register(worker.index),
-            place,
+            identity: Identity {
+                account: who.account.clone(),
+                login: Rc::clone(&who.login),
+                key: Rc::clone(&who.key),
+                attribution: SessionAttribution::default(),
+                scramble: who.scramble,
+                greeting: Rc::clone(&who.greeting),
+                listener: who.listener.clone(),
+                refused_changes: 0,
+                registered: worker.shared.people.register(worker.index),
+                place,
+            },
         };
         Some((double, registered))
     }
@@ -219,9 +204,9 @@ async fn run(
 ) {
     while let Some(item) = items.recv().await {
         bytes.set(bytes.get().saturating_sub(item.bytes));
-        double.timing.comes(double.worker.surroundings.now().0);
-        if double.state.values() != &item.values {
-            double.state.swap_values(item.values);
+        double.command = CurrentCommand::arrived(double.worker.surroundings.now().0);
+        if double.sql_state.session.values() != &item.values {
+            double.sql_state.session.swap_values(item.values);
         }
         let ran = double.run_beside(item.work).await;
         let rested = match ran {
@@ -230,7 +215,7 @@ async fn run(
             Err(cut) => Err(cut),
         };
         if let Err(CutOff { failure, .. }) = rested {
-            tracing::warn!(cause = failure.cause, user = %double.account.id(), "a session beside another breaks off");
+            tracing::warn!(cause = failure.cause, user = %double.identity.account.id(), "a session beside another breaks off");
             double.drop_lent(pool::CloseReason::Broken);
             break;
         }
@@ -259,7 +244,7 @@ impl Pooled {
                 };
                 let incoming = command(Command::STMT_EXECUTE, packets);
                 let after = Box::pin(self.execute(incoming)).await;
-                self.statements.close(id);
+                self.sql_state.statements.close(id);
                 after
             }
             Work::BulkExecute(key, count, payload) => {
@@ -268,7 +253,7 @@ impl Pooled {
                 };
                 let incoming = command(Command::STMT_BULK_EXECUTE, packets);
                 let after = Box::pin(self.bulk_execute(incoming)).await;
-                self.statements.close(id);
+                self.sql_state.statements.close(id);
                 after
             }
             Work::Asked(asked) => Box::pin(self.reply_to(asked)).await,
@@ -282,7 +267,11 @@ impl Pooled {
         count: u16,
         mut payload: Vec<u8>,
     ) -> Option<(ClientStatementId, Vec<u8>)> {
-        let id = self.statements.prepare(key, count, 0, Rc::default()).ok()?;
+        let id = self
+            .sql_state
+            .statements
+            .prepare(key, count, 0, Rc::default())
+            .ok()?;
         if let Some(place) = payload.get_mut(1..5) {
             place.copy_from_slice(&id.number().to_le_bytes());
         }

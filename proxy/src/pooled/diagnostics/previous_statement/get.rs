@@ -47,7 +47,7 @@ impl Pooled {
         if facts.kind != Kind::GetDiagnostics || matches!(place, Place::Here) {
             return None;
         }
-        let get = match sql::get_diagnostics(text, self.state.flags()) {
+        let get = match sql::get_diagnostics(text, self.sql_state.session.flags()) {
             GetForm::Read(get) => get,
             GetForm::Stacked => return Some(Get::Stacked),
             GetForm::Refused => return Some(Get::Refused),
@@ -68,7 +68,7 @@ impl Pooled {
     /// The server is asked for the value, in the session's own state. What it leaves is not looked at: it has
     /// no effect.
     async fn number_of(&mut self, span: Span, text: &[u8], place: &Place) -> Number {
-        let flags = self.state.flags();
+        let flags = self.sql_state.session.flags();
         let select = [&b"SELECT CAST(("[..], span.of(text), b") AS SIGNED)"].concat();
         // MariaDB has emptied the list by the time that it reads these.
         let answers = match self.is_mysql() {
@@ -92,7 +92,7 @@ impl Pooled {
         if own.outcome != Outcome::Ok {
             return Number::Wrong;
         }
-        let capabilities = self.lent.as_ref().map(|lent| lent.conn.capabilities);
+        let capabilities = self.held.lease.as_ref().map(|lent| lent.conn.capabilities);
         let row = table(&own, capabilities.unwrap_or_default()).map(|table| table.row);
         match row.ok().and_then(|row| row.into_iter().next()) {
             // No condition has this number.
@@ -110,8 +110,8 @@ impl Pooled {
     }
 
     async fn ask_in_state(&mut self, select: &[u8]) -> Option<OwnReply> {
-        let facts = sql::facts(select, self.state.flags());
-        let mut lent = self.lent.take()?;
+        let facts = sql::facts(select, self.sql_state.session.flags());
+        let mut lent = self.held.lease.take()?;
         let equal = self
             .become_equal(&mut lent.conn, &Needs::of(&facts, select))
             .await;
@@ -123,7 +123,7 @@ impl Pooled {
             }
             Err(_) => None,
         };
-        self.lent = Some(lent);
+        self.held.lease = Some(lent);
         own
     }
 }

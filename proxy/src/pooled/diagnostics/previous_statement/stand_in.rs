@@ -26,7 +26,7 @@ impl Pooled {
         place: &Place,
         get: Option<&Get>,
     ) -> Result<Option<StandIn>, Unknown> {
-        let flags = self.state.flags();
+        let flags = self.sql_state.session.flags();
         let plain = |text: &[u8], role| StandIn {
             text: text.to_vec(),
             role,
@@ -127,9 +127,13 @@ impl Pooled {
             out.push(b'=');
             let value = match (item, at, list) {
                 (DiagnosticsItem::Number, _, _) => unsigned(conditions.len() as u64),
-                (DiagnosticsItem::RowCount, _, _) => {
-                    self.state.aftermath().row_count.to_string().into_bytes()
-                }
+                (DiagnosticsItem::RowCount, _, _) => self
+                    .sql_state
+                    .session
+                    .aftermath()
+                    .row_count
+                    .to_string()
+                    .into_bytes(),
                 (item, Some(at), Some(list)) => self.item_of(*item, at, list)?,
                 _ => return Err(Unknown),
             };
@@ -171,7 +175,7 @@ impl Pooled {
 
     /// That of messages.
     fn results_charset(&self) -> Vec<u8> {
-        match self.state.results_charset() {
+        match self.sql_state.session.results_charset() {
             None | Some(b"" | b"binary" | b"utf8" | b"utf8mb3") => b"utf8mb4".to_vec(),
             Some(charset) => charset.to_vec(),
         }
@@ -179,9 +183,14 @@ impl Pooled {
 
     /// What is known of the connection that the session believes to be on.
     pub(super) fn answers(&self, place: &Place) -> Answers {
-        let aftermath = self.state.aftermath();
-        let id = u64::from(self.person.id());
-        let is_set = self.state.values().variable(b"pseudo_thread_id").is_some();
+        let aftermath = self.sql_state.session.aftermath();
+        let id = u64::from(self.identity.registered.id());
+        let is_set = self
+            .sql_state
+            .session
+            .values()
+            .variable(b"pseudo_thread_id")
+            .is_some();
         let (warning_count, error_count) = match place {
             Place::Here => (None, None),
             Place::Kept(list) => (Some(list.count()), Some(list.error_count())),

@@ -33,7 +33,7 @@ const SCHEMA_BYTES_MAX: usize = 8 << 20;
 impl Pooled {
     /// Nothing that planning has locked stays so: it may have begun a transaction.
     pub(super) async fn end_planning(&mut self) {
-        if self.lent.is_some() {
+        if self.held.lease.is_some() {
             let _ = self
                 .ask_within(b"ROLLBACK", TIMEOUT_EXPLAIN, ANSWER_BYTES_MAX)
                 .await;
@@ -91,7 +91,7 @@ impl Pooled {
         bytes_max: usize,
     ) -> Result<OwnReply, Refusal> {
         let lost = || "the connection is lost".to_owned();
-        let mut lent = self.lent.take().ok_or_else(lost)?;
+        let mut lent = self.held.lease.take().ok_or_else(lost)?;
         let running = Running {
             backend: Arc::clone(&lent.conn.backend),
             thread_id: lent.conn.thread_id,
@@ -109,13 +109,13 @@ impl Pooled {
                 }
             }
         };
-        self.lent = Some(lent);
+        self.held.lease = Some(lent);
         let Some(Ok(own)) = heard else {
             self.drop_lent(CloseReason::Broken);
             return Err(lost());
         };
         if let Some(status) = own.tally.status {
-            self.status = status;
+            self.client.status = status;
         }
         if let Some(kill) = kill {
             // It never fails, but may have given the connection up.

@@ -35,13 +35,13 @@ impl Pooled {
             .config
             .insight
             .explain_interval;
-        let account = self.account.id().to_string();
+        let account = self.identity.account.id().to_string();
         let whose = (cluster, schema, account.as_str());
         let epoch = worker.shared.definitions_epoch();
-        if self.lent.is_none() || !plans.claim_schema(whose, (now, epoch), interval) {
+        if self.held.lease.is_none() || !plans.claim_schema(whose, (now, epoch), interval) {
             return;
         }
-        let [indexes, keys] = schema::questions(schema, self.state.flags().server);
+        let [indexes, keys] = schema::questions(schema, self.sql_state.session.flags().server);
         let came = match self.ask_schema(&indexes).await {
             // What is cut looks like other indexes, and those like duplicates.
             Ok(indexes) if indexes.iter().count() >= schema::ROWS_MAX => Err(format!(

@@ -1,0 +1,48 @@
+//! What the client's statements have made of a session, apart from any connection.
+
+use std::rc::Rc;
+
+use pool::{ClientStatementId, ClientStatements};
+use session::state::SessionState;
+
+use crate::pooled::command::prepared_statement::StatementKey;
+use crate::pooled::diagnostics::pending_answers::Aftermath;
+
+/// The state that the client's statements have left.
+pub(crate) struct SqlState {
+    /// Variables, the schema, transactions, pins.
+    pub session: SessionState,
+    pub statements: ClientStatements<StatementKey>,
+    /// Statements with an open cursor on the connection that is held.
+    pub cursors: Vec<(ClientStatementId, StatementKey)>,
+    /// What the client may still ask about its last statement.
+    pub aftermath: Rc<Aftermath>,
+    /// How many changes of global variables there had been when the session began, or took them up last.
+    pub inherits_at: u64,
+    /// The last statement may have changed global variables.
+    pub sets_globals: bool,
+    /// The session has set global variables.
+    pub has_set_globals: bool,
+    /// Files of the client that texts of PREPARE have named.
+    pub prepared_files: Vec<Vec<u8>>,
+}
+
+impl SqlState {
+    /// A session's state before its first statement.
+    pub(crate) fn new(
+        session: SessionState,
+        statements: ClientStatements<StatementKey>,
+        inherits_at: u64,
+    ) -> Self {
+        Self {
+            session,
+            statements,
+            cursors: Vec::new(),
+            aftermath: Rc::default(),
+            inherits_at,
+            sets_globals: false,
+            has_set_globals: false,
+            prepared_files: Vec::new(),
+        }
+    }
+}
