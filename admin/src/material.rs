@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use auth::Accounts;
 use config::Config;
-use proxy::{Look, SessionView, Settings, Window, WorkerView};
+use proxy::{SessionView, Settings, ViewRequest, Window, WorkerView};
 use route::{Backend, BackendId, Moment, Topology};
 use stats::{StatsRequest, StatsTable};
 
@@ -79,9 +79,9 @@ impl Material {
         let mut silent = BTreeSet::new();
         let mut looks = [Vec::new(), Vec::new(), Vec::new()];
         for (told, (what, look)) in looks.iter_mut().zip([
-            (Asks::Sessions, Look::Around),
-            (Asks::Idle, Look::Idle),
-            (Asks::PoolsOnce, Look::Take),
+            (Asks::Sessions, ViewRequest::Around),
+            (Asks::Idle, ViewRequest::Idle),
+            (Asks::PoolsOnce, ViewRequest::Take),
         ]) {
             if demands.contain(what) {
                 *told = window.look(look).await;

@@ -16,7 +16,6 @@
 //! would have to know.
 
 mod book;
-mod card;
 mod connect;
 mod host_errors;
 mod insight;
@@ -32,18 +31,16 @@ mod surroundings;
 mod thread_ended;
 pub mod tls_guard;
 mod user_change;
-mod view;
-mod watch;
 mod window;
 mod worker;
 
 pub use plane::DataPlane;
 pub use reception::{Guest, GuestError, House, Reception};
+pub use registry::worker_view::{
+    IdleView, LoadView, PoolView, SessionState, SessionView, SpreadView, StepsView, TimesView,
+    ViewRequest, WorkerView,
+};
 pub use scripted::all::AllScripts;
 pub use scripted::clerk::Clerk;
 pub use surroundings::{Settings, Surroundings};
-pub use view::{
-    IdleView, LoadView, Look, PoolView, SessionState, SessionView, SpreadView, StepsView,
-    TimesView, WorkerView,
-};
 pub use window::{Killed, Window};

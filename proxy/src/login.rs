@@ -26,7 +26,6 @@ use wire::{Capabilities, ErrPacket, ErrorCode, Greeting, HandshakeResponse, Stat
 
 use crate::connect::{Greeted, greet};
 use crate::pooled::backend::open::{Said, dialogue as log_in};
-use crate::pooled::kill::session_registry::Person;
 use crate::surroundings::Settings;
 use crate::tls_guard::Guard;
 use config::{
@@ -38,6 +37,7 @@ use link::dialogue::{
 use link::failure::{Failure, Kind};
 use link::packets::PacketStream;
 use link::transport::Transport;
+use registry::session_registry::Registration;
 
 /// Flags that belong to one leg and not to the session.
 const LEG: Capabilities = Capabilities(
@@ -71,7 +71,7 @@ pub(crate) struct Agreement {
     /// The last scramble of the login.
     pub scramble: Vec<u8>,
     /// Its entry by the id that its client sees, where that is the proxy's own.
-    pub person: Option<Person>,
+    pub person: Option<Registration>,
 }
 
 /// One login on its way.

@@ -22,10 +22,10 @@ use wire::{Capabilities, Command, HEADER_BYTES, StatusFlags};
 use crate::insight::observer::Observer;
 use crate::scripted::sight::unfollowed;
 use crate::user_change::UserChange;
-use crate::watch::{Ask, Asked, Watch};
 use crate::worker::Worker;
 use link::failure::{Failure, Kind};
 use link::leg::Leg;
+use registry::session_control::{Ask, Requests, SessionControl};
 
 /// Both sides of a session, and where it stands.
 pub(crate) struct Relay {
@@ -44,7 +44,7 @@ pub(crate) struct Relay {
     is_forewarned: bool,
     /// The backend has said something since the client's last bytes.
     backend_spoke: bool,
-    pub(crate) watch: Rc<Watch>,
+    pub(crate) watch: Rc<SessionControl>,
     worker: Rc<Worker>,
     /// Who sees its statements, if that is wanted.
     observer: Option<Box<Observer>>,
@@ -99,7 +99,7 @@ impl Relay {
         legs: (Leg, Leg),
         tracker: Tracker,
         (to, server): (Arc<Backend>, Server),
-        watch: Rc<Watch>,
+        watch: Rc<SessionControl>,
         worker: Rc<Worker>,
     ) -> Self {
         let (client, backend) = legs;
@@ -190,7 +190,7 @@ impl Relay {
     }
 
     /// The end that is asked of the session, if it is time for it.
-    fn end_asked(&self, asked: Asked, is_idle: bool) -> Result<Option<End>, Failure> {
+    fn end_asked(&self, asked: Requests, is_idle: bool) -> Result<Option<End>, Failure> {
         let is_at_rest = is_idle && !self.tracker.status().contains(StatusFlags::IN_TRANS);
         let ends_now = asked.contains(Ask::Stop);
         if is_at_rest && (ends_now || asked.contains(Ask::Drain)) {

@@ -15,7 +15,6 @@ use wire::reply::OkPacket;
 
 use crate::connect::Greeted;
 use crate::login::Agreement;
-use crate::pooled::kill::session_registry::Person;
 use crate::pooled::login::session_start::server_of;
 use crate::pooled::session::{Places, Pooled, Relayed};
 use crate::relay::{End, Relay, Turn};
@@ -23,12 +22,13 @@ use crate::scripted::scripting::Scripting;
 use crate::serve::{TIMEOUT_TELL, compress, lost_at_login};
 use crate::surroundings::{Place, Settings};
 use crate::thread_ended::has_thread_ended;
-use crate::watch::{Ask, Asked, Watch};
 use crate::worker::Worker;
 use link::dialogue::{AuthEnd, Dialogue, Exchange, Legs, backend_broke};
 use link::failure::{Failure, Kind};
 use link::leg::Leg;
 use link::packets::PacketStream;
+use registry::session_control::{Ask, Requests, SessionControl};
+use registry::session_registry::Registration;
 
 /// A session in its command phase. Fields are dropped in this order: the place among all is given
 /// back last, so that whoever waits for it finds the backend's place free as well.
@@ -37,7 +37,7 @@ pub(crate) struct Session {
     legs: Legs,
     scramble: Vec<u8>,
     pub thread_id: u32,
-    _person: Option<Person>,
+    _person: Option<Registration>,
     _slot: Option<route::SessionSlot>,
     /// It hears of the end.
     _scripting: Option<Box<Scripting>>,
@@ -47,7 +47,7 @@ pub(crate) struct Session {
 impl Session {
     /// Between a client and the backend that has let it in.
     pub(crate) fn begin(
-        (worker, watch, settings): (&Rc<Worker>, &Rc<Watch>, &Settings),
+        (worker, watch, settings): (&Rc<Worker>, &Rc<SessionControl>, &Settings),
         client: PacketStream,
         greeted: Greeted,
         agreement: Agreement,
@@ -219,7 +219,7 @@ impl Session {
 /// What comes of a dialogue, unless the worker wants the session to end within it.
 async fn unless_asked<T>(
     worker: &Worker,
-    watch: &Watch,
+    watch: &SessionControl,
     to: &Backend,
     dialogue: impl Future<Output = Result<T, Failure>>,
 ) -> Result<T, Failure> {
@@ -236,7 +236,7 @@ async fn unless_asked<T>(
     .await
 }
 
-fn end_of_dialogue(worker: &Worker, asked: Asked, to: &Backend) -> Option<Failure> {
+fn end_of_dialogue(worker: &Worker, asked: Requests, to: &Backend) -> Option<Failure> {
     let name = &to.name;
     if asked.contains(Ask::Stop) {
         let text = "The proxy is shutting down, and the change of user did not end in time";
@@ -260,7 +260,7 @@ fn end_of_dialogue(worker: &Worker, asked: Asked, to: &Backend) -> Option<Failur
 /// The relay between a client, with what was read ahead of it, and a backend that has let it in. The
 /// client's leg is compressed by now, the backend's is not.
 pub(crate) fn join(
-    (worker, watch, settings): (&Rc<Worker>, &Rc<Watch>, &Settings),
+    (worker, watch, settings): (&Rc<Worker>, &Rc<SessionControl>, &Settings),
     (client, client_ahead): (Leg, Vec<u8>),
     (stream, backend, server): (PacketStream, Arc<Backend>, Server),
     agreement: &Agreement,

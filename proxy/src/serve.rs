@@ -14,11 +14,9 @@ use scripted::{begin_scripted, own_script, scripted};
 use tokio::time::timeout;
 use wire::compression::{Codec, Remote};
 
-use crate::card::{Card, Way};
 use crate::connect::connect;
 use crate::host_errors;
 use crate::login::Login;
-use crate::pooled::kill::session_registry::Person;
 use crate::pooled::login::server_login::{Admission, Enter, Entered, origin_of};
 use crate::pooled::login::session_start::begin as begin_pooled;
 use crate::pooled::routing::routing_state::Course;
@@ -36,6 +34,8 @@ use link::decline::decline;
 use link::failure::{Failure, Kind};
 use link::packets::PacketStream;
 use link::transport::Transport;
+use registry::session_info::{SessionInfo, SessionKind};
+use registry::session_registry::Registration;
 
 /// How long a client may take to accept the ERR that ends its session.
 pub(crate) const TIMEOUT_TELL: Duration = Duration::from_secs(1);
@@ -44,14 +44,14 @@ pub(crate) const TIMEOUT_TELL: Duration = Duration::from_secs(1);
 pub(crate) async fn serve(worker: Rc<Worker>, registered: Registered, arrival: Arrival) {
     let (newcomer, _seat) = arrival.sit_down();
     let mut facts = Facts::of(&newcomer);
-    registered.watch.introduce(Card {
+    registered.watch.introduce(SessionInfo {
         id: worker.shared.next_number(),
         client: newcomer.remote.clone(),
         listener: Arc::clone(&newcomer.listener),
         began: worker.surroundings.now(),
         user: Box::default(),
         schema: Box::default(),
-        way: Way::Login,
+        way: SessionKind::Login,
         thread_id: 0,
     });
     // Login needs far more memory than what follows; it is gone before the relay begins.
@@ -93,7 +93,7 @@ async fn pooled(
 ) -> Result<End, Failure> {
     let id = session.identity.registered.id();
     let watch = Rc::clone(&session.watch);
-    facts.tell(&watch, Way::Pooled(session.mode), Some(id));
+    facts.tell(&watch, SessionKind::Pooled(session.mode), Some(id));
     worker.people.borrow_mut().insert(id, watch);
     let ran = session.run().await;
     worker.people.borrow_mut().remove(&id);
@@ -166,8 +166,8 @@ async fn begin(
     let failed = match begun {
         Ok((Entered::Passed(passed), place)) => {
             let (greeted, agreement) = *passed;
-            let id = agreement.person.as_ref().map(Person::id);
-            facts.tell(watch, Way::Relayed, id);
+            let id = agreement.person.as_ref().map(Registration::id);
+            facts.tell(watch, SessionKind::Relayed, id);
             let given = (worker, watch, &*settings);
             let session = Session::begin(given, client, greeted, agreement, place)?;
             return Ok(Begun::Relayed(Box::new(session)));

@@ -14,12 +14,12 @@ use tokio::sync::{Notify, mpsc, watch};
 
 use crate::book::Tallies;
 use crate::pooled::exchange::times::AllTimes;
-use crate::pooled::kill::session_registry::People;
 use crate::pooled::rules::statement_limits::Limits;
 use crate::scripted::all::AllScripts;
 use backend::connection_limits::ConnectionLimits;
 use backend::global_variables::GlobalVariables;
 use backend::privilege_changes::{AffectedUsers, PrivilegeChanges};
+use registry::session_registry::SessionRegistry;
 use stats::journal::{AuditEvent, Entry, Journal};
 use stats::lane_counts::AllLaneCounts;
 use stats::plans::store::Plans;
@@ -108,7 +108,7 @@ pub(crate) struct Shared {
     pub left: Notify,
     pub own_key: OwnKey,
     /// Who is here, by the ids that clients see.
-    pub people: Arc<People>,
+    pub people: Arc<SessionRegistry>,
     /// What clients have proven.
     pub keyring: SharedKeyring,
     /// Who failed to log in, and how often.
@@ -143,7 +143,7 @@ pub(crate) struct Shared {
 impl Shared {
     /// What the proxy calls a session whose client sees no id of the proxy's own.
     pub(crate) fn next_number(&self) -> u32 {
-        const NUMBERS: u32 = crate::pooled::kill::session_registry::FIRST_ID - 1;
+        const NUMBERS: u32 = registry::session_registry::FIRST_ID - 1;
         1 + self.numbers.fetch_add(1, Ordering::Relaxed) % NUMBERS
     }
 

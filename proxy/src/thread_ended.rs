@@ -8,16 +8,20 @@ use route::{Backend, Health};
 use tokio::time::timeout;
 
 use crate::connect::{Refusal, greet};
-use crate::watch::{Ask, Watch};
 use crate::worker::Worker;
 use link::decline::decline;
 use link::failure::{Failure, Kind};
+use registry::session_control::{Ask, SessionControl};
 
 /// How long the server has to greet.
 const TIMEOUT_GREET: Duration = Duration::from_secs(2);
 
 /// Whether a session that ends with `failure` ends because the server has ended its thread.
-pub(crate) async fn has_thread_ended(worker: &Worker, watch: &Watch, failure: &Failure) -> bool {
+pub(crate) async fn has_thread_ended(
+    worker: &Worker,
+    watch: &SessionControl,
+    failure: &Failure,
+) -> bool {
     if failure.kind != Kind::BackendLost || watch.is_asked(Ask::BackendDown) {
         return false;
     }

@@ -12,12 +12,12 @@ use route::{KillScope, Moment, Topology};
 use tokio::sync::mpsc;
 use tokio::time::timeout_at;
 
-use crate::pooled::kill::session_registry::Kill;
 use crate::reception::{Guest, Reception};
 use crate::scripted::clerk::Clerk;
 use crate::surroundings::{Settings, Shared, Surroundings};
-use crate::view::{Look, TimesView, WorkerView};
 use crate::worker::Message;
+use registry::session_registry::Kill;
+use registry::worker_view::{TimesView, ViewRequest, WorkerView};
 use stats::journal::{AuditEvent, Journal};
 use stats::plans::store::PlansView;
 use stats::profiles::ProfilingCounts;
@@ -75,9 +75,10 @@ impl Window {
     }
 
     /// What workers tell of themselves, in their order; one that does not answer in time is left out.
-    pub async fn look(&self, look: Look) -> Vec<WorkerView> {
+    pub async fn look(&self, look: ViewRequest) -> Vec<WorkerView> {
         let (to, mut told) = mpsc::unbounded_channel();
-        self.workers.send_all(|| Message::Look(look, to.clone()));
+        self.workers
+            .send_all(|| Message::ViewRequest(look, to.clone()));
         drop(to);
         let mut views = Vec::new();
         let deadline = tokio::time::Instant::now() + TIMEOUT_LOOK;

@@ -22,16 +22,16 @@ use crate::pooled::backend::shared_store::Store;
 use crate::pooled::backend::worker_pool::Desk;
 use crate::pooled::exchange::times::Times;
 use crate::pooled::failure::refused_reads::RefusedReads;
-use crate::pooled::kill::session_registry::Kill;
 use crate::pooled::lanes::Lanes;
 use crate::pooled::login::greeting::OwnGreeting;
 use crate::pooled::login::host_names::HostNames;
 use crate::scripted::host::Host;
 use crate::surroundings::{Settings, Shared, Surroundings};
-use crate::view::{Look, WorkerView};
-use crate::watch::{Ask, Watch};
 use crate::window::Killed;
 use link::future_arena::Blocks;
+use registry::session_control::{Ask, SessionControl};
+use registry::session_registry::Kill;
+use registry::worker_view::{ViewRequest, WorkerView};
 use stats::seen_digests::{SeenDigest, SeenDigests};
 use stats::snapshot::{self, StatsPart, StatsRequest};
 use stats::statement_stats::StatementStats;
@@ -54,7 +54,7 @@ pub(crate) enum Message {
     /// What is kept about statements is to be told.
     StatementStats(StatsRequest, mpsc::UnboundedSender<StatsPart>),
     /// The worker is to tell this of itself.
-    Look(Look, mpsc::UnboundedSender<WorkerView>),
+    ViewRequest(ViewRequest, mpsc::UnboundedSender<WorkerView>),
     /// A session, or its statement, is to be killed, by the number that the proxy calls it; whoever has it
     /// says so.
     Kill(Kill, mpsc::UnboundedSender<Killed>),
@@ -105,14 +105,14 @@ pub(crate) struct Worker {
     /// The script that sessions run, if they run one.
     pub script: Option<Rc<Host>>,
     /// Sessions by the ids that clients see.
-    pub people: RefCell<HashMap<u32, Rc<Watch>>>,
-    watches: RefCell<Slab<Rc<Watch>>>,
+    pub people: RefCell<HashMap<u32, Rc<SessionControl>>>,
+    watches: RefCell<Slab<Rc<SessionControl>>>,
     emptied: Notify,
 }
 
 /// A session's entry in its worker's list, for as long as it lives.
 pub(crate) struct Registered {
-    pub watch: Rc<Watch>,
+    pub watch: Rc<SessionControl>,
     worker: Rc<Worker>,
     key: usize,
 }
@@ -206,7 +206,7 @@ impl Worker {
                     // Who asked may have gone.
                     Some(Message::Tell(to)) => drop(to.send(worker.seen.all())),
                     Some(Message::StatementStats(wish, to)) => snapshot::send(&worker.insight, worker.index, wish, to),
-                    Some(Message::Look(look, to)) => drop(to.send(worker.look(look))),
+                    Some(Message::ViewRequest(look, to)) => drop(to.send(worker.look(look))),
                     Some(Message::Reset(to)) => {
                         worker.reset_counts();
                         let _ = to.send(());
@@ -257,7 +257,7 @@ impl Worker {
     }
 
     pub(crate) fn register(self: &Rc<Self>) -> Registered {
-        let watch = Rc::new(Watch::default());
+        let watch = Rc::new(SessionControl::default());
         let key = self.watches.borrow_mut().insert(Rc::clone(&watch));
         Registered {
             watch,

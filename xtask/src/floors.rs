@@ -19,6 +19,7 @@ const FLOORS: &[(&str, Floor)] = &[
     ("script", Floor::At(2)),
     ("link", Floor::At(3)),
     ("stats", Floor::At(3)),
+    ("registry", Floor::At(4)),
     ("backend", Floor::At(4)),
     ("control", Floor::At(4)),
     ("proxy", Floor::At(5)),

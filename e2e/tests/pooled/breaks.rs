@@ -294,11 +294,12 @@ fn a_restart_goes_unnoticed_by_sessions_that_hold_nothing() {
         let mut holding = proxy.connect();
         let id = furnished(&mut conn);
         holding.run("BEGIN");
+        holding.run("SELECT 1");
         looks_furnished(&mut conn, id);
         server.shut_down();
         server.start_again();
         looks_furnished(&mut conn, id);
-        // Its transaction is gone, and it is told so.
+        // A transaction that has read is gone, and its client is told so.
         let reply = holding.try_query("SELECT 1");
         assert!(reply.map_or(true, |reply| reply.error().is_some()));
     }

@@ -10,13 +10,13 @@ use sql::{Facts, Server};
 use wire::ErrPacket;
 use wire::attribute::QueryAttribute;
 
-use crate::card::Card;
 use crate::pooled::command::prepared_statement::StatementKey;
 use crate::pooled::exchange::Done;
-use crate::pooled::exchange::forward_reply::Delivery;
+use crate::pooled::exchange::delivery::Delivery;
 use crate::pooled::session::Pooled;
 use crate::worker::Worker;
 use link::failure::Failure;
+use registry::session_info::SessionInfo;
 use stats::attribution::Attribution;
 use stats::counts::Ended;
 use stats::errors::{Failed, MESSAGE_BYTES_MAX};
@@ -233,7 +233,7 @@ pub(crate) fn note(
     subject: &Subject,
     end: &End<'_>,
     whose: &Arc<Attribution>,
-    session: impl Fn() -> (Option<Card>, Server),
+    session: impl Fn() -> (Option<SessionInfo>, Server),
 ) -> bool {
     let insight = &worker.insight;
     let wants = insight.wants();
@@ -336,7 +336,7 @@ fn view(
     subject: &Subject,
     end: &End<'_>,
     whose: &Arc<Attribution>,
-    (card, server): (Option<Card>, Server),
+    (card, server): (Option<SessionInfo>, Server),
     values: bool,
 ) -> StatementView {
     let insight = &worker.insight;

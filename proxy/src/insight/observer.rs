@@ -13,9 +13,9 @@ use wire::query::Query;
 use wire::{Capabilities, Command, HEADER_BYTES, Header, StatusFlags};
 
 use super::noting::{End, note};
-use crate::card::Card;
 use crate::pooled::exchange::times::{Traffic, Way};
 use crate::worker::Worker;
+use registry::session_info::SessionInfo;
 use stats::attribution::Attribution;
 use stats::counts::Ended;
 use stats::statement_stats::{Answer, Subject};
@@ -26,7 +26,7 @@ const PREPARED_MAX: usize = 256;
 /// What is seen of one session.
 pub(crate) struct Observer {
     worker: Rc<Worker>,
-    card: Card,
+    card: SessionInfo,
     whose: Arc<Attribution>,
     backend: Option<BackendId>,
     capabilities: Capabilities,
@@ -49,7 +49,7 @@ struct Current {
 
 impl Observer {
     /// One for a session that has logged in, if its statements are to be seen.
-    pub(crate) fn of(worker: &Rc<Worker>, card: Option<Card>) -> Option<Box<Self>> {
+    pub(crate) fn of(worker: &Rc<Worker>, card: Option<SessionInfo>) -> Option<Box<Self>> {
         let insight = &worker.insight;
         let card = card.filter(|_| insight.wants().transparent)?;
         let schema = card.schema.as_bytes();

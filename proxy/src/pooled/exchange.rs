@@ -1,6 +1,7 @@
 //! One command on a backend connection: take a connection, make its state the session's, send, pass
 //! the reply on.
 
+pub(crate) mod delivery;
 pub(crate) mod forward_reply;
 pub(crate) mod observe;
 pub(crate) mod preamble;
@@ -21,7 +22,8 @@ use sql::Facts;
 use wire::{Command, StatusFlags};
 
 use super::backend::connection::{BackendConn, Broken};
-use super::exchange::forward_reply::{Cut, Delivery};
+use super::exchange::delivery::Delivery;
+use super::exchange::forward_reply::Cut;
 use super::exchange::preamble::{Prefix, Ready, Unequal};
 use super::exchange::times::{Traffic, Way};
 use super::failure::retry::{Effect, effect_of};

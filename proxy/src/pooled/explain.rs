@@ -6,64 +6,12 @@ pub(crate) mod plans;
 
 use route::rules::Then;
 use route::{Explanation, Written};
-use sql::{Flags, Kind, Lexer, TokenKind};
+use sql::ProxyExplain;
 use wire::column::{ColumnDefinition, ColumnType};
 use wire::{Capabilities, StatusFlags};
 
 use super::session::Pooled;
 use stats::spread::Spreads;
-
-/// What a client asks the proxy about itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Inquiry {
-    /// EXPLAIN SESSION
-    Session,
-    /// EXPLAIN ROUTE, and where the statement begins.
-    Route(usize),
-    /// EXPLAIN RULES
-    Rules,
-    /// EXPLAIN LANES
-    Lanes,
-    /// EXPLAIN TIMES
-    Times,
-}
-
-/// Whether a text asks the proxy; comments and space around the words do not matter. A table of the
-/// name `session` is described by DESCRIBE, or in backticks.
-pub(crate) fn inquiry(text: &[u8], flags: Flags) -> Option<Inquiry> {
-    // Few statements begin so.
-    let first = text.trim_ascii_start().first()?;
-    if !matches!(first, b'e' | b'E' | b'/' | b'-' | b'#') {
-        return None;
-    }
-    let mut tokens = Lexer::new(text, flags).filter(|token| token.kind != TokenKind::Comment);
-    let mut next_is = |word: &[u8]| {
-        let token = tokens.next();
-        token.is_some_and(|token| token.span.of(text).eq_ignore_ascii_case(word))
-    };
-    if !next_is(b"EXPLAIN") {
-        return None;
-    }
-    let about = tokens.next()?.span;
-    if about.of(text).eq_ignore_ascii_case(b"ROUTE") {
-        // Anything but a statement is the name of a column of a table called route.
-        let begin = about.end as usize;
-        let facts = sql::facts(text.get(begin..)?, flags);
-        let is_statement = !matches!(facts.kind, Kind::Unknown | Kind::Empty);
-        return is_statement.then_some(Inquiry::Route(begin));
-    }
-    let mut rest = tokens.skip_while(|token| token.kind == TokenKind::Semicolon);
-    if rest.next().is_some() {
-        return None;
-    }
-    match about.of(text).to_ascii_uppercase().as_slice() {
-        b"SESSION" => Some(Inquiry::Session),
-        b"RULES" => Some(Inquiry::Rules),
-        b"LANES" => Some(Inquiry::Lanes),
-        b"TIMES" => Some(Inquiry::Times),
-        _ => None,
-    }
-}
 
 /// A table as a client is told it: text, all of it.
 pub(crate) struct Answer {
@@ -143,13 +91,13 @@ impl Pooled {
     }
 
     /// The answer to what a statement's text asks.
-    pub(crate) fn explain(&mut self, inquiry: Inquiry, text: &[u8]) -> Answer {
+    pub(crate) fn explain(&mut self, inquiry: ProxyExplain, text: &[u8]) -> Answer {
         match inquiry {
-            Inquiry::Session => self.explain_session(),
-            Inquiry::Rules => self.explain_rules(),
-            Inquiry::Lanes => self.explain_lanes(),
-            Inquiry::Times => self.explain_times(),
-            Inquiry::Route(begin) => {
+            ProxyExplain::Session => self.explain_session(),
+            ProxyExplain::Rules => self.explain_rules(),
+            ProxyExplain::Lanes => self.explain_lanes(),
+            ProxyExplain::Times => self.explain_times(),
+            ProxyExplain::Route(begin) => {
                 let text = text.get(begin..).unwrap_or_default();
                 Answer::of(&self.explain_route(text))
             }
@@ -337,36 +285,5 @@ fn transaction(status: StatusFlags) -> &'static str {
         (true, false) => "open",
         (false, _) if status.contains(StatusFlags::AUTOCOMMIT) => "none",
         (false, _) => "none; autocommit is off",
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_words_ask_the_proxy_and_nothing_else_does() {
-        for text in [
-            "EXPLAIN SESSION",
-            "explain session;",
-            "/* x */ explain -- y\n session ;",
-        ] {
-            let asked = inquiry(text.as_bytes(), Flags::default());
-            assert_eq!(asked, Some(Inquiry::Session), "{text}");
-        }
-        for text in [
-            "EXPLAIN `session`",
-            "DESCRIBE session",
-            "EXPLAIN session id",
-            "EXPLAIN SELECT 1",
-            "EXPLAIN",
-            "",
-        ] {
-            assert_eq!(inquiry(text.as_bytes(), Flags::default()), None, "{text}");
-        }
-        let asked = inquiry(b"EXPLAIN ROUTE SELECT 1", Flags::default());
-        assert_eq!(asked, Some(Inquiry::Route(13)));
-        let asked = inquiry(b"EXPLAIN route id", Flags::default());
-        assert_eq!(asked, None);
     }
 }

@@ -3,8 +3,6 @@
 //! A session that is killed sees to it itself: it knows which connection runs its statement, and it
 //! does not give that connection back before the kill has arrived.
 
-pub(crate) mod session_registry;
-
 mod source;
 mod text;
 mod user;
@@ -33,11 +31,11 @@ use super::backend::sub_pool::Shelf;
 use super::command::query::Ending;
 use super::exchange::{Haste, Job, Part, TIMEOUT_KILL};
 use super::failure::retry::{Effect, Repeat};
-use super::kill::session_registry::{Found, Kill, is_given_out};
 use super::routing::target::Aim;
 use super::session::{After, CutOff, Pooled, Running};
 use crate::worker::Worker;
 use link::client_command::Incoming;
+use registry::session_registry::{IdOwner, Kill, is_given_out};
 
 /// ER_NOT_SUPPORTED_YET.
 const NOT_SUPPORTED: ErrorCode = ErrorCode {
@@ -95,18 +93,18 @@ impl Pooled {
         }
         let found = self.worker.shared.people.find(target.id);
         match found {
-            Found::Nobody if is_given_out(target.id) => {
+            IdOwner::Nobody if is_given_out(target.id) => {
                 let text = format!("Unknown thread id: {}", target.id);
                 let (code, sequence) = (ErrorCode::NO_SUCH_THREAD, incoming.sequence);
                 Ok(Killing::Told(self.refuse_kill(sequence, code, &text).await))
             }
             // The id of a backend's own thread.
-            Found::Nobody => Ok(Killing::Left(incoming)),
-            Found::Session(user) | Found::Alone(user) => {
+            IdOwner::Nobody => Ok(Killing::Left(incoming)),
+            IdOwner::Session(user) | IdOwner::Alone(user) => {
                 let is_own = *user == *self.user();
                 self.kill_session(incoming, target, part, is_own).await
             }
-            Found::Passed(backend, thread_id) => {
+            IdOwner::Passed(backend, thread_id) => {
                 self.kill_passed(incoming, backend, thread_id, (target.scope, part))
                     .await
             }

@@ -20,7 +20,6 @@ use pool::CloseReason;
 use route::{Backend, SessionSlot, Use};
 use wire::{Command, StatusFlags};
 
-use super::kill::session_registry::Person;
 use crate::pooled::backend::held::Held;
 use crate::pooled::command::current_command::CurrentCommand;
 use crate::pooled::routing::session_routing::Routing;
@@ -31,18 +30,19 @@ use crate::pooled::session::tracking::Tracking;
 use crate::relay::{End, Relay};
 use crate::scripted::scripting::Scripting;
 use crate::surroundings::{Place, Settings};
-use crate::watch::Watch;
 use crate::worker::Worker;
 use link::client_command::Incoming;
 use link::dialogue::Legs;
 use link::failure::Failure;
+use registry::session_control::SessionControl;
+use registry::session_registry::Registration;
 
 /// One session. Fields are dropped in this order: the connection goes before the session's places.
 pub(crate) struct Pooled {
     pub client: ClientSide,
     pub held: Held,
     pub worker: Rc<Worker>,
-    pub watch: Rc<Watch>,
+    pub watch: Rc<SessionControl>,
     pub settings: Arc<Settings>,
     pub mode: SessionMode,
     pub sql_state: SqlState,
@@ -59,7 +59,7 @@ pub(crate) struct Places {
     /// Its script, which sees no more commands, but its end.
     pub scripting: Option<Box<Scripting>>,
     pub home: Option<Home>,
-    pub person: Person,
+    pub person: Registration,
     pub place: Place,
 }
 

@@ -10,22 +10,22 @@ use super::begin::Begin;
 use super::host::Host;
 use super::server::Server;
 use super::session::Scripted;
-use crate::pooled::kill::session_registry::Person;
 use crate::serve::{compress, lost_at_login};
 use crate::surroundings::{Place, Settings};
-use crate::watch::Watch;
 use crate::worker::Worker;
 use link::client_command::Inbox;
 use link::failure::Failure;
 use link::leg::Leg;
 use link::packets::PacketStream;
+use registry::session_control::SessionControl;
+use registry::session_registry::Registration;
 
 /// A login that has ended well; the client's stream is with whoever has lent it.
 pub(crate) struct Begun {
     pub script: script::Session,
     pub id: u64,
     /// Its entry by the id that its client sees, where that is the proxy's own.
-    pub person: Option<Person>,
+    pub person: Option<Registration>,
     pub server: Option<Server>,
     pub status: StatusFlags,
     pub compression: Option<(Algorithm, u8)>,
@@ -60,7 +60,7 @@ impl Begun {
         self,
         client: PacketStream,
         host: Rc<Host>,
-        (worker, watch, settings): (&Rc<Worker>, &Rc<Watch>, &Arc<Settings>),
+        (worker, watch, settings): (&Rc<Worker>, &Rc<SessionControl>, &Arc<Settings>),
         place: Place,
     ) -> Result<Scripted, Failure> {
         let (client, ahead) = client.into_parts().ok_or_else(lost_at_login)?;

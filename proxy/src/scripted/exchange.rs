@@ -20,12 +20,12 @@ use super::stage::{Stage, lacks_server};
 use super::waiting::query;
 use crate::pooled::exchange::TIMEOUT_KILL;
 use crate::pooled::session::CutOff;
-use crate::watch::Ask;
 use link::client_command::Incoming;
 use link::failure::{Failure, Kind};
 use link::leg::Leg;
 use link::reply_observer::{ObservedReply, Preparing, Reports, Towards};
 use link::row_rewriting::Rewriting;
+use registry::session_control::Ask;
 
 /// A client that speaks before it is answered is read ahead up to so many bytes.
 const AHEAD_BYTES_MAX: usize = 64 * 1024;

@@ -9,13 +9,13 @@ use super::injected::incoming_of;
 use super::server::Server;
 use super::session::Scripted;
 use super::waiting::query;
-use crate::pooled::kill::session_registry::{Found, Kill, is_given_out};
 use crate::pooled::kill::{Target, killed_by, let_kill_others, not_owner, statement};
 use crate::pooled::login::greeting::dialect_of;
 use crate::pooled::login::session_start::server_of;
 use crate::pooled::session::CutOff;
 use link::client_command::Incoming;
 use link::reply_observer::{Reports, Towards};
+use registry::session_registry::{IdOwner, Kill, is_given_out};
 
 impl Scripted {
     /// What is sent instead of a KILL that names an id of the proxy's: the server's answer to it is the answer
@@ -31,17 +31,17 @@ impl Scripted {
         let people = &self.worker.shared.people;
         let here = server.backend.id;
         let user = match people.find(id) {
-            Found::Passed(backend, thread_id) if backend == here => {
+            IdOwner::Passed(backend, thread_id) if backend == here => {
                 return Ok(Some(statement_of(&statement(scope, thread_id), server)));
             }
-            Found::Passed(..) => people.scripted_user(id),
-            Found::Session(user) | Found::Alone(user) => Some(user),
-            Found::Nobody if is_given_out(id) => {
+            IdOwner::Passed(..) => people.scripted_user(id),
+            IdOwner::Session(user) | IdOwner::Alone(user) => Some(user),
+            IdOwner::Nobody if is_given_out(id) => {
                 let text = format!("Unknown thread id: {id}");
                 let refusal = refusal(ErrorCode::NO_SUCH_THREAD, &text);
                 return Ok(Some(statement_of(&refusal, server)));
             }
-            Found::Nobody => None,
+            IdOwner::Nobody => None,
         };
         let Some(user) = user else {
             return Ok(None);

@@ -24,12 +24,12 @@ use crate::pooled::session::{After, CutOff, Pooled};
 use crate::pooled::shadow::script_query::{Asked, Replied};
 use crate::pooled::shadow::shadow_session::{Beside, Item, Work};
 use crate::relay::End;
-use crate::watch::{Ask, HookWait};
 use link::client_command::{EndOf, Incoming, Passage};
 use link::failure::{Failure, Kind as FailureKind};
 use link::leg::Leg;
 use link::reply_observer::{ObservedReply, ReplyObserver, Towards};
 use link::row_rewriting::Rewriting;
+use registry::session_control::{Ask, HookWait};
 
 /// One session's.
 pub(crate) struct Scripting {

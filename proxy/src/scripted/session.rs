@@ -19,19 +19,19 @@ use super::parked::{Parked, kind_of};
 use super::server::Server;
 use super::stage::{Stage, act, lacks_server, note_prepared, prepared_text};
 use crate::insight::observer::Observer;
-use crate::pooled::kill::session_registry::Person;
 use crate::pooled::login::session_start::server_of;
 use crate::pooled::session::{After, CutOff};
 use crate::pooled::shadow::script_query::Replied;
 use crate::relay::{End, client_violation};
 use crate::surroundings::{Place, Settings};
 use crate::thread_ended::has_thread_ended;
-use crate::watch::{Ask, HookWait, Watch};
 use crate::worker::Worker;
 use link::client_command::{EndOf, Inbox, Incoming, Passage};
 use link::failure::{Failure, Kind};
 use link::leg::Leg;
 use link::reply_observer::{ObservedReply, Towards};
+use registry::session_control::{Ask, HookWait, SessionControl};
+use registry::session_registry::Registration;
 
 /// One session. Fields are dropped in this order: the connection goes before the session's place.
 pub(crate) struct Scripted {
@@ -52,7 +52,7 @@ pub(crate) struct Scripted {
     pub host: Rc<Host>,
     pub id: u64,
     /// Its entry by the id that its client sees, where that is the proxy's own.
-    pub person: Option<Person>,
+    pub person: Option<Registration>,
     /// The flags that the client saw last.
     pub status: StatusFlags,
     /// The client's character set, as its login said.
@@ -60,7 +60,7 @@ pub(crate) struct Scripted {
     /// What client and backend have agreed on.
     pub capabilities: Capabilities,
     pub worker: Rc<Worker>,
-    pub watch: Rc<Watch>,
+    pub watch: Rc<SessionControl>,
     pub settings: Arc<Settings>,
     /// Who sees its statements, if that is wanted.
     pub observer: Option<Box<Observer>>,

@@ -14,11 +14,11 @@ use super::waiting::{Settled, interrupted, settle};
 use crate::pooled::session::{After, CutOff};
 use crate::pooled::shadow::script_query::Replied;
 use crate::relay::End;
-use crate::watch::HookWait;
 use link::client_command::Incoming;
 use link::failure::{Failure, Kind};
 use link::leg::Leg;
 use link::reply_observer::{ObservedReply, Towards};
+use registry::session_control::HookWait;
 
 /// A session with its script.
 pub(crate) trait Stage {

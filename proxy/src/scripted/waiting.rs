@@ -10,8 +10,8 @@ use super::bridge::Bridge;
 use super::injected::{incoming_of, payloads_of, reply_facts};
 use super::stage::Stage;
 use crate::pooled::session::{After, CutOff};
-use crate::watch::HookWait;
 use link::reply_observer::{ObservedReply, Reports, Towards};
+use registry::session_control::HookWait;
 
 /// How a hook has ended.
 pub(crate) enum Settled {

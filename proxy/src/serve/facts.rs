@@ -5,12 +5,12 @@ use std::time::SystemTime;
 use net::Endpoint;
 use tracing::Level;
 
-use crate::card::Way;
 use crate::login::Who;
 use crate::relay::End;
-use crate::watch::Watch;
 use crate::worker::{Newcomer, Registered, Worker};
 use link::failure::Failure;
+use registry::session_control::SessionControl;
+use registry::session_info::SessionKind;
 use stats::journal::AuditEvent;
 
 /// What the log says of a session.
@@ -71,7 +71,7 @@ impl Facts {
     }
 
     /// Tells whoever looks that the session has logged in, and its id where that is the proxy's own.
-    pub(super) fn tell(&self, watch: &Watch, way: Way, id: Option<u32>) {
+    pub(super) fn tell(&self, watch: &SessionControl, way: SessionKind, id: Option<u32>) {
         watch.note_of(|card| {
             card.id = id.unwrap_or(card.id);
             card.user = self.who.user.as_str().into();

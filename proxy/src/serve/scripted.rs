@@ -10,8 +10,6 @@ use wire::Capabilities;
 
 use super::facts::Facts;
 use super::{Begun, answers_logins, enter, late, take_in, tell};
-use crate::card::Way;
-use crate::pooled::kill::session_registry::Person;
 use crate::pooled::login::server_login::Admission;
 use crate::relay::End;
 use crate::scripted::begin::{Answering, Begin as BeginScripted, Entry};
@@ -23,10 +21,12 @@ use crate::surroundings::Settings;
 use crate::worker::{Registered, Worker};
 use link::failure::{Failure, Kind};
 use link::packets::PacketStream;
+use registry::session_info::SessionKind;
+use registry::session_registry::Registration;
 
 /// A session whose packets a script sees.
 pub(super) async fn scripted(worker: &Worker, mut session: Scripted) -> Result<End, Failure> {
-    let id = session.person.as_ref().map(Person::id);
+    let id = session.person.as_ref().map(Registration::id);
     session.stand();
     if let Some(id) = id {
         let watch = Rc::clone(&session.watch);
@@ -129,8 +129,8 @@ pub(super) async fn begin_scripted(
                 facts.backend = Some(server.backend.name.clone());
                 facts.thread_id = server.greeting.thread_id;
             }
-            let id = session.person.as_ref().map(Person::id);
-            facts.tell(&registered.watch, Way::Scripted, id);
+            let id = session.person.as_ref().map(Registration::id);
+            facts.tell(&registered.watch, SessionKind::Scripted, id);
             return Ok(Begun::Scripted(Box::new(session)));
         }
         Ok((Entry::Examined(admission, hooks), place)) => {

@@ -3,10 +3,10 @@
 use route::{BackendId, KillReason, KillScope, Report};
 
 use super::Worker;
-use crate::card::Way;
-use crate::pooled::kill::session_registry::Kill;
-use crate::watch::Ask;
 use crate::window::Killed;
+use registry::session_control::Ask;
+use registry::session_info::SessionKind;
+use registry::session_registry::Kill;
 
 impl Worker {
     /// Tells a session that it, or its statement, is to be killed.
@@ -41,7 +41,7 @@ impl Worker {
         });
         let (watch, card) = found.next()?;
         match (kill.scope, card.way, watch.backend()) {
-            (KillScope::Statement, Way::Relayed, Some(backend)) => {
+            (KillScope::Statement, SessionKind::Relayed, Some(backend)) => {
                 if !self.has_monitor() {
                     let why = "A session that is not pooled needs health.monitor_user for that; KILL \
                                without QUERY ends it whole";
@@ -53,7 +53,7 @@ impl Worker {
                     why: KillReason::Asked,
                 });
             }
-            (KillScope::Statement, Way::Scripted, _)
+            (KillScope::Statement, SessionKind::Scripted, _)
                 if !watch.has_waiting_hook() && !self.has_monitor() =>
             {
                 let why = "A session that runs a script and is not pooled needs health.monitor_user \

@@ -5,24 +5,24 @@ use std::sync::Arc;
 use wire::StatusFlags;
 
 use super::Worker;
-use crate::card::Way;
-use crate::view::{LoadView, Look, SessionState, SessionView, WorkerView};
-use crate::watch::{Activity, Watch};
+use registry::session_control::{Activity, SessionControl};
+use registry::session_info::SessionKind;
+use registry::worker_view::{LoadView, SessionState, SessionView, ViewRequest, WorkerView};
 
 impl Worker {
     /// What it tells of itself when it is asked this.
-    pub(super) fn look(&self, look: Look) -> WorkerView {
+    pub(super) fn look(&self, look: ViewRequest) -> WorkerView {
         let nothing = WorkerView {
             worker: self.index,
             ..WorkerView::default()
         };
         match look {
-            Look::Around => self.view(),
-            Look::Idle => WorkerView {
+            ViewRequest::Around => self.view(),
+            ViewRequest::Idle => WorkerView {
                 idle: self.desk.idle(self),
                 ..nothing
             },
-            Look::Take => WorkerView {
+            ViewRequest::Take => WorkerView {
                 pools: self.desk.take(self),
                 times: self.times.take(&self.shared.times),
                 ..nothing
@@ -55,16 +55,16 @@ impl Worker {
         }
     }
 
-    fn view_of(&self, watch: &Watch) -> Option<SessionView> {
+    fn view_of(&self, watch: &SessionControl) -> Option<SessionView> {
         let card = watch.card()?;
         let (activity, state_seconds) = watch.activity(self.clock.now());
         let age = self.surroundings.now().since(card.began);
         let (state, state_seconds) = match (card.way, activity) {
-            (Way::Login, _) => (SessionState::Login, u32::try_from(age.as_secs()).ok()?),
+            (SessionKind::Login, _) => (SessionState::Login, u32::try_from(age.as_secs()).ok()?),
             (_, Activity::Idle) => (SessionState::Idle, state_seconds),
             (_, Activity::Running) => (SessionState::Running, state_seconds),
         };
-        let is_pooled = matches!(card.way, Way::Pooled(_));
+        let is_pooled = matches!(card.way, SessionKind::Pooled(_));
         let pins = watch.pins().filter(|_| is_pooled);
         let is_running = state == SessionState::Running;
         let uses = !is_pooled || pins.is_some() || is_running;

@@ -9,7 +9,7 @@ use route::{Backend, BackendId, Duty, Health, Moment};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::Worker;
-use crate::watch::{Ask, Watch};
+use registry::session_control::{Ask, SessionControl};
 
 impl Worker {
     /// Whether what uses the backend has to leave it at once.
@@ -75,7 +75,7 @@ impl Worker {
     }
 
     /// A client has closed its side of the connection, within a statement.
-    pub(crate) fn note_half_closed(&self, watch: &Watch) {
+    pub(crate) fn note_half_closed(&self, watch: &SessionControl) {
         let settings = self.surroundings.settings.borrow();
         match settings.config.limits.timeout_half_closed.is_zero() {
             true => watch.ask(Ask::ClientGone),

@@ -83,6 +83,7 @@ const CRATES: &[&str] = &[
     "script",
     "link",
     "stats",
+    "registry",
     "backend",
     "proxy",
     "control",

@@ -16,8 +16,8 @@ use super::worker_pool::{Begun, Lent, Wait};
 use crate::pooled::diagnostics::pending_answers::Aftermath;
 use crate::pooled::routing::target::Aim;
 use crate::pooled::session::{Home, Pooled};
-use crate::watch::Ask;
 use link::failure::{Failure, Kind};
+use registry::session_control::Ask;
 
 /// When no backend can be used, and none is heard of, all are tried again after so long.
 const PAUSE_RETRY: Duration = Duration::from_millis(250);

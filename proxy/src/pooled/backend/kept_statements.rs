@@ -14,7 +14,7 @@ use super::connection::{BackendConn, Broken, OwnReply};
 use super::worker_pool::{Connection, Desk, Lent};
 use crate::pooled::command::sql_prepared::drop_texts;
 use crate::pooled::exchange::Part;
-use crate::pooled::exchange::forward_reply::Delivery;
+use crate::pooled::exchange::delivery::Delivery;
 use crate::pooled::failure::retry::Repeat;
 use crate::pooled::session::Pooled;
 use crate::worker::Worker;

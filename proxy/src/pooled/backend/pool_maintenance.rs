@@ -12,9 +12,9 @@ use wire::Command;
 use super::sub_pool::ShelfId;
 use super::wait_slot::Waiter;
 use super::worker_pool::{Connection, Desk, Granted, Lent};
-use crate::pooled::kill::session_registry::Kill;
 use crate::worker::Worker;
 use backend::privilege_changes::{AffectedUsers, have_accounts_changed};
+use registry::session_registry::Kill;
 
 /// Ends the sessions of learned accounts that are gone, if that is configured.
 fn end_dropped_sessions(worker: &Worker, before: &Accounts, after: &Accounts) {

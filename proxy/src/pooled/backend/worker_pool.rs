@@ -16,9 +16,9 @@ use super::open::open;
 use super::sub_pool::{Kind, Shelf, ShelfId};
 use super::wait_slot::{Granting, Waiter, WaitingPlace};
 use crate::pooled::diagnostics::pending_answers::Owner;
-use crate::view::{IdleView, PoolView};
 use crate::worker::Worker;
 use link::failure::{Failure, Kind as FailureKind};
+use registry::worker_view::{IdleView, PoolView};
 
 pub(crate) type Connection = Box<BackendConn>;
 

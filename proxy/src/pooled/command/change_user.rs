@@ -13,7 +13,6 @@ use session::state::SessionState;
 use wire::change_user::ChangeUser;
 use wire::{Capabilities, Command, ErrPacket, ErrorCode};
 
-use crate::card::Way;
 use crate::connect::Greeted;
 use crate::login::Agreement;
 use crate::pooled::backend::inherit_globals::fresh_flags;
@@ -34,6 +33,7 @@ use link::client_command::{Inbox, Incoming};
 use link::failure::{Failure, Kind as FailureKind};
 use link::leg::Leg;
 use link::packets::PacketStream;
+use registry::session_info::SessionKind;
 use stats::journal::AuditEvent;
 
 /// MariaDB refuses each change of user after so many that failed, against guessing passwords.
@@ -158,6 +158,21 @@ impl Pooled {
         Err(Failure::relaying(FailureKind::LoginDenied, text, payload))
     }
 
+    /// What the account logs in with at backends. One that this login has proven is kept for later logins.
+    fn backend_credential(
+        &self,
+        account: &KnownAccount,
+        proven: Option<Credential>,
+    ) -> Option<Credential> {
+        let keyring = &self.worker.shared.keyring;
+        let held = || keyring.find(account.id());
+        let credential = account.backend_credential().or(proven).or_else(held)?;
+        if account.backend.is_none() {
+            keyring.hold(account.id(), credential.clone());
+        }
+        Some(credential)
+    }
+
     async fn change(
         &mut self,
         stream: &mut PacketStream,
@@ -216,21 +231,10 @@ impl Pooled {
             return Err(self.deny_change(denial, wish.user).await);
         }
         login_throttle::succeeded(&worker, &self.client.origin, wish.user);
-        let held = || worker.shared.keyring.find(account.id());
-        let credential = account
-            .backend_credential()
-            .or(passed.credential)
-            .or_else(held);
-        let Some(credential) = credential else {
-            let denial = Denial::Access {
-                password_used: passed.password_used,
-            };
+        let Some(credential) = self.backend_credential(&account, passed.credential) else {
+            let denial = Denial::Access { password_used };
             return Err(self.deny_change(denial, wish.user).await);
         };
-        if account.backend.is_none() {
-            let keyring = &worker.shared.keyring;
-            keyring.hold(account.id(), credential.clone());
-        }
         let before = self.become_account(account, credential, wish);
         if let Err(failure) = self.enter_account().await {
             self.become_again(before);
@@ -288,7 +292,7 @@ impl Pooled {
         self.note_wait_timeout();
         self.watch.note_of(|card| {
             card.user = String::from_utf8_lossy(self.user()).into();
-            card.way = Way::Pooled(self.mode);
+            card.way = SessionKind::Pooled(self.mode);
         });
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::pooled::exchange::forward_reply::Delivery;
+use crate::pooled::exchange::delivery::Delivery;
 use crate::pooled::exchange::timing::Timing;
 use crate::pooled::rules::command_policy::Order;
 use crate::pooled::session::recorded_statements::Trace;

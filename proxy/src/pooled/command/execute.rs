@@ -24,6 +24,21 @@ use crate::pooled::routing::target::Aim;
 use crate::pooled::session::{After, CutOff, Pooled};
 use link::client_command::Incoming;
 
+/// Appends the COM_STMT_SEND_LONG_DATA that the server has to get before the EXECUTE.
+fn put_long_data(statement: BackendStatementId, long_data: &LongData, packets: &mut Vec<u8>) {
+    for parameter in long_data.parameters() {
+        let data = long_data.of(parameter).unwrap_or_default();
+        let mut payload = Vec::new();
+        Piece {
+            statement_id: statement.0,
+            parameter,
+            data,
+        }
+        .encode(&mut payload);
+        wire::write::put_packets(packets, 0, &payload);
+    }
+}
+
 impl Pooled {
     /// COM_STMT_EXECUTE.
     pub(crate) async fn execute(&mut self, incoming: Incoming) -> Result<After, CutOff> {
@@ -367,17 +382,7 @@ impl Pooled {
             None => None,
         };
         let mut packets = self.worker.store.take_bytes();
-        for parameter in long_data.parameters() {
-            let data = long_data.of(parameter).unwrap_or_default();
-            let mut payload = Vec::new();
-            Piece {
-                statement_id: backend_id.0,
-                parameter,
-                data,
-            }
-            .encode(&mut payload);
-            wire::write::put_packets(&mut packets, 0, &payload);
-        }
+        put_long_data(backend_id, long_data, &mut packets);
         let mut payload = self.worker.store.take_bytes();
         Execute {
             statement_id: backend_id.0,

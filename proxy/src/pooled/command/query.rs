@@ -10,7 +10,6 @@ use crate::pooled::backend::connection::OwnReply;
 use crate::pooled::diagnostics::previous_statement::Asked;
 use crate::pooled::exchange::{CutReply, Done, Job, Part, haste_of};
 use crate::pooled::explain::explainable::Said;
-use crate::pooled::explain::inquiry;
 use crate::pooled::failure::retry::{Repeat, effect_of};
 use crate::pooled::kill::{KillingText, may_kill};
 use crate::pooled::lanes::candidate::Candidate;
@@ -22,6 +21,7 @@ use crate::pooled::session::{After, CutOff, Pooled};
 use link::client_command::Incoming;
 use session::Outcome;
 use session::state::Needs;
+use sql::proxy_explain;
 use stats::statement_stats::Subject;
 
 impl Pooled {
@@ -61,7 +61,7 @@ impl Pooled {
             }
             self.trust(facts, query.text);
             if self.may_ask()
-                && let Some(inquiry) = inquiry(query.text, flags)
+                && let Some(inquiry) = proxy_explain(query.text, flags)
             {
                 let answer = self.explain(inquiry, query.text);
                 self.say_answer(incoming.sequence, &answer);

@@ -13,28 +13,16 @@ use std::task::{Context, Poll, ready};
 use session::{Piece, Progress, Reply};
 use tokio::io::ReadBuf;
 
+use super::delivery::Delivery;
 use super::preamble::Unequal;
 use crate::pooled::backend::connection::{BackendConn, Broken, note_changes};
 use crate::pooled::session::Pooled;
-use crate::watch::Ask;
 use link::client_command::{EndOf, Passage};
 use link::leg::Leg;
+use registry::session_control::Ask;
 
 /// A client that speaks before it is answered is read ahead up to so many bytes.
 const AHEAD_BYTES_MAX: usize = 64 * 1024;
-
-/// What becomes of a reply.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Delivery {
-    /// The client gets it as it comes.
-    #[default]
-    AtOnce,
-    /// Its end waits until it is noted what was written: somebody may ask elsewhere as soon as the
-    /// client knows.
-    Kept,
-    /// The client has had it before, from another backend.
-    Nobody,
-}
 
 /// Why an exchange did not end as it should.
 #[derive(Debug)]

@@ -12,7 +12,7 @@ use super::Done;
 use crate::pooled::backend::connection::OwnReply;
 use crate::pooled::command::prepared::defines;
 use crate::pooled::diagnostics::pending_answers::claim_own;
-use crate::pooled::session::session_track_settings::{self, settings_of};
+use crate::pooled::session::session_track_settings;
 use crate::pooled::session::{CutOff, LASTING, Pooled};
 use backend::global_variables;
 use backend::privilege_changes;
@@ -29,10 +29,7 @@ pub(crate) fn observe(
     session.routing.course.has_only_begun = false;
     session.note_written(facts, done);
     session.note_refused_write(facts, done.outcome);
-    if std::mem::take(&mut session.tracking.has_shown) {
-        // Nothing is asked; the connection goes on telling us everything.
-        session.tracking.unseen.push(Box::from(&b""[..]));
-    }
+    session.tracking.note_shown();
     session.command.wants_clear = false;
     let mut mirrored;
     let connection = match &mut session.held.lease {
@@ -68,24 +65,10 @@ pub(crate) fn observe(
         .note(session.sql_state.session.aftermath(), &done.tally);
     let may_be_set_otherwise =
         !facts.assignments.is_empty() || !session.tracking.changes.is_empty();
-    if may_be_set_otherwise {
-        let settings = settings_of(facts, text, &session.tracking.changes);
-        if !settings.is_empty() && done.outcome == Outcome::Ok {
-            session.tracking.unseen = settings;
-        }
-    }
-    if session_track_settings::prepares_settings(facts, text) {
-        session.tracking.prepares_settings = true;
-    }
-    if session.tracking.prepares_settings
-        && done.outcome == Outcome::Ok
-        && session_track_settings::runs_prepared(facts)
-    {
-        session
-            .tracking
-            .unseen
-            .push(Box::from(session_track_settings::ANY));
-    }
+    let is_ok = done.outcome == Outcome::Ok;
+    session
+        .tracking
+        .note_settings(facts, text, may_be_set_otherwise, is_ok);
     if may_be_set_otherwise || !session.watch.knows_wait_timeout() {
         session.note_wait_timeout();
     }

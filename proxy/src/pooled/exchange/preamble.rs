@@ -261,11 +261,7 @@ impl Pooled {
                         return Ok(Err(Unequal::without_schema(&own)));
                     }
                     if own.outcome != Outcome::Ok && result.is_ok() {
-                        conn.state.forget();
-                        self.disprove(prefix.proof);
-                        let error = own.error().map(|error| error.number);
-                        let values = &self.worker.store.values;
-                        self.sql_state.session.give_up_refused(values, error);
+                        self.note_refused_restore(conn, prefix.proof, &own);
                         result = Err(Unequal::refused(&own));
                     }
                 }
@@ -278,26 +274,48 @@ impl Pooled {
             true => Err(Unequal::behind()),
             false => Ok(()),
         });
-        let Some(proof) = prefix.proof.filter(|_| conn.state.values().is_some()) else {
-            return Ok(result);
-        };
-        match restored(
-            &mut self.sql_state.session,
-            &mut conn.state,
-            needs,
-            &changes,
-        ) {
+        match prefix.proof.filter(|_| conn.state.values().is_some()) {
+            Some(proof) => Ok(self
+                .compare_restored(conn, needs, &changes, proof)
+                .and(result)),
+            None => Ok(result),
+        }
+    }
+
+    /// A statement that restores the session's state was refused.
+    fn note_refused_restore(
+        &mut self,
+        conn: &mut BackendConn,
+        proof: Option<Proof>,
+        own: &OwnReply,
+    ) {
+        conn.state.forget();
+        self.disprove(proof);
+        let error = own.error().map(|error| error.number);
+        let values = &self.worker.store.values;
+        self.sql_state.session.give_up_refused(values, error);
+    }
+
+    /// Compares what the server has told of the restored state with the session's.
+    fn compare_restored(
+        &mut self,
+        conn: &mut BackendConn,
+        needs: &Needs,
+        changes: &Changes,
+        proof: Proof,
+    ) -> Result<(), Unequal> {
+        match restored(&mut self.sql_state.session, &mut conn.state, needs, changes) {
             Ok(()) => {
                 if !proof.is_proven {
                     self.worker.store.prove(proof.key);
                 }
-                Ok(result)
+                Ok(())
             }
-            Err(mismatch) => Ok(Err(Unequal {
+            Err(mismatch) => Err(Unequal {
                 cause: mismatch.to_string(),
                 error: None,
                 lack: Lack::State,
-            })),
+            }),
         }
     }
 }

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use route::BackendId;
 
-use crate::view::{SpreadView, StepsView, TimesView};
 use crate::worker::Worker;
+use registry::worker_view::{SpreadView, StepsView, TimesView};
 use stats::spread::{Spread, Spreads, add};
 
 /// How a statement gets to its backend.

@@ -18,7 +18,7 @@ use sql::{Access, Facts, Marks};
 
 use super::retry::Repeat;
 use crate::pooled::exchange::Part;
-use crate::pooled::exchange::forward_reply::Delivery;
+use crate::pooled::exchange::delivery::Delivery;
 use crate::pooled::routing::target::Aim;
 use crate::pooled::session::{After, CutOff, Pooled};
 

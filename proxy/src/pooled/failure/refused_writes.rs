@@ -13,8 +13,8 @@ use session::Outcome;
 use sql::{Facts, Kind as Statement, Object};
 use tokio::time::{Instant, timeout_at};
 
-use super::retry::Repeat;
-use crate::pooled::session::{After, CutOff, Pooled};
+use super::retry::{Outwaited, Repeat};
+use crate::pooled::session::{CutOff, Pooled};
 
 /// A write is sent again after so long, unless something is heard of the backends earlier.
 const PAUSE: Duration = Duration::from_millis(250);
@@ -98,16 +98,6 @@ impl Pooled {
             self.report_refused_write();
         }
     }
-}
-
-/// What came of waiting.
-pub(crate) enum Outwaited {
-    /// It is sent again.
-    Again,
-    /// There is no time left: the client hears the server's error.
-    InVain,
-    /// The client has been told something else.
-    Told(After),
 }
 
 fn is_data(kind: Statement) -> bool {

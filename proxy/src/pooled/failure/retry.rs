@@ -18,15 +18,14 @@ use tokio::time::Instant;
 use wire::{Command, StatusFlags};
 
 use super::cut_transaction::CutTransaction;
-use super::refused_writes::Outwaited;
 use crate::pooled::backend::connection::Broken;
 use crate::pooled::exchange::forward_reply::Cut;
 use crate::pooled::exchange::preamble::{Lack, Unequal};
 use crate::pooled::exchange::{CutReply, Reached};
 use crate::pooled::routing::target::Aim;
 use crate::pooled::session::{After, CutOff, Pooled, Running};
-use crate::watch::Ask;
 use link::failure::{Failure, Kind};
+use registry::session_control::Ask;
 
 /// How often a command is sent again.
 const RETRIES_MAX: u32 = 3;
@@ -114,6 +113,16 @@ pub(crate) fn effect_of(facts: &Facts) -> Effect {
         Access::Read | Access::Write if facts.effects.without(within).is_empty() => Effect::Data,
         _ => Effect::Any,
     }
+}
+
+/// What came of waiting until a primary takes writes.
+pub(crate) enum Outwaited {
+    /// It is sent again.
+    Again,
+    /// There is no time left: the client hears the server's error.
+    InVain,
+    /// The client has been told something else.
+    Told(After),
 }
 
 /// What a session had on the connection that it lost.

@@ -17,7 +17,7 @@ use crate::pooled::backend::open::text;
 use crate::pooled::exchange::TIMEOUT_KILL;
 use crate::pooled::exchange::forward_reply::Cut;
 use crate::pooled::session::{Pooled, Running};
-use crate::watch::Ask;
+use registry::session_control::Ask;
 
 /// An error is no longer.
 const ERROR_BYTES_MAX: usize = 4 << 10;

@@ -24,8 +24,8 @@ use crate::pooled::exchange::forward_reply::Cut;
 use crate::pooled::exchange::{CutReply, Done};
 use crate::pooled::explain::explainable::Said;
 use crate::pooled::session::{CutOff, Pooled};
-use crate::watch::Ask;
 use link::failure::{Failure, Kind as FailureKind};
+use registry::session_control::Ask;
 use stats::messages::shown_failure;
 
 /// What is sent around the command of the moment, and what has come of it.

@@ -5,11 +5,11 @@ use route::KillScope;
 use sql::{Flags, Kill as How, KillText, Lexer, TokenKind};
 use wire::ErrorCode;
 
-use super::session_registry::Kill;
 use super::{Killing, not_owner};
 use crate::pooled::exchange::Part;
 use crate::pooled::session::{CutOff, Pooled};
 use link::client_command::Incoming;
+use registry::session_registry::Kill;
 
 const WITH_HOST: &str = "The proxy does not support KILL USER with a host. Name the user alone, or connect to the \
                          server directly";

@@ -19,8 +19,8 @@ use crate::pooled::exchange::forward_reply::Cut;
 use crate::pooled::exchange::{CutReply, Done, Reached};
 use crate::pooled::session::session_track_settings::Sight;
 use crate::pooled::session::{LASTING, Pooled};
-use crate::watch::Ask;
 use link::leg::Leg;
+use registry::session_control::Ask;
 
 /// One session's place on a lane; used again and again.
 pub(crate) struct Ride {

@@ -23,7 +23,6 @@ use super::passthrough_auth::PassOn;
 use super::retry_after_reload::{Appeal, appeal, conditions_anew};
 use crate::connect::{Greeted, connect};
 use crate::login::{Agreement, Who, client_compression, malformed, read_response};
-use crate::pooled::kill::session_registry::Person;
 use crate::pooled::routing::routing_state::Course;
 use crate::scripted::auth_ear::AuthEar;
 use crate::scripted::bridge::UNBRIDGED;
@@ -36,6 +35,7 @@ use link::decline::decline;
 use link::dialogue::client_broke;
 use link::failure::{Failure, Kind};
 use link::packets::PacketStream;
+use registry::session_registry::Registration;
 
 /// Flags that say how a login went and nothing of the session behind it.
 pub(crate) const LOGIN: Capabilities = Capabilities(
@@ -66,7 +66,7 @@ pub(crate) enum Entered {
     /// A backend has, and the client knows.
     Passed(Box<(Greeted, Agreement)>),
     /// Its script has; with what is agreed on of compression.
-    LetIn(Option<(Algorithm, u8)>, Capabilities, Person),
+    LetIn(Option<(Algorithm, u8)>, Capabilities, Registration),
 }
 
 /// What an examined client begins with.
@@ -91,7 +91,7 @@ pub(crate) struct Admission {
     pub origin: Origin,
     pub header: proxy_protocol::Header,
     pub listener: Arc<ListenerConfig>,
-    pub person: Person,
+    pub person: Registration,
 }
 
 /// One login on its way.
@@ -476,7 +476,7 @@ struct Answered<'a> {
     scramble: Scramble,
     response: HandshakeResponse<'a>,
     origin: Origin,
-    person: Person,
+    person: Registration,
 }
 
 /// The time since 1970.

@@ -30,13 +30,13 @@ use crate::scripted::login_hooks::LoginHooks;
 use crate::scripted::scripting::Scripting;
 use crate::serve::compress;
 use crate::surroundings::{Place, Settings};
-use crate::watch::Watch;
 use crate::worker::Worker;
 use link::client_command::Inbox;
 use link::dialogue::client_broke;
 use link::failure::{Failure, Kind as FailureKind};
 use link::leg::Leg;
 use link::packets::PacketStream;
+use registry::session_control::SessionControl;
 use stats::attribution::SessionAttribution;
 
 /// The most statements one client may have prepared at once: the servers' bound for all clients.
@@ -55,7 +55,7 @@ pub(crate) fn client_statements(settings: &Settings) -> ClientStatements<Stateme
 /// been told nothing.
 pub(crate) async fn begin(
     worker: &Rc<Worker>,
-    watch: &Rc<Watch>,
+    watch: &Rc<SessionControl>,
     settings: &Arc<Settings>,
     client: &mut PacketStream,
     admission: Admission,

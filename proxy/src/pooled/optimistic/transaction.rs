@@ -20,12 +20,12 @@ use wire::{Command, StatusFlags};
 use crate::pooled::command::prepared_statement::StatementKey;
 use crate::pooled::exchange::forward_reply::Cut;
 use crate::pooled::exchange::{CutReply, Done, Reached};
-use crate::pooled::explain::inquiry;
 use crate::pooled::routing::routing_state::Optimistic;
 use crate::pooled::routing::target::Aim;
 use crate::pooled::session::{After, CutOff, Pooled};
-use crate::watch::Ask;
 use link::client_command::Incoming;
+use registry::session_control::Ask;
+use sql::proxy_explain;
 
 /// Reads that are kept in mind: each is a round trip when it is repeated.
 const READS_MAX: usize = 100;
@@ -231,7 +231,7 @@ impl Pooled {
 
     fn meaning_of_text(&self, text: &[u8], bytes: usize) -> Meaning {
         let flags = self.sql_state.session.flags();
-        match self.may_ask() && inquiry(text, flags).is_some() {
+        match self.may_ask() && proxy_explain(text, flags).is_some() {
             true => Meaning::Apart,
             false => self.meaning_of(&sql::facts(text, flags), bytes),
         }

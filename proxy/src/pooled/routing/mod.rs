@@ -1,5 +1,6 @@
 //! Where the next command of a session goes, and what its reads must see.
 
+pub(crate) mod choose_target;
 pub(crate) mod definitions;
 pub(crate) mod leave_replica;
 pub(crate) mod routing_state;

@@ -3,18 +3,14 @@
 
 use route::{BackendId, ClusterId};
 
-use crate::pooled::rules::command_policy::Order;
-use crate::pooled::session::Pooled;
-use link::failure::{Failure, Kind};
-
 /// What MySQL Proxy says where a script leaves no backend.
 pub(crate) const ALL_DOWN: &str = "(proxy) all backends are down";
 
 /// See the module.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Choice {
-    place: Place,
-    out: Out,
+    pub(super) place: Place,
+    pub(super) out: Out,
 }
 
 /// Where a script has its session read and write.
@@ -65,32 +61,4 @@ impl Choice {
     pub(crate) fn is_out(&self, backend: BackendId) -> bool {
         self.out.ids.contains(&backend)
     }
-}
-
-impl Pooled {
-    /// Backends to which the command of the moment does not go, by a script's word. A rule's or a hint's that
-    /// names one goes before that.
-    pub(crate) fn backends_out(&self) -> &[BackendId] {
-        let order = self.command.policy.as_deref();
-        match order.is_some_and(|it| it.backend.is_some()) {
-            true => &[],
-            false => &self.routing.course.choice.out.ids,
-        }
-    }
-
-    /// Whether scripts leave a backend for the command of the moment.
-    pub(crate) fn is_left_one(&self) -> Result<(), Failure> {
-        let Choice { place, out } = &self.routing.course.choice;
-        let order = self.command.policy.as_deref();
-        let is_nowhere = *place == Place::Nowhere && !order.is_some_and(Order::directs);
-        let are_out = out.are_all && !self.backends_out().is_empty();
-        match is_nowhere || are_out {
-            true => Err(all_down()),
-            false => Ok(()),
-        }
-    }
-}
-
-fn all_down() -> Failure {
-    Failure::relaying(Kind::NoBackend, ALL_DOWN, script::err_payload(ALL_DOWN))
 }

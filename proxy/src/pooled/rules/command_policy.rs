@@ -19,7 +19,7 @@ use crate::pooled::injection::inject::Injecting;
 use crate::pooled::routing::target::Aim;
 use crate::pooled::session::Pooled;
 use crate::pooled::shadow::mirror::Reflected;
-use crate::watch::{Ask, Watch};
+use registry::session_control::{Ask, SessionControl};
 use stats::profiles::LeftOut;
 
 /// What is wanted of one command.
@@ -111,7 +111,7 @@ const KILL_AGAIN: Duration = Duration::from_secs(2);
 /// A bound of time for a statement: when it is over, the statement is killed as KILL QUERY does it.
 pub(crate) struct Alarm {
     task: JoinHandle<()>,
-    watch: Rc<Watch>,
+    watch: Rc<SessionControl>,
 }
 
 impl Drop for Alarm {

@@ -7,20 +7,20 @@ use session::state::Needs;
 use session::{Pipelining, Sequences, Tracker};
 
 use super::{After, CutOff, Pooled, Relayed};
-use crate::card::Way;
+use crate::pooled::backend::connection::BackendConn;
 use crate::pooled::failure::retry::{Effect, Repeat};
 use crate::pooled::routing::target::Aim;
 use crate::relay::Relay;
 use link::client_command::Incoming;
 use link::dialogue::Legs;
 use link::leg::Leg;
+use registry::session_info::SessionKind;
 
 impl Pooled {
     /// Hands the session over to the relay: from here on it has one backend connection to its end.
     pub(crate) async fn hand_over(&mut self, incoming: Incoming) -> Result<After, CutOff> {
-        let sequence = incoming.sequence;
         if let Err(failure) = self.hold(Aim::Home).await {
-            return self.refuse(&failure, sequence);
+            return self.refuse(&failure, incoming.sequence);
         }
         let made = self.make_texts(&Needs::ALL).await;
         let Some(mut lent) = self.held.lease.take() else {
@@ -33,12 +33,17 @@ impl Pooled {
         self.held.lease = Some(lent);
         if let Err(cut) = equal {
             let repeat = Repeat::of(Effect::Any, Aim::Home);
-            return self.cut_short(cut, sequence, incoming.command, repeat);
+            return self.cut_short(cut, incoming.sequence, incoming.command, repeat);
         }
         let Some(lent) = self.held.lease.take() else {
             return Ok(After::Next);
         };
         let conn = self.worker.desk.take_out(&self.worker, lent);
+        self.relay_over(conn, incoming)
+    }
+
+    /// From this command on the session is relayed over this connection, which has the session's state.
+    fn relay_over(&mut self, conn: Box<BackendConn>, incoming: Incoming) -> Result<After, CutOff> {
         let thread_id = conn.thread_id;
         let sequences = match self.client.leg.transport.is_compressed() || conn.is_compressed() {
             false => Sequences::Checked,
@@ -79,7 +84,7 @@ impl Pooled {
         relay.observe(capabilities);
         self.watch.settle(backend.id);
         self.watch.note_of(|card| {
-            card.way = Way::Relayed;
+            card.way = SessionKind::Relayed;
             card.thread_id = thread_id;
         });
         // From here on the server sees to that.

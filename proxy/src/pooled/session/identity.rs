@@ -8,8 +8,8 @@ use config::ListenerConfig;
 use wire::Greeting;
 
 use crate::pooled::backend::sub_pool::{BackendLogin, Kind};
-use crate::pooled::kill::session_registry::Person;
 use crate::surroundings::Place;
+use registry::session_registry::Registration;
 use stats::attribution::SessionAttribution;
 
 /// Who one session is. The last fields are dropped last: the session is counted until all else has gone.
@@ -26,6 +26,6 @@ pub(crate) struct Identity {
     pub listener: Arc<ListenerConfig>,
     /// How many COM_CHANGE_USER were refused.
     pub refused_changes: u8,
-    pub registered: Person,
+    pub registered: Registration,
     pub place: Place,
 }

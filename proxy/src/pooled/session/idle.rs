@@ -11,9 +11,9 @@ use wire::{Command, ErrPacket, StatusFlags};
 use super::{CutOff, Pooled};
 use crate::pooled::backend::connection::Broken;
 use crate::pooled::command::current_command::CurrentCommand;
-use crate::watch::Ask;
 use link::client_command::Incoming;
 use link::failure::{Failure, Kind as FailureKind};
+use registry::session_control::Ask;
 
 /// What ends the wait for a command.
 enum Idle {

@@ -4,7 +4,9 @@ use std::rc::Rc;
 
 use session::state::Changes;
 
-use super::session_track_settings::Sight;
+use sql::Facts;
+
+use super::session_track_settings::{self, Sight};
 
 /// What the client wants to be told of changes, and what has changed.
 #[derive(Default)]
@@ -21,4 +23,29 @@ pub(crate) struct Tracking {
     pub prepares_settings: bool,
     /// What the last exchange has changed, as the server told it.
     pub changes: Changes,
+}
+
+impl Tracking {
+    /// The connection told what the client wants to hear for one statement. From now on it tells the proxy all again.
+    pub(crate) fn note_shown(&mut self) {
+        if std::mem::take(&mut self.has_shown) {
+            self.unseen.push(Box::from(&b""[..]));
+        }
+    }
+
+    /// Notes which of the client's `session_track_` settings a statement may have changed. `sets`: it has set variables.
+    pub(crate) fn note_settings(&mut self, facts: &Facts, text: &[u8], sets: bool, is_ok: bool) {
+        if sets && is_ok {
+            let settings = session_track_settings::settings_of(facts, text, &self.changes);
+            if !settings.is_empty() {
+                self.unseen = settings;
+            }
+        }
+        if session_track_settings::prepares_settings(facts, text) {
+            self.prepares_settings = true;
+        }
+        if self.prepares_settings && is_ok && session_track_settings::runs_prepared(facts) {
+            self.unseen.push(Box::from(session_track_settings::ANY));
+        }
+    }
 }

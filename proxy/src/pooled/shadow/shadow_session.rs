@@ -23,10 +23,10 @@ use crate::pooled::session::identity::Identity;
 use crate::pooled::session::sql_state::SqlState;
 use crate::pooled::session::tracking::Tracking;
 use crate::pooled::session::{After, CutOff, Pooled};
-use crate::watch::{Ask, Watch};
 use crate::worker::Registered;
 use link::client_command::{Inbox, Incoming};
 use link::leg::Leg;
+use registry::session_control::{Ask, SessionControl};
 use stats::attribution::SessionAttribution;
 
 /// Statements of one session that wait.
@@ -50,7 +50,7 @@ pub(crate) struct Beside {
     cluster: ClusterId,
     queue: mpsc::Sender<Item>,
     bytes: Rc<Cell<usize>>,
-    watch: Rc<Watch>,
+    watch: Rc<SessionControl>,
 }
 
 /// It takes no more statements for now, or has broken off.

@@ -13,23 +13,23 @@ use link::failure::{Failure, Kind};
 
 /// The first id that clients see. Servers count their own connections from 1, so that the two are not
 /// mistaken for one another for the first thousand million connections of a server.
-pub(crate) const FIRST_ID: u32 = 0x4000_0000;
+pub const FIRST_ID: u32 = 0x4000_0000;
 const LAST_ID: u32 = 0x7fff_ffff;
 
 /// Whether an id is one of those that the proxy gives out, with or without a session that has it.
-pub(crate) fn is_given_out(id: u32) -> bool {
+pub fn is_given_out(id: u32) -> bool {
     (FIRST_ID..=LAST_ID).contains(&id)
 }
 
 /// Everybody, over all workers. Locked at a session's start and end, and for KILL.
 #[derive(Default)]
-pub(crate) struct People {
+pub struct SessionRegistry {
     last: AtomicU32,
-    known: Mutex<Known>,
+    known: Mutex<Entries>,
 }
 
 #[derive(Default)]
-struct Known {
+struct Entries {
     by_id: HashMap<u32, Entry>,
     of_account: HashMap<AccountId, u32>,
     /// How each worker is told.
@@ -49,8 +49,10 @@ struct Entry {
 
 /// A session's wish that another one be stopped.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Kill {
+pub struct Kill {
+    /// The id of the session to stop, as its client sees it.
     pub id: u32,
+    /// The session, or its statement.
     pub scope: KillScope,
     /// The id is one of this backend's, which has killed a statement there: hooks that wait in a session
     /// with that connection are to end as well.
@@ -61,7 +63,7 @@ pub(crate) struct Kill {
 
 /// Where an id leads.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Found {
+pub enum IdOwner {
     /// No session of the proxy's.
     Nobody,
     /// A session of this user's, whose login was answered here.
@@ -73,14 +75,14 @@ pub(crate) enum Found {
 }
 
 /// A session's entry, for as long as it lives.
-pub(crate) struct Person {
+pub struct Registration {
     id: u32,
-    people: Arc<People>,
+    people: Arc<SessionRegistry>,
 }
 
-impl People {
+impl SessionRegistry {
     /// Says how a worker is told of kills.
-    pub(crate) fn enlist(&self, worker: usize, inbox: UnboundedSender<Kill>) {
+    pub fn enlist(&self, worker: usize, inbox: UnboundedSender<Kill>) {
         let mut known = self.known();
         if known.workers.len() <= worker {
             known.workers.resize_with(worker + 1, || None);
@@ -89,7 +91,7 @@ impl People {
     }
 
     /// A new session of `worker`, whose id nobody else has.
-    pub(crate) fn register(self: &Arc<Self>, worker: usize) -> Person {
+    pub fn register(self: &Arc<Self>, worker: usize) -> Registration {
         let mut known = self.known();
         loop {
             let number = self.last.fetch_add(1, Ordering::Relaxed);
@@ -103,33 +105,33 @@ impl People {
                     scripted: None,
                 });
                 let people = Arc::clone(self);
-                return Person { id, people };
+                return Registration { id, people };
             }
         }
     }
 
     /// Where an id leads.
-    pub(crate) fn find(&self, id: u32) -> Found {
+    pub fn find(&self, id: u32) -> IdOwner {
         match self.known().by_id.get(&id) {
             Some(Entry {
                 passed: Some((backend, thread_id)),
                 ..
-            }) => Found::Passed(*backend, *thread_id),
+            }) => IdOwner::Passed(*backend, *thread_id),
             Some(Entry {
                 account: Some(_),
                 user,
                 ..
-            }) => Found::Session(user.clone()),
+            }) => IdOwner::Session(user.clone()),
             Some(Entry {
                 scripted: Some(user),
                 ..
-            }) => Found::Alone(user.clone()),
-            _ => Found::Nobody,
+            }) => IdOwner::Alone(user.clone()),
+            _ => IdOwner::Nobody,
         }
     }
 
     /// The sessions of a user's that share connections, or run a script.
-    pub(crate) fn of_user(&self, user: &[u8]) -> Vec<u32> {
+    pub fn of_user(&self, user: &[u8]) -> Vec<u32> {
         let is_of_user = |entry: &Entry| match (&entry.account, &entry.scripted) {
             (Some(account), _) => account.user().as_bytes() == user,
             (None, Some(scripted)) => **scripted == *user,
@@ -141,7 +143,7 @@ impl People {
     }
 
     /// The sessions that share connections as one of these accounts.
-    pub(crate) fn of_accounts(&self, is_one: impl Fn(&AccountId) -> bool) -> Vec<u32> {
+    pub fn of_accounts(&self, is_one: impl Fn(&AccountId) -> bool) -> Vec<u32> {
         let known = self.known();
         let is_of_one = |entry: &Entry| entry.account.as_ref().is_some_and(&is_one);
         let found = known.by_id.iter().filter(|(_, entry)| is_of_one(entry));
@@ -149,12 +151,12 @@ impl People {
     }
 
     /// Whose session with a script and a connection of its own it is.
-    pub(crate) fn scripted_user(&self, id: u32) -> Option<Box<[u8]>> {
+    pub fn scripted_user(&self, id: u32) -> Option<Box<[u8]>> {
         self.known().by_id.get(&id)?.scripted.clone()
     }
 
     /// Tells the worker of a session. What is not there any more needs no kill.
-    pub(crate) fn kill(&self, kill: Kill) {
+    pub fn kill(&self, kill: Kill) {
         let known = self.known();
         let worker = known.by_id.get(&kill.id).map(|entry| entry.worker);
         let inbox = worker.and_then(|worker| known.workers.get(worker)?.as_ref());
@@ -164,7 +166,7 @@ impl People {
     }
 
     /// Tells all workers that a backend has killed a statement.
-    pub(crate) fn end_hook_at(&self, backend: BackendId, thread_id: u32) {
+    pub fn end_hook_at(&self, backend: BackendId, thread_id: u32) {
         for inbox in self.known().workers.iter().flatten() {
             let _ = inbox.send(Kill {
                 id: thread_id,
@@ -175,14 +177,14 @@ impl People {
         }
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, Entries> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Person {
+impl Registration {
     /// The id that its client sees.
-    pub(crate) fn id(&self) -> u32 {
+    pub fn id(&self) -> u32 {
         self.id
     }
 
@@ -190,7 +192,7 @@ impl Person {
     ///
     /// # Errors
     /// It may not: what the client is told.
-    pub(crate) fn introduce(
+    pub fn introduce(
         &mut self,
         account: &AccountId,
         user: &[u8],
@@ -217,19 +219,19 @@ impl Person {
     }
 
     /// It is of no account that is known here any more.
-    pub(crate) fn leave_account(&mut self) {
+    pub fn leave_account(&mut self) {
         self.people.known().leave_account(self.id);
     }
 
     /// Its statements go to one backend connection for good.
-    pub(crate) fn pass_on(&mut self, backend: BackendId, thread_id: u32) {
+    pub fn pass_on(&mut self, backend: BackendId, thread_id: u32) {
         if let Some(entry) = self.people.known().by_id.get_mut(&self.id) {
             entry.passed = Some((backend, thread_id));
         }
     }
 
     /// It runs a script for this user, with this connection if it has one now.
-    pub(crate) fn runs_script(&mut self, user: &[u8], at: Option<(BackendId, u32)>) {
+    pub fn runs_script(&mut self, user: &[u8], at: Option<(BackendId, u32)>) {
         if let Some(entry) = self.people.known().by_id.get_mut(&self.id) {
             entry.scripted = Some(user.into());
             entry.passed = at;
@@ -237,7 +239,7 @@ impl Person {
     }
 }
 
-impl Known {
+impl Entries {
     fn leave_account(&mut self, id: u32) {
         let account = self
             .by_id
@@ -254,7 +256,7 @@ impl Known {
     }
 }
 
-impl Drop for Person {
+impl Drop for Registration {
     fn drop(&mut self) {
         let mut known = self.people.known();
         known.leave_account(self.id);
@@ -272,7 +274,7 @@ mod tests {
             let host = auth::HostPattern::any(auth::Dialect::MySql);
             (user, auth::Account::new("", host, Vec::new()))
         });
-        let people = Arc::new(People::default());
+        let people = Arc::new(SessionRegistry::default());
         let rules = auth::Rules {
             dialect: auth::Dialect::MySql,
             names: auth::Names::Skipped,
@@ -284,25 +286,25 @@ mod tests {
             let mut person = people.register(0);
             let is_in = person.introduce(account.id(), user, Some(1)).is_ok();
             assert!(is_in, "each was the only session");
-            assert_eq!(people.find(person.id()), Found::Session(user.into()));
+            assert_eq!(people.find(person.id()), IdOwner::Session(user.into()));
         }
     }
 
     #[test]
     fn an_id_leads_to_its_session_until_that_ends() {
-        let people = Arc::new(People::default());
+        let people = Arc::new(SessionRegistry::default());
         let mut person = people.register(0);
-        assert_eq!(people.find(person.id()), Found::Nobody);
+        assert_eq!(people.find(person.id()), IdOwner::Nobody);
         person.pass_on(BackendId(3), 77);
         let id = person.id();
-        assert_eq!(people.find(id), Found::Passed(BackendId(3), 77));
+        assert_eq!(people.find(id), IdOwner::Passed(BackendId(3), 77));
         assert_ne!(people.register(0).id(), id);
         person.runs_script(b"me", None);
-        assert_eq!(people.find(id), Found::Alone(b"me"[..].into()));
+        assert_eq!(people.find(id), IdOwner::Alone(b"me"[..].into()));
         person.runs_script(b"me", Some((BackendId(4), 78)));
-        assert_eq!(people.find(id), Found::Passed(BackendId(4), 78));
+        assert_eq!(people.find(id), IdOwner::Passed(BackendId(4), 78));
         assert_eq!(people.scripted_user(id).as_deref(), Some(&b"me"[..]));
         drop(person);
-        assert_eq!(people.find(id), Found::Nobody);
+        assert_eq!(people.find(id), IdOwner::Nobody);
     }
 }

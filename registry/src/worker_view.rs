@@ -28,7 +28,7 @@ pub struct WorkerView {
 
 /// What a worker is to tell of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Look {
+pub enum ViewRequest {
     /// Sessions, pools, loads.
     Around,
     /// Connections that lie idle, each for itself.

@@ -1,4 +1,4 @@
-//! Who a session is, for whoever looks at all of them: written when that changes, never for a statement.
+//! Who a session is. A session writes this when it changes, never for a statement.
 
 use std::sync::Arc;
 
@@ -8,24 +8,28 @@ use route::Moment;
 
 /// One session's.
 #[derive(Debug, Clone)]
-pub(crate) struct Card {
+pub struct SessionInfo {
     /// What the proxy calls it: the id that its client sees, where that is the proxy's own.
     pub id: u32,
+    /// The client's address.
     pub client: Endpoint,
+    /// The listener that the client has connected to.
     pub listener: Arc<ListenerConfig>,
+    /// When the client connected.
     pub began: Moment,
     /// Empty before its login.
     pub user: Box<str>,
     /// The schema that its login named.
     pub schema: Box<str>,
-    pub way: Way,
+    /// How the session is served.
+    pub way: SessionKind,
     /// The id of the one backend connection that it has for good; 0 without.
     pub thread_id: u32,
 }
 
 /// How a session is served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
+pub enum SessionKind {
     /// It has not logged in yet.
     Login,
     /// Its login was answered here, and it keeps connections for so long.
@@ -36,9 +40,9 @@ pub(crate) enum Way {
     Scripted,
 }
 
-impl Way {
+impl SessionKind {
     /// As people are told it.
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Login => "login",
             Self::Pooled(mode) => mode.name(),

@@ -13,12 +13,12 @@ use route::BackendId;
 use session::state::{Pins, Values};
 use wire::StatusFlags;
 
-use crate::card::Card;
+use crate::session_info::SessionInfo;
 use link::failure::{Failure, Kind};
 
 /// Why a worker asks a session to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ask {
+pub enum Ask {
     /// The proxy is to end now.
     Stop = 1,
     /// The session waits for a backend that is down.
@@ -43,7 +43,7 @@ pub(crate) enum Ask {
 
 /// What a hook of its script waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum HookWait {
+pub enum HookWait {
     /// None waits.
     #[default]
     None,
@@ -55,19 +55,21 @@ pub(crate) enum HookWait {
 
 /// What a session is asked, all at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Asked(u16);
+pub struct Requests(u16);
 
-impl Asked {
-    pub(crate) fn contains(self, ask: Ask) -> bool {
+impl Requests {
+    /// Whether this is among what the session is asked.
+    pub fn contains(self, ask: Ask) -> bool {
         self.0 & ask as u16 != 0
     }
 
-    pub(crate) fn is_nothing(self) -> bool {
+    /// Whether the session is asked nothing.
+    pub fn is_nothing(self) -> bool {
         self.0 == 0
     }
 
     /// The end that is asked of a session between two commands, if it is now; `is_free`: it is in no transaction.
-    pub(crate) fn end(self, is_at_rest: bool, is_free: bool) -> Option<Failure> {
+    pub fn end(self, is_at_rest: bool, is_free: bool) -> Option<Failure> {
         let stops = self.contains(Ask::Stop) || self.contains(Ask::Drain);
         let (kind, text) = if self.contains(Ask::KillSession) {
             (Kind::Killed, "Connection was killed")
@@ -97,7 +99,7 @@ impl Asked {
 
 /// What a session does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Activity {
+pub enum Activity {
     /// Waits for a command.
     Idle,
     /// Executes one.
@@ -106,7 +108,7 @@ pub(crate) enum Activity {
 
 /// One session's cells.
 #[derive(Default)]
-pub(crate) struct Watch {
+pub struct SessionControl {
     /// Between two exchanges?
     idle: Cell<bool>,
     /// Where its statements go, once it is logged in.
@@ -121,7 +123,7 @@ pub(crate) struct Watch {
     wait_timeout: Cell<u32>,
     /// The second in which its client closed its side of the connection.
     half_closed: Cell<Option<u32>>,
-    asked: Cell<Asked>,
+    asked: Cell<Requests>,
     waker: RefCell<Option<Waker>>,
     /// The digest of the statement that it runs, or has run last; 0: not known.
     digest: Cell<u64>,
@@ -138,12 +140,12 @@ pub(crate) struct Watch {
     hook_wait: Cell<HookWait>,
     /// The id on its backend of the connection that it has meanwhile; 0: none that is its own.
     hook_thread: Cell<u32>,
-    card: RefCell<Option<Box<Card>>>,
+    card: RefCell<Option<Box<SessionInfo>>>,
 }
 
-impl Watch {
+impl SessionControl {
     /// The session notes where it stands.
-    pub(crate) fn note(&self, second: u32, idle: bool) {
+    pub fn note(&self, second: u32, idle: bool) {
         if self.idle.replace(idle) && !idle {
             self.rested.set(Some(self.active.get()));
             self.began.set(second);
@@ -152,7 +154,7 @@ impl Watch {
     }
 
     /// For how many seconds nothing has come of its backend, but for the command of the moment.
-    pub(crate) fn unheard_seconds(&self, second: u32) -> Option<u32> {
+    pub fn unheard_seconds(&self, second: u32) -> Option<u32> {
         let active = self.active.get();
         let heard = match self.idle.get() || active != self.began.get() {
             true => Some(active),
@@ -162,12 +164,12 @@ impl Watch {
     }
 
     /// The flags that its client was told last.
-    pub(crate) fn stand(&self, status: StatusFlags) {
+    pub fn stand(&self, status: StatusFlags) {
         self.status.set(status);
     }
 
     /// The schema and variables of a pooled session; seldom other ones.
-    pub(crate) fn note_values(&self, values: &Rc<Values>) {
+    pub fn note_values(&self, values: &Rc<Values>) {
         let mut known = self.values.borrow_mut();
         if !known
             .as_ref()
@@ -178,7 +180,7 @@ impl Watch {
     }
 
     /// A pooled session keeps its connection between commands, because of these, or keeps none.
-    pub(crate) fn hold(&self, pins: Option<Pins>) {
+    pub fn hold(&self, pins: Option<Pins>) {
         if pins.is_none() {
             self.thread.set(0);
         }
@@ -186,7 +188,7 @@ impl Watch {
     }
 
     /// A hook waits from here on: the session is within a command.
-    pub(crate) fn hook_waits(&self, second: u32, wait: HookWait, thread_id: u32) {
+    pub fn hook_waits(&self, second: u32, wait: HookWait, thread_id: u32) {
         self.withdraw(Ask::EndHook);
         self.hook_wait.set(wait);
         self.hook_thread.set(thread_id);
@@ -194,7 +196,7 @@ impl Watch {
     }
 
     /// It has what it waited for, unless it is to be ended.
-    pub(crate) fn hook_goes_on(&self, second: u32) -> bool {
+    pub fn hook_goes_on(&self, second: u32) -> bool {
         let is_to_end = self.asked.get().contains(Ask::EndHook);
         self.hook_wait.set(HookWait::None);
         if is_to_end {
@@ -207,12 +209,12 @@ impl Watch {
     }
 
     /// Whether a hook waits, and nothing else can be killed.
-    pub(crate) fn has_waiting_hook(&self) -> bool {
+    pub fn has_waiting_hook(&self) -> bool {
         self.hook_wait.get() != HookWait::None
     }
 
     /// Whether a hook waits in a session that has this connection.
-    pub(crate) fn has_waiting_hook_at(&self, backend: BackendId, thread_id: u32) -> bool {
+    pub fn has_waiting_hook_at(&self, backend: BackendId, thread_id: u32) -> bool {
         self.has_waiting_hook()
             && self.hook_thread.get() == thread_id
             && self.backend.get() == Some(backend)
@@ -220,7 +222,7 @@ impl Watch {
 
     /// Asks that its statement be ended, as KILL QUERY does.
     /// `said`: when that was said.
-    pub(crate) fn kill_statement(&self, said: Duration) {
+    pub fn kill_statement(&self, said: Duration) {
         self.killed.set(said);
         self.ask(Ask::KillStatement);
         if self.has_waiting_hook() {
@@ -229,30 +231,30 @@ impl Watch {
     }
 
     /// The same of the statement that takes longer than it may, and of no hook that waits for it.
-    pub(crate) fn kill_overdue(&self) {
+    pub fn kill_overdue(&self) {
         self.killed.set(Duration::MAX);
         self.ask(Ask::KillStatement);
     }
 
     /// Who it is.
-    pub(crate) fn introduce(&self, card: Card) {
+    pub fn introduce(&self, card: SessionInfo) {
         *self.card.borrow_mut() = Some(Box::new(card));
     }
 
     /// Changes what is known of who it is.
-    pub(crate) fn note_of(&self, change: impl FnOnce(&mut Card)) {
+    pub fn note_of(&self, change: impl FnOnce(&mut SessionInfo)) {
         if let Some(card) = self.card.borrow_mut().as_mut() {
             change(card);
         }
     }
 
     /// Who it is; none before its client's address is known.
-    pub(crate) fn card(&self) -> Option<Card> {
+    pub fn card(&self) -> Option<SessionInfo> {
         self.card.borrow().as_deref().cloned()
     }
 
     /// What it does at `second`, and for how many seconds it has done so.
-    pub(crate) fn activity(&self, second: u32) -> (Activity, u32) {
+    pub fn activity(&self, second: u32) -> (Activity, u32) {
         let activity = match self.idle.get() {
             true => Activity::Idle,
             false => Activity::Running,
@@ -263,61 +265,61 @@ impl Watch {
     }
 
     /// A statement of this digest begins; 0: something that has none.
-    pub(crate) fn says(&self, digest: u64) {
+    pub fn says(&self, digest: u64) {
         self.digest.set(digest);
     }
 
     /// The digest of its statement; 0: not known.
-    pub(crate) fn digest(&self) -> u64 {
+    pub fn digest(&self) -> u64 {
         self.digest.get()
     }
 
     /// The flags of its last reply.
-    pub(crate) fn status(&self) -> StatusFlags {
+    pub fn status(&self) -> StatusFlags {
         self.status.get()
     }
 
     /// What keeps it on a connection; none: nothing does.
-    pub(crate) fn pins(&self) -> Option<Pins> {
+    pub fn pins(&self) -> Option<Pins> {
         self.pins.get()
     }
 
     /// The default schema of a pooled one.
-    pub(crate) fn schema(&self) -> Option<String> {
+    pub fn schema(&self) -> Option<String> {
         let values = self.values.borrow();
         let schema = values.as_ref()?.schema()?;
         Some(String::from_utf8_lossy(schema).into_owned())
     }
 
     /// The backend that its commands go to.
-    pub(crate) fn backend(&self) -> Option<BackendId> {
+    pub fn backend(&self) -> Option<BackendId> {
         self.backend.get()
     }
 
     /// The session's commands go to this backend from now on.
-    pub(crate) fn settle(&self, backend: BackendId) {
+    pub fn settle(&self, backend: BackendId) {
         self.backend.set(Some(backend));
     }
 
     /// The same over a pool's connection with this id there.
-    pub(crate) fn settle_at(&self, backend: BackendId, thread_id: u32) {
+    pub fn settle_at(&self, backend: BackendId, thread_id: u32) {
         self.settle(backend);
         self.thread.set(thread_id);
     }
 
     /// They go nowhere until the next one.
-    pub(crate) fn unsettle(&self) {
+    pub fn unsettle(&self) {
         self.backend.set(None);
         self.thread.set(0);
     }
 
     /// The id of the pool's connection that it has had last; 0: none.
-    pub(crate) fn thread(&self) -> u32 {
+    pub fn thread(&self) -> u32 {
         self.thread.get()
     }
 
     /// Seconds between two exchanges at `second`; 0 within one, and in a login.
-    pub(crate) fn idle_seconds(&self, second: u32) -> u32 {
+    pub fn idle_seconds(&self, second: u32) -> u32 {
         match self.idle.get() {
             true => second.saturating_sub(self.active.get()),
             false => 0,
@@ -325,75 +327,75 @@ impl Watch {
     }
 
     /// What the session's own `wait_timeout` is, as far as that is known here.
-    pub(crate) fn may_wait(&self, timeout: Option<Duration>) {
+    pub fn may_wait(&self, timeout: Option<Duration>) {
         let seconds = timeout.map_or(0, |timeout| timeout.as_secs());
         self.wait_timeout
             .set(u32::try_from(seconds).unwrap_or(u32::MAX));
     }
 
     /// Whether that is known.
-    pub(crate) fn knows_wait_timeout(&self) -> bool {
+    pub fn knows_wait_timeout(&self) -> bool {
         self.wait_timeout.get() > 0
     }
 
     /// The client has spoken: whatever was asked because it had not is settled.
-    pub(crate) fn has_spoken(&self) {
+    pub fn has_spoken(&self) {
         self.withdraw(Ask::IdleTimeout);
         self.withdraw(Ask::WaitTimeout);
     }
 
     /// Whether it has been idle for longer than that.
-    pub(crate) fn has_waited_too_long(&self, second: u32) -> bool {
+    pub fn has_waited_too_long(&self, second: u32) -> bool {
         let limit = self.wait_timeout.get();
         limit > 0 && self.idle_seconds(second) > limit
     }
 
     /// The same for a server's clock, which ours may be a little behind.
-    pub(crate) fn is_about_to_wait_too_long(&self, second: u32) -> bool {
+    pub fn is_about_to_wait_too_long(&self, second: u32) -> bool {
         self.has_waited_too_long(second.saturating_add(2))
     }
 
     /// Its client has closed its side of the connection, and may still take its reply.
-    pub(crate) fn client_closes(&self, second: u32) {
+    pub fn client_closes(&self, second: u32) {
         if self.half_closed.get().is_none() {
             self.half_closed.set(Some(second));
         }
     }
 
     /// For how many seconds nothing has moved since its client closed its side of the connection.
-    pub(crate) fn half_closed_seconds(&self, second: u32) -> Option<u32> {
+    pub fn half_closed_seconds(&self, second: u32) -> Option<u32> {
         let closed = self.half_closed.get()?;
         Some(second.saturating_sub(closed.max(self.active.get())))
     }
 
     /// The backend for which an exchange waits, and for how many seconds nothing has moved.
-    pub(crate) fn waits_for(&self, second: u32) -> Option<(BackendId, u32)> {
+    pub fn waits_for(&self, second: u32) -> Option<(BackendId, u32)> {
         let is_within = !self.idle.get() && self.hook_wait.get() != HookWait::Aside;
         let backend = self.backend.get().filter(|_| is_within)?;
         Some((backend, second.saturating_sub(self.active.get())))
     }
 
     /// Asks the session to end.
-    pub(crate) fn ask(&self, ask: Ask) {
-        self.asked.set(Asked(self.asked.get().0 | ask as u16));
+    pub fn ask(&self, ask: Ask) {
+        self.asked.set(Requests(self.asked.get().0 | ask as u16));
         if let Some(waker) = self.waker.borrow_mut().take() {
             waker.wake();
         }
     }
 
     /// Forgets a wish whose reason is gone.
-    pub(crate) fn withdraw(&self, ask: Ask) {
-        self.asked.set(Asked(self.asked.get().0 & !(ask as u16)));
+    pub fn withdraw(&self, ask: Ask) {
+        self.asked.set(Requests(self.asked.get().0 & !(ask as u16)));
     }
 
     /// Whether the session is asked this.
-    pub(crate) fn is_asked(&self, ask: Ask) -> bool {
+    pub fn is_asked(&self, ask: Ask) -> bool {
         self.asked.get().contains(ask)
     }
 
     /// Whether a statement that has come at `came` is to be killed; that is heeded then.
     #[inline]
-    pub(crate) fn takes_kill(&self, came: Duration) -> bool {
+    pub fn takes_kill(&self, came: Duration) -> bool {
         let is_asked = self.asked.get().contains(Ask::KillStatement);
         if is_asked {
             self.withdraw(Ask::KillStatement);
@@ -402,7 +404,7 @@ impl Watch {
     }
 
     /// What the session is asked, and who to wake when that changes.
-    pub(crate) fn poll_asked(&self, context: &Context<'_>) -> Asked {
+    pub fn poll_asked(&self, context: &Context<'_>) -> Requests {
         let mut waker = self.waker.borrow_mut();
         if !waker
             .as_ref()
@@ -414,7 +416,7 @@ impl Watch {
     }
 
     /// Waits until it is asked anything.
-    pub(crate) async fn asked(&self) {
+    pub async fn asked(&self) {
         poll_fn(|context| match self.poll_asked(context).is_nothing() {
             true => Poll::Pending,
             false => Poll::Ready(()),
@@ -429,7 +431,7 @@ mod tests {
 
     #[test]
     fn a_withdrawn_wish_leaves_the_others() {
-        let watch = Watch::default();
+        let watch = SessionControl::default();
         watch.ask(Ask::Drain);
         watch.ask(Ask::BackendDown);
         watch.withdraw(Ask::BackendDown);
@@ -439,7 +441,7 @@ mod tests {
 
     #[test]
     fn a_half_closed_session_has_time_since_bytes_moved() {
-        let watch = Watch::default();
+        let watch = SessionControl::default();
         assert_eq!(watch.half_closed_seconds(9), None);
         watch.note(3, false);
         watch.client_closes(5);
@@ -451,7 +453,7 @@ mod tests {
 
     #[test]
     fn a_session_ends_by_its_own_time_limit_when_it_has_one() {
-        let watch = Watch::default();
+        let watch = SessionControl::default();
         watch.note(100, true);
         assert!(!watch.has_waited_too_long(4_000_000));
         watch.may_wait(Some(Duration::from_secs(30)));
@@ -463,7 +465,7 @@ mod tests {
 
     #[test]
     fn who_kills_a_statement_ends_a_hook_that_waits() {
-        let watch = Watch::default();
+        let watch = SessionControl::default();
         watch.settle(BackendId(7));
         watch.kill_statement(Duration::ZERO);
         watch.hook_waits(100, HookWait::Aside, 42);
@@ -479,7 +481,7 @@ mod tests {
 
     #[test]
     fn a_command_that_comes_is_no_sign_of_the_backend() {
-        let watch = Watch::default();
+        let watch = SessionControl::default();
         assert_eq!(watch.unheard_seconds(9), None, "within its login");
         watch.note(100, true);
         assert_eq!(watch.unheard_seconds(130), Some(30));
@@ -497,7 +499,7 @@ mod tests {
 
     #[test]
     fn only_a_session_between_exchanges_is_idle_and_only_one_within_waits() {
-        let watch = Watch::default();
+        let watch = SessionControl::default();
         watch.settle(BackendId(7));
         watch.note(100, true);
         assert_eq!((watch.idle_seconds(130), watch.waits_for(130)), (30, None));

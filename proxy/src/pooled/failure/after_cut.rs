@@ -1,0 +1,92 @@
+//! A session whose transaction was cut. What its client says next may still be meant for that
+//! transaction, and would be executed outside of any: nothing is, until the client ends it or begins
+//! another.
+
+use sql::{Facts, Kind};
+use wire::Command;
+use wire::query::Query;
+use wire::statement::statement_id;
+
+use crate::pooled::session::{After, CutOff, Pooled};
+use link::client_command::Incoming;
+
+/// What a command means to a transaction that is no more.
+enum Meaning {
+    /// It is over, or another begins.
+    Over,
+    /// It is to be committed.
+    Commit,
+    /// Nothing: it is about something else.
+    Apart,
+    /// It is meant to happen within.
+    Within,
+}
+
+impl Pooled {
+    /// A command behind the cut.
+    pub(crate) async fn after_cut(&mut self, incoming: Incoming) -> Result<After, CutOff> {
+        let meaning = self.meaning(&incoming);
+        let Some(cut) = &self.routing.cut_transaction else {
+            return self.perform(incoming).await;
+        };
+        let code = cut.code;
+        let told = match meaning {
+            Meaning::Over => {
+                self.routing.cut_transaction = None;
+                return self.perform(incoming).await;
+            }
+            Meaning::Apart => return self.perform(incoming).await,
+            Meaning::Commit => format!("Nothing was committed: {}", cut.why),
+            Meaning::Within => format!("Not executed before ROLLBACK: {}", cut.why),
+        };
+        if let Meaning::Commit = meaning {
+            self.routing.cut_transaction = None;
+        }
+        self.say_error(incoming.sequence, code, &told);
+        if incoming.is_cut {
+            // The rest of it is still to come, and nobody to take it.
+            let kind = link::failure::Kind::HeldBackendLost;
+            return Err(CutOff::new(link::failure::Failure::new(kind, told), None));
+        }
+        Ok(After::Next)
+    }
+
+    fn meaning(&self, incoming: &Incoming) -> Meaning {
+        let argument = incoming.argument();
+        match incoming.command {
+            Command::RESET_CONNECTION | Command::CHANGE_USER => Meaning::Over,
+            Command::QUIT
+            | Command::PING
+            | Command::STATISTICS
+            | Command::SET_OPTION
+            | Command::STMT_PREPARE
+            | Command::STMT_SEND_LONG_DATA
+            | Command::STMT_RESET
+            | Command::STMT_CLOSE => Meaning::Apart,
+            Command::QUERY if !incoming.is_cut => {
+                match Query::decode(&argument, self.client.capabilities) {
+                    Ok(query) => of(&sql::facts(query.text, self.sql_state.session.flags())),
+                    Err(_) => Meaning::Within,
+                }
+            }
+            Command::STMT_EXECUTE => {
+                let id = statement_id(&argument).ok();
+                let id = id.and_then(|number| self.sql_state.statements.resolve(number));
+                match id.and_then(|id| self.sql_state.statements.statement(id)) {
+                    Some(statement) => of(&statement.statement.facts),
+                    // The client hears that there is none.
+                    None => Meaning::Apart,
+                }
+            }
+            _ => Meaning::Within,
+        }
+    }
+}
+
+fn of(facts: &Facts) -> Meaning {
+    match facts.kind {
+        Kind::Begin(_) | Kind::Rollback(_) => Meaning::Over,
+        Kind::Commit(_) => Meaning::Commit,
+        _ => Meaning::Within,
+    }
+}

@@ -1,0 +1,83 @@
+//! Where a session's next command is to go, as far as its facts, its transaction and rules say it.
+
+use route::{BackendId, Transaction, Use, Wanted, Why};
+use sql::Facts;
+use wire::StatusFlags;
+
+use super::script_route::{ALL_DOWN, Choice, Place};
+use super::target::Aim;
+use crate::pooled::rules::command_policy::Order;
+use crate::pooled::session::Pooled;
+use link::failure::{Failure, Kind};
+
+impl Pooled {
+    /// Where a statement of these facts is to go.
+    pub(crate) fn aim(&self, facts: &Facts) -> Aim {
+        self.routing
+            .course
+            .use_for
+            .set(match route::needs_writable(facts) {
+                true => Use::Writes,
+                false => Use::Any,
+            });
+        if let Some(aim) = self.ordered_aim(facts) {
+            return aim;
+        }
+        match self.wanted(facts) {
+            None | Some(Wanted::Primary(_)) => Aim::Home,
+            Some(Wanted::Replica(Why::BeginsOptimistic)) => Aim::Optimistic,
+            Some(Wanted::Replica(_)) => Aim::Replica,
+            Some(Wanted::Same(_)) => Aim::Same,
+        }
+    }
+
+    /// Which role it wants, and why; none where all of the session's statements go one way.
+    pub(crate) fn wanted(&self, facts: &Facts) -> Option<Wanted> {
+        self.is_split()
+            .then(|| match route::wanted(facts, self.transaction()) {
+                Wanted::Primary(Why::BeginsWriting) if self.begins_optimistic(facts) => {
+                    Wanted::Replica(Why::BeginsOptimistic)
+                }
+                wanted => wanted,
+            })
+    }
+
+    pub(crate) fn transaction(&self) -> Transaction {
+        let is_open = self.client.status.contains(StatusFlags::IN_TRANS);
+        match () {
+            () if is_open && self.routing.optimism.is_some() => Transaction::Optimistic,
+            () if is_open && self.client.status.contains(StatusFlags::IN_TRANS_READONLY) => {
+                Transaction::Reading
+            }
+            () if is_open => Transaction::Open,
+            () if self.client.status.contains(StatusFlags::AUTOCOMMIT) => Transaction::None,
+            () => Transaction::Implicit,
+        }
+    }
+
+    /// Backends to which the command of the moment does not go, by a script's word. A rule's or a hint's that
+    /// names one goes before that.
+    pub(crate) fn backends_out(&self) -> &[BackendId] {
+        let order = self.command.policy.as_deref();
+        match order.is_some_and(|it| it.backend.is_some()) {
+            true => &[],
+            false => &self.routing.course.choice.out.ids,
+        }
+    }
+
+    /// Whether scripts leave a backend for the command of the moment.
+    pub(crate) fn is_left_one(&self) -> Result<(), Failure> {
+        let Choice { place, out } = &self.routing.course.choice;
+        let order = self.command.policy.as_deref();
+        let is_nowhere = *place == Place::Nowhere && !order.is_some_and(Order::directs);
+        let are_out = out.are_all && !self.backends_out().is_empty();
+        match is_nowhere || are_out {
+            true => Err(all_down()),
+            false => Ok(()),
+        }
+    }
+}
+
+fn all_down() -> Failure {
+    Failure::relaying(Kind::NoBackend, ALL_DOWN, script::err_payload(ALL_DOWN))
+}

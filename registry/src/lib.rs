@@ -1,0 +1,18 @@
+//! The sessions of a process, for whoever looks at all of them or asks one to end.
+//!
+//! ```text
+//!   a session ──► session_info      who it is: written when that changes
+//!             ──► session_control   what it does: a few cells; and what it is asked: to stop, to end its statement
+//!   KILL, SHOW PROCESSLIST ──► session_registry   the id that a client sees, over all workers
+//!   admin port ──► worker_view      what a worker tells of itself, as values
+//! ```
+//!
+//! A session writes cells without a lock or a system call. The sweep of its worker reads them once a second. No session
+//! is here, and no socket.
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+pub mod session_control;
+pub mod session_info;
+pub mod session_registry;
+pub mod worker_view;
