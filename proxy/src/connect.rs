@@ -10,7 +10,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::time::{Instant, timeout, timeout_at};
 use wire::{ErrPacket, ErrorCode, Greeting};
 
-use crate::pooled::routing::routing_state::Course;
+use crate::pooled::routing::routing_state::RoutingState;
 use crate::worker::Worker;
 use link::failure::{Failure, Kind};
 use link::packets::{PacketError, PacketStream};
@@ -56,7 +56,7 @@ pub(crate) async fn connect(
     worker: &Worker,
     config: &Config,
     header: &proxy_protocol::Header,
-    course: &Course,
+    course: &RoutingState,
 ) -> Result<Greeted, Failure> {
     let mut topologies = worker.surroundings.topology.clone();
     let mut attempts = Attempts::default();
@@ -129,7 +129,7 @@ async fn try_all(
     worker: &Worker,
     config: &Config,
     header: &proxy_protocol::Header,
-    (topology, course): (&Topology, &Course),
+    (topology, course): (&Topology, &RoutingState),
     attempts: &mut Attempts,
 ) -> Result<Greeted, NoBackend> {
     loop {

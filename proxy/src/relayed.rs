@@ -16,7 +16,7 @@ use wire::reply::OkPacket;
 use crate::connect::Greeted;
 use crate::login::Agreement;
 use crate::pooled::login::session_start::server_of;
-use crate::pooled::session::{Places, Pooled, Relayed};
+use crate::pooled::session::{Places, PooledSession, Relayed};
 use crate::relay::{End, Relay, Turn};
 use crate::scripted::scripting::Scripting;
 use crate::serve::{TIMEOUT_TELL, compress, lost_at_login};
@@ -90,7 +90,7 @@ impl Session {
     }
 
     /// A pooled session that goes on over one connection.
-    pub(crate) fn of_pooled(session: Pooled, relayed: Relayed) -> Self {
+    pub(crate) fn of_pooled(session: PooledSession, relayed: Relayed) -> Self {
         let Places {
             scripting,
             home,

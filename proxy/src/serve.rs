@@ -17,10 +17,10 @@ use wire::compression::{Codec, Remote};
 use crate::connect::connect;
 use crate::host_errors;
 use crate::login::Login;
-use crate::pooled::login::server_login::{Admission, Enter, Entered, origin_of};
+use crate::pooled::login::server_login::{AdmittedLogin, Enter, Entered, origin_of};
 use crate::pooled::login::session_start::begin as begin_pooled;
-use crate::pooled::routing::routing_state::Course;
-use crate::pooled::session::{After, Pooled};
+use crate::pooled::routing::routing_state::RoutingState;
+use crate::pooled::session::{After, PooledSession};
 use crate::relay::End;
 use crate::relayed::Session;
 use crate::scripted::host::Host;
@@ -88,7 +88,7 @@ pub(crate) async fn serve(worker: Rc<Worker>, registered: Registered, arrival: A
 /// there on.
 async fn pooled(
     worker: &Rc<Worker>,
-    mut session: Box<Pooled>,
+    mut session: Box<PooledSession>,
     facts: &mut Facts,
 ) -> Result<End, Failure> {
     let id = session.identity.registered.id();
@@ -123,7 +123,7 @@ async fn pooled(
 /// A session after its login.
 enum Begun {
     Relayed(Box<Session>),
-    Pooled(Box<Pooled>),
+    Pooled(Box<PooledSession>),
     Scripted(Box<Scripted>),
 }
 
@@ -188,7 +188,7 @@ async fn begin(
 async fn take_in(
     (worker, registered, settings): (&Rc<Worker>, &Registered, &Arc<Settings>),
     mut client: PacketStream,
-    admission: Admission,
+    admission: AdmittedLogin,
     place: Place,
     script: Option<(LoginHooks, Rc<Host>)>,
     facts: &Facts,
@@ -293,7 +293,7 @@ async fn log_in(
         }
         return Ok((entered, place));
     }
-    let course = Course::of(worker, &settings.config, listener, None);
+    let course = RoutingState::of(worker, &settings.config, listener, None);
     let mut greeted = connect(worker, &settings.config, header, &course).await?;
     facts.backend = Some(greeted.backend.name.clone());
     facts.thread_id = greeted.greeting.thread_id;

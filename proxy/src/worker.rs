@@ -19,7 +19,7 @@ use tokio::sync::{Notify, mpsc};
 
 use crate::book::Book;
 use crate::pooled::backend::shared_store::Store;
-use crate::pooled::backend::worker_pool::Desk;
+use crate::pooled::backend::worker_pool::WorkerPool;
 use crate::pooled::exchange::times::Times;
 use crate::pooled::failure::refused_reads::RefusedReads;
 use crate::pooled::lanes::Lanes;
@@ -89,7 +89,7 @@ pub(crate) struct Worker {
     /// Its statements under way on each backend.
     pub loads: Loads,
     /// Backend connections that sessions take turns on.
-    pub desk: Desk,
+    pub desk: WorkerPool,
     /// Connections with statements of several sessions in flight.
     pub lanes: Lanes,
     /// What pooled sessions share.
@@ -155,7 +155,7 @@ impl Worker {
             greeting: OwnGreeting::default(),
             host_names: HostNames::default(),
             loads: Loads::default(),
-            desk: Desk::new(context.index as u64),
+            desk: WorkerPool::new(context.index as u64),
             lanes: Lanes::new(shared.lane_counts.enter()),
             store: Store::default(),
             definitions: RefCell::new(definitions),
@@ -187,8 +187,8 @@ impl Worker {
         {
             tokio::task::spawn_local(timekeeper.keep_time());
         }
-        tokio::task::spawn_local(Desk::keep(Rc::clone(&worker)));
-        tokio::task::spawn_local(Desk::look_at_globals(Rc::clone(&worker)));
+        tokio::task::spawn_local(WorkerPool::keep(Rc::clone(&worker)));
+        tokio::task::spawn_local(WorkerPool::look_at_globals(Rc::clone(&worker)));
         let mut is_draining = false;
         while !(is_draining && worker.watches.borrow().is_empty()) {
             tokio::select! {

@@ -19,6 +19,7 @@ mod exchange;
 mod fingerprint;
 mod reply;
 pub mod state;
+pub mod track_settings;
 mod tracker;
 
 pub use exchange::{

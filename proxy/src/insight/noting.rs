@@ -13,7 +13,7 @@ use wire::attribute::QueryAttribute;
 use crate::pooled::command::prepared_statement::StatementKey;
 use crate::pooled::exchange::Done;
 use crate::pooled::exchange::delivery::Delivery;
-use crate::pooled::session::Pooled;
+use crate::pooled::session::PooledSession;
 use crate::worker::Worker;
 use link::failure::Failure;
 use registry::session_info::SessionInfo;
@@ -35,7 +35,7 @@ pub(crate) struct End<'a> {
     pub ended: Ended,
 }
 
-impl Pooled {
+impl PooledSession {
     /// Reads a statement's facts, and returns its digest where that is wanted; `for_lanes`: by whoever asks.
     #[inline]
     pub(crate) fn read_digest(

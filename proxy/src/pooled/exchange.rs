@@ -27,7 +27,7 @@ use super::exchange::forward_reply::Cut;
 use super::exchange::preamble::{Prefix, Ready, Unequal};
 use super::exchange::times::{Traffic, Way};
 use super::failure::retry::{Effect, effect_of};
-use super::session::{LASTING, Pooled, Running};
+use super::session::{LASTING, PooledSession, Running};
 use link::client_command::{EndOf, Incoming, Passage};
 
 /// A command on its way to a backend.
@@ -118,7 +118,7 @@ pub(crate) enum Reached {
     Client,
 }
 
-impl Pooled {
+impl PooledSession {
     /// Sends a command and passes its reply on. The connection stays the session's.
     pub(crate) async fn exchange(&mut self, job: &Job<'_>) -> Result<Done, CutReply> {
         let Some(mut lent) = self.held.lease.take() else {
@@ -216,7 +216,7 @@ impl Pooled {
             true => CutReply::unanswered,
             false => CutReply::unsent,
         };
-        let equal = self.make_equal(conn, prefix, &job.needs, in_one).await;
+        let equal = self.restore_state(conn, prefix, &job.needs, in_one).await;
         match equal.map_err(cut_now)? {
             Ok(()) => {}
             Err(mut unequal) => {
@@ -243,7 +243,7 @@ impl Pooled {
     }
 
     /// Makes a connection like the session without a command to follow.
-    pub(crate) async fn become_equal(
+    pub(crate) async fn restore_state_first(
         &mut self,
         conn: &mut BackendConn,
         needs: &Needs,
@@ -256,7 +256,7 @@ impl Pooled {
             Ready::Behind(prefix) => prefix,
             Ready::Reset => self.prefix_of_reset(conn, needs).await?,
         };
-        let equal = self.make_equal(conn, prefix, needs, false).await;
+        let equal = self.restore_state(conn, prefix, needs, false).await;
         match equal.map_err(CutReply::unsent)? {
             Ok(()) => {
                 self.take_turn(conn);

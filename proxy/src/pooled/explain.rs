@@ -10,7 +10,7 @@ use sql::ProxyExplain;
 use wire::column::{ColumnDefinition, ColumnType};
 use wire::{Capabilities, StatusFlags};
 
-use super::session::Pooled;
+use super::session::PooledSession;
 use stats::spread::Spreads;
 
 /// A table as a client is told it: text, all of it.
@@ -68,7 +68,7 @@ impl Answer {
     }
 }
 
-impl Pooled {
+impl PooledSession {
     /// Whether the session's client may ask about the proxy.
     pub(crate) fn may_ask(&self) -> bool {
         let account = self.identity.account.explains;
@@ -215,7 +215,7 @@ impl Pooled {
     }
 }
 
-impl Pooled {
+impl PooledSession {
     /// The rules, each with how often it has matched since the start, by all workers.
     fn explain_rules(&self) -> Answer {
         let columns = [

@@ -27,12 +27,12 @@ use wire::{Command, ErrorCode, HEADER_BYTES, Header};
 
 use super::backend::connection::{BackendConn, Broken, OwnReply};
 use super::backend::open::{open, text};
-use super::backend::sub_pool::Shelf;
+use super::backend::sub_pool::SubPool;
 use super::command::query::Ending;
 use super::exchange::{Haste, Job, Part, TIMEOUT_KILL};
 use super::failure::retry::{Effect, Repeat};
 use super::routing::target::Aim;
-use super::session::{After, CutOff, Pooled, Running};
+use super::session::{After, CutOff, PooledSession, Running};
 use crate::worker::Worker;
 use link::client_command::Incoming;
 use registry::session_registry::{IdOwner, Kill, is_given_out};
@@ -57,7 +57,7 @@ pub(crate) struct Target {
     pub scope: KillScope,
 }
 
-impl Pooled {
+impl PooledSession {
     /// COM_PROCESS_KILL.
     pub(crate) async fn process_kill(&mut self, incoming: Incoming) -> Result<After, CutOff> {
         let id = incoming
@@ -326,7 +326,7 @@ pub(crate) fn kill_on(worker: &Rc<Worker>, conn: &BackendConn) {
 }
 
 /// Kills a thread, or tells the log that its backend has not taken that.
-async fn kill_in_time(worker: &Rc<Worker>, shelf: &Rc<Shelf>, thread_id: u32, scope: KillScope) {
+async fn kill_in_time(worker: &Rc<Worker>, shelf: &Rc<SubPool>, thread_id: u32, scope: KillScope) {
     let killing = kill(worker, shelf, thread_id, scope);
     if timeout(TIMEOUT_KILL, killing).await.is_err() {
         tracing::warn!(
@@ -342,7 +342,7 @@ async fn kill_in_time(worker: &Rc<Worker>, shelf: &Rc<Shelf>, thread_id: u32, sc
 /// ERR, if it said one.
 async fn kill(
     worker: &Rc<Worker>,
-    shelf: &Rc<Shelf>,
+    shelf: &Rc<SubPool>,
     thread_id: u32,
     scope: KillScope,
 ) -> Option<Vec<u8>> {

@@ -21,8 +21,8 @@ use session::state::SessionState;
 use sql::{Analysis, Flags};
 
 use super::backend::connection::{BackendConn, Broken};
-use super::backend::sub_pool::ShelfId;
-use super::backend::worker_pool::Lent;
+use super::backend::sub_pool::SubPoolId;
+use super::backend::worker_pool::HeldConnection;
 use super::lanes::lane::SharedLane;
 use super::lanes::statements::Wanted;
 use crate::worker::Worker;
@@ -34,7 +34,7 @@ const LANES_MAX: usize = 4;
 /// One worker's.
 pub(crate) struct Lanes {
     open: RefCell<Vec<Rc<SharedLane>>>,
-    depths: RefCell<HashMap<ShelfId, Depth>>,
+    depths: RefCell<HashMap<SubPoolId, Depth>>,
     habits: RefCell<Habits>,
     /// Memory for a digest.
     analysis: RefCell<Analysis>,
@@ -73,7 +73,13 @@ impl Lanes {
     }
 
     /// So many replies have come at once, on a lane that was so deep.
-    pub(crate) fn learn_depth(&self, shelf: ShelfId, depth: usize, replies: usize, took: Duration) {
+    pub(crate) fn learn_depth(
+        &self,
+        shelf: SubPoolId,
+        depth: usize,
+        replies: usize,
+        took: Duration,
+    ) {
         let mut depths = self.depths.borrow_mut();
         depths.entry(shelf).or_default().note(depth, replies, took);
     }
@@ -83,9 +89,9 @@ impl Lanes {
     pub(crate) fn lane(
         &self,
         worker: &Rc<Worker>,
-        shelf: ShelfId,
+        shelf: SubPoolId,
         state: &SessionState,
-        take: impl FnOnce() -> Option<Lent>,
+        take: impl FnOnce() -> Option<HeldConnection>,
     ) -> Result<Rc<SharedLane>, Stays> {
         let depth = self
             .depths
@@ -122,7 +128,7 @@ impl Lanes {
     }
 
     /// Whether there may be one lane more.
-    pub(crate) fn has_room(&self, shelf: ShelfId) -> bool {
+    pub(crate) fn has_room(&self, shelf: SubPoolId) -> bool {
         let open = self.open.borrow();
         open.iter().filter(|lane| lane.shelf == shelf).count() < LANES_MAX
     }
@@ -131,8 +137,8 @@ impl Lanes {
     pub(crate) fn open(
         &self,
         worker: &Rc<Worker>,
-        shelf: ShelfId,
-        mut lent: Lent,
+        shelf: SubPoolId,
+        mut lent: HeldConnection,
     ) -> Rc<SharedLane> {
         // What its last session knows to be there others' statements change.
         lent.conn.owner = None;

@@ -8,7 +8,6 @@ pub(crate) mod identity;
 pub(crate) mod idle;
 pub(crate) mod own_answers;
 pub(crate) mod recorded_statements;
-pub(crate) mod session_track_settings;
 pub(crate) mod sql_state;
 pub(crate) mod tracking;
 
@@ -38,7 +37,7 @@ use registry::session_control::SessionControl;
 use registry::session_registry::Registration;
 
 /// One session. Fields are dropped in this order: the connection goes before the session's places.
-pub(crate) struct Pooled {
+pub(crate) struct PooledSession {
     pub client: ClientSide,
     pub held: Held,
     pub worker: Rc<Worker>,
@@ -118,7 +117,7 @@ impl CutOff {
     }
 }
 
-impl Pooled {
+impl PooledSession {
     /// The user that the client is, as its server would say in USER().
     pub(crate) fn user(&self) -> &[u8] {
         &self.identity.key.user

@@ -18,7 +18,7 @@ use super::parked::kind_of;
 use super::passing::{Asked, server_facts};
 use super::sight::stay_in_sight;
 use crate::login::{Who, client_compression, malformed, own_offer, read_response};
-use crate::pooled::login::server_login::{Admission, origin_of};
+use crate::pooled::login::server_login::{AdmittedLogin, origin_of};
 use crate::surroundings::Settings;
 use crate::tls_guard::{Claimant, await_accounts, is_password_used, may_become};
 use crate::worker::Worker;
@@ -55,7 +55,7 @@ pub(crate) enum Entry {
     /// To the session's end with one connection at a time, or none.
     Scripted(Box<Begun>),
     /// The proxy has examined the client; the connection is whichever the session gets.
-    Examined(Box<Admission>, Box<LoginHooks>),
+    Examined(Box<AdmittedLogin>, Box<LoginHooks>),
 }
 
 impl Begin<'_> {

@@ -19,10 +19,10 @@ use super::login_hooks::{LoginHooks, Newcomer};
 use super::stage::{Stage, act, note_prepared, prepared_text};
 use crate::pooled::failure::retry::waiting;
 use crate::pooled::routing::script_route::Place;
-use crate::pooled::rules::command_policy::Order;
-use crate::pooled::session::{After, CutOff, Pooled};
+use crate::pooled::rules::command_policy::CommandPolicy;
+use crate::pooled::session::{After, CutOff, PooledSession};
 use crate::pooled::shadow::script_query::{Asked, Replied};
-use crate::pooled::shadow::shadow_session::{Beside, Item, Work};
+use crate::pooled::shadow::shadow_session::{Item, ShadowSession, Work};
 use crate::relay::End;
 use link::client_command::{EndOf, Incoming, Passage};
 use link::failure::{Failure, Kind as FailureKind};
@@ -39,7 +39,7 @@ pub(crate) struct Scripting {
     schema: Vec<u8>,
     user: Vec<u8>,
     /// What runs the script's own statements elsewhere, once there were any.
-    beside: Option<Beside>,
+    beside: Option<ShadowSession>,
 }
 
 impl Scripting {
@@ -62,7 +62,7 @@ pub(crate) fn no_scripts_yet() -> Failure {
     Failure::relaying(FailureKind::ScriptFailed, text, script::err_payload(text))
 }
 
-impl Pooled {
+impl PooledSession {
     /// Whether scripts see its commands.
     pub(crate) fn has_scripts(&self) -> bool {
         let files = self.identity.account.script.as_deref();
@@ -108,7 +108,7 @@ impl Pooled {
     }
 }
 
-impl Pooled {
+impl PooledSession {
     /// A command, as its script wants it.
     pub(crate) async fn act_by_script(&mut self, incoming: Incoming) -> Result<After, CutOff> {
         let Some(mut scripting) = self.scripting.take() else {
@@ -142,7 +142,7 @@ impl Pooled {
 
 /// A session and its script, for the time of one command.
 struct Staged<'a> {
-    session: &'a mut Pooled,
+    session: &'a mut PooledSession,
     scripting: &'a mut Scripting,
     /// How many commands have been sent for it.
     asked: usize,
@@ -172,7 +172,7 @@ impl Staged<'_> {
         }
         self.asked += 1;
         let route = self.route_next.take().or_else(|| self.route.clone());
-        self.session.command.policy = Order::of_script(route, self.limit_next.take());
+        self.session.command.policy = CommandPolicy::of_script(route, self.limit_next.take());
         let worker = Rc::clone(&self.session.worker);
         let acted = worker.blocks.hold(self.session.act(incoming)).await?;
         self.tell_changes(command);
@@ -231,7 +231,10 @@ impl Staged<'_> {
 
     /// Waits for something outside of the session, unless that ends. What was said before leaves. `None`: the
     /// command is to end.
-    async fn outwait<T>(&mut self, event: impl Future<Output = T>) -> Result<Option<T>, Failure> {
+    async fn wait_unless_killed<T>(
+        &mut self,
+        event: impl Future<Output = T>,
+    ) -> Result<Option<T>, Failure> {
         let session = &mut *self.session;
         if session.held.lease.is_none() {
             session.watch.unsettle();
@@ -353,7 +356,7 @@ impl Stage for Staged<'_> {
 
     async fn sleep(&mut self, time: Duration, sequence: u8) -> Result<Option<()>, CutOff> {
         self.session.rest().await?;
-        let slept = self.outwait(tokio::time::sleep(time)).await;
+        let slept = self.wait_unless_killed(tokio::time::sleep(time)).await;
         slept.map_err(|failure| CutOff::new(failure, Some(sequence)))
     }
 
@@ -368,7 +371,7 @@ impl Stage for Staged<'_> {
             Ok(answered) => answered,
             Err(refusal) => return Ok(Some(Err(refusal))),
         };
-        let replied = self.outwait(answered).await;
+        let replied = self.wait_unless_killed(answered).await;
         if let Ok(Some(replied)) = replied {
             let broken_off = |_| Err("the session beside has broken off".to_owned());
             return Ok(Some(replied.unwrap_or_else(broken_off)));

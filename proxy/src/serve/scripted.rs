@@ -10,7 +10,7 @@ use wire::Capabilities;
 
 use super::facts::Facts;
 use super::{Begun, answers_logins, enter, late, take_in, tell};
-use crate::pooled::login::server_login::Admission;
+use crate::pooled::login::server_login::AdmittedLogin;
 use crate::relay::End;
 use crate::scripted::begin::{Answering, Begin as BeginScripted, Entry};
 use crate::scripted::host::Host;
@@ -52,7 +52,7 @@ pub(super) async fn scripted(worker: &Worker, mut session: Scripted) -> Result<E
 pub(super) fn own_script(
     worker: &Worker,
     client: &PacketStream,
-    admission: &Admission,
+    admission: &AdmittedLogin,
     script: Option<(LoginHooks, Rc<Host>)>,
     facts: &Facts,
 ) -> Result<Option<(LoginHooks, Rc<Host>)>, Failure> {

@@ -11,18 +11,18 @@ use session::state::distance;
 use tokio::time::{Instant, timeout_at};
 
 use super::connection::BackendConn;
-use super::sub_pool::ShelfId;
-use super::worker_pool::{Begun, Lent, Wait};
-use crate::pooled::diagnostics::pending_answers::Aftermath;
+use super::sub_pool::SubPoolId;
+use super::worker_pool::{Begun, HeldConnection, Wait};
+use crate::pooled::diagnostics::pending_answers::PendingAnswers;
 use crate::pooled::routing::target::Aim;
-use crate::pooled::session::{Home, Pooled};
+use crate::pooled::session::{Home, PooledSession};
 use link::failure::{Failure, Kind};
 use registry::session_control::Ask;
 
 /// When no backend can be used, and none is heard of, all are tried again after so long.
 const PAUSE_RETRY: Duration = Duration::from_millis(250);
 
-impl Pooled {
+impl PooledSession {
     /// Sees to it that the session has a connection for a command with this aim. One that it cannot
     /// leave is kept.
     pub(crate) async fn hold(&mut self, aim: Aim) -> Result<(), Failure> {
@@ -43,7 +43,7 @@ impl Pooled {
             begun = self.outwait_others(wait).await;
         }
         let lent = match begun {
-            Some(Begun::Lent(lent)) => lent,
+            Some(Begun::HeldConnection(lent)) => lent,
             begun => Box::pin(self.hold_slowly(aim, backend, begun)).await?,
         };
         let is_apart = self.sql_state.aftermath.is_apart_from(&lent.conn);
@@ -67,7 +67,7 @@ impl Pooled {
         if self.sql_state.aftermath.is_owed()
             && let Some(own) = self.take_own(shelf)
         {
-            return Begun::Lent(own);
+            return Begun::HeldConnection(own);
         }
         let patience = self.settings.config.pool.timeout_wait;
         let (state, aftermath) = (&self.sql_state.session, &self.sql_state.aftermath);
@@ -85,7 +85,7 @@ impl Pooled {
         self.command.timing.queues();
         self.watch.unsettle();
         self.watch.note(self.worker.clock.now(), false);
-        match self.outwait(wait.granting).await {
+        match self.wait_unless_killed(wait.granting).await {
             Ok(granted) => {
                 wait.ticket.spend();
                 let patience = self.settings.config.pool.timeout_wait;
@@ -103,7 +103,7 @@ impl Pooled {
         aim: Aim,
         mut found: Result<Arc<Backend>, NoBackend>,
         mut begun: Option<Begun>,
-    ) -> Result<Lent, Failure> {
+    ) -> Result<HeldConnection, Failure> {
         let worker = Rc::clone(&self.worker);
         let mut since = None;
         let mut tried: Vec<BackendId> = Vec::new();
@@ -146,7 +146,9 @@ impl Pooled {
                     }
                     let until = deadline.min(now + PAUSE_RETRY);
                     // Whether or not anything was heard, all are tried again.
-                    let _ = self.outwait(timeout_at(until, worker.desk.news())).await?;
+                    let _ = self
+                        .wait_unless_killed(timeout_at(until, worker.desk.news()))
+                        .await?;
                     tried.clear();
                 }
             }
@@ -227,7 +229,7 @@ impl Pooled {
         &mut self,
         backend: &Arc<Backend>,
         begun: Option<Begun>,
-    ) -> Result<Lent, Failure> {
+    ) -> Result<HeldConnection, Failure> {
         if begun.is_none() && self.leaves_answers(backend) {
             self.take_answers_along().await?;
         }
@@ -235,9 +237,12 @@ impl Pooled {
     }
 
     /// A connection to a backend that can be had without waiting, and without anybody waiting for it then.
-    pub(crate) async fn check_out_if_free(&mut self, backend: &Arc<Backend>) -> Option<Lent> {
+    pub(crate) async fn check_out_if_free(
+        &mut self,
+        backend: &Arc<Backend>,
+    ) -> Option<HeldConnection> {
         match self.begin(backend) {
-            Begun::Lent(lent) => Some(lent),
+            Begun::HeldConnection(lent) => Some(lent),
             Begun::Permit(shelf, permit) => {
                 let opened = self.worker.desk.open(&self.worker, shelf, permit).await;
                 opened.ok()
@@ -250,10 +255,10 @@ impl Pooled {
         &mut self,
         backend: &Arc<Backend>,
         mut begun: Option<Begun>,
-    ) -> Result<Lent, Failure> {
+    ) -> Result<HeldConnection, Failure> {
         loop {
             match begun.take().unwrap_or_else(|| self.begin(backend)) {
-                Begun::Lent(lent) => return Ok(lent),
+                Begun::HeldConnection(lent) => return Ok(lent),
                 Begun::Refused(failure) => return Err(failure),
                 Begun::Permit(shelf, permit) => {
                     return self.worker.desk.open(&self.worker, shelf, permit).await;
@@ -265,7 +270,7 @@ impl Pooled {
 
     /// Waits for what it needs to get a connection, as long as the client is there and its statement not
     /// killed.
-    pub(crate) async fn outwait<T>(
+    pub(crate) async fn wait_unless_killed<T>(
         &mut self,
         event: impl Future<Output = T>,
     ) -> Result<T, Failure> {
@@ -273,7 +278,7 @@ impl Pooled {
         waited.map_err(|cut| crate::pooled::failure::retry::waiting(&cut))
     }
 
-    pub(crate) fn shelf(&mut self, backend: &Arc<Backend>) -> ShelfId {
+    pub(crate) fn shelf(&mut self, backend: &Arc<Backend>) -> SubPoolId {
         let pool = &self.settings.config.pool;
         let worker = &self.worker;
         let (known, kind, login) = (
@@ -476,7 +481,7 @@ fn patience(balance: &BalanceConfig, aim: Aim) -> Duration {
 fn nearness(
     conn: &BackendConn,
     state: &session::state::SessionState,
-    aftermath: &Rc<Aftermath>,
+    aftermath: &Rc<PendingAnswers>,
 ) -> u32 {
     distance(state, &conn.state).saturating_add(aftermath.distance(conn))
 }

@@ -20,12 +20,12 @@ use wire::reply::ERR;
 use wire::write::put_packets;
 use wire::{Capabilities, Command, ErrorCode, Greeting, HEADER_BYTES};
 
-use super::sub_pool::Shelf;
+use super::sub_pool::SubPool;
 use crate::pooled::command::prepared_statement::StatementKey;
 use crate::pooled::diagnostics::pending_answers::Owner;
-use crate::pooled::session::session_track_settings::Sight;
 use crate::worker::Worker;
 use link::leg::Leg;
+use session::track_settings::SessionTrackSettings;
 
 /// How long a backend has to close its side.
 const TIMEOUT_FAREWELL: Duration = Duration::from_secs(1);
@@ -42,9 +42,9 @@ pub(crate) struct BackendConn {
     /// How it greeted: a later login on it answers the same scramble.
     pub greeting: Greeting,
     /// Whose it is.
-    pub shelf: Rc<Shelf>,
+    pub shelf: Rc<SubPool>,
     /// What its login would have told a client.
-    pub sight: Rc<Sight>,
+    pub sight: Rc<SessionTrackSettings>,
     pub prepared: Prepared<StatementKey>,
     /// Whose last statement ran here, and who may still ask about it.
     pub owner: Option<Owner>,
@@ -90,7 +90,7 @@ impl BackendConn {
     pub(crate) fn new(
         leg: Leg,
         ahead: Vec<u8>,
-        shelf: Rc<Shelf>,
+        shelf: Rc<SubPool>,
         capabilities: Capabilities,
         greeting: Greeting,
         prepared_max: usize,

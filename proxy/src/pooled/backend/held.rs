@@ -4,19 +4,19 @@ use std::rc::Rc;
 
 use tokio::task::JoinHandle;
 
-use super::sub_pool::KnownShelf;
-use super::wait_slot::WaitingPlace;
-use super::worker_pool::Lent;
+use super::sub_pool::KnownSubPool;
+use super::wait_slot::WaitSlot;
+use super::worker_pool::HeldConnection;
 use crate::pooled::session::Running;
 
 /// What one session holds of its worker's pool.
 #[derive(Default)]
 pub(crate) struct Held {
-    pub lease: Option<Lent>,
+    pub lease: Option<HeldConnection>,
     /// Where connections like the last one are kept.
-    pub sub_pool: Option<KnownShelf>,
+    pub sub_pool: Option<KnownSubPool>,
     /// Where the session waits for a connection, since it has waited for the first time.
-    pub waiter: Option<Rc<WaitingPlace>>,
+    pub waiter: Option<Rc<WaitSlot>>,
     /// Where its statement runs now.
     pub running: Option<Running>,
     /// A KILL that is on its way to that statement.

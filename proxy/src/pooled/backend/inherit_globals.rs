@@ -13,9 +13,9 @@ use wire::{Capabilities, Command};
 
 use super::connection::{BackendConn, Broken, OwnReply};
 use super::open::{table, text};
-use super::sub_pool::ShelfId;
-use super::worker_pool::{Desk, Lent};
-use crate::pooled::session::Pooled;
+use super::sub_pool::SubPoolId;
+use super::worker_pool::{HeldConnection, WorkerPool};
+use crate::pooled::session::PooledSession;
 use crate::worker::Worker;
 use backend::global_variables::Names;
 use wire::rows::Rows;
@@ -101,7 +101,7 @@ fn names_of(own: &OwnReply, capabilities: Capabilities, server: Server) -> Resul
         .collect())
 }
 
-impl Desk {
+impl WorkerPool {
     /// Looks at the variables of each backend that the worker has an idle connection to, as long as the worker
     /// lives. Changes that were made past the proxy are found so.
     pub(crate) async fn look_at_globals(worker: Rc<Worker>) {
@@ -117,7 +117,7 @@ impl Desk {
                 let Some((conn, lease)) = taken else {
                     continue;
                 };
-                let lent = Lent::new(conn, lease);
+                let lent = HeldConnection::new(conn, lease);
                 match worker.shared.globals.claim(backend, now, interval) {
                     true => worker.desk.look_over(&worker, lent),
                     false => worker.desk.give_back(&worker, lent),
@@ -139,7 +139,7 @@ impl Desk {
         worker: &Worker,
         now: Duration,
         interval: Duration,
-    ) -> Vec<(ShelfId, BackendId)> {
+    ) -> Vec<(SubPoolId, BackendId)> {
         let shelves = self.shelves.borrow();
         let all = shelves.iter().map(|(id, shelf)| (*id, shelf.backend.id));
         let globals = &worker.shared.globals;
@@ -148,7 +148,7 @@ impl Desk {
     }
 
     /// Looks at the variables over an idle connection.
-    fn look_over(&self, worker: &Rc<Worker>, mut lent: Lent) {
+    fn look_over(&self, worker: &Rc<Worker>, mut lent: HeldConnection) {
         let worker = Rc::clone(worker);
         tokio::task::spawn_local(async move {
             let looked = async {
@@ -182,7 +182,7 @@ impl Worker {
     }
 }
 
-impl Pooled {
+impl PooledSession {
     /// The session may have changed global variables: the proxy looks at them before the client hears that the
     /// statement is done.
     pub(crate) async fn look_at_globals(&mut self) {

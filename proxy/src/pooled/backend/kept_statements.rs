@@ -11,12 +11,12 @@ use sql::{Facts, Kind, Role};
 use wire::{Command, ErrorCode};
 
 use super::connection::{BackendConn, Broken, OwnReply};
-use super::worker_pool::{Connection, Desk, Lent};
+use super::worker_pool::{Connection, HeldConnection, WorkerPool};
 use crate::pooled::command::sql_prepared::drop_texts;
 use crate::pooled::exchange::Part;
 use crate::pooled::exchange::delivery::Delivery;
 use crate::pooled::failure::retry::Repeat;
-use crate::pooled::session::Pooled;
+use crate::pooled::session::PooledSession;
 use crate::worker::Worker;
 
 /// How often a statement is prepared again while other workers close theirs.
@@ -82,7 +82,7 @@ impl BackendConn {
     }
 }
 
-impl Desk {
+impl WorkerPool {
     /// Closes the statements that are kept on a connection and on all others to its backend, those of
     /// other workers a little later.
     pub(crate) async fn close_kept(&self, worker: &Rc<Worker>, conn: &mut BackendConn) {
@@ -124,7 +124,7 @@ impl Desk {
                 let Some((conn, lease)) = taken else {
                     break;
                 };
-                tasks.push(self.begin_closing_kept_of(worker, Lent::new(conn, lease)));
+                tasks.push(self.begin_closing_kept_of(worker, HeldConnection::new(conn, lease)));
             }
         }
         tasks
@@ -134,7 +134,7 @@ impl Desk {
     pub(crate) fn begin_closing_kept_of(
         &self,
         worker: &Rc<Worker>,
-        mut lent: Lent,
+        mut lent: HeldConnection,
     ) -> tokio::task::JoinHandle<()> {
         let worker = Rc::clone(worker);
         tokio::task::spawn_local(async move {
@@ -146,7 +146,7 @@ impl Desk {
     }
 }
 
-impl Pooled {
+impl PooledSession {
     /// Whether the client does not hear that the server has no room for what this statement prepares. The text must
     /// stand there: making it must not call anything.
     pub(crate) fn makes_room(&self, facts: &Facts, part: Part, repeat: &Repeat) -> bool {

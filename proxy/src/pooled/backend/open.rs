@@ -21,11 +21,10 @@ use wire::write::put_lenenc_bytes;
 use wire::{Capabilities, Command, ErrPacket, ErrorCode, Greeting, HandshakeResponse};
 
 use super::connection::{BackendConn, Broken, OwnReply};
-use super::sub_pool::Shelf;
+use super::sub_pool::SubPool;
 use crate::connect::{Refusal, greet};
 use crate::login::{backend_compression, backend_leg, secure_backend};
 use crate::pooled::login::session_start::server_of;
-use crate::pooled::session::session_track_settings::Sight;
 use crate::serve::compress;
 use crate::surroundings::Settings;
 use crate::worker::Worker;
@@ -34,6 +33,7 @@ use link::failure::{Failure, Kind};
 use link::leg::Leg;
 use link::packets::{PacketError, PacketStream};
 use link::transport::Transport;
+use session::track_settings::SessionTrackSettings;
 
 /// The most packets a login takes before it is given up.
 const LOGIN_PACKETS_MAX: usize = 16;
@@ -49,7 +49,7 @@ const OWN: Capabilities = Capabilities(
 );
 
 /// Connects, logs in and learns how the server left the session.
-pub(crate) async fn open(worker: &Worker, shelf: &Rc<Shelf>) -> Result<BackendConn, Failure> {
+pub(crate) async fn open(worker: &Worker, shelf: &Rc<SubPool>) -> Result<BackendConn, Failure> {
     let settings = Arc::clone(&worker.surroundings.settings.borrow());
     // What changes from here on the server may have read before.
     let trusted_at = worker.shared.privileges.now();
@@ -107,7 +107,7 @@ type LoggedIn = (PacketStream, Capabilities, Option<(Algorithm, u8)>);
 /// Logs in to a backend that has greeted.
 async fn log_in(
     (worker, settings, tls): (&Worker, &Settings, Option<&ClientTls>),
-    shelf: &Shelf,
+    shelf: &SubPool,
     mut stream: PacketStream,
     greeting: &Greeting,
 ) -> Result<LoggedIn, Failure> {
@@ -199,7 +199,7 @@ async fn authenticate(
     greeting: &Greeting,
     head: HandshakeHead,
     zstd_level: Option<u8>,
-    shelf: &Shelf,
+    shelf: &SubPool,
 ) -> Result<(), Failure> {
     let credential = &shelf.login.credential;
     let mut challenge = Challenge::greeted(greeting);
@@ -269,7 +269,7 @@ fn broken_login(error: PacketError) -> Broken {
 
 /// Whoever looks at a backend's list of connection attributes finds the proxy named, and the account
 /// that its clients logged in to.
-fn attributes(shelf: &Shelf) -> Vec<u8> {
+fn attributes(shelf: &SubPool) -> Vec<u8> {
     let mut attributes = Vec::new();
     let account = shelf.kind.account.to_string();
     for (name, value) in [
@@ -287,7 +287,7 @@ fn attributes(shelf: &Shelf) -> Vec<u8> {
 fn response(
     head: HandshakeHead,
     zstd_level: Option<u8>,
-    shelf: &Shelf,
+    shelf: &SubPool,
     plugin: &[u8],
     answer: &[u8],
 ) -> Vec<u8> {
@@ -307,7 +307,7 @@ fn response(
 }
 
 /// What proved the account to us is of no use to its backend: it is forgotten, and learned again.
-fn refused_credential(worker: &Worker, shelf: &Shelf, failure: &Failure) {
+fn refused_credential(worker: &Worker, shelf: &SubPool, failure: &Failure) {
     worker.shared.keyring.forget(&shelf.kind.account);
     worker.surroundings.report(Report::CredentialRefused {
         backend: shelf.backend.id,
@@ -318,7 +318,7 @@ fn refused_credential(worker: &Worker, shelf: &Shelf, failure: &Failure) {
 
 /// The backend does not want the account. Its words are for the client: they name the account. Or the backend is
 /// full: servers keep a last connection for administrators, and refuse it to others only after the login.
-fn refused(payload: &[u8], shelf: &Shelf) -> Failure {
+fn refused(payload: &[u8], shelf: &SubPool) -> Failure {
     let err = ErrPacket::decode(payload);
     let words = match &err {
         Ok(err) => format!("{}: {}", err.number, String::from_utf8_lossy(err.text)),
@@ -340,7 +340,7 @@ async fn set_up(
     greeting: &Greeting,
     transport: (Transport, Vec<u8>),
     capabilities: Capabilities,
-    shelf: &Rc<Shelf>,
+    shelf: &Rc<SubPool>,
 ) -> Result<BackendConn, Broken> {
     let mut conn = BackendConn::new(
         Leg::new(transport.0),
@@ -373,7 +373,7 @@ async fn look_around(
     let server = server_of(greeting);
     // What clients would be told, before it is changed; warnings of a SET last until the next question.
     let asks = [
-        crate::pooled::session::session_track_settings::question(server),
+        session::track_settings::question(server),
         Baseline::tracking(server),
         Baseline::question(),
     ];
@@ -393,7 +393,7 @@ async fn look_around(
     let of_baseline = table(look, conn.capabilities)?.row;
     let of_baseline: Vec<Option<&[u8]>> = of_baseline.iter().map(Option::as_deref).collect();
     let baseline = Baseline::read(server, &of_baseline).ok_or(UNSAID)?;
-    conn.sight = Rc::new(Sight::read(&of_sight).ok_or(UNSAID)?);
+    conn.sight = Rc::new(SessionTrackSettings::read(&of_sight).ok_or(UNSAID)?);
     let baseline = worker.store.baseline(baseline);
     Ok(ConnectionState::new(baseline, worker.store.values.fresh()))
 }

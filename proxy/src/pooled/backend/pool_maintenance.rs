@@ -9,9 +9,9 @@ use pool::{Action, CloseReason, Lease};
 use route::KillScope;
 use wire::Command;
 
-use super::sub_pool::ShelfId;
+use super::sub_pool::SubPoolId;
 use super::wait_slot::Waiter;
-use super::worker_pool::{Connection, Desk, Granted, Lent};
+use super::worker_pool::{Connection, Granted, HeldConnection, WorkerPool};
 use crate::worker::Worker;
 use backend::privilege_changes::{AffectedUsers, have_accounts_changed};
 use registry::session_registry::Kill;
@@ -43,7 +43,7 @@ fn end_dropped_sessions(worker: &Worker, before: &Accounts, after: &Accounts) {
     }
 }
 
-impl Desk {
+impl WorkerPool {
     /// Does what is due, as long as the worker lives.
     pub(crate) async fn keep(worker: Rc<Worker>) {
         let desk = &worker.desk;
@@ -128,7 +128,7 @@ impl Desk {
         self.act(worker, actions);
     }
 
-    fn act(&self, worker: &Rc<Worker>, actions: Vec<Action<ShelfId, Connection, Waiter>>) {
+    fn act(&self, worker: &Rc<Worker>, actions: Vec<Action<SubPoolId, Connection, Waiter>>) {
         for action in actions {
             match action {
                 Action::Wake(wake) => self.wake(worker, wake),
@@ -167,7 +167,7 @@ impl Desk {
                 }
             });
             let is_well = answered.await.unwrap_or(false);
-            let lent = Lent::new(conn, lease);
+            let lent = HeldConnection::new(conn, lease);
             match is_well {
                 true => worker.desk.give_back(&worker, lent),
                 false => worker.desk.forget(&worker, lent, CloseReason::Broken),
@@ -178,12 +178,12 @@ impl Desk {
     /// Shuts what leads to backends that are down or gone, and opens it again.
     fn follow(&self, worker: &Rc<Worker>, topology: Arc<route::Topology>) {
         let now = self.now(worker);
-        let backend_of = |id: &ShelfId| {
+        let backend_of = |id: &SubPoolId| {
             let shelves = self.shelves.borrow();
             let id = shelves.get(id).map(|shelf| shelf.backend.id)?;
             topology.backend(id).map(Arc::clone)
         };
-        let is_usable = |id: &ShelfId| backend_of(id).is_some_and(|backend| backend.is_usable());
+        let is_usable = |id: &SubPoolId| backend_of(id).is_some_and(|backend| backend.is_usable());
         let actions = self.pool.borrow_mut().shut(|id| !is_usable(id));
         self.act(worker, actions);
         self.pool.borrow_mut().reopen(is_usable, now);

@@ -5,9 +5,9 @@ use std::rc::Rc;
 use pool::CloseReason;
 use session::state::{Hold, Pin as Held, Pins};
 
-use crate::pooled::session::{CutOff, Pooled};
+use crate::pooled::session::{CutOff, PooledSession};
 
-impl Pooled {
+impl PooledSession {
     /// Behind a command: a connection that holds nothing of the session's goes back.
     pub(crate) async fn rest(&mut self) -> Result<(), CutOff> {
         if self.held.lease.is_none() {

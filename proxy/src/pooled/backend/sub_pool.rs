@@ -11,7 +11,7 @@ use pool::{Holding, Limits, Pace, Supply};
 use route::Backend;
 use wire::Capabilities;
 
-use super::worker_pool::Desk;
+use super::worker_pool::WorkerPool;
 use crate::worker::Worker;
 
 /// How many kinds of connections a worker remembers without having any of them.
@@ -33,14 +33,14 @@ pub(crate) struct Kind {
 
 /// One shelf of a worker's pool: connections of one kind to one backend.
 #[derive(Debug)]
-pub(crate) struct Shelf {
-    pub id: ShelfId,
+pub(crate) struct SubPool {
+    pub id: SubPoolId,
     pub kind: Rc<Kind>,
     pub backend: Arc<Backend>,
     pub login: Rc<BackendLogin>,
 }
 
-impl Shelf {
+impl SubPool {
     /// Whether it is that of a session with these, which were made once and are handed about.
     pub(crate) fn is_of(
         &self,
@@ -82,28 +82,28 @@ impl BackendLogin {
 /// The shelf that a session has had its last connection from: it is looked up once, and not for each
 /// command.
 #[derive(Debug)]
-pub(crate) struct KnownShelf {
-    pub shelf: Rc<Shelf>,
+pub(crate) struct KnownSubPool {
+    pub shelf: Rc<SubPool>,
     /// How often shelves had been swept away by then.
     pub sweeps: u64,
 }
 
 /// A shelf's number in its worker.
-pub(crate) type ShelfId = usize;
+pub(crate) type SubPoolId = usize;
 
-impl Desk {
+impl WorkerPool {
     /// The same as [`shelf`](Self::shelf), which is asked only where `known` is not it.
     pub(crate) fn shelf_again(
         &self,
-        known: &mut Option<KnownShelf>,
+        known: &mut Option<KnownSubPool>,
         worker: &Worker,
         config: &PoolConfig,
         backend: &Arc<Backend>,
         kind: &Rc<Kind>,
         login: &Rc<BackendLogin>,
-    ) -> ShelfId {
+    ) -> SubPoolId {
         let sweeps = self.sweeps.get();
-        if let Some(KnownShelf {
+        if let Some(KnownSubPool {
             shelf,
             sweeps: then,
         }) = known
@@ -114,7 +114,7 @@ impl Desk {
         }
         let shelf = self.shelf(worker, config, backend, kind, login);
         let id = shelf.id;
-        *known = Some(KnownShelf { shelf, sweeps });
+        *known = Some(KnownSubPool { shelf, sweeps });
         id
     }
 
@@ -126,7 +126,7 @@ impl Desk {
         backend: &Arc<Backend>,
         kind: &Rc<Kind>,
         login: &Rc<BackendLogin>,
-    ) -> Rc<Shelf> {
+    ) -> Rc<SubPool> {
         let key = (backend.id, Rc::clone(kind));
         let known = self.numbers.borrow().get(&key).copied();
         if let Some(id) = known
@@ -143,7 +143,7 @@ impl Desk {
             self.pool.borrow_mut().supply(id, supply);
             id
         });
-        let shelf = Rc::new(Shelf {
+        let shelf = Rc::new(SubPool {
             id,
             kind: Rc::clone(kind),
             backend: Arc::clone(backend),
@@ -187,7 +187,7 @@ impl Desk {
         if self.shelves.borrow().len() <= EMPTY_SHELVES_MAX {
             return;
         }
-        let empty: HashSet<ShelfId> = {
+        let empty: HashSet<SubPoolId> = {
             let pool = self.pool.borrow();
             pool.all_figures(Duration::ZERO)
                 .filter(|(_, figures)| figures.connections() == 0 && figures.waiting == 0)

@@ -12,7 +12,7 @@ use super::worker_pool::Granted;
 
 /// One session's.
 #[derive(Default)]
-pub(crate) struct WaitingPlace {
+pub(crate) struct WaitSlot {
     /// Which wait it is; those before are over.
     turn: Cell<u64>,
     granted: RefCell<Option<Granted>>,
@@ -21,16 +21,16 @@ pub(crate) struct WaitingPlace {
 
 /// Calls whoever waits.
 pub(crate) struct Waiter {
-    place: Rc<WaitingPlace>,
+    place: Rc<WaitSlot>,
     turn: u64,
 }
 
 /// The wait.
 pub(crate) struct Granting {
-    place: Rc<WaitingPlace>,
+    place: Rc<WaitSlot>,
 }
 
-impl WaitingPlace {
+impl WaitSlot {
     /// The next wait begins.
     pub(crate) fn begin(self: &Rc<Self>) -> (Waiter, Granting) {
         let turn = self.turn.get() + 1;
@@ -113,7 +113,7 @@ mod tests {
 
     #[tokio::test]
     async fn each_wait_ends_with_its_own_call() {
-        let place = Rc::<WaitingPlace>::default();
+        let place = Rc::<WaitSlot>::default();
         let (gone, granting) = place.begin();
         drop(granting);
         let (waiter, granting) = place.begin();

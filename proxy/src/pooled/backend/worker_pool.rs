@@ -13,8 +13,8 @@ use route::{Backend, BackendId, Duty, Health};
 
 use super::connection::{BackendConn, Broken};
 use super::open::open;
-use super::sub_pool::{Kind, Shelf, ShelfId};
-use super::wait_slot::{Granting, Waiter, WaitingPlace};
+use super::sub_pool::{Kind, SubPool, SubPoolId};
+use super::wait_slot::{Granting, WaitSlot, Waiter};
 use crate::pooled::diagnostics::pending_answers::Owner;
 use crate::worker::Worker;
 use link::failure::{Failure, Kind as FailureKind};
@@ -37,7 +37,7 @@ impl Default for Granted {
 
 /// A place in a queue, and what comes of it.
 pub(crate) struct Wait {
-    pub shelf: ShelfId,
+    pub shelf: SubPoolId,
     pub granting: Granting,
     pub ticket: Ticket,
 }
@@ -45,9 +45,9 @@ pub(crate) struct Wait {
 /// What a session is to do for a connection.
 pub(crate) enum Begun {
     /// Use it.
-    Lent(Lent),
+    HeldConnection(HeldConnection),
     /// Open one.
-    Permit(ShelfId, OpeningPermit),
+    Permit(SubPoolId, OpeningPermit),
     /// Wait.
     Waits(Wait),
     /// Give up.
@@ -55,12 +55,12 @@ pub(crate) enum Begun {
 }
 
 /// One worker's connections.
-pub(crate) struct Desk {
-    pub(crate) pool: RefCell<Pool<ShelfId, Connection, Waiter>>,
-    pub(crate) shelves: RefCell<HashMap<ShelfId, Rc<Shelf>>>,
-    pub(crate) numbers: RefCell<HashMap<(BackendId, Rc<Kind>), ShelfId>>,
+pub(crate) struct WorkerPool {
+    pub(crate) pool: RefCell<Pool<SubPoolId, Connection, Waiter>>,
+    pub(crate) shelves: RefCell<HashMap<SubPoolId, Rc<SubPool>>>,
+    pub(crate) numbers: RefCell<HashMap<(BackendId, Rc<Kind>), SubPoolId>>,
     pub(crate) paces: RefCell<HashMap<BackendId, Rc<Pace>>>,
-    pub(crate) next: Cell<ShelfId>,
+    pub(crate) next: Cell<SubPoolId>,
     pub(crate) sweeps: Cell<u64>,
     /// Changes of privileges and of global variables that its idle connections have been looked at for.
     pub(crate) weeded_at: Cell<(u64, u64)>,
@@ -79,14 +79,14 @@ pub(crate) struct Desk {
 }
 
 /// A connection lent to a session.
-pub(crate) struct Lent {
+pub(crate) struct HeldConnection {
     pub conn: Connection,
     lease: Lease,
     /// The pool knows that its session keeps it between commands.
     is_held: bool,
 }
 
-impl Lent {
+impl HeldConnection {
     pub(crate) fn new(conn: Connection, lease: Lease) -> Self {
         Self {
             conn,
@@ -96,7 +96,7 @@ impl Lent {
     }
 }
 
-impl Desk {
+impl WorkerPool {
     pub(crate) fn new(seed: u64) -> Self {
         Self {
             pool: RefCell::new(Pool::new(seed)),
@@ -131,9 +131,9 @@ impl Desk {
     pub(crate) fn take_idle(
         &self,
         worker: &Rc<Worker>,
-        shelf: ShelfId,
+        shelf: SubPoolId,
         mut distance: impl FnMut(&BackendConn) -> u32,
-    ) -> Option<Lent> {
+    ) -> Option<HeldConnection> {
         loop {
             let taken = self
                 .pool
@@ -141,7 +141,7 @@ impl Desk {
                 .take_idle(&shelf, |conn: &Connection| distance(conn));
             let (conn, lease) = taken?;
             if conn.is_fit(worker) {
-                return Some(Lent::new(conn, lease));
+                return Some(HeldConnection::new(conn, lease));
             }
             self.discard(worker, conn, lease);
         }
@@ -151,16 +151,16 @@ impl Desk {
     pub(crate) fn take_idle_that(
         &self,
         worker: &Rc<Worker>,
-        shelf: ShelfId,
+        shelf: SubPoolId,
         mut is_it: impl FnMut(&BackendConn) -> bool,
-    ) -> Option<Lent> {
+    ) -> Option<HeldConnection> {
         let taken = self
             .pool
             .borrow_mut()
             .take_idle_that(&shelf, |conn: &Connection| is_it(conn));
         let (conn, lease) = taken?;
         if conn.is_fit(worker) {
-            return Some(Lent::new(conn, lease));
+            return Some(HeldConnection::new(conn, lease));
         }
         self.discard(worker, conn, lease);
         None
@@ -170,14 +170,14 @@ impl Desk {
     pub(crate) fn begin(
         &self,
         worker: &Rc<Worker>,
-        shelf: ShelfId,
+        shelf: SubPoolId,
         patience: Duration,
-        place: &mut Option<Rc<WaitingPlace>>,
+        place: &mut Option<Rc<WaitSlot>>,
         mut distance: impl FnMut(&BackendConn) -> u32,
     ) -> Begun {
         // In the usual case the clock is not read.
         if let Some(lent) = self.take_idle(worker, shelf, &mut distance) {
-            return Begun::Lent(lent);
+            return Begun::HeldConnection(lent);
         }
         loop {
             let now = self.now(worker);
@@ -195,7 +195,7 @@ impl Desk {
             match (verdict, told) {
                 (Verdict::Take(conn, lease), _) => {
                     if conn.is_fit(worker) {
-                        return Begun::Lent(Lent::new(conn, lease));
+                        return Begun::HeldConnection(HeldConnection::new(conn, lease));
                     }
                     // It died while it lay idle, or has old privileges: another one.
                     self.discard(worker, conn, lease);
@@ -223,14 +223,14 @@ impl Desk {
     pub(crate) fn granted(
         &self,
         worker: &Rc<Worker>,
-        shelf: ShelfId,
+        shelf: SubPoolId,
         granted: Granted,
         patience: Duration,
     ) -> Option<Begun> {
         match granted {
             Granted::Grant(Grant::Connection(conn, lease)) => {
                 if conn.is_fit(worker) {
-                    return Some(Begun::Lent(Lent::new(conn, lease)));
+                    return Some(Begun::HeldConnection(HeldConnection::new(conn, lease)));
                 }
                 self.discard(worker, conn, lease);
                 None
@@ -243,7 +243,7 @@ impl Desk {
     }
 
     /// Why a backend takes no sessions.
-    fn shut_because(&self, worker: &Worker, shelf: ShelfId) -> &'static str {
+    fn shut_because(&self, worker: &Worker, shelf: SubPoolId) -> &'static str {
         let shelves = self.shelves.borrow();
         let id = shelves.get(&shelf).map(|shelf| shelf.backend.id);
         let topology = worker.topology.borrow();
@@ -262,7 +262,7 @@ impl Desk {
     fn refusal(
         &self,
         worker: &Worker,
-        shelf: ShelfId,
+        shelf: SubPoolId,
         refusal: Refusal,
         patience: Duration,
     ) -> Failure {
@@ -293,9 +293,9 @@ impl Desk {
     pub(crate) async fn open(
         &self,
         worker: &Rc<Worker>,
-        id: ShelfId,
+        id: SubPoolId,
         permit: OpeningPermit,
-    ) -> Result<Lent, Failure> {
+    ) -> Result<HeldConnection, Failure> {
         let shelf = self.shelves.borrow().get(&id).map(Rc::clone);
         let Some(shelf) = shelf else {
             return Err(self.refusal(worker, id, Refusal::Unknown, Duration::ZERO));
@@ -311,7 +311,7 @@ impl Desk {
                 let lease = self.pool.borrow_mut().opened(permit, now);
                 // From now on there is something to look after, and another may open one.
                 self.stir_for(id, now);
-                Ok(Lent::new(Box::new(conn), lease))
+                Ok(HeldConnection::new(Box::new(conn), lease))
             }
             Err(failure) => {
                 let now = self.now(worker);
@@ -324,7 +324,7 @@ impl Desk {
     }
 
     /// Has the keeper come, if something is due on a shelf before it would.
-    pub(crate) fn stir_for(&self, shelf: ShelfId, now: Duration) {
+    pub(crate) fn stir_for(&self, shelf: SubPoolId, now: Duration) {
         let due = self.pool.borrow().next_tick_of(&shelf, now);
         let planned = self.planned.get();
         if due.is_some_and(|due| planned.is_none_or(|planned| due < planned)) {
@@ -334,7 +334,7 @@ impl Desk {
     }
 
     /// The session keeps its connection between two commands.
-    pub(crate) fn hold(&self, worker: &Worker, lent: &mut Lent) {
+    pub(crate) fn hold(&self, worker: &Worker, lent: &mut HeldConnection) {
         if !lent.is_held {
             lent.is_held = true;
             self.pool.borrow_mut().hold(&lent.lease);
@@ -343,12 +343,12 @@ impl Desk {
     }
 
     /// Brings a connection back that others may use.
-    pub(crate) fn give_back(&self, worker: &Rc<Worker>, lent: Lent) {
+    pub(crate) fn give_back(&self, worker: &Rc<Worker>, lent: HeldConnection) {
         self.put_back(worker, lent.conn, lent.lease, self.now(worker));
     }
 
     /// The same for whoever has just looked at the clock.
-    pub(crate) fn give_back_at(&self, worker: &Rc<Worker>, lent: Lent, now: Duration) {
+    pub(crate) fn give_back_at(&self, worker: &Rc<Worker>, lent: HeldConnection, now: Duration) {
         let now = now.max(self.latest.get());
         self.put_back(worker, lent.conn, lent.lease, now);
     }
@@ -362,10 +362,14 @@ impl Desk {
     ) {
         let owner = conn.owner.as_ref().and_then(Owner::owed);
         if conn.is_outdated(worker) {
-            self.retire(worker, Lent::new(conn, lease), CloseReason::TooOld);
+            self.retire(
+                worker,
+                HeldConnection::new(conn, lease),
+                CloseReason::TooOld,
+            );
         } else if conn.is_to_close_kept(worker) {
             // It comes back behind that.
-            drop(self.begin_closing_kept_of(worker, Lent::new(conn, lease)));
+            drop(self.begin_closing_kept_of(worker, HeldConnection::new(conn, lease)));
         } else {
             let next = self.pool.borrow_mut().give_back(lease, conn, now);
             match next {
@@ -382,14 +386,14 @@ impl Desk {
     }
 
     /// Gives up a connection that nobody can use any more.
-    pub(crate) fn forget(&self, worker: &Rc<Worker>, lent: Lent, reason: CloseReason) {
+    pub(crate) fn forget(&self, worker: &Rc<Worker>, lent: HeldConnection, reason: CloseReason) {
         lent.conn.leg.transport.abort();
         self.forget_lease(worker, lent.lease, reason);
     }
 
     /// Gives up a connection that is in order, but not fit for others: says goodbye to its backend. What its
     /// last session may still ask is asked before.
-    pub(crate) fn retire(&self, worker: &Rc<Worker>, lent: Lent, reason: CloseReason) {
+    pub(crate) fn retire(&self, worker: &Rc<Worker>, lent: HeldConnection, reason: CloseReason) {
         let mut conn = lent.conn;
         let questions =
             crate::pooled::diagnostics::pending_answers::claim(&mut conn, &Rc::default());
@@ -406,7 +410,7 @@ impl Desk {
     /// An idle connection that cannot be lent.
     fn discard(&self, worker: &Rc<Worker>, conn: Connection, lease: Lease) {
         if conn.is_alive() {
-            let lent = Lent::new(conn, lease);
+            let lent = HeldConnection::new(conn, lease);
             return self.retire(worker, lent, CloseReason::TooOld);
         }
         drop(conn);
@@ -414,7 +418,7 @@ impl Desk {
     }
 
     /// Takes a connection out of the pool for good: a session keeps it to its end.
-    pub(crate) fn take_out(&self, worker: &Rc<Worker>, lent: Lent) -> Connection {
+    pub(crate) fn take_out(&self, worker: &Rc<Worker>, lent: HeldConnection) -> Connection {
         self.forget_lease(worker, lent.lease, CloseReason::Ended);
         lent.conn
     }
@@ -499,7 +503,7 @@ impl Desk {
 }
 
 /// A connection that lies idle, as others are told of it.
-fn idle_view(resting: &Resting<'_, ShelfId, Connection>, now: Duration) -> IdleView {
+fn idle_view(resting: &Resting<'_, SubPoolId, Connection>, now: Duration) -> IdleView {
     let conn = resting.connection;
     let values = conn.state.values();
     let text = |text: &[u8]| String::from_utf8_lossy(text).into_owned();

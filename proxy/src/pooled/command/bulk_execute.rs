@@ -10,10 +10,10 @@ use crate::pooled::exchange::{Job, Part, Reached, haste_of};
 use crate::pooled::explain::explainable::Said;
 use crate::pooled::failure::retry::effect_of;
 use crate::pooled::routing::target::Aim;
-use crate::pooled::session::{After, CutOff, Pooled};
+use crate::pooled::session::{After, CutOff, PooledSession};
 use link::client_command::Incoming;
 
-impl Pooled {
+impl PooledSession {
     /// COM_STMT_BULK_EXECUTE: its types stand in it.
     pub(crate) async fn bulk_execute(&mut self, incoming: Incoming) -> Result<After, CutOff> {
         let argument = incoming.argument().into_owned();

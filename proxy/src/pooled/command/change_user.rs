@@ -24,8 +24,8 @@ use crate::pooled::login::login_throttle;
 use crate::pooled::login::retry_after_reload::{Appeal, appeal, conditions_anew};
 use crate::pooled::login::server_login::{Failed, examine, random, since_1970, tls_session};
 use crate::pooled::login::session_start::{rules, welcome};
-use crate::pooled::routing::routing_state::Course;
-use crate::pooled::session::{After, CutOff, Home, Pooled};
+use crate::pooled::routing::routing_state::RoutingState;
+use crate::pooled::session::{After, CutOff, Home, PooledSession};
 use crate::pooled::shadow::shadow_session::Reflection;
 use crate::scripted::sight::out_of_sight;
 use crate::tls_guard::{Claimant, is_password_used, unmet};
@@ -39,7 +39,7 @@ use stats::journal::AuditEvent;
 /// MariaDB refuses each change of user after so many that failed, against guessing passwords.
 const REFUSED_CHANGES_MAX: u8 = 3;
 
-impl Pooled {
+impl PooledSession {
     /// Who fails is sent away, as by the servers.
     pub(crate) async fn change_user(&mut self, incoming: Incoming) -> Result<After, CutOff> {
         let cut = |failure| CutOff::new(failure, None);
@@ -364,7 +364,7 @@ impl Pooled {
         let mode = config
             .pool
             .mode(self.identity.listener.session, account.mode);
-        let course = Course::of(
+        let course = RoutingState::of(
             &self.worker,
             config,
             &self.identity.listener,
@@ -436,7 +436,7 @@ impl Pooled {
 
 /// Whose a session is, and what it began with.
 struct Identity {
-    course: Course,
+    course: RoutingState,
     kind: Rc<Kind>,
     login: Rc<BackendLogin>,
     account: Arc<KnownAccount>,

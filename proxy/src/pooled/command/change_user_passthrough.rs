@@ -11,7 +11,7 @@ use crate::connect::Greeted;
 use crate::login::{Agreement, Who};
 use crate::pooled::login::passthrough_auth::PassOn;
 use crate::pooled::login::session_start::server_of;
-use crate::pooled::session::{After, Pooled, Relayed};
+use crate::pooled::session::{After, PooledSession, Relayed};
 use crate::relayed::join;
 use link::failure::{Failure, Kind};
 use link::leg::Leg;
@@ -20,7 +20,7 @@ use link::packets::PacketStream;
 /// What clients usually say; no server holds them to it.
 const PACKET_BYTES_MAX: u32 = 1 << 24;
 
-impl Pooled {
+impl PooledSession {
     /// Lets a backend judge. After an error the client has been told nothing, unless by the backend.
     pub(crate) async fn pass_on(
         &self,

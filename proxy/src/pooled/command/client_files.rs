@@ -3,12 +3,12 @@
 use session::Files;
 use sql::{Facts, Kind, Uses};
 
-use crate::pooled::session::Pooled;
+use crate::pooled::session::PooledSession;
 
 /// Names of files in prepared texts that a session keeps.
 const NAMES_MAX: usize = 256;
 
-impl Pooled {
+impl PooledSession {
     /// The files that a statement may have its backend ask for. An EXECUTE may mean each file that a PREPARE has
     /// named.
     pub(crate) fn files_named(&mut self, facts: &Facts, text: &[u8]) -> Files {

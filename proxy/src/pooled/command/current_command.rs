@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::pooled::exchange::delivery::Delivery;
 use crate::pooled::exchange::timing::Timing;
-use crate::pooled::rules::command_policy::Order;
+use crate::pooled::rules::command_policy::CommandPolicy;
 use crate::pooled::session::recorded_statements::Trace;
 use stats::statement_stats::Subject;
 
@@ -15,7 +15,7 @@ pub(crate) struct CurrentCommand {
     /// When it came, left, and had its reply.
     pub timing: Timing,
     /// What rules and hints want of it.
-    pub policy: Option<Box<Order>>,
+    pub policy: Option<Box<CommandPolicy>>,
     /// The statement, if it may be recorded.
     pub trace: Option<Box<Trace>>,
     /// What its statement is counted under, if it is.

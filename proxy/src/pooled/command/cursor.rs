@@ -11,10 +11,10 @@ use super::unknown_statements::Mistake;
 use crate::pooled::exchange::{Job, Part};
 use crate::pooled::failure::retry::{Effect, Repeat};
 use crate::pooled::routing::target::Aim;
-use crate::pooled::session::{After, CutOff, Pooled};
+use crate::pooled::session::{After, CutOff, PooledSession};
 use link::client_command::Incoming;
 
-impl Pooled {
+impl PooledSession {
     /// COM_STMT_FETCH: of a cursor, whose connection the session holds.
     pub(crate) async fn fetch(&mut self, incoming: Incoming) -> Result<After, CutOff> {
         let argument = incoming.argument().into_owned();

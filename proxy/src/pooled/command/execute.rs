@@ -19,9 +19,9 @@ use crate::pooled::exchange::{CutReply, Done, Job, Part, Reached, haste_of};
 use crate::pooled::explain::explainable::Said;
 use crate::pooled::failure::retry::{Repeat, effect_of};
 use crate::pooled::lanes::candidate::{Candidate, Executing};
-use crate::pooled::lanes::try_lane::Aboard;
+use crate::pooled::lanes::try_lane::LaneOutcome;
 use crate::pooled::routing::target::Aim;
-use crate::pooled::session::{After, CutOff, Pooled};
+use crate::pooled::session::{After, CutOff, PooledSession};
 use link::client_command::Incoming;
 
 /// Appends the COM_STMT_SEND_LONG_DATA that the server has to get before the EXECUTE.
@@ -39,7 +39,7 @@ fn put_long_data(statement: BackendStatementId, long_data: &LongData, packets: &
     }
 }
 
-impl Pooled {
+impl PooledSession {
     /// COM_STMT_EXECUTE.
     pub(crate) async fn execute(&mut self, incoming: Incoming) -> Result<After, CutOff> {
         let after = self.execute_whole(&incoming).await;
@@ -156,7 +156,7 @@ impl Pooled {
             key.doubt(Marks::REFUSED);
         }
         if self.must_leave(&key.facts) {
-            let gone = Box::pin(self.go_to_primary(sequence)).await?;
+            let gone = Box::pin(self.move_to_primary(sequence)).await?;
             if let Some(after) = gone {
                 return Ok(after);
             }
@@ -211,17 +211,18 @@ impl Pooled {
             execution: Some(executing),
         };
         let mut repeat = self.repeat_of(effect_of(&key.facts), aim);
-        match self.say_aboard(&candidate, aim).await? {
-            Aboard::Told(told) => return Ok(Executed::Told(told.after)),
-            Aboard::Ashore { has_ridden } => repeat.has_been_sent(has_ridden),
-            Aboard::Refused => {
-                let aim = self.after_refusal(repeat.aim);
-                return self
-                    .execute_refused(executing, long_data, incoming, aim)
-                    .await;
-            }
-        }
+        let mut on_lane = self.say_aboard(&candidate, aim).await?;
         loop {
+            match on_lane {
+                LaneOutcome::Told(told) => return Ok(Executed::Told(told.after)),
+                LaneOutcome::NotOnLane { was_sent } => repeat.has_been_sent(was_sent),
+                LaneOutcome::Refused => {
+                    let aim = self.after_refusal(repeat.aim);
+                    return self
+                        .execute_refused(executing, long_data, incoming, aim)
+                        .await;
+                }
+            }
             if let Err(failure) = self.hold(repeat.aim).await {
                 return self.refuse(&failure, incoming.sequence).map(Executed::Told);
             }
@@ -229,19 +230,9 @@ impl Pooled {
                 self.say_lost(incoming.sequence);
                 return Ok(Executed::Told(After::Next));
             }
-            match self.say_on_new_lane(&candidate, repeat.aim).await? {
-                Aboard::Told(told) => return Ok(Executed::Told(told.after)),
-                Aboard::Ashore { has_ridden: true } => {
-                    repeat.has_been_sent(true);
-                    continue;
-                }
-                Aboard::Ashore { has_ridden: false } => {}
-                Aboard::Refused => {
-                    let aim = self.after_refusal(repeat.aim);
-                    return self
-                        .execute_refused(executing, long_data, incoming, aim)
-                        .await;
-                }
+            on_lane = self.say_on_new_lane(&candidate, repeat.aim).await?;
+            if !on_lane.is_untried() {
+                continue;
             }
             let alarm = self.alarm();
             let outcome = self
@@ -267,7 +258,9 @@ impl Pooled {
                 }
                 Err(cut) => {
                     let said = (Command::STMT_EXECUTE, incoming.sequence);
-                    let told = self.overcome(cut, &key.facts, said, &mut repeat).await?;
+                    let told = self
+                        .retry_or_report(cut, &key.facts, said, &mut repeat)
+                        .await?;
                     if let Some(after) = told {
                         return Ok(Executed::Told(after));
                     }

@@ -10,7 +10,7 @@ use wire::{Command, ErrorCode};
 
 use crate::pooled::diagnostics::Diagnostics;
 use crate::pooled::rules::evaluate_rules::{Errand, Form};
-use crate::pooled::session::{After, CutOff, Pooled};
+use crate::pooled::session::{After, CutOff, PooledSession};
 use link::client_command::Incoming;
 
 /// `ER_SPECIFIC_ACCESS_DENIED_ERROR`
@@ -27,7 +27,7 @@ const NO_REPLICATION: &str = "Access denied: this account may not replicate thro
 const SCRIPTED_REPLICATION: &str =
     "Replication is not for sessions with a script: give the account script = []";
 
-impl Pooled {
+impl PooledSession {
     /// Asks the rules about a command that says in a byte what a statement says in words. `Some`: it is refused, and
     /// the client knows.
     pub(crate) fn rule_command(&mut self, incoming: &Incoming) -> Option<After> {

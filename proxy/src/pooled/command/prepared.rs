@@ -21,7 +21,7 @@ use crate::pooled::failure::retry::{Effect, Repeat};
 use crate::pooled::routing::target::Aim;
 use crate::pooled::rules::evaluate_rules::Carries;
 use crate::pooled::rules::prepared_rules::Preparing;
-use crate::pooled::session::{After, CutOff, Pooled};
+use crate::pooled::session::{After, CutOff, PooledSession};
 use link::client_command::Incoming;
 
 /// Flags that say how a session's transaction stands.
@@ -45,7 +45,7 @@ pub(crate) fn unknown(number: u32, function: &str) -> String {
     format!("Unknown prepared statement handler ({number}) given to {function}")
 }
 
-impl Pooled {
+impl PooledSession {
     /// COM_STMT_PREPARE.
     pub(crate) async fn prepare(&mut self, incoming: Incoming) -> Result<After, CutOff> {
         self.sql_state.statements.begin_prepare();
@@ -104,7 +104,9 @@ impl Pooled {
                 }
                 Err(cut) => {
                     let said = (Command::STMT_PREPARE, incoming.sequence);
-                    let told = self.overcome(cut, &key.facts, said, &mut repeat).await?;
+                    let told = self
+                        .retry_or_report(cut, &key.facts, said, &mut repeat)
+                        .await?;
                     if let Some(after) = told {
                         return Ok(after);
                     }
@@ -239,7 +241,7 @@ impl Pooled {
         key: &StatementKey,
         needs: &Needs,
     ) -> Result<Result<(BackendStatementId, Rc<Definitions>), OwnReply>, CutReply> {
-        self.become_equal(conn, needs).await?;
+        self.restore_state_first(conn, needs).await?;
         let broken = |broken: Broken| CutReply::unsent(broken.into());
         let own = crate::pooled::backend::kept_statements::prepare(
             &self.worker,

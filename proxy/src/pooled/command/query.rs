@@ -13,30 +13,28 @@ use crate::pooled::explain::explainable::Said;
 use crate::pooled::failure::retry::{Repeat, effect_of};
 use crate::pooled::kill::{KillingText, may_kill};
 use crate::pooled::lanes::candidate::Candidate;
-use crate::pooled::lanes::try_lane::Aboard;
+use crate::pooled::lanes::try_lane::LaneOutcome;
 use crate::pooled::routing::target::Aim;
 use crate::pooled::rules::evaluate_rules::Carries;
-use crate::pooled::session::session_track_settings::Sight;
-use crate::pooled::session::{After, CutOff, Pooled};
+use crate::pooled::session::{After, CutOff, PooledSession};
 use link::client_command::Incoming;
 use session::Outcome;
 use session::state::Needs;
+use session::track_settings::SessionTrackSettings;
 use sql::proxy_explain;
 use stats::statement_stats::Subject;
 
-impl Pooled {
+impl PooledSession {
     pub(crate) async fn query(&mut self, mut incoming: Incoming) -> Result<After, CutOff> {
         let mut facts = self.worker.store.take_facts();
-        let told = self
-            .say_to_backend(&mut incoming, &mut facts, Part::Whole)
-            .await;
+        let told = self.run_query(&mut incoming, &mut facts, Part::Whole).await;
         self.worker.store.return_facts(facts);
         self.worker.store.return_bytes(incoming.packets);
         Ok(told?.after)
     }
 
     /// A command, or one of its statements.
-    async fn say_to_backend(
+    async fn run_query(
         &mut self,
         incoming: &mut Incoming,
         facts: &mut Box<Facts>,
@@ -110,7 +108,7 @@ impl Pooled {
         }
         // What MariaDB's routines leave of the list that somebody else has left.
         self.command.wants_clear = facts.effects.has(Effects::ANYTHING) && !self.is_mysql();
-        let told = self.say_over(incoming, facts, part, digest).await?;
+        let told = self.run_with_retry(incoming, facts, part, digest).await?;
         if let Some(standing) = standing {
             Box::pin(self.stood_in(standing, told.outcome)).await;
         }
@@ -161,13 +159,13 @@ impl Pooled {
             if at > 0 {
                 self.command.timing.goes_on();
             }
-            told = self.say_to_backend(&mut incoming, facts, part).await?;
+            told = self.run_query(&mut incoming, facts, part).await?;
         }
         Ok(told)
     }
 
     /// Over a connection, another one if the first breaks and that does no harm.
-    pub(crate) async fn say_over(
+    pub(crate) async fn run_with_retry(
         &mut self,
         incoming: &Incoming,
         facts: &mut Box<Facts>,
@@ -177,7 +175,7 @@ impl Pooled {
         let mut sight = None;
         self.doubt(incoming, facts, digest);
         if self.must_leave(facts) {
-            let gone = Box::pin(self.go_to_primary(incoming.sequence)).await?;
+            let gone = Box::pin(self.move_to_primary(incoming.sequence)).await?;
             if let Some(after) = gone {
                 return Ok(Ending::last(after));
             }
@@ -193,16 +191,17 @@ impl Pooled {
         }
         let mut repeat = self.repeat_of(effect_of(facts), aim);
         let candidate = Candidate::of_text(incoming, facts, part, digest);
-        match self.say_aboard(&candidate, aim).await? {
-            Aboard::Told(told) => return Ok(told),
-            Aboard::Ashore { has_ridden } => repeat.has_been_sent(has_ridden),
-            Aboard::Refused => {
-                self.note_refused(facts, self.digest_of(incoming, digest));
-                repeat.note_refusal();
-                repeat.aim = self.after_refusal(repeat.aim);
-            }
-        }
+        let mut on_lane = self.say_aboard(&candidate, aim).await?;
         loop {
+            match on_lane {
+                LaneOutcome::Told(told) => return Ok(told),
+                LaneOutcome::NotOnLane { was_sent } => repeat.has_been_sent(was_sent),
+                LaneOutcome::Refused => {
+                    self.note_refused(facts, self.digest_of(incoming, digest));
+                    repeat.note_refusal();
+                    repeat.aim = self.after_refusal(repeat.aim);
+                }
+            }
             if let Err(failure) = self.hold(repeat.aim).await {
                 return self.refuse(&failure, incoming.sequence).map(Ending::last);
             }
@@ -211,22 +210,12 @@ impl Pooled {
                 return Ok(Ending::last(After::Next));
             }
             let candidate = Candidate::of_text(incoming, facts, part, digest);
-            match self.say_on_new_lane(&candidate, repeat.aim).await? {
-                Aboard::Told(told) => return Ok(told),
-                Aboard::Ashore { has_ridden: true } => {
-                    repeat.has_been_sent(true);
-                    continue;
-                }
-                Aboard::Ashore { has_ridden: false } => {}
-                Aboard::Refused => {
-                    self.note_refused(facts, self.digest_of(incoming, digest));
-                    repeat.note_refusal();
-                    repeat.aim = self.after_refusal(repeat.aim);
-                    continue;
-                }
+            on_lane = self.say_on_new_lane(&candidate, repeat.aim).await?;
+            if !on_lane.is_untried() {
+                continue;
             }
             match self
-                .say_there(incoming, facts, (part, &repeat), &mut sight)
+                .run_once(incoming, facts, (part, &repeat), &mut sight)
                 .await
             {
                 Ok(Ok(done)) => {
@@ -246,7 +235,8 @@ impl Pooled {
                 }
                 Err(cut) => {
                     let said = (Command::QUERY, incoming.sequence);
-                    if let Some(after) = self.overcome(cut, facts, said, &mut repeat).await? {
+                    if let Some(after) = self.retry_or_report(cut, facts, said, &mut repeat).await?
+                    {
                         if let Some(former) = sight.take() {
                             self.tracking.settings = Some(former);
                         }
@@ -284,18 +274,18 @@ impl Pooled {
     }
 
     /// On the session's connection. The inner error is the server's own, about what the statement needs.
-    async fn say_there(
+    async fn run_once(
         &mut self,
         incoming: &Incoming,
         facts: &Facts,
         (part, repeat): (Part, &Repeat),
-        sight: &mut Option<Rc<Sight>>,
+        sight: &mut Option<Rc<SessionTrackSettings>>,
     ) -> Result<Result<Done, Box<OwnReply>>, CutReply> {
         if let Some(inquiry) = self.sql_state.session.inquiry_before(facts) {
             Box::pin(self.inquire_before(&inquiry)).await;
         }
         if sight.is_none() {
-            *sight = self.foresee(facts, incoming);
+            *sight = self.apply_set(facts, incoming);
         }
         let argument = incoming.argument();
         // It has been read before.
@@ -361,7 +351,7 @@ impl Pooled {
         facts: &Facts,
         aim: Aim,
         incoming: &Incoming,
-        sight: Option<Rc<Sight>>,
+        sight: Option<Rc<SessionTrackSettings>>,
     ) {
         self.learn(done);
         if let (Outcome::Err(_), Some(sight)) = (done.outcome, sight) {
@@ -382,7 +372,11 @@ impl Pooled {
     }
 
     /// A SET of what the client is told of holds for its own reply; what it was is returned.
-    fn foresee(&mut self, facts: &Facts, incoming: &Incoming) -> Option<Rc<Sight>> {
+    fn apply_set(
+        &mut self,
+        facts: &Facts,
+        incoming: &Incoming,
+    ) -> Option<Rc<SessionTrackSettings>> {
         let conn = &self.held.lease.as_ref()?.conn;
         let sight = self
             .tracking
@@ -397,8 +391,8 @@ impl Pooled {
             self.tracking.shows = Some(Rc::clone(sight));
         }
         let before = Rc::clone(sight);
-        let mut foreseen = Sight::clone(sight);
-        foreseen.foresee(facts, query.text);
+        let mut foreseen = SessionTrackSettings::clone(sight);
+        foreseen.apply_set(facts, query.text);
         if foreseen != *before {
             *sight = Rc::new(foreseen);
         }

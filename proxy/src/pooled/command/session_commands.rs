@@ -15,10 +15,10 @@ use crate::pooled::exchange::{CutReply, Haste, Job};
 use crate::pooled::failure::retry::{Effect, Repeat};
 use crate::pooled::routing::leave_replica::ROLLBACK;
 use crate::pooled::routing::target::Aim;
-use crate::pooled::session::{After, CutOff, Pooled};
+use crate::pooled::session::{After, CutOff, PooledSession};
 use link::client_command::Incoming;
 
-impl Pooled {
+impl PooledSession {
     /// COM_RESET_CONNECTION: the session begins anew; what it held ends on its connection.
     pub(crate) async fn reset(&mut self, incoming: Incoming) -> Result<After, CutOff> {
         self.begin_anew().await;

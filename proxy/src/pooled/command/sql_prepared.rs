@@ -10,7 +10,7 @@ use wire::Command;
 
 use crate::pooled::backend::connection::{BackendConn, Broken, OwnReply};
 use crate::pooled::exchange::CutReply;
-use crate::pooled::session::Pooled;
+use crate::pooled::session::PooledSession;
 use crate::worker::Worker;
 
 /// Drops statements with these names on a connection; there need not be any.
@@ -27,7 +27,7 @@ pub(crate) async fn drop_texts(
     Ok(())
 }
 
-impl Pooled {
+impl PooledSession {
     /// Sees to it that the session's connection has the statements that a command may run, and under
     /// the names that it may use no others'. What the server has against one of them is returned.
     pub(crate) async fn make_texts(&mut self, needs: &Needs) -> Result<Option<OwnReply>, CutReply> {
@@ -71,14 +71,14 @@ impl Pooled {
         // A reset would take them away again.
         let restoration = restoration(&self.sql_state.session, &conn.state, needs);
         if matches!(restoration, Restoration::Reset | Restoration::Unfit) {
-            self.become_equal(conn, needs).await?;
+            self.restore_state_first(conn, needs).await?;
         }
         let hidden = self.sql_state.session.texts_to_hide(&conn.state, needs);
         let missing = self.sql_state.session.texts_to_make(&conn.state, needs);
         if hidden.is_empty() && missing.is_empty() {
             return Ok(None);
         }
-        self.become_equal(conn, &Needs::NONE).await?;
+        self.restore_state_first(conn, &Needs::NONE).await?;
         let hiding = drop_texts(&self.worker, conn, hidden).await;
         hiding.map_err(|broken| CutReply::unsent(broken.into()))?;
         let mut refused = None;
@@ -101,7 +101,7 @@ impl Pooled {
             .session
             .values_to_prepare(&worker.store.values, text.values());
         let now = self.sql_state.session.swap_values(then);
-        let equal = self.become_equal(conn, &Needs::NONE).await;
+        let equal = self.restore_state_first(conn, &Needs::NONE).await;
         self.sql_state.session.swap_values(now);
         equal?;
         let make = crate::pooled::backend::open::text(conn, text.make());

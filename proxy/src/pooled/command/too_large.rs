@@ -8,7 +8,7 @@ use wire::Command;
 
 use crate::pooled::exchange::forward_reply::Cut;
 use crate::pooled::exchange::{CutReply, Done, Reached};
-use crate::pooled::session::{CutOff, Pooled};
+use crate::pooled::session::{CutOff, PooledSession};
 use link::client_command::{EndOf, Passage};
 use link::failure::{Failure, Kind};
 
@@ -18,7 +18,7 @@ const TEXT: &str = "Got a packet bigger than 'max_allowed_packet' bytes";
 /// Shorter commands are left to the server: they and its answer fit in the buffers of any socket.
 const LOOKED_AT_BYTES: usize = 16 << 10;
 
-impl Pooled {
+impl PooledSession {
     /// The longest payload that the next command may have: what is configured, or what the server takes.
     pub(crate) fn payload_bytes_max(&self) -> u64 {
         let configured = self.settings.config.limits.packet_bytes_max;

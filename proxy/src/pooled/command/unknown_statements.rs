@@ -13,7 +13,7 @@ use crate::pooled::diagnostics::Diagnostics;
 use crate::pooled::diagnostics::pending_answers::settle;
 use crate::pooled::exchange::Done;
 use crate::pooled::routing::target::Aim;
-use crate::pooled::session::{After, CutOff, Pooled};
+use crate::pooled::session::{After, CutOff, PooledSession};
 
 /// An id that no server gives a statement; the one above it means another thing to MariaDB.
 pub(crate) const NOBODYS: u32 = 0xFFFF_FFF0;
@@ -28,7 +28,7 @@ pub(crate) struct Mistake {
     pub meant: u32,
 }
 
-impl Pooled {
+impl PooledSession {
     /// A command names a statement that is not there.
     pub(crate) async fn unknown_statement(
         &mut self,
@@ -143,7 +143,7 @@ impl Pooled {
 
     async fn ask_mistake(&mut self, mistake: &Mistake) -> Option<OwnReply> {
         let mut lent = self.held.lease.take()?;
-        let equal = self.become_equal(&mut lent.conn, &Needs::NONE).await;
+        let equal = self.restore_state_first(&mut lent.conn, &Needs::NONE).await;
         let asked = match equal {
             Ok(()) => {
                 let packets = own_command(mistake.command, &mistake.argument);

@@ -10,16 +10,16 @@ use tokio::time::{Instant, timeout_at};
 
 use super::pending_answers::settle;
 use crate::pooled::backend::connection::BackendConn;
-use crate::pooled::backend::sub_pool::ShelfId;
-use crate::pooled::backend::worker_pool::Lent;
-use crate::pooled::session::Pooled;
+use crate::pooled::backend::sub_pool::SubPoolId;
+use crate::pooled::backend::worker_pool::HeldConnection;
+use crate::pooled::session::PooledSession;
 use link::failure::{Failure, Kind};
 
 /// How long whoever was given a connection has to ask what its last session may still want to know: as
 /// long as a backend has to answer that.
 const PATIENCE_TAKER: Duration = Duration::from_secs(30);
 
-impl Pooled {
+impl PooledSession {
     /// The session has been given a connection, and its answers are elsewhere. Afterwards it has them,
     /// or the connection that knows them, or they are lost; it may have no connection then.
     ///
@@ -29,7 +29,7 @@ impl Pooled {
         let ridden = self.routing.riding.ridden.take();
         let is_owed = self.sql_state.aftermath.is_owed();
         if let Some(ridden) = ridden.filter(|_| is_owed) {
-            self.relive(ridden).await;
+            self.rerun_unheard(ridden).await;
             return Ok(());
         }
         let Some(lent) = &self.held.lease else {
@@ -51,7 +51,7 @@ impl Pooled {
 
     /// Waits until somebody has asked, or the connection that knows lies idle, which the session then
     /// has in place of the one that it had.
-    async fn find_answers(&mut self, shelf: ShelfId) -> Result<(), Failure> {
+    async fn find_answers(&mut self, shelf: SubPoolId) -> Result<(), Failure> {
         let until = Instant::now() + PATIENCE_TAKER;
         let aftermath = Rc::clone(&self.sql_state.aftermath);
         if aftermath.is_owed()
@@ -73,7 +73,7 @@ impl Pooled {
                 break;
             }
             let news = timeout_at(until, aftermath.news.notified());
-            if self.outwait(news).await?.is_err() {
+            if self.wait_unless_killed(news).await?.is_err() {
                 aftermath.lose();
                 break;
             }
@@ -83,7 +83,7 @@ impl Pooled {
     }
 
     /// The connection of this shelf that knows what the session may ask, if it lies idle.
-    pub(crate) fn take_own(&self, shelf: ShelfId) -> Option<Lent> {
+    pub(crate) fn take_own(&self, shelf: SubPoolId) -> Option<HeldConnection> {
         let (worker, aftermath) = (&self.worker, &self.sql_state.aftermath);
         let is_own = |conn: &BackendConn| aftermath.is_at(conn);
         worker.desk.take_idle_that(worker, shelf, is_own)
@@ -125,7 +125,7 @@ impl Pooled {
         Ok(())
     }
 
-    async fn ask_answers(&mut self, lent: Lent) -> Result<(), Failure> {
+    async fn ask_answers(&mut self, lent: HeldConnection) -> Result<(), Failure> {
         let worker = Rc::clone(&self.worker);
         let shelf = lent.conn.shelf.id;
         let is_apart = self.sql_state.aftermath.is_apart_from(&lent.conn);

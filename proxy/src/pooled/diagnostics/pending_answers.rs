@@ -24,9 +24,9 @@ use crate::worker::Worker;
 
 /// One session's.
 #[derive(Debug, Default)]
-pub(crate) struct Aftermath {
+pub(crate) struct PendingAnswers {
     /// Which of its answers only the connection knows.
-    owed: Cell<Debts>,
+    owed: Cell<PendingAnswerList>,
     /// Tells the connection that it was on last from those before.
     turn: Cell<u64>,
     insert_id: Cell<Option<u64>>,
@@ -49,7 +49,7 @@ pub(crate) struct Aftermath {
 
 /// One answer that only the connection knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Debt {
+pub(crate) enum PendingAnswer {
     Warnings,
     FoundRows,
     /// How many there were: an error may have warnings in front of it, and the list its limit.
@@ -58,14 +58,14 @@ pub(crate) enum Debt {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Debts {
+struct PendingAnswerList {
     warnings: bool,
     found_rows: bool,
     counts: bool,
     insert_id: bool,
 }
 
-impl Debt {
+impl PendingAnswer {
     /// What is asked. Warnings first: other statements make MySQL forget them. FOUND_ROWS() before
     /// what counts rows of its own.
     pub(crate) fn question(self) -> &'static str {
@@ -83,7 +83,7 @@ impl Debt {
 /// it alone knew is lost.
 #[derive(Debug)]
 pub(crate) struct Owner {
-    of: Rc<Aftermath>,
+    of: Rc<PendingAnswers>,
     turn: u64,
 }
 
@@ -99,7 +99,7 @@ impl Owner {
     }
 
     /// That one, if it may.
-    pub(crate) fn owed(&self) -> Option<Rc<Aftermath>> {
+    pub(crate) fn owed(&self) -> Option<Rc<PendingAnswers>> {
         self.is_owed().then(|| Rc::clone(&self.of))
     }
 }
@@ -115,10 +115,10 @@ impl Drop for Owner {
 /// What somebody else asks in a session's place. One that is dropped has found no answer.
 #[derive(Debug)]
 pub(crate) struct Question {
-    owner: Rc<Aftermath>,
+    owner: Rc<PendingAnswers>,
     /// Of its connection: the answer is of no use to a session that has been on another one since.
     turn: u64,
-    pub debt: Debt,
+    pub debt: PendingAnswer,
     is_answered: bool,
 }
 
@@ -138,7 +138,7 @@ impl Question {
         }
         if own.outcome == Outcome::Ok {
             match self.debt {
-                Debt::Warnings => {
+                PendingAnswer::Warnings => {
                     let list = Diagnostics::read(own, capabilities);
                     let list = list.map(|list| list.failed_with(owner.error.get()));
                     let list = list.map(|list| match owner.unknown.get() {
@@ -149,19 +149,19 @@ impl Question {
                     });
                     *owner.list.borrow_mut() = list.map(Rc::new);
                 }
-                Debt::Counts => {
+                PendingAnswer::Counts => {
                     if let (Some(list), Some(all), Some(errors)) =
                         (&*owner.list.borrow(), number(0), number(1))
                     {
                         list.are_counted(all, errors);
                     }
                 }
-                Debt::InsertId => owner.insert_id.set(number(0)),
-                Debt::FoundRows => owner.found_rows.set(number(0)),
+                PendingAnswer::InsertId => owner.insert_id.set(number(0)),
+                PendingAnswer::FoundRows => owner.found_rows.set(number(0)),
             }
         }
         // A kill that was meant for the taker's statement may have hit this one.
-        self.is_answered = self.debt != Debt::InsertId || owner.insert_id.get().is_some();
+        self.is_answered = self.debt != PendingAnswer::InsertId || owner.insert_id.get().is_some();
     }
 
     fn is_current(&self) -> bool {
@@ -179,7 +179,7 @@ impl Drop for Question {
 }
 
 /// What the owner of a connection may still ask for, when somebody else takes it.
-pub(crate) fn claim(conn: &mut BackendConn, own: &Rc<Aftermath>) -> Vec<Question> {
+pub(crate) fn claim(conn: &mut BackendConn, own: &Rc<PendingAnswers>) -> Vec<Question> {
     match own.is_at(conn) {
         true => Vec::new(),
         false => questions(conn, Wanted::All),
@@ -214,18 +214,18 @@ fn questions(conn: &mut BackendConn, wanted: Wanted) -> Vec<Question> {
     if Rc::strong_count(of) == 1 || !of.is_owed() {
         return Vec::new();
     }
-    let kept = Debts {
+    let kept = PendingAnswerList {
         insert_id: wanted == Wanted::Volatile && of.owed.get().insert_id,
-        ..Debts::default()
+        ..PendingAnswerList::default()
     };
     let mut debts = of.debts();
-    debts.retain(|debt| !(kept.insert_id && *debt == Debt::InsertId));
+    debts.retain(|debt| !(kept.insert_id && *debt == PendingAnswer::InsertId));
     let is_mysql = matches!(conn.state.server(), sql::Server::MySql(_));
-    if is_mysql && debts.contains(&Debt::FoundRows) {
+    if is_mysql && debts.contains(&PendingAnswer::FoundRows) {
         // MySQL warns of that question, and would count the warning: the list is as long as it is.
-        debts.retain(|debt| *debt != Debt::Counts);
+        debts.retain(|debt| *debt != PendingAnswer::Counts);
     }
-    of.owed.set(Debts::default());
+    of.owed.set(PendingAnswerList::default());
     of.saving.set(of.saving.get() + debts.len() as u32);
     let question = |debt| Question {
         owner: Rc::clone(of),
@@ -241,14 +241,14 @@ fn questions(conn: &mut BackendConn, wanted: Wanted) -> Vec<Question> {
     questions
 }
 
-impl Aftermath {
-    fn debts(&self) -> Vec<Debt> {
+impl PendingAnswers {
+    fn debts(&self) -> Vec<PendingAnswer> {
         let owed = self.owed.get();
         let all = [
-            (owed.warnings, Debt::Warnings),
-            (owed.found_rows, Debt::FoundRows),
-            (owed.counts, Debt::Counts),
-            (owed.insert_id, Debt::InsertId),
+            (owed.warnings, PendingAnswer::Warnings),
+            (owed.found_rows, PendingAnswer::FoundRows),
+            (owed.counts, PendingAnswer::Counts),
+            (owed.insert_id, PendingAnswer::InsertId),
         ];
         all.into_iter()
             .filter(|(is_owed, _)| *is_owed)
@@ -258,7 +258,7 @@ impl Aftermath {
 
     /// Whether its connection must be asked before it closes.
     pub(crate) fn is_owed(&self) -> bool {
-        self.owed.get() != Debts::default()
+        self.owed.get() != PendingAnswerList::default()
     }
 
     /// Whether its LAST_INSERT_ID() is known to its connection only.
@@ -273,7 +273,7 @@ impl Aftermath {
 
     /// The session goes to another backend: what nobody has asked for by now is not to be had.
     pub(crate) fn is_left(&self) {
-        self.owed.set(Debts::default());
+        self.owed.set(PendingAnswerList::default());
     }
 
     /// The session's next statement runs on this connection.
@@ -295,7 +295,7 @@ impl Aftermath {
     /// The session's next statement rides a shared lane, of which nobody can ask anything.
     pub(crate) fn rides(&self) {
         self.turn.set(self.turn.get() + 1);
-        self.owed.set(Debts::default());
+        self.owed.set(PendingAnswerList::default());
     }
 
     /// Whether this connection ran the session's last statement, and nothing since.
@@ -344,7 +344,7 @@ impl Aftermath {
 
     /// Nobody will answer any more: the connection broke.
     pub(crate) fn lose(&self) {
-        self.owed.set(Debts::default());
+        self.owed.set(PendingAnswerList::default());
         self.is_lost.set(true);
         self.news.notify_waiters();
     }
@@ -357,7 +357,7 @@ impl Aftermath {
     /// Puts down a list.
     pub(crate) fn keep_list(&self, list: Rc<Diagnostics>) {
         *self.list.borrow_mut() = Some(list);
-        self.owed.set(Debts {
+        self.owed.set(PendingAnswerList {
             warnings: false,
             counts: false,
             ..self.owed.get()
@@ -377,7 +377,7 @@ impl Aftermath {
     /// A command that the proxy has answered has emptied the list.
     pub(crate) fn forget_list(&self) {
         *self.list.borrow_mut() = None;
-        self.owed.set(Debts {
+        self.owed.set(PendingAnswerList {
             warnings: false,
             counts: false,
             ..self.owed.get()
@@ -403,7 +403,7 @@ impl Aftermath {
             // Where there is a list put down already, the rest of it is fetched at once.
             List::Appended => (self.list.borrow().is_none(), true),
         };
-        self.owed.set(Debts {
+        self.owed.set(PendingAnswerList {
             warnings,
             counts,
             insert_id: left.last_insert_id == LastInsertId::OnConnection,
@@ -439,7 +439,7 @@ pub(crate) struct Saved {
 pub(crate) async fn settle(
     worker: &Worker,
     conn: &mut BackendConn,
-    taker: &Rc<Aftermath>,
+    taker: &Rc<PendingAnswers>,
 ) -> Result<(), Broken> {
     let questions = claim(conn, taker);
     ask(worker, conn, questions).await

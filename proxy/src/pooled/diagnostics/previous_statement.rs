@@ -17,11 +17,11 @@ use wire::{Capabilities, Command, ErrorCode, StatusFlags};
 
 use super::{Diagnostics, Form, Told};
 use crate::pooled::backend::open::text;
-use crate::pooled::backend::worker_pool::Lent;
+use crate::pooled::backend::worker_pool::HeldConnection;
 use crate::pooled::command::prepared_statement::StatementKey;
 use crate::pooled::command::query::Ending;
 use crate::pooled::exchange::Part;
-use crate::pooled::session::{After, CutOff, Pooled};
+use crate::pooled::session::{After, CutOff, PooledSession};
 use link::client_command::Incoming;
 use link::failure::Failure;
 use sql::parts_that_ask;
@@ -86,7 +86,7 @@ const GONE_TEXT: &str = "This is not known of the last statement any more: its c
 const LOST_TEXT: &str = "LAST_INSERT_ID() is not known any more: the only connection that knew it was \
                          lost. The next row that is inserted makes it known again";
 
-impl Pooled {
+impl PooledSession {
     /// A statement of the text protocol that asks about the past, or about its connection.
     pub(crate) async fn ask_past(
         &mut self,
@@ -208,13 +208,13 @@ impl Pooled {
 
     /// Takes up what others have saved; what only the last connection knows has to be asked there.
     async fn seek_past(&mut self, facts: &Facts) -> Result<(), Failure> {
-        let outwait = async |session: &mut Self| {
+        let wait_unless_killed = async |session: &mut Self| {
             if session.sql_state.aftermath.is_saving() {
                 session.outwait_saving().await;
             }
             session.take_up_saved();
         };
-        outwait(self).await;
+        wait_unless_killed(self).await;
         let is_about_list =
             facts.uses.has(Uses::DIAGNOSTICS) && self.sql_state.aftermath.list().is_none();
         let is_about_rows = facts.uses.has(Uses::FOUND_ROWS)
@@ -222,7 +222,7 @@ impl Pooled {
         if is_about_list || is_about_rows {
             self.hold(self.aim(facts)).await?;
             // Somebody may have taken it meanwhile.
-            outwait(self).await;
+            wait_unless_killed(self).await;
         }
         Ok(())
     }
@@ -244,7 +244,7 @@ impl Pooled {
     /// Where the list is when a command with these needs runs: what restores the session's state, or
     /// statements prepared from text, would empty it.
     async fn undisturbed_place(&mut self, needs: &Needs) -> Place {
-        let is_equal = |lent: &Lent| {
+        let is_equal = |lent: &HeldConnection| {
             let restoration = restoration(&self.sql_state.session, &lent.conn.state, needs);
             restoration == Restoration::Nothing
         };

@@ -16,7 +16,7 @@ use tokio::io::ReadBuf;
 use super::delivery::Delivery;
 use super::preamble::Unequal;
 use crate::pooled::backend::connection::{BackendConn, Broken, note_changes};
-use crate::pooled::session::Pooled;
+use crate::pooled::session::PooledSession;
 use link::client_command::{EndOf, Passage};
 use link::leg::Leg;
 use registry::session_control::Ask;
@@ -57,7 +57,7 @@ impl From<Broken> for Cut {
     }
 }
 
-impl Pooled {
+impl PooledSession {
     /// Sends packets to the backend.
     pub(crate) async fn send(&mut self, conn: &mut BackendConn, packets: &[u8]) {
         poll_fn(|context| {

@@ -12,14 +12,14 @@ use super::Done;
 use crate::pooled::backend::connection::OwnReply;
 use crate::pooled::command::prepared::defines;
 use crate::pooled::diagnostics::pending_answers::claim_own;
-use crate::pooled::session::session_track_settings;
-use crate::pooled::session::{CutOff, LASTING, Pooled};
+use crate::pooled::session::{CutOff, LASTING, PooledSession};
 use backend::global_variables;
 use backend::privilege_changes;
+use session::track_settings;
 
 /// Notes what a command changed, by the server's word and by its text.
 pub(crate) fn observe(
-    session: &mut Pooled,
+    session: &mut PooledSession,
     command: Command,
     facts: &Facts,
     text: &[u8],
@@ -108,7 +108,7 @@ fn ran(command: Command) -> Ran {
     }
 }
 
-impl Pooled {
+impl PooledSession {
     /// The same of a statement in SQL text, which may run one that was prepared from text.
     #[inline]
     pub(crate) fn may_change_server(&self, facts: &Facts, text: &[u8]) -> bool {
@@ -184,7 +184,7 @@ impl Pooled {
             return;
         };
         let asks = [
-            session_track_settings::question(lent.conn.state.server()),
+            track_settings::question(lent.conn.state.server()),
             Baseline::tracking(lent.conn.state.server()),
             "DO 0".to_owned(),
         ];

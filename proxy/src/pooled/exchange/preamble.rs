@@ -14,7 +14,7 @@ use super::forward_reply::Cut;
 use crate::pooled::backend::connection::{BackendConn, Broken, OwnReply, own_command};
 use crate::pooled::backend::open::text;
 use crate::pooled::diagnostics::pending_answers::{self, Question};
-use crate::pooled::session::Pooled;
+use crate::pooled::session::PooledSession;
 
 /// Statements in front of the client's, in one write with it where that is safe.
 #[derive(Default)]
@@ -84,7 +84,7 @@ pub(crate) enum Ready {
     Reset,
 }
 
-impl Pooled {
+impl PooledSession {
     /// What must be said before the client's command.
     pub(crate) fn prefix(&mut self, conn: &mut BackendConn, needs: &Needs) -> Ready {
         let mut prefix = Prefix::default();
@@ -219,7 +219,7 @@ impl Pooled {
     }
 
     /// Hears, or first sends, each statement in front, and checks what came of it.
-    pub(crate) async fn make_equal(
+    pub(crate) async fn restore_state(
         &mut self,
         conn: &mut BackendConn,
         prefix: Prefix,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use route::BackendId;
 
 use super::times::{Traffic, Way};
-use crate::pooled::session::Pooled;
+use crate::pooled::session::PooledSession;
 
 /// One command's times, since the process began.
 #[derive(Clone, Copy, Debug, Default)]
@@ -133,7 +133,7 @@ impl Timing {
     }
 }
 
-impl Pooled {
+impl PooledSession {
     /// Its command leaves now.
     pub(crate) fn leaves(&mut self) {
         self.command.timing.leaves(self.worker.surroundings.now().0);

@@ -7,11 +7,11 @@ use sql::Facts;
 
 use super::shown;
 use crate::pooled::routing::target::Aim;
-use crate::pooled::rules::command_policy::{Order, unknown_place};
+use crate::pooled::rules::command_policy::{CommandPolicy, unknown_place};
 use crate::pooled::rules::evaluate_rules::{Errand, Form};
-use crate::pooled::session::Pooled;
+use crate::pooled::session::PooledSession;
 
-impl Pooled {
+impl PooledSession {
     /// What would become of a statement.
     pub(crate) fn explain_route(&mut self, text: &[u8]) -> Explanation {
         let mut told = Explanation::default();
@@ -36,7 +36,7 @@ impl Pooled {
     }
 
     /// What each rule says of a statement, and what its hints do; what is to be done of it.
-    fn tell_rules(&self, told: &mut Explanation, facts: &Facts, text: &[u8]) -> Order {
+    fn tell_rules(&self, told: &mut Explanation, facts: &Facts, text: &[u8]) -> CommandPolicy {
         let book = self.worker.book();
         let errand = Errand {
             text,

@@ -21,7 +21,7 @@ use tokio::time::sleep;
 
 use super::explainable::Said;
 use crate::pooled::routing::target::Aim;
-use crate::pooled::session::Pooled;
+use crate::pooled::session::PooledSession;
 use crate::worker::Registered;
 use stats::plans::conditions;
 use stats::plans::reading::{self, Line};
@@ -71,7 +71,7 @@ struct Explaining {
 /// Why there is no plan.
 type Refusal = String;
 
-impl Pooled {
+impl PooledSession {
     /// Has a statement explained that has ended, if it may be, and nobody has asked about its like of late.
     #[cold]
     pub(crate) fn explain_later(&mut self, due: &Subject, facts: &Facts, said: &Said<'_>) {
@@ -155,7 +155,7 @@ impl Pooled {
     }
 }
 
-async fn explain(mut double: Pooled, registered: Registered, explaining: Explaining) {
+async fn explain(mut double: PooledSession, registered: Registered, explaining: Explaining) {
     let worker = Rc::clone(&double.worker);
     // One after the other: at most one connection of each worker's is busy with that.
     let turn = worker.insight.explaining.acquire().await;
@@ -184,7 +184,7 @@ async fn explain(mut double: Pooled, registered: Registered, explaining: Explain
     drop(registered);
 }
 
-impl Pooled {
+impl PooledSession {
     async fn plan_of(&mut self, explaining: &Explaining) -> Result<Vec<Line>, Refusal> {
         let backend = self.backend_to_ask(explaining)?;
         self.take_free(&backend).await?;
@@ -255,7 +255,7 @@ impl Pooled {
                 lent.map_err(|failure| failure.cause)?
             }
         };
-        let equal = self.become_equal(&mut lent.conn, &Needs::NONE).await;
+        let equal = self.restore_state_first(&mut lent.conn, &Needs::NONE).await;
         self.held.lease = Some(lent);
         match equal {
             Ok(()) => Ok(()),

@@ -7,7 +7,7 @@ use wire::Command;
 use wire::query::Query;
 use wire::statement::statement_id;
 
-use crate::pooled::session::{After, CutOff, Pooled};
+use crate::pooled::session::{After, CutOff, PooledSession};
 use link::client_command::Incoming;
 
 /// What a command means to a transaction that is no more.
@@ -22,7 +22,7 @@ enum Meaning {
     Within,
 }
 
-impl Pooled {
+impl PooledSession {
     /// A command behind the cut.
     pub(crate) async fn after_cut(&mut self, incoming: Incoming) -> Result<After, CutOff> {
         let meaning = self.meaning(&incoming);

@@ -20,7 +20,7 @@ use super::retry::Repeat;
 use crate::pooled::exchange::Part;
 use crate::pooled::exchange::delivery::Delivery;
 use crate::pooled::routing::target::Aim;
-use crate::pooled::session::{After, CutOff, Pooled};
+use crate::pooled::session::{After, CutOff, PooledSession};
 
 /// Digests that a worker remembers; beyond, those not met for longest are forgotten.
 const DIGESTS_MAX: NonZeroUsize = NonZeroUsize::new(4096).expect("it is not zero");
@@ -70,7 +70,7 @@ impl RefusedReads {
     }
 }
 
-impl Pooled {
+impl PooledSession {
     /// Takes a read for a statement that may write, if a server has refused one with its digest. The digest is
     /// only made where some digest is remembered.
     #[inline]
@@ -156,7 +156,7 @@ impl Pooled {
         if self.routing.optimism.is_some() {
             self.sql_state.session.connection_lost();
             self.sql_state.session.transaction_lost();
-            return self.go_to_primary(sequence).await;
+            return self.move_to_primary(sequence).await;
         }
         repeat.aim = self.after_refusal(repeat.aim);
         Ok(None)

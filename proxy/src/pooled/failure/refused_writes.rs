@@ -14,7 +14,7 @@ use sql::{Facts, Kind as Statement, Object};
 use tokio::time::{Instant, timeout_at};
 
 use super::retry::{Outwaited, Repeat};
-use crate::pooled::session::{CutOff, Pooled};
+use crate::pooled::session::{CutOff, PooledSession};
 
 /// A write is sent again after so long, unless something is heard of the backends earlier.
 const PAUSE: Duration = Duration::from_millis(250);
@@ -22,7 +22,7 @@ const PAUSE: Duration = Duration::from_millis(250);
 /// ER_OPTION_PREVENTS_STATEMENT, ER_READ_ONLY_MODE, ER_INNODB_READ_ONLY
 const TAKES_NO_WRITES: [u16; 3] = [1290, 1836, 1874];
 
-impl Pooled {
+impl PooledSession {
     /// Whether a refusal of this write is kept from the client, and the write sent again later. Not that of a
     /// procedure, or of several statements: something of them may have been executed.
     pub(crate) fn may_outwait(&self, facts: &Facts, role: Option<Role>) -> bool {
@@ -64,7 +64,10 @@ impl Pooled {
         let worker = std::rc::Rc::clone(&self.worker);
         let until = deadline.min(now + PAUSE);
         // Whether or not anything was heard, it is sent again.
-        match self.outwait(timeout_at(until, worker.desk.news())).await {
+        match self
+            .wait_unless_killed(timeout_at(until, worker.desk.news()))
+            .await
+        {
             Ok(_) if has_begun => self.begin_where_writes_go(sequence).await,
             Ok(_) => Ok(Outwaited::Again),
             // A transaction that has begun begins again before the client's next statement.
@@ -74,7 +77,7 @@ impl Pooled {
 
     /// Begins the transaction again of which only the BEGIN had run.
     async fn begin_where_writes_go(&mut self, sequence: u8) -> Result<Outwaited, CutOff> {
-        let told = self.go_to_primary(sequence).await?;
+        let told = self.move_to_primary(sequence).await?;
         self.routing.course.has_only_begun = told.is_none();
         Ok(told.map_or(Outwaited::Again, Outwaited::Told))
     }

@@ -23,7 +23,7 @@ use crate::pooled::exchange::forward_reply::Cut;
 use crate::pooled::exchange::preamble::{Lack, Unequal};
 use crate::pooled::exchange::{CutReply, Reached};
 use crate::pooled::routing::target::Aim;
-use crate::pooled::session::{After, CutOff, Pooled, Running};
+use crate::pooled::session::{After, CutOff, PooledSession, Running};
 use link::failure::{Failure, Kind};
 use registry::session_control::Ask;
 
@@ -135,7 +135,7 @@ enum Bond {
     More,
 }
 
-impl Pooled {
+impl PooledSession {
     /// How often a command may be sent again: as often as a rule says, where one does.
     pub(crate) fn repeat_of(&self, effect: Effect, aim: Aim) -> Repeat {
         let ordered = self.command.policy.as_ref().and_then(|it| it.retries);
@@ -193,7 +193,7 @@ impl Pooled {
 
     /// After a cut: sees to it that the command can be sent again, and says nothing then; or tells the
     /// client.
-    pub(crate) async fn overcome(
+    pub(crate) async fn retry_or_report(
         &mut self,
         cut: CutReply,
         facts: &Facts,

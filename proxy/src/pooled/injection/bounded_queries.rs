@@ -16,7 +16,7 @@ use crate::pooled::backend::connection::{Broken, OwnReply};
 use crate::pooled::backend::open::text;
 use crate::pooled::exchange::TIMEOUT_KILL;
 use crate::pooled::exchange::forward_reply::Cut;
-use crate::pooled::session::{Pooled, Running};
+use crate::pooled::session::{PooledSession, Running};
 use registry::session_control::Ask;
 
 /// An error is no longer.
@@ -31,7 +31,7 @@ pub(crate) enum Side {
     After,
 }
 
-impl Pooled {
+impl PooledSession {
     pub(crate) async fn ask_own(&mut self, statement: &[u8]) -> Result<OwnReply, Cut> {
         let Some(lent) = &mut self.held.lease else {
             return Err(Broken::Closed.into());

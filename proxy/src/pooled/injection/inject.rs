@@ -23,7 +23,7 @@ use crate::pooled::backend::connection::Broken;
 use crate::pooled::exchange::forward_reply::Cut;
 use crate::pooled::exchange::{CutReply, Done};
 use crate::pooled::explain::explainable::Said;
-use crate::pooled::session::{CutOff, Pooled};
+use crate::pooled::session::{CutOff, PooledSession};
 use link::failure::{Failure, Kind as FailureKind};
 use registry::session_control::Ask;
 use stats::messages::shown_failure;
@@ -105,7 +105,7 @@ impl Injecting {
     }
 }
 
-impl Pooled {
+impl PooledSession {
     /// Sends what is to be sent before the client's command, on the connection that this will have.
     pub(crate) async fn inject_before(
         &mut self,
@@ -159,7 +159,7 @@ impl Pooled {
         }
         self.learn_status().await;
         let mut lent = self.held.lease.take().ok_or_else(lost)?;
-        let equal = self.become_equal(&mut lent.conn, needs).await;
+        let equal = self.restore_state_first(&mut lent.conn, needs).await;
         self.held.lease = Some(lent);
         equal?;
         let statement = self.explained(&injection, said, facts);

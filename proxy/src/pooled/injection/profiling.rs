@@ -17,13 +17,13 @@ use crate::book::Book;
 use crate::pooled::exchange::Done;
 use crate::pooled::explain::explainable::Said;
 use crate::pooled::rules::evaluate_rules::{Errand, Form};
-use crate::pooled::session::Pooled;
+use crate::pooled::session::PooledSession;
 use stats::journal::{Entry, Log};
 use stats::messages::{shown, shown_failure};
 use stats::profiles::{LeftOut, ProfileView};
 use stats::table::{SAMPLE_BYTES_MAX, shortened};
 
-impl Pooled {
+impl PooledSession {
     /// Whether chance has chosen the next statement, as far as its text need not be looked at.
     pub(crate) fn is_picked(&self, book: &Book) -> bool {
         if !book.samples {

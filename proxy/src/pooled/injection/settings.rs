@@ -10,12 +10,12 @@ use crate::pooled::backend::connection::Broken;
 use crate::pooled::backend::open::table;
 use crate::pooled::exchange::forward_reply::Cut;
 use crate::pooled::exchange::preamble::empty_list;
-use crate::pooled::session::Pooled;
+use crate::pooled::session::PooledSession;
 
 /// The values of variables.
 const OWN_BYTES_MAX: usize = 64 << 10;
 
-impl Pooled {
+impl PooledSession {
     /// Asks for what is about to be set, so that it can be set back.
     pub(crate) async fn remember(
         &mut self,

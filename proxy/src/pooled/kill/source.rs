@@ -12,7 +12,7 @@ use crate::pooled::command::query::Ending;
 use crate::pooled::exchange::CutReply;
 use crate::pooled::failure::retry::{Effect, Repeat};
 use crate::pooled::routing::target::Aim;
-use crate::pooled::session::{CutOff, Pooled};
+use crate::pooled::session::{CutOff, PooledSession};
 use link::client_command::Incoming;
 
 const UNREADABLE: &str = "The proxy has read this text before it is prepared, to see whether it kills, and cannot put \
@@ -26,7 +26,7 @@ pub(super) enum Prepares {
     Told(Ending),
 }
 
-impl Pooled {
+impl PooledSession {
     /// The text that a statement prepares. Where an expression has given it and must not be evaluated again,
     /// the text is put in its place.
     pub(super) async fn text_to_prepare(
@@ -111,7 +111,8 @@ impl Pooled {
         facts: &Facts,
         select: &[u8],
     ) -> Result<Option<Vec<u8>>, CutReply> {
-        self.become_equal(conn, &Needs::of(facts, select)).await?;
+        self.restore_state_first(conn, &Needs::of(facts, select))
+            .await?;
         let argument = query_text(conn, select);
         let own = self.ask_once(conn, Command::QUERY, &argument).await?;
         self.note_own(conn, Ran::Statement, (facts, select), &own);

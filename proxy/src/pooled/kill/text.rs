@@ -13,7 +13,7 @@ use crate::pooled::backend::connection::own_command;
 use crate::pooled::command::query::Ending;
 use crate::pooled::exchange::Part;
 use crate::pooled::lanes::candidate::Executing;
-use crate::pooled::session::{After, CutOff, Pooled};
+use crate::pooled::session::{After, CutOff, PooledSession};
 use link::client_command::Incoming;
 use sql::parts_that_kill;
 
@@ -59,7 +59,7 @@ pub(crate) fn may_kill(facts: &Facts) -> bool {
         || facts.kind == Kind::Multi && facts.parts.iter().any(|part| runs(part.kind))
 }
 
-impl Pooled {
+impl PooledSession {
     /// A command that kills, or may.
     pub(crate) async fn kill_by_text(
         &mut self,
@@ -143,7 +143,7 @@ impl Pooled {
         let told = match killing {
             Ok(Killing::Told(told)) => Ok(told),
             Ok(Killing::Left(query)) => {
-                Box::pin(self.say_over(&query, &mut facts, Part::Whole, None)).await
+                Box::pin(self.run_with_retry(&query, &mut facts, Part::Whole, None)).await
             }
             Err(cut) => Err(cut),
         };

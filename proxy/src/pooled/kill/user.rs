@@ -7,7 +7,7 @@ use wire::ErrorCode;
 
 use super::{Killing, not_owner};
 use crate::pooled::exchange::Part;
-use crate::pooled::session::{CutOff, Pooled};
+use crate::pooled::session::{CutOff, PooledSession};
 use link::client_command::Incoming;
 use registry::session_registry::Kill;
 
@@ -24,7 +24,7 @@ enum Named {
     WithHost,
 }
 
-impl Pooled {
+impl PooledSession {
     /// KILL USER, KILL QUERY USER.
     pub(super) async fn kill_user(
         &mut self,

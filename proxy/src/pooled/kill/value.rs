@@ -17,7 +17,7 @@ use crate::pooled::command::query::Ending;
 use crate::pooled::exchange::CutReply;
 use crate::pooled::failure::retry::{Effect, Repeat};
 use crate::pooled::routing::target::Aim;
-use crate::pooled::session::{After, CutOff, Pooled};
+use crate::pooled::session::{After, CutOff, PooledSession};
 
 /// A KILL, and how its client has said it.
 pub(super) struct Said<'a> {
@@ -52,7 +52,7 @@ pub(super) enum Value {
 const UNKNOWN: &str = "The proxy cannot tell which connection this KILL names: the ids that clients see are the \
                        proxy's own. Send KILL with a number, or with an expression of variables";
 
-impl Pooled {
+impl PooledSession {
     /// The number that the target of a KILL stands for.
     pub(super) async fn value_of_target(
         &mut self,
@@ -102,7 +102,8 @@ impl Pooled {
         let rewritten = sql::rewrite(&select, flags, &self.own_answers());
         let select = rewritten.text.unwrap_or(select);
         let facts = sql::facts(&select, flags);
-        self.become_equal(conn, &Needs::of(&facts, &select)).await?;
+        self.restore_state_first(conn, &Needs::of(&facts, &select))
+            .await?;
         if let Some(unread) = &said.unread {
             let own = self.ask_once(conn, Command::STMT_PREPARE, unread).await?;
             if own.outcome != Outcome::Ok {

@@ -18,15 +18,15 @@ use wire::execute::Execute;
 use wire::write::put_packets;
 use wire::{Capabilities, Command};
 
-use super::lane_request::{End, Ride, Trip};
+use super::lane_request::{End, LanePlan, LaneRequest};
 use super::statements::Errand;
 use crate::pooled::backend::connection::{BackendConn, Broken, farewell};
-use crate::pooled::backend::sub_pool::ShelfId;
-use crate::pooled::backend::worker_pool::Lent;
+use crate::pooled::backend::sub_pool::SubPoolId;
+use crate::pooled::backend::worker_pool::HeldConnection;
 use crate::pooled::command::prepared_statement::StatementKey;
 use crate::pooled::exchange::Done;
-use crate::pooled::session::session_track_settings::Sight;
 use crate::worker::Worker;
+use session::track_settings::SessionTrackSettings;
 
 /// While statements are under way, it is looked so often whether the first keeps the others waiting.
 const LOOK: Duration = Duration::from_millis(10);
@@ -36,9 +36,9 @@ const UNSENT_BYTES_MAX: usize = 256 << 10;
 
 /// One lane.
 pub(crate) struct SharedLane {
-    pub shelf: ShelfId,
-    pub(crate) lent: RefCell<Option<Lent>>,
-    pub(crate) queue: RefCell<Lane<Rc<Ride>, Following>>,
+    pub shelf: SubPoolId,
+    pub(crate) lent: RefCell<Option<HeldConnection>>,
+    pub(crate) queue: RefCell<Lane<Rc<LaneRequest>, Following>>,
     /// Statements that leave in the next write.
     pub(crate) ready: RefCell<Vec<u8>>,
     /// Memory for an execution.
@@ -77,7 +77,7 @@ pub(crate) enum Load<'a> {
 
 /// A statement that boards.
 pub(crate) struct Boarding<'a> {
-    pub ride: Rc<Ride>,
+    pub ride: Rc<LaneRequest>,
     pub load: Load<'a>,
     pub sequence: u8,
     /// How long its like usually take.
@@ -86,7 +86,11 @@ pub(crate) struct Boarding<'a> {
 
 impl SharedLane {
     /// One over a connection, with memory for what is sent and for executions.
-    pub(crate) fn new(shelf: ShelfId, lent: Lent, [ready, payload]: [Vec<u8>; 2]) -> Self {
+    pub(crate) fn new(
+        shelf: SubPoolId,
+        lent: HeldConnection,
+        [ready, payload]: [Vec<u8>; 2],
+    ) -> Self {
         Self {
             shelf,
             lent: RefCell::new(Some(lent)),
@@ -115,7 +119,7 @@ impl SharedLane {
     }
 
     /// What its login would have told a client.
-    pub(crate) fn sight(&self) -> Option<Rc<Sight>> {
+    pub(crate) fn sight(&self) -> Option<Rc<SessionTrackSettings>> {
         let lent = self.lent.borrow();
         lent.as_ref().map(|lent| Rc::clone(&lent.conn.sight))
     }
@@ -217,7 +221,7 @@ impl SharedLane {
     /// Ends at once if its backend is one of these, which are disabled.
     pub(crate) fn ends_at(&self, disabled: &[route::BackendId]) {
         let lent = self.lent.try_borrow();
-        let is_there = |lent: &Lent| disabled.contains(&lent.conn.backend.id);
+        let is_there = |lent: &HeldConnection| disabled.contains(&lent.conn.backend.id);
         if lent.is_ok_and(|lent| lent.as_ref().is_some_and(is_there)) {
             self.is_disabled.set(true);
             if let Some(waker) = &*self.waker.borrow() {
@@ -309,7 +313,7 @@ impl SharedLane {
             }
         }
         let mut lent = self.lent.borrow_mut();
-        let Some(Lent { conn, .. }) = &mut *lent else {
+        let Some(HeldConnection { conn, .. }) = &mut *lent else {
             return Poll::Ready(Ok(()));
         };
         if self.is_disabled.get() {
@@ -466,7 +470,7 @@ impl SharedLane {
                 ride.end(End::Refused);
                 return Ok(1);
             }
-            let trip = Trip {
+            let trip = LanePlan {
                 took: took(),
                 bytes: ride.bytes(),
                 left: sent_at,

@@ -17,15 +17,15 @@ use crate::pooled::backend::connection::Broken;
 use crate::pooled::backend::connection::note_changes;
 use crate::pooled::exchange::forward_reply::Cut;
 use crate::pooled::exchange::{CutReply, Done, Reached};
-use crate::pooled::session::session_track_settings::Sight;
-use crate::pooled::session::{LASTING, Pooled};
+use crate::pooled::session::{LASTING, PooledSession};
 use link::leg::Leg;
 use registry::session_control::Ask;
+use session::track_settings::SessionTrackSettings;
 
 /// One session's place on a lane; used again and again.
-pub(crate) struct Ride {
+pub(crate) struct LaneRequest {
     client: RefCell<Leg>,
-    sight: RefCell<Option<Rc<Sight>>>,
+    sight: RefCell<Option<Rc<SessionTrackSettings>>>,
     changes: RefCell<Changes>,
     /// What its client's packets look like.
     seen: Capabilities,
@@ -38,7 +38,7 @@ pub(crate) struct Ride {
 /// How a ride ends.
 pub(crate) enum End {
     /// With its reply.
-    Over(Done, Trip),
+    Over(Done, LanePlan),
     /// Nothing of it has come, and nothing will: it runs elsewhere.
     Elsewhere,
     /// A replica has refused it because it writes. Nothing was passed on.
@@ -48,8 +48,8 @@ pub(crate) enum End {
 }
 
 /// What became of it.
-pub(crate) enum Ridden {
-    Done(Done, Trip),
+pub(crate) enum LaneReply {
+    Done(Done, LanePlan),
     /// It is sent again, on a connection of its own.
     Elsewhere,
     /// A replica has refused it because it writes.
@@ -60,7 +60,7 @@ pub(crate) enum Ridden {
 
 /// How long it took, how large its reply was, when it left, and when its reply had come.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Trip {
+pub(crate) struct LanePlan {
     /// Its part of what all that were under way with it have taken.
     pub took: Duration,
     pub bytes: u64,
@@ -68,7 +68,7 @@ pub(crate) struct Trip {
     pub ended: Duration,
 }
 
-impl Ride {
+impl LaneRequest {
     fn new(seen: Capabilities) -> Self {
         Self {
             client: RefCell::new(Leg::gone()),
@@ -150,20 +150,20 @@ pub(crate) fn tells_changes(packet: &[u8], capabilities: Capabilities) -> bool {
     !changes.is_empty()
 }
 
-impl Pooled {
+impl PooledSession {
     /// Boards a lane and waits for the reply. None where the lane takes nobody any more.
     pub(crate) async fn ride(
         &mut self,
         lane: &Rc<SharedLane>,
         candidate: &Candidate<'_>,
         habit: Duration,
-    ) -> Result<Option<Ridden>, CutReply> {
+    ) -> Result<Option<LaneReply>, CutReply> {
         let seen = self.client.capabilities;
         let ride = self
             .routing
             .riding
             .ride
-            .get_or_insert_with(|| Rc::new(Ride::new(seen)));
+            .get_or_insert_with(|| Rc::new(LaneRequest::new(seen)));
         let ride = Rc::clone(ride);
         self.tracking.changes.clear();
         if self.tracking.settings.is_none() {
@@ -195,7 +195,7 @@ impl Pooled {
     }
 
     /// What the lane needs of the session goes to it, and comes back.
-    fn swap_luggage(&mut self, ride: &Ride) {
+    fn swap_luggage(&mut self, ride: &LaneRequest) {
         std::mem::swap(&mut self.client.leg, &mut ride.client.borrow_mut());
         std::mem::swap(&mut self.tracking.settings, &mut ride.sight.borrow_mut());
         std::mem::swap(&mut self.tracking.changes, &mut ride.changes.borrow_mut());
@@ -205,7 +205,7 @@ impl Pooled {
         &mut self,
         passenger: &Passenger<'_>,
         context: &mut Context<'_>,
-    ) -> Poll<Result<Ridden, CutReply>> {
+    ) -> Poll<Result<LaneReply, CutReply>> {
         let ride = passenger.ride;
         if let Some(end) = ride.end.borrow_mut().take() {
             return Poll::Ready(self.arrive(end));
@@ -232,7 +232,7 @@ impl Pooled {
                 },
                 sequence: None,
             })),
-            Poll::Ready(Ok(())) => Poll::Ready(Ok(Ridden::Killed)),
+            Poll::Ready(Ok(())) => Poll::Ready(Ok(LaneReply::Killed)),
             Poll::Pending => Poll::Pending,
         }
     }
@@ -265,10 +265,10 @@ impl Pooled {
         }
     }
 
-    fn arrive(&mut self, end: End) -> Result<Ridden, CutReply> {
+    fn arrive(&mut self, end: End) -> Result<LaneReply, CutReply> {
         match end {
-            End::Elsewhere => Ok(Ridden::Elsewhere),
-            End::Refused => Ok(Ridden::Refused),
+            End::Elsewhere => Ok(LaneReply::Elsewhere),
+            End::Refused => Ok(LaneReply::Refused),
             End::Broken(cause, sequence) => Err(CutReply {
                 cut: Cut::Backend(Broken::Io(std::io::Error::other(cause))),
                 reached: Reached::Client,
@@ -278,7 +278,7 @@ impl Pooled {
                 if let Some(status) = done.tally.status {
                     self.client.status = StatusFlags(status.0 & LASTING.0);
                 }
-                Ok(Ridden::Done(done, trip))
+                Ok(LaneReply::Done(done, trip))
             }
         }
     }
@@ -288,7 +288,7 @@ impl Pooled {
 struct Passenger<'a> {
     lane: &'a Rc<SharedLane>,
     seat: Seat,
-    ride: &'a Ride,
+    ride: &'a LaneRequest,
 }
 
 impl Drop for Passenger<'_> {

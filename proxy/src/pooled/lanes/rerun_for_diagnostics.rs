@@ -11,7 +11,7 @@ use super::candidate::Candidate;
 use crate::pooled::backend::connection::{Broken, OwnReply};
 use crate::pooled::exchange::Done;
 use crate::pooled::optimistic::transaction::Execution;
-use crate::pooled::session::Pooled;
+use crate::pooled::session::PooledSession;
 
 /// ER_QUERY_INTERRUPTED.
 const INTERRUPTED: ErrorCode = ErrorCode {
@@ -40,7 +40,7 @@ impl Past {
     }
 }
 
-impl Pooled {
+impl PooledSession {
     /// It was killed, as KILL QUERY does it.
     pub(crate) fn interrupted(&mut self, sequence: u8) {
         let tally = Tally {
@@ -61,7 +61,7 @@ impl Pooled {
 
     /// What the client may ask of a statement that has ridden is left on the connection that is held:
     /// nobody hears of what is done for that.
-    pub(crate) async fn relive(&mut self, past: Past) {
+    pub(crate) async fn rerun_unheard(&mut self, past: Past) {
         let Some(mut lent) = self.held.lease.take() else {
             return;
         };
@@ -73,7 +73,7 @@ impl Pooled {
                 return self.execute_unheard(&execution).await;
             }
         };
-        let equal = self.become_equal(&mut lent.conn, &Needs::NONE).await;
+        let equal = self.restore_state_first(&mut lent.conn, &Needs::NONE).await;
         let asked = match equal {
             Ok(()) => lent.conn.ask(&self.worker, Command::QUERY, &argument).await,
             Err(_) => Err(Broken::Unexpected("it is not like the session")),

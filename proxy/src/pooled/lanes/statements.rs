@@ -12,7 +12,7 @@ use wire::{Command, HEADER_BYTES, StatusFlags};
 
 use super::lane::{Following, SharedLane};
 use crate::pooled::backend::connection::{BackendConn, Broken, PREPARED_BYTES_MAX, own_command};
-use crate::pooled::backend::worker_pool::Lent;
+use crate::pooled::backend::worker_pool::HeldConnection;
 use crate::pooled::command::execute::{NEED_REPREPARE, UNKNOWN_HANDLER};
 use crate::pooled::command::prepared_statement::StatementKey;
 use crate::pooled::exchange::Done;
@@ -66,7 +66,7 @@ impl SharedLane {
     /// Prepares a statement behind what is in flight.
     pub(crate) fn prepare(&self, key: &StatementKey) {
         let mut lent = self.lent.borrow_mut();
-        let Some(Lent { conn, .. }) = &mut *lent else {
+        let Some(HeldConnection { conn, .. }) = &mut *lent else {
             return;
         };
         if conn.prepared.id(key).is_some() || self.preparing.borrow().contains(key) {

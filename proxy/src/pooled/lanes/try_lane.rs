@@ -14,7 +14,7 @@ use wire::Capabilities;
 
 use super::candidate::{Candidate, Executing};
 use super::lane::{SharedLane, is_like};
-use super::lane_request::{Ridden, Ride, Trip};
+use super::lane_request::{LanePlan, LaneReply, LaneRequest};
 use super::rerun_for_diagnostics::Past;
 use crate::pooled::backend::connection::BackendConn;
 use crate::pooled::command::prepared_statement::StatementKey;
@@ -24,13 +24,13 @@ use crate::pooled::exchange::{Done, Part};
 use crate::pooled::explain::explainable::Said;
 use crate::pooled::failure::retry::effect_of;
 use crate::pooled::routing::target::Aim;
-use crate::pooled::session::{After, CutOff, Pooled};
+use crate::pooled::session::{After, CutOff, PooledSession};
 
 /// A longer statement has a connection of its own.
 const STATEMENT_BYTES_MAX: usize = 16 << 10;
 
 /// A statement that may ride: how long its like take, and where.
-struct Fare {
+struct LaneChoice {
     backend: Arc<Backend>,
     digest: u64,
     lane: Rc<SharedLane>,
@@ -38,7 +38,7 @@ struct Fare {
 }
 
 /// A statement that would ride if a lane had room, or a connection were idle for another one.
-struct RideWish {
+struct LaneWish {
     digest: u64,
     habit: Habit,
 }
@@ -51,35 +51,41 @@ pub(crate) struct Probe {
 
 /// What a session keeps of its rides.
 #[derive(Default)]
-pub(crate) struct Riding {
+pub(crate) struct LaneUseState {
     /// Its place on lanes, since its first ride.
-    pub ride: Option<Rc<Ride>>,
+    pub ride: Option<Rc<LaneRequest>>,
     /// The last statement, if it has ridden and left what its client may ask for.
     pub ridden: Option<Past>,
     /// The statement of the moment, where it is measured.
     probe: Option<Probe>,
     /// The same, where it would ride.
-    wish: Option<RideWish>,
+    wish: Option<LaneWish>,
 }
 
-/// What became of it.
-pub(crate) enum Aboard {
+/// What became of a statement that might go over a shared lane.
+pub(crate) enum LaneOutcome {
+    /// The client has its reply.
     Told(Ending),
-    /// It has a connection of its own: it did not ride, or has to be sent again.
-    Ashore {
-        has_ridden: bool,
-    },
-    /// A replica has refused it because it writes. The client has not heard that.
+    /// The statement needs a connection of the session's own. `was_sent`: it was sent on a lane, and has had no answer.
+    NotOnLane { was_sent: bool },
+    /// A replica has refused the statement because it writes. The client has not heard that.
     Refused,
 }
 
-impl Pooled {
+impl LaneOutcome {
+    /// Whether the statement was not sent on any lane.
+    pub(crate) fn is_untried(&self) -> bool {
+        matches!(self, Self::NotOnLane { was_sent: false })
+    }
+}
+
+impl PooledSession {
     /// Over a shared lane, if it may ride.
     pub(crate) async fn say_aboard(
         &mut self,
         candidate: &Candidate<'_>,
         aim: Aim,
-    ) -> Result<Aboard, CutOff> {
+    ) -> Result<LaneOutcome, CutOff> {
         self.routing.riding.probe = None;
         self.routing.riding.wish = None;
         self.take_up_saved();
@@ -87,7 +93,7 @@ impl Pooled {
             Ok(fare) => self.travel(candidate, aim, fare).await,
             Err(stays) => {
                 self.worker.lanes.counts.stays(stays);
-                Ok(Aboard::Ashore { has_ridden: false })
+                Ok(LaneOutcome::NotOnLane { was_sent: false })
             }
         }
     }
@@ -98,15 +104,15 @@ impl Pooled {
         &mut self,
         candidate: &Candidate<'_>,
         aim: Aim,
-    ) -> Result<Aboard, CutOff> {
+    ) -> Result<LaneOutcome, CutOff> {
         match self.new_lane(candidate) {
             Some(fare) => self.travel(candidate, aim, fare).await,
-            None => Ok(Aboard::Ashore { has_ridden: false }),
+            None => Ok(LaneOutcome::NotOnLane { was_sent: false }),
         }
     }
 
-    fn new_lane(&mut self, candidate: &Candidate<'_>) -> Option<Fare> {
-        let RideWish { digest, habit } = self.routing.riding.wish.take()?;
+    fn new_lane(&mut self, candidate: &Candidate<'_>) -> Option<LaneChoice> {
+        let LaneWish { digest, habit } = self.routing.riding.wish.take()?;
         let lent = self.held.lease.take()?;
         let backend = Arc::clone(&lent.conn.backend);
         let shelf = self.shelf(&backend);
@@ -122,7 +128,7 @@ impl Pooled {
             return None;
         }
         let lane = lanes.open(&self.worker, shelf, lent);
-        Some(Fare {
+        Some(LaneChoice {
             backend,
             digest,
             lane,
@@ -134,8 +140,8 @@ impl Pooled {
         &mut self,
         candidate: &Candidate<'_>,
         aim: Aim,
-        fare: Fare,
-    ) -> Result<Aboard, CutOff> {
+        fare: LaneChoice,
+    ) -> Result<LaneOutcome, CutOff> {
         let worker = Rc::clone(&self.worker);
         let sequence = candidate.incoming.sequence;
         let counts = &worker.lanes.counts;
@@ -148,29 +154,29 @@ impl Pooled {
         match ridden {
             Ok(None) => {
                 counts.stays(Stays::NoLane);
-                Ok(Aboard::Ashore { has_ridden: false })
+                Ok(LaneOutcome::NotOnLane { was_sent: false })
             }
-            Ok(Some(Ridden::Elsewhere)) => {
+            Ok(Some(LaneReply::Elsewhere)) => {
                 counts.moves();
-                Ok(Aboard::Ashore { has_ridden: true })
+                Ok(LaneOutcome::NotOnLane { was_sent: true })
             }
-            Ok(Some(Ridden::Refused)) => {
+            Ok(Some(LaneReply::Refused)) => {
                 counts.moves();
-                Ok(Aboard::Refused)
+                Ok(LaneOutcome::Refused)
             }
-            Ok(Some(Ridden::Killed)) => {
+            Ok(Some(LaneReply::Killed)) => {
                 self.interrupted(sequence);
-                Ok(Aboard::Told(Ending::last(After::Next)))
+                Ok(LaneOutcome::Told(Ending::last(After::Next)))
             }
-            Ok(Some(Ridden::Done(done, trip))) => {
+            Ok(Some(LaneReply::Done(done, trip))) => {
                 counts.rides();
-                self.has_ridden(candidate, &fare, &done, trip);
-                Ok(Aboard::Told(Ending::of(&done)))
+                self.was_sent(candidate, &fare, &done, trip);
+                Ok(LaneOutcome::Told(Ending::of(&done)))
             }
             Err(cut) => {
                 let repeat = self.repeat_of(effect_of(candidate.facts), aim);
                 let ended = self.cut_short(cut, sequence, candidate.command(), repeat);
-                ended.map(Ending::last).map(Aboard::Told)
+                ended.map(Ending::last).map(LaneOutcome::Told)
             }
         }
     }
@@ -197,7 +203,7 @@ impl Pooled {
     }
 
     /// Whether a statement rides, and on which lane.
-    fn fare(&mut self, candidate: &Candidate<'_>, aim: Aim) -> Result<Fare, Stays> {
+    fn fare(&mut self, candidate: &Candidate<'_>, aim: Aim) -> Result<LaneChoice, Stays> {
         let bytes = match candidate.incoming.is_cut {
             true => usize::MAX,
             false => candidate.incoming.packets.len(),
@@ -229,12 +235,12 @@ impl Pooled {
         }
         let lane = self.lane_to(&backend);
         let lane =
-            lane.inspect_err(|_| self.routing.riding.wish = Some(RideWish { digest, habit }))?;
+            lane.inspect_err(|_| self.routing.riding.wish = Some(LaneWish { digest, habit }))?;
         if !self.is_prepared(candidate, |key, types| lane.has(key, types)) {
             self.prepare_aboard(&lane, candidate);
             return Err(Stays::Unprepared);
         }
-        Ok(Fare {
+        Ok(LaneChoice {
             backend,
             digest,
             lane,
@@ -347,7 +353,13 @@ impl Pooled {
     }
 
     /// Its reply has gone to its client.
-    fn has_ridden(&mut self, candidate: &Candidate<'_>, fare: &Fare, done: &Done, trip: Trip) {
+    fn was_sent(
+        &mut self,
+        candidate: &Candidate<'_>,
+        fare: &LaneChoice,
+        done: &Done,
+        trip: LanePlan,
+    ) {
         self.routing.riding.ridden = None;
         self.command.timing.was(trip.left, trip.ended);
         let traffic = Traffic {

@@ -12,7 +12,7 @@ use wire::ErrPacket;
 
 use super::greeting::dialect_of;
 use crate::connect::connect;
-use crate::pooled::routing::routing_state::Course;
+use crate::pooled::routing::routing_state::RoutingState;
 use crate::surroundings::Settings;
 use crate::worker::Worker;
 use link::decline::refusal;
@@ -39,7 +39,11 @@ impl HostNames {
 /// Whether the servers call their clients' hosts by names. The proxy asks a backend by a login that it refuses:
 /// the refusal names the proxy's own host. If that does not tell, the learned accounts come with the server's
 /// setting.
-pub(crate) async fn host_names(worker: &Worker, settings: &Settings, course: &Course) -> Names {
+pub(crate) async fn host_names(
+    worker: &Worker,
+    settings: &Settings,
+    course: &RoutingState,
+) -> Names {
     let own = &worker.host_names;
     let _asking = own.asking.lock().await;
     match own.known.get() {
@@ -59,7 +63,7 @@ fn configured(worker: &Worker) -> Names {
     learned.map_or(Names::Skipped, |learned| learned.rules().names)
 }
 
-async fn ask(worker: &Worker, settings: &Settings, course: &Course) -> Option<Names> {
+async fn ask(worker: &Worker, settings: &Settings, course: &RoutingState) -> Option<Names> {
     let header = proxy_protocol::Header::Own;
     let greeted = connect(worker, &settings.config, &header, course).await;
     let greeted = greeted.ok()?;

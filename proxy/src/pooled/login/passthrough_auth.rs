@@ -8,7 +8,7 @@ use wire::{Greeting, HandshakeResponse};
 use super::server_login::LOGIN;
 use crate::connect::{Greeted, connect};
 use crate::login::{Agreement, Login, Who};
-use crate::pooled::routing::routing_state::Course;
+use crate::pooled::routing::routing_state::RoutingState;
 use crate::scripted::auth_ear::AuthEar;
 use crate::surroundings::Settings;
 use crate::worker::Worker;
@@ -22,7 +22,7 @@ pub(crate) struct PassOn<'a, 'b> {
     pub worker: &'a Worker,
     pub settings: &'a Settings,
     pub header: &'a proxy_protocol::Header,
-    pub course: &'a Course,
+    pub course: &'a RoutingState,
     pub client: &'a mut PacketStream,
     pub who: &'a mut Who,
     /// What the client was greeted with.

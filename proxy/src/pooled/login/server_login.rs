@@ -23,7 +23,7 @@ use super::passthrough_auth::PassOn;
 use super::retry_after_reload::{Appeal, appeal, conditions_anew};
 use crate::connect::{Greeted, connect};
 use crate::login::{Agreement, Who, client_compression, malformed, read_response};
-use crate::pooled::routing::routing_state::Course;
+use crate::pooled::routing::routing_state::RoutingState;
 use crate::scripted::auth_ear::AuthEar;
 use crate::scripted::bridge::UNBRIDGED;
 use crate::scripted::login_hooks::{Auth, LoginHooks, replaced};
@@ -62,7 +62,7 @@ pub(crate) const LOGIN: Capabilities = Capabilities(
 /// How a login ended.
 pub(crate) enum Entered {
     /// The proxy has let the client in and has yet to say so.
-    Examined(Box<Admission>),
+    Examined(Box<AdmittedLogin>),
     /// A backend has, and the client knows.
     Passed(Box<(Greeted, Agreement)>),
     /// Its script has; with what is agreed on of compression.
@@ -70,7 +70,7 @@ pub(crate) enum Entered {
 }
 
 /// What an examined client begins with.
-pub(crate) struct Admission {
+pub(crate) struct AdmittedLogin {
     pub account: Arc<KnownAccount>,
     /// The user that the client is; see [`Account::user_of`].
     pub user: Box<[u8]>,
@@ -78,7 +78,7 @@ pub(crate) struct Admission {
     /// Goes before the OK.
     pub payload: Option<Vec<u8>>,
     pub mode: SessionMode,
-    pub course: Course,
+    pub course: RoutingState,
     pub capabilities: Capabilities,
     /// The same with the flags of the login.
     pub login_capabilities: Capabilities,
@@ -311,9 +311,9 @@ impl Enter<'_> {
         })
     }
 
-    fn course(&self, account: Option<&Account>) -> Course {
+    fn course(&self, account: Option<&Account>) -> RoutingState {
         let config = &self.settings.config;
-        Course::of(self.worker, config, self.listener, account)
+        RoutingState::of(self.worker, config, self.listener, account)
     }
 
     async fn examine(
@@ -405,7 +405,7 @@ impl Enter<'_> {
                     .map(|schema| schema.clone().into_bytes())
             });
         let agreed = response.head.capabilities & greeting.capabilities;
-        Ok(Entered::Examined(Box::new(Admission {
+        Ok(Entered::Examined(Box::new(AdmittedLogin {
             user: user.into(),
             credential,
             payload: passed.payload,

@@ -11,7 +11,7 @@ use sql::Server;
 use wire::compression::{Algorithm, Remote};
 use wire::{Capabilities, Greeting, StatusFlags};
 
-use super::server_login::{Admission, STATUS_FIRST};
+use super::server_login::{AdmittedLogin, STATUS_FIRST};
 use crate::pooled::backend::held::Held;
 use crate::pooled::backend::inherit_globals::fresh_flags;
 use crate::pooled::backend::sub_pool::{BackendLogin, Kind};
@@ -23,7 +23,7 @@ use crate::pooled::session::client_side::ClientSide;
 use crate::pooled::session::identity::Identity;
 use crate::pooled::session::sql_state::SqlState;
 use crate::pooled::session::tracking::Tracking;
-use crate::pooled::session::{CutOff, Pooled};
+use crate::pooled::session::{CutOff, PooledSession};
 use crate::pooled::shadow::shadow_session::Reflection;
 use crate::scripted::host::Host;
 use crate::scripted::login_hooks::LoginHooks;
@@ -58,11 +58,11 @@ pub(crate) async fn begin(
     watch: &Rc<SessionControl>,
     settings: &Arc<Settings>,
     client: &mut PacketStream,
-    admission: Admission,
+    admission: AdmittedLogin,
     place: Place,
     hooks: Option<(LoginHooks, Rc<Host>)>,
 ) -> Result<Begun, Failure> {
-    let Admission {
+    let AdmittedLogin {
         account,
         user,
         credential,
@@ -96,7 +96,7 @@ pub(crate) async fn begin(
     // What changes from here on is not the session's.
     let inherits_at = worker.shared.globals.now();
     let flags = fresh_flags(worker, u16::from(collation), server_of(&greeting));
-    let mut session = Pooled {
+    let mut session = PooledSession {
         client: ClientSide {
             privacy: client.privacy(),
             tls: client.tls(),
@@ -153,13 +153,13 @@ pub(crate) async fn begin(
 
 /// A session that has yet to take over its client.
 pub(crate) struct Begun {
-    session: Pooled,
+    session: PooledSession,
     compression: Option<(Algorithm, u8)>,
 }
 
 impl Begun {
     /// Takes over the client, who has heard OK.
-    pub(crate) fn join(mut self, client: PacketStream) -> Result<Pooled, Failure> {
+    pub(crate) fn join(mut self, client: PacketStream) -> Result<PooledSession, Failure> {
         let lost = || {
             let text = "the connection was lost at the end of the login";
             Failure::new(FailureKind::LoginAbandoned, text)
@@ -203,7 +203,7 @@ where
     said.map_err(|error| client_broke(error.into()))
 }
 
-impl Pooled {
+impl PooledSession {
     /// Whether the schema that the client named is there for it. A connection that is in it, or has
     /// been in it of late, knows.
     pub(crate) async fn try_schema(&mut self) -> Result<(), Failure> {
@@ -231,7 +231,7 @@ impl Pooled {
             return Ok(());
         };
         let needs = session::state::Needs::NONE;
-        let equal = self.become_equal(&mut lent.conn, &needs).await;
+        let equal = self.restore_state_first(&mut lent.conn, &needs).await;
         self.held.lease = Some(lent);
         match equal {
             Ok(()) => {

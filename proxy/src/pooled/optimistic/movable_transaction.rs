@@ -8,13 +8,13 @@ use session::state::Pin;
 use sql::{Facts, Kind};
 use wire::StatusFlags;
 
-use super::transaction::Optimism;
+use super::transaction::OptimisticTransaction;
 use crate::pooled::exchange::{CutReply, Done, Reached};
 use crate::pooled::failure::retry::{Effect, effect_of};
-use crate::pooled::session::Pooled;
+use crate::pooled::session::PooledSession;
 use link::client_command::Incoming;
 
-impl Pooled {
+impl PooledSession {
     /// Whether this statement begins a transaction that could begin elsewhere as well: the session holds nothing,
     /// and the statement says nothing of snapshots or of an access mode.
     #[inline]
@@ -53,6 +53,6 @@ impl Pooled {
     pub(crate) fn begins_again(&mut self) {
         self.routing.course.has_only_begun = false;
         let begin = Incoming::of_text(b"BEGIN", self.client.capabilities);
-        self.routing.optimism = Some(Box::new(Optimism::new(begin)));
+        self.routing.optimism = Some(Box::new(OptimisticTransaction::new(begin)));
     }
 }

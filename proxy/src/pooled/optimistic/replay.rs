@@ -17,7 +17,7 @@ use crate::pooled::failure::retry::{Effect, Repeat};
 use crate::pooled::routing::leave_replica::ROLLBACK;
 use crate::pooled::routing::routing_state::Optimistic;
 use crate::pooled::routing::target::Aim;
-use crate::pooled::session::{After, CutOff, Pooled};
+use crate::pooled::session::{After, CutOff, PooledSession};
 use link::client_command::Incoming;
 use link::failure::{Failure, Kind};
 
@@ -31,9 +31,9 @@ pub(crate) enum Failed {
     Changed(String),
 }
 
-impl Pooled {
+impl PooledSession {
     /// Takes an optimistic transaction to the primary. `Some`: it is rolled back, and its client knows.
-    pub(crate) async fn go_to_primary(&mut self, sequence: u8) -> Result<Option<After>, CutOff> {
+    pub(crate) async fn move_to_primary(&mut self, sequence: u8) -> Result<Option<After>, CutOff> {
         let Some(optimism) = &mut self.routing.optimism else {
             return Ok(None);
         };
@@ -52,7 +52,7 @@ impl Pooled {
     async fn replay(&mut self, begin: &Incoming, reads: &[Read]) -> Result<(), Failed> {
         // Two connections at a time could keep sessions waiting for one another.
         if self.held.lease.is_some() {
-            self.end_reading(ROLLBACK).await;
+            self.end_at_replica(ROLLBACK).await;
         }
         self.transaction_lost();
         if let Some(lent) = &self.held.lease {
@@ -198,7 +198,7 @@ impl Pooled {
             }
             Failed::Unreachable(failure) => failure,
             Failed::Changed(how) => {
-                self.end_reading(ROLLBACK).await;
+                self.end_at_replica(ROLLBACK).await;
                 self.routing.course.optimistic = Optimistic::NotTheNext;
                 let text = format!(
                     "The transaction has read on a replica what is not so on the primary ({how}); it is \

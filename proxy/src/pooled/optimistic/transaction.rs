@@ -22,7 +22,7 @@ use crate::pooled::exchange::forward_reply::Cut;
 use crate::pooled::exchange::{CutReply, Done, Reached};
 use crate::pooled::routing::routing_state::Optimistic;
 use crate::pooled::routing::target::Aim;
-use crate::pooled::session::{After, CutOff, Pooled};
+use crate::pooled::session::{After, CutOff, PooledSession};
 use link::client_command::Incoming;
 use registry::session_control::Ask;
 use sql::proxy_explain;
@@ -37,7 +37,7 @@ const STATEMENT_BYTES_MAX: usize = 64 * 1024;
 const REPLY_BYTES_MAX: u64 = 1 << 20;
 
 /// What an optimistic transaction has said and heard.
-pub(crate) struct Optimism {
+pub(crate) struct OptimisticTransaction {
     pub begin: Incoming,
     pub reads: Vec<Read>,
     statement_bytes: usize,
@@ -92,7 +92,7 @@ impl Said {
     }
 }
 
-impl Optimism {
+impl OptimisticTransaction {
     pub(crate) fn new(begin: Incoming) -> Self {
         Self {
             begin,
@@ -123,7 +123,7 @@ impl Optimism {
     }
 }
 
-impl Pooled {
+impl PooledSession {
     /// Whether a statement begins a transaction that may be on a replica until it writes. One that is
     /// serializable would keep the replica's own replication from rows that it reads.
     pub(crate) fn begins_optimistic(&self, facts: &Facts) -> bool {
@@ -168,7 +168,7 @@ impl Pooled {
                 }
                 // Of a command that goes on, the next packet has this id itself.
                 let sequence = incoming.sequence.wrapping_add(u8::from(incoming.is_cut));
-                let gone = Box::pin(self.go_to_primary(sequence)).await?;
+                let gone = Box::pin(self.move_to_primary(sequence)).await?;
                 match gone {
                     None => {}
                     // Nobody would take the rest of it.
@@ -313,7 +313,8 @@ impl Pooled {
             .and_then(|lent| lent.conn.backend.role);
         match role {
             Some(Role::Replica) if aim == Aim::Optimistic => {
-                self.routing.optimism = Some(Box::new(Optimism::new(incoming.clone())));
+                self.routing.optimism =
+                    Some(Box::new(OptimisticTransaction::new(incoming.clone())));
             }
             Some(Role::Replica) => {}
             Some(Role::Primary) | None => self.routing.course.optimistic.begins_at_primary(),
@@ -353,7 +354,7 @@ impl Pooled {
         if !route::is_repeatable(facts) {
             self.forget_reads();
         }
-        self.go_to_primary(sequence).await
+        self.move_to_primary(sequence).await
     }
 
     /// The backend is gone. The client still is in its transaction, which goes on at the primary.

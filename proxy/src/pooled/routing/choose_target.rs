@@ -4,13 +4,13 @@ use route::{BackendId, Transaction, Use, Wanted, Why};
 use sql::Facts;
 use wire::StatusFlags;
 
-use super::script_route::{ALL_DOWN, Choice, Place};
+use super::script_route::{ALL_DOWN, Place, ScriptRoute};
 use super::target::Aim;
-use crate::pooled::rules::command_policy::Order;
-use crate::pooled::session::Pooled;
+use crate::pooled::rules::command_policy::CommandPolicy;
+use crate::pooled::session::PooledSession;
 use link::failure::{Failure, Kind};
 
-impl Pooled {
+impl PooledSession {
     /// Where a statement of these facts is to go.
     pub(crate) fn aim(&self, facts: &Facts) -> Aim {
         self.routing
@@ -67,9 +67,9 @@ impl Pooled {
 
     /// Whether scripts leave a backend for the command of the moment.
     pub(crate) fn is_left_one(&self) -> Result<(), Failure> {
-        let Choice { place, out } = &self.routing.course.choice;
+        let ScriptRoute { place, out } = &self.routing.course.choice;
         let order = self.command.policy.as_deref();
-        let is_nowhere = *place == Place::Nowhere && !order.is_some_and(Order::directs);
+        let is_nowhere = *place == Place::Nowhere && !order.is_some_and(CommandPolicy::directs);
         let are_out = out.are_all && !self.backends_out().is_empty();
         match is_nowhere || are_out {
             true => Err(all_down()),

@@ -7,9 +7,9 @@ use session::Outcome;
 use sql::{Does, Facts, Kind, Object, Role};
 
 use crate::pooled::command::prepared_statement::StatementKey;
-use crate::pooled::session::Pooled;
+use crate::pooled::session::PooledSession;
 
-impl Pooled {
+impl PooledSession {
     /// Takes into account what the things do that a text names.
     #[inline]
     pub(crate) fn name_more(&self, facts: &mut Facts, text: &[u8]) {

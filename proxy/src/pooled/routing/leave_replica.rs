@@ -11,7 +11,7 @@ use wire::{Command, StatusFlags};
 use super::target::Aim;
 use crate::pooled::backend::connection::OwnReply;
 use crate::pooled::backend::open::text;
-use crate::pooled::session::{LASTING, Pooled};
+use crate::pooled::session::{LASTING, PooledSession};
 use link::failure::{Failure, Kind as FailureKind};
 
 /// What ends a hold.
@@ -23,7 +23,7 @@ const COMMIT: &[u8] = b"COMMIT AND NO CHAIN NO RELEASE";
 /// The same.
 pub(crate) const ROLLBACK: &[u8] = b"ROLLBACK AND NO CHAIN NO RELEASE";
 
-impl Pooled {
+impl PooledSession {
     /// Before a statement: should it be for a primary while a replica is held, a transaction that only
     /// reads is committed there, which the statement would do as well.
     ///
@@ -42,7 +42,7 @@ impl Pooled {
         pins.remove(Pin::Transaction);
         let is_only_reading = self.transaction() == Transaction::Reading;
         if is_only_reading && pins.is_empty() && self.sql_state.cursors.is_empty() {
-            Box::pin(self.end_reading(COMMIT)).await;
+            Box::pin(self.end_at_replica(COMMIT)).await;
         }
         match &self.held.lease {
             None => Ok(()),
@@ -58,7 +58,7 @@ impl Pooled {
     }
 
     /// Ends a transaction that has changed nothing: nothing is lost should its backend break now.
-    pub(crate) async fn end_reading(&mut self, end: &[u8]) {
+    pub(crate) async fn end_at_replica(&mut self, end: &[u8]) {
         let facts = sql::facts(end, self.sql_state.session.flags());
         let Some(lent) = &mut self.held.lease else {
             return;

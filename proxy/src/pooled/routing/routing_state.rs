@@ -11,12 +11,12 @@ use session::state::Gtids;
 use sql::{Facts, Marks, Object, Server};
 use wire::{Capabilities, Command, StatusFlags};
 
-use super::script_route::Choice;
+use super::script_route::ScriptRoute;
 use crate::pooled::backend::connection::{BackendConn, Broken, OwnReply};
 use crate::pooled::exchange::Done;
-use crate::pooled::session::Pooled;
-use crate::pooled::session::session_track_settings::Told;
+use crate::pooled::session::PooledSession;
 use crate::worker::Worker;
+use session::track_settings::GtidTracking;
 
 /// Whether a session's transactions may begin on a replica.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ impl Optimistic {
 
 /// One session's.
 #[derive(Debug)]
-pub(crate) struct Course {
+pub(crate) struct RoutingState {
     pub cluster: ClusterId,
     pub replicas: ReplicaUse,
     pub consistency: Consistency,
@@ -61,7 +61,7 @@ pub(crate) struct Course {
     /// Where its last read went that was for a replica.
     pub replica: Option<BackendId>,
     /// What scripts have said of backends.
-    pub choice: Choice,
+    pub choice: ScriptRoute,
     /// What its command needs of a primary.
     pub use_for: Cell<Use>,
     /// Its next command is a read that went to the primary since nobody knows where in the stream its
@@ -71,7 +71,7 @@ pub(crate) struct Course {
     pub awaited: Option<Position>,
 }
 
-impl Course {
+impl RoutingState {
     /// The account's word goes before the listener's, and that before what holds for all.
     pub(crate) fn of(
         worker: &Worker,
@@ -108,7 +108,7 @@ impl Course {
             has_unsaid_writes: false,
             last: None,
             replica: None,
-            choice: Choice::default(),
+            choice: ScriptRoute::default(),
             use_for: Cell::default(),
             wants_position: false,
             awaited: None,
@@ -130,7 +130,7 @@ impl Course {
             has_unsaid_writes: false,
             last: None,
             replica: None,
-            choice: Choice::default(),
+            choice: ScriptRoute::default(),
             use_for: Cell::default(),
             wants_position: false,
             awaited: None,
@@ -147,7 +147,7 @@ impl Course {
     }
 }
 
-impl Pooled {
+impl PooledSession {
     /// Whether its reads may go elsewhere than its writes.
     pub(crate) fn is_split(&self) -> bool {
         self.routing.course.replicas == ReplicaUse::Split && self.mode != SessionMode::Transparent
@@ -194,11 +194,11 @@ impl Pooled {
 
     /// Before a statement that shows what a connection tells: it tells of GTIDs what the client wants.
     /// Within a transaction MySQL does not let go of it (error 1766).
-    pub(crate) fn hide_gtids(&self, conn: &mut BackendConn) -> Told {
+    pub(crate) fn hide_gtids(&self, conn: &mut BackendConn) -> GtidTracking {
         let is_free = !self.client.status.contains(StatusFlags::IN_TRANS);
         match is_free && std::mem::take(&mut conn.tells_gtids) {
-            true => Told::More,
-            false => Told::AsWanted,
+            true => GtidTracking::More,
+            false => GtidTracking::AsWanted,
         }
     }
 

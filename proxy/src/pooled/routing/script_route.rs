@@ -8,7 +8,7 @@ pub(crate) const ALL_DOWN: &str = "(proxy) all backends are down";
 
 /// See the module.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Choice {
+pub(crate) struct ScriptRoute {
     pub(super) place: Place,
     pub(super) out: Out,
 }
@@ -32,7 +32,7 @@ pub(crate) struct Out {
     pub are_all: bool,
 }
 
-impl Choice {
+impl ScriptRoute {
     pub(crate) fn choose(&mut self, place: Place) {
         self.place = place;
     }

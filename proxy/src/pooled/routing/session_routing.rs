@@ -1,36 +1,36 @@
 //! What one session remembers for the routing of its commands.
 
-use super::routing_state::Course;
+use super::routing_state::RoutingState;
 use crate::pooled::failure::cut_transaction::CutTransaction;
-use crate::pooled::lanes::try_lane::Riding;
-use crate::pooled::optimistic::transaction::Optimism;
+use crate::pooled::lanes::try_lane::LaneUseState;
+use crate::pooled::optimistic::transaction::OptimisticTransaction;
 use crate::pooled::session::Home;
 use crate::pooled::shadow::shadow_session::Reflection;
 
 /// Where the commands of one session go.
 pub(crate) struct Routing {
-    pub course: Course,
+    pub course: RoutingState,
     /// The backend that the session's writes go to as long as that can be used.
     pub home: Option<Home>,
     /// Its transaction may write, and has only read yet, on a replica.
-    pub optimism: Option<Box<Optimism>>,
+    pub optimism: Option<Box<OptimisticTransaction>>,
     /// Its transaction was cut off, and the client has not ended it yet.
     pub cut_transaction: Option<CutTransaction>,
     /// Its statements that go to another cluster as well.
     pub reflection: Reflection,
-    pub riding: Riding,
+    pub riding: LaneUseState,
 }
 
 impl Routing {
     /// A session's routing before its first command.
-    pub(crate) fn new(course: Course, reflection: Reflection) -> Self {
+    pub(crate) fn new(course: RoutingState, reflection: Reflection) -> Self {
         Self {
             course,
             home: None,
             optimism: None,
             cut_transaction: None,
             reflection,
-            riding: Riding::default(),
+            riding: LaneUseState::default(),
         }
     }
 }

@@ -17,14 +17,14 @@ use super::statement_limits::Inside;
 use crate::book::Book;
 use crate::pooled::injection::inject::Injecting;
 use crate::pooled::routing::target::Aim;
-use crate::pooled::session::Pooled;
+use crate::pooled::session::PooledSession;
 use crate::pooled::shadow::mirror::Reflected;
 use registry::session_control::{Ask, SessionControl};
 use stats::profiles::LeftOut;
 
 /// What is wanted of one command.
 #[derive(Default)]
-pub(crate) struct Order {
+pub(crate) struct CommandPolicy {
     pub role: Option<ReplicaUse>,
     pub cluster: Option<ClusterId>,
     pub backend: Option<BackendId>,
@@ -61,7 +61,7 @@ pub(crate) struct Note {
     pub ended: Option<(Arc<Backend>, Outcome)>,
 }
 
-impl Order {
+impl CommandPolicy {
     /// A command that a script sends somewhere, or that may run for so long only.
     pub(crate) fn of_script(
         script: Option<Box<[u8]>>,
@@ -121,15 +121,15 @@ impl Drop for Alarm {
     }
 }
 
-impl Pooled {
+impl PooledSession {
     /// What rules and hints want of a command.
     pub(crate) fn order_of(
         &self,
         book: &Book,
         judgement: &Judgement<'_>,
         hints: &Hints<'_>,
-    ) -> Order {
-        let mut order = Order {
+    ) -> CommandPolicy {
+        let mut order = CommandPolicy {
             role: hints.role.or(judgement.role.map(|it| it.value)),
             lag_max: hints.lag_max,
             consistency: hints
@@ -142,7 +142,7 @@ impl Pooled {
                 .chain(self.command.policy.as_ref().and_then(|it| it.timeout))
                 .min(),
             retries: judgement.retry.map(|it| u32::from(it.value)),
-            ..Order::default()
+            ..CommandPolicy::default()
         };
         self.place_order(&mut order, judgement, hints);
         if let Some(gtid) = hints.gtid {
@@ -169,7 +169,7 @@ impl Pooled {
         order
     }
 
-    fn place_order(&self, order: &mut Order, judgement: &Judgement<'_>, hints: &Hints<'_>) {
+    fn place_order(&self, order: &mut CommandPolicy, judgement: &Judgement<'_>, hints: &Hints<'_>) {
         let topology = self.worker.topology.borrow();
         let cluster = judgement.cluster.map(|it| it.value.as_bytes());
         if let Some(name) = hints.cluster.or(cluster) {
@@ -256,7 +256,7 @@ impl Pooled {
     ) -> Wish<'a> {
         let order = self.command.policy.as_deref();
         // A rule's word, and a hint's, go before the script's.
-        let is_ordered = order.is_some_and(Order::directs);
+        let is_ordered = order.is_some_and(CommandPolicy::directs);
         let choice = &self.routing.course.choice;
         let chosen = choice.backend().filter(|_| !is_ordered).unzip();
         Wish {

@@ -1,6 +1,6 @@
 //! Rules and hints, asked about a client's command; and what of their answer is done before anything
 //! is sent: it is logged, answered, refused, held up, rewritten. What is left is the command's
-//! [`Order`](super::command_policy::Order).
+//! [`CommandPolicy`](super::command_policy::Order).
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -16,12 +16,12 @@ use wire::ErrorCode;
 use wire::attribute::QueryAttribute;
 use wire::query::Query;
 
-use super::command_policy::{Order, unknown_place};
+use super::command_policy::{CommandPolicy, unknown_place};
 use super::statement_limits::{Inside, Passage, enter};
 use crate::book::Book;
 use crate::pooled::command::query::Answered;
 use crate::pooled::login::session_start::{hold_of, pin_of};
-use crate::pooled::session::{After, CutOff, Pooled};
+use crate::pooled::session::{After, CutOff, PooledSession};
 use crate::pooled::shadow::shadow_session::Reflection;
 use link::client_command::Incoming;
 
@@ -76,7 +76,7 @@ pub(crate) enum Ruled {
     Promised(Vec<String>),
 }
 
-impl Pooled {
+impl PooledSession {
     /// Whether somebody has to be asked about a statement at all.
     pub(crate) fn is_ruled(&mut self, facts: &Facts, carries: Carries) -> bool {
         if self.script_route().is_some() {
@@ -161,21 +161,8 @@ impl Pooled {
         }
         let text = judgement.rewritten.map(|by| by.value.text);
         if errand.form == Form::Prepare {
-            self.command.policy = Some(Box::new(Order {
-                cluster: order.cluster,
-                backend: order.backend,
-                ..Order::default()
-            }));
-            return Ok(match &judgement.reply {
-                None => Ruled::Goes(text),
-                Some(By { value, .. }) if self.refuses(errand.sequence, value) => {
-                    Ruled::Answered(After::Next)
-                }
-                Some(By { value, .. }) => Ruled::Promised(match value {
-                    Reply::Rows { columns, .. } => columns.to_vec(),
-                    Reply::Ok | Reply::Error { .. } => Vec::new(),
-                }),
-            });
+            let reply = judgement.reply.as_ref().map(|by| &by.value);
+            return Ok(self.rule_of_prepare(errand.sequence, &order, reply, text));
         }
         self.command.policy = (!order.is_idle()).then(|| Box::new(order));
         if let Some(By { value, .. }) = &judgement.reply {
@@ -188,7 +175,9 @@ impl Pooled {
             return Ok(Ruled::Answered(after));
         }
         if let Some(delay) = judgement.delay
-            && let Err(failure) = self.outwait(tokio::time::sleep(delay.value)).await
+            && let Err(failure) = self
+                .wait_unless_killed(tokio::time::sleep(delay.value))
+                .await
         {
             let refused = self.refuse(&failure, errand.sequence);
             return refused.map(Ruled::Answered);
@@ -204,6 +193,27 @@ impl Pooled {
             self.mirror_query(reflected, errand.facts, sent);
         }
         Ok(Ruled::Goes(text))
+    }
+
+    /// What rules do when a statement is prepared. All else is done when it is executed.
+    fn rule_of_prepare(
+        &mut self,
+        sequence: u8,
+        order: &CommandPolicy,
+        reply: Option<&Reply>,
+        text: Option<Vec<u8>>,
+    ) -> Ruled {
+        self.command.policy = Some(Box::new(CommandPolicy {
+            cluster: order.cluster,
+            backend: order.backend,
+            ..CommandPolicy::default()
+        }));
+        match reply {
+            None => Ruled::Goes(text),
+            Some(reply) if self.refuses(sequence, reply) => Ruled::Answered(After::Next),
+            Some(Reply::Rows { columns, .. }) => Ruled::Promised(columns.to_vec()),
+            Some(Reply::Ok | Reply::Error { .. }) => Ruled::Promised(Vec::new()),
+        }
     }
 
     /// What the rules say of a command.
@@ -367,7 +377,7 @@ impl Pooled {
             Turn::Now => {}
             Turn::After(wait) => {
                 book.counters.queued(by.rule);
-                if let Err(failure) = self.outwait(tokio::time::sleep(wait)).await {
+                if let Err(failure) = self.wait_unless_killed(tokio::time::sleep(wait)).await {
                     return self.refuse(&failure, sequence).map(Some);
                 }
             }
@@ -383,7 +393,7 @@ impl Pooled {
                 self.command.timing.queues();
                 book.counters.queued(by.rule);
                 let called = timeout(limited.limit.timeout, waiting.called());
-                match self.outwait(called).await {
+                match self.wait_unless_killed(called).await {
                     Ok(called) => called.ok(),
                     Err(failure) => return self.refuse(&failure, sequence).map(Some),
                 }

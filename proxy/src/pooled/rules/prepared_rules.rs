@@ -16,7 +16,7 @@ use wire::{Capabilities, StatusFlags};
 use super::evaluate_rules::{Carries, Errand, Form, Ruled};
 use crate::pooled::command::prepared::Definitions;
 use crate::pooled::command::prepared_statement::{Original, StatementKey};
-use crate::pooled::session::{After, CutOff, Pooled};
+use crate::pooled::session::{After, CutOff, PooledSession};
 use link::client_command::Incoming;
 use link::failure::{Failure, Kind as FailureKind};
 
@@ -30,7 +30,7 @@ pub(crate) enum Preparing {
     Promised(StatementKey, Rc<Definitions>),
 }
 
-impl Pooled {
+impl PooledSession {
     /// Asks about a COM_STMT_PREPARE.
     pub(crate) async fn rule_prepare(
         &mut self,

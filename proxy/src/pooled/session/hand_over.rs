@@ -6,7 +6,7 @@ use std::sync::Arc;
 use session::state::Needs;
 use session::{Pipelining, Sequences, Tracker};
 
-use super::{After, CutOff, Pooled, Relayed};
+use super::{After, CutOff, PooledSession, Relayed};
 use crate::pooled::backend::connection::BackendConn;
 use crate::pooled::failure::retry::{Effect, Repeat};
 use crate::pooled::routing::target::Aim;
@@ -16,7 +16,7 @@ use link::dialogue::Legs;
 use link::leg::Leg;
 use registry::session_info::SessionKind;
 
-impl Pooled {
+impl PooledSession {
     /// Hands the session over to the relay: from here on it has one backend connection to its end.
     pub(crate) async fn hand_over(&mut self, incoming: Incoming) -> Result<After, CutOff> {
         if let Err(failure) = self.hold(Aim::Home).await {
@@ -27,7 +27,7 @@ impl Pooled {
             return Ok(After::Next);
         };
         let equal = match made {
-            Ok(_) => self.become_equal(&mut lent.conn, &Needs::ALL).await,
+            Ok(_) => self.restore_state_first(&mut lent.conn, &Needs::ALL).await,
             Err(cut) => Err(cut),
         };
         self.held.lease = Some(lent);

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, ReadBuf};
 use wire::{Command, ErrPacket, StatusFlags};
 
-use super::{CutOff, Pooled};
+use super::{CutOff, PooledSession};
 use crate::pooled::backend::connection::Broken;
 use crate::pooled::command::current_command::CurrentCommand;
 use link::client_command::Incoming;
@@ -21,7 +21,7 @@ enum Idle {
     Closed,
 }
 
-impl Pooled {
+impl PooledSession {
     /// Waits for the client's next command; `None` when it has closed.
     pub(crate) async fn next_command(&mut self) -> Result<Option<Incoming>, CutOff> {
         let config = &self.settings.config;

@@ -4,10 +4,10 @@ use wire::reply::{ERR, OK};
 use wire::write::put_packets;
 use wire::{ErrPacket, ErrorCode, HEADER_BYTES};
 
-use super::Pooled;
+use super::PooledSession;
 use link::failure::Failure;
 
-impl Pooled {
+impl PooledSession {
     /// Puts a payload of the proxy's own on its way to the client.
     pub(crate) fn say(&mut self, sequence: u8, payload: &[u8]) {
         if payload.first() == Some(&ERR) {

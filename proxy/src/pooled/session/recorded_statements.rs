@@ -6,7 +6,7 @@ use route::{Explanation, Wanted};
 use session::Outcome;
 use sql::Facts;
 
-use super::Pooled;
+use super::PooledSession;
 use crate::pooled::exchange::Done;
 use crate::pooled::rules::evaluate_rules::{Errand, Form};
 
@@ -19,7 +19,7 @@ pub(crate) struct Trace {
     pins: String,
 }
 
-impl Pooled {
+impl PooledSession {
     /// A statement begins; nothing is done about it unless statements are recorded.
     #[inline]
     pub(crate) fn trace(&mut self, facts: &Facts) {

@@ -6,7 +6,7 @@ use pool::{ClientStatementId, ClientStatements};
 use session::state::SessionState;
 
 use crate::pooled::command::prepared_statement::StatementKey;
-use crate::pooled::diagnostics::pending_answers::Aftermath;
+use crate::pooled::diagnostics::pending_answers::PendingAnswers;
 
 /// The state that the client's statements have left.
 pub(crate) struct SqlState {
@@ -16,7 +16,7 @@ pub(crate) struct SqlState {
     /// Statements with an open cursor on the connection that is held.
     pub cursors: Vec<(ClientStatementId, StatementKey)>,
     /// What the client may still ask about its last statement.
-    pub aftermath: Rc<Aftermath>,
+    pub aftermath: Rc<PendingAnswers>,
     /// How many changes of global variables there had been when the session began, or took them up last.
     pub inherits_at: u64,
     /// The last statement may have changed global variables.

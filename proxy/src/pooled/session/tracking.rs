@@ -6,15 +6,15 @@ use session::state::Changes;
 
 use sql::Facts;
 
-use super::session_track_settings::{self, Sight};
+use ::session::track_settings::{self, SessionTrackSettings};
 
 /// What the client wants to be told of changes, and what has changed.
 #[derive(Default)]
 pub(crate) struct Tracking {
     /// What a server would tell the client; unknown before the first connection.
-    pub settings: Option<Rc<Sight>>,
+    pub settings: Option<Rc<SessionTrackSettings>>,
     /// The settings that the next statement has to see on its connection, because it reads them.
-    pub shows: Option<Rc<Sight>>,
+    pub shows: Option<Rc<SessionTrackSettings>>,
     /// The connection tells what the client wants to hear, and no more.
     pub has_shown: bool,
     /// Settings that the client has changed, and whose values have to be asked for.
@@ -36,16 +36,16 @@ impl Tracking {
     /// Notes which of the client's `session_track_` settings a statement may have changed. `sets`: it has set variables.
     pub(crate) fn note_settings(&mut self, facts: &Facts, text: &[u8], sets: bool, is_ok: bool) {
         if sets && is_ok {
-            let settings = session_track_settings::settings_of(facts, text, &self.changes);
+            let settings = track_settings::settings_of(facts, text, &self.changes);
             if !settings.is_empty() {
                 self.unseen = settings;
             }
         }
-        if session_track_settings::prepares_settings(facts, text) {
+        if track_settings::prepares_settings(facts, text) {
             self.prepares_settings = true;
         }
-        if self.prepares_settings && is_ok && session_track_settings::runs_prepared(facts) {
-            self.unseen.push(Box::from(session_track_settings::ANY));
+        if self.prepares_settings && is_ok && track_settings::runs_prepared(facts) {
+            self.unseen.push(Box::from(track_settings::ANY));
         }
     }
 }

@@ -11,7 +11,7 @@ use wire::query::Query;
 
 use super::shadow_session::{Item, Reflection, Work};
 use crate::pooled::command::prepared_statement::StatementKey;
-use crate::pooled::session::Pooled;
+use crate::pooled::session::PooledSession;
 
 /// What a rule wants mirrored.
 #[derive(Clone, Copy)]
@@ -20,7 +20,7 @@ pub(crate) struct Reflected {
     pub rule: RuleIndex,
 }
 
-impl Pooled {
+impl PooledSession {
     /// Sends a COM_QUERY's text to the mirror as well.
     pub(crate) fn mirror_query(&mut self, reflected: Reflected, facts: &Facts, text: &[u8]) {
         // Its file is the client's to send, once.

@@ -4,8 +4,8 @@ use script::{Inquiry, Parameters, Scripts};
 use tokio::sync::oneshot;
 use wire::Command;
 
-use crate::pooled::rules::command_policy::Order;
-use crate::pooled::session::{After, CutOff, Pooled};
+use crate::pooled::rules::command_policy::CommandPolicy;
+use crate::pooled::session::{After, CutOff, PooledSession};
 use crate::scripted::injected::incoming_of;
 use crate::scripted::waiting::{command, execution, miscounted, query};
 use link::reply_observer::{ObservedReply, ReplyObserver, Reports, Towards};
@@ -28,7 +28,7 @@ impl Asked {
     }
 }
 
-impl Pooled {
+impl PooledSession {
     /// Runs what is asked, and says what came of it.
     pub(crate) async fn reply_to(&mut self, asked: Asked) -> Result<After, CutOff> {
         let (replied, after) = match &asked.inquiry.parameters {
@@ -83,7 +83,7 @@ impl Pooled {
             bytes_max: usize::try_from(script.result_bytes_max).unwrap_or(usize::MAX),
             reports: Reports::Stay,
         };
-        self.command.policy = Order::of_script(asked.inquiry.place.clone(), limit);
+        self.command.policy = CommandPolicy::of_script(asked.inquiry.place.clone(), limit);
         let ear = ReplyObserver::to(command, self.client.capabilities, towards, &asked.scripts);
         self.client.leg.ear = ear.map(Box::new);
         let incoming = incoming_of(command, payload);

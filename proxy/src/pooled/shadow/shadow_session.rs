@@ -16,13 +16,13 @@ use crate::pooled::backend::held::Held;
 use crate::pooled::command::current_command::CurrentCommand;
 use crate::pooled::command::prepared_statement::StatementKey;
 use crate::pooled::login::session_start::{client_statements, rules};
-use crate::pooled::routing::routing_state::Course;
+use crate::pooled::routing::routing_state::RoutingState;
 use crate::pooled::routing::session_routing::Routing;
 use crate::pooled::session::client_side::ClientSide;
 use crate::pooled::session::identity::Identity;
 use crate::pooled::session::sql_state::SqlState;
 use crate::pooled::session::tracking::Tracking;
-use crate::pooled::session::{After, CutOff, Pooled};
+use crate::pooled::session::{After, CutOff, PooledSession};
 use crate::worker::Registered;
 use link::client_command::{Inbox, Incoming};
 use link::leg::Leg;
@@ -40,13 +40,13 @@ pub(crate) enum Reflection {
     /// There is none that mirrors it.
     None,
     /// There is one.
-    Into(Beside),
+    Into(ShadowSession),
     /// It is one itself: no rule is asked about what it runs.
     Itself,
 }
 
 /// The way to the session beside.
-pub(crate) struct Beside {
+pub(crate) struct ShadowSession {
     cluster: ClusterId,
     queue: mpsc::Sender<Item>,
     bytes: Rc<Cell<usize>>,
@@ -76,7 +76,7 @@ pub(crate) enum Work {
     Asked(Asked),
 }
 
-impl Beside {
+impl ShadowSession {
     /// Whether it runs statements of this cluster, and runs them still.
     pub(crate) fn is_in(&self, cluster: ClusterId) -> bool {
         self.cluster == cluster && !self.queue.is_closed()
@@ -104,7 +104,7 @@ impl Beside {
 
 impl Item {
     /// For a session as it is now.
-    pub(crate) fn of(session: &Pooled, work: Work) -> Self {
+    pub(crate) fn of(session: &PooledSession, work: Work) -> Self {
         let bytes = match &work {
             Work::Query(bytes) | Work::Execute(_, _, bytes) | Work::BulkExecute(_, _, bytes) => {
                 bytes.len()
@@ -119,16 +119,16 @@ impl Item {
     }
 }
 
-impl Pooled {
+impl PooledSession {
     /// A session like this one, in this cluster; none when there are too many sessions.
-    pub(crate) fn beside(&self, cluster: ClusterId) -> Option<Beside> {
+    pub(crate) fn beside(&self, cluster: ClusterId) -> Option<ShadowSession> {
         let (double, registered) = self.double(cluster)?;
         let watch = Rc::clone(&registered.watch);
         let (queue, items) = mpsc::channel(STATEMENTS_WAITING_MAX);
         let bytes = Rc::new(Cell::new(0));
         let left = Rc::clone(&bytes);
         tokio::task::spawn_local(run(double, registered, items, left));
-        Some(Beside {
+        Some(ShadowSession {
             cluster,
             queue,
             bytes,
@@ -137,7 +137,7 @@ impl Pooled {
     }
 
     /// The same to do one thing, and to end.
-    pub(crate) fn double(&self, cluster: ClusterId) -> Option<(Pooled, Registered)> {
+    pub(crate) fn double(&self, cluster: ClusterId) -> Option<(PooledSession, Registered)> {
         let worker = &self.worker;
         let sessions_max = self.settings.config.limits.sessions_max;
         let place = worker.shared.enter(sessions_max)?;
@@ -149,7 +149,7 @@ impl Pooled {
             Rc::clone(self.sql_state.session.values()),
             self.sql_state.session.flags(),
         );
-        let double = Pooled {
+        let double = PooledSession {
             client: ClientSide {
                 leg: Leg::gone(),
                 inbox: Inbox::default(),
@@ -173,7 +173,7 @@ impl Pooled {
             },
             tracking: Tracking::default(),
             routing: Routing::new(
-                Course::elsewhere(&self.routing.course, cluster),
+                RoutingState::elsewhere(&self.routing.course, cluster),
                 Reflection::Itself,
             ),
             command: CurrentCommand::default(),
@@ -197,7 +197,7 @@ impl Pooled {
 
 /// Runs what comes, until nothing comes any more.
 async fn run(
-    mut double: Pooled,
+    mut double: PooledSession,
     registered: Registered,
     mut items: mpsc::Receiver<Item>,
     bytes: Rc<Cell<usize>>,
@@ -225,7 +225,7 @@ async fn run(
     drop(registered);
 }
 
-impl Pooled {
+impl PooledSession {
     async fn run_beside(&mut self, work: Work) -> Result<After, CutOff> {
         let command = |command, packets| Incoming {
             command,

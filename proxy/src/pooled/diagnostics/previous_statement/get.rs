@@ -10,7 +10,7 @@ use super::Place;
 use crate::pooled::backend::connection::OwnReply;
 use crate::pooled::backend::open::{table, text as query_text};
 use crate::pooled::routing::target::Aim;
-use crate::pooled::session::Pooled;
+use crate::pooled::session::PooledSession;
 
 /// What is to be done about a GET DIAGNOSTICS.
 pub(super) enum Get {
@@ -36,7 +36,7 @@ enum Number {
     Unknown,
 }
 
-impl Pooled {
+impl PooledSession {
     /// None: it is none, or runs where the list is.
     pub(super) async fn read_get(
         &mut self,
@@ -113,7 +113,7 @@ impl Pooled {
         let facts = sql::facts(select, self.sql_state.session.flags());
         let mut lent = self.held.lease.take()?;
         let equal = self
-            .become_equal(&mut lent.conn, &Needs::of(&facts, select))
+            .restore_state_first(&mut lent.conn, &Needs::of(&facts, select))
             .await;
         let own = match equal {
             Ok(()) => {

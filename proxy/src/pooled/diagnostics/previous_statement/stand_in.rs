@@ -6,7 +6,7 @@ use sql::{Answers, DiagnosticsItem, Facts, GetDiagnostics, Kind, Show, Uses};
 use super::get::Get;
 use super::{Place, Role};
 use crate::pooled::diagnostics::Diagnostics;
-use crate::pooled::session::Pooled;
+use crate::pooled::session::PooledSession;
 
 /// A statement that stands in for another.
 pub(super) struct StandIn {
@@ -17,7 +17,7 @@ pub(super) struct StandIn {
 /// No list has a condition with this number.
 const NUMBER_BEYOND: &[u8] = b"1000000";
 
-impl Pooled {
+impl PooledSession {
     /// What to ask a connection instead; none where the statement may stay as it is.
     pub(super) fn stand_in(
         &self,

@@ -15,7 +15,7 @@ use super::Refusal;
 use crate::pooled::backend::connection::OwnReply;
 use crate::pooled::backend::open::text;
 use crate::pooled::exchange::TIMEOUT_KILL;
-use crate::pooled::session::{Pooled, Running};
+use crate::pooled::session::{PooledSession, Running};
 use wire::rows::Rows;
 
 /// An answer that takes longer is given up.
@@ -30,7 +30,7 @@ pub(super) const ANSWER_BYTES_MAX: usize = 1 << 20;
 /// The same of a schema's indexes.
 const SCHEMA_BYTES_MAX: usize = 8 << 20;
 
-impl Pooled {
+impl PooledSession {
     /// Nothing that planning has locked stays so: it may have begun a transaction.
     pub(super) async fn end_planning(&mut self) {
         if self.held.lease.is_some() {

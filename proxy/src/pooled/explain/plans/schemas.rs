@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::pooled::session::Pooled;
+use crate::pooled::session::PooledSession;
 use stats::plans::reading::Line;
 use stats::plans::schema;
 
@@ -22,7 +22,7 @@ pub(super) fn schemas_of(lines: &[Line]) -> Vec<String> {
     schemas
 }
 
-impl Pooled {
+impl PooledSession {
     /// Reads a schema's indexes, unless they are known.
     pub(super) async fn read_schema(&mut self, cluster: &Arc<str>, schema: &str) {
         let worker = Rc::clone(&self.worker);

@@ -1,7 +1,7 @@
 //! What a client is told of session state changes: what a server would tell it, not what the proxy
 //! had the server tell.
 
-use session::state::{Baseline, Changes};
+use crate::state::{Baseline, Changes};
 use sql::{Facts, Kind, Server, Target, Value};
 use wire::reply::{OK, OkHeader, OkPacket};
 use wire::session_track::{Change, OkTail, put_ok};
@@ -9,7 +9,7 @@ use wire::{Capabilities, HEADER_BYTES};
 
 /// The settings by which a server chooses what it tells (`session_track_*`), as the client left them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Sight {
+pub struct SessionTrackSettings {
     /// `session_track_system_variables` as it was written.
     list: Vec<u8>,
     /// Names in lower case; `*` for all.
@@ -22,17 +22,17 @@ pub(crate) struct Sight {
     gtids: Option<Vec<u8>>,
 }
 
-/// How what a connection tells of GTIDs stands to what its client has asked for.
+/// Whether a connection tracks GTIDs as its client has asked, or as the proxy has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Told {
+pub enum GtidTracking {
     /// It tells what the client wants.
     AsWanted,
     /// It tells what the proxy wants.
     More,
 }
 
-/// The statement that asks for what [`Sight::read`] reads.
-pub(crate) fn question(server: Server) -> String {
+/// The statement that asks for what [`SessionTrackSettings::read`] reads.
+pub fn question(server: Server) -> String {
     let gtids = match server {
         Server::MySql(_) => ",@@session.session_track_gtids",
         Server::MariaDb(_) | Server::Unknown => "",
@@ -44,9 +44,9 @@ pub(crate) fn question(server: Server) -> String {
     )
 }
 
-impl Sight {
+impl SessionTrackSettings {
     /// As a login left them.
-    pub(crate) fn read(row: &[Option<&[u8]>]) -> Option<Self> {
+    pub fn read(row: &[Option<&[u8]>]) -> Option<Self> {
         let [variables, schema, state_change, transaction, gtids @ ..] = row else {
             return None;
         };
@@ -81,7 +81,7 @@ impl Sight {
 
     /// What it will be if a statement does what it says: the reply to it is told by these already.
     /// Values that are no literals are asked for later.
-    pub(crate) fn foresee(&mut self, facts: &Facts, text: &[u8]) {
+    pub fn apply_set(&mut self, facts: &Facts, text: &[u8]) {
         for assignment in &facts.assignments {
             let (Target::Variable { name, .. }, Value::Literal(value)) =
                 (assignment.target, assignment.value)
@@ -101,7 +101,7 @@ impl Sight {
     }
 
     /// The client has set those whose names are given: they are as `row` says.
-    pub(crate) fn set(&mut self, server: Server, names: &[Box<[u8]>], row: &[Option<&[u8]>]) {
+    pub fn set(&mut self, server: Server, names: &[Box<[u8]>], row: &[Option<&[u8]>]) {
         let Some(told) = Self::read(row) else {
             return;
         };
@@ -157,7 +157,7 @@ impl Sight {
     ///
     /// `gtids`: whether the connection tells more of them than the client has asked for, and can be
     /// stopped now (not within a transaction).
-    pub(crate) fn as_set(&self, gtids: Told) -> String {
+    pub fn as_set(&self, gtids: GtidTracking) -> String {
         let switch = |is_on| if is_on { "ON" } else { "OFF" };
         let transaction = match (self.has_characteristics, self.has_transaction_state) {
             (true, _) => "CHARACTERISTICS",
@@ -170,8 +170,8 @@ impl Sight {
             false => hex(&self.list),
         };
         let gtids = match gtids {
-            Told::More => self.gtids_as_set(),
-            Told::AsWanted => String::new(),
+            GtidTracking::More => self.gtids_as_set(),
+            GtidTracking::AsWanted => String::new(),
         };
         format!(
             "SET session_track_schema={},session_track_state_change={},\
@@ -202,12 +202,7 @@ impl Sight {
     }
 
     /// An OK packet as the client should see it. What makes no sense passes as it is.
-    pub(crate) fn rewrite(
-        &self,
-        packet: &[u8],
-        backend: Capabilities,
-        client: Capabilities,
-    ) -> Vec<u8> {
+    pub fn rewrite(&self, packet: &[u8], backend: Capabilities, client: Capabilities) -> Vec<u8> {
         self.try_rewrite(packet, backend, client)
             .unwrap_or_else(|| packet.to_vec())
     }
@@ -246,10 +241,10 @@ fn is_on(value: Option<&[u8]>) -> bool {
 }
 
 /// In place of a name: any of them may have been set.
-pub(crate) const ANY: &[u8] = b"*";
+pub const ANY: &[u8] = b"*";
 
 /// Whether a statement prepares one that sets some of them.
-pub(crate) fn prepares_settings(facts: &Facts, text: &[u8]) -> bool {
+pub fn prepares_settings(facts: &Facts, text: &[u8]) -> bool {
     let name = b"session_track_";
     matches!(
         facts.kind,
@@ -260,7 +255,7 @@ pub(crate) fn prepares_settings(facts: &Facts, text: &[u8]) -> bool {
 }
 
 /// Whether a statement may run what was prepared.
-pub(crate) fn runs_prepared(facts: &Facts) -> bool {
+pub fn runs_prepared(facts: &Facts) -> bool {
     matches!(
         facts.kind,
         Kind::Execute | Kind::ExecuteImmediate | Kind::Multi
@@ -268,7 +263,7 @@ pub(crate) fn runs_prepared(facts: &Facts) -> bool {
 }
 
 /// Which of these settings a statement sets, by its text or by the server's word.
-pub(crate) fn settings_of(facts: &Facts, text: &[u8], changes: &Changes) -> Vec<Box<[u8]>> {
+pub fn settings_of(facts: &Facts, text: &[u8], changes: &Changes) -> Vec<Box<[u8]>> {
     const NAMES: [&[u8]; 5] = [
         b"session_track_gtids",
         b"session_track_system_variables",
