@@ -6,7 +6,7 @@
 //!
 //!   port ──► conversation ──► visitor ──► statement ──► engine: SQLite ──► reply
 //!   who        a command      what may      which?        prepare: which tables?
-//!   may        at a time      be done       (spelling,    material: gathered from workers and snapshots
+//!   may        at a time      be done       (dialect,     material: gathered from workers and snapshots
 //!   come in                                  show)        run: filled, read, gone
 //! ```
 //!
@@ -20,6 +20,7 @@
 mod assignments;
 mod conversation;
 mod defined;
+mod dialect;
 mod editor;
 mod engine;
 mod events;
@@ -35,17 +36,17 @@ mod porter;
 mod prepared;
 mod recent;
 mod registry;
+mod replaced;
 mod reply;
 mod sheet;
 mod show;
-mod spelling;
 mod statement;
 mod suggestions;
 mod tables;
 mod usage;
 mod visitor;
 
-pub use editor::{Difference, Editor, Module, Refused, Told, View, What, When, Wish};
+pub use editor::{Difference, Editor, Refused, Told, View, What, When, Wish};
 pub use events::{EventKind, Events};
 pub use history::History;
 pub use port::AdminPort;

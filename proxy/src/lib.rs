@@ -43,7 +43,6 @@ pub use scripted::all::AllScripts;
 pub use scripted::clerk::Clerk;
 pub use surroundings::{Settings, Surroundings};
 pub use view::{
-    IdleView, LoadView, Look, PoolView, SessionState, SessionView, SpreadView, StepsView,
-    TimesView, WorkerView,
+    LoadView, PoolView, SessionState, SessionView, SpreadView, StepsView, TimesView, WorkerView,
 };
 pub use window::{Killed, Window};

@@ -28,7 +28,7 @@ use crate::pooled::store::Store;
 use crate::pooled::times::Times;
 use crate::scripted::host::Host;
 use crate::surroundings::{Settings, Shared, Surroundings};
-use crate::view::{Look, WorkerView};
+use crate::view::WorkerView;
 use crate::watch::{Ask, Watch};
 use crate::window::Killed;
 use link::future_arena::Blocks;
@@ -54,7 +54,7 @@ pub(crate) enum Message {
     /// What is kept about statements is to be told.
     StatementStats(StatsRequest, mpsc::UnboundedSender<StatsPart>),
     /// The worker is to tell this of itself.
-    Look(Look, mpsc::UnboundedSender<WorkerView>),
+    Look(mpsc::UnboundedSender<WorkerView>),
     /// A session, or its statement, is to be killed, by the number that the proxy calls it; whoever has it
     /// says so.
     Kill(Kill, mpsc::UnboundedSender<Killed>),
@@ -206,7 +206,7 @@ impl Worker {
                     // Who asked may have gone.
                     Some(Message::Tell(to)) => drop(to.send(worker.seen.all())),
                     Some(Message::StatementStats(wish, to)) => snapshot::send(&worker.insight, worker.index, wish, to),
-                    Some(Message::Look(look, to)) => drop(to.send(worker.look(look))),
+                    Some(Message::Look(to)) => drop(to.send(worker.view())),
                     Some(Message::Reset(to)) => {
                         worker.reset_counts();
                         let _ = to.send(());
@@ -235,6 +235,7 @@ impl Worker {
         self.book().counters.reset();
         self.lanes.counts.reset();
         self.times.reset(&self.shared.times);
+        self.desk.reset_counts();
     }
 
     /// The rules of the moment, to be looked at for one command.

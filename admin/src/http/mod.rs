@@ -49,8 +49,7 @@ pub struct House {
 impl House {
     /// What these tables are made of, at most a second ago.
     async fn moment(&self, tables: &[&dyn Table]) -> Arc<Shown> {
-        let from = (&self.porter.window, &self.porter.editor);
-        let gather = Material::gather(from, tables, self.porter.facts(), None);
+        let gather = Material::gather(&self.porter.window, tables, self.porter.facts(), None);
         self.recent.moment(Demands::of(tables), gather).await
     }
 }

@@ -5,7 +5,8 @@ mod actions;
 use axum::response::Response;
 use serde_json::{Map, Value, json};
 
-use super::tables::{full_name, json_response, shown};
+use super::tables::{full_name, json_response};
+use crate::registry::TABLES;
 use crate::sheet::Table;
 
 /// `GET /api/openapi.json`
@@ -15,7 +16,7 @@ pub async fn document() -> Response {
 
 fn written() -> Value {
     let mut paths = Map::new();
-    for table in shown() {
+    for table in TABLES.iter().copied() {
         let path = format!("/api/tables/{}", full_name(table));
         paths.insert(path, of_table(table));
     }
@@ -296,7 +297,7 @@ mod tests {
     #[test]
     fn every_table_is_described_with_all_of_its_columns() {
         let document = written();
-        for table in shown() {
+        for table in TABLES.iter().copied() {
             let path = format!("/api/tables/{}", full_name(table));
             let parameters = &document["paths"][&path]["get"]["parameters"];
             let parameters = parameters.as_array().map_or(0, Vec::len);

@@ -6,8 +6,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use pool::{
-    CloseReason, Grant, Lease, Next, OpeningPermit, Pace, Pool, Refusal, Resting, Ticket, Verdict,
-    Wake, Wish,
+    CloseReason, Grant, Lease, Next, OpeningPermit, Pace, Pool, Refusal, Ticket, Verdict, Wake,
+    Wish,
 };
 use route::{Backend, BackendId, Duty, Health};
 
@@ -16,7 +16,7 @@ use super::conn::{BackendConn, Broken};
 use super::open::open;
 use super::shelf::{Kind, Shelf, ShelfId};
 use super::turn::{Granting, Waiter, WaitingPlace};
-use crate::view::{IdleView, PoolView};
+use crate::view::PoolView;
 use crate::worker::Worker;
 use link::failure::{Failure, Kind as FailureKind};
 
@@ -453,19 +453,9 @@ impl Desk {
         }
     }
 
-    /// Its connections that lie idle.
-    pub(crate) fn idle(&self, worker: &Worker) -> Vec<IdleView> {
-        let now = self.now(worker);
-        let pool = self.pool.borrow();
-        let resting = pool.resting();
-        resting.map(|resting| idle_view(&resting, now)).collect()
-    }
-
-    /// As [`views`](Self::views), and what has happened is counted from nothing.
-    pub(crate) fn take(&self, worker: &Worker) -> Vec<PoolView> {
-        let views = self.views(worker);
+    /// What has happened to its connections is counted from nothing.
+    pub(crate) fn reset_counts(&self) {
         self.pool.borrow_mut().reset_counts();
-        views
     }
 
     /// Its connections, by backend and account.
@@ -493,28 +483,6 @@ impl Desk {
             }
         }
         views
-    }
-}
-
-/// A connection that lies idle, as others are told of it.
-fn idle_view(resting: &Resting<'_, ShelfId, Connection>, now: Duration) -> IdleView {
-    let conn = resting.connection;
-    let values = conn.state.values();
-    let text = |text: &[u8]| String::from_utf8_lossy(text).into_owned();
-    let variable = |name: &[u8]| values?.variable(name).map(text);
-    IdleView {
-        backend: conn.backend.id,
-        account: conn.shelf.kind.account.to_string(),
-        user: text(&conn.shelf.login.user),
-        thread_id: conn.thread_id,
-        version: text(&conn.greeting.version),
-        schema: values.and_then(|values| values.schema()).map(text),
-        time_zone: variable(b"time_zone"),
-        sql_mode: variable(b"sql_mode"),
-        autocommit: variable(b"autocommit"),
-        prepared: conn.prepared.len(),
-        idle: now.saturating_sub(resting.used_at),
-        age: now.saturating_sub(resting.opened_at),
     }
 }
 

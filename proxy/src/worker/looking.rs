@@ -6,32 +6,12 @@ use wire::StatusFlags;
 
 use super::Worker;
 use crate::card::Way;
-use crate::view::{LoadView, Look, SessionState, SessionView, WorkerView};
+use crate::view::{LoadView, SessionState, SessionView, WorkerView};
 use crate::watch::{Activity, Watch};
 
 impl Worker {
-    /// What it tells of itself when it is asked this.
-    pub(super) fn look(&self, look: Look) -> WorkerView {
-        let nothing = WorkerView {
-            worker: self.index,
-            ..WorkerView::default()
-        };
-        match look {
-            Look::Around => self.view(),
-            Look::Idle => WorkerView {
-                idle: self.desk.idle(self),
-                ..nothing
-            },
-            Look::Take => WorkerView {
-                pools: self.desk.take(self),
-                times: self.times.take(&self.shared.times),
-                ..nothing
-            },
-        }
-    }
-
     /// Its sessions, pools and loads.
-    fn view(&self) -> WorkerView {
+    pub(super) fn view(&self) -> WorkerView {
         let watches = self.watches.borrow();
         let sessions = watches.iter();
         let topology = Arc::clone(&self.topology.borrow());
@@ -51,7 +31,6 @@ impl Worker {
                     latency: self.loads.latency(backend.id),
                 })
                 .collect(),
-            ..WorkerView::default()
         }
     }
 

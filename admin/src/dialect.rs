@@ -1,25 +1,12 @@
-//! From MySQL's spelling to SQLite's: strings in double quotes and with backslashes, system variables,
-//! executable comments, DUAL. Everything else is left as it stands.
-
-mod casts;
-mod columns;
-mod intervals;
-mod operands;
-mod operators;
-mod otherwise;
+//! What client libraries write in MySQL's way, as SQLite writes it: strings in double quotes and with backslashes,
+//! system variables, executable comments, DUAL. Everything else of a statement is SQLite's SQL and stays as it is.
 
 use sql::{Flags, Lexer, Server, Token, TokenKind};
 
 use crate::fault::Fault;
+use crate::functions::VARIABLES;
 use crate::history::view::{HOME, NAME};
 use crate::sheet::Schema;
-use crate::tables::global_variables::variable;
-use intervals::intervals;
-use operands::check_depth;
-use operators::operators;
-use otherwise::{Otherwise, otherwise};
-
-pub use otherwise::without_lone_having;
 
 /// As whom the admin port reads statements; of MySQL's versions one that every client knows.
 pub const FLAGS: Flags = Flags {
@@ -31,8 +18,8 @@ pub const FLAGS: Flags = Flags {
     server: Server::MySql(80_040),
 };
 
-/// The function that stands for `@@` in SQLite.
-pub const SYSTEM_VARIABLE: &str = "system_variable";
+/// How deep parentheses may be nested.
+const DEPTH_MAX: usize = 200;
 
 /// The longest name of a system variable, in bytes.
 const VARIABLE_BYTES_MAX: usize = 256;
@@ -178,29 +165,39 @@ impl<'a> Text<'a> {
     /// As SQLite reads it.
     ///
     /// # Errors
-    /// What has no meaning here: user variables, of system variables those of strange names.
+    /// User variables, unknown system variables, parentheses that are nested too deep.
     pub fn in_sqlite(self) -> Result<String, Fault> {
-        let mut spelled = String::with_capacity(self.text.len());
-        let mut end: Option<usize> = None;
-        let mut at = 0;
-        check_depth(self)?;
-        let mut said = otherwise(self)?;
-        intervals(self, &mut said)?;
-        // Behind all that makes functions of what it compares.
-        operators(self, &mut said)?;
+        let mut written = String::with_capacity(self.text.len());
+        let (mut at, mut end, mut depth) = (0, None, 0_usize);
+        let mut is_in_result = false;
         while let Some(token) = self.tokens.get(at) {
             if let Some(end) = end {
-                spelled.push_str(self.gap(end, token.span.start as usize));
+                written.push_str(self.gap(end, token.span.start as usize));
             }
-            let (piece, count) = self.piece(at, &said)?;
-            spelled.push_str(said.in_front(at));
-            spelled.push_str(&piece);
+            match token.kind {
+                TokenKind::Open => depth += 1,
+                TokenKind::Close => depth = depth.saturating_sub(1),
+                TokenKind::Word if depth == 0 && self.is_word(at, "SELECT") => is_in_result = true,
+                TokenKind::Word if depth == 0 && self.is_word(at, "FROM") => is_in_result = false,
+                _ => {}
+            }
+            if depth > DEPTH_MAX {
+                return Err(Fault::syntax(format!(
+                    "Parentheses are nested deeper than {DEPTH_MAX}"
+                )));
+            }
+            let (piece, count) = self.piece(at, token)?;
+            written.push_str(&piece);
+            let is_variable = token.kind == TokenKind::SystemVariable;
+            if is_variable && depth == 0 && is_in_result && self.is_column(at, at + count) {
+                let name = self.between(at, at + count).replace('"', "");
+                written.push_str(&format!(" AS \"{name}\""));
+            }
             at += count;
-            spelled.push_str(said.after(at - 1));
             let last = self.tokens.get(at - 1);
             end = last.map(|token| token.span.end as usize);
         }
-        Ok(spelled)
+        Ok(written)
     }
 
     /// What stands between two tokens: space, where there is anything at all.
@@ -213,15 +210,7 @@ impl<'a> Text<'a> {
     }
 
     /// The token at a place as SQLite reads it, and how many tokens that were.
-    fn piece(self, at: usize, said: &Otherwise) -> Result<(String, usize), Fault> {
-        if let Some(said) = said.instead(at) {
-            return Ok((said.to_owned(), 1));
-        }
-        let written = |index: usize| self.tokens.get(index).map_or("", |it| self.written(it));
-        let is = |index: usize, word: &str| written(index).eq_ignore_ascii_case(word);
-        let Some(token) = self.tokens.get(at) else {
-            return Ok((String::new(), 1));
-        };
+    fn piece(self, at: usize, token: &Token) -> Result<(String, usize), Fault> {
         let text = self.written(token);
         let one = |piece: &str| Ok((piece.to_owned(), 1));
         match token.kind {
@@ -234,20 +223,11 @@ impl<'a> Text<'a> {
                 let text = format!("There are no user variables on the admin port: {text}");
                 Err(Fault::no_column(text))
             }
-            TokenKind::BackslashNull => one("NULL"),
             TokenKind::Introducer => one(""),
-            TokenKind::Word if is(at, "FROM") && is(at + 1, "DUAL") => Ok((String::new(), 2)),
-            TokenKind::Word if is(at, "COLLATE") => match written(at + 1).to_lowercase() {
-                name if name.starts_with("utf8") && name.ends_with("_ci") => {
-                    Ok(("COLLATE NOCASE".to_owned(), 2))
-                }
-                name if name.starts_with("utf8") => Ok(("COLLATE BINARY".to_owned(), 2)),
-                _ => one(text),
-            },
-            TokenKind::Word | TokenKind::Quoted if self.is_kept_elsewhere(at) => one(HOME),
-            TokenKind::Word if is(at, "CURRENT_USER") && written(at + 1) != "(" => {
-                one("CURRENT_USER()")
+            TokenKind::Word if self.is_word(at, "FROM") && self.is_word(at + 1, "DUAL") => {
+                Ok((String::new(), 2))
             }
+            TokenKind::Word | TokenKind::Quoted if self.is_kept_elsewhere(at) => one(HOME),
             _ => one(text),
         }
     }
@@ -265,46 +245,45 @@ impl<'a> Text<'a> {
         self.text_of(at + 1) == "." && is(schema, Schema::Pilotfish.name()) && is(table, NAME)
     }
 
-    /// `@@name`, `@@session.name` and their like; settings and ProxySQL's variables are looked up in their tables.
+    /// `@@name`, `@@session.name` and the like: the value of what clients ask for, or a lookup of a setting.
     fn system_variable(self, at: usize) -> Result<(String, usize), Fault> {
         let mut name = self.text_of(at).trim_start_matches('@').to_owned();
         let mut count = 1;
-        while let separator @ ("." | "-") = self.text_of(at + count) {
-            if name.len() > VARIABLE_BYTES_MAX {
-                return Err(Fault::no_variable("Unknown system variable"));
-            }
-            let longer = format!("{name}{separator}{}", self.text_of(at + count + 1));
-            if separator == "-" && variable(unscoped(&longer)).is_none() {
-                break;
-            }
-            name = longer;
+        while self.text_of(at + count) == "." && name.len() <= VARIABLE_BYTES_MAX {
+            name = format!("{name}.{}", self.text_of(at + count + 1));
             count += 2;
         }
-        let is_plain = |it: char| it.is_ascii_alphanumeric() || matches!(it, '_' | '.' | '-');
-        if !name.chars().all(is_plain) {
-            return Err(Fault::no_variable(format!(
-                "Unknown system variable '{name}'"
-            )));
-        }
         let wanted = unscoped(&name);
-        let found = if let Some(setting) = setting(wanted) {
-            let name = quoted(setting.name);
-            format!(", (SELECT value FROM pilotfish.settings WHERE name = {name})")
-        } else if let Some(variable) = variable(wanted) {
-            let name = quoted(variable);
-            format!(
-                ", (SELECT variable_value FROM main.global_variables WHERE variable_name = {name})"
-            )
-        } else {
-            String::new()
+        let mut known = VARIABLES.iter();
+        if let Some((_, value)) = known.find(|(name, _)| name.eq_ignore_ascii_case(wanted)) {
+            let value = match value.parse::<i64>() {
+                Ok(number) => number.to_string(),
+                Err(_) => quoted(value),
+            };
+            return Ok((value, count));
+        }
+        let Some(setting) = setting(wanted) else {
+            let shown: String = wanted.chars().take(VARIABLE_BYTES_MAX).collect();
+            return Err(Fault::no_variable(format!(
+                "Unknown system variable '{shown}'; SELECT name FROM settings lists those there are"
+            )));
         };
-        Ok((format!("{SYSTEM_VARIABLE}('{name}'{found})"), count))
+        let name = quoted(setting.name);
+        let value = format!("(SELECT value FROM pilotfish.settings WHERE name = {name})");
+        Ok((value, count))
     }
 
-    fn kind_of(self, at: usize) -> TokenKind {
-        self.tokens
-            .get(at)
-            .map_or(TokenKind::End, |token| token.kind)
+    /// Whether a column of a result has nothing but these tokens, and no name of its own.
+    fn is_column(self, from: usize, to: usize) -> bool {
+        let begins = from == 0 || self.is_word(from - 1, "SELECT") || self.text_of(from - 1) == ",";
+        let ends = ["", ",", "FROM", "LIMIT"];
+        begins && ends.iter().any(|end| self.is_word(to, end))
+    }
+
+    /// The tokens of these places, as they are written.
+    fn between(self, from: usize, to: usize) -> &'a str {
+        let tokens = self.tokens.get(from..to).unwrap_or_default();
+        Text::new(self.text, tokens).as_written()
     }
 
     fn is_word(self, at: usize, word: &str) -> bool {
@@ -345,88 +324,54 @@ pub fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
-/// A result's column as the client has named it.
-pub fn column_name(name: &str) -> String {
-    let mut rest = name;
-    let mut shown = String::with_capacity(name.len());
-    let call = format!("{SYSTEM_VARIABLE}('");
-    while let Some((before, behind)) = rest.split_once(&call) {
-        let Some((variable, behind)) = behind.split_once('\'') else {
-            break;
-        };
-        let behind = match behind.strip_prefix(", (SELECT ") {
-            Some(looked_up) => looked_up.split_once("'))").map(|(_, behind)| behind),
-            None => behind.strip_prefix(')'),
-        };
-        let Some(behind) = behind else {
-            break;
-        };
-        shown.push_str(before);
-        shown.push_str("@@");
-        shown.push_str(variable);
-        rest = behind;
-    }
-    shown.push_str(rest);
-    operators::as_written(&shown)
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    fn spelled(text: &str) -> Result<String, Fault> {
+    fn in_sqlite(text: &str) -> Result<String, Fault> {
         let tokens = tokens(text)?;
         Text::new(text, &tokens).in_sqlite()
     }
 
     #[test]
-    fn what_sqlite_spells_otherwise_is_spelled_so() {
+    fn what_clients_write_is_written_as_sqlite_reads_it() {
         for (text, expected) in [
             (
                 "select @@version_comment limit 1",
-                "select system_variable('version_comment') limit 1",
+                "select 'Pilotfish, the admin port' AS \"@@version_comment\" limit 1",
             ),
             (
-                "SELECT  @@session.auto_increment_increment AS a, @@GLOBAL.x",
-                "SELECT  system_variable('session.auto_increment_increment') AS a, system_variable('GLOBAL.x')",
+                "SELECT  @@session.auto_increment_increment AS a, @@GLOBAL.license",
+                "SELECT  1 AS a, 'Apache-2.0' AS \"@@GLOBAL.license\"",
             ),
             (
-                "SELECT @@global.limits.sessions_max, @@MySQL-Threads -1",
-                "SELECT system_variable('global.limits.sessions_max', (SELECT value FROM \
-                 pilotfish.settings WHERE name = 'limits.sessions_max')), \
-                 system_variable('MySQL-Threads', (SELECT variable_value FROM main.global_variables \
-                 WHERE variable_name = 'mysql-threads')) -1",
+                "SELECT @@global.limits.sessions_max + 1",
+                "SELECT (SELECT value FROM pilotfish.settings WHERE name = 'limits.sessions_max') + 1",
             ),
-            ("SELECT @@version-1", "SELECT system_variable('version')-1"),
+            (
+                "SELECT max(@@autocommit, 2), user FROM sessions ORDER BY 1, @@autocommit",
+                "SELECT max(1, 2), user FROM sessions ORDER BY 1, 1",
+            ),
             ("/* mysql-connector-j */SELECT 1", "SELECT 1"),
             ("SELECT/**/1 -- one", "SELECT 1"),
-            ("SELECT /*!40001 SQL */ 1;", "SELECT SQL 1"),
+            ("SELECT /*!40001 DISTINCT */ 1;", "SELECT DISTINCT 1"),
             (
                 r#"SELECT "a'b", 'it\'s', 'a''b'"#,
                 "SELECT 'a''b', 'it''s', 'a''b'",
             ),
             ("SELECT 1 FROM dual LIMIT 1", "SELECT 1  LIMIT 1"),
             (
-                "SELECT CURRENT_USER, current_user()",
-                "SELECT CURRENT_USER(), current_user()",
-            ),
-            (
                 "SELECT `user` FROM sessions # who",
                 "SELECT `user` FROM sessions",
             ),
-            ("SELECT _utf8mb4'x', \\N", "SELECT 'x', NULL"),
-            (
-                "SELECT a COLLATE utf8mb4_general_ci, b collate utf8_bin",
-                "SELECT a COLLATE NOCASE, b COLLATE BINARY",
-            ),
-            ("SELECT a COLLATE NOCASE", "SELECT a COLLATE NOCASE"),
+            ("SELECT _utf8mb4'x'", "SELECT 'x'"),
             (
                 "SELECT * FROM `pilotfish`.digest_history, pilotfish.digests",
                 "SELECT * FROM history.digest_history, pilotfish.digests",
             ),
         ] {
-            assert_eq!(spelled(text).as_deref(), Ok(expected), "{text}");
+            assert_eq!(in_sqlite(text).as_deref(), Ok(expected), "{text}");
         }
     }
 
@@ -437,22 +382,15 @@ mod tests {
             ("SELECT 'x", 1064),
             ("SELECT @x", 1054),
             ("SELECT @@`a'b`", 1193),
+            ("SELECT @@nothing", 1193),
             ("SELECT 'a\\0b'", 1064),
             ("SELECT 1\0", 1300),
         ] {
-            assert_eq!(spelled(text).unwrap_err().code.number, number, "{text}");
+            assert_eq!(in_sqlite(text).unwrap_err().code.number, number, "{text}");
         }
-    }
-
-    #[test]
-    fn columns_are_named_as_they_were_written() {
-        let name = "system_variable('session.x') + system_variable('y')";
-        assert_eq!(column_name(name), "@@session.x + @@y");
-        assert_eq!(column_name("count(*)"), "count(*)");
-        for text in ["@@limits.sessions_max + 1", "@@mysql-threads"] {
-            let spelled = spelled(&format!("SELECT {text}")).unwrap();
-            assert_eq!(column_name(&spelled), format!("SELECT {text}"));
-        }
-        assert_eq!(column_name("system_variable('x"), "system_variable('x");
+        let deep = format!("SELECT {}", "(".repeat(1 << 18));
+        assert_eq!(in_sqlite(&deep).unwrap_err().code.number, 1064);
+        let long = format!("SELECT @@a{}", ".a".repeat(1 << 18));
+        assert_eq!(in_sqlite(&long).unwrap_err().code.number, 1193);
     }
 }
