@@ -281,6 +281,15 @@ impl Kind {
             Self::Text => "text",
         }
     }
+
+    /// As JSON schema calls it.
+    pub const fn json(self) -> &'static str {
+        match self {
+            Self::Integer => "integer",
+            Self::Fraction => "number",
+            Self::Text => "string",
+        }
+    }
 }
 
 impl<T> Table for Sheet<T> {

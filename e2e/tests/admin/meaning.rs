@@ -1,6 +1,6 @@
 //! Which SQL the port reads: SQLite's, with what client libraries write in MySQL's way.
 
-use super::{Watched, columns, refused};
+use super::{Watched, columns};
 
 #[test]
 fn what_client_libraries_send_by_themselves_is_answered() {

@@ -86,6 +86,7 @@ const CRATES: &[&str] = &[
     "proxy",
     "control",
     "admin",
+    "http",
     "pilotfish",
 ];
 

@@ -1,37 +1,17 @@
-//! What can be done: each action once, with its path, who may, and which statement of SQL it means. Routing, what
-//! a body may have and the OpenAPI document are had from here; it is the SQL port's engine that does it.
+//! What an action is: its path, who may, and the statement of SQL that it means.
 
-mod lists;
-mod registry;
-mod values;
-
-use std::sync::Arc;
-
-use axum::Router;
-use axum::extract::rejection::RawPathParamsRejection;
-use axum::extract::{Extension, RawPathParams, Request, State};
 use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
-use axum::routing::{MethodFilter, on};
+use axum::routing::MethodFilter;
 use config::AdminRole;
 use route::KillScope;
 use rusqlite::types::Value;
 
-use super::House;
-use super::body::{self, Object, echoed};
-use super::door::Caller;
-use super::guard::Known;
-use super::query::told;
-use super::refusal::Refusal;
-use crate::sheet::Schema;
-use crate::statement::{self, Statement};
-use crate::visitor::Outcome;
-use lists::List;
-pub use registry::ACTIONS;
-pub use values::{Parameter, schema};
-
-/// The word of a body with which nothing is done.
-pub const CHECK: &str = "check";
+use super::super::body::Object;
+use super::super::refusal::Refusal;
+use super::lists::List;
+use super::values::{self, Parameter};
+use admin::sheet::Schema;
+use admin::statement::{self, Statement};
 
 /// One thing that can be done.
 pub struct Action {
@@ -76,10 +56,13 @@ pub enum Means {
 
 /// A statement as it is to be carried out.
 #[derive(Debug, PartialEq)]
-struct Order {
-    statement: Statement,
-    text: String,
-    values: Vec<Value>,
+pub struct Order {
+    /// The statement.
+    pub statement: Statement,
+    /// How it is written in SQL.
+    pub text: String,
+    /// Its values.
+    pub values: Vec<Value>,
 }
 
 impl Method {
@@ -98,7 +81,7 @@ impl Method {
         matches!(self, Self::Post | Self::Patch)
     }
 
-    const fn filter(self) -> MethodFilter {
+    pub const fn filter(self) -> MethodFilter {
         match self {
             Self::Get => MethodFilter::GET,
             Self::Post => MethodFilter::POST,
@@ -145,7 +128,7 @@ impl Means {
     }
 
     /// The list that the row is in which the path names.
-    const fn named_in(&self) -> Option<&'static List> {
+    pub const fn named_in(&self) -> Option<&'static List> {
         match self {
             Self::Change(list) | Self::Remove(list) => Some(list),
             Self::Statement(_) | Self::Kill(_) | Self::Set | Self::Add(_) => None,
@@ -153,7 +136,7 @@ impl Means {
     }
 
     /// The statement for what the path names and the body has.
-    fn order(&self, named: &str, fields: Object) -> Result<Order, Refusal> {
+    pub fn order(&self, named: &str, fields: Object) -> Result<Order, Refusal> {
         let wrong = |text: String| Refusal::new(StatusCode::BAD_REQUEST, text);
         let given = values::given(&self.parameters(), fields).map_err(wrong)?;
         let of_list = |made: Result<(String, Vec<Value>), String>| {
@@ -192,7 +175,7 @@ impl Means {
 }
 
 impl Order {
-    fn plain(statement: Statement, text: &str) -> Self {
+    pub fn plain(statement: Statement, text: &str) -> Self {
         Self {
             statement,
             text: text.to_owned(),
@@ -200,90 +183,3 @@ impl Order {
         }
     }
 }
-
-/// The paths of all of them.
-pub fn routes() -> Router<Arc<House>> {
-    ACTIONS.iter().fold(Router::new(), |router, action| {
-        let perform = move |State(house): State<Arc<House>>,
-                            Extension(known): Extension<Known>,
-                            Extension(caller): Extension<Caller>,
-                            named: Result<RawPathParams, RawPathParamsRejection>,
-                            request: Request| async move {
-            let named = named.map_err(|_| {
-                let text = "The path is no text of UTF-8";
-                Refusal::new(StatusCode::BAD_REQUEST, text)
-            })?;
-            let named = named.iter().next().map(|(_, value)| value.to_owned());
-            let named = named.unwrap_or_default();
-            action
-                .perform(&house, (&known, &caller), &named, request)
-                .await
-        };
-        router.route(action.path, on(action.method.filter(), perform))
-    })
-}
-
-impl Action {
-    /// Does it, or tells what it would come to.
-    async fn perform(
-        &self,
-        house: &House,
-        (known, caller): (&Known, &Caller),
-        named: &str,
-        request: Request,
-    ) -> Result<Response, Refusal> {
-        let mut visitor = known.visitor(house, caller);
-        if self.role == AdminRole::Admin {
-            visitor.check_change(&self.means.sql())?;
-        }
-        let mut fields = match self.method.has_body() {
-            true => body::read(request).await?,
-            false => Object::default(),
-        };
-        let only_checks = self.means.can_be_checked() && only_checks(&mut fields)?;
-        let Order {
-            statement,
-            text,
-            values,
-        } = self.means.order(named, fields)?;
-        let (outcome, rows) = match only_checks {
-            true => {
-                let (rows, differences) = visitor.foresee(statement, values).await?;
-                (Outcome::Rows(differences, visitor.warnings.clone()), rows)
-            }
-            false => {
-                let outcome = visitor.carry_out(statement, &text, values).await?;
-                let rows = match outcome {
-                    Outcome::Changed(rows, _) => rows,
-                    Outcome::Rows(..) | Outcome::Done => 0,
-                };
-                (outcome, rows)
-            }
-        };
-        if let (Some(list), 0) = (self.means.named_in(), rows) {
-            return Err(list.no_row(named));
-        }
-        match outcome {
-            Outcome::Done => {
-                house.recent.forget().await;
-                Ok(StatusCode::NO_CONTENT.into_response())
-            }
-            outcome => told(house, outcome, visitor.warnings).await,
-        }
-    }
-}
-
-/// Takes out of a body whether nothing is to be done.
-fn only_checks(fields: &mut Object) -> Result<bool, Refusal> {
-    let Some(place) = fields.0.iter().position(|(name, _)| name == CHECK) else {
-        return Ok(false);
-    };
-    let (_, value) = fields.0.remove(place);
-    value.as_bool().ok_or_else(|| {
-        let text = format!("{} is true or false", echoed(CHECK));
-        Refusal::new(StatusCode::BAD_REQUEST, text)
-    })
-}
-
-#[cfg(test)]
-mod tests;

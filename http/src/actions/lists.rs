@@ -6,9 +6,9 @@ use rusqlite::types::Value;
 
 use super::super::body::echoed;
 use super::super::refusal::Refusal;
-use super::values::{Given, Parameter};
-use crate::sheet::Table;
-use crate::tables::{accounts, admin_accounts, backends, rules};
+use super::values::{BodyValues, Parameter};
+use admin::sheet::Table;
+use admin::tables::{accounts, admin_accounts, backends, rules};
 
 /// One table.
 pub struct List {
@@ -113,7 +113,7 @@ impl List {
     ///
     /// # Errors
     /// Something is missing, in words.
-    pub fn added(&self, given: Given) -> Result<(String, Vec<Value>), String> {
+    pub fn added(&self, given: BodyValues) -> Result<(String, Vec<Value>), String> {
         let given: Vec<_> = given.into_iter().filter(|(_, it)| it.is_some()).collect();
         let is_given = |of: &Parameter| given.iter().any(|(name, _)| *name == of.name);
         let parameters = self.parameters();
@@ -129,7 +129,7 @@ impl List {
     ///
     /// # Errors
     /// It has nothing of them.
-    pub fn changed(&self, named: &str, given: Given) -> Result<(String, Vec<Value>), String> {
+    pub fn changed(&self, named: &str, given: BodyValues) -> Result<(String, Vec<Value>), String> {
         if given.is_empty() {
             return Err(format!("The body says nothing of the {}", self.one));
         }
@@ -154,7 +154,7 @@ fn quoted(column: &str) -> String {
     }
 }
 
-fn parted(given: Given) -> (Vec<&'static str>, Vec<Value>) {
+fn parted(given: BodyValues) -> (Vec<&'static str>, Vec<Value>) {
     let value = |text: Option<String>| text.map_or(Value::Null, Value::Text);
     given
         .into_iter()

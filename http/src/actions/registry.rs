@@ -3,8 +3,8 @@
 use config::AdminRole;
 use route::KillScope;
 
+use super::action::{Action, Means, Method};
 use super::lists::{ACCOUNTS, ADMIN_ACCOUNTS, BACKENDS, List, RULES};
-use super::{Action, Means, Method};
 
 /// See the module.
 pub static ACTIONS: &[Action] = &[

@@ -6,7 +6,7 @@ use axum::extract::{Query, State};
 use axum::http::StatusCode;
 use route::{Backend, Cluster, Health, NoBackend, Role, Roles, Topology, Use};
 
-use super::House;
+use super::HttpState;
 
 /// The process lives.
 pub async fn lives() -> &'static str {
@@ -15,14 +15,14 @@ pub async fn lives() -> &'static str {
 
 /// Whether the proxy can do what is asked for: without any question, whether it runs and a backend is there.
 pub async fn is_ready(
-    State(house): State<Arc<House>>,
+    State(state): State<Arc<HttpState>>,
     Query(pairs): Query<Vec<(String, String)>>,
 ) -> (StatusCode, String) {
-    let asked = match Asked::read(pairs) {
+    let asked = match HealthQuery::read(pairs) {
         Ok(asked) => asked,
         Err(fault) => return (StatusCode::BAD_REQUEST, format!("{fault}\n")),
     };
-    let window = &house.porter.window;
+    let window = &state.porter.window;
     if window.is_stopping() {
         return not_ready("the proxy stops");
     }
@@ -53,13 +53,13 @@ enum Need {
 
 /// What a request asks for.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Asked {
+struct HealthQuery {
     needs: Vec<Need>,
     /// None: any cluster; for `needs` the first one.
     cluster: Option<String>,
 }
 
-impl Asked {
+impl HealthQuery {
     /// Reads `need=writes,reads&need=monitor&cluster=NAME`.
     fn read(pairs: Vec<(String, String)>) -> Result<Self, String> {
         let mut asked = Self::default();
@@ -176,19 +176,19 @@ mod tests {
         let read = |pairs: &[(&str, &str)]| {
             let pairs = pairs.iter();
             let pairs = pairs.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-            Asked::read(pairs.collect())
+            HealthQuery::read(pairs.collect())
         };
         let asked = read(&[
             ("need", "writes,reads"),
             ("cluster", "a b"),
             ("need", "monitor"),
         ]);
-        let wanted = Asked {
+        let wanted = HealthQuery {
             needs: vec![Need::Writes, Need::Reads, Need::Monitor],
             cluster: Some("a b".to_owned()),
         };
         assert_eq!(asked, Ok(wanted));
-        assert_eq!(read(&[]), Ok(Asked::default()));
+        assert_eq!(read(&[]), Ok(HealthQuery::default()));
         for faulty in [("need", "all"), ("needs", "writes"), ("need", "")] {
             assert!(read(&[faulty]).is_err(), "{faulty:?}");
         }

@@ -18,7 +18,7 @@ pub struct Parameter {
 }
 
 /// What a body has, as a person types it; none: the default value.
-pub type Given = Vec<(&'static str, Option<String>)>;
+pub type BodyValues = Vec<(&'static str, Option<String>)>;
 
 impl Parameter {
     /// One for each setting above all lists.
@@ -58,7 +58,7 @@ impl Parameter {
 ///
 /// # Errors
 /// A name that is not among these, or a value of another type.
-pub fn given(parameters: &[Parameter], Object(fields): Object) -> Result<Given, String> {
+pub fn given(parameters: &[Parameter], Object(fields): Object) -> Result<BodyValues, String> {
     let read = |(name, value): (String, Value)| {
         let known = parameters.iter().find(|it| it.name == name);
         let known = known.ok_or_else(|| unknown(parameters, &name))?;

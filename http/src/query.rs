@@ -9,18 +9,17 @@ use axum::response::Response;
 use rusqlite::types::Value;
 use serde_json::json;
 
-use super::House;
+use super::HttpState;
+use super::accept::Caller;
 use super::body::{self, Object, echoed};
-use super::door::Caller;
-use super::guard::Known;
+use super::guard::AuthenticatedUser;
 use super::refusal::Refusal;
 use super::tables::{arrays, json_response};
-use crate::sheet::Kind;
-use crate::visitor::{Outcome, aside};
+use admin::visitor::{Outcome, aside};
 
 /// A statement, and a value for each placeholder.
 #[derive(Debug, PartialEq)]
-struct Asked {
+struct QueryRequest {
     sql: String,
     values: Vec<Value>,
     /// It is not to be done.
@@ -29,14 +28,14 @@ struct Asked {
 
 /// `POST /api/query`
 pub async fn query(
-    State(house): State<Arc<House>>,
-    Extension(known): Extension<Known>,
+    State(state): State<Arc<HttpState>>,
+    Extension(known): Extension<AuthenticatedUser>,
     Extension(caller): Extension<Caller>,
     request: Request,
 ) -> Result<Response, Refusal> {
     let asked = body::read(request).await?;
     let asked = asked_in(asked).map_err(|text| Refusal::new(StatusCode::BAD_REQUEST, text))?;
-    let mut visitor = known.visitor(&house, &caller);
+    let mut visitor = known.visitor(&state, &caller);
     let outcome = match asked.check {
         true => {
             let rows = visitor.check(&asked.sql, asked.values).await?;
@@ -44,7 +43,7 @@ pub async fn query(
         }
         false => visitor.run(&asked.sql, asked.values).await?,
     };
-    told(&house, outcome, visitor.warnings).await
+    told(&state, outcome, visitor.warnings).await
 }
 
 /// What has come of a statement, with its warnings.
@@ -52,17 +51,17 @@ pub async fn query(
 /// # Errors
 /// The answer cannot be written.
 pub async fn told(
-    house: &House,
+    state: &HttpState,
     outcome: Outcome,
     warnings: Vec<String>,
 ) -> Result<Response, Refusal> {
     match outcome {
         Outcome::Done => {
-            house.recent.forget().await;
+            state.recent.forget().await;
             Ok(json_response(json!({"done": true}).to_string().into()))
         }
         Outcome::Changed(rows, _) => {
-            house.recent.forget().await;
+            state.recent.forget().await;
             let body = json!({"done": true, "changed": rows, "warnings": warnings});
             Ok(json_response(body.to_string().into()))
         }
@@ -81,7 +80,7 @@ pub async fn told(
     }
 }
 
-fn asked_in(Object(fields): Object) -> Result<Asked, String> {
+fn asked_in(Object(fields): Object) -> Result<QueryRequest, String> {
     let (mut sql, mut values, mut check) = (None, Vec::new(), false);
     for (name, value) in fields {
         match (name.as_str(), value) {
@@ -102,7 +101,7 @@ fn asked_in(Object(fields): Object) -> Result<Asked, String> {
         }
     }
     let sql = sql.ok_or("The body needs \"sql\"")?;
-    Ok(Asked { sql, values, check })
+    Ok(QueryRequest { sql, values, check })
 }
 
 fn as_value(given: serde_json::Value) -> Result<Value, String> {
@@ -121,23 +120,12 @@ fn as_value(given: serde_json::Value) -> Result<Value, String> {
     }
 }
 
-impl Kind {
-    /// As JSON schema calls it.
-    pub const fn json(self) -> &'static str {
-        match self {
-            Self::Integer => "integer",
-            Self::Fraction => "number",
-            Self::Text => "string",
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    fn parse(body: &[u8]) -> Result<Asked, String> {
+    fn parse(body: &[u8]) -> Result<QueryRequest, String> {
         asked_in(body::parse(body)?)
     }
 

@@ -1,19 +1,23 @@
-//! HTTP: the same tables as JSON, for programs and for the page that shows them.
+//! HTTP: the tables of the admin port as JSON, for programs and for the page that shows them.
 //!
 //! ```text
-//!   door ──► TLS? ──► patient ──► guard ──► tables   GET  /api/tables, /api/tables/NAME
-//!   how        as      waits      by what   query    POST /api/query
-//!   many     on any    for so     name, who,actions  PATCH /api/settings, DELETE /api/sessions/ID, …
-//!            listener  long       from a    openapi  GET  /api/openapi.json
-//!                                 page?     health   GET  /healthz, /readyz
-//!                                 metrics  GET  /metrics
+//!   accept ──► TLS? ──► patient ──► guard ──► tables   GET  /api/tables, /api/tables/NAME
+//!   how many   on any   waits for   which     query    POST /api/query
+//!              listener a request   user,     actions  PATCH /api/settings, DELETE /api/sessions/ID, …
+//!                       so long     from      openapi  GET  /api/openapi.json
+//!                                   a page?   page     GET  /
+//!                                             health   GET  /healthz, /readyz
+//!                                             metrics  GET  /metrics
 //! ```
 //!
-//! What workers tell is asked for once a second at most, however many look on ([`crate::recent`]).
+//! This crate serves the tables of `admin` by their own definitions and has no table of its own. Workers are asked once a
+//! second at most, however many clients look on ([`admin::recent`]). The admin port's thread runs it, by [`open`].
 
+#![forbid(unsafe_code)]
+
+mod accept;
 mod actions;
 mod body;
-mod door;
 mod guard;
 mod health;
 mod metrics;
@@ -32,21 +36,27 @@ use axum::middleware::from_fn_with_state;
 use axum::response::Response;
 use axum::routing::{get, post};
 
-pub use door::Door;
+use accept::HttpPort;
 use refusal::Refusal;
 
-use crate::material::Material;
-use crate::porter::Porter;
-use crate::recent::{Recent, Shown};
-use crate::sheet::{Demands, Table};
+use admin::material::Material;
+use admin::port::Callers;
+use admin::porter::Porter;
+use admin::recent::{Recent, Shown};
+use admin::sheet::{Demands, Table};
+
+/// Serves HTTP in the admin port's thread.
+pub fn open(porter: Arc<Porter>) -> Box<dyn Callers> {
+    Box::new(HttpPort::new(porter))
+}
 
 /// What all requests share.
-pub struct House {
+struct HttpState {
     porter: Arc<Porter>,
     recent: Arc<Recent>,
 }
 
-impl House {
+impl HttpState {
     /// What these tables are made of, at most a second ago.
     async fn moment(&self, tables: &[&dyn Table]) -> Arc<Shown> {
         let gather = Material::gather(&self.porter.window, tables, self.porter.facts(), None);
@@ -55,7 +65,7 @@ impl House {
 }
 
 /// Everything that is answered.
-fn router(house: &Arc<House>) -> Router {
+fn router(state: &Arc<HttpState>) -> Router {
     let api = Router::new()
         .route("/api/tables", get(tables::list))
         .route("/api/tables/{name}", get(tables::show))
@@ -65,16 +75,16 @@ fn router(house: &Arc<House>) -> Router {
         .merge(page::routes())
         .fallback(nothing)
         .method_not_allowed_fallback(no_method)
-        .layer(from_fn_with_state(Arc::clone(house), guard::admit));
+        .layer(from_fn_with_state(Arc::clone(state), guard::admit));
     let metrics =
-        get(metrics::metrics).layer(from_fn_with_state(Arc::clone(house), metrics::admit));
+        get(metrics::metrics).layer(from_fn_with_state(Arc::clone(state), metrics::admit));
     Router::new()
         .route("/metrics", metrics)
         .route("/healthz", get(health::lives))
         .route("/readyz", get(health::is_ready))
         .merge(api)
-        .layer(from_fn_with_state(Arc::clone(house), guard::receive))
-        .with_state(Arc::clone(house))
+        .layer(from_fn_with_state(Arc::clone(state), guard::receive))
+        .with_state(Arc::clone(state))
 }
 
 async fn nothing() -> Response {

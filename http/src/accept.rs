@@ -23,10 +23,11 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout;
 use tower_service::Service;
 
-use super::House;
+use super::HttpState;
 use super::patient::Patient;
-use crate::porter::{Count, Porter};
-use crate::recent::Recent;
+use admin::port::{Callers, Stay};
+use admin::porter::{Count, Porter};
+use admin::recent::Recent;
 
 /// How long a client may take for the head of a request, and stay without one.
 const TIMEOUT_HEAD: Duration = Duration::from_secs(30);
@@ -62,8 +63,8 @@ const NO_ROOM: &str = "Too many connections (http.connections_max)\n";
 const NO_TLS: &str = "https:// is demanded here (client_tls.mode = required)\n";
 
 /// Where callers come in.
-pub struct Door {
-    house: Arc<House>,
+pub struct HttpPort {
+    state: Arc<HttpState>,
     router: Router,
 }
 
@@ -87,18 +88,19 @@ enum Unserved {
     Late,
 }
 
-impl Door {
+impl HttpPort {
     /// Opens it.
     pub fn new(porter: Arc<Porter>) -> Self {
         let recent = Arc::new(Recent::default());
-        let house = Arc::new(House { porter, recent });
-        let router = super::router(&house);
-        Self { house, router }
+        let state = Arc::new(HttpState { porter, recent });
+        let router = super::router(&state);
+        Self { state, router }
     }
+}
 
-    /// Somebody has come: what is to be done as long as there is room, or to say that there is none.
-    pub fn welcome(&self, accepted: Accepted) -> Option<impl Future<Output = ()> + use<>> {
-        let porter = &self.house.porter;
+impl Callers for HttpPort {
+    fn welcome(&self, accepted: Accepted) -> Option<Stay> {
+        let porter = &self.state.porter;
         let max = porter.window.settings().config.http.connections_max;
         let place = Count::of(porter, |it| &it.callers, max);
         let checker = match place {
@@ -109,26 +111,26 @@ impl Door {
             Some(_) => Room::Full,
             None => Room::Health,
         };
-        let (house, router) = (Arc::clone(&self.house), self.router.clone());
-        Some(async move {
+        let (state, router) = (Arc::clone(&self.state), self.router.clone());
+        Some(Box::pin(async move {
             let remote = accepted.remote.clone();
-            let stay = stay(&house, router, accepted, room);
+            let stay = stay(&state, router, accepted, room);
             if let Err(error) = stay.await {
                 tracing::debug!(client = %remote, %error, "a caller of the HTTP port is not served");
             }
             drop((place, checker));
-        })
+        }))
     }
 }
 
 /// One connection, from its first byte to its last.
 async fn stay(
-    house: &House,
+    state: &HttpState,
     router: Router,
     accepted: Accepted,
     room: Room,
 ) -> Result<(), Unserved> {
-    let settings = house.porter.window.settings();
+    let settings = state.porter.window.settings();
     let Accepted { socket, remote } = accepted;
     let mut socket = Socket::from_raw(socket)?;
     let caller = Caller {

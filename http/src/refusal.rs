@@ -5,7 +5,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
-use crate::fault::Fault;
+use admin::fault::Fault;
 
 /// See the module.
 #[derive(Debug)]

@@ -1,13 +1,17 @@
 //! What can be asked here, in OpenAPI 3.1: derived from the registry of tables, and from that of actions.
 
 mod actions;
+mod schemas;
 
 use axum::response::Response;
 use serde_json::{Map, Value, json};
 
 use super::tables::{full_name, json_response};
-use crate::registry::TABLES;
-use crate::sheet::Table;
+use admin::registry::TABLES;
+use admin::sheet::Table;
+use schemas::{
+    check, column, columns_schema, content, error, outcome, parameter, responses, value, warnings,
+};
 
 /// `GET /api/openapi.json`
 pub async fn document() -> Response {
@@ -210,86 +214,6 @@ fn of_health(about: &str, words: &[(&str, &str)]) -> Value {
     json!({"get": {"summary": about, "security": [], "responses": responses}})
 }
 
-/// What is told of a statement.
-fn outcome() -> Value {
-    let list = json!({"type": "array", "items": {"$ref": "#/components/schemas/Value"}});
-    json!({
-        "type": "object",
-        "properties": {
-            "done": {"const": true, "description": "There is nothing to show."},
-            "changed": {"type": "integer", "description": "Rows that have been changed."},
-            "columns": columns_schema(),
-            "warnings": warnings(),
-            "rows": {"type": "array", "items": list},
-        },
-    })
-}
-
-fn check() -> Value {
-    json!({
-        "type": "boolean",
-        "default": false,
-        "description": "Nothing is changed: the answer has a row for each setting that would be, with what it is, \
-                        what it would become and when that takes effect; an error is the one that the change \
-                        would have.",
-    })
-}
-
-fn responses(status: &str, about: &str, schema: Option<&Value>) -> Value {
-    let mut good = json!({"description": about});
-    if let Some(schema) = schema {
-        good["content"] = content(schema);
-    }
-    json!({status: good, "default": {"$ref": "#/components/responses/Error"}})
-}
-
-fn parameter(name: &str, about: &str, schema: &Value) -> Value {
-    json!({"name": name, "in": "query", "description": about, "schema": schema})
-}
-
-fn content(schema: &Value) -> Value {
-    json!({"application/json": {"schema": schema}})
-}
-
-fn columns_schema() -> Value {
-    json!({"type": "array", "items": {"$ref": "#/components/schemas/Column"}})
-}
-
-fn warnings() -> Value {
-    let about = "What is missing, such as what a busy worker has.";
-    json!({"type": "array", "items": {"type": "string"}, "description": about})
-}
-
-fn column() -> Value {
-    json!({
-        "type": "object",
-        "required": ["name", "type"],
-        "properties": {
-            "name": {"type": "string"},
-            "type": {"enum": ["integer", "string"]},
-            "unit": {"type": ["string", "null"], "description": "What numbers count: s, us."},
-            "about": {"type": "string"},
-        },
-    })
-}
-
-fn value() -> Value {
-    json!({"type": ["integer", "number", "string", "boolean", "null"]})
-}
-
-fn error() -> Value {
-    let code = json!({
-        "type": ["integer", "null"],
-        "description": "The number that the SQL port has for it, where it has one.",
-    });
-    let error = json!({
-        "type": "object",
-        "required": ["message"],
-        "properties": {"code": code, "message": {"type": "string"}},
-    });
-    json!({"type": "object", "required": ["error"], "properties": {"error": error}})
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -307,7 +231,7 @@ mod tests {
 
     #[test]
     fn every_path_that_is_served_is_described() {
-        let router = include_str!("mod.rs").split(".route(").skip(1);
+        let router = include_str!("lib.rs").split(".route(").skip(1);
         let served: Vec<_> = router.filter_map(|it| it.split('"').nth(1)).collect();
         assert!(served.len() > 6, "{served:?}");
         let document = written();

@@ -1,8 +1,12 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 use std::collections::HashSet;
 
+use super::action::Means;
 use super::*;
-use crate::registry::table;
+use admin::registry::table;
+use admin::sheet::Schema;
+use admin::statement::{self, Statement};
+use rusqlite::types::Value;
 
 fn action(name: &str) -> &'static Action {
     ACTIONS.iter().find(|it| it.name == name).unwrap()

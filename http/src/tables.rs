@@ -12,14 +12,14 @@ use axum::response::{IntoResponse, Response};
 use rusqlite::types::Value;
 use serde_json::json;
 
-use super::House;
-use super::door::Caller;
-use super::guard::Known;
+use super::HttpState;
+use super::accept::Caller;
+use super::guard::AuthenticatedUser;
 use super::refusal::Refusal;
-use crate::engine::Rows;
-use crate::fault::Fault;
-use crate::registry::{TABLES, table};
-use crate::sheet::{ColumnFacts, Kind, Schema, Table};
+use admin::engine::Rows;
+use admin::fault::Fault;
+use admin::registry::{TABLES, table};
+use admin::sheet::{ColumnFacts, Kind, Schema, Table};
 
 /// Parameters that are no column's name.
 pub const RESERVED: [&str; 5] = ["columns", "order", "limit", "offset", "rows"];
@@ -51,8 +51,8 @@ pub async fn list() -> Response {
 
 /// `GET /api/tables/NAME`
 pub async fn show(
-    State(house): State<Arc<House>>,
-    Extension(known): Extension<Known>,
+    State(state): State<Arc<HttpState>>,
+    Extension(known): Extension<AuthenticatedUser>,
     Extension(caller): Extension<Caller>,
     Path(name): Path<String>,
     pairs: Result<Query<Vec<(String, String)>>, QueryRejection>,
@@ -68,10 +68,10 @@ pub async fn show(
     })?;
     let wanted =
         wanted(table, &pairs).map_err(|text| Refusal::new(StatusCode::BAD_REQUEST, text))?;
-    let shown = house.moment(&[table]).await;
+    let shown = state.moment(&[table]).await;
     let question = request.uri().to_string();
     let answer = shown.answer(&question, async {
-        let visitor = known.visitor(&house, &caller);
+        let visitor = known.visitor(&state, &caller);
         let prepared = visitor.prepare(wanted.sql).await?;
         let material = Arc::clone(&shown.material);
         let rows = visitor.finish(prepared, material, wanted.values).await?;
@@ -90,7 +90,7 @@ pub async fn show(
             });
             Ok(Bytes::from(body.to_string()))
         };
-        crate::visitor::aside(write).await
+        admin::visitor::aside(write).await
     });
     let answer: Result<_, Fault> = answer.await;
     Ok(json_response(answer?))

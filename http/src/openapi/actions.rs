@@ -4,7 +4,7 @@ use config::AdminRole;
 use serde_json::{Map, Value, json};
 
 use super::super::actions::{ACTIONS, Action, CHECK, Method, Parameter, schema};
-use super::{check, content, outcome, responses};
+use super::schemas::{check, content, outcome, responses};
 
 /// Adds each action to the paths.
 pub fn describe(paths: &mut Map<String, Value>) {

@@ -14,13 +14,13 @@ use base64::engine::general_purpose::STANDARD;
 use config::AdminRole;
 use proxy::Settings;
 
-use super::House;
-use super::door::Caller;
+use super::HttpState;
+use super::accept::Caller;
 use super::refusal::Refusal;
-use crate::functions::Asker;
-use crate::porter::Porter;
-use crate::sheet::Schema;
-use crate::visitor::Visitor;
+use admin::functions::Asker;
+use admin::porter::Porter;
+use admin::sheet::Schema;
+use admin::visitor::Visitor;
 
 /// Who shows the token is called this, in logs and by `USER()`.
 const TOKEN_USER: &str = "token";
@@ -30,15 +30,19 @@ const HEALTH: [&str; 2] = ["/healthz", "/readyz"];
 
 /// Somebody who may look, and what else he may do.
 #[derive(Clone)]
-pub struct Known {
+pub struct AuthenticatedUser {
     user: String,
     /// What may be done.
     pub role: AdminRole,
 }
 
 /// Looks at what holds for every request, and says to browsers what they are not to do with the answer.
-pub async fn receive(State(house): State<Arc<House>>, request: Request, next: Next) -> Response {
-    let settings = house.porter.window.settings();
+pub async fn receive(
+    State(state): State<Arc<HttpState>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let settings = state.porter.window.settings();
     let checked = match HEALTH.contains(&request.uri().path()) {
         true => Ok(()),
         false => check(&request, &settings.config.http.names),
@@ -121,8 +125,12 @@ fn is_of_another_site(method: &Method, headers: &HeaderMap, host: &str) -> bool 
 }
 
 /// Lets those in who may.
-pub async fn admit(State(house): State<Arc<House>>, mut request: Request, next: Next) -> Response {
-    let settings = house.porter.window.settings();
+pub async fn admit(
+    State(state): State<Arc<HttpState>>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let settings = state.porter.window.settings();
     let caller = request.extensions().get::<Caller>().cloned();
     let shown = request.headers().get(header::AUTHORIZATION).cloned();
     let (Some(caller), Some(shown)) = (caller, shown) else {
@@ -131,19 +139,19 @@ pub async fn admit(State(house): State<Arc<House>>, mut request: Request, next: 
     let (named, known) = match Shown::read(&shown) {
         Some(Shown::Password { user, password }) => {
             let named = user.clone();
-            let known = by_password(&house, &settings, &caller, user, &password).await;
+            let known = by_password(&state, &settings, &caller, user, &password).await;
             (named, known)
         }
         Some(Shown::Token(token)) => {
-            let known = by_token(&house, &settings, &caller, &token).await;
+            let known = by_token(&state, &settings, &caller, &token).await;
             (TOKEN_USER.to_owned(), known)
         }
         None => (String::new(), None),
     };
     let Some(known) = known else {
-        let who = (house.porter.next_id(), &*named, &caller.remote);
+        let who = (state.porter.next_id(), &*named, &caller.remote);
         let path = request.uri().path().to_owned();
-        house.porter.audit("http", "login_failed", who, path);
+        state.porter.audit("http", "login_failed", who, path);
         tracing::warn!(
             kind = "http_login_failed",
             client = %caller.remote,
@@ -180,31 +188,31 @@ impl Shown {
 }
 
 async fn by_password(
-    house: &House,
+    state: &HttpState,
     settings: &Settings,
     caller: &Caller,
     user: String,
     password: &Password,
-) -> Option<Known> {
-    let porter = &house.porter;
+) -> Option<AuthenticatedUser> {
+    let porter = &state.porter;
     let people = porter.people(&settings.config);
     let reception = &porter.reception;
     let is_right = reception.proves(&caller.remote, &user, password, &people, settings);
     let role = Porter::role(&settings.config, &user);
-    is_right.await.then_some(Known { user, role })
+    is_right.await.then_some(AuthenticatedUser { user, role })
 }
 
 async fn by_token(
-    house: &House,
+    state: &HttpState,
     settings: &Settings,
     caller: &Caller,
     token: &Password,
-) -> Option<Known> {
+) -> Option<AuthenticatedUser> {
     let right = settings.config.http.token.as_ref();
     let is_right = right.is_some_and(|right| Password::new(right.expose()) == *token);
-    let reception = &house.porter.reception;
+    let reception = &state.porter.reception;
     let is_right = reception.weighs(&caller.remote, TOKEN_USER, is_right, settings);
-    is_right.await.then(|| Known {
+    is_right.await.then(|| AuthenticatedUser {
         user: TOKEN_USER.to_owned(),
         role: AdminRole::Stats,
     })
@@ -216,9 +224,9 @@ fn unknown(text: &str) -> Response {
     ([(header::WWW_AUTHENTICATE, challenge)], refusal).into_response()
 }
 
-impl Known {
+impl AuthenticatedUser {
     /// Somebody to do what is asked.
-    pub fn visitor(&self, house: &House, caller: &Caller) -> Visitor {
+    pub fn visitor(&self, state: &HttpState, caller: &Caller) -> Visitor {
         let host = match &caller.remote {
             net::Endpoint::Tcp(address) => address.ip().to_string(),
             net::Endpoint::Unix(_) => "localhost".to_owned(),
@@ -226,14 +234,14 @@ impl Known {
         let asker = Asker {
             user: format!("{}@{host}", self.user),
             client: caller.remote.to_string(),
-            id: house.porter.next_id(),
+            id: state.porter.next_id(),
             schema: Schema::Pilotfish,
         };
-        let porter = Arc::clone(&house.porter);
+        let porter = Arc::clone(&state.porter);
         let (window, editor) = (porter.window.clone(), porter.editor.clone());
         let facts = Arc::new(move || porter.facts());
         let visitor = Visitor::new(asker, self.role, window, editor, facts);
-        visitor.content_with(Arc::clone(&house.recent))
+        visitor.content_with(Arc::clone(&state.recent))
     }
 }
 
