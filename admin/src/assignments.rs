@@ -1,11 +1,10 @@
-//! SET: of settings, of ProxySQL's variables, and of what holds for a session alone. The last has no effect
+//! SET: of settings, and of what holds for a session alone. The last has no effect
 //! here and is let through: client libraries say it when they connect.
 
+use crate::dialect::{Text, setting, unscoped};
 use crate::fault::Fault;
 use crate::functions;
-use crate::spelling::{Text, setting, unscoped};
 use crate::statement::Statement;
-use crate::tables::global_variables::variable;
 
 /// Variables of a session that only MariaDB has, or a service that is like a server.
 const OTHERS: [&str; 24] = [
@@ -72,49 +71,41 @@ pub fn set(text: Text<'_>) -> Result<Statement, Fault> {
             "There is no SET STATEMENT … FOR here; say the statement alone",
         ));
     }
-    let (mut settings, mut variables) = (Vec::new(), Vec::new());
+    let mut settings = Vec::new();
     let mut rest = text;
     loop {
         let (assigned, behind) = assignment(rest)?;
-        match assigned {
-            Assigned::Nothing => {}
-            Assigned::Setting(name, value) => settings.push((name, value)),
-            Assigned::Variable(name, value) => variables.push((name, value)),
-        }
+        settings.extend(assigned);
         match behind.behind(",") {
             Some(behind) => rest = behind,
             None => break,
         }
     }
-    match (settings.is_empty(), variables.is_empty()) {
-        (true, true) => Ok(Statement::Nothing),
-        (false, true) => Ok(Statement::Set(settings)),
-        (true, false) => Ok(Statement::SetVariables(variables)),
-        (false, false) => Err(Fault::syntax(
-            "Settings take effect at once, ProxySQL's variables wait until LOAD MYSQL VARIABLES TO RUNTIME: one SET for \
-             each",
-        )),
+    match settings.is_empty() {
+        true => Ok(Statement::Nothing),
+        false => Ok(Statement::Set(settings)),
     }
 }
 
-/// What an assignment comes to.
-enum Assigned {
-    Nothing,
-    Setting(String, Option<String>),
-    Variable(String, Option<String>),
-}
+/// A setting and its value; no value is the default one.
+type Assigned = (String, Option<String>);
 
-/// One assignment, and what is behind it.
-fn assignment(text: Text<'_>) -> Result<(Assigned, Text<'_>), Fault> {
+/// One assignment, if it is of a setting, and what is behind it.
+fn assignment(text: Text<'_>) -> Result<(Option<Assigned>, Text<'_>), Fault> {
     let charset = text
         .behind_any(&["NAMES", "CHARSET"])
         .or_else(|| text.behind_words("CHARACTER SET"));
     if let Some(rest) = charset.filter(|rest| rest.behind_any(&["=", ":="]).is_none()) {
         let (_, rest) = value(rest);
-        return Ok((Assigned::Nothing, rest));
+        return Ok((None, rest));
     }
     let wrong = || Fault::syntax("SET name = value; SET GLOBAL name = value");
     let (scope, name, rest) = target(text)?.ok_or_else(wrong)?;
+    if rest.begins_with("-") && matches!(&*name.to_ascii_lowercase(), "mysql" | "admin") {
+        return Err(Fault::no_variable(
+            "ProxySQL's variables are settings here: SELECT name, about FROM settings; SET GLOBAL name = value",
+        ));
+    }
     let rest = rest.behind_any(&["=", ":="]).ok_or_else(wrong)?;
     let is_missing = rest.is_empty() || rest.begins_with(",");
     let behind_string = rest.string().map(|(_, behind)| behind);
@@ -124,27 +115,20 @@ fn assignment(text: Text<'_>) -> Result<(Assigned, Text<'_>), Fault> {
         return Err(wrong());
     }
     let assigned = match scope {
-        Scope::User => Assigned::Nothing,
-        _ if is_of_others(&name) => {
-            let known = variable(&name).ok_or_else(|| no_variable_of_others(&name))?;
-            match scope {
-                Scope::Session => return Err(Fault::for_all(&name)),
-                _ => Assigned::Variable(known.to_owned(), value),
-            }
-        }
-        Scope::Global => Assigned::Setting(name, value),
+        Scope::User => None,
+        Scope::Global => Some((name, value)),
         Scope::Open | Scope::Session => match setting(&name) {
             Some(_) if scope == Scope::Session => return Err(Fault::for_all(&name)),
-            Some(setting) => Assigned::Setting(setting.name.to_owned(), value),
-            None if is_of_sessions(&name) => Assigned::Nothing,
+            Some(setting) => Some((setting.name.to_owned(), value)),
+            None if is_of_sessions(&name) => None,
             None => {
                 return Err(Fault::no_variable(format!(
-                    "Unknown system variable '{name}'; SELECT name FROM settings lists what can be set here"
+                    "Unknown system variable '{name}'; SELECT name, about FROM settings lists what can be set here"
                 )));
             }
         },
     };
-    match matches!(assigned, Assigned::Nothing) || is_one {
+    match assigned.is_none() || is_one {
         true => Ok((assigned, rest)),
         false => Err(wrong()),
     }
@@ -193,13 +177,13 @@ fn refuse_persist(word: &str) -> Result<(), Fault> {
     }
 }
 
-/// A name with all its parts: `limits.sessions_max`, `mysql-threads`.
+/// A name with all its parts: `limits.sessions_max`.
 fn joined(name: String, rest: Text<'_>) -> (String, Text<'_>) {
     let (mut name, mut rest) = (name, rest);
-    while let separator @ ("." | "-") = rest.first()
+    while rest.begins_with(".")
         && let Some((part, behind)) = rest.rest().name()
     {
-        name.push_str(separator);
+        name.push('.');
         name.push_str(&part);
         rest = behind;
     }
@@ -238,23 +222,10 @@ fn is_another(text: Text<'_>) -> bool {
     }
 }
 
-/// Whether a name is one of ProxySQL's.
-fn is_of_others(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    name.starts_with("mysql-") || name.starts_with("admin-")
-}
-
-fn no_variable_of_others(name: &str) -> Fault {
-    Fault::no_variable(format!(
-        "Variable '{name}' means nothing here; SELECT variable_name FROM global_variables lists those of ProxySQL's \
-         that do, SELECT name FROM settings all that can be set"
-    ))
-}
-
 /// Whether servers have a variable of this name for each session.
 fn is_of_sessions(name: &str) -> bool {
     let is_it = |other: &str| other.eq_ignore_ascii_case(name);
-    session::state::Baseline::tracked(crate::spelling::FLAGS.server)
+    session::state::Baseline::tracked(crate::dialect::FLAGS.server)
         .split(',')
         .chain(OTHERS)
         .chain(functions::VARIABLES.iter().map(|(name, _)| *name))
@@ -265,7 +236,7 @@ fn is_of_sessions(name: &str) -> bool {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::spelling::tokens;
+    use crate::dialect::tokens;
 
     fn read(text: &str) -> Result<Statement, u16> {
         let tokens = tokens(text).unwrap();
@@ -297,9 +268,8 @@ mod tests {
     }
 
     #[test]
-    fn settings_and_variables_are_set() {
+    fn settings_are_set() {
         let settings = |them: &[_]| Ok(Statement::Set(pairs(them)));
-        let variables = |them: &[_]| Ok(Statement::SetVariables(pairs(them)));
         for (text, expected) in [
             (
                 "limits.sessions_max=900",
@@ -313,26 +283,9 @@ mod tests {
                 "GLOBAL listen = ['0.0.0.0:4040', '0.0.0.0:4042']",
                 settings(&[("listen", Some("['0.0.0.0:4040', '0.0.0.0:4042']"))]),
             ),
-            (
-                "mysql-max_connections=500, @@admin-mysql_ifaces='127.0.0.1:1'",
-                variables(&[
-                    ("mysql-max_connections", Some("500")),
-                    ("admin-mysql_ifaces", Some("127.0.0.1:1")),
-                ]),
-            ),
-            (
-                "GLOBAL MySQL-monitor_username='m'",
-                variables(&[("mysql-monitor_username", Some("m"))]),
-            ),
-            (
-                "mysql-eventslog_filename=''",
-                variables(&[("mysql-eventslog_filename", Some(""))]),
-            ),
             ("zone = ''", settings(&[("zone", Some(""))])),
             ("autocommit = , zone = 'b'", Err(1064)),
-            ("mysql-threads = 2, workers = 2", Err(1064)),
             ("SESSION workers = 2", Err(1229)),
-            ("@@session.mysql-threads = 2", Err(1229)),
             ("mysql-nothing = 2", Err(1193)),
             ("limits.nothing = 2", Err(1193)),
             ("autocommit = 1, nothing = 2", Err(1193)),

@@ -44,54 +44,12 @@ pub enum What {
     Compare(Vec<Edit>),
     /// To know what these changes would come to, and whether they would be refused.
     Check(Vec<Edit>),
-    /// To see what waits until it is loaded.
-    Memory,
-    /// To have these changes wait until they are loaded, with what waits already.
-    Remember {
-        /// In their order.
-        edits: Vec<Edit>,
-        /// The view that they were made of.
-        version: u64,
-    },
-    /// To have all of that that waits take effect, all or none.
-    Load(Module),
-    /// To have nothing of that wait any more.
-    Discard(Module),
     /// To have the file say what holds.
     Save,
     /// To have hold what the file says.
     Revert,
     /// To have the files of logs closed and opened again.
     FlushLogs,
-}
-
-/// What is loaded together, as ProxySQL has it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Module {
-    /// Backends.
-    Servers,
-    /// Accounts.
-    Users,
-    /// Rules.
-    QueryRules,
-    /// Settings.
-    Variables,
-}
-
-impl Module {
-    /// Whether a change is one of these.
-    pub fn has(self, edit: &Edit) -> bool {
-        let list = match edit {
-            Edit::Set { .. } => return self == Self::Variables,
-            Edit::Add { list, .. } | Edit::Change { list, .. } | Edit::Remove { list, .. } => *list,
-        };
-        match self {
-            Self::Servers => list == config::BACKEND.name,
-            Self::Users => list == config::ACCOUNT.name,
-            Self::QueryRules => list == config::RULE.name,
-            Self::Variables => false,
-        }
-    }
 }
 
 /// What a wish has come to.
@@ -113,8 +71,6 @@ pub struct View {
     pub config: Arc<Config>,
     /// Its backends, which nobody has looked at.
     pub topology: Arc<Topology>,
-    /// Its number, another one after each change.
-    pub version: u64,
 }
 
 /// One thing that is not as in the file.
@@ -134,8 +90,6 @@ pub enum When {
     AtRestart,
     /// At the end of the transaction that asks.
     AtCommit,
-    /// When it is loaded.
-    AtLoad,
 }
 
 /// Why a wish is not granted.
@@ -166,14 +120,6 @@ impl Editor {
         &self.events
     }
 
-    /// What waits until it is loaded; none: the proxy is ending.
-    pub async fn waiting(&self) -> Option<View> {
-        match self.ask("", What::Memory).await {
-            Ok(Told::View(view)) => Some(view),
-            Ok(Told::Done(_) | Told::Differences(_) | Told::Checked(..)) | Err(_) => None,
-        }
-    }
-
     /// Asks, and waits for the answer.
     ///
     /// # Errors
@@ -198,7 +144,6 @@ impl When {
             Self::Now => "now",
             Self::AtRestart => "at a restart",
             Self::AtCommit => "at COMMIT",
-            Self::AtLoad => "at LOAD … TO RUNTIME",
         }
     }
 }

@@ -9,15 +9,6 @@
 //! limits.
 
 pub mod alter;
-mod numbers;
-mod patterns;
-mod servers_functions;
-mod texts;
-pub mod times;
-
-pub use servers_functions::AS_NUMBER;
-pub use texts::JOINED;
-
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -33,13 +24,16 @@ use crate::history::view::{HOME, NAME};
 use crate::material::Material;
 use crate::registry::TABLES;
 use crate::sheet::{Cell, Kind, Schema, Table};
-use crate::spelling;
 
 /// What SQLite takes for all statements at once, in bytes.
 const HEAP_BYTES_MAX: u64 = 256 << 20;
 
 /// The longest value, in bytes.
 const VALUE_BYTES_MAX: i32 = 4 << 20;
+
+/// The longest pattern of LIKE and GLOB, in bytes. SQLite looks at the clock before and after a match: each byte of the
+/// longest value may be compared with each byte of the pattern meanwhile.
+const LIKE_BYTES_MAX: i32 = 200;
 
 /// The most that a result may have, in bytes.
 const RESULT_BYTES_MAX: usize = 64 << 20;
@@ -49,9 +43,6 @@ const TIMEOUT_BUSY: Duration = Duration::from_secs(2);
 
 /// Instructions of SQLite's machine between two looks at the clock: some 100 µs.
 const PACE: i32 = 10_000;
-
-/// What SQLite says where HAVING stands without GROUP BY, which servers take for a WHERE over the result.
-const LONE_HAVING: &str = "HAVING clause on a non-aggregate query";
 
 /// A statement that has been understood.
 pub struct Prepared {
@@ -87,16 +78,6 @@ pub struct Rows {
 /// # Errors
 /// What SQLite does not understand, or what is not to be done here.
 pub fn prepare(text: String, asker: &Asker) -> Result<Prepared, Fault> {
-    match prepare_as_written(text.clone(), asker) {
-        Err(fault) if fault.text.starts_with(LONE_HAVING) => {
-            let text = spelling::without_lone_having(&text).ok_or(fault)?;
-            prepare_as_written(text, asker)
-        }
-        prepared => prepared,
-    }
-}
-
-fn prepare_as_written(text: String, asker: &Asker) -> Result<Prepared, Fault> {
     let mut database = open(asker, &text)?;
     let read: Arc<Mutex<BTreeSet<usize>>> = Arc::default();
     let noted = Arc::clone(&read);
@@ -114,7 +95,7 @@ fn prepare_as_written(text: String, asker: &Asker) -> Result<Prepared, Fault> {
             return Err(Fault::read_only());
         }
         let columns = statement.column_names();
-        let columns = columns.map(spelling::column_name).collect();
+        let columns = columns.into_iter().map(str::to_owned).collect();
         (statement.parameter_count(), columns)
     };
     let tables = std::mem::take(&mut *read.lock().unwrap_or_else(PoisonError::into_inner));
@@ -176,7 +157,7 @@ impl Prepared {
 /// What runs is over at that moment.
 fn end_by(database: &mut Connection, deadline: Instant) -> Result<(), Fault> {
     database.progress_handler(PACE, Some(move || Instant::now() >= deadline))?;
-    patterns::define(database, Some(deadline))
+    Ok(())
 }
 
 /// Puts rows into these tables, whatever has been authorised.
@@ -298,7 +279,6 @@ fn open(asker: &Asker, text: &str) -> Result<Connection, Fault> {
         let columns: Vec<_> = columns
             .iter()
             .map(|column| format!("\"{}\" {}", column.name, column.sqlite()))
-            .chain(unique(*table))
             .collect();
         definitions.push_str(&format!(
             "CREATE TABLE \"{}\".\"{}\" ({});\n",
@@ -309,11 +289,6 @@ fn open(asker: &Asker, text: &str) -> Result<Connection, Fault> {
     }
     database.execute_batch(&definitions)?;
     functions::define(&database, asker)?;
-    servers_functions::define(&database)?;
-    texts::define(&database)?;
-    patterns::define(&database, None)?;
-    numbers::define(&database)?;
-    times::define(&database)?;
     for (limit, value) in [
         (Limit::SQLITE_LIMIT_LENGTH, VALUE_BYTES_MAX),
         (Limit::SQLITE_LIMIT_SQL_LENGTH, 2 << 20),
@@ -321,23 +296,13 @@ fn open(asker: &Asker, text: &str) -> Result<Connection, Fault> {
         (Limit::SQLITE_LIMIT_EXPR_DEPTH, 200),
         (Limit::SQLITE_LIMIT_COMPOUND_SELECT, 50),
         (Limit::SQLITE_LIMIT_VDBE_OP, 250_000),
-        (Limit::SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 1000),
+        (Limit::SQLITE_LIMIT_LIKE_PATTERN_LENGTH, LIKE_BYTES_MAX),
         (Limit::SQLITE_LIMIT_TRIGGER_DEPTH, 1),
         (Limit::SQLITE_LIMIT_WORKER_THREADS, 0),
     ] {
         database.set_limit(limit, value)?;
     }
     Ok(database)
-}
-
-/// That no two rows have the same in some columns, where case matters.
-fn unique(table: &dyn Table) -> Option<String> {
-    let columns = table.unique();
-    let columns: Vec<_> = columns
-        .iter()
-        .map(|name| format!("\"{name}\" COLLATE BINARY"))
-        .collect();
-    (!columns.is_empty()).then(|| format!("UNIQUE ({})", columns.join(", ")))
 }
 
 /// Functions that reach out of the database.

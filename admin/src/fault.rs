@@ -2,6 +2,8 @@
 
 use wire::{ErrPacket, ErrorCode};
 
+use crate::replaced;
+
 /// A number, an SQLSTATE and a text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text}")]
@@ -44,24 +46,9 @@ impl Fault {
     /// ER_NO_SUCH_TABLE.
     pub fn no_table(name: &str) -> Self {
         let bare = name.rsplit('.').next().unwrap_or(name).to_ascii_lowercase();
-        let hint = match bare.trim_start_matches("runtime_") {
-            "mysql_query_rules_fast_routing" => "rules stand in `rules`",
-            "mysql_replication_hostgroups"
-            | "mysql_group_replication_hostgroups"
-            | "mysql_galera_hostgroups"
-            | "mysql_aws_aurora_hostgroups" => {
-                "a cluster finds out its servers' roles: backends with the role auto"
-            }
-            "scheduler" => "there is no scheduler",
-            _ => "SHOW TABLES lists those there are",
-        };
+        let hint = replaced::table(&bare).unwrap_or("SHOW TABLES lists those there are");
         let text = format!("Table '{name}' doesn't exist; {hint}");
         Self::new(code(1146, b"42S02"), text)
-    }
-
-    /// ER_DUP_ENTRY.
-    pub fn duplicate(text: impl Into<String>) -> Self {
-        Self::new(code(1062, b"23000"), text)
     }
 
     /// ER_BAD_FIELD_ERROR.
@@ -93,7 +80,8 @@ impl Fault {
 
     /// ER_TABLEACCESS_DENIED_ERROR.
     pub fn read_only() -> Self {
-        let text = "This cannot be done to what is here; SELECT * FROM help lists what can be said";
+        let text = "Rows of settings, backends, rules, accounts and admin_accounts can be changed, and nothing else; SELECT * FROM help \
+                    lists what can be said";
         Self::new(code(1142, b"42000"), text)
     }
 
@@ -181,20 +169,6 @@ impl Fault {
     }
 }
 
-/// What can be said in place of a function of servers that is not here.
-fn function_hint(name: &str) -> Option<&'static str> {
-    Some(match &*name.to_ascii_lowercase() {
-        "md5" | "sha" | "sha1" | "sha2" | "crc32" | "password" => {
-            "digests of statements are in the tables, and others a client can make"
-        }
-        "str_to_date" => "times are texts as '2026-01-31 12:00:00'",
-        "timestampadd" => "x + INTERVAL 5 MINUTE",
-        "json_table" => "json_each(x)",
-        "regexp_like" => "x REGEXP y",
-        _ => return None,
-    })
-}
-
 impl From<rusqlite::Error> for Fault {
     /// What SQLite says, with the number that a server would say it with.
     fn from(error: rusqlite::Error) -> Self {
@@ -226,21 +200,12 @@ impl From<rusqlite::Error> for Fault {
         {
             Self::no_column(text)
         } else if let Some(name) = text.strip_prefix("no such function: ") {
-            Self::no_function(
-                function_hint(name).map_or(text.clone(), |it| format!("{text}; {it}")),
-            )
-        } else if text.starts_with("Truncated incorrect") {
-            Self::new(self::code(1292, b"22007"), text)
-        } else if text.starts_with("There is no such grant") {
-            Self::new(self::code(1141, b"42000"), text)
-        } else if text.starts_with("Unknown system variable") {
-            Self::no_variable(text)
+            let hint = replaced::function(name).unwrap_or("the functions here are SQLite's");
+            Self::no_function(format!("{text}; {hint}"))
         } else if text.contains("not authorized") || text.contains("prohibited") {
             Self::read_only()
-        } else if text.starts_with("UNIQUE constraint failed") {
-            Self::duplicate(text)
         } else if is_syntax.iter().any(|it| text.contains(it)) {
-            Self::syntax(text)
+            Self::syntax(format!("{text}; statements are SQLite's SQL here"))
         } else {
             Self::other(text)
         }

@@ -1,13 +1,10 @@
 //! Functions and system variables that clients of servers ask for.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use rusqlite::Connection;
 use rusqlite::functions::FunctionFlags;
 
 use crate::fault::Fault;
 use crate::sheet::Schema;
-use crate::spelling::{SYSTEM_VARIABLE, unscoped};
 
 /// What the admin port says it is: a version that every client knows, and a name.
 pub const VERSION: &str = concat!("8.0.40-pilotfish-", env!("CARGO_PKG_VERSION"));
@@ -98,37 +95,5 @@ pub fn define(database: &Connection, asker: &Asker) -> Result<(), Fault> {
     let id = asker.id;
     database.create_scalar_function("connection_id", 0, flags, move |_| Ok(i64::from(id)))?;
     database.create_scalar_function("version", 0, flags, |_| Ok(VERSION))?;
-    database.create_scalar_function("unix_timestamp", 0, flags, |_| Ok(since_1970()))?;
-    database.create_scalar_function(SYSTEM_VARIABLE, 1, flags, |context| {
-        let name: String = context.get(0)?;
-        system_variable(&name).map_err(|text| rusqlite::Error::UserFunctionError(text.into()))
-    })?;
-    // What has been looked up in a table.
-    database.create_scalar_function(SYSTEM_VARIABLE, 2, flags, |context| {
-        let value: Option<String> = context.get(1)?;
-        Ok(value.map_or(rusqlite::types::Value::Null, |value| typed(&value)))
-    })?;
     Ok(())
-}
-
-fn since_1970() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    i64::try_from(since.unwrap_or_default().as_secs()).unwrap_or(i64::MAX)
-}
-
-/// The value of `@@name`, a number where it is one.
-fn system_variable(name: &str) -> Result<rusqlite::types::Value, String> {
-    let wanted = unscoped(name);
-    let mut known = VARIABLES.iter();
-    let found = known.find(|(name, _)| name.eq_ignore_ascii_case(wanted));
-    let (_, value) = found.ok_or_else(|| format!("Unknown system variable '{wanted}'"))?;
-    Ok(typed(value))
-}
-
-/// A number where it is one.
-fn typed(value: &str) -> rusqlite::types::Value {
-    match value.parse::<i64>() {
-        Ok(number) => number.into(),
-        Err(_) => value.to_owned().into(),
-    }
 }

@@ -6,11 +6,11 @@
 //!
 //!   port ──► conversation ──► visitor ──► statement ──► engine: SQLite ──► reply
 //!   who        a command      what may      which?        prepare: which tables?
-//!   may        at a time      be done       (spelling,    material: gathered from workers and snapshots
+//!   may        at a time      be done       (dialect,     material: gathered from workers and snapshots
 //!   come in                                  show)        run: filled, read, gone
 //! ```
 //!
-//! HTTP (`http/`) and Prometheus' metrics (`metrics/`) are other faces of the same tables.
+//! Prometheus' metrics (`metrics/`) are another face of the same tables, and so is the crate `http` above this one.
 //!
 //! Workers are asked by message and tell what they know of themselves; one that does not answer in time is
 //! left out, and the client is warned. Nothing is gathered while nobody asks.
@@ -20,32 +20,32 @@
 mod assignments;
 mod conversation;
 mod defined;
+mod dialect;
 mod editor;
-mod engine;
+pub mod engine;
 mod events;
-mod fault;
-mod functions;
+pub mod fault;
+pub mod functions;
 mod history;
-mod http;
 mod insight;
-mod material;
-mod metrics;
-mod port;
-mod porter;
+pub mod material;
+pub mod metrics;
+pub mod port;
+pub mod porter;
 mod prepared;
-mod recent;
-mod registry;
+pub mod recent;
+pub mod registry;
+mod replaced;
 mod reply;
-mod sheet;
+pub mod sheet;
 mod show;
-mod spelling;
-mod statement;
+pub mod statement;
 mod suggestions;
-mod tables;
+pub mod tables;
 mod usage;
-mod visitor;
+pub mod visitor;
 
-pub use editor::{Difference, Editor, Module, Refused, Told, View, What, When, Wish};
+pub use editor::{Difference, Editor, Refused, Told, View, What, When, Wish};
 pub use events::{EventKind, Events};
 pub use history::History;
 pub use port::AdminPort;

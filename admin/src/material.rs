@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use auth::Accounts;
 use config::Config;
-use proxy::{SessionView, Settings, ViewRequest, Window, WorkerView};
+use proxy::{SessionView, Settings, Window, WorkerView};
 use route::{Backend, BackendId, Moment, Topology};
-use stats::{StatsRequest, StatsTable};
+use stats::StatsRequest;
 
-use crate::editor::{Editor, View};
+use crate::editor::View;
 use crate::events::Events;
 use crate::history::HistoryFacts;
 use crate::insight::Insight;
@@ -25,8 +25,6 @@ pub struct Material {
     pub config: Arc<Config>,
     /// In a transaction, the backends as they would be.
     pub view: Option<View>,
-    /// What waits until it is loaded, where it was asked for.
-    pub memory: Option<View>,
     /// The backends.
     pub topology: Arc<Topology>,
     /// The accounts.
@@ -37,10 +35,6 @@ pub struct Material {
     pub now: Moment,
     /// What workers have told, if they were asked.
     pub workers: Vec<WorkerView>,
-    /// What they have told of idle connections, if they were asked for these.
-    pub idle: Vec<WorkerView>,
-    /// What they have told of what they had counted, if it was taken.
-    pub taken: Vec<WorkerView>,
     /// Workers that were asked and have not answered in time.
     pub silent: Vec<usize>,
     /// What workers keep about statements, if they were asked.
@@ -69,7 +63,7 @@ pub struct PortFacts {
 impl Material {
     /// Gathers what these tables need.
     pub async fn gather(
-        (window, editor): (&Window, &Editor),
+        window: &Window,
         tables: &[&dyn Table],
         port: PortFacts,
         view: Option<View>,
@@ -77,44 +71,32 @@ impl Material {
         let demands = Demands::of(tables);
         let all = 0..window.workers();
         let mut silent = BTreeSet::new();
-        let mut looks = [Vec::new(), Vec::new(), Vec::new()];
-        for (told, (what, look)) in looks.iter_mut().zip([
-            (Asks::Sessions, ViewRequest::Around),
-            (Asks::Idle, ViewRequest::Idle),
-            (Asks::PoolsOnce, ViewRequest::Take),
-        ]) {
-            if demands.contain(what) {
-                *told = window.look(look).await;
-                let has_answered = |worker: &usize| told.iter().any(|it| it.worker == *worker);
-                silent.extend(all.clone().filter(|it| !has_answered(it)));
-            }
+        let mut workers = Vec::new();
+        if demands.contain(Asks::Sessions) {
+            workers = window.look().await;
+            let has_answered = |worker: &usize| workers.iter().any(|it| it.worker == *worker);
+            silent.extend(all.clone().filter(|it| !has_answered(it)));
         }
-        let [workers, idle, taken] = looks;
+        // Workers that tell all tell the errors as well.
+        let wish = match (
+            demands.contain(Asks::Insight),
+            demands.contain(Asks::Errors),
+        ) {
+            (true, _) => Some(StatsRequest::All),
+            (false, true) => Some(StatsRequest::Errors),
+            (false, false) => None,
+        };
         let mut insight = Insight::default();
-        for (what, wish) in [
-            (Asks::Insight, StatsRequest::All),
-            (Asks::Errors, StatsRequest::Errors),
-            (Asks::InsightOnce, StatsRequest::Take(StatsTable::Digests)),
-            (Asks::ErrorsOnce, StatsRequest::Take(StatsTable::Errors)),
-        ] {
-            // Who tells all tells the errors as well.
-            let is_told = what == Asks::Errors && demands.contain(Asks::Insight);
-            if demands.contain(what) && !is_told {
-                let told = window.insight(wish).await;
-                silent.extend(all.clone().filter(|it| !told.workers.contains(it)));
-                insight.take(told);
-            }
-        }
-        let mut memory = None;
-        if demands.contain(Asks::Waiting) {
-            memory = editor.waiting().await;
+        if let Some(wish) = wish {
+            let told = window.insight(wish).await;
+            silent.extend(all.filter(|it| !told.workers.contains(it)));
+            insight.take(told);
         }
         let settings = window.settings();
         let config = view.as_ref().map(|view| Arc::clone(&view.config));
         Self {
             config: config.unwrap_or_else(|| Arc::clone(&settings.config)),
             view,
-            memory,
             settings,
             topology: window.topology(),
             accounts: window.accounts(),
@@ -122,8 +104,6 @@ impl Material {
             now: window.now(),
             window: window.clone(),
             workers,
-            idle,
-            taken,
             silent: silent.into_iter().collect(),
             insight,
             port,

@@ -1,6 +1,7 @@
 //! The ports: a thread of its own for all who look at the proxy, by MySQL's protocol and by HTTP.
 
 use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
@@ -14,7 +15,6 @@ use tokio::task::JoinSet;
 use crate::conversation::Conversation;
 use crate::editor::Editor;
 use crate::history::{Facts, History};
-use crate::http;
 use crate::porter::{Count, PORT, Porter};
 
 /// Logins under way at once; whoever comes beyond that is turned away.
@@ -26,9 +26,21 @@ pub const RUNNING_MAX: usize = 4;
 /// How much they leave to others: clients' statements come first.
 const NICENESS: i32 = 5;
 
+/// The port of another protocol, which the same thread serves.
+pub trait Callers {
+    /// What is to be done with a connection that has come, unless there is no room for it.
+    fn welcome(&self, accepted: Accepted) -> Option<Stay>;
+}
+
+/// One connection, from its first byte to its last.
+pub type Stay = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// Makes that port, in the thread.
+pub type OpenCallers = fn(Arc<Porter>) -> Box<dyn Callers>;
+
 /// The admin port, and that for HTTP, as long as anybody may come in.
-#[derive(Default)]
 pub struct AdminPort {
+    http: OpenCallers,
     listening: Option<Listening>,
 }
 
@@ -64,9 +76,12 @@ impl AdminPort {
     ///
     /// # Errors
     /// The kernel's, when no thread can be had.
-    pub fn bind(config: &Config) -> io::Result<Self> {
+    pub fn bind(config: &Config, http: OpenCallers) -> Result<Self, String> {
         if !config.has_http_callers() {
-            return Ok(Self::default());
+            return Ok(Self {
+                http,
+                listening: None,
+            });
         }
         let has_guests = !config.admins().is_empty();
         let addresses = Addresses {
@@ -76,13 +91,16 @@ impl AdminPort {
             },
             callers: config.http.address.clone(),
         };
+        let failed = |error: io::Error| format!("the admin port: {error}");
         let (told, bound) = std::sync::mpsc::channel();
         let (start, started) = oneshot::channel();
         let (stop, stopped) = oneshot::channel();
         let thread = std::thread::Builder::new()
             .name("admin".to_owned())
-            .spawn(move || live(&addresses, &told, started, stopped))?;
-        let bound = bound.recv().map_err(io::Error::other)??;
+            .spawn(move || live(&addresses, &told, started, stopped, http))
+            .map_err(failed)?;
+        let bound = bound.recv().map_err(io::Error::other).flatten();
+        let bound = bound.map_err(failed)?;
         let listening = Some(Listening {
             bound,
             has_guests,
@@ -90,7 +108,7 @@ impl AdminPort {
             stop,
             thread,
         });
-        Ok(Self { listening })
+        Ok(Self { http, listening })
     }
 
     /// Lets people in.
@@ -113,13 +131,15 @@ impl AdminPort {
     /// After a reload: the first who may come in find it open. Who may not any more finds nobody.
     pub fn follow(&mut self, window: &Window, editor: &Editor, history: &History) {
         let config = Arc::clone(&window.settings().config);
-        if let Some(listening) = &self.listening {
-            if listening.has_guests || config.admins().is_empty() {
-                return;
-            }
-            std::mem::take(self).close();
+        if let Some(listening) = &self.listening
+            && (listening.has_guests || config.admins().is_empty())
+        {
+            return;
         }
-        match Self::bind(&config) {
+        if let Some(listening) = self.listening.take() {
+            listening.close();
+        }
+        match Self::bind(&config, self.http) {
             Ok(bound) => *self = bound,
             Err(error) => tracing::error!(%error, "the admin port cannot be opened"),
         }
@@ -129,16 +149,16 @@ impl AdminPort {
     /// Closes it, and waits until all is over.
     pub fn close(self) {
         if let Some(listening) = self.listening {
-            let Listening {
-                start,
-                stop,
-                thread,
-                ..
-            } = listening;
-            drop((start, stop));
-            // What has panicked has been told.
-            let _ = thread.join();
+            listening.close();
         }
+    }
+}
+
+impl Listening {
+    fn close(self) {
+        drop((self.start, self.stop));
+        // What has panicked has been told.
+        let _ = self.thread.join();
     }
 }
 
@@ -148,6 +168,7 @@ fn live(
     told: &std::sync::mpsc::Sender<io::Result<Bound>>,
     started: oneshot::Receiver<Seen>,
     stopped: oneshot::Receiver<()>,
+    http: OpenCallers,
 ) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -180,7 +201,7 @@ fn live(
             bound.guests,
             bound.callers,
         ));
-        let door = http::Door::new(Arc::clone(&porter));
+        let door = http(Arc::clone(&porter));
         tokio::select! {
             () = serve(guests, |accepted| welcome(&porter, accepted)) => {}
             () = serve(callers, |accepted| door.welcome(accepted)) => {}

@@ -1,12 +1,8 @@
 //! A table, defined once: its name, its columns, and how each value is had of an item. Whatever shows
 //! tables walks over these definitions.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
-use config::Edit;
-
-use crate::fault::Fault;
 use crate::material::Material;
 
 /// A value of a row.
@@ -36,9 +32,9 @@ pub enum Kind {
 pub enum Schema {
     /// Pilotfish's own tables.
     Pilotfish,
-    /// Tables of ProxySQL's admin schema, by their names.
+    /// Tables that ProxySQL's admin schema has.
     Main,
-    /// Tables of ProxySQL's statistics, by their names.
+    /// Tables that ProxySQL's statistics have.
     Stats,
     /// What clients ask of tables themselves.
     Information,
@@ -55,16 +51,6 @@ pub enum Asks {
     Insight,
     /// The errors of that alone.
     Errors,
-    /// The digests of that, which are gone when they have been read.
-    InsightOnce,
-    /// The errors of that, likewise.
-    ErrorsOnce,
-    /// Connections that lie idle.
-    Idle,
-    /// Counts of pools and times, which are gone when they have been read.
-    PoolsOnce,
-    /// Not workers, but who keeps the configuration: what waits until it is loaded.
-    Waiting,
 }
 
 /// What workers have to be asked for several tables.
@@ -73,7 +59,7 @@ pub struct Demands(u8);
 
 impl Demands {
     /// How many different ones there are.
-    pub const COUNT: usize = 256;
+    pub const COUNT: usize = 8;
 
     /// Those of these tables.
     pub fn of(tables: &[&dyn Table]) -> Self {
@@ -86,12 +72,6 @@ impl Demands {
         self.0 & Self::bit(asks) != 0
     }
 
-    /// Whether something is gone when it has been read.
-    pub fn empty(self) -> bool {
-        let once = [Asks::InsightOnce, Asks::ErrorsOnce, Asks::PoolsOnce];
-        once.into_iter().any(|asks| self.contain(asks))
-    }
-
     /// Its number, below [`Self::COUNT`].
     pub fn index(self) -> usize {
         usize::from(self.0)
@@ -102,12 +82,7 @@ impl Demands {
             Asks::Nothing => 0,
             Asks::Sessions => 1,
             Asks::Insight => 2,
-            Asks::InsightOnce => 4,
-            Asks::Waiting => 8,
-            Asks::Errors => 16,
-            Asks::ErrorsOnce => 32,
-            Asks::Idle => 64,
-            Asks::PoolsOnce => 128,
+            Asks::Errors => 4,
         }
     }
 }
@@ -165,16 +140,10 @@ pub trait Table: Sync {
     fn home(&self) -> &'static str {
         self.schema().name()
     }
-    /// Columns of which no two rows have the same.
-    fn unique(&self) -> &'static [&'static str] {
-        &[]
-    }
     /// How its rows are changed, if they can be.
     fn alterable(&self) -> Option<&Alterable> {
         None
     }
-    /// Gives the changes that a statement makes of its rows their places in the list.
-    fn order(&self, _edits: &mut [Edit], _material: &Material) {}
 }
 
 /// How the rows of a table are changed: what they are in the configuration.
@@ -198,18 +167,6 @@ pub enum Target {
     Settings,
     /// Each is a table of this list.
     List(&'static str),
-    /// They are told in others' words; changes wait until they are loaded.
-    Memory(fn(&Altered<'_>, &Material) -> Result<Edit, Fault>),
-}
-
-/// What has become of a row.
-pub struct Altered<'a> {
-    /// As it was; none: it has come.
-    pub before: Option<Row<'a>>,
-    /// As it is; none: it has gone.
-    pub after: Option<Row<'a>>,
-    /// The columns that were assigned.
-    pub assigned: &'a BTreeSet<String>,
 }
 
 /// A row and the names of its columns.
@@ -324,6 +281,15 @@ impl Kind {
             Self::Text => "text",
         }
     }
+
+    /// As JSON schema calls it.
+    pub const fn json(self) -> &'static str {
+        match self {
+            Self::Integer => "integer",
+            Self::Fraction => "number",
+            Self::Text => "string",
+        }
+    }
 }
 
 impl<T> Table for Sheet<T> {
@@ -350,13 +316,6 @@ impl<T> Table for Sheet<T> {
     fn rows(&self, material: &Material) -> Vec<Vec<Cell>> {
         let items = (self.items)(material);
         items.iter().map(|item| self.row(item)).collect()
-    }
-}
-
-impl<T> Column<T> {
-    /// Its name.
-    pub const fn name(&self) -> &'static str {
-        self.facts.name
     }
 }
 

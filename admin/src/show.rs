@@ -1,14 +1,11 @@
 //! SHOW and DESCRIBE: what servers answer to them, as queries over the registry's tables.
 
-mod lists;
-mod proxysql;
-
+use crate::dialect::{Text, quoted};
 use crate::fault::Fault;
 use crate::registry;
 use crate::sheet::{Schema, Table};
-use crate::spelling::{Text, quoted};
-use crate::statement::Statement;
-use crate::tables::information::server::ENGINE;
+use crate::statement::{Statement, unknown};
+use crate::tables::information::ENGINE;
 
 type Shown = Result<Statement, Fault>;
 
@@ -24,32 +21,17 @@ const FULL_COLUMNS: &str = "SELECT COLUMN_NAME AS \"Field\", COLUMN_TYPE AS \"Ty
                             PRIVILEGES AS \"Privileges\", COLUMN_COMMENT AS \"Comment\" \
                             FROM information_schema.COLUMNS";
 
-/// What a table's key is shown with.
-const INDEXES: &str = "SELECT TABLE_NAME AS \"Table\", NON_UNIQUE AS \"Non_unique\", \
-                       INDEX_NAME AS \"Key_name\", SEQ_IN_INDEX AS \"Seq_in_index\", \
-                       COLUMN_NAME AS \"Column_name\", COLLATION AS \"Collation\", \
-                       CARDINALITY AS \"Cardinality\", SUB_PART AS \"Sub_part\", PACKED AS \"Packed\", \
-                       NULLABLE AS \"Null\", INDEX_TYPE AS \"Index_type\", COMMENT AS \"Comment\", \
-                       INDEX_COMMENT AS \"Index_comment\", IS_VISIBLE AS \"Visible\", \
-                       EXPRESSION AS \"Expression\" FROM information_schema.STATISTICS";
-
-/// Sessions as servers show them.
-const PROCESSLIST: &str = "SELECT id AS \"Id\", user AS \"User\", client AS \"Host\", db, \
+/// The columns of sessions as servers show them, but for the statement.
+const PROCESSLIST: &str = "id AS \"Id\", user AS \"User\", client AS \"Host\", db, \
                            CASE state WHEN 'idle' THEN 'Sleep' WHEN 'running' THEN 'Query' ELSE 'Connect' END \
                            AS \"Command\", state_seconds AS \"Time\", \
-                           ifnull('pinned: ' || pins, state) AS \"State\", \
-                           substr(statement, 1, 100) AS \"Info\" FROM pilotfish.sessions ORDER BY id";
+                           ifnull('pinned: ' || pins, state) AS \"State\"";
 
-/// The same behind FULL.
-const FULL_PROCESSLIST: &str = "SELECT id AS \"Id\", user AS \"User\", client AS \"Host\", db, \
-                                CASE state WHEN 'idle' THEN 'Sleep' WHEN 'running' THEN 'Query' \
-                                ELSE 'Connect' END AS \"Command\", state_seconds AS \"Time\", \
-                                ifnull('pinned: ' || pins, state) AS \"State\", \
-                                statement AS \"Info\" FROM pilotfish.sessions ORDER BY id";
-
-/// What is behind SHOW.
-pub fn show(text: Text<'_>, schema: Schema) -> Shown {
-    let text = text.without(&["GLOBAL", "SESSION", "LOCAL", "EXTENDED"]);
+/// SHOW and what is behind it.
+pub fn show(whole: Text<'_>, schema: Schema) -> Shown {
+    let text = whole
+        .rest()
+        .without(&["GLOBAL", "SESSION", "LOCAL", "EXTENDED"]);
     let (text, is_full) = match text.behind("FULL") {
         Some(text) => (text, true),
         None => (text, false),
@@ -62,13 +44,9 @@ pub fn show(text: Text<'_>, schema: Schema) -> Shown {
         return filtered(select, "Database", rest);
     }
     if let Some(rest) = text.behind_any(&["COLUMNS", "FIELDS"]) {
-        let rest = rest.behind_any(&["FROM", "IN"]).ok_or_else(unknown)?;
+        let rest = rest.behind_any(&["FROM", "IN"]).ok_or_else(wrong)?;
         let select = if is_full { FULL_COLUMNS } else { COLUMNS };
         return of_table(select, "Field", rest, schema);
-    }
-    if let Some(rest) = text.behind_any(&["INDEX", "INDEXES", "KEYS"]) {
-        let rest = rest.behind_any(&["FROM", "IN"]).ok_or_else(unknown)?;
-        return of_table(INDEXES, "Key_name", rest, schema);
     }
     if let Some(rest) = text.behind("VARIABLES") {
         let select = "SELECT name AS \"Variable_name\", value AS \"Value\" FROM pilotfish.variables ORDER BY 1";
@@ -80,12 +58,14 @@ pub fn show(text: Text<'_>, schema: Schema) -> Shown {
         return filtered(select, "Variable_name", rest);
     }
     if let Some(rest) = text.behind("PROCESSLIST") {
-        let select = if is_full {
-            FULL_PROCESSLIST
+        let info = if is_full {
+            "statement"
         } else {
-            PROCESSLIST
+            "substr(statement, 1, 100)"
         };
-        return filtered(select, "Id", rest);
+        let select =
+            format!("SELECT {PROCESSLIST}, {info} AS \"Info\" FROM pilotfish.sessions ORDER BY id");
+        return filtered(&select, "Id", rest);
     }
     if let Some(rest) = text
         .behind("CREATE")
@@ -93,12 +73,6 @@ pub fn show(text: Text<'_>, schema: Schema) -> Shown {
     {
         let (table, _) = named_table(rest, schema)?;
         return create(table);
-    }
-    if let Some(rest) = text
-        .behind("CREATE")
-        .and_then(|rest| rest.behind_any(&["DATABASE", "SCHEMA"]))
-    {
-        return lists::create_schema(rest);
     }
     if text.behind("CHANGES").is_some_and(Text::is_empty) {
         return Ok(Statement::Changes);
@@ -109,7 +83,7 @@ pub fn show(text: Text<'_>, schema: Schema) -> Shown {
     if text.behind("COUNT").is_some() {
         return Ok(Statement::WarningCount);
     }
-    lists::list(text, schema).unwrap_or_else(|| Err(unknown()))
+    Err(unknown::fault(whole))
 }
 
 /// What is behind DESCRIBE.
@@ -122,11 +96,11 @@ pub fn describe(text: Text<'_>, schema: Schema) -> Shown {
             let select = format!("{select} AND COLUMN_NAME LIKE {}", quoted(&column));
             Ok(Statement::Query(select))
         }
-        _ => Err(unknown()),
+        _ => Err(wrong()),
     }
 }
 
-fn unknown() -> Fault {
+fn wrong() -> Fault {
     Fault::syntax("This cannot be shown; SELECT * FROM help lists what can")
 }
 
@@ -164,7 +138,7 @@ fn of_schema(rest: Text<'_>, schema: Schema) -> Result<(Schema, Text<'_>), Fault
     let Some(rest) = rest.behind_any(&["FROM", "IN"]) else {
         return Ok((schema, rest));
     };
-    let (name, rest) = rest.name().ok_or_else(unknown)?;
+    let (name, rest) = rest.name().ok_or_else(wrong)?;
     let schema = Schema::named(&name).ok_or_else(|| Fault::no_schema(&name))?;
     Ok((schema, rest))
 }
@@ -173,10 +147,10 @@ type Qualified = (Option<String>, String);
 
 /// `table` or `schema.table`.
 fn qualified(text: Text<'_>) -> Result<(Qualified, Text<'_>), Fault> {
-    let (first, rest) = text.name().ok_or_else(unknown)?;
+    let (first, rest) = text.name().ok_or_else(wrong)?;
     match rest.behind(".") {
         Some(rest) => {
-            let (second, rest) = rest.name().ok_or_else(unknown)?;
+            let (second, rest) = rest.name().ok_or_else(wrong)?;
             Ok(((Some(first), second), rest))
         }
         None => Ok(((None, first), rest)),
@@ -211,9 +185,9 @@ fn is_of(table: &dyn Table) -> String {
 /// The rows of a query whose column is like a pattern, or that an expression picks.
 fn filtered(select: &str, column: &str, rest: Text<'_>) -> Shown {
     let narrowed = if let Some(rest) = rest.behind("LIKE") {
-        let (pattern, rest) = rest.string().ok_or_else(unknown)?;
+        let (pattern, rest) = rest.string().ok_or_else(wrong)?;
         if !rest.is_empty() {
-            return Err(unknown());
+            return Err(wrong());
         }
         let pattern = quoted(&pattern);
         format!("SELECT * FROM ({select}) WHERE \"{column}\" LIKE {pattern} ESCAPE '\\'")
@@ -222,7 +196,7 @@ fn filtered(select: &str, column: &str, rest: Text<'_>) -> Shown {
     } else if rest.is_empty() {
         select.to_owned()
     } else {
-        return Err(unknown());
+        return Err(wrong());
     };
     Ok(Statement::Query(narrowed))
 }
@@ -235,14 +209,11 @@ fn create(table: &dyn Table) -> Shown {
         let about = column.about.replace('\'', "''");
         format!("  `{}` {kind} COMMENT '{about}'", column.name)
     });
-    let key = table.unique();
-    let key = (!key.is_empty()).then(|| format!("  PRIMARY KEY (`{}`)", key.join("`,`")));
-    let lines: Vec<_> = lines.chain(key).collect();
     let about = table.about().replace('\'', "''");
     let text = format!(
         "CREATE TABLE `{}` (\n{}\n) ENGINE={ENGINE} DEFAULT CHARSET=utf8mb4 COMMENT='{about}'",
         table.name(),
-        lines.join(",\n")
+        lines.collect::<Vec<_>>().join(",\n")
     );
     let name = quoted(table.name());
     Ok(Statement::Query(format!(

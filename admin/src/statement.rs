@@ -1,17 +1,15 @@
 //! Which statement a text is, and what is to be done about it.
 
-mod proxysql;
-mod unknown;
+pub mod unknown;
 
 use route::KillScope;
 use stats::StatsTable;
 
 use crate::assignments;
-use crate::editor::Module;
+use crate::dialect::{Text, tokens};
 use crate::fault::Fault;
 use crate::sheet::Schema;
 use crate::show;
-use crate::spelling::{Text, tokens};
 
 /// What a client wants.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,8 +28,6 @@ pub enum Statement {
     Change(String),
     /// A change of these settings.
     Set(Vec<(String, Option<String>)>),
-    /// A change of these variables of ProxySQL's, which waits until it is loaded.
-    SetVariables(Vec<(String, Option<String>)>),
     /// What comes is gathered until its end.
     Begin,
     /// All that was gathered takes effect.
@@ -42,10 +38,6 @@ pub enum Statement {
     Changes,
     /// The file is to say what holds.
     Save,
-    /// What waits of that takes effect.
-    Load(Module),
-    /// Nothing of that waits any more.
-    Discard(Module),
     /// What the file says is to hold.
     Revert,
     /// Nothing that would change anything here: what clients say of their session.
@@ -74,18 +66,15 @@ impl Statement {
                 | Self::FlushHosts
                 | Self::Change(_)
                 | Self::Set(_)
-                | Self::SetVariables(_)
                 | Self::Commit
                 | Self::Save
-                | Self::Load(_)
-                | Self::Discard(_)
                 | Self::Revert
         )
     }
 
     /// What the audit log says of it: no value, however it was written.
     pub fn audited(&self, text: &str) -> String {
-        let (Self::Set(settings) | Self::SetVariables(settings)) = self else {
+        let Self::Set(settings) = self else {
             let digest = sql::digest(text.as_bytes(), sql::Flags::default());
             return String::from_utf8_lossy(digest.text()).into_owned();
         };
@@ -110,18 +99,10 @@ pub fn read(text: &str, schema: Schema) -> Result<Statement, Fault> {
     if text.is_empty() {
         return Err(Fault::empty());
     }
-    if let Some(rest) = text.behind("SHOW") {
-        return show::show(rest, schema);
+    if text.begins_with("SHOW") {
+        return show::show(text, schema);
     }
     if let Some(rest) = text.behind_any(&["DESCRIBE", "DESC"]) {
-        return show::describe(rest, schema);
-    }
-    if let Some(rest) = text.behind("EXPLAIN")
-        && rest.name().is_some()
-        && !rest.begins_with("SELECT")
-        && !rest.begins_with("QUERY")
-        && !rest.begins_with("WITH")
-    {
         return show::describe(rest, schema);
     }
     if QUERIES.iter().any(|word| text.begins_with(word)) {
@@ -149,12 +130,9 @@ pub fn read(text: &str, schema: Schema) -> Result<Statement, Fault> {
         return Ok(Statement::FlushLogs);
     }
     if let Some(rest) = text.behind("SAVE")
-        && matches!(&*rest.words(), "" | "TO FILE" | "SETTINGS" | "CONFIG")
+        && matches!(&*rest.words(), "" | "TO FILE")
     {
         return Ok(Statement::Save);
-    }
-    if let Some(statement) = proxysql::read(text) {
-        return statement;
     }
     if let Some(rest) = text.behind("REVERT")
         && rest.is_empty()
@@ -180,26 +158,7 @@ pub fn read(text: &str, schema: Schema) -> Result<Statement, Fault> {
     if let Some(rest) = text.behind("TRUNCATE") {
         return reset(rest.without(&["TABLE"])).ok_or_else(Fault::not_emptied);
     }
-    match is_of_dumps(text) {
-        true => Ok(Statement::Nothing),
-        false => Err(unknown::fault(text)),
-    }
-}
-
-/// What tools that read whole tables say around that. Each statement sees one moment, and nothing is locked.
-fn is_of_dumps(text: Text<'_>) -> bool {
-    let locked = text.behind("LOCK");
-    let locked = locked.and_then(|it| it.behind_any(&["TABLES", "TABLE"]));
-    if let Some(locked) = locked {
-        let (words, locked) = (locked.words(), locked.without(&["READ"]));
-        let is_read = words.ends_with(" READ") || words.ends_with(" READ LOCAL");
-        return is_read && locked.name().is_some() && !words.contains(" WRITE ,");
-    }
-    if let Some(flushed) = text.behind("FLUSH") {
-        let flushed = flushed.without(&["LOCAL", "NO_WRITE_TO_BINLOG"]);
-        return flushed.behind_any(&["TABLES", "TABLE"]).is_some();
-    }
-    matches!(&*text.words(), "UNLOCK TABLES" | "UNLOCK TABLE")
+    Err(unknown::fault(text))
 }
 
 /// What is said of transactions, if that is what is said.
@@ -232,8 +191,8 @@ fn reset(rest: Text<'_>) -> Option<Statement> {
         return rest.is_empty().then_some(Statement::ResetIndexUsage);
     }
     let kept = match &*name.to_ascii_lowercase() {
-        "digests" | "stats_mysql_query_digest" => StatsTable::Digests,
-        "errors" | "stats_mysql_errors" => StatsTable::Errors,
+        "digests" => StatsTable::Digests,
+        "errors" => StatsTable::Errors,
         "slow_statements" => StatsTable::Slow,
         "profiles" => StatsTable::Profiles,
         _ => return None,
@@ -267,7 +226,6 @@ mod tests {
             "SET GLOBAL http.token = abc123",
             "SET GLOBAL http.token = 'abc123'",
             "UPDATE settings SET value = 'abc123' WHERE name = 'http.token'",
-            "SET mysql-monitor_password = abc123",
         ] {
             let audited = read(text).unwrap().audited(text);
             assert!(!audited.contains("abc123"), "{audited}");
@@ -315,44 +273,20 @@ mod tests {
             ("save to file", Ok(Statement::Save)),
             ("SAVE to '/etc/passwd'", Err(1064)),
             ("REVERT;", Ok(Statement::Revert)),
-            (
-                "LOAD MYSQL SERVERS TO RUNTIME",
-                Ok(Statement::Load(Module::Servers)),
-            ),
-            (
-                "load mysql query rules to run",
-                Ok(Statement::Load(Module::QueryRules)),
-            ),
-            ("SAVE MYSQL SERVERS TO DISK;", Ok(Statement::Save)),
-            ("SAVE ADMIN VARIABLES TO DISK", Ok(Statement::Save)),
-            (
-                "SAVE MYSQL SERVERS FROM RUNTIME",
-                Ok(Statement::Discard(Module::Servers)),
-            ),
-            ("LOAD MYSQL SERVERS FROM DISK", Err(1064)),
-            ("LOAD PGSQL SERVERS TO RUNTIME", Err(1235)),
             ("flush logs;", Ok(Statement::FlushLogs)),
             ("FLUSH LOCAL LOGS", Ok(Statement::FlushLogs)),
             ("flush hosts;", Ok(Statement::FlushHosts)),
-            (
-                "PROXYSQL FLUSH MYSQL CLIENT HOSTS",
-                Ok(Statement::FlushHosts),
-            ),
-            ("PROXYSQL FLUSH LOGS", Ok(Statement::FlushLogs)),
             ("PROXYSQL FLUSH CONFIGDB", Err(1235)),
             ("PROXYSQL SHUTDOWN SLOW", Err(1235)),
             ("PROXYSQL", Err(1235)),
             ("FLUSH PRIVILEGES", Err(1235)),
-            ("FLUSH TABLES", Ok(Statement::Nothing)),
-            ("FLUSH /*!40101 LOCAL */ TABLES", Ok(Statement::Nothing)),
-            (
-                "LOCK TABLES `a` READ /*!32311 LOCAL */,b READ",
-                Ok(Statement::Nothing),
-            ),
-            ("LOCK TABLES a WRITE, b READ", Err(1235)),
             ("LOCK TABLES a WRITE", Err(1235)),
-            ("LOCK TABLES READ", Err(1235)),
-            ("UNLOCK TABLES", Ok(Statement::Nothing)),
+            ("UNLOCK TABLES", Err(1235)),
+            ("FLUSH TABLES", Err(1235)),
+            ("LOAD MYSQL SERVERS TO RUNTIME", Err(1235)),
+            ("SAVE MYSQL SERVERS TO DISK", Err(1235)),
+            ("SHOW MYSQL USERS", Err(1235)),
+            ("SHOW ENGINES", Err(1235)),
             ("xyz", Err(1064)),
             ("status", Err(1064)),
             ("drop table sessions", Err(1235)),
@@ -375,10 +309,6 @@ mod tests {
                 Ok(Statement::Reset(StatsTable::Errors)),
             ),
             ("TRUNCATE sessions", Err(1142)),
-            (
-                "TRUNCATE TABLE stats.stats_mysql_query_digest",
-                Ok(Statement::Reset(StatsTable::Digests)),
-            ),
             ("TRUNCATE TABLE main.errors", Err(1142)),
             ("RESET digests 1", Err(1064)),
             ("RESET", Err(1064)),

@@ -199,15 +199,6 @@ views: [backends]
 column: outcome | TEXT | -1 | 1 | YES
 column: reason | TEXT | -1 | 2 | YES
 column: statements | BIGINT | -5 | 3 | YES
-primary keys: [hostgroup_id, hostname, port]
-indexes: [PRIMARY]
-imported keys: []
-exported keys: []
-best identifier: [hostgroup_id, hostname, port]
-version columns: []
-procedures: []
-functions: []
-privileges: []
 types: true
 product: some | 8
 isolation: 4

@@ -4,7 +4,6 @@
 
 mod file;
 mod guard;
-mod waiting;
 
 use std::sync::Arc;
 
@@ -15,13 +14,9 @@ use tokio::time::{Duration, timeout};
 use crate::arguments::ServeArguments;
 use crate::rules;
 use crate::serve::Reloading;
-use waiting::{Drafted, Waiting};
 
 /// How long an administrator waits for backends' names to be looked up.
 const TIMEOUT_SETTLED: Duration = Duration::from_secs(5);
-
-/// Changes that may wait until they are loaded.
-const WAITING_MAX: usize = 10_000;
 
 /// See the module.
 pub struct Editing<'a> {
@@ -31,10 +26,6 @@ pub struct Editing<'a> {
     saved: Version,
     /// What holds, as far as it needs no restart.
     current: Version,
-    /// What waits until it is loaded.
-    memory: Waiting,
-    /// How often any of these has changed.
-    version: u64,
 }
 
 /// A text and what it says.
@@ -66,8 +57,6 @@ impl<'a> Editing<'a> {
             events: Arc::clone(events),
             saved: current.clone(),
             current,
-            memory: Waiting::default(),
-            version: 0,
         }
     }
 
@@ -95,7 +84,7 @@ impl<'a> Editing<'a> {
                         tracing::info!(kind = "config_changed", %change, "reload");
                         self.note_change(&change, None);
                     }
-                    self.begin_again(draft, loaded, None);
+                    self.begin_again(draft, loaded);
                     return tracing::info!(
                         kind = "config_reloaded",
                         source,
@@ -124,7 +113,7 @@ impl<'a> Editing<'a> {
     /// Grants a wish, or says why not.
     pub fn answer(&mut self, wish: Wish, reloading: &Reloading<'_>) {
         let Wish { user, what, answer } = wish;
-        let is_applied = matches!(what, What::Apply { .. } | What::Load(_) | What::Revert);
+        let is_applied = matches!(what, What::Apply { .. } | What::Revert);
         let told = match what {
             What::View(edits) => self.view(&edits),
             What::Compare(edits) => self.compare(&edits),
@@ -133,24 +122,6 @@ impl<'a> Editing<'a> {
                 true => self.apply(&user, &edits, reloading),
                 false => Err(Refused::Outdated),
             },
-            What::Memory => Ok(Told::View(self.memory())),
-            What::Remember { edits, version } => match version == self.version {
-                true => self.remember(&edits),
-                false => Err(Refused::Outdated),
-            },
-            What::Load(module) => {
-                let edits = self.memory.of(module);
-                let applied = match edits.is_empty() {
-                    true => Ok(Told::Done(Vec::new())),
-                    false => self.apply(&user, &edits, reloading),
-                };
-                applied.inspect(|_| self.memory.forget(module))
-            }
-            What::Discard(module) => {
-                self.memory.forget(module);
-                self.version += 1;
-                Ok(Told::Done(Vec::new()))
-            }
             What::Save => self.save(&user),
             What::Revert => self.revert(&user, reloading),
             What::FlushLogs => {
@@ -179,68 +150,14 @@ impl<'a> Editing<'a> {
 
     fn view(&self, edits: &[Edit]) -> Answer {
         let draft = self.current.draft.with(edits).map_err(refused)?;
-        let drafted = Drafted::of(draft).map_err(refused)?;
-        Ok(Told::View(self.shown(&drafted)))
+        let config = draft.sketch().map_err(refused)?;
+        Ok(Told::View(View {
+            topology: Arc::new(control::as_configured(&config)),
+            config: Arc::new(config),
+        }))
     }
 
-    fn shown(&self, drafted: &Drafted) -> View {
-        View {
-            config: Arc::clone(&drafted.config),
-            topology: Arc::clone(&drafted.topology),
-            version: self.version,
-        }
-    }
-
-    /// What waits, with what holds.
-    fn memory(&mut self) -> View {
-        let drafted = self.awaited();
-        self.shown(&drafted)
-    }
-
-    /// What there would be with what waits; where that fits to what holds no more, it is forgotten.
-    fn awaited(&mut self) -> Drafted {
-        match self.memory.drafted(&self.current.draft) {
-            Ok(drafted) => drafted.clone(),
-            Err(faults) => {
-                let why = placeless(&faults).join("; ");
-                self.forget_waiting(&format!("they fit no more: {why}"), None);
-                Drafted::as_it_holds(&self.current.draft, &self.current.config)
-            }
-        }
-    }
-
-    /// Says what is forgotten with what waits.
-    fn forget_waiting(&mut self, why: &str, user: Option<&str>) -> Option<String> {
-        let count = self.memory.forget_all();
-        if count == 0 {
-            return None;
-        }
-        self.version += 1;
-        let text =
-            format!("Changes that waited for LOAD … TO RUNTIME are forgotten ({count}): {why}");
-        tracing::warn!(
-            user,
-            why,
-            count,
-            "changes that waited for LOAD … TO RUNTIME are forgotten"
-        );
-        self.events
-            .note(EventKind::Change, "LOAD … TO RUNTIME", text.clone(), user);
-        Some(text)
-    }
-
-    fn remember(&mut self, edits: &[Edit]) -> Answer {
-        if self.memory.count() + edits.len() > WAITING_MAX {
-            let text = format!("{WAITING_MAX} changes wait already: LOAD … TO RUNTIME");
-            return Err(Refused::Because(vec![text]));
-        }
-        let added = self.memory.add(&self.current.draft, edits);
-        added.map_err(refused)?;
-        self.version += 1;
-        Ok(Told::Done(Vec::new()))
-    }
-
-    fn compare(&mut self, edits: &[Edit]) -> Answer {
+    fn compare(&self, edits: &[Edit]) -> Answer {
         let unsaved = diff(&self.saved.config, &self.current.config).into_iter();
         let mut differences: Vec<_> = unsaved
             .map(|change| Difference {
@@ -248,18 +165,15 @@ impl<'a> Editing<'a> {
                 change,
             })
             .collect();
-        let holds = self.current.draft.sketch().map_err(refused)?;
-        let mut add = |then: &Config, when| {
-            let gathered = diff(&holds, then).into_iter();
-            differences.extend(gathered.map(|change| Difference { change, when }));
-        };
         if !edits.is_empty() {
+            let holds = self.current.draft.sketch().map_err(refused)?;
             // What they were made of may hold no more; COMMIT would say the same.
             let drafted = self.current.draft.with(edits).and_then(|it| it.sketch());
-            add(&drafted.map_err(|_| Refused::Outdated)?, When::AtCommit);
-        }
-        if self.memory.count() > 0 {
-            add(&self.awaited().config, When::AtLoad);
+            let drafted = drafted.map_err(|_| Refused::Outdated)?;
+            differences.extend(diff(&holds, &drafted).into_iter().map(|change| Difference {
+                change,
+                when: When::AtCommit,
+            }));
         }
         Ok(Told::Differences(differences))
     }
@@ -307,18 +221,11 @@ impl<'a> Editing<'a> {
         let late = reloading.late(&loaded.config);
         let warnings = self.current.news(&loaded.warnings, &changes, &late);
         self.current = Version::of(draft, loaded);
-        self.memory.draft_anew();
-        self.version += 1;
         Ok(Told::Done(warnings))
     }
 
     fn save(&mut self, user: &str) -> Answer {
         let because = |why: String| Refused::Because(vec![why]);
-        if self.memory.count() > 0 {
-            let text = "What waits does not hold yet, and is not saved: LOAD MYSQL SERVERS (or USERS, QUERY RULES, VARIABLES) \
-                        TO RUNTIME first, or SAVE MYSQL … TO MEMORY to give it up";
-            return Err(because(text.to_owned()));
-        }
         let Some(path) = self.current.draft.path() else {
             let text = "The proxy was started without a file of its own (--config): there is nothing to save to";
             return Err(because(text.to_owned()));
@@ -354,8 +261,8 @@ impl<'a> Editing<'a> {
             self.note_change(change, Some(user));
         }
         let late = reloading.late(&loaded.config);
-        let mut warnings = self.current.news(&loaded.warnings, &changes, &late);
-        warnings.extend(self.begin_again(draft, loaded, Some(user)));
+        let warnings = self.current.news(&loaded.warnings, &changes, &late);
+        self.begin_again(draft, loaded);
         Ok(Told::Done(warnings))
     }
 
@@ -371,12 +278,10 @@ impl<'a> Editing<'a> {
         self.events.note(EventKind::File, file, text, user);
     }
 
-    /// The file is what holds; what is forgotten by that.
-    fn begin_again(&mut self, draft: Draft, loaded: Loaded, user: Option<&str>) -> Option<String> {
+    /// The file is what holds.
+    fn begin_again(&mut self, draft: Draft, loaded: Loaded) {
         self.current = Version::of(draft, loaded);
-        self.version += 1;
         self.saved = self.current.clone();
-        self.forget_waiting("the file holds again", user)
     }
 
     fn load(&self, draft: &Draft) -> Result<Loaded, Vec<Fault>> {

@@ -118,7 +118,7 @@ async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(),
     let mut signals = Signals::listen().map_err(|error| format!("signals: {error}"))?;
     raise_open_files(&config);
     let listeners = listening::bind(&config)?;
-    let mut admin = AdminPort::bind(&config).map_err(|error| format!("the admin port: {error}"))?;
+    let mut admin = AdminPort::bind(&config, http::open)?;
     let pid_file = config.pid_file.as_deref().map(PidFile::write).transpose();
     let _pid_file = pid_file.map_err(|error| format!("the pid file cannot be written: {error}"))?;
     if let Some(user) = &config.user {

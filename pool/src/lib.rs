@@ -53,7 +53,7 @@ pub use figures::{CloseReason, Closed, Counts, Figures};
 pub use lane::{Depth, Ended, Lane, Left, PATIENCE_MIN, Seat, Stranded};
 pub use limits::Limits;
 pub use pace::Pace;
-pub use pool::{Grant, Next, Pool, Refusal, Resting, Supply, Verdict, Wake, Wish};
+pub use pool::{Grant, Next, Pool, Refusal, Supply, Verdict, Wake, Wish};
 pub use statements::{
     BackendStatementId, Binding, ClientStatement, ClientStatementId, ClientStatements, LongData,
     LongDataFault, Lookup, Prepared, Text, Texts, TooManyStatements, TypesSeen,

@@ -69,19 +69,6 @@ pub struct Supply {
     pub holdings: Vec<Holding>,
 }
 
-/// A connection that lies idle.
-#[derive(Debug)]
-pub struct Resting<'a, K, C> {
-    /// Whose it is.
-    pub key: &'a K,
-    /// It.
-    pub connection: &'a C,
-    /// When a session last had it.
-    pub used_at: Duration,
-    /// When it was opened.
-    pub opened_at: Duration,
-}
-
 /// What a session wants of a check-out.
 #[derive(Debug)]
 pub struct Wish<D, F> {
@@ -320,19 +307,6 @@ impl<K: Clone + Eq + Hash, C, W> Pool<K, C, W> {
     pub fn all_figures(&self, now: Duration) -> impl Iterator<Item = (&K, Figures)> {
         let shelves = self.shelves.iter();
         shelves.map(move |(_, shelf)| (&shelf.key, shelf.figures(now)))
-    }
-
-    /// What lies idle, key by key.
-    pub fn resting(&self) -> impl Iterator<Item = Resting<'_, K, C>> {
-        let shelves = self.shelves.iter();
-        shelves.flat_map(|(_, shelf)| {
-            shelf.idle.iter().map(|idle| Resting {
-                key: &shelf.key,
-                connection: &idle.connection,
-                used_at: idle.seat.used_at,
-                opened_at: idle.seat.opened_at,
-            })
-        })
     }
 
     /// What has happened is counted from nothing, of every key.

@@ -37,8 +37,7 @@ mod worker;
 pub use plane::DataPlane;
 pub use reception::{Guest, GuestError, House, Reception};
 pub use registry::worker_view::{
-    IdleView, LoadView, PoolView, SessionState, SessionView, SpreadView, StepsView, TimesView,
-    ViewRequest, WorkerView,
+    LoadView, PoolView, SessionState, SessionView, SpreadView, StepsView, TimesView, WorkerView,
 };
 pub use scripted::all::AllScripts;
 pub use scripted::clerk::Clerk;

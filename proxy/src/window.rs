@@ -17,7 +17,7 @@ use crate::scripted::clerk::Clerk;
 use crate::surroundings::{Settings, Shared, Surroundings};
 use crate::worker::Message;
 use registry::session_registry::Kill;
-use registry::worker_view::{TimesView, ViewRequest, WorkerView};
+use registry::worker_view::{TimesView, WorkerView};
 use stats::journal::{AuditEvent, Journal};
 use stats::plans::store::PlansView;
 use stats::profiles::ProfilingCounts;
@@ -75,10 +75,9 @@ impl Window {
     }
 
     /// What workers tell of themselves, in their order; one that does not answer in time is left out.
-    pub async fn look(&self, look: ViewRequest) -> Vec<WorkerView> {
+    pub async fn look(&self) -> Vec<WorkerView> {
         let (to, mut told) = mpsc::unbounded_channel();
-        self.workers
-            .send_all(|| Message::ViewRequest(look, to.clone()));
+        self.workers.send_all(|| Message::View(to.clone()));
         drop(to);
         let mut views = Vec::new();
         let deadline = tokio::time::Instant::now() + TIMEOUT_LOOK;
@@ -166,7 +165,7 @@ impl Window {
         }
     }
 
-    /// Has counts of times, lanes and rules begin from nothing; how many workers have done so in time.
+    /// Has counts of times, pools, lanes and rules begin from nothing; how many workers have done so in time.
     pub async fn reset_counts(&self) -> usize {
         let (to, mut told) = mpsc::unbounded_channel();
         self.workers.send_all(|| Message::Reset(to.clone()));

@@ -31,7 +31,7 @@ use crate::window::Killed;
 use link::future_arena::Blocks;
 use registry::session_control::{Ask, SessionControl};
 use registry::session_registry::Kill;
-use registry::worker_view::{ViewRequest, WorkerView};
+use registry::worker_view::WorkerView;
 use stats::seen_digests::{SeenDigest, SeenDigests};
 use stats::snapshot::{self, StatsPart, StatsRequest};
 use stats::statement_stats::StatementStats;
@@ -54,7 +54,7 @@ pub(crate) enum Message {
     /// What is kept about statements is to be told.
     StatementStats(StatsRequest, mpsc::UnboundedSender<StatsPart>),
     /// The worker is to tell this of itself.
-    ViewRequest(ViewRequest, mpsc::UnboundedSender<WorkerView>),
+    View(mpsc::UnboundedSender<WorkerView>),
     /// A session, or its statement, is to be killed, by the number that the proxy calls it; whoever has it
     /// says so.
     Kill(Kill, mpsc::UnboundedSender<Killed>),
@@ -206,7 +206,7 @@ impl Worker {
                     // Who asked may have gone.
                     Some(Message::Tell(to)) => drop(to.send(worker.seen.all())),
                     Some(Message::StatementStats(wish, to)) => snapshot::send(&worker.insight, worker.index, wish, to),
-                    Some(Message::ViewRequest(look, to)) => drop(to.send(worker.look(look))),
+                    Some(Message::View(to)) => drop(to.send(worker.view())),
                     Some(Message::Reset(to)) => {
                         worker.reset_counts();
                         let _ = to.send(());
@@ -235,6 +235,7 @@ impl Worker {
         self.book().counters.reset();
         self.lanes.counts.reset();
         self.times.reset(&self.shared.times);
+        self.desk.reset_counts();
     }
 
     /// The rules of the moment, to be looked at for one command.

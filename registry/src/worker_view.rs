@@ -18,52 +18,8 @@ pub struct WorkerView {
     pub pools: Vec<PoolView>,
     /// Its statements under way, backend by backend.
     pub loads: Vec<LoadView>,
-    /// Its connections that lie idle, where these are asked for.
-    pub idle: Vec<IdleView>,
-    /// What it has counted of statements, where that is taken.
-    pub times: Vec<TimesView>,
     /// Digests of reads that a replica has refused because they write.
     pub refused_reads: usize,
-}
-
-/// What a worker is to tell of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ViewRequest {
-    /// Sessions, pools, loads.
-    Around,
-    /// Connections that lie idle, each for itself.
-    Idle,
-    /// Pools and times, both of which are counted from nothing again.
-    Take,
-}
-
-/// A pooled connection that lies idle.
-#[derive(Debug, Clone)]
-pub struct IdleView {
-    /// To which backend.
-    pub backend: BackendId,
-    /// The account whose sessions share it.
-    pub account: String,
-    /// The user that it is logged in as.
-    pub user: String,
-    /// Its id at the backend.
-    pub thread_id: u32,
-    /// What the backend calls its version.
-    pub version: String,
-    /// The default schema, if it is in one.
-    pub schema: Option<String>,
-    /// Variables that a session has set and nobody has set back; those that are asked for here.
-    pub time_zone: Option<String>,
-    /// See `time_zone`.
-    pub sql_mode: Option<String>,
-    /// See `time_zone`.
-    pub autocommit: Option<String>,
-    /// Statements that are prepared on it.
-    pub prepared: usize,
-    /// For how long no session has had it.
-    pub idle: Duration,
-    /// How long ago it was opened.
-    pub age: Duration,
 }
 
 /// One session.

@@ -14,7 +14,7 @@ use crate::fault::Fault;
 use crate::functions::Asker;
 use crate::material::Material;
 use crate::registry::TABLES;
-use crate::sheet::{Alterable, Altered, Cell, ColumnFacts, Row, Table, Target};
+use crate::sheet::{Alterable, Cell, ColumnFacts, Row, Table, Target};
 
 /// A statement that has been understood.
 pub struct Prepared {
@@ -160,7 +160,7 @@ impl Prepared {
             .authorizer(None::<fn(AuthContext<'_>) -> Authorization>)?;
         let after = self.rows()?;
         let touched = std::mem::take(&mut *lock(&touched));
-        self.told(&before, &after, &touched, material)
+        self.told(&before, &after, &touched)
     }
 
     /// The rows of the table, by SQLite's number for each.
@@ -188,7 +188,6 @@ impl Prepared {
         before: &BTreeMap<i64, Vec<Cell>>,
         after: &BTreeMap<i64, Vec<Cell>>,
         touched: &BTreeSet<i64>,
-        material: &Material,
     ) -> Result<Alteration, Fault> {
         let table = self.target();
         let how = table.alterable().ok_or_else(Fault::read_only)?;
@@ -198,7 +197,6 @@ impl Prepared {
             how,
             columns: &columns,
             assigned: &self.meant.columns,
-            material,
         };
         let mut edits = Vec::new();
         let mut rows = 0;
@@ -221,7 +219,6 @@ impl Prepared {
                 Some(_) => {}
             }
         }
-        table.order(&mut edits, material);
         Ok(Alteration {
             edits,
             rows,
@@ -236,44 +233,21 @@ struct Telling<'a> {
     how: &'static Alterable,
     columns: &'a [ColumnFacts],
     assigned: &'a BTreeSet<String>,
-    material: &'a Material,
 }
 
 impl Telling<'_> {
     fn gone(&self, cells: &[Cell]) -> Result<Edit, Fault> {
-        if let Target::Memory(tell) = self.how.target {
-            return self.told(tell, Some(cells), None);
-        }
         let title = self.title(cells)?;
         match self.how.target {
             Target::List(list) => Ok(Edit::Remove { list, title }),
-            Target::Settings | Target::Memory(_) => Err(Fault::not_alterable(
+            Target::Settings => Err(Fault::not_alterable(
                 "Settings do not go; UPDATE settings SET value = NULL WHERE name = '…' takes one back to its \
                  default",
             )),
         }
     }
 
-    /// The same in others' words.
-    fn told(
-        &self,
-        tell: fn(&Altered<'_>, &Material) -> Result<Edit, Fault>,
-        before: Option<&[Cell]>,
-        after: Option<&[Cell]>,
-    ) -> Result<Edit, Fault> {
-        let columns = self.columns;
-        let altered = Altered {
-            before: before.map(|cells| Row { columns, cells }),
-            after: after.map(|cells| Row { columns, cells }),
-            assigned: self.assigned,
-        };
-        tell(&altered, self.material)
-    }
-
     fn come(&self, cells: &[Cell]) -> Result<Edit, Fault> {
-        if let Target::Memory(tell) = self.how.target {
-            return self.told(tell, None, Some(cells));
-        }
         let Target::List(list) = self.how.target else {
             return Err(Fault::not_alterable(
                 "Every setting is there already; UPDATE settings SET value = '…' WHERE name = '…'",
@@ -298,9 +272,6 @@ impl Telling<'_> {
     }
 
     fn changed(&self, before: &[Cell], after: &[Cell]) -> Result<Option<Edit>, Fault> {
-        if let Target::Memory(tell) = self.how.target {
-            return self.told(tell, Some(before), Some(after)).map(Some);
-        }
         let title = self.title(before)?;
         let mut values = Vec::new();
         let mut place = None;
@@ -320,7 +291,7 @@ impl Telling<'_> {
                 values,
                 place,
             })),
-            Target::Settings | Target::Memory(_) => Ok(values.pop().map(|(_, value)| Edit::Set {
+            Target::Settings => Ok(values.pop().map(|(_, value)| Edit::Set {
                 setting: title,
                 value,
             })),

@@ -1,10 +1,11 @@
 //! What is none of the port's statements: why not, and what can be said.
 
+use crate::dialect::Text;
 use crate::fault::Fault;
-use crate::spelling::Text;
+use crate::replaced;
 
 /// What begins statements that servers have, and this port has not.
-const OF_SERVERS: [&str; 39] = [
+const OF_SERVERS: [&str; 38] = [
     "ALTER",
     "ANALYZE",
     "BACKUP",
@@ -42,7 +43,6 @@ const OF_SERVERS: [&str; 39] = [
     "STOP",
     "TABLE",
     "UNINSTALL",
-    "UNLOCK",
     "XA",
 ];
 
@@ -52,20 +52,16 @@ const WORD_CHARS_MAX: usize = 64;
 /// What is wrong with a statement that nothing has understood.
 pub fn fault(text: Text<'_>) -> Fault {
     let word = text.first().to_ascii_uppercase();
+    if let Some(instead) = replaced::statement(&text.words()) {
+        return Fault::not_here(format!("This is no statement of the admin port: {instead}"));
+    }
     let help = "SELECT * FROM help lists what can be said";
     match &*word {
         "TRUNCATE" => Fault::not_emptied(),
-        "FLUSH" => Fault::not_here(format!(
-            "Of FLUSH there are FLUSH HOSTS, FLUSH LOGS, FLUSH STATUS and FLUSH TABLES here; {help}"
-        )),
-        "LOCK" => Fault::not_here(
-            "Of LOCK there is LOCK TABLES … READ here, for tools, and it locks nothing; BEGIN … COMMIT makes one \
-             change of several",
-        ),
         "SAVE" => Fault::syntax(
-            "SAVE writes the file that the proxy was started with: SAVE, or SAVE MYSQL SERVERS | USERS | QUERY RULES | \
-             VARIABLES TO DISK | TO MEMORY",
+            "SAVE writes the file that the proxy was started with, and nothing stands behind it",
         ),
+        "SHOW" => Fault::not_here(format!("This cannot be shown; {help}")),
         "REVERT" => {
             Fault::syntax("REVERT goes back to the whole file, and nothing stands behind it")
         }

@@ -36,10 +36,6 @@ const COMMANDS: &[(&str, &str)] = &[
         "SHOW VARIABLES [LIKE 'pattern']",
         "Settings, and what clients ask for.",
     ),
-    (
-        "SHOW MYSQL STATUS | USERS | SERVERS | VARIABLES, SHOW ADMIN VARIABLES, SHOW ALL VARIABLES",
-        "ProxySQL's lists: stats_mysql_global, mysql_users, mysql_servers, global_variables.",
-    ),
     ("SHOW WARNINGS", "What was missing in the last result."),
     (
         "RESET DIGESTS",
@@ -79,12 +75,8 @@ const COMMANDS: &[(&str, &str)] = &[
         "Goes back to the configuration file; for the role admin.",
     ),
     (
-        "LOAD MYSQL SERVERS | USERS | QUERY RULES | VARIABLES TO RUNTIME, SAVE … TO DISK | TO MEMORY",
-        "Has changes of mysql_servers, mysql_users, mysql_query_rules, global_variables take effect, be written, be given up; for the role admin.",
-    ),
-    (
         "FLUSH STATUS",
-        "Counts digests, errors, slow statements, times, lanes and rules from nothing, and forgets plans; for the role admin.",
+        "Counts digests, errors, slow statements, times, pools, lanes and rules from nothing, and forgets plans; for the role admin.",
     ),
     (
         "FLUSH HOSTS",

@@ -1,12 +1,11 @@
-//! What graphical clients ask of schemas, tables and columns, by the servers' names.
-
-pub mod absent;
-pub mod keys;
-pub mod server;
+//! Schemas, tables and columns by the names that servers have for them: client libraries and SHOW ask for these.
 
 use crate::material::Material;
 use crate::registry::TABLES as ALL;
 use crate::sheet::{Asks, Cell, ColumnFacts, Kind, Schema, Sheet, Table, integer, text};
+
+/// The engine that tables are said to have.
+pub const ENGINE: &str = "PILOTFISH";
 
 /// The schemas.
 pub static SCHEMATA: Sheet<Schema> = Sheet {
@@ -52,7 +51,7 @@ pub static TABLES: Sheet<&'static dyn Table> = Sheet {
         text(
             "ENGINE",
             "PILOTFISH; of the information schema nothing.",
-            |it| (!is_of_servers(*it)).then_some(server::ENGINE).into(),
+            |it| (!is_of_servers(*it)).then_some(ENGINE).into(),
         ),
         integer("VERSION", "Always 10.", |_| 10_u32.into()),
         text("ROW_FORMAT", "Nothing here.", |_| Cell::Null),
@@ -125,14 +124,7 @@ pub static COLUMNS: Sheet<Item> = Sheet {
         text("COLUMN_TYPE", "The same as DATA_TYPE here.", |it| {
             it.column.kind.mysql().into()
         }),
-        text(
-            "COLUMN_KEY",
-            "PRI where the table's key has the column.",
-            |it| match it.table.unique().contains(&it.column.name) {
-                true => "PRI".into(),
-                false => "".into(),
-            },
-        ),
+        text("COLUMN_KEY", "Always empty.", |_| "".into()),
         text("EXTRA", "Always empty.", |_| "".into()),
         text(
             "PRIVILEGES",

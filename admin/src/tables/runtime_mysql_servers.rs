@@ -11,7 +11,8 @@ use crate::sheet::{Asks, Cell, Schema, Sheet, integer, text};
 pub static TABLE: Sheet<Server> = Sheet {
     schema: Schema::Main,
     name: "runtime_mysql_servers",
-    about: "The backends as they hold and as they are, by the names of ProxySQL; a hostgroup is a cluster.",
+    about: "The backends as they hold and as they are, by the names of ProxySQL; a hostgroup is a cluster. They are \
+            changed in backends.",
     asks: Asks::Nothing,
     columns: &[
         integer("hostgroup_id", "The cluster's number.", |it| {
@@ -120,4 +121,11 @@ impl Server {
 /// What there is of a server, or nothing.
 pub fn of<T: Into<Cell>>(server: &Option<Server>, fact: impl Fn(&Server) -> T) -> Cell {
     server.as_ref().map(fact).into()
+}
+
+/// The number of a cluster, by its name.
+pub fn hostgroup(material: &Material, cluster: &str) -> Option<u32> {
+    let mut clusters = material.topology.clusters.iter();
+    let found = clusters.find(|it| it.name == cluster);
+    found.map(|it| it.id.0)
 }

@@ -54,7 +54,9 @@ const SHEET: Sheet<Item> = Sheet {
 
 /// One setting.
 pub struct Item {
+    /// Its name.
     pub name: String,
+    /// What it is; secrets are hidden.
     pub value: String,
     default: String,
     applies: &'static str,

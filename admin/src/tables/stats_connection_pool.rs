@@ -1,9 +1,7 @@
 //! Pooled connections as ProxySQL's statistics show them.
 
-use proxy::{PoolView, TimesView};
-
 use crate::material::Material;
-use crate::sheet::{Asks, Cell, Column, Schema, Sheet, integer, measure, microseconds, text};
+use crate::sheet::{Asks, Cell, Schema, Sheet, integer, measure, microseconds, text};
 
 use super::runtime_mysql_servers::Server;
 
@@ -13,85 +11,67 @@ pub static TABLE: Sheet<Item> = Sheet {
     name: "stats_mysql_connection_pool",
     about: "Pooled connections by backend, by the names of ProxySQL; a hostgroup is a cluster.",
     asks: Asks::Sessions,
-    columns: COLUMNS,
+    columns: &[
+        integer("hostgroup", "The cluster's number.", |it| {
+            it.server.hostgroup().into()
+        }),
+        text("srv_host", "The host, or the path of a socket.", |it| {
+            it.server.host().into()
+        }),
+        integer("srv_port", "The port; 0 for a socket.", |it| {
+            it.server.port().into()
+        }),
+        text(
+            "status",
+            "ONLINE, SHUNNED (down), OFFLINE_SOFT (draining) or OFFLINE_HARD (disabled).",
+            |it| it.server.status().into(),
+        ),
+        integer("ConnUsed", "Connections that a session has.", |it| {
+            it.used.into()
+        }),
+        integer("ConnFree", "Connections that nobody uses.", |it| {
+            it.free.into()
+        }),
+        integer("ConnOK", "Connections opened so far.", |it| {
+            it.opened.into()
+        }),
+        integer(
+            "MaxConnUsed",
+            "Connections that sessions have had at once, at most: the sum of what each worker and account has had.",
+            |it| it.used_max.into(),
+        ),
+        integer("ConnERR", "Connections that could not be opened.", |it| {
+            it.failures.into()
+        }),
+        integer(
+            "Queries",
+            "Pooled statements that have had their reply.",
+            |it| it.statements.into(),
+        ),
+        measure(
+            "Bytes_data_sent",
+            "bytes",
+            "These statements, with their packets' headers.",
+            |it| it.bytes_sent.into(),
+        ),
+        measure(
+            "Bytes_data_recv",
+            "bytes",
+            "Their replies, likewise.",
+            |it| it.bytes_received.into(),
+        ),
+        measure(
+            "Latency_us",
+            "us",
+            "How long the backend last took to answer the proxy's own question.",
+            |it| {
+                let latency = it.server.backend.standing.latency();
+                latency.map_or(Cell::Null, microseconds)
+            },
+        ),
+    ],
     items,
 };
-
-/// The same, and what is counted begins from nothing when it has been read.
-pub static RESET: Sheet<Item> = Sheet {
-    name: "stats_mysql_connection_pool_reset",
-    about: "The same; whoever reads it has the counts of pools and times begin from nothing. For the role admin.",
-    asks: Asks::PoolsOnce,
-    items: |material| {
-        let times = material.taken.iter().flat_map(|worker| &worker.times);
-        of(
-            material,
-            &super::pools::sums(&material.taken),
-            &times.cloned().collect::<Vec<_>>(),
-        )
-    },
-    ..TABLE
-};
-
-const COLUMNS: &[Column<Item>] = &[
-    integer("hostgroup", "The cluster's number.", |it| {
-        it.server.hostgroup().into()
-    }),
-    text("srv_host", "The host, or the path of a socket.", |it| {
-        it.server.host().into()
-    }),
-    integer("srv_port", "The port; 0 for a socket.", |it| {
-        it.server.port().into()
-    }),
-    text(
-        "status",
-        "ONLINE, SHUNNED (down), OFFLINE_SOFT (draining) or OFFLINE_HARD (disabled).",
-        |it| it.server.status().into(),
-    ),
-    integer("ConnUsed", "Connections that a session has.", |it| {
-        it.used.into()
-    }),
-    integer("ConnFree", "Connections that nobody uses.", |it| {
-        it.free.into()
-    }),
-    integer("ConnOK", "Connections opened so far.", |it| {
-        it.opened.into()
-    }),
-    integer(
-        "MaxConnUsed",
-        "Connections that sessions have had at once, at most: the sum of what each worker and account has had.",
-        |it| it.used_max.into(),
-    ),
-    integer("ConnERR", "Connections that could not be opened.", |it| {
-        it.failures.into()
-    }),
-    integer(
-        "Queries",
-        "Pooled statements that have had their reply.",
-        |it| it.statements.into(),
-    ),
-    measure(
-        "Bytes_data_sent",
-        "bytes",
-        "These statements, with their packets' headers.",
-        |it| it.bytes_sent.into(),
-    ),
-    measure(
-        "Bytes_data_recv",
-        "bytes",
-        "Their replies, likewise.",
-        |it| it.bytes_received.into(),
-    ),
-    measure(
-        "Latency_us",
-        "us",
-        "How long the backend last took to answer the proxy's own question.",
-        |it| {
-            let latency = it.server.backend.standing.latency();
-            latency.map_or(Cell::Null, microseconds)
-        },
-    ),
-];
 
 /// One backend.
 pub struct Item {
@@ -107,18 +87,12 @@ pub struct Item {
 }
 
 fn items(material: &Material) -> Vec<Item> {
-    of(
-        material,
-        &super::pools::items(material),
-        &material.window.times(),
-    )
-}
-
-fn of(material: &Material, pools: &[PoolView], times: &[TimesView]) -> Vec<Item> {
+    let all = super::pools::items(material);
+    let times = material.window.times();
     let backends = material.topology.backends.iter();
     backends
         .map(|backend| {
-            let pools = pools.iter().filter(|pool| pool.backend == backend.id);
+            let pools = all.iter().filter(|pool| pool.backend == backend.id);
             let figures = || pools.clone().map(|pool| &pool.figures);
             let times = times.iter().filter(|it| it.backend == backend.name);
             Item {

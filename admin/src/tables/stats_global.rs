@@ -1,4 +1,4 @@
-//! Figures of the whole proxy as ProxySQL's statistics show them: what SHOW MYSQL STATUS shows.
+//! Figures of the whole proxy as ProxySQL's statistics show them.
 
 use proxy::{PoolView, SessionState};
 

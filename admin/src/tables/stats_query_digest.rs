@@ -6,7 +6,7 @@ use super::digests::{hexadecimal, us};
 use super::runtime_mysql_servers::Server;
 use super::tallied::Tallied;
 use crate::material::Material;
-use crate::sheet::{Asks, Cell, Column, Schema, Sheet, integer, measure, text};
+use crate::sheet::{Asks, Cell, Schema, Sheet, integer, measure, text};
 
 /// See the module.
 pub static TABLE: Sheet<Item> = Sheet {
@@ -14,76 +14,66 @@ pub static TABLE: Sheet<Item> = Sheet {
     name: "stats_mysql_query_digest",
     about: "Statements by digest, by the names of ProxySQL; a hostgroup is a cluster.",
     asks: Asks::Insight,
-    columns: COLUMNS,
+    columns: &[
+        integer(
+            "hostgroup",
+            "The cluster's number; -1 where there was no backend, or where it has gone.",
+            |it| {
+                it.server
+                    .as_ref()
+                    .map_or(-1, |server| i64::from(server.hostgroup()))
+                    .into()
+            },
+        ),
+        text("schemaname", "The default schema.", |it| {
+            it.of(|row| (&row.whose.schema).into())
+        }),
+        text("username", "The user.", |it| {
+            it.of(|row| (&row.whose.user).into())
+        }),
+        text("client_address", "Not told apart: empty.", |_| "".into()),
+        text(
+            "digest",
+            "The hash of the normalised text; empty in the last row, of those that made room for others.",
+            |it| it.of(|row| hexadecimal(row.digest).into()),
+        ),
+        text("digest_text", "The normalised text.", |it| {
+            it.tallied.text().into()
+        }),
+        integer("count_star", "How many.", |it| it.counts().count.into()),
+        measure(
+            "first_seen",
+            "s",
+            "When the first had ended, since 1970.",
+            |it| it.seen.0.into(),
+        ),
+        measure(
+            "last_seen",
+            "s",
+            "When the last had ended, since 1970.",
+            |it| it.seen.1.into(),
+        ),
+        measure(
+            "sum_time",
+            "us",
+            "All of their time, from when they came to when their replies had ended.",
+            |it| us(it.counts().whole_ns()),
+        ),
+        measure("min_time", "us", "The fastest.", |it| {
+            us(it.counts().min_ns)
+        }),
+        measure("max_time", "us", "The slowest.", |it| {
+            us(it.counts().max_ns)
+        }),
+        integer("sum_rows_affected", "Rows that they have changed.", |it| {
+            it.counts().rows_affected.into()
+        }),
+        integer("sum_rows_sent", "Rows of their results.", |it| {
+            it.counts().rows_sent.into()
+        }),
+    ],
     items,
 };
-
-/// The same, which counts from nothing again when it has been read.
-pub static RESET: Sheet<Item> = Sheet {
-    name: "stats_mysql_query_digest_reset",
-    about: "The same; whoever reads it has digests counted from nothing again. For the role admin.",
-    asks: Asks::InsightOnce,
-    ..TABLE
-};
-
-const COLUMNS: &[Column<Item>] = &[
-    integer(
-        "hostgroup",
-        "The cluster's number; -1 where there was no backend, or where it has gone.",
-        |it| {
-            it.server
-                .as_ref()
-                .map_or(-1, |server| i64::from(server.hostgroup()))
-                .into()
-        },
-    ),
-    text("schemaname", "The default schema.", |it| {
-        it.of(|row| (&row.whose.schema).into())
-    }),
-    text("username", "The user.", |it| {
-        it.of(|row| (&row.whose.user).into())
-    }),
-    text("client_address", "Not told apart: empty.", |_| "".into()),
-    text(
-        "digest",
-        "The hash of the normalised text; empty in the last row, of those that made room for others.",
-        |it| it.of(|row| hexadecimal(row.digest).into()),
-    ),
-    text("digest_text", "The normalised text.", |it| {
-        it.tallied.text().into()
-    }),
-    integer("count_star", "How many.", |it| it.counts().count.into()),
-    measure(
-        "first_seen",
-        "s",
-        "When the first had ended, since 1970.",
-        |it| it.seen.0.into(),
-    ),
-    measure(
-        "last_seen",
-        "s",
-        "When the last had ended, since 1970.",
-        |it| it.seen.1.into(),
-    ),
-    measure(
-        "sum_time",
-        "us",
-        "All of their time, from when they came to when their replies had ended.",
-        |it| us(it.counts().whole_ns()),
-    ),
-    measure("min_time", "us", "The fastest.", |it| {
-        us(it.counts().min_ns)
-    }),
-    measure("max_time", "us", "The slowest.", |it| {
-        us(it.counts().max_ns)
-    }),
-    integer("sum_rows_affected", "Rows that they have changed.", |it| {
-        it.counts().rows_affected.into()
-    }),
-    integer("sum_rows_sent", "Rows of their results.", |it| {
-        it.counts().rows_sent.into()
-    }),
-];
 
 /// One row.
 pub struct Item {

@@ -12,8 +12,7 @@ use crate::editor::{Difference, Refused, Told, View, What};
 use crate::engine::Rows;
 use crate::engine::alter::{self, Alteration};
 use crate::fault::Fault;
-use crate::sheet::{Kind, Table, Target};
-use crate::spelling::quoted;
+use crate::sheet::Kind;
 
 /// How often a statement is run when a transaction or the file was faster.
 const ATTEMPTS: usize = 5;
@@ -28,20 +27,6 @@ pub struct Transaction {
     pub edits: Vec<Edit>,
     /// What it would make of it.
     pub view: Option<View>,
-}
-
-/// What a change was made of.
-enum Basis {
-    /// What holds, or will at the end of the transaction.
-    Holds(Arc<Config>),
-    /// What waits, by its number.
-    Memory(u64),
-}
-
-/// Whether changes of a table wait until they are loaded.
-pub fn is_memory(table: &dyn Table) -> bool {
-    let alterable = table.alterable();
-    alterable.is_some_and(|it| matches!(it.target, Target::Memory(_)))
 }
 
 impl Visitor {
@@ -94,14 +79,7 @@ impl Visitor {
             let again = text.clone();
             let prepared = aside(move || alter::prepare(again, &asker)).await?;
             let material = self.gather_now(&prepared.tables()).await;
-            let basis = match material
-                .memory
-                .as_ref()
-                .filter(|_| is_memory(prepared.target()))
-            {
-                Some(view) => Basis::Memory(view.version),
-                None => Basis::Holds(Arc::clone(&material.config)),
-            };
+            let basis = Arc::clone(&material.config);
             let (limits, values) = (self.limits(), values.clone());
             let altered = aside(move || prepared.run(&material, values, limits)).await?;
             let Alteration { edits, rows, table } = altered;
@@ -133,7 +111,7 @@ impl Visitor {
             .collect();
         let _turn = self.turn().await;
         for _ in 0..ATTEMPTS {
-            let basis = Basis::Holds(Arc::clone(&self.window.settings().config));
+            let basis = Arc::clone(&self.window.settings().config);
             match self.take(edits.clone(), basis).await {
                 Ok(()) => return Ok(Outcome::Changed(0, self.warnings.len())),
                 Err(Refused::Outdated) => {}
@@ -143,29 +121,10 @@ impl Visitor {
         Err(Fault::overtaken())
     }
 
-    /// SET of ProxySQL's variables: what UPDATE of their table does.
-    pub(super) async fn set_variables(
-        &mut self,
-        variables: &[(String, Option<String>)],
-    ) -> Result<Outcome, Fault> {
-        let outcome = self.change(update_of(variables), Vec::new()).await?;
-        Ok(match outcome {
-            Outcome::Changed(_, warnings) => Outcome::Changed(0, warnings),
-            other => other,
-        })
-    }
-
     /// Gathers these, or has them take effect.
-    async fn take(&mut self, edits: Vec<Edit>, basis: Basis) -> Result<(), Refused> {
+    async fn take(&mut self, edits: Vec<Edit>, basis: Arc<Config>) -> Result<(), Refused> {
         self.warnings.clear();
         self.changed = edits.iter().flat_map(Edit::names).collect();
-        let basis = match basis {
-            Basis::Holds(basis) => basis,
-            Basis::Memory(version) => {
-                self.warnings = self.applied(What::Remember { edits, version }).await?;
-                return Ok(());
-            }
-        };
         let Some(transaction) = &self.transaction else {
             self.warnings = self.applied(What::Apply { edits, basis }).await?;
             return Ok(());
@@ -277,35 +236,4 @@ fn nothing_meant(table: &str) -> String {
         _ => "",
     };
     format!("No row of {table} was meant, and nothing has changed{elsewhere}")
-}
-
-/// The UPDATE that gives variables their values, the last where there are several; no value is the default one.
-fn update_of(variables: &[(String, Option<String>)]) -> String {
-    let values = variables.iter().rev().map(|(name, value)| {
-        let value = quoted(value.as_deref().unwrap_or_default());
-        format!("WHEN {} THEN {value}", quoted(name))
-    });
-    let names = variables.iter().map(|(name, _)| quoted(name));
-    format!(
-        "UPDATE main.global_variables SET variable_value = CASE variable_name {} END \
-         WHERE variable_name IN ({})",
-        values.collect::<Vec<_>>().join(" "),
-        names.collect::<Vec<_>>().join(", ")
-    )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_last_value_of_a_variable_holds() {
-        let set = |name: &str, value: Option<&str>| (name.to_owned(), value.map(str::to_owned));
-        let variables = [set("a", Some("2")), set("b", None), set("a", Some("it's"))];
-        assert_eq!(
-            update_of(&variables),
-            "UPDATE main.global_variables SET variable_value = CASE variable_name WHEN 'a' THEN 'it''s' \
-             WHEN 'b' THEN '' WHEN 'a' THEN '2' END WHERE variable_name IN ('a', 'b', 'a')"
-        );
-    }
 }

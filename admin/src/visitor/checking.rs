@@ -3,10 +3,10 @@
 
 use rusqlite::types::Value;
 
-use super::changing::{is_memory, rows_of};
-use super::{Outcome, Visitor, aside};
+use super::changing::rows_of;
+use super::{Outcome, Visitor};
 use crate::editor::{Told, What};
-use crate::engine::{Rows, alter};
+use crate::engine::Rows;
 use crate::fault::Fault;
 use crate::statement::Statement;
 
@@ -55,19 +55,7 @@ impl Visitor {
 
     async fn gathered(&mut self, statement: Statement, values: Vec<Value>) -> Result<usize, Fault> {
         let outcome = match statement {
-            Statement::Change(text) => {
-                self.check_role()?;
-                let (asker, again) = (self.asker.clone(), text.clone());
-                let prepared = aside(move || alter::prepare(again, &asker)).await?;
-                if is_memory(prepared.target()) {
-                    let name = prepared.target().name();
-                    let text = format!(
-                        "Changes of {name} wait until they are loaded, and are checked then"
-                    );
-                    return Err(Fault::syntax(text));
-                }
-                self.change(text, values).await?
-            }
+            Statement::Change(text) => self.change(text, values).await?,
             Statement::Set(settings) => self.set(settings).await?,
             _ => {
                 return Err(Fault::syntax(

@@ -2,7 +2,6 @@
 
 mod effects;
 mod file;
-mod waiting;
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::thread;

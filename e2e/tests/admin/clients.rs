@@ -96,28 +96,6 @@ fn the_administrators_client_is_answered(product: Product) {
         .wait_event("admin_flush_logs", &["root@127.0.0.1"]);
 }
 
-both!(tables_are_dumped);
-fn tables_are_dumped(product: Product) {
-    let watched = Watched::alone();
-    let program = match product {
-        Product::MySql => "mysqldump",
-        Product::MariaDb | Product::MariaDbNext => "mariadb-dump",
-    };
-    let mut command = product.command(program);
-    command.arg("--no-defaults");
-    let mut command = to(command, &watched);
-    command.args(["pilotfish", "backends", "admin_accounts"]);
-    // Where something is missing it says so, and goes on.
-    let complaints = command.output().unwrap().stderr;
-    let complaints = String::from_utf8_lossy(&complaints);
-    assert!(!complaints.contains("rror:"), "{complaints}");
-    let told = output(command);
-    assert!(told.contains("CREATE TABLE `backends`"), "{told}");
-    assert!(told.contains("(1,'127.0.0.1:"), "{told}");
-    assert!(told.contains("('look','stats'"), "{told}");
-    assert!(told.contains("Dump completed"), "{told}");
-}
-
 #[test]
 fn the_command_line_client_may_begin_anew() {
     let watched = Watched::alone();

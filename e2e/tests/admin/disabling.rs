@@ -116,11 +116,7 @@ fn pooled_sessions_leave_a_disabled_backend(product: Product) {
     // It is seen everywhere.
     let row = &rows(&mut admin, "SELECT disabled, draining, state FROM backends")[0];
     assert_eq!((&*row["disabled"], &*row["draining"]), ("1", "0"));
-    for table in [
-        "mysql_servers",
-        "runtime_mysql_servers",
-        "stats_mysql_connection_pool",
-    ] {
+    for table in ["runtime_mysql_servers", "stats_mysql_connection_pool"] {
         let status = admin.value(&format!("SELECT status FROM {table}"));
         assert_eq!(status, "OFFLINE_HARD", "{table}");
     }
@@ -128,18 +124,16 @@ fn pooled_sessions_leave_a_disabled_backend(product: Product) {
     wait::until("it is told", wait::SOON, || {
         admin.value(events) == "is out of use (disable)"
     });
-    // It comes back, by ProxySQL's words.
-    admin.run("UPDATE mysql_servers SET status = 'ONLINE'");
-    admin.run("LOAD MYSQL SERVERS TO RUNTIME");
+    // It comes back.
+    admin.run("UPDATE backends SET disabled = 0");
     wait::until("it serves again", wait::SOON, || {
         idle.query("SELECT @mine").texts() == [["5"]]
     });
     writes.run("ROLLBACK");
     writes.run(insert);
     root.run("DELETE FROM disabling.t");
-    // And goes by them.
-    admin.run("UPDATE mysql_servers SET status = 'OFFLINE_HARD'");
-    admin.run("LOAD MYSQL SERVERS TO RUNTIME");
+    // And goes again.
+    admin.run("UPDATE backends SET disabled = 1");
     assert_eq!(refused(&mut idle, "SELECT 1"), 1429);
     watched.proxy.assert_sound();
 }

@@ -49,9 +49,14 @@ fn logs_that_were_moved_are_let_go_and_begun_anew() {
     let (mut root, mut look) = (watched.root(), watched.look());
     let mut client = watched.proxy.connect();
     assert_eq!(refused(&mut look, "FLUSH LOGS"), 1227);
-    for (round, statement) in ["FLUSH LOGS", "PROXYSQL FLUSH LOGS", "FLUSH LOCAL LOGS", ""]
-        .into_iter()
-        .enumerate()
+    for (round, statement) in [
+        "FLUSH LOGS",
+        "FLUSH NO_WRITE_TO_BINLOG LOGS",
+        "FLUSH LOCAL LOGS",
+        "",
+    ]
+    .into_iter()
+    .enumerate()
     {
         let said = format!("SELECT {round} AS round_{round}");
         client.run(&said);
@@ -107,7 +112,7 @@ fn what_proxysql_does_otherwise_is_told() {
         ("PROXYSQL FLUSH CONFIGDB", "REVERT"),
         ("proxysql shutdown slow", "SIGTERM"),
         ("PROXYSQL PAUSE", "draining"),
-        ("PROXYSQL FLUSH QUERY CACHE", "no cache"),
+        ("PROXYSQL FLUSH LOGS", "FLUSH LOGS"),
         ("PROXYSQL WHATEVER", "help"),
     ] {
         let reply = root.query(sql);

@@ -43,9 +43,13 @@ fn nothing_but_reading_is_done() {
                 1064,
             ),
             ("WITH x AS (SELECT 1) DELETE FROM help".to_owned(), 1142),
-            ("EXPLAIN DELETE FROM help".to_owned(), 1146),
+            ("EXPLAIN DELETE FROM help".to_owned(), 1142),
             ("UPDATE sessions SET user = 'x'".to_owned(), 1142),
             ("UPDATE columns SET about = ''".to_owned(), 1142),
+            (
+                "UPDATE runtime_mysql_servers SET weight = 2".to_owned(),
+                1142,
+            ),
             (
                 "INSERT INTO information_schema.TABLES VALUES (1)".to_owned(),
                 1142,
@@ -63,7 +67,7 @@ fn nothing_but_reading_is_done() {
             ("SELEKT 1".to_owned(), 1064),
             ("SELECT FROM".to_owned(), 1064),
             ("SHUTDOWN".to_owned(), 1235),
-            ("SHOW NOTHING".to_owned(), 1064),
+            ("SHOW NOTHING".to_owned(), 1235),
         ] {
             assert_eq!(refused(&mut conn, &sql), code, "{sql}");
         }
@@ -198,15 +202,10 @@ fn what_tables_say_is_never_run() {
     let mut hostile = watched.connect(&e2e::raw::Login::with(HOSTILE, HOSTILE));
     for conn in [&mut root, &mut hostile] {
         for table in conn.run("SHOW TABLES").texts() {
-            // This one is emptied by reading.
-            if table[0].ends_with("_reset") {
-                continue;
-            }
             let reply = conn.query(&format!("SELECT * FROM `{}`", table[0]));
             assert!(reply.error().is_none(), "{table:?}: {reply:?}");
         }
         for sql in [
-            "SHOW GRANTS",
             "SHOW PROCESSLIST",
             "SHOW CHANGES",
             "SELECT USER()",
@@ -220,11 +219,6 @@ fn what_tables_say_is_never_run() {
         );
         assert_eq!(conn.value(&joined), "1");
     }
-    assert!(
-        hostile
-            .value("SHOW GRANTS")
-            .starts_with("GRANT SELECT, INSERT")
-    );
     assert_eq!(hostile.value("SELECT count(*) > 0 FROM digests"), "1");
     root.run(&format!(
         "UPDATE rules SET refuse = 'gone' WHERE rule = {name}"
@@ -277,8 +271,6 @@ fn wrong_types_and_unknown_names_change_nothing() {
         ("UPDATE backends SET weight = 'heavy'", 1231),
         ("UPDATE backends SET draining = 2", 1231),
         ("UPDATE backends SET backend_ndx = 'first'", 1231),
-        ("UPDATE mysql_servers SET port = 'x'", 1231),
-        ("UPDATE mysql_servers SET status = 'ASLEEP'", 1231),
         ("SET GLOBAL nothing = 1", 1231),
     ] {
         assert_eq!(refused(&mut root, sql), code, "{sql}");

@@ -1,105 +1,106 @@
-//! What statements mean on the port: what they mean on servers, or an error.
+//! Which SQL the port reads: SQLite's, with what client libraries write in MySQL's way.
 
-use e2e::{Product, Server};
+use super::{Watched, columns};
 
-use super::{Watched, refused, rows};
-
-both!(expressions_mean_what_they_mean_on_servers);
-fn expressions_mean_what_they_mean_on_servers(product: Product) {
+#[test]
+fn what_client_libraries_send_by_themselves_is_answered() {
     let watched = Watched::alone();
     let mut look = watched.look();
-    let mut server = Server::shared(product).root();
-    for expression in [
-        "7 % 4",
-        "-7 % 4",
-        "7.5 % 2",
-        "7 MOD 4 + 1",
-        "7 MOD (4)",
-        "MOD(7, 4)",
-        "1 + 17 DIV 4 % 3",
-        "19 % 7 % 3 * 2",
-        "7 % 0",
-        "'7' % 4",
-        "TRIM(LEADING 'ab' FROM 'ababxab')",
-        "TRIM(TRAILING 'ab' FROM 'ababxab')",
-        "TRIM(BOTH 'ab' FROM 'ababxab')",
-        "TRIM('ab' FROM 'ababx')",
-        "CONCAT('<', TRIM(LEADING FROM '  x '), '>')",
-        "CONCAT('<', TRIM('  x '), '>')",
-        "CONVERT('12', SIGNED) + 1",
-        "CONVERT('abc' USING utf8mb4)",
-        "CONVERT(12, CHAR)",
-        "CONVERT('1.256', DECIMAL(10, 2))",
-    ] {
-        let sql = format!("SELECT {expression}");
-        assert_eq!(look.value(&sql), server.value(&sql), "{expression}");
-    }
-}
-
-#[test]
-fn what_cannot_be_meant_is_said() {
-    let watched = Watched::alone();
-    let mut root = watched.root();
-    let told = root.run("SHOW GRANTS FOR 'look'@'%'").texts();
-    assert!(told[0][0].ends_with("TO 'look'@'%'"), "{told:?}");
-    assert!(root.value("SHOW GRANTS FOR root").contains("UPDATE"));
-    for (sql, code) in [
-        ("SHOW GRANTS FOR 'nobody'@'%'", 1141),
-        ("SHOW GRANTS FOR 7", 1064),
-        ("SELECT draining || disabled FROM backends", 1064),
+    for (sql, expected) in [
         (
-            "SELECT name FROM backends WHERE name = 'a' || draining",
-            1064,
+            "SELECT `name` FROM `pilotfish`.`settings` WHERE `name` = \"zone\"",
+            "zone",
         ),
-        ("SELECT * FROM events WHERE time > 20260131", 1231),
-        ("SELECT MD5('a')", 1305),
-        ("SELECT STR_TO_DATE('31.1.2026', '%d.%m.%Y')", 1305),
+        (r"SELECT 'it\'s'", "it's"),
+        ("SELECT /*!40001 DISTINCT */ 1", "1"),
+        ("/* ApplicationName=x */ SELECT 5 FROM DUAL LIMIT 0, 1", "5"),
+        (
+            "SELECT @@version_comment LIMIT 1",
+            "Pilotfish, the admin port",
+        ),
+        ("SELECT @@limits.sessions_max", "20000"),
+        ("SELECT DATABASE()", "pilotfish"),
+        ("SELECT CURRENT_USER()", "look@127.0.0.1"),
+        ("SHOW VARIABLES LIKE 'sql\\_mode'", "sql_mode"),
+        (
+            "SHOW SESSION VARIABLES WHERE Variable_name = 'autocommit'",
+            "autocommit",
+        ),
+        (
+            "SHOW GLOBAL STATUS LIKE 'Backends\\_usable'",
+            "Backends_usable",
+        ),
+        (
+            "SHOW FULL TABLES FROM `stats` LIKE '%processlist'",
+            "stats_mysql_processlist",
+        ),
+        ("SHOW DATABASES LIKE 'main'", "main"),
+        ("SHOW FULL COLUMNS FROM sessions LIKE 'id'", "id"),
+        ("DESCRIBE sessions user", "user"),
+        (
+            "SELECT SCHEMA_NAME FROM information_schema.SCHEMATA LIMIT 1",
+            "pilotfish",
+        ),
     ] {
-        assert_eq!(refused(&mut root, sql), code, "{sql}");
+        assert_eq!(look.run(sql).texts()[0][0], expected, "{sql}");
     }
-    // A text that is no number is not 0 where rows are changed, however it is made.
-    let before = rows(&mut root, "SELECT name, weight FROM backends");
+    let names = columns(&mut look, "SELECT @@session.autocommit, @@license AS l");
+    assert_eq!(names, ["@@session.autocommit", "l"]);
     for sql in [
-        "UPDATE backends SET weight = 9 WHERE TRIM(name) = 0",
-        "UPDATE backends SET weight = 9 WHERE 0 = CONCAT(name, 'x')",
-        "DELETE FROM backends WHERE LOWER(name) IN (0, 1)",
-        "DELETE FROM backends WHERE CONCAT('x', name) NOT BETWEEN 5 AND 7",
+        "SET NAMES utf8mb4",
+        "SET autocommit = 1, sql_mode = ''",
+        "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
+        "SET character_set_results = NULL",
+        "SHOW WARNINGS",
+        "SHOW COUNT(*) WARNINGS",
+        "USE stats",
     ] {
-        assert_eq!(refused(&mut root, sql), 1292, "{sql}");
+        assert!(look.query(sql).error().is_none(), "{sql}");
     }
-    assert_eq!(rows(&mut root, "SELECT name, weight FROM backends"), before);
-    root.run("UPDATE backends SET weight = 9 WHERE LENGTH(name) > 0 AND TRIM(' 7 ') = 7");
-    assert_eq!(root.value("SELECT weight FROM backends"), "9");
 }
 
 #[test]
-fn what_rules_have_several_of_is_written_back_as_it_was_read() {
+fn what_is_not_here_is_refused_with_what_to_say_instead() {
     let watched = Watched::alone();
     let mut root = watched.root();
-    root.run(
-        "INSERT INTO rules (name, user, `schema`, networks, digest, refuse) VALUES ('10 mine', '[\"a, b\", \"c\"]', \
-         '[\"shop\"]', '10.0.0.0/8, 127.0.0.1', '[\"SELECT 1, 2\", \"SELECT \\'x\\'\"]', 'no')",
-    );
-    let columns = "username, schemaname, client_addr, digest";
-    let shown = format!("SELECT {columns} FROM main.mysql_query_rules WHERE rule_id = 10");
-    let shown = root.run(&shown).texts();
-    assert_eq!(shown[0][..2], [r#"["a, b", "c"]"#, "shop"]);
-    root.run(&format!(
-        "INSERT INTO main.mysql_query_rules (rule_id, active, apply, error_msg, {columns}) \
-         SELECT 20, 1, 1, 'no', {columns} FROM main.mysql_query_rules WHERE rule_id = 10"
-    ));
-    root.run(
-        "UPDATE main.mysql_query_rules SET username = username, client_addr = client_addr, digest = digest, \
-         schemaname = schemaname",
-    );
-    root.run("LOAD MYSQL QUERY RULES TO RUNTIME");
-    let rules = "SELECT user, `schema`, networks, digest FROM rules ORDER BY place";
-    let rules = root.run(rules).texts();
-    assert_eq!(rules.len(), 2);
-    assert_eq!(rules[0], rules[1]);
-    assert_eq!(rules[0][0], r#"["a, b", "c"]"#);
-    for list in ["[", "[1]", "[\"a\", [\"b\"]]", "[a]"] {
-        let sql = format!("UPDATE main.mysql_query_rules SET username = '{list}'");
-        assert_eq!(refused(&mut root, &sql), 1231, "{list}");
+    for (sql, code, instead) in [
+        ("SELECT NOW()", 1305, "datetime('now')"),
+        ("SELECT 7 DIV 2", 1064, "SQLite"),
+        ("SELECT 'a' REGEXP 'b'", 1305, "LIKE"),
+        (
+            "UPDATE mysql_servers SET weight = 2",
+            1146,
+            "UPDATE backends",
+        ),
+        (
+            "INSERT INTO mysql_users (username) VALUES ('x')",
+            1146,
+            "UPDATE accounts",
+        ),
+        ("DELETE FROM mysql_query_rules", 1146, "UPDATE rules"),
+        ("SELECT * FROM global_variables", 1146, "settings"),
+        (
+            "SELECT * FROM stats.stats_mysql_query_digest_reset",
+            1146,
+            "RESET DIGESTS",
+        ),
+        (
+            "SELECT * FROM information_schema.PROCESSLIST",
+            1146,
+            "sessions",
+        ),
+        ("LOAD MYSQL SERVERS TO RUNTIME", 1235, "SAVE"),
+        ("SAVE MYSQL USERS TO DISK", 1235, "SAVE"),
+        ("PROXYSQL FLUSH LOGS", 1235, "FLUSH LOGS"),
+        ("SET mysql-max_connections = 5", 1193, "settings"),
+        ("SHOW MYSQL USERS", 1235, "accounts"),
+        ("SHOW ENGINES", 1235, "help"),
+        ("LOCK TABLES backends READ", 1235, "lock"),
+    ] {
+        let reply = root.query(sql);
+        let error = reply.error().unwrap_or_else(|| panic!("{sql} is answered"));
+        assert_eq!(error.code, code, "{sql}: {}", error.text);
+        assert!(error.text.contains(instead), "{sql}: {}", error.text);
     }
+    assert!(root.run("SHOW CHANGES").texts().is_empty());
 }

@@ -23,7 +23,6 @@ mod prepared;
 mod proxysql;
 mod script;
 mod tables;
-mod tools;
 
 /// A proxy with its admin port.
 struct Watched {

@@ -114,7 +114,7 @@ fn pools_and_backends_say_who_uses_what(product: Product) {
         (&*row["status"], &*row["ConnOK"], &*row["ConnERR"]),
         ("ONLINE", "1", "0")
     );
-    let row = &rows(&mut look, "SELECT * FROM mysql_servers")[0];
+    let row = &rows(&mut look, "SELECT * FROM runtime_mysql_servers")[0];
     assert_eq!(row["port"], Server::shared(product).port().to_string());
     let statements: u64 = look
         .value("SELECT SUM(statements) FROM times")

@@ -66,24 +66,6 @@ fn rows_are_picked_ordered_and_cut() {
 }
 
 #[test]
-fn what_waits_for_its_load_is_seen_here_as_there() {
-    let watched = Watched::alone();
-    let root = watched.root();
-    let weights = |table: &str| {
-        let answer = root.get(&format!("/api/tables/main.{table}?columns=weight"));
-        rows(&answer)
-    };
-    // A moment of the other table is not taken for one of this.
-    assert_eq!(weights("runtime_mysql_servers"), [json!([1])]);
-    let answer = root.query(&json!({"sql": "UPDATE main.mysql_servers SET weight = 7"}));
-    assert_eq!(answer.status, 200, "{}", answer.text());
-    assert_eq!(weights("runtime_mysql_servers"), [json!([1])]);
-    assert_eq!(weights("mysql_servers"), [json!([7])]);
-    let asked = root.query(&json!({"sql": "SELECT weight FROM main.mysql_servers"}));
-    assert_eq!(rows(&asked), [json!([7])]);
-}
-
-#[test]
 fn what_is_not_there_is_said() {
     let watched = Watched::alone();
     let look = watched.look();
@@ -176,11 +158,6 @@ fn what_a_change_would_come_to_is_told_and_nothing_changes() {
     for (sql, value, words) in [
         (set(max), "many", max),
         ("SELECT ?".to_owned(), "1", "can be checked"),
-        (
-            "UPDATE mysql_servers SET weight = ?".to_owned(),
-            "2",
-            "wait until they are loaded",
-        ),
         (set("admin.address"), "", "admin.address"),
     ] {
         let refused = check(&sql, value);

@@ -307,17 +307,6 @@ fn a_token_of_another_pool_is_not_taken() {
 }
 
 #[test]
-fn what_rests_is_told_with_its_times() {
-    let mut pool = pool(at_most(4));
-    idle(&mut pool, &[7, 8]);
-    let told = pool.resting();
-    let told: Vec<_> = told
-        .map(|it| (*it.key, it.connection.1, it.used_at, it.opened_at))
-        .collect();
-    assert_eq!(told, [("a", 7, S, S), ("a", 8, 2 * S, S)]);
-}
-
-#[test]
 fn counts_begin_from_nothing_but_for_what_is_lent() {
     let mut pool = pool(at_most(4));
     idle(&mut pool, &[0, 0]);

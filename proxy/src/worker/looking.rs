@@ -7,31 +7,11 @@ use wire::StatusFlags;
 use super::Worker;
 use registry::session_control::{Activity, SessionControl};
 use registry::session_info::SessionKind;
-use registry::worker_view::{LoadView, SessionState, SessionView, ViewRequest, WorkerView};
+use registry::worker_view::{LoadView, SessionState, SessionView, WorkerView};
 
 impl Worker {
-    /// What it tells of itself when it is asked this.
-    pub(super) fn look(&self, look: ViewRequest) -> WorkerView {
-        let nothing = WorkerView {
-            worker: self.index,
-            ..WorkerView::default()
-        };
-        match look {
-            ViewRequest::Around => self.view(),
-            ViewRequest::Idle => WorkerView {
-                idle: self.desk.idle(self),
-                ..nothing
-            },
-            ViewRequest::Take => WorkerView {
-                pools: self.desk.take(self),
-                times: self.times.take(&self.shared.times),
-                ..nothing
-            },
-        }
-    }
-
     /// Its sessions, pools and loads.
-    fn view(&self) -> WorkerView {
+    pub(super) fn view(&self) -> WorkerView {
         let watches = self.watches.borrow();
         let sessions = watches.iter();
         let topology = Arc::clone(&self.topology.borrow());
@@ -51,7 +31,6 @@ impl Worker {
                     latency: self.loads.latency(backend.id),
                 })
                 .collect(),
-            ..WorkerView::default()
         }
     }
 

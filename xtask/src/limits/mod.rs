@@ -88,6 +88,7 @@ const CRATES: &[&str] = &[
     "proxy",
     "control",
     "admin",
+    "http",
     "pilotfish",
 ];
 

@@ -6,8 +6,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use pool::{
-    CloseReason, Grant, Lease, Next, OpeningPermit, Pace, Pool, Refusal, Resting, Ticket, Verdict,
-    Wake, Wish,
+    CloseReason, Grant, Lease, Next, OpeningPermit, Pace, Pool, Refusal, Ticket, Verdict, Wake,
+    Wish,
 };
 use route::{Backend, BackendId, Duty, Health};
 
@@ -18,7 +18,7 @@ use super::wait_slot::{Granting, WaitSlot, Waiter};
 use crate::pooled::diagnostics::pending_answers::Owner;
 use crate::worker::Worker;
 use link::failure::{Failure, Kind as FailureKind};
-use registry::worker_view::{IdleView, PoolView};
+use registry::worker_view::PoolView;
 
 pub(crate) type Connection = Box<BackendConn>;
 
@@ -459,19 +459,9 @@ impl WorkerPool {
         }
     }
 
-    /// Its connections that lie idle.
-    pub(crate) fn idle(&self, worker: &Worker) -> Vec<IdleView> {
-        let now = self.now(worker);
-        let pool = self.pool.borrow();
-        let resting = pool.resting();
-        resting.map(|resting| idle_view(&resting, now)).collect()
-    }
-
-    /// As [`views`](Self::views), and what has happened is counted from nothing.
-    pub(crate) fn take(&self, worker: &Worker) -> Vec<PoolView> {
-        let views = self.views(worker);
+    /// What has happened to its connections is counted from nothing.
+    pub(crate) fn reset_counts(&self) {
         self.pool.borrow_mut().reset_counts();
-        views
     }
 
     /// Its connections, by backend and account.
@@ -499,28 +489,6 @@ impl WorkerPool {
             }
         }
         views
-    }
-}
-
-/// A connection that lies idle, as others are told of it.
-fn idle_view(resting: &Resting<'_, SubPoolId, Connection>, now: Duration) -> IdleView {
-    let conn = resting.connection;
-    let values = conn.state.values();
-    let text = |text: &[u8]| String::from_utf8_lossy(text).into_owned();
-    let variable = |name: &[u8]| values?.variable(name).map(text);
-    IdleView {
-        backend: conn.backend.id,
-        account: conn.shelf.kind.account.to_string(),
-        user: text(&conn.shelf.login.user),
-        thread_id: conn.thread_id,
-        version: text(&conn.greeting.version),
-        schema: values.and_then(|values| values.schema()).map(text),
-        time_zone: variable(b"time_zone"),
-        sql_mode: variable(b"sql_mode"),
-        autocommit: variable(b"autocommit"),
-        prepared: conn.prepared.len(),
-        idle: now.saturating_sub(resting.used_at),
-        age: now.saturating_sub(resting.opened_at),
     }
 }
 

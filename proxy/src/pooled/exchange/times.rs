@@ -92,19 +92,8 @@ impl Times {
 
     /// Begins from nothing.
     pub(crate) fn reset(&self, all: &AllTimes) {
-        drop(self.leave(all));
-    }
-
-    /// Begins from nothing; what was counted until then.
-    pub(crate) fn take(&self, all: &AllTimes) -> Vec<TimesView> {
-        views(sums(&self.leave(all)))
-    }
-
-    fn leave(&self, all: &AllTimes) -> Vec<Arc<BackendTimes>> {
         let of = std::mem::take(&mut *self.of.borrow_mut());
-        let of: Vec<_> = of.into_iter().flatten().collect();
-        of.iter().for_each(|times| all.leave(times));
-        of
+        of.iter().flatten().for_each(|times| all.leave(times));
     }
 
     /// The first statement of a worker's to a backend.

@@ -125,17 +125,6 @@ public final class Administration {
         say("column", columns.getString("COLUMN_NAME"), columns.getString("TYPE_NAME"),
             columns.getInt("DATA_TYPE"), columns.getInt("ORDINAL_POSITION"), columns.getString("IS_NULLABLE"));
     }
-    say("primary keys", all(data.getPrimaryKeys("main", null, "mysql_servers"), "COLUMN_NAME"));
-    say("indexes", all(data.getIndexInfo("main", null, "mysql_servers", false, true), "INDEX_NAME"));
-    say("imported keys", all(data.getImportedKeys("pilotfish", null, "settings"), "FK_NAME"));
-    say("exported keys", all(data.getExportedKeys("pilotfish", null, "settings"), "FK_NAME"));
-    say("best identifier",
-        all(data.getBestRowIdentifier("main", null, "mysql_servers", DatabaseMetaData.bestRowSession, true),
-            "COLUMN_NAME"));
-    say("version columns", all(data.getVersionColumns("pilotfish", null, "settings"), "COLUMN_NAME"));
-    say("procedures", all(data.getProcedures("pilotfish", null, "%"), "PROCEDURE_NAME"));
-    say("functions", all(data.getFunctions("pilotfish", null, "%"), "FUNCTION_NAME"));
-    say("privileges", all(data.getTablePrivileges("pilotfish", null, "settings"), "PRIVILEGE"));
     say("types", all(data.getTypeInfo(), "TYPE_NAME").contains("BIGINT"));
     say("product", data.getDatabaseProductName().isEmpty() ? "none" : "some",
         data.getDatabaseMajorVersion());

@@ -1,0 +1,275 @@
+//! Connections that speak HTTP: how many there may be, TLS where it is wanted, and how long one waits for
+//! a client. Beyond `http.connections_max` a connection may ask for the proxy's health, and for nothing else.
+
+use std::convert::Infallible;
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use config::ClientTlsMode;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use net::listen::Accepted;
+use net::{Endpoint, Socket, tls};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::time::timeout;
+use tower_service::Service;
+
+use super::HttpState;
+use super::patient::Patient;
+use admin::port::{Callers, Stay};
+use admin::porter::{Count, Porter};
+use admin::recent::Recent;
+
+/// How long a client may take for the head of a request, and stay without one.
+const TIMEOUT_HEAD: Duration = Duration::from_secs(30);
+
+/// The longest head of a request, in bytes.
+const HEAD_BYTES_MAX: usize = 32 << 10;
+
+/// The most headers that one may have.
+const HEADERS_MAX: usize = 64;
+
+/// A record of TLS that begins a handshake begins with this; no request does.
+const TLS_HANDSHAKE: u8 = 0x16;
+
+/// Connections beyond `http.connections_max` that are served at once; those beyond that are closed.
+const CHECKERS_MAX: usize = 256;
+
+/// How long such a connection may take for its request.
+const TIMEOUT_CHECK: Duration = Duration::from_secs(2);
+
+/// What it may ask for.
+const HEALTH: [&str; 2] = ["/healthz", "/readyz"];
+
+/// What a connection may ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Room {
+    /// Everything, request after request.
+    Full,
+    /// Whether the proxy is well, once.
+    Health,
+}
+
+const NO_ROOM: &str = "Too many connections (http.connections_max)\n";
+const NO_TLS: &str = "https:// is demanded here (client_tls.mode = required)\n";
+
+/// Where callers come in.
+pub struct HttpPort {
+    state: Arc<HttpState>,
+    router: Router,
+}
+
+/// Who is connected.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    /// Where from.
+    pub remote: Endpoint,
+    /// Whether over an address that only this machine has.
+    pub is_at_home: bool,
+}
+
+/// Why a connection has ended before HTTP was spoken.
+#[derive(Debug, thiserror::Error)]
+enum Unserved {
+    #[error("{0}")]
+    Tls(String),
+    #[error("the connection is gone: {0}")]
+    Gone(#[from] std::io::Error),
+    #[error("nothing came in time")]
+    Late,
+}
+
+impl HttpPort {
+    /// Opens it.
+    pub fn new(porter: Arc<Porter>) -> Self {
+        let recent = Arc::new(Recent::default());
+        let state = Arc::new(HttpState { porter, recent });
+        let router = super::router(&state);
+        Self { state, router }
+    }
+}
+
+impl Callers for HttpPort {
+    fn welcome(&self, accepted: Accepted) -> Option<Stay> {
+        let porter = &self.state.porter;
+        let max = porter.window.settings().config.http.connections_max;
+        let place = Count::of(porter, |it| &it.callers, max);
+        let checker = match place {
+            Some(_) => None,
+            None => Some(Count::of(porter, |it| &it.checkers, CHECKERS_MAX)?),
+        };
+        let room = match place {
+            Some(_) => Room::Full,
+            None => Room::Health,
+        };
+        let (state, router) = (Arc::clone(&self.state), self.router.clone());
+        Some(Box::pin(async move {
+            let remote = accepted.remote.clone();
+            let stay = stay(&state, router, accepted, room);
+            if let Err(error) = stay.await {
+                tracing::debug!(client = %remote, %error, "a caller of the HTTP port is not served");
+            }
+            drop((place, checker));
+        }))
+    }
+}
+
+/// One connection, from its first byte to its last.
+async fn stay(
+    state: &HttpState,
+    router: Router,
+    accepted: Accepted,
+    room: Room,
+) -> Result<(), Unserved> {
+    let settings = state.porter.window.settings();
+    let Accepted { socket, remote } = accepted;
+    let mut socket = Socket::from_raw(socket)?;
+    let caller = Caller {
+        remote,
+        is_at_home: match socket.local_address()? {
+            Endpoint::Tcp(address) => address.ip().to_canonical().is_loopback(),
+            Endpoint::Unix(_) => false,
+        },
+    };
+    let limit = match room {
+        Room::Full => settings.config.limits.timeout_login,
+        Room::Health => TIMEOUT_CHECK,
+    };
+    let mut first = [0];
+    let read = timeout(limit, socket.read_exact(&mut first)).await;
+    read.map_err(|_| Unserved::Late)??;
+    let is_tls = first == [TLS_HANDSHAKE];
+    match &settings.client_tls {
+        Some(tls) if is_tls => {
+            let acceptor = tls.acceptor();
+            let shaken = timeout(limit, tls::accept(&acceptor, socket, &first)).await;
+            let shaken = shaken.map_err(|_| Unserved::Late)?;
+            let stream = shaken.map_err(|error| Unserved::Tls(tls::explain(&error)))?;
+            speak(router, (caller, room), stream, Vec::new()).await;
+        }
+        Some(_) if settings.config.client_tls.mode == ClientTlsMode::Required => {
+            refuse(socket, "403 Forbidden", NO_TLS).await?;
+        }
+        Some(_) | None => speak(router, (caller, room), socket, first.to_vec()).await,
+    }
+    Ok(())
+}
+
+/// Says why nothing is served before a request has been read.
+async fn refuse(socket: Socket, status: &str, text: &str) -> Result<(), Unserved> {
+    let answer = format!(
+        "HTTP/1.1 {status}\r\nconnection: close\r\ncontent-type: text/plain\r\ncontent-length: {}\r\n\r\n{text}",
+        text.len()
+    );
+    let mut socket = Patient::new(socket, Vec::new());
+    socket.write_all(answer.as_bytes()).await?;
+    Ok(socket.shutdown().await?)
+}
+
+/// Request after request, until the caller goes or says nothing for too long.
+async fn speak<S>(router: Router, (caller, room): (Caller, Room), stream: S, ahead: Vec<u8>)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let remote = caller.remote.clone();
+    let stream = Patient::new(stream, ahead);
+    let is_read = stream.is_read();
+    let service = service_fn(move |request| {
+        is_read.store(true, Ordering::Relaxed);
+        answer(router.clone(), (caller.clone(), room), request)
+    });
+    let stream = TokioIo::new(stream);
+    let ended = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .keep_alive(room == Room::Full)
+        .header_read_timeout(match room {
+            Room::Full => TIMEOUT_HEAD,
+            Room::Health => TIMEOUT_CHECK,
+        })
+        .max_buf_size(HEAD_BYTES_MAX)
+        .max_headers(HEADERS_MAX)
+        .serve_connection(stream, service)
+        .await;
+    if let Err(error) = ended {
+        tracing::debug!(client = %remote, %error, "a caller of the HTTP port is gone");
+    }
+}
+
+async fn answer(
+    mut router: Router,
+    (caller, room): (Caller, Room),
+    request: hyper::Request<Incoming>,
+) -> Result<Response, Infallible> {
+    if room == Room::Health && !HEALTH.contains(&request.uri().path()) {
+        return Ok((StatusCode::SERVICE_UNAVAILABLE, NO_ROOM).into_response());
+    }
+    let mut request: Request = request.map(Body::new);
+    request.extensions_mut().insert(caller);
+    poll_fn(|context| Service::<Request>::poll_ready(&mut router, context)).await?;
+    router.call(request).await
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use tokio::io::duplex;
+    use tokio::time::Instant;
+
+    use super::*;
+
+    /// The clock of these tests runs ahead when nobody has anything to do.
+    async fn served(said: &[u8], room: Room) -> (Duration, String) {
+        let (near, mut far) = duplex(1 << 16);
+        let caller = Caller {
+            remote: Endpoint::Unix("".into()),
+            is_at_home: false,
+        };
+        far.write_all(said).await.unwrap();
+        let began = Instant::now();
+        speak(Router::new(), (caller, room), near, Vec::new()).await;
+        let mut answered = String::new();
+        far.read_to_string(&mut answered).await.unwrap();
+        (began.elapsed(), answered)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_says_nothing_is_waited_for_and_then_left() {
+        let (waited, answered) = served(b"", Room::Full).await;
+        assert!(
+            waited >= TIMEOUT_HEAD && waited < 2 * TIMEOUT_HEAD,
+            "{waited:?}"
+        );
+        assert_eq!(answered, "");
+        // A request that was begun has to come faster.
+        let (waited, answered) = served(b"GET / HTTP/1.1\r\nhost:", Room::Full).await;
+        assert!(waited < TIMEOUT_HEAD, "{waited:?}");
+        assert_eq!(answered, "");
+        let request = b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n";
+        let (waited, answered) = served(request, Room::Full).await;
+        assert!(waited < 2 * TIMEOUT_HEAD, "{waited:?}");
+        assert!(answered.starts_with("HTTP/1.1 404"), "{answered}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_without_a_place_is_waited_for_shortly_and_asks_once() {
+        let (waited, _) = served(b"GET / HT", Room::Health).await;
+        assert!(waited < 2 * TIMEOUT_CHECK, "{waited:?}");
+        let request = b"GET /api HTTP/1.1\r\nhost: localhost\r\n\r\n";
+        let (waited, answered) = served(request, Room::Health).await;
+        assert!(waited < 2 * TIMEOUT_CHECK, "{waited:?}");
+        assert!(answered.starts_with("HTTP/1.1 503"), "{answered}");
+        let request = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n";
+        let (_, answered) = served(request, Room::Health).await;
+        // The tests' router has nothing there.
+        assert!(answered.starts_with("HTTP/1.1 404"), "{answered}");
+    }
+}

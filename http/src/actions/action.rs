@@ -1,0 +1,185 @@
+//! What an action is: its path, who may, and the statement of SQL that it means.
+
+use axum::http::StatusCode;
+use axum::routing::MethodFilter;
+use config::AdminRole;
+use route::KillScope;
+use rusqlite::types::Value;
+
+use super::super::body::Object;
+use super::super::refusal::Refusal;
+use super::lists::List;
+use super::values::{self, Parameter};
+use admin::sheet::Schema;
+use admin::statement::{self, Statement};
+
+/// One thing that can be done.
+pub struct Action {
+    /// What programs call it.
+    pub name: &'static str,
+    /// How it is asked for.
+    pub method: Method,
+    /// Where; a name in braces says which one.
+    pub path: &'static str,
+    /// What it does, in a sentence.
+    pub about: &'static str,
+    /// Who may, at least.
+    pub role: AdminRole,
+    /// Which statement it is.
+    pub means: Means,
+}
+
+/// The methods of HTTP that are used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    Get,
+    Post,
+    Patch,
+    Delete,
+}
+
+/// The statement of SQL that an action is.
+pub enum Means {
+    /// This one.
+    Statement(&'static str),
+    /// KILL of the session that the path names.
+    Kill(KillScope),
+    /// SET GLOBAL of what the body has.
+    Set,
+    /// INSERT of a row of what the body has.
+    Add(&'static List),
+    /// UPDATE of the row that the path names by what the body has.
+    Change(&'static List),
+    /// DELETE of the row that the path names.
+    Remove(&'static List),
+}
+
+/// A statement as it is to be carried out.
+#[derive(Debug, PartialEq)]
+pub struct Order {
+    /// The statement.
+    pub statement: Statement,
+    /// How it is written in SQL.
+    pub text: String,
+    /// Its values.
+    pub values: Vec<Value>,
+}
+
+impl Method {
+    /// In small letters.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Get => "get",
+            Self::Post => "post",
+            Self::Patch => "patch",
+            Self::Delete => "delete",
+        }
+    }
+
+    /// Whether a body comes with it.
+    pub const fn has_body(self) -> bool {
+        matches!(self, Self::Post | Self::Patch)
+    }
+
+    pub const fn filter(self) -> MethodFilter {
+        match self {
+            Self::Get => MethodFilter::GET,
+            Self::Post => MethodFilter::POST,
+            Self::Patch => MethodFilter::PATCH,
+            Self::Delete => MethodFilter::DELETE,
+        }
+    }
+}
+
+impl Action {
+    /// What the path leaves open.
+    pub fn open(&self) -> Option<&'static str> {
+        let (_, rest) = self.path.split_once('{')?;
+        rest.split('}').next()
+    }
+}
+
+impl Means {
+    /// The statement, as far as it is known beforehand.
+    pub fn sql(&self) -> String {
+        match self {
+            Self::Statement(text) => (*text).to_owned(),
+            Self::Kill(KillScope::Connection) => "KILL id".to_owned(),
+            Self::Kill(KillScope::Statement) => "KILL QUERY id".to_owned(),
+            Self::Set => "SET GLOBAL name = value, …".to_owned(),
+            Self::Add(list) => list.insert(&["…"]),
+            Self::Change(list) => list.update(&["…"]),
+            Self::Remove(list) => list.delete(),
+        }
+    }
+
+    /// What a body may have.
+    pub fn parameters(&self) -> Vec<Parameter> {
+        match self {
+            Self::Statement(_) | Self::Kill(_) | Self::Remove(_) => Vec::new(),
+            Self::Set => Parameter::settings(),
+            Self::Add(list) | Self::Change(list) => list.parameters(),
+        }
+    }
+
+    /// Whether it can be asked what it would come to.
+    pub const fn can_be_checked(&self) -> bool {
+        matches!(self, Self::Set | Self::Add(_) | Self::Change(_))
+    }
+
+    /// The list that the row is in which the path names.
+    pub const fn named_in(&self) -> Option<&'static List> {
+        match self {
+            Self::Change(list) | Self::Remove(list) => Some(list),
+            Self::Statement(_) | Self::Kill(_) | Self::Set | Self::Add(_) => None,
+        }
+    }
+
+    /// The statement for what the path names and the body has.
+    pub fn order(&self, named: &str, fields: Object) -> Result<Order, Refusal> {
+        let wrong = |text: String| Refusal::new(StatusCode::BAD_REQUEST, text);
+        let given = values::given(&self.parameters(), fields).map_err(wrong)?;
+        let of_list = |made: Result<(String, Vec<Value>), String>| {
+            made.map_err(wrong).map(|(text, values)| Order {
+                statement: Statement::Change(text.clone()),
+                text,
+                values,
+            })
+        };
+        match self {
+            Self::Statement(text) => Ok(Order::plain(
+                statement::read(text, Schema::Pilotfish)?,
+                text,
+            )),
+            Self::Kill(scope) => {
+                let text = "The id of a session is a number, as `sessions` has it";
+                let id = named.parse().map_err(|_| wrong(text.to_owned()))?;
+                Ok(Order::plain(Statement::Kill(id, *scope), &self.sql()))
+            }
+            Self::Set if given.is_empty() => Err(wrong(
+                "The body names no setting: {\"name\": value}".to_owned(),
+            )),
+            Self::Set => {
+                let settings = given.into_iter();
+                let settings = settings.map(|(name, value)| (name.to_owned(), value));
+                Ok(Order::plain(
+                    Statement::Set(settings.collect()),
+                    &self.sql(),
+                ))
+            }
+            Self::Add(list) => of_list(list.added(given)),
+            Self::Change(list) => of_list(list.changed(named, given)),
+            Self::Remove(list) => of_list(Ok((list.delete(), list.key(named)))),
+        }
+    }
+}
+
+impl Order {
+    pub fn plain(statement: Statement, text: &str) -> Self {
+        Self {
+            statement,
+            text: text.to_owned(),
+            values: Vec::new(),
+        }
+    }
+}

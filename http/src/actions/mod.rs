@@ -1,0 +1,119 @@
+//! What can be done: each action once, with its path, who may, and which statement of SQL it means. Routing, what
+//! a body may have and the OpenAPI document are had from here; it is the SQL port's engine that does it.
+
+mod action;
+mod lists;
+mod registry;
+mod values;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::rejection::RawPathParamsRejection;
+use axum::extract::{Extension, RawPathParams, Request, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use axum::routing::on;
+use config::AdminRole;
+
+use super::HttpState;
+use super::accept::Caller;
+use super::body::{self, Object, echoed};
+use super::guard::AuthenticatedUser;
+use super::query::told;
+use super::refusal::Refusal;
+use action::Order;
+pub use action::{Action, Method};
+use admin::visitor::Outcome;
+pub use registry::ACTIONS;
+pub use values::{Parameter, schema};
+
+/// The word of a body with which nothing is done.
+pub const CHECK: &str = "check";
+
+/// The paths of all of them.
+pub fn routes() -> Router<Arc<HttpState>> {
+    ACTIONS.iter().fold(Router::new(), |router, action| {
+        let perform = move |State(state): State<Arc<HttpState>>,
+                            Extension(known): Extension<AuthenticatedUser>,
+                            Extension(caller): Extension<Caller>,
+                            named: Result<RawPathParams, RawPathParamsRejection>,
+                            request: Request| async move {
+            let named = named.map_err(|_| {
+                let text = "The path is no text of UTF-8";
+                Refusal::new(StatusCode::BAD_REQUEST, text)
+            })?;
+            let named = named.iter().next().map(|(_, value)| value.to_owned());
+            let named = named.unwrap_or_default();
+            action
+                .perform(&state, (&known, &caller), &named, request)
+                .await
+        };
+        router.route(action.path, on(action.method.filter(), perform))
+    })
+}
+
+impl Action {
+    /// Does it, or tells what it would come to.
+    async fn perform(
+        &self,
+        state: &HttpState,
+        (known, caller): (&AuthenticatedUser, &Caller),
+        named: &str,
+        request: Request,
+    ) -> Result<Response, Refusal> {
+        let mut visitor = known.visitor(state, caller);
+        if self.role == AdminRole::Admin {
+            visitor.check_change(&self.means.sql())?;
+        }
+        let mut fields = match self.method.has_body() {
+            true => body::read(request).await?,
+            false => Object::default(),
+        };
+        let only_checks = self.means.can_be_checked() && only_checks(&mut fields)?;
+        let Order {
+            statement,
+            text,
+            values,
+        } = self.means.order(named, fields)?;
+        let (outcome, rows) = match only_checks {
+            true => {
+                let (rows, differences) = visitor.foresee(statement, values).await?;
+                (Outcome::Rows(differences, visitor.warnings.clone()), rows)
+            }
+            false => {
+                let outcome = visitor.carry_out(statement, &text, values).await?;
+                let rows = match outcome {
+                    Outcome::Changed(rows, _) => rows,
+                    Outcome::Rows(..) | Outcome::Done => 0,
+                };
+                (outcome, rows)
+            }
+        };
+        if let (Some(list), 0) = (self.means.named_in(), rows) {
+            return Err(list.no_row(named));
+        }
+        match outcome {
+            Outcome::Done => {
+                state.recent.forget().await;
+                Ok(StatusCode::NO_CONTENT.into_response())
+            }
+            outcome => told(state, outcome, visitor.warnings).await,
+        }
+    }
+}
+
+/// Takes out of a body whether nothing is to be done.
+fn only_checks(fields: &mut Object) -> Result<bool, Refusal> {
+    let Some(place) = fields.0.iter().position(|(name, _)| name == CHECK) else {
+        return Ok(false);
+    };
+    let (_, value) = fields.0.remove(place);
+    value.as_bool().ok_or_else(|| {
+        let text = format!("{} is true or false", echoed(CHECK));
+        Refusal::new(StatusCode::BAD_REQUEST, text)
+    })
+}
+
+#[cfg(test)]
+mod tests;

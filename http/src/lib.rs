@@ -1,0 +1,98 @@
+//! HTTP: the tables of the admin port as JSON, for programs and for the page that shows them.
+//!
+//! ```text
+//!   accept ──► TLS? ──► patient ──► guard ──► tables   GET  /api/tables, /api/tables/NAME
+//!   how many   on any   waits for   which     query    POST /api/query
+//!              listener a request   user,     actions  PATCH /api/settings, DELETE /api/sessions/ID, …
+//!                       so long     from      openapi  GET  /api/openapi.json
+//!                                   a page?   page     GET  /
+//!                                             health   GET  /healthz, /readyz
+//!                                             metrics  GET  /metrics
+//! ```
+//!
+//! This crate serves the tables of `admin` by their own definitions and has no table of its own. Workers are asked once a
+//! second at most, however many clients look on ([`admin::recent`]). The admin port's thread runs it, by [`open`].
+
+#![forbid(unsafe_code)]
+
+mod accept;
+mod actions;
+mod body;
+mod guard;
+mod health;
+mod metrics;
+mod openapi;
+mod page;
+mod patient;
+mod query;
+mod refusal;
+mod tables;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::http::StatusCode;
+use axum::middleware::from_fn_with_state;
+use axum::response::Response;
+use axum::routing::{get, post};
+
+use accept::HttpPort;
+use refusal::Refusal;
+
+use admin::material::Material;
+use admin::port::Callers;
+use admin::porter::Porter;
+use admin::recent::{Recent, Shown};
+use admin::sheet::{Demands, Table};
+
+/// Serves HTTP in the admin port's thread.
+pub fn open(porter: Arc<Porter>) -> Box<dyn Callers> {
+    Box::new(HttpPort::new(porter))
+}
+
+/// What all requests share.
+struct HttpState {
+    porter: Arc<Porter>,
+    recent: Arc<Recent>,
+}
+
+impl HttpState {
+    /// What these tables are made of, at most a second ago.
+    async fn moment(&self, tables: &[&dyn Table]) -> Arc<Shown> {
+        let gather = Material::gather(&self.porter.window, tables, self.porter.facts(), None);
+        self.recent.moment(Demands::of(tables), gather).await
+    }
+}
+
+/// Everything that is answered.
+fn router(state: &Arc<HttpState>) -> Router {
+    let api = Router::new()
+        .route("/api/tables", get(tables::list))
+        .route("/api/tables/{name}", get(tables::show))
+        .route("/api/query", post(query::query))
+        .route("/api/openapi.json", get(openapi::document))
+        .merge(actions::routes())
+        .merge(page::routes())
+        .fallback(nothing)
+        .method_not_allowed_fallback(no_method)
+        .layer(from_fn_with_state(Arc::clone(state), guard::admit));
+    let metrics =
+        get(metrics::metrics).layer(from_fn_with_state(Arc::clone(state), metrics::admit));
+    Router::new()
+        .route("/metrics", metrics)
+        .route("/healthz", get(health::lives))
+        .route("/readyz", get(health::is_ready))
+        .merge(api)
+        .layer(from_fn_with_state(Arc::clone(state), guard::receive))
+        .with_state(Arc::clone(state))
+}
+
+async fn nothing() -> Response {
+    let text = "Nothing is here; /api/openapi.json says what there is";
+    Refusal::new(StatusCode::NOT_FOUND, text).into()
+}
+
+async fn no_method() -> Response {
+    let text = "That cannot be done with this; /api/openapi.json says what can";
+    Refusal::new(StatusCode::METHOD_NOT_ALLOWED, text).into()
+}

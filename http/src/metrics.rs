@@ -1,0 +1,47 @@
+//! `GET /metrics`: what Prometheus collects.
+
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use axum::extract::{Request, State};
+use axum::http::header;
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use config::MetricsReaders;
+
+use super::accept::Caller;
+use super::{HttpState, guard};
+use admin::fault::Fault;
+use admin::metrics;
+use admin::visitor::aside;
+
+/// The exposition format that is written.
+const FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// Lets those in who may read them.
+pub async fn admit(state: State<Arc<HttpState>>, request: Request, next: Next) -> Response {
+    let caller = request.extensions().get::<Caller>();
+    let is_at_home = caller.is_some_and(|caller| caller.is_at_home);
+    let is_open = match state.porter.window.settings().config.http.metrics {
+        MetricsReaders::Login => false,
+        MetricsReaders::Local => is_at_home,
+        MetricsReaders::Everybody => true,
+    };
+    match is_open {
+        true => next.run(request).await,
+        false => guard::admit(state, request, next).await,
+    }
+}
+
+/// All of them.
+pub async fn metrics(State(state): State<Arc<HttpState>>) -> Response {
+    let shown = state.moment(&metrics::tables()).await;
+    let material = Arc::clone(&shown.material);
+    let written = shown.answer("/metrics", async {
+        aside(move || Ok::<_, Fault>(Bytes::from(metrics::of_material(&material)))).await
+    });
+    match written.await {
+        Ok(text) => ([(header::CONTENT_TYPE, FORMAT)], text).into_response(),
+        Err(fault) => super::refusal::Refusal::from(fault).into(),
+    }
+}

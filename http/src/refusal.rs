@@ -1,0 +1,65 @@
+//! What is answered to a request that cannot be fulfilled: a status, and why.
+
+use axum::body::Body;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::json;
+
+use admin::fault::Fault;
+
+/// See the module.
+#[derive(Debug)]
+pub struct Refusal {
+    /// HTTP's word for it.
+    pub status: StatusCode,
+    /// The number that the SQL port has for it, where it has one.
+    code: Option<u16>,
+    text: String,
+}
+
+impl Refusal {
+    /// One that HTTP alone knows.
+    pub fn new(status: StatusCode, text: impl Into<String>) -> Self {
+        Self {
+            status,
+            code: None,
+            text: text.into(),
+        }
+    }
+}
+
+impl From<Fault> for Refusal {
+    fn from(fault: Fault) -> Self {
+        let status = match fault.code.number {
+            // Unknown schemas, tables and sessions.
+            1049 | 1146 | 1094 => StatusCode::NOT_FOUND,
+            // What the role, or the port itself, does not allow.
+            1142 | 1227 => StatusCode::FORBIDDEN,
+            3024 => StatusCode::SERVICE_UNAVAILABLE,
+            _ => StatusCode::BAD_REQUEST,
+        };
+        Self {
+            status,
+            code: Some(fault.code.number),
+            text: fault.text,
+        }
+    }
+}
+
+impl From<Refusal> for Response {
+    fn from(refusal: Refusal) -> Self {
+        let body = json!({"error": {"code": refusal.code, "message": refusal.text}});
+        (
+            refusal.status,
+            [(header::CONTENT_TYPE, "application/json")],
+            Body::from(body.to_string()),
+        )
+            .into_response()
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        self.into()
+    }
+}
