@@ -1,0 +1,191 @@
+//! What a TABLE_MAP event says besides, as `binlog_row_metadata` asks for: signs, character sets, names, keys.
+
+use wire::{Malformed, Reader};
+
+use super::{COLUMNS_MAX, KeyColumn, TableMap};
+use crate::bitmap::bit_high_first;
+use crate::column::{Column, ColumnType};
+use crate::encoding;
+
+/// The fields that are known (`Optional_metadata_field_type` of `rows_event.h`).
+mod field {
+    pub(super) const SIGNEDNESS: u8 = 1;
+    pub(super) const DEFAULT_CHARSET: u8 = 2;
+    pub(super) const COLUMN_CHARSET: u8 = 3;
+    pub(super) const COLUMN_NAME: u8 = 4;
+    pub(super) const SET_VALUES: u8 = 5;
+    pub(super) const ENUM_VALUES: u8 = 6;
+    pub(super) const GEOMETRY_TYPE: u8 = 7;
+    pub(super) const PRIMARY_KEY: u8 = 8;
+    pub(super) const PRIMARY_KEY_WITH_PREFIX: u8 = 9;
+    pub(super) const LABELS_DEFAULT_CHARSET: u8 = 10;
+    pub(super) const LABELS_CHARSET: u8 = 11;
+    pub(super) const VISIBILITY: u8 = 12;
+    pub(super) const DIMENSIONS: u8 = 13;
+}
+
+/// Labels as the server sends them, until the columns' character sets are known.
+type RawLabels<'a> = Vec<(ColumnType, Vec<Vec<&'a [u8]>>)>;
+
+/// Reads all fields. Each has a length, so unknown ones are skipped.
+pub(super) fn read(map: &mut TableMap, reader: &mut Reader<'_>) -> Result<(), Malformed> {
+    let mut labels = RawLabels::new();
+    while !reader.is_empty() {
+        let field = reader.u8("metadata field")?;
+        let value = reader.lenenc_bytes("metadata field")?;
+        let mut value = Reader::new(value);
+        match field {
+            field::SET_VALUES => labels.push((ColumnType::SET, read_labels(&mut value)?)),
+            field::ENUM_VALUES => labels.push((ColumnType::ENUM, read_labels(&mut value)?)),
+            _ => read_field(map, field, &mut value)?,
+        }
+    }
+    for (column_type, lists) in labels {
+        let of_type = |column: &&mut Column| column.column_type == column_type;
+        let columns = map.columns.iter_mut().filter(of_type);
+        for (column, list) in columns.zip(lists) {
+            let texts = list.into_iter().map(|it| label(it, column.collation));
+            column.labels = texts.collect();
+        }
+    }
+    Ok(())
+}
+
+fn read_field(
+    map: &mut TableMap,
+    field: u8,
+    value: &mut Reader<'_>,
+) -> Result<(), Malformed> {
+    let columns = &mut map.columns;
+    let labelled = ColumnType::has_labels;
+    match field {
+        field::SIGNEDNESS => {
+            let numeric = columns.iter_mut().filter(|it| it.column_type.is_numeric());
+            for (index, column) in numeric.enumerate() {
+                column.is_unsigned = Some(bit_high_first(value.rest(), index));
+            }
+        }
+        field::DEFAULT_CHARSET => default_charset(columns, ColumnType::is_text, value)?,
+        field::COLUMN_CHARSET => column_charsets(columns, ColumnType::is_text, value)?,
+        field::LABELS_DEFAULT_CHARSET => default_charset(columns, labelled, value)?,
+        field::LABELS_CHARSET => column_charsets(columns, labelled, value)?,
+        field::COLUMN_NAME => {
+            for column in columns {
+                let name = value.lenenc_bytes("column name")?;
+                column.name = Some(String::from_utf8_lossy(name).into_owned());
+            }
+        }
+        field::GEOMETRY_TYPE => {
+            let is_geometry = |it: ColumnType| it == ColumnType::GEOMETRY;
+            for column in of_kind(columns, is_geometry) {
+                column.geometry_type = Some(value.lenenc("geometry type")?);
+            }
+        }
+        field::PRIMARY_KEY => read_key(map, value, false)?,
+        field::PRIMARY_KEY_WITH_PREFIX => read_key(map, value, true)?,
+        field::VISIBILITY => {
+            for (index, column) in columns.iter_mut().enumerate() {
+                column.is_visible = bit_high_first(value.rest(), index);
+            }
+        }
+        field::DIMENSIONS => {
+            for column in of_kind(columns, |it| it == ColumnType::VECTOR) {
+                column.dimensions = Some(value.lenenc("dimensions")?);
+            }
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+fn of_kind(
+    columns: &mut [Column],
+    is_meant: impl Fn(ColumnType) -> bool,
+) -> impl Iterator<Item = &mut Column> {
+    columns
+        .iter_mut()
+        .filter(move |column| is_meant(column.column_type))
+}
+
+/// A collation for all, then the columns that have another, by their number among those that are meant.
+fn default_charset(
+    columns: &mut [Column],
+    is_meant: fn(ColumnType) -> bool,
+    value: &mut Reader<'_>,
+) -> Result<(), Malformed> {
+    let usual = collation(value)?;
+    let mut meant: Vec<&mut Column> = of_kind(columns, is_meant).collect();
+    for column in &mut meant {
+        column.collation = Some(usual);
+    }
+    while !value.is_empty() {
+        let index = value.lenenc("column number")?;
+        let own = collation(value)?;
+        let index = usize::try_from(index).unwrap_or(usize::MAX);
+        let column = meant.get_mut(index);
+        column
+            .ok_or(Malformed::Invalid("column number"))?
+            .collation = Some(own);
+    }
+    Ok(())
+}
+
+/// A collation for each of the columns that are meant.
+fn column_charsets(
+    columns: &mut [Column],
+    is_meant: fn(ColumnType) -> bool,
+    value: &mut Reader<'_>,
+) -> Result<(), Malformed> {
+    for column in of_kind(columns, is_meant) {
+        column.collation = Some(collation(value)?);
+    }
+    Ok(())
+}
+
+fn collation(value: &mut Reader<'_>) -> Result<u16, Malformed> {
+    let id = value.lenenc("collation")?;
+    u16::try_from(id).map_err(|_| Malformed::Invalid("collation"))
+}
+
+fn read_key(
+    map: &mut TableMap,
+    value: &mut Reader<'_>,
+    has_prefixes: bool,
+) -> Result<(), Malformed> {
+    while !value.is_empty() {
+        let column = value.lenenc("key column")?;
+        let column = usize::try_from(column).unwrap_or(usize::MAX);
+        if column >= map.columns.len() || map.primary_key.len() >= COLUMNS_MAX {
+            return Err(Malformed::Invalid("key column"));
+        }
+        let prefix = if has_prefixes {
+            value.lenenc("key prefix")?
+        } else {
+            0
+        };
+        map.primary_key.push(KeyColumn { column, prefix });
+    }
+    Ok(())
+}
+
+/// A list for each column: how many, and each.
+fn read_labels<'a>(value: &mut Reader<'a>) -> Result<Vec<Vec<&'a [u8]>>, Malformed> {
+    let mut lists = Vec::new();
+    while !value.is_empty() {
+        let count = value.lenenc("number of labels")?;
+        let mut list = Vec::new();
+        for _ in 0..count {
+            list.push(value.lenenc_bytes("label")?);
+        }
+        lists.push(list);
+    }
+    Ok(lists)
+}
+
+fn label(bytes: &[u8], collation: Option<u16>) -> String {
+    let text = encoding::text(bytes, collation);
+    text.map_or_else(
+        || String::from_utf8_lossy(bytes).into_owned(),
+        std::borrow::Cow::into_owned,
+    )
+}
