@@ -57,11 +57,21 @@ impl ColumnType {
                 | Self::NEWDECIMAL
                 | Self::FLOAT
                 | Self::DOUBLE
+                | Self::YEAR
         )
     }
 
-    /// Whether the lists of character sets have an entry for it.
-    pub(crate) const fn is_text(self) -> bool {
+    /// Whether the lists of character sets have an entry for it, as MySQL writes them.
+    pub(crate) fn is_text_of_mysql(self) -> bool {
+        self.is_text() || self == Self::VECTOR
+    }
+
+    /// The same as MariaDB writes them.
+    pub(crate) fn is_text_of_mariadb(self) -> bool {
+        self.is_text() || self == Self::GEOMETRY
+    }
+
+    const fn is_text(self) -> bool {
         matches!(
             self,
             Self::STRING

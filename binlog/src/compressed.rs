@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use flate2::read::ZlibDecoder;
+use flate2::read::{DeflateDecoder, ZlibDecoder};
 use wire::{Malformed, Reader};
 
 use crate::error::EventError;
@@ -35,9 +35,26 @@ pub(crate) fn inflate_zlib(
     length: usize,
     item: &'static str,
 ) -> Result<Vec<u8>, EventError> {
+    read_exactly(ZlibDecoder::new(stream), length, item)
+}
+
+/// A deflate stream without zlib's header that has to become `length` bytes.
+pub(crate) fn inflate_raw(
+    stream: &[u8],
+    length: usize,
+    item: &'static str,
+) -> Result<Vec<u8>, EventError> {
+    read_exactly(DeflateDecoder::new(stream), length, item)
+}
+
+fn read_exactly(
+    decoder: impl Read,
+    length: usize,
+    item: &'static str,
+) -> Result<Vec<u8>, EventError> {
     // The length is a claim: memory is taken as bytes come.
     let mut bytes = Vec::new();
-    ZlibDecoder::new(stream)
+    decoder
         .take(length as u64 + 1)
         .read_to_end(&mut bytes)
         .map_err(|_| EventError::Compression(item))?;

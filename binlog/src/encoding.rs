@@ -20,7 +20,7 @@ pub(crate) fn text(bytes: &[u8], collation: Option<u16>) -> Option<Cow<'_, str>>
     let Some(collation) = collation else {
         return utf8();
     };
-    match Charset::of_collation(collation).name() {
+    match Charset::name_of_collation(collation) {
         "binary" => None,
         "utf8mb4" | "utf8mb3" | "utf8" => utf8(),
         "latin1" => Some(latin1(bytes)),

@@ -22,7 +22,7 @@ pub fn files() -> Vec<PathBuf> {
         }
     }
     files.sort();
-    assert!(files.len() >= 15, "{files:?}");
+    assert!(files.len() >= 14, "{files:?}");
     files
 }
 
@@ -137,7 +137,7 @@ fn bodies_that_can_be_made_are_those_of_the_servers() {
 
 #[test]
 fn dump() {
-    for (server, n) in [("mariadb-10.11", 5), ("mariadb-11.8", 5), ("mysql-9.7", 5)] {
+    for (server, n) in [("mariadb-10.11", 5), ("mariadb-11.8", 4), ("mysql-9.7", 5)] {
         for number in 1..=n {
             for event in described(server, number) {
                 println!("{server} {number} {event}");

@@ -45,6 +45,10 @@ impl GtidList {
         // Nobody has so many domains and servers that the count would need the flags' bits.
         let count = (self.gtids.len() as u32) & COUNT_MASK;
         out.extend_from_slice(&(count | u32::from(self.flags) << 28).to_le_bytes());
+        if self.gtids.is_empty() {
+            // The server fills an empty list up to 6 bytes, which servers before 10.0.13 need.
+            out.extend_from_slice(&[0, 0]);
+        }
         for gtid in &self.gtids {
             out.extend_from_slice(&gtid.domain.to_le_bytes());
             out.extend_from_slice(&gtid.server.to_le_bytes());

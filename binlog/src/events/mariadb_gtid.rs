@@ -26,7 +26,7 @@ pub struct MariadbGtidEvent<'a> {
     /// The sequence number of the event group in which this ALTER TABLE began.
     pub alter_start: Option<u64>,
     /// The connection that executed it.
-    pub thread_id: Option<u64>,
+    pub thread_id: Option<u32>,
 }
 
 impl<'a> MariadbGtidEvent<'a> {
@@ -106,7 +106,7 @@ impl<'a> MariadbGtidEvent<'a> {
             self.alter_start = Some(reader.u64("start of the ALTER TABLE")?);
         }
         if self.extra_flags & Self::EXTRA_THREAD_ID != 0 {
-            self.thread_id = Some(reader.u64("thread id")?);
+            self.thread_id = Some(reader.u32("thread id")?);
         }
         Ok(())
     }
@@ -130,7 +130,7 @@ impl<'a> MariadbGtidEvent<'a> {
             out.push(self.extra_flags);
             out.extend(self.extra_engines);
             out.extend(self.alter_start.into_iter().flat_map(u64::to_le_bytes));
-            out.extend(self.thread_id.into_iter().flat_map(u64::to_le_bytes));
+            out.extend(self.thread_id.into_iter().flat_map(u32::to_le_bytes));
         }
         if out.len() - start < LENGTH_MIN {
             out.resize(start + LENGTH_MIN, 0);

@@ -5,7 +5,7 @@ mod optional;
 use wire::{Malformed, Reader};
 
 use crate::bitmap::Bitmap;
-use crate::column::Column;
+use crate::column::{Column, ColumnType};
 use crate::events::format::FormatDescription;
 use crate::event_type::EventType;
 
@@ -89,7 +89,12 @@ impl TableMap {
             primary_key: Vec::new(),
             size: body.len() + count * size_of::<Column>(),
         };
-        optional::read(&mut map, &mut reader)?;
+        let is_text = if format.is_mariadb() {
+            ColumnType::is_text_of_mariadb
+        } else {
+            ColumnType::is_text_of_mysql
+        };
+        optional::read(&mut map, &mut reader, is_text)?;
         let labels: usize = map.columns.iter().map(|it| it.labels.len()).sum();
         map.size += labels * size_of::<String>();
         Ok(map)

@@ -24,11 +24,21 @@ mod field {
     pub(super) const DIMENSIONS: u8 = 13;
 }
 
+/// How many values an ENUM may have.
+const LABELS_MAX: u64 = 65_535;
+
+/// Which columns a list has entries for.
+pub(super) type KindTest = fn(ColumnType) -> bool;
+
 /// Labels as the server sends them, until the columns' character sets are known.
 type RawLabels<'a> = Vec<(ColumnType, Vec<Vec<&'a [u8]>>)>;
 
 /// Reads all fields. Each has a length, so unknown ones are skipped.
-pub(super) fn read(map: &mut TableMap, reader: &mut Reader<'_>) -> Result<(), Malformed> {
+pub(super) fn read(
+    map: &mut TableMap,
+    reader: &mut Reader<'_>,
+    is_text: KindTest,
+) -> Result<(), Malformed> {
     let mut labels = RawLabels::new();
     while !reader.is_empty() {
         let field = reader.u8("metadata field")?;
@@ -37,7 +47,7 @@ pub(super) fn read(map: &mut TableMap, reader: &mut Reader<'_>) -> Result<(), Ma
         match field {
             field::SET_VALUES => labels.push((ColumnType::SET, read_labels(&mut value)?)),
             field::ENUM_VALUES => labels.push((ColumnType::ENUM, read_labels(&mut value)?)),
-            _ => read_field(map, field, &mut value)?,
+            _ => read_field(map, field, &mut value, is_text)?,
         }
     }
     for (column_type, lists) in labels {
@@ -55,9 +65,10 @@ fn read_field(
     map: &mut TableMap,
     field: u8,
     value: &mut Reader<'_>,
+    is_text: KindTest,
 ) -> Result<(), Malformed> {
     let columns = &mut map.columns;
-    let labelled = ColumnType::has_labels;
+    let labelled: KindTest = ColumnType::has_labels;
     match field {
         field::SIGNEDNESS => {
             let numeric = columns.iter_mut().filter(|it| it.column_type.is_numeric());
@@ -65,8 +76,8 @@ fn read_field(
                 column.is_unsigned = Some(bit_high_first(value.rest(), index));
             }
         }
-        field::DEFAULT_CHARSET => default_charset(columns, ColumnType::is_text, value)?,
-        field::COLUMN_CHARSET => column_charsets(columns, ColumnType::is_text, value)?,
+        field::DEFAULT_CHARSET => default_charset(columns, is_text, value)?,
+        field::COLUMN_CHARSET => column_charsets(columns, is_text, value)?,
         field::LABELS_DEFAULT_CHARSET => default_charset(columns, labelled, value)?,
         field::LABELS_CHARSET => column_charsets(columns, labelled, value)?,
         field::COLUMN_NAME => {
@@ -110,7 +121,7 @@ fn of_kind(
 /// A collation for all, then the columns that have another, by their number among those that are meant.
 fn default_charset(
     columns: &mut [Column],
-    is_meant: fn(ColumnType) -> bool,
+    is_meant: KindTest,
     value: &mut Reader<'_>,
 ) -> Result<(), Malformed> {
     let usual = collation(value)?;
@@ -133,7 +144,7 @@ fn default_charset(
 /// A collation for each of the columns that are meant.
 fn column_charsets(
     columns: &mut [Column],
-    is_meant: fn(ColumnType) -> bool,
+    is_meant: KindTest,
     value: &mut Reader<'_>,
 ) -> Result<(), Malformed> {
     for column in of_kind(columns, is_meant) {
@@ -173,6 +184,9 @@ fn read_labels<'a>(value: &mut Reader<'a>) -> Result<Vec<Vec<&'a [u8]>>, Malform
     let mut lists = Vec::new();
     while !value.is_empty() {
         let count = value.lenenc("number of labels")?;
+        if count > LABELS_MAX || lists.len() >= COLUMNS_MAX {
+            return Err(Malformed::Invalid("number of labels"));
+        }
         let mut list = Vec::new();
         for _ in 0..count {
             list.push(value.lenenc_bytes("label")?);

@@ -8,13 +8,16 @@ use super::decimal::read_decimal;
 use super::temporal::Temporal;
 use super::Value;
 use crate::column::{Column, ColumnType};
-use crate::compressed::inflate_zlib;
+use crate::compressed::{inflate_raw, inflate_zlib};
 use crate::encoding;
 use crate::error::EventError;
 use crate::json;
 
 /// What DATETIME2 and TIME2 add so that they sort as bytes do.
 const DATETIME_OFFSET: i64 = 0x80_0000_0000;
+
+/// The high half of the first byte of a compressed column.
+const COMPRESSED_BY_ZLIB: u8 = 8;
 
 /// Reads one value; `limit` bounds what a compressed column may become.
 pub(crate) fn read_value<'a>(
@@ -157,8 +160,8 @@ fn padded<'a>(bytes: &'a [u8], column: &Column) -> Cow<'a, [u8]> {
     Cow::Owned(padded)
 }
 
-/// A column with COMPRESSED of MariaDB: a byte of 0 and the plain bytes, or a header, the length and a zlib stream
-/// (`column_zip` of `field.cc`).
+/// A column with COMPRESSED of MariaDB: a byte of 0 and the plain bytes, or a header, the length and a zlib stream, with
+/// or without what zlib wraps it in (`compress_zlib` of `field_comp.cc`).
 fn expanded<'a>(
     bytes: &'a [u8],
     column: &Column,
@@ -173,12 +176,19 @@ fn expanded<'a>(
     if head == 0 {
         return Ok(text(reader.rest(), column));
     }
+    if head >> 4 != COMPRESSED_BY_ZLIB {
+        return Err(EventError::Compression(ITEM));
+    }
     let length = reader.uint_high_first(usize::from(head & 0x07), ITEM)?;
     let length = usize::try_from(length).map_err(|_| Malformed::Invalid(ITEM))?;
     if length > limit {
         return Err(EventError::Inflated { item: ITEM, limit });
     }
-    let plain = inflate_zlib(reader.rest(), length, ITEM)?;
+    let plain = if head & 0x08 == 0 {
+        inflate_zlib(reader.rest(), length, ITEM)?
+    } else {
+        inflate_raw(reader.rest(), length, ITEM)?
+    };
     Ok(match encoding::text(&plain, column.collation) {
         Some(text) => Value::Text(Cow::Owned(text.into_owned())),
         None => Value::Bytes(Cow::Owned(plain)),
