@@ -127,9 +127,7 @@ impl Decoder {
         Ok(match event_type {
             EventType::TABLE_MAP => Event::TableMap(self.table_map(body, format)?),
             EventType::PARTIAL_ROW_DATA => self.fragment(body, format)?,
-            EventType::QUERY => {
-                Event::Query(Query::decode(body, format.post_header(event_type))?)
-            }
+            EventType::QUERY => Event::Query(Query::decode(body, format.post_header(event_type))?),
             EventType::QUERY_COMPRESSED => {
                 let limit = self.limits.inflated_bytes_max;
                 let post_header = format.post_header(EventType::QUERY);

@@ -53,7 +53,9 @@ fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Option<Cow<'_, str>> {
 
 fn utf32(bytes: &[u8]) -> Option<Cow<'_, str>> {
     let (units, rest) = bytes.as_chunks::<4>();
-    let letters = units.iter().map(|it| char::from_u32(u32::from_be_bytes(*it)));
+    let letters = units
+        .iter()
+        .map(|it| char::from_u32(u32::from_be_bytes(*it)));
     let text: Option<String> = letters.collect();
     text.filter(|_| rest.is_empty()).map(Cow::Owned)
 }

@@ -19,7 +19,9 @@ pub enum EventError {
     #[error("{0} events are of servers that are too old; they are not read")]
     Obsolete(EventType),
     /// The log has another version than 4.
-    #[error("binary logs of version {0} are not read, only those of version 4 (MySQL 5.0 and later)")]
+    #[error(
+        "binary logs of version {0} are not read, only those of version 4 (MySQL 5.0 and later)"
+    )]
     Version(u16),
     /// The file is encrypted from here on.
     #[error(

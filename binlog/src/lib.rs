@@ -45,7 +45,9 @@ pub use bitmap::Bitmap;
 pub use checksum::Checksum;
 pub use column::{Column, ColumnType};
 pub use decoder::Decoder;
-pub use describe::{Description, Shown, describe, describe_row, query_text};
+pub use describe::{
+    Description, Shown, describe, describe_row, printable, query_flags, query_text,
+};
 pub use error::EventError;
 pub use event::Event;
 pub use event_type::EventType;
@@ -64,7 +66,7 @@ pub use events::session_values::{IntegerPurpose, IntegerValue, UserValue, UserVa
 pub use events::status_variables::StatusVariables;
 pub use events::view_change::ViewChange;
 pub use events::xa_prepare::{XaPrepare, Xid};
-pub use file::{EventReader, FileError, Fault};
+pub use file::{EventReader, Fault, FileError};
 pub use gtid_set::{
     GtidError, Interval, MariadbGtid, MariadbGtidSet, MysqlGtid, MysqlGtidSet, SourceId, Tag, Uuid,
 };

@@ -107,9 +107,10 @@ impl<'a> RowsEvent<'a> {
         let (before, after) = match kind {
             RowsKind::Write => (Bitmap::default(), first),
             RowsKind::Delete => (first, Bitmap::default()),
-            RowsKind::Update | RowsKind::PartialUpdate => {
-                (first, Bitmap::read(&mut reader, count, "columns of the rows")?)
-            }
+            RowsKind::Update | RowsKind::PartialUpdate => (
+                first,
+                Bitmap::read(&mut reader, count, "columns of the rows")?,
+            ),
         };
         let data = if event_type >= EventType::WRITE_ROWS_COMPRESSED_V1 {
             Cow::Owned(inflate(reader.rest(), limits.inflated_bytes_max, "rows")?)

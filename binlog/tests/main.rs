@@ -2,3 +2,5 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod captures;
+mod damage;
+mod gtid_sets;

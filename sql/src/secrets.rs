@@ -45,11 +45,8 @@ pub fn mask_secrets(text: &[u8], flags: Flags) -> Cow<'_, [u8]> {
             _ => {}
         }
         let is_literal = token.kind.is_literal() && token.kind != TokenKind::Number;
-        let is_secret = is_literal
-            && matches!(
-                expectation,
-                Expectation::Identified | Expectation::Password
-            );
+        let is_secret =
+            is_literal && matches!(expectation, Expectation::Identified | Expectation::Password);
         if is_secret {
             let (start, end) = (token.span.start as usize, token.span.end as usize);
             masked.extend_from_slice(&text[copied..start]);
@@ -91,9 +88,10 @@ impl Expectation {
 
 /// Whether one of the words is there at all: most statements end here.
 fn may_have_secrets(text: &[u8]) -> bool {
-    [&b"identified"[..], b"password"]
-        .iter()
-        .any(|word| text.windows(word.len()).any(|it| it.eq_ignore_ascii_case(word)))
+    [&b"identified"[..], b"password"].iter().any(|word| {
+        text.windows(word.len())
+            .any(|it| it.eq_ignore_ascii_case(word))
+    })
 }
 
 #[cfg(test)]
@@ -127,7 +125,10 @@ mod tests {
                 "SET PASSWORD FOR 'k'@'%'='*A'",
                 "SET PASSWORD FOR 'k'@'%'='<secret>'",
             ),
-            ("SET PASSWORD = PASSWORD('x')", "SET PASSWORD = PASSWORD('<secret>')"),
+            (
+                "SET PASSWORD = PASSWORD('x')",
+                "SET PASSWORD = PASSWORD('<secret>')",
+            ),
             (
                 "CREATE SERVER s FOREIGN DATA WRAPPER w OPTIONS (USER 'u', PASSWORD 'p')",
                 "CREATE SERVER s FOREIGN DATA WRAPPER w OPTIONS (USER 'u', PASSWORD '<secret>')",
@@ -136,7 +137,10 @@ mod tests {
                 "ALTER USER k IDENTIFIED BY 'new' /* it's */ REPLACE 'old' AND IDENTIFIED WITH p AS x'41'",
                 "ALTER USER k IDENTIFIED BY '<secret>' /* it's */ REPLACE '<secret>' AND IDENTIFIED WITH p AS '<secret>'",
             ),
-            ("CREATE USER k IDENTIFIED BY 'not ended", "CREATE USER k IDENTIFIED BY '<secret>'"),
+            (
+                "CREATE USER k IDENTIFIED BY 'not ended",
+                "CREATE USER k IDENTIFIED BY '<secret>'",
+            ),
         ] {
             assert_eq!(masked(text), expected);
         }

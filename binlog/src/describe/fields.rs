@@ -61,7 +61,10 @@ fn body(to: Description, event: &Event<'_>) -> Description {
         Event::TransactionPayload(payload) => to
             .with("compressed", Shown::Flag(payload.is_compressed))
             .with("stored_bytes", Shown::number(payload.stored_bytes()))
-            .with("uncompressed_bytes", Shown::number(payload.uncompressed_bytes)),
+            .with(
+                "uncompressed_bytes",
+                Shown::number(payload.uncompressed_bytes),
+            ),
         Event::UserVariable(variable) => of_variable(to, variable),
         other => small_body(to, other),
     }
@@ -153,9 +156,18 @@ fn of_mysql_gtid(to: Description, event: &MysqlGtidEvent) -> Description {
         .with_some("sequence_number", sequence.map(Shown::number))
         .with_some("immediate_commit", event.immediate_commit.map(micros))
         .with_some("original_commit", event.original_commit.map(micros))
-        .with_some("transaction_bytes", event.transaction_bytes.map(Shown::number))
-        .with_some("immediate_version", event.immediate_version.map(Shown::number))
-        .with_some("original_version", event.original_version.map(Shown::number))
+        .with_some(
+            "transaction_bytes",
+            event.transaction_bytes.map(Shown::number),
+        )
+        .with_some(
+            "immediate_version",
+            event.immediate_version.map(Shown::number),
+        )
+        .with_some(
+            "original_version",
+            event.original_version.map(Shown::number),
+        )
         .with("may_have_statements", Shown::Flag(event.flags & 1 != 0))
 }
 
@@ -176,7 +188,9 @@ fn of_mariadb_gtid(to: Description, event: &MariadbGtidEvent<'_>) -> Description
         (MariadbGtidEvent::EXTRA_ROLLBACK_ALTER, "alter_rolled_back"),
     ];
     let set = names.iter().filter(|(flag, _)| event.flags & flag != 0);
-    let extra = extra.iter().filter(|(flag, _)| event.extra_flags & flag != 0);
+    let extra = extra
+        .iter()
+        .filter(|(flag, _)| event.extra_flags & flag != 0);
     let flags = set.chain(extra).map(|(_, name)| word(name));
     to.with("gtid", Shown::Text(event.gtid.to_string()))
         .with("gtid_flags", Shown::List(flags.collect()))

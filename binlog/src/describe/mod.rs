@@ -8,4 +8,4 @@ mod statement;
 pub use fields::describe;
 pub use row::describe_row;
 pub use shown::{Description, Shown};
-pub use statement::query_text;
+pub use statement::{printable, query_flags, query_text};

@@ -34,8 +34,7 @@ impl Intervals {
     }
 
     pub(crate) fn contains(&self, number: u64) -> bool {
-        self.at_or_before(number)
-            .is_some_and(|it| number <= it.end)
+        self.at_or_before(number).is_some_and(|it| number <= it.end)
     }
 
     pub(crate) fn contains_all(&self, other: &Self) -> bool {
@@ -55,7 +54,9 @@ impl Intervals {
             .partition_point(|it| it.start <= added.end.saturating_add(1));
         let touched = self.sorted.get(first..behind).unwrap_or_default();
         let joined = Interval {
-            start: touched.first().map_or(added.start, |it| it.start.min(added.start)),
+            start: touched
+                .first()
+                .map_or(added.start, |it| it.start.min(added.start)),
             end: touched.last().map_or(added.end, |it| it.end.max(added.end)),
         };
         self.sorted.splice(first..behind.max(first), [joined]);

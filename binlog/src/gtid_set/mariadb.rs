@@ -43,7 +43,9 @@ impl FromStr for MariadbGtid {
         }
         Ok(Self {
             domain: domain.parse().map_err(|_| GtidError::Invalid("domain"))?,
-            server: server.parse().map_err(|_| GtidError::Invalid("server id"))?,
+            server: server
+                .parse()
+                .map_err(|_| GtidError::Invalid("server id"))?,
             sequence: sequence
                 .parse()
                 .map_err(|_| GtidError::Invalid("sequence number"))?,

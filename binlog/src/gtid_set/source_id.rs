@@ -168,7 +168,15 @@ mod tests {
         assert_eq!(uuid.to_string(), text);
         assert_eq!(text.replace('-', "").parse(), Ok(uuid));
         assert_eq!(format!("{{{text}}}").parse(), Ok(uuid));
-        assert!("aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeee0".parse::<Uuid>().is_err());
-        assert!("aaaaaaaaabbbb-cccc-dddd-eeeeeeeeee0f".parse::<Uuid>().is_err());
+        assert!(
+            "aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeee0"
+                .parse::<Uuid>()
+                .is_err()
+        );
+        assert!(
+            "aaaaaaaaabbbb-cccc-dddd-eeeeeeeeee0f"
+                .parse::<Uuid>()
+                .is_err()
+        );
     }
 }

@@ -125,7 +125,11 @@ impl JsonWriter {
         let count = layout.number(&mut head)?;
         let length = layout.number(&mut head)?;
         let container = container.get(..length).ok_or(Malformed::Truncated(ITEM))?;
-        let (open, close) = if layout.has_keys { ('{', '}') } else { ('[', ']') };
+        let (open, close) = if layout.has_keys {
+            ('{', '}')
+        } else {
+            ('[', ']')
+        };
         self.text.push(open);
         for index in 0..count {
             if index > 0 {
@@ -177,12 +181,7 @@ impl Layout {
     }
 
     /// The type and the bytes of a value; they go on to the container's end.
-    fn value(
-        self,
-        container: &[u8],
-        count: usize,
-        index: usize,
-    ) -> Result<(u8, &[u8]), Malformed> {
+    fn value(self, container: &[u8], count: usize, index: usize) -> Result<(u8, &[u8]), Malformed> {
         let keys = if self.has_keys {
             count * self.key_entry()
         } else {

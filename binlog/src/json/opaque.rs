@@ -32,6 +32,9 @@ pub(super) fn text(column_type: u8, bytes: &[u8]) -> Result<String, Malformed> {
             let packed = reader.u64(ITEM)?.cast_signed();
             Ok(format!("\"{}\"", packed_time(packed)))
         }
-        _ => Ok(format!("\"base64:type{column_type}:{}\"", STANDARD.encode(bytes))),
+        _ => Ok(format!(
+            "\"base64:type{column_type}:{}\"",
+            STANDARD.encode(bytes)
+        )),
     }
 }

@@ -6,8 +6,8 @@ use wire::{Malformed, Reader};
 
 use crate::bitmap::Bitmap;
 use crate::column::{Column, ColumnType};
-use crate::events::format::FormatDescription;
 use crate::event_type::EventType;
+use crate::events::format::FormatDescription;
 
 /// No server's table has more columns.
 pub(crate) const COLUMNS_MAX: usize = 4096;
@@ -44,10 +44,7 @@ pub struct TableMap {
 }
 
 /// Reads a table's id, which has 4 bytes in logs of early versions.
-pub(crate) fn read_id(
-    fixed: &mut Reader<'_>,
-    post_header: usize,
-) -> Result<u64, Malformed> {
+pub(crate) fn read_id(fixed: &mut Reader<'_>, post_header: usize) -> Result<u64, Malformed> {
     fixed.uint(if post_header == 6 { 4 } else { 6 }, "table id")
 }
 

@@ -134,9 +134,7 @@ fn default_charset(
         let own = collation(value)?;
         let index = usize::try_from(index).unwrap_or(usize::MAX);
         let column = meant.get_mut(index);
-        column
-            .ok_or(Malformed::Invalid("column number"))?
-            .collation = Some(own);
+        column.ok_or(Malformed::Invalid("column number"))?.collation = Some(own);
     }
     Ok(())
 }

@@ -23,7 +23,9 @@ pub(crate) fn read_decimal(
     precision: usize,
     scale: usize,
 ) -> Result<String, Malformed> {
-    let whole = precision.checked_sub(scale).filter(|_| precision <= PRECISION_MAX);
+    let whole = precision
+        .checked_sub(scale)
+        .filter(|_| precision <= PRECISION_MAX);
     let whole = whole.ok_or(Malformed::Invalid("precision of a DECIMAL"))?;
     let mut bytes = reader
         .bytes(bytes_of(whole) + bytes_of(scale), "DECIMAL")?
@@ -43,7 +45,11 @@ pub(crate) fn read_decimal(
     }
     let significant = digits.trim_start_matches('0');
     let mut text = if is_negative { "-" } else { "" }.to_owned();
-    text += if significant.is_empty() { "0" } else { significant };
+    text += if significant.is_empty() {
+        "0"
+    } else {
+        significant
+    };
     if scale > 0 {
         text.push('.');
         for _ in 0..scale / GROUP_DIGITS {
@@ -55,11 +61,7 @@ pub(crate) fn read_decimal(
 }
 
 /// Appends so many digits.
-fn put_group(
-    text: &mut String,
-    reader: &mut Reader<'_>,
-    digits: usize,
-) -> Result<(), Malformed> {
+fn put_group(text: &mut String, reader: &mut Reader<'_>, digits: usize) -> Result<(), Malformed> {
     if digits == 0 {
         return Ok(());
     }

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use wire::{Malformed, Reader};
 
+use super::Value;
 use super::decimal::read_decimal;
 use super::temporal::Temporal;
-use super::Value;
 use crate::column::{Column, ColumnType};
 use crate::compressed::{inflate_raw, inflate_zlib};
 use crate::encoding;
@@ -114,7 +114,9 @@ fn enumeration<'a>(reader: &mut Reader<'_>, column: &Column) -> Result<Value<'a>
         return Ok(Value::Unsigned(number));
     }
     // 0 is the value of what is not allowed: the empty text.
-    let index = usize::try_from(number).ok().and_then(|it| it.checked_sub(1));
+    let index = usize::try_from(number)
+        .ok()
+        .and_then(|it| it.checked_sub(1));
     let label = match index {
         None => Some(""),
         Some(index) => column.labels.get(index).map(String::as_str),
@@ -162,11 +164,7 @@ fn padded<'a>(bytes: &'a [u8], column: &Column) -> Cow<'a, [u8]> {
 
 /// A column with COMPRESSED of MariaDB: a byte of 0 and the plain bytes, or a header, the length and a zlib stream, with
 /// or without what zlib wraps it in (`compress_zlib` of `field_comp.cc`).
-fn expanded<'a>(
-    bytes: &'a [u8],
-    column: &Column,
-    limit: usize,
-) -> Result<Value<'a>, EventError> {
+fn expanded<'a>(bytes: &'a [u8], column: &Column, limit: usize) -> Result<Value<'a>, EventError> {
     const ITEM: &str = "compressed column";
     let mut reader = Reader::new(bytes);
     if bytes.is_empty() {
@@ -229,8 +227,16 @@ fn temporal(reader: &mut Reader<'_>, column: &Column) -> Result<Temporal, EventE
             let (date, clock) = (value / 1_000_000, value % 1_000_000);
             let small = |it: u64| u32::try_from(it).unwrap_or(u32::MAX);
             Temporal::DateTime {
-                date: (small(date / 10_000), small(date / 100 % 100), small(date % 100)),
-                time: (small(clock / 10_000), small(clock / 100 % 100), small(clock % 100)),
+                date: (
+                    small(date / 10_000),
+                    small(date / 100 % 100),
+                    small(date % 100),
+                ),
+                time: (
+                    small(clock / 10_000),
+                    small(clock / 100 % 100),
+                    small(clock % 100),
+                ),
                 micros: 0,
                 digits: 0,
             }
