@@ -92,6 +92,18 @@ impl ColumnType {
     }
 }
 
+/// No server's table has more columns.
+pub(crate) const COLUMNS_MAX: usize = 4096;
+
+/// A column of a primary key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyColumn {
+    /// Which column, from 0.
+    pub column: usize,
+    /// How many characters of it the key has; 0 for all.
+    pub prefix: u64,
+}
+
 /// A column of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {

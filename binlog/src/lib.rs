@@ -43,7 +43,7 @@ mod value;
 
 pub use bitmap::Bitmap;
 pub use checksum::Checksum;
-pub use column::{Column, ColumnType};
+pub use column::{Column, ColumnType, KeyColumn};
 pub use decoder::Decoder;
 pub use describe::{
     Description, Shown, describe, describe_row, printable, query_flags, query_text,
@@ -75,5 +75,5 @@ pub use json::JsonDiff;
 pub use limits::Limits;
 pub use raw::{RawEvent, put_event};
 pub use rows::{Row, RowChange, RowChanges, RowsEvent, RowsKind};
-pub use table_map::{KeyColumn, TableMap};
+pub use table_map::TableMap;
 pub use value::{Temporal, Value};

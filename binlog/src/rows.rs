@@ -5,13 +5,13 @@ use std::borrow::Cow;
 use wire::{Malformed, Reader};
 
 use crate::bitmap::Bitmap;
-use crate::column::ColumnType;
+use crate::column::{COLUMNS_MAX, Column, ColumnType};
 use crate::compressed::inflate;
 use crate::error::EventError;
 use crate::event_type::EventType;
 use crate::json;
 use crate::limits::Limits;
-use crate::table_map::{COLUMNS_MAX, TableMap, read_id};
+use crate::table_map::{TableMap, read_id};
 use crate::value::{Value, read_value};
 
 /// In front of an after-image: JSON columns may be changed in part.
@@ -155,7 +155,7 @@ impl<'a> RowsEvent<'a> {
         if table.columns.len() != self.columns_count {
             return Err(Malformed::Invalid("number of columns").into());
         }
-        let is_json = |column: &&crate::column::Column| column.column_type == ColumnType::JSON;
+        let is_json = |column: &&Column| column.column_type == ColumnType::JSON;
         Ok(RowChanges {
             event: self,
             table,

@@ -83,6 +83,7 @@ impl<'a> TransactionPayload<'a> {
         Ok(PayloadEvents {
             source,
             limit: limits.event_bytes_max,
+            rest: self.uncompressed_bytes,
             buffer: Vec::new(),
         })
     }
@@ -106,6 +107,8 @@ impl Read for PayloadSource<'_> {
 pub struct PayloadEvents<'a> {
     source: PayloadSource<'a>,
     limit: usize,
+    /// How many bytes are left, by what the payload says.
+    rest: u64,
     buffer: Vec<u8>,
 }
 
@@ -143,10 +146,11 @@ impl PayloadEvents<'_> {
     }
 
     fn append(&mut self, count: usize) -> Result<usize, EventError> {
-        let limited = (&mut self.source).take(count as u64);
-        let mut limited = limited;
-        limited
+        let mut limited = (&mut self.source).take(self.rest.min(count as u64));
+        let read = limited
             .read_to_end(&mut self.buffer)
-            .map_err(|_| EventError::Compression("payload"))
+            .map_err(|_| EventError::Compression("payload"))?;
+        self.rest -= read as u64;
+        Ok(read)
     }
 }

@@ -5,24 +5,12 @@ mod optional;
 use wire::{Malformed, Reader};
 
 use crate::bitmap::Bitmap;
-use crate::column::{Column, ColumnType};
+use crate::column::{COLUMNS_MAX, Column, ColumnType, KeyColumn};
 use crate::event_type::EventType;
 use crate::events::format::FormatDescription;
 
-/// No server's table has more columns.
-pub(crate) const COLUMNS_MAX: usize = 4096;
-
 /// The longest description that is read: no server lets the values of a table's ENUM columns be so long together.
 const LENGTH_MAX: usize = 16 << 20;
-
-/// A column of the primary key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KeyColumn {
-    /// Which column, from 0.
-    pub column: usize,
-    /// How many characters of it the key has; 0 for all.
-    pub prefix: u64,
-}
 
 /// A table, as rows events know it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,24 +65,22 @@ impl TableMap {
             let is_nullable = nullable.contains(index);
             columns.push(Column::read(*type_byte, &mut metadata, is_nullable)?);
         }
-        let mut map = Self {
-            id,
-            flags,
-            schema,
-            table,
-            columns,
-            primary_key: Vec::new(),
-            size: body.len() + count * size_of::<Column>(),
-        };
         let is_text = if format.is_mariadb() {
             ColumnType::is_text_of_mariadb
         } else {
             ColumnType::is_text_of_mysql
         };
-        optional::read(&mut map, &mut reader, is_text)?;
-        let labels: usize = map.columns.iter().map(|it| it.labels.len()).sum();
-        map.size += labels * size_of::<String>();
-        Ok(map)
+        let primary_key = optional::read(&mut columns, &mut reader, is_text)?;
+        let labels: usize = columns.iter().map(|it| it.labels.len()).sum();
+        Ok(Self {
+            id,
+            flags,
+            schema,
+            table,
+            columns,
+            primary_key,
+            size: body.len() + count * size_of::<Column>() + labels * size_of::<String>(),
+        })
     }
 
     /// Whether the server has sent the columns' names.

@@ -2,43 +2,43 @@
 
 use wire::{Malformed, Reader};
 
-use super::{COLUMNS_MAX, KeyColumn, TableMap};
 use crate::bitmap::bit_high_first;
-use crate::column::{Column, ColumnType};
+use crate::column::{COLUMNS_MAX, Column, ColumnType, KeyColumn};
 use crate::encoding;
 
 /// The fields that are known (`Optional_metadata_field_type` of `rows_event.h`).
 mod field {
-    pub(super) const SIGNEDNESS: u8 = 1;
-    pub(super) const DEFAULT_CHARSET: u8 = 2;
-    pub(super) const COLUMN_CHARSET: u8 = 3;
-    pub(super) const COLUMN_NAME: u8 = 4;
-    pub(super) const SET_VALUES: u8 = 5;
-    pub(super) const ENUM_VALUES: u8 = 6;
-    pub(super) const GEOMETRY_TYPE: u8 = 7;
-    pub(super) const PRIMARY_KEY: u8 = 8;
-    pub(super) const PRIMARY_KEY_WITH_PREFIX: u8 = 9;
-    pub(super) const LABELS_DEFAULT_CHARSET: u8 = 10;
-    pub(super) const LABELS_CHARSET: u8 = 11;
-    pub(super) const VISIBILITY: u8 = 12;
-    pub(super) const DIMENSIONS: u8 = 13;
+    pub(crate) const SIGNEDNESS: u8 = 1;
+    pub(crate) const DEFAULT_CHARSET: u8 = 2;
+    pub(crate) const COLUMN_CHARSET: u8 = 3;
+    pub(crate) const COLUMN_NAME: u8 = 4;
+    pub(crate) const SET_VALUES: u8 = 5;
+    pub(crate) const ENUM_VALUES: u8 = 6;
+    pub(crate) const GEOMETRY_TYPE: u8 = 7;
+    pub(crate) const PRIMARY_KEY: u8 = 8;
+    pub(crate) const PRIMARY_KEY_WITH_PREFIX: u8 = 9;
+    pub(crate) const LABELS_DEFAULT_CHARSET: u8 = 10;
+    pub(crate) const LABELS_CHARSET: u8 = 11;
+    pub(crate) const VISIBILITY: u8 = 12;
+    pub(crate) const DIMENSIONS: u8 = 13;
 }
 
 /// How many values an ENUM may have.
 const LABELS_MAX: u64 = 65_535;
 
 /// Which columns a list has entries for.
-pub(super) type KindTest = fn(ColumnType) -> bool;
+pub(crate) type KindTest = fn(ColumnType) -> bool;
 
 /// Labels as the server sends them, until the columns' character sets are known.
 type RawLabels<'a> = Vec<(ColumnType, Vec<Vec<&'a [u8]>>)>;
 
-/// Reads all fields. Each has a length, so unknown ones are skipped.
-pub(super) fn read(
-    map: &mut TableMap,
+/// Reads all fields into the columns; gives the primary key. Each field has a length, so unknown ones are skipped.
+pub(crate) fn read(
+    columns: &mut [Column],
     reader: &mut Reader<'_>,
     is_text: KindTest,
-) -> Result<(), Malformed> {
+) -> Result<Vec<KeyColumn>, Malformed> {
+    let mut key = Vec::new();
     let mut labels = RawLabels::new();
     while !reader.is_empty() {
         let field = reader.u8("metadata field")?;
@@ -47,27 +47,28 @@ pub(super) fn read(
         match field {
             field::SET_VALUES => labels.push((ColumnType::SET, read_labels(&mut value)?)),
             field::ENUM_VALUES => labels.push((ColumnType::ENUM, read_labels(&mut value)?)),
-            _ => read_field(map, field, &mut value, is_text)?,
+            field::PRIMARY_KEY => key = read_key(columns.len(), &mut value, false)?,
+            field::PRIMARY_KEY_WITH_PREFIX => key = read_key(columns.len(), &mut value, true)?,
+            _ => read_field(columns, field, &mut value, is_text)?,
         }
     }
     for (column_type, lists) in labels {
         let of_type = |column: &&mut Column| column.column_type == column_type;
-        let columns = map.columns.iter_mut().filter(of_type);
+        let columns = columns.iter_mut().filter(of_type);
         for (column, list) in columns.zip(lists) {
             let texts = list.into_iter().map(|it| label(it, column.collation));
             column.labels = texts.collect();
         }
     }
-    Ok(())
+    Ok(key)
 }
 
 fn read_field(
-    map: &mut TableMap,
+    columns: &mut [Column],
     field: u8,
     value: &mut Reader<'_>,
     is_text: KindTest,
 ) -> Result<(), Malformed> {
-    let columns = &mut map.columns;
     let labelled: KindTest = ColumnType::has_labels;
     match field {
         field::SIGNEDNESS => {
@@ -92,8 +93,6 @@ fn read_field(
                 column.geometry_type = Some(value.lenenc("geometry type")?);
             }
         }
-        field::PRIMARY_KEY => read_key(map, value, false)?,
-        field::PRIMARY_KEY_WITH_PREFIX => read_key(map, value, true)?,
         field::VISIBILITY => {
             for (index, column) in columns.iter_mut().enumerate() {
                 column.is_visible = bit_high_first(value.rest(), index);
@@ -156,15 +155,17 @@ fn collation(value: &mut Reader<'_>) -> Result<u16, Malformed> {
     u16::try_from(id).map_err(|_| Malformed::Invalid("collation"))
 }
 
+/// The columns of the key, each with the length of its prefix if the field has those.
 fn read_key(
-    map: &mut TableMap,
+    columns_count: usize,
     value: &mut Reader<'_>,
     has_prefixes: bool,
-) -> Result<(), Malformed> {
+) -> Result<Vec<KeyColumn>, Malformed> {
+    let mut key = Vec::new();
     while !value.is_empty() {
         let column = value.lenenc("key column")?;
         let column = usize::try_from(column).unwrap_or(usize::MAX);
-        if column >= map.columns.len() || map.primary_key.len() >= COLUMNS_MAX {
+        if column >= columns_count || key.len() >= COLUMNS_MAX {
             return Err(Malformed::Invalid("key column"));
         }
         let prefix = if has_prefixes {
@@ -172,9 +173,9 @@ fn read_key(
         } else {
             0
         };
-        map.primary_key.push(KeyColumn { column, prefix });
+        key.push(KeyColumn { column, prefix });
     }
-    Ok(())
+    Ok(key)
 }
 
 /// A list for each column: how many, and each.

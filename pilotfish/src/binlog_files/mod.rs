@@ -55,9 +55,9 @@ pub fn binlog(arguments: &BinlogArguments) -> ExitCode {
     }
 }
 
-type Output = BufWriter<io::StdoutLock<'static>>;
+type StandardOutput = BufWriter<io::StdoutLock<'static>>;
 
-fn print_files(arguments: &BinlogArguments, printer: &mut Printer<Output>) -> Result<(), Stop> {
+fn print_files(arguments: &BinlogArguments, printer: &mut Printer<StandardOutput>) -> Result<(), Stop> {
     let last = arguments.files.len() - 1;
     for (index, path) in arguments.files.iter().enumerate() {
         let start = if index == 0 {
@@ -85,7 +85,7 @@ struct Walk<'p> {
     range: std::ops::Range<u64>,
     decoder: Decoder,
     selection: Selection<'p>,
-    printer: &'p mut Printer<Output>,
+    printer: &'p mut Printer<StandardOutput>,
 }
 
 impl Walk<'_> {
