@@ -12,7 +12,7 @@ pub(crate) const CHECKSUM_BYTES: usize = 4;
 /// Where the low byte of the flags stands in an event.
 const FLAGS_AT: usize = 17;
 
-/// What ends the events of a stream.
+/// The checksum that ends the events of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Checksum {
     /// Nothing.

@@ -109,7 +109,7 @@ pub struct KeyColumn {
 pub struct Column {
     /// Its type; of an ENUM or SET that, not the STRING that it is sent as.
     pub column_type: ColumnType,
-    /// What belongs to the type: length, precision and scale, digits of a fraction, bytes of a length.
+    /// The parameters of the type: length, precision and scale, digits of a fraction, bytes of a length.
     pub metadata: u16,
     /// Whether it may be NULL.
     pub is_nullable: bool,
@@ -130,7 +130,7 @@ pub struct Column {
 }
 
 impl Column {
-    /// Reads what belongs to a type.
+    /// Reads a column's description: its type byte has come already, the type's parameters come from `metadata`.
     pub(crate) fn read(
         type_byte: u8,
         metadata: &mut Reader<'_>,

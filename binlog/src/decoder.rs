@@ -1,4 +1,4 @@
-//! Events of one stream to values: what the layout and the tables of earlier events are needed for.
+//! Events of one stream to values, with the layout and the tables that earlier events have told.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ const TABLES_MAX: usize = 4096;
 /// How much memory their descriptions may take.
 const TABLES_BYTES_MAX: usize = 256 << 20;
 
-/// What is known of a stream.
+/// Reads the events of one stream, and keeps the layout and the tables that later events need.
 #[derive(Debug, Default)]
 pub struct Decoder {
     limits: Limits,
@@ -64,7 +64,7 @@ impl Decoder {
         self.format.as_ref()
     }
 
-    /// What ends the events that follow.
+    /// The checksum of the events that follow.
     pub fn checksum(&self) -> Checksum {
         self.format
             .as_ref()

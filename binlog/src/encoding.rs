@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use sql::Charset;
 
-/// What windows-1252 has from 0x80 to 0x9f; the servers' latin1 maps its five gaps to themselves.
+/// The characters of windows-1252 from 0x80 to 0x9f. The servers' latin1 fills its five gaps with control characters.
 const LATIN1_HIGH: [char; 32] = [
     '€', '\u{81}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{8d}', 'Ž', '\u{8f}',
     '\u{90}', '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', '\u{9d}', 'ž', 'Ÿ',

@@ -1,4 +1,4 @@
-//! What can be wrong with an event.
+//! The faults of an event.
 
 use wire::Malformed;
 
@@ -7,7 +7,7 @@ use crate::event_type::EventType;
 /// Why an event cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum EventError {
-    /// The event does not hold what its type promises.
+    /// The event lacks an item that its type has.
     #[error(transparent)]
     Malformed(#[from] Malformed),
     /// The event's type is not known here, and the event has to be understood.
@@ -31,25 +31,25 @@ pub enum EventError {
     /// The bytes are not those that the server wrote.
     #[error("the event's checksum is {stored:08x}, but its bytes have the checksum {computed:08x}")]
     Checksum {
-        /// What the event says.
+        /// The checksum in the event.
         stored: u32,
-        /// What its bytes have.
+        /// The checksum of its bytes.
         computed: u32,
     },
     /// The event is longer than allowed.
     #[error("the event has {length} bytes; the limit is {limit}")]
     TooLong {
-        /// What it says.
+        /// The length in its header.
         length: u64,
-        /// What is allowed.
+        /// The limit, in bytes.
         limit: usize,
     },
     /// Decompressed, the event would be longer than allowed.
     #[error("the decompressed {item} has more than {limit} bytes")]
     Inflated {
-        /// What was compressed.
+        /// The compressed item.
         item: &'static str,
-        /// What is allowed.
+        /// The limit, in bytes.
         limit: usize,
     },
     /// The compressed bytes are damaged.

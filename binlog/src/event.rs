@@ -20,7 +20,7 @@ use crate::gtid_set::MysqlGtidSet;
 use crate::rows::RowsEvent;
 use crate::table_map::TableMap;
 
-/// What an event says.
+/// An event's content.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event<'a> {
     /// How the events that follow are laid out.
@@ -37,11 +37,11 @@ pub enum Event<'a> {
     XaPrepare(XaPrepare<'a>),
     /// MySQL: a transaction begins.
     MysqlGtid(MysqlGtidEvent),
-    /// MySQL: what the files before this one hold.
+    /// MySQL: the transactions of the files before this one.
     PreviousGtids(MysqlGtidSet),
     /// MariaDB: an event group begins.
     MariadbGtid(MariadbGtidEvent<'a>),
-    /// MariaDB: what the files before this one hold.
+    /// MariaDB: the transactions of the files before this one.
     GtidList(GtidList),
     /// MariaDB: from which file on a server that crashed has to look for prepared transactions.
     BinlogCheckpoint(&'a [u8]),
@@ -75,7 +75,7 @@ pub enum Event<'a> {
     Incident(Incident<'a>),
     /// Group Replication: other members.
     ViewChange(ViewChange<'a>),
-    /// Group Replication: what certification needs; not read.
+    /// Group Replication: data of the certification; not read.
     TransactionContext,
     /// An event that is not known here and that may be skipped.
     Ignored,

@@ -10,9 +10,9 @@ use crate::header::{EventHeader, HEADER_BYTES};
 use crate::limits::Limits;
 use crate::raw::RawEvent;
 
-/// What a binary log begins with.
+/// A binary log begins with these bytes.
 const MAGIC: [u8; 4] = *b"\xfebin";
-/// What a file begins with that MySQL has encrypted.
+/// A binary log that MySQL has encrypted begins with these bytes.
 const MAGIC_ENCRYPTED: [u8; 4] = *b"\xfdbin";
 
 /// Why a file cannot be read on, and where.
@@ -21,11 +21,11 @@ const MAGIC_ENCRYPTED: [u8; 4] = *b"\xfdbin";
 pub struct FileError {
     /// Where the event begins.
     pub position: u64,
-    /// What is wrong.
+    /// The fault.
     pub fault: Fault,
 }
 
-/// What is wrong with a file.
+/// The faults of a file.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
     /// The system cannot read it.
@@ -149,7 +149,7 @@ impl<R: Read> EventReader<R> {
         limited.read_to_end(&mut self.buffer)
     }
 
-    /// What ends the event in memory: the first one says what ends the others.
+    /// The checksum of the event in memory. A FORMAT_DESCRIPTION event says which one the others have.
     fn checksum_of_event(&mut self) -> Result<Checksum, EventError> {
         let header = EventHeader::decode(&self.buffer)?;
         if header.event_type != EventType::FORMAT_DESCRIPTION {

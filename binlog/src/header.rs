@@ -12,7 +12,7 @@ pub const HEADER_BYTES: usize = 19;
 pub struct EventHeader {
     /// When the statement began, in seconds since 1970; 0 in an event that the server made up.
     pub time: u32,
-    /// What it is.
+    /// Its type.
     pub event_type: EventType,
     /// The server that executed it first.
     pub server_id: u32,
@@ -20,7 +20,7 @@ pub struct EventHeader {
     pub length: u32,
     /// Where the next one begins, modulo 2^32; 0 in an event that the server made up.
     pub next_position: u32,
-    /// What else is to be known.
+    /// Its flags.
     pub flags: EventFlags,
 }
 
@@ -39,7 +39,7 @@ impl EventFlags {
     pub const ARTIFICIAL: Self = Self(0x20);
     /// A replica wrote it into a relay log.
     pub const RELAY_LOG: Self = Self(0x40);
-    /// Whoever does not know its type may skip it.
+    /// A reader that does not know its type may skip it.
     pub const IGNORABLE: Self = Self(0x80);
     /// MySQL: the event is only in the cache of a session without its own log.
     pub const NO_FILTER: Self = Self(0x100);

@@ -10,11 +10,11 @@
 //! ```
 //!
 //! Nothing here touches a socket or a clock. An event is kept as the bytes that the server wrote; all else is a view
-//! of them, so that what is read can be passed on unchanged. All bytes are a peer's: lengths are checked, sizes are
-//! limited, and an error names what was missing.
+//! of them, so that events can be passed on unchanged. All bytes are a peer's: lengths are checked, sizes are
+//! limited, and an error names the missing item.
 //!
 //! An event type that is not known here is skipped only if the event is marked as ignorable. Otherwise it is an error,
-//! because a reader that skips such an event would lose changes.
+//! because a reader that skips the event would lose changes.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 #![deny(clippy::indexing_slicing)]

@@ -5,7 +5,7 @@
 pub struct Limits {
     /// The longest event that is read, in bytes.
     pub event_bytes_max: usize,
-    /// What one compressed event may become, in bytes.
+    /// The longest decompressed part of an event, in bytes.
     pub inflated_bytes_max: usize,
 }
 

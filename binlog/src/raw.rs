@@ -44,12 +44,12 @@ impl<'a> RawEvent<'a> {
         self.bytes
     }
 
-    /// What ends it.
+    /// The checksum that ends it.
     pub fn checksum(&self) -> Checksum {
         self.checksum
     }
 
-    /// What stands between its header and its checksum.
+    /// The bytes between its header and its checksum.
     pub fn body(&self) -> &'a [u8] {
         let end = self.bytes.len() - self.checksum.length();
         self.bytes.get(HEADER_BYTES..end).unwrap_or_default()

@@ -17,7 +17,7 @@ use crate::value::{Value, read_value};
 /// In front of an after-image: JSON columns may be changed in part.
 const PARTIAL_JSON: u64 = 1;
 
-/// What a rows event does.
+/// The operation of a rows event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowsKind {
     /// Rows are inserted.
@@ -33,7 +33,7 @@ pub enum RowsKind {
 /// Rows of one table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowsEvent<'a> {
-    /// What becomes of them.
+    /// The operation.
     pub kind: RowsKind,
     /// Which table, by the id of its TABLE_MAP event.
     pub table_id: u64,
@@ -166,7 +166,7 @@ impl<'a> RowsEvent<'a> {
     }
 }
 
-/// What an event type does to rows.
+/// The operation of an event type; none if its events have no rows.
 pub(crate) fn kind_of(event_type: EventType) -> Option<RowsKind> {
     Some(match event_type {
         EventType::WRITE_ROWS_V1

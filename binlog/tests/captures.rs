@@ -1,5 +1,4 @@
-//! Files that servers wrote: every event is read, and written again byte for byte; what the rows hold is what was
-//! inserted. `captures/README.md` says how the files were made.
+//! Files that servers wrote: every event is read, and written again byte for byte. The rows hold the inserted values. `captures/README.md` says how the files were made.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -26,7 +25,7 @@ pub fn files() -> Vec<PathBuf> {
     files
 }
 
-/// The events of a file as bytes, each with what ends it.
+/// The events of a file as bytes, each with its kind of checksum.
 pub fn events(file: &[u8]) -> Vec<(Checksum, Vec<u8>)> {
     let mut reader = EventReader::new(file, Limits::default());
     let mut events = Vec::new();
@@ -254,7 +253,7 @@ fn columns_without_names_have_numbers_and_integers_without_signs_are_signed() {
         let rows = rows(server, 3, "numbers");
         assert_eq!(rows[0]["before"]["@9"], -1, "4294967295 without its sign");
         assert_eq!(rows[0]["after"]["@9"], 1);
-        // binlog_row_image=MINIMAL: the key before, what has changed after.
+        // binlog_row_image=MINIMAL: the key before, the changed columns after.
         assert_eq!(
             rows[1],
             json!({"before": {"@1": 1}, "after": {"@2": -1, "@3": -1}})

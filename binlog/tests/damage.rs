@@ -1,4 +1,4 @@
-//! Damaged, shortened and made-up events: an error that says what, and never a panic.
+//! Damaged, shortened and made-up events give an error that names the fault, and never a panic.
 
 use pilotfish_binlog::{
     Checksum, Decoder, Event, EventError, EventFlags, EventHeader, EventReader, EventType, Fault,
@@ -73,7 +73,7 @@ fn no_event_that_ends_too_early_is_a_panic() {
                     let _ = read(&mut decoder, &short);
                 }
             }
-            // What was cut off may have ended the statement.
+            // The whole event, because it may describe a table.
             let _ = read(&mut decoder, &whole);
         }
     }
@@ -262,4 +262,56 @@ fn the_fragments_of_a_rows_event_become_the_event() {
         }
     }
     assert!(seen > 10, "{seen}");
+}
+
+#[test]
+fn a_compressed_event_that_says_or_becomes_too_much_is_refused() {
+    // Post-header of a QUERY event without schema and status variables, and the end of the schema's name.
+    let mut body = vec![0; 14];
+    let query = |body: &[u8]| decode(EventType::QUERY_COMPRESSED, EventFlags::default(), body);
+    body.extend([0x84, 0x40, 0, 0, 0]);
+    let error = Err(EventError::Inflated {
+        item: "statement",
+        limit: 1 << 20,
+    });
+    assert_eq!(query(&body), error);
+    // It says 3 bytes, and would become a million.
+    let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::best());
+    std::io::Write::write_all(&mut encoder, &[b'x'; 1_000_000]).unwrap();
+    let bomb = encoder.finish().unwrap();
+    body.truncate(14);
+    body.extend([0x81, 3]);
+    body.extend(&bomb);
+    assert_eq!(query(&body), Err(EventError::Compression("statement")));
+}
+
+#[test]
+fn a_payload_is_read_no_further_than_it_says() {
+    let events = [0_u8; 1 << 16];
+    let packed = zstd::encode_all(&events[..], 3).unwrap();
+    // Its length, zstd, 19 bytes uncompressed.
+    let mut body = vec![1, 3, 0xfc];
+    body.extend((packed.len() as u16).to_le_bytes());
+    body.extend([2, 1, 0, 3, 1, 19, 0]);
+    body.extend(&packed);
+    let file = std::fs::read(&files()[0]).unwrap();
+    let mut decoder = Decoder::new(small_limits());
+    let (checksum, format) = &crate::captures::events(&file)[0];
+    decoder
+        .decode(&RawEvent::parse(format, *checksum).unwrap())
+        .unwrap();
+    let header = EventHeader {
+        event_type: EventType::TRANSACTION_PAYLOAD,
+        ..*RawEvent::parse(format, *checksum).unwrap().header()
+    };
+    let mut event = Vec::new();
+    put_event(&mut event, &header, &body, Checksum::None).unwrap();
+    let raw = RawEvent::parse(&event, Checksum::None).unwrap();
+    let Event::TransactionPayload(payload) = decoder.decode(&raw).unwrap() else {
+        panic!("it is a payload");
+    };
+    // A header of zero bytes has the length 0.
+    let mut within = payload.events(small_limits()).unwrap();
+    assert!(within.next_event().is_err());
+    assert_eq!(within.next_event(), Ok(None));
 }

@@ -7,7 +7,7 @@ use binlog::{
 
 use crate::input::Input;
 
-/// What an event may become here, in bytes.
+/// The limits are small, so that an input takes little time.
 const LIMITS: Limits = Limits {
     event_bytes_max: 1 << 16,
     inflated_bytes_max: 1 << 18,
@@ -19,7 +19,7 @@ const WITHIN_MAX: usize = 1000;
 const MARIADB: &[u8] = include_bytes!("../../binlog/tests/captures/mariadb-11.8/bin.000001");
 const MYSQL: &[u8] = include_bytes!("../../binlog/tests/captures/mysql-9.7/bin.000001");
 
-/// What one input may print, in bytes: what is behind it is not read.
+/// How many bytes one input may print. The rows behind them are not read.
 const PRINTED_BYTES_MAX: usize = 1 << 22;
 
 /// `type:1 flags:1 length:2 body`, again and again, behind a FORMAT_DESCRIPTION event of a real server: of MySQL if the

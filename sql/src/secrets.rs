@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::flags::Flags;
 use crate::lexer::{Lexer, Token, TokenKind};
 
-/// What stands where a secret stood, as in MySQL's own logs, but still a string.
+/// Replaces a secret. MySQL's own logs have the same word, but without quotes.
 const MASK: &[u8] = b"'<secret>'";
 
 /// Where a statement is, as far as secrets are concerned.
@@ -24,7 +24,7 @@ enum Expectation {
 }
 
 /// A statement's text with `'<secret>'` in place of each password and hash: behind IDENTIFIED, in PASSWORD('…'),
-/// SET PASSWORD = '…', and OPTIONS (PASSWORD '…').
+/// SET PASSWORD = '…', MASTER_PASSWORD = '…' and OPTIONS (PASSWORD '…').
 pub fn mask_secrets(text: &[u8], flags: Flags) -> Cow<'_, [u8]> {
     if !may_have_secrets(text) {
         return Cow::Borrowed(text);
@@ -75,7 +75,7 @@ impl Expectation {
             (Self::Identified, TokenKind::Semicolon) => Self::Nothing,
             (Self::Identified, _) if is(b"WITH") || is(b"VIA") => Self::Plugin,
             (Self::Identified | Self::Plugin, _) => Self::Identified,
-            _ if is(b"PASSWORD") => Self::Password,
+            _ if token.kind == TokenKind::Word && names_password(word) => Self::Password,
             (Self::Password, TokenKind::Open | TokenKind::Equal | TokenKind::Assign) => self,
             (Self::Password, _) if is(b"FOR") => Self::PasswordFor,
             (Self::PasswordFor, TokenKind::Equal | TokenKind::Assign) => Self::Password,
@@ -84,6 +84,15 @@ impl Expectation {
             _ => Self::Nothing,
         }
     }
+}
+
+/// `PASSWORD`, `MASTER_PASSWORD`, `SOURCE_PASSWORD` and names like these.
+fn names_password(word: &[u8]) -> bool {
+    const NAME: &[u8] = b"PASSWORD";
+    let start = word.len().checked_sub(NAME.len());
+    start.is_some_and(|start| {
+        word[start..].eq_ignore_ascii_case(NAME) && (start == 0 || word[start - 1] == b'_')
+    })
 }
 
 /// Whether one of the words is there at all: most statements end here.
@@ -132,6 +141,10 @@ mod tests {
             (
                 "CREATE SERVER s FOREIGN DATA WRAPPER w OPTIONS (USER 'u', PASSWORD 'p')",
                 "CREATE SERVER s FOREIGN DATA WRAPPER w OPTIONS (USER 'u', PASSWORD '<secret>')",
+            ),
+            (
+                "CHANGE MASTER TO MASTER_HOST = 'h', master_password = 'p', MASTER_PORT = 3306",
+                "CHANGE MASTER TO MASTER_HOST = 'h', master_password = '<secret>', MASTER_PORT = 3306",
             ),
             (
                 "ALTER USER k IDENTIFIED BY 'new' /* it's */ REPLACE 'old' AND IDENTIFIED WITH p AS x'41'",

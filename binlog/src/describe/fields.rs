@@ -1,4 +1,4 @@
-//! What each event says, as named values.
+//! The content of each event, as named values.
 
 use crate::civil::CivilTime;
 use crate::event::Event;
@@ -18,7 +18,7 @@ use super::row::hex;
 use super::shown::{Description, Shown};
 use super::statement::{bare_text, query_text};
 
-/// What an event's header and body say; not the rows of a rows event, nor the events of a payload.
+/// The values of an event's header and body; not the rows of a rows event, nor the events of a payload.
 pub fn describe(header: &EventHeader, event: &Event<'_>) -> Description {
     let type_name = header.event_type.to_string();
     let mut description = Description::default();

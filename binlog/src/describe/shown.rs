@@ -143,7 +143,7 @@ fn put_quoted(out: &mut String, text: &str) {
     out.push_str(&serde_json::to_string(text).unwrap_or_default());
 }
 
-/// In quotes, with what would leave the line or the quotes escaped as in SQL.
+/// In quotes. Characters that would end the line or the quotes are escaped as in SQL.
 fn put_sql_text(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     f.write_str("'")?;
     for letter in text.chars() {

@@ -103,7 +103,7 @@ impl FormatDescription {
         self.version.windows(7).any(is_mariadb)
     }
 
-    /// What ends the events behind it.
+    /// The checksum of the events behind it.
     pub fn checksum(&self) -> Checksum {
         match self.algorithm {
             Some(ALGORITHM_CRC32) => Checksum::Crc32,
@@ -111,7 +111,7 @@ impl FormatDescription {
         }
     }
 
-    /// What ends this event itself: a checksum even if the others have none, where the server knows checksums.
+    /// The checksum of this event itself. It has one even if the others have none, if the server knows checksums.
     pub fn own_checksum(&self) -> Checksum {
         match self.algorithm {
             Some(_) => Checksum::Crc32,

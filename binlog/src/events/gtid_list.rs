@@ -7,10 +7,10 @@ use crate::gtid_set::MariadbGtid;
 const COUNT_MASK: u32 = 0x0fff_ffff;
 const GTID_BYTES: usize = 16;
 
-/// What the files before this one hold.
+/// The transactions of the files before this one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GtidList {
-    /// The highest four bits: 1 the replica has what it asked for, 2 the GTIDs are to be ignored.
+    /// The highest four bits: 1 the replica has reached the GTIDs that it asked for, 2 the GTIDs are to be ignored.
     pub flags: u8,
     /// The last of each domain and server, in the order of the event.
     pub gtids: Vec<MariadbGtid>,
@@ -42,7 +42,7 @@ impl GtidList {
 
     /// Appends the body.
     pub fn encode(&self, out: &mut Vec<u8>) {
-        // Nobody has so many domains and servers that the count would need the flags' bits.
+        // No server has so many domains that the count needs the flags' bits.
         let count = (self.gtids.len() as u32) & COUNT_MASK;
         out.extend_from_slice(&(count | u32::from(self.flags) << 28).to_le_bytes());
         if self.gtids.is_empty() {

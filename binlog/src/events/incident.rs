@@ -2,7 +2,7 @@
 
 use wire::{Malformed, Reader};
 
-/// What has happened.
+/// An incident of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Incident<'a> {
     /// 1: events are lost.

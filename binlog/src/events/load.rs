@@ -36,7 +36,7 @@ pub struct ExecuteLoadQuery<'a> {
     pub name_start: u32,
     /// Where it ends.
     pub name_end: u32,
-    /// What becomes of rows that are there: 0 error, 1 IGNORE, 2 REPLACE.
+    /// How a row with an existing key is handled: 0 error, 1 IGNORE, 2 REPLACE.
     pub duplicates: u8,
     /// The statement.
     pub query: Query<'a>,

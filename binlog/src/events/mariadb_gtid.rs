@@ -5,7 +5,7 @@ use wire::{Malformed, Reader};
 use crate::events::xa_prepare::Xid;
 use crate::gtid_set::MariadbGtid;
 
-/// How long the body is at least; what is shorter is filled with zero bytes.
+/// How long the body is at least. The server fills a shorter one with zero bytes.
 const LENGTH_MIN: usize = 19;
 
 /// The beginning of an event group.
@@ -96,7 +96,7 @@ impl<'a> MariadbGtidEvent<'a> {
         Ok(event)
     }
 
-    /// What MariaDB has added since 10.8. What a newer version adds behind it is not read.
+    /// Reads the fields that MariaDB has added since 10.8. Fields that a newer version adds behind them are not read.
     fn read_extra(&mut self, reader: &mut Reader<'a>) -> Result<(), Malformed> {
         self.extra_flags = reader.u8("extra GTID flags")?;
         if self.extra_flags & Self::EXTRA_MULTI_ENGINE != 0 {

@@ -5,7 +5,7 @@ use wire::{Malformed, Reader};
 use crate::events::tagged_gtid::{self, TaggedField};
 use crate::gtid_set::{SourceId, Uuid};
 
-/// What stands in front of the logical clock.
+/// This byte stands in front of the logical clock.
 const LOGICAL_CLOCK: u8 = 2;
 const ORIGINAL_TIME_FOLLOWS: u64 = 1 << 55;
 const ORIGINAL_VERSION_FOLLOWS: u32 = 1 << 31;
@@ -15,11 +15,11 @@ const ORIGINAL_VERSION_FOLLOWS: u32 = 1 << 31;
 pub struct MysqlGtidEvent {
     /// Bit 0: the transaction may have changes in statement format.
     pub flags: u8,
-    /// Who numbered it; zero bytes for an anonymous one.
+    /// The source of its number; zero bytes for an anonymous one.
     pub source: SourceId,
     /// Its number; 0 for an anonymous one.
     pub number: u64,
-    /// `last_committed`, `sequence_number`: what may be applied in parallel.
+    /// `last_committed`, `sequence_number`: they tell which transactions may be applied in parallel.
     pub logical_clock: Option<(i64, i64)>,
     /// When this server committed it, in microseconds since 1970.
     pub immediate_commit: Option<u64>,
@@ -71,7 +71,7 @@ impl MysqlGtidEvent {
         for field in tagged_gtid::decode(body)? {
             event.take(field);
         }
-        // What is not told of the original is as of the immediate server.
+        // The event leaves out values of the original server that equal those of the immediate server.
         event.original_commit = event.original_commit.or(event.immediate_commit);
         event.original_version = event.original_version.or(event.immediate_version);
         Ok(event)

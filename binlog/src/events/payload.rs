@@ -107,7 +107,7 @@ impl Read for PayloadSource<'_> {
 pub struct PayloadEvents<'a> {
     source: PayloadSource<'a>,
     limit: usize,
-    /// How many bytes are left, by what the payload says.
+    /// How many bytes are left of the uncompressed length that the payload states.
     rest: u64,
     buffer: Vec<u8>,
 }

@@ -25,7 +25,7 @@ pub struct Query<'a> {
     pub text: Cow<'a, [u8]>,
 }
 
-/// What stands first in the body.
+/// The fixed part of the body.
 pub(crate) struct Fixed {
     thread_id: u32,
     seconds: u32,
@@ -73,7 +73,7 @@ impl<'a> Query<'a> {
         Ok(query)
     }
 
-    /// Reads what stands behind the fixed part.
+    /// Reads the body behind its fixed part.
     pub(crate) fn read(lengths: &Fixed, reader: &mut Reader<'a>) -> Result<Self, Malformed> {
         let status = reader.bytes(usize::from(lengths.status_bytes), "status variables")?;
         let schema = reader.bytes(usize::from(lengths.schema_bytes), "schema name")?;

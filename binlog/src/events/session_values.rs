@@ -1,8 +1,8 @@
-//! What a statement that follows needs in statement format: INTVAR, RAND, USER_VAR.
+//! Values that the statement behind them needs in statement format: INTVAR, RAND, USER_VAR.
 
 use wire::{Malformed, Reader};
 
-/// What the number of an INTVAR event is for.
+/// The use of an INTVAR event's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IntegerPurpose {
     /// `LAST_INSERT_ID()`
@@ -14,7 +14,7 @@ pub enum IntegerPurpose {
 /// INTVAR: a number that the statement that follows will use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IntegerValue {
-    /// What it is for.
+    /// Its use.
     pub purpose: IntegerPurpose,
     /// The number.
     pub value: u64,
@@ -54,7 +54,7 @@ pub struct UserVariable<'a> {
     pub value: Option<UserValue<'a>>,
 }
 
-/// What a user variable holds.
+/// The value of a user variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UserValue<'a> {
     /// A text, and its collation.

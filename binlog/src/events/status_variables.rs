@@ -4,7 +4,7 @@ use wire::{Malformed, Reader};
 
 /// How many schemas a statement may name before the server writes that they are too many.
 const SCHEMAS_MAX: usize = 16;
-/// What the server writes instead of their number.
+/// The server writes this number if the schemas are too many.
 const TOO_MANY_SCHEMAS: u8 = 254;
 
 /// A session's settings, as far as the server wrote them and they are known here.

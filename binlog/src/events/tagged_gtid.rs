@@ -33,7 +33,7 @@ pub(super) fn decode(body: &[u8]) -> Result<Vec<TaggedField>, Malformed> {
     }
     let length = varlen(&mut reader, "length of the fields")?;
     let last_needed = varlen(&mut reader, "last field that must be understood")?;
-    // The length counts what stands in front of the fields as well.
+    // The length includes the bytes in front of the fields.
     let in_front = (body.len() - reader.rest().len()) as u64;
     let length = length.checked_sub(in_front);
     let length = length.ok_or(Malformed::Invalid("length of the fields"))?;
@@ -50,7 +50,7 @@ pub(super) fn decode(body: &[u8]) -> Result<Vec<TaggedField>, Malformed> {
         match read_field(number, &mut fields)? {
             Some(field) => found.push(field),
             None if number <= last_needed => return Err(Malformed::Invalid("field number")),
-            // An unknown field has no length, so what is behind it cannot be read.
+            // An unknown field has no length, so the fields behind it cannot be read.
             None => break,
         }
     }

@@ -27,7 +27,7 @@ impl Intervals {
         self.sorted.is_empty()
     }
 
-    /// The one that begins at a number or before it, and what is before it.
+    /// The last interval that begins at a number or before it.
     fn at_or_before(&self, number: u64) -> Option<&Interval> {
         let behind = self.sorted.partition_point(|it| it.start <= number);
         behind.checked_sub(1).and_then(|at| self.sorted.get(at))

@@ -88,12 +88,12 @@ impl MariadbGtidSet {
         }
     }
 
-    /// Takes in another set: in each domain what is further on.
+    /// Takes in another set: in each domain the later position counts.
     pub fn union(&mut self, other: &Self) {
         other.iter().for_each(|gtid| self.add(*gtid));
     }
 
-    /// Takes out the domains in which another set is as far, or further on: what is left is what the other lacks.
+    /// Takes out the domains in which another set is as far or further. The other set lacks the positions that are left.
     pub fn subtract(&mut self, other: &Self) {
         self.domains.retain(|_, gtid| !other.contains(gtid));
     }

@@ -19,7 +19,7 @@ const TAGGED: u64 = 1;
 /// One transaction of MySQL.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MysqlGtid {
-    /// Who numbered it.
+    /// The server, and the tag, whose number it is.
     pub source: SourceId,
     /// Its number, from 1.
     pub number: u64,
@@ -49,7 +49,7 @@ impl MysqlGtidSet {
         sources.map(|(source, intervals)| (source, intervals.as_slice()))
     }
 
-    /// How many intervals it has: what its memory follows.
+    /// How many intervals it has. Its memory grows with them.
     pub fn intervals_count(&self) -> usize {
         self.iter().map(|(_, intervals)| intervals.len()).sum()
     }

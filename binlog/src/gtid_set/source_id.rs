@@ -1,4 +1,4 @@
-//! Who numbers transactions in MySQL: a server's UUID, and since 8.3 a tag.
+//! The source of transaction numbers in MySQL: a server's UUID, and since 8.3 a tag.
 
 use std::fmt;
 use std::str::FromStr;
@@ -98,7 +98,7 @@ impl FromStr for Tag {
     }
 }
 
-/// Who numbers transactions.
+/// A source of transaction numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SourceId {
     /// The server.

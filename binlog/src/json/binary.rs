@@ -47,7 +47,7 @@ pub(crate) fn text(document: &[u8]) -> Result<String, Malformed> {
 
 struct JsonWriter {
     text: String,
-    /// What may still be written. Values may point to the same bytes, but no document is longer than its bytes.
+    /// How many bytes may still be written. Values may point to the same bytes, but no document is longer than its bytes.
     budget: usize,
 }
 
@@ -219,4 +219,53 @@ fn length(reader: &mut Reader<'_>) -> Result<usize, Malformed> {
         }
     }
     Err(Malformed::Invalid("length in a JSON document"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An array that has the value behind it so many times.
+    fn array_of(count: u16, kind: u8, value: &[u8]) -> Vec<u8> {
+        let head = 4 + 3 * count;
+        let mut array = count.to_le_bytes().to_vec();
+        array.extend((head + value.len() as u16).to_le_bytes());
+        for _ in 0..count {
+            array.push(kind);
+            array.extend(head.to_le_bytes());
+        }
+        array.extend(value);
+        array
+    }
+
+    fn document(kind: u8, value: &[u8]) -> Vec<u8> {
+        [&[kind], value].concat()
+    }
+
+    #[test]
+    fn values_that_share_their_bytes_do_not_grow_beyond_the_document() {
+        let string = b"\x0cno short text";
+        let once = document(kind::SMALL_ARRAY, &array_of(1, kind::STRING, string));
+        assert_eq!(text(&once), Ok("[\"no short text\"]".to_owned()));
+        let mut value = array_of(9, kind::STRING, string);
+        for _ in 0..9 {
+            value = array_of(9, kind::SMALL_ARRAY, &value);
+        }
+        let error = text(&document(kind::SMALL_ARRAY, &value));
+        assert_eq!(error, Err(Malformed::Invalid(ITEM)));
+    }
+
+    #[test]
+    fn a_document_is_as_deep_as_the_servers_allow() {
+        let nested = |depth: usize| {
+            let mut value = array_of(0, 0, b"");
+            for _ in 0..depth {
+                value = array_of(1, kind::SMALL_ARRAY, &value);
+            }
+            text(&document(kind::SMALL_ARRAY, &value))
+        };
+        assert!(nested(99).is_ok());
+        let error = Err(Malformed::Invalid("depth of a JSON document"));
+        assert_eq!(nested(DEPTH_MAX + 1), error);
+    }
 }

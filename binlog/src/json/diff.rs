@@ -1,4 +1,4 @@
-//! What an update changes in a JSON document (`json_diff.h` of MySQL).
+//! The changes that an update makes in a JSON document (`json_diff.h` of MySQL).
 
 use wire::{Malformed, Reader};
 

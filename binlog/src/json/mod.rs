@@ -1,4 +1,4 @@
-//! JSON columns of MySQL: documents in their binary form, and what updates change in them. MariaDB's JSON is text.
+//! JSON columns of MySQL: documents in their binary form, and the changes that updates make in them. MariaDB's JSON is text.
 
 mod binary;
 mod diff;

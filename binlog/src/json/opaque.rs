@@ -7,7 +7,7 @@ use wire::{Malformed, Reader};
 use crate::column::ColumnType;
 use crate::value::{Temporal, packed_date_time, packed_time, read_decimal};
 
-/// The JSON text of such a value, as MySQL writes it: bytes as `"base64:type252:…"`.
+/// The JSON text of a value that JSON has no type for, as MySQL writes it: bytes as `"base64:type252:…"`.
 pub(super) fn text(column_type: u8, bytes: &[u8]) -> Result<String, Malformed> {
     const ITEM: &str = "value in a JSON document";
     let mut reader = Reader::new(bytes);

@@ -1,4 +1,4 @@
-//! What a TABLE_MAP event says besides, as `binlog_row_metadata` asks for: signs, character sets, names, keys.
+//! The optional metadata of a TABLE_MAP event, which `binlog_row_metadata` asks for: signs, character sets, names, keys.
 
 use wire::{Malformed, Reader};
 

@@ -44,7 +44,7 @@ pub enum Value<'a> {
     Bytes(Cow<'a, [u8]>),
     /// A JSON document of MySQL, as JSON text.
     Json(String),
-    /// What an update changes in a JSON document.
+    /// The changes that an update makes in a JSON document.
     JsonChanges(Vec<JsonDiff>),
     /// VECTOR of MySQL.
     Vector(Vec<f32>),

@@ -13,13 +13,13 @@ use crate::encoding;
 use crate::error::EventError;
 use crate::json;
 
-/// What DATETIME2 and TIME2 add so that they sort as bytes do.
+/// The server adds this to a DATETIME2, so that its bytes sort like the dates.
 const DATETIME_OFFSET: i64 = 0x80_0000_0000;
 
 /// The high half of the first byte of a compressed column.
 const COMPRESSED_BY_ZLIB: u8 = 8;
 
-/// Reads one value; `limit` bounds what a compressed column may become.
+/// Reads one value; `limit` bounds the bytes of a decompressed column.
 pub(crate) fn read_value<'a>(
     reader: &mut Reader<'a>,
     column: &Column,
@@ -113,7 +113,7 @@ fn enumeration<'a>(reader: &mut Reader<'_>, column: &Column) -> Result<Value<'a>
     if column.labels.is_empty() {
         return Ok(Value::Unsigned(number));
     }
-    // 0 is the value of what is not allowed: the empty text.
+    // 0 stands for a value that the column does not allow; the server shows it as the empty text.
     let index = usize::try_from(number)
         .ok()
         .and_then(|it| it.checked_sub(1));
@@ -163,7 +163,7 @@ fn padded<'a>(bytes: &'a [u8], column: &Column) -> Cow<'a, [u8]> {
 }
 
 /// A column with COMPRESSED of MariaDB: a byte of 0 and the plain bytes, or a header, the length and a zlib stream, with
-/// or without what zlib wraps it in (`compress_zlib` of `field_comp.cc`).
+/// or without zlib's header (`compress_zlib` of `field_comp.cc`).
 fn expanded<'a>(bytes: &'a [u8], column: &Column, limit: usize) -> Result<Value<'a>, EventError> {
     const ITEM: &str = "compressed column";
     let mut reader = Reader::new(bytes);

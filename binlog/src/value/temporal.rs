@@ -15,7 +15,7 @@ pub enum Temporal {
         is_negative: bool,
         /// Whole seconds.
         seconds: u32,
-        /// What is beyond them.
+        /// The microseconds of its fraction.
         micros: u32,
         /// How many digits its fraction has.
         digits: u8,
@@ -26,7 +26,7 @@ pub enum Temporal {
         date: (u32, u32, u32),
         /// Hour, minute, second.
         time: (u32, u32, u32),
-        /// What is beyond the second.
+        /// The microseconds of its fraction.
         micros: u32,
         /// How many digits its fraction has.
         digits: u8,
@@ -35,7 +35,7 @@ pub enum Temporal {
     Timestamp {
         /// Since 1970.
         seconds: u32,
-        /// What is beyond them.
+        /// The microseconds of its fraction.
         micros: u32,
         /// How many digits its fraction has.
         digits: u8,

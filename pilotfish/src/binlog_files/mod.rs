@@ -19,7 +19,7 @@ const BUFFER_BYTES: usize = 256 << 10;
 
 /// Why printing ends before the end.
 enum Stop {
-    /// Nobody reads the output any more.
+    /// The reader of the output has gone.
     Closed,
     /// A file cannot be read on.
     Fault(String),
@@ -47,7 +47,7 @@ pub fn binlog(arguments: &BinlogArguments) -> ExitCode {
     match printed {
         Ok(()) | Err(Stop::Closed) => ExitCode::SUCCESS,
         Err(Stop::Fault(fault)) => {
-            // What was printed stands in front of the fault.
+            // The events before the fault are printed before the message.
             let _ = printer.out.flush();
             eprintln!("pilotfish: {fault}");
             ExitCode::FAILURE
@@ -57,7 +57,10 @@ pub fn binlog(arguments: &BinlogArguments) -> ExitCode {
 
 type StandardOutput = BufWriter<io::StdoutLock<'static>>;
 
-fn print_files(arguments: &BinlogArguments, printer: &mut Printer<StandardOutput>) -> Result<(), Stop> {
+fn print_files(
+    arguments: &BinlogArguments,
+    printer: &mut Printer<StandardOutput>,
+) -> Result<(), Stop> {
     let last = arguments.files.len() - 1;
     for (index, path) in arguments.files.iter().enumerate() {
         let start = if index == 0 {

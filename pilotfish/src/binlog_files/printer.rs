@@ -24,7 +24,7 @@ pub struct Site<'a> {
     pub file: &'a str,
     /// Where the event begins, or the payload that it is in.
     pub position: u64,
-    /// What its rows may become.
+    /// The limits for decompressed columns.
     pub limits: Limits,
 }
 
@@ -41,7 +41,7 @@ impl<W: Write> Printer<W> {
         Self { out, form }
     }
 
-    /// Writes an event with its rows. Inside is what is wrong with the rows.
+    /// Writes an event with its rows. The inner result is a fault of the rows.
     ///
     /// # Errors
     /// The output cannot be written.

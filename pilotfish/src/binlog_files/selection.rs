@@ -5,7 +5,7 @@ use sql::{Facts, Kind, Object};
 
 use crate::arguments::BinlogArguments;
 
-/// What the arguments choose.
+/// The choice that the arguments make.
 pub struct Selection<'a> {
     is_ddl: bool,
     schema: Option<&'a str>,
@@ -92,7 +92,7 @@ impl<'a> Selection<'a> {
     }
 }
 
-/// Whether a statement changes what the server has, not what is in it. Temporary tables are their sessions' own.
+/// Whether a statement changes objects of the server. Temporary tables do not count, because only their session sees them.
 fn is_ddl(kind: Kind) -> bool {
     match kind {
         Kind::Create(object) | Kind::Alter(object) | Kind::Drop(object) | Kind::Rename(object) => {
