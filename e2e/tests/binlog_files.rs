@@ -559,7 +559,7 @@ fn what_an_update_changes_in_a_json_document_is_printed() {
     let mut logging = Logging::start(Product::MySql);
     logging.run(&[
         "CREATE TABLE docs (id INT PRIMARY KEY, other JSON, j JSON)",
-        "INSERT INTO docs VALUES (1, '{\"o\": 0}', '{\"a\": 1, \"b\": [1, 2, 3]}')",
+        "INSERT INTO docs VALUES (1, '{\"o\": 0, \"text\": \"long enough for a change to be shorter\"}', '{\"a\": 1, \"b\": [1, 2, 3]}')",
         "SET binlog_row_value_options = PARTIAL_JSON",
         "UPDATE docs SET j = JSON_SET(j, '$.a', 99)",
         "UPDATE docs SET j = JSON_REMOVE(j, '$.b[1]')",
