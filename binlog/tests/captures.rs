@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use pilotfish_binlog::{
-    Checksum, Decoder, Event, EventReader, EventType, Limits, RawEvent, describe, describe_row,
-    put_event,
+    Checksum, Column, ColumnType, Decoder, Event, EventReader, EventType, KeyColumn, Limits,
+    RawEvent, TableMap, describe, describe_row, put_event,
 };
 use serde_json::{Value, json};
 
@@ -291,6 +292,59 @@ fn types_of_one_family_are_read() {
     assert_eq!(old[0]["after"], expected);
     let years = &rows("mariadb-10.11", 5, "years")[0]["after"];
     assert_eq!(years, &json!({"y": 2026, "u": u32::MAX, "i": -1}));
+}
+
+/// The last description of a table in a file.
+fn table(server: &str, number: usize, name: &str) -> Arc<TableMap> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/captures");
+    let file = root.join(server).join(format!("bin.{number:06}"));
+    let file = std::fs::read(file).unwrap();
+    let mut decoder = Decoder::new(Limits::default());
+    let mut found = None;
+    for (checksum, bytes) in events(&file) {
+        let raw = RawEvent::parse(&bytes, checksum).unwrap();
+        match decoder.decode(&raw).unwrap() {
+            Event::TableMap(table) if table.table == name => found = Some(table),
+            _ => {}
+        }
+    }
+    found.unwrap()
+}
+
+#[test]
+fn a_table_has_its_keys_types_character_sets_and_labels() {
+    for server in SERVERS {
+        let docs = table(server, 1, "docs");
+        let key = |column, prefix| KeyColumn { column, prefix };
+        assert_eq!(docs.primary_key, [key(1, 5), key(0, 0)], "{server}");
+        assert!(docs.has_names());
+        assert!(docs.columns[2].is_nullable && !docs.columns[0].is_nullable);
+        let texts = table(server, 1, "texts");
+        let column = |name: &str| -> &Column {
+            let found = texts
+                .columns
+                .iter()
+                .find(|it| it.name.as_deref() == Some(name));
+            found.unwrap()
+        };
+        assert_eq!(column("o").column_type, ColumnType::ENUM);
+        assert_eq!(column("o").labels, ["red", "green", "it's"]);
+        assert_eq!(column("p").labels.len(), 9);
+        assert_eq!(column("s").labels, ["é", "ü"]);
+        assert_eq!(column("q").collation, Some(8));
+        // utf16_general_ci, and utf16_uca1400_ai_ci of MariaDB 11.8.
+        assert!([Some(54), Some(2816)].contains(&column("r").collation));
+        assert_eq!(column("e").collation, Some(63));
+        let shapes = table(server, 1, "shapes");
+        let types: Vec<_> = shapes.columns.iter().map(|it| it.geometry_type).collect();
+        assert_eq!(types, [None, Some(0), Some(1)], "{server}");
+    }
+    let vec = table("mysql-9.7", 3, "vec");
+    assert_eq!(vec.columns[1].dimensions, Some(3));
+    assert!(!vec.has_names(), "the metadata is minimal");
+    assert_eq!(vec.columns[0].is_unsigned, Some(false));
+    let plain = table("mariadb-11.8", 3, "numbers");
+    assert_eq!(plain.columns[1].is_unsigned, None);
 }
 
 #[test]
