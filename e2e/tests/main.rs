@@ -58,6 +58,7 @@ mod bad_days;
 mod bad_days_ledger;
 mod balance;
 mod bank;
+mod binlog_files;
 mod boundaries;
 mod calls;
 mod capabilities;

@@ -14,8 +14,10 @@
 //! | [`routing`] | statements to the readers of hints and tags, to rules and to the splitter |
 //! | [`boundaries`] | statements that touch a table, in wrappings, to a rule that refuses the table |
 //! | [`tokens`], [`packets`] | bytes to the modules `mysql.tokenizer` and `mysql.proto` of scripts |
+//! | [`binlog_events`], [`gtid_sets`] | events of binary logs, whole and in payloads; texts and bytes of GTID sets |
 //! | [`config`] | text to the loader of configuration files |
 
+mod binlog;
 mod boundaries;
 mod codec;
 mod exchange;
@@ -42,6 +44,7 @@ mod socket {
     }
 }
 
+pub use binlog::{binlog_events, gtid_sets};
 pub use boundaries::boundaries;
 pub use codec::{compression, greeting, login};
 pub use exchange::{executions, replies};

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::proxy_protocol::{Header, encode_v2};
+use binlog::{EventReader, EventType, Limits, MysqlGtidSet};
 use wire::compression::{Algorithm, Codec, Remote};
 
 use crate::tracker::{OF_BACKEND, kind};
@@ -12,7 +13,7 @@ use crate::tracker::{OF_BACKEND, kind};
 pub type Target = (&'static str, fn(&[u8]), fn() -> Vec<Vec<u8>>);
 
 /// All there are.
-pub const TARGETS: [Target; 14] = [
+pub const TARGETS: [Target; 16] = [
     ("framing", crate::framing, framing),
     ("tracking", crate::tracking, tracking),
     ("greeting", crate::greeting, greeting),
@@ -27,6 +28,8 @@ pub const TARGETS: [Target; 14] = [
     ("boundaries", crate::boundaries, crate::boundaries::seeds),
     ("tokens", crate::tokens, tokens),
     ("packets", crate::packets, packets),
+    ("binlog_events", crate::binlog_events, binlog_events),
+    ("gtid_sets", crate::gtid_sets, gtid_sets),
 ];
 
 /// Writes a target's seeds into its corpus, before libFuzzer reads that.
@@ -322,4 +325,56 @@ fn packets() -> Vec<Vec<u8>> {
     let file = b"15\nbin.000002\n106\ndb1\nrepl\n123\n3306\n60\n0\n\n\n\n\n\n1\n";
     seeds.insert([&[4, 0, 0], &file[..]].concat());
     seeds.into_iter().collect()
+}
+
+/// The event groups of the captured binary logs.
+fn binlog_events() -> Vec<Vec<u8>> {
+    let mut files = Vec::new();
+    find_files(&house().join("binlog/tests/captures"), &mut files);
+    let mut seeds = BTreeSet::new();
+    for path in files {
+        let file = std::fs::read(&path).expect("it is readable");
+        let is_mariadb = path.to_string_lossy().contains("mariadb");
+        let mut reader = EventReader::new(&file[..], Limits::default());
+        let mut seed = vec![u8::from(is_mariadb)];
+        // What is no binary log stands there, too: it says what the files are.
+        while let Ok(Some((_, raw))) = reader.next_event() {
+            let (header, body) = (raw.header(), raw.body());
+            match header.event_type {
+                EventType::FORMAT_DESCRIPTION => continue,
+                EventType::GTID | EventType::GTID_TAGGED | EventType::MARIADB_GTID => {
+                    seeds.insert(std::mem::replace(&mut seed, vec![u8::from(is_mariadb)]));
+                }
+                _ => {}
+            }
+            seed.extend([header.event_type.0, header.flags.0 as u8]);
+            seed.extend((body.len() as u16).to_le_bytes());
+            seed.extend(body);
+        }
+        seeds.insert(seed);
+    }
+    assert!(seeds.len() > 100, "{}", seeds.len());
+    seeds.into_iter().collect()
+}
+
+/// Sets as servers and people write them, and as events have them.
+fn gtid_sets() -> Vec<Vec<u8>> {
+    let uuid = "3e11fa47-71ca-11e1-9e33-c80aa9429562";
+    let texts = [
+        format!("{uuid}:1-5:7|{uuid}:6"),
+        format!(
+            "{uuid}:1:blue:1-3,{}:2|{uuid}:blue:2",
+            uuid.replace('3', "4")
+        ),
+        format!(" {} : 5 , |", uuid.to_uppercase()),
+        "0-1-100,1-2-7|0-2-120".to_owned(),
+    ];
+    let mut seeds: Vec<Vec<u8>> = texts.map(String::into_bytes).into();
+    for text in [format!("{uuid}:1-5:7"), format!("{uuid}:red:1-5:7:blue:9")] {
+        let set: MysqlGtidSet = text.parse().expect("it is a set");
+        let mut bytes = Vec::new();
+        set.encode(&mut bytes);
+        seeds.push(bytes);
+    }
+    seeds
 }

@@ -3,6 +3,7 @@
 //! the file's are, in `config`.
 
 mod ask;
+mod binlog;
 mod check;
 mod lua;
 mod top;
@@ -21,6 +22,7 @@ use config::{Config, Draft, Fault, ListenAddress, Loaded, Override, Place, SECTI
 use crate::rules;
 
 pub use ask::{AskerArguments, BackendsArguments, ExplainArguments, PlanArguments};
+pub use binlog::BinlogArguments;
 pub use check::check;
 pub use lua::LuaArguments;
 pub use top::TopArguments;
@@ -42,6 +44,8 @@ pub enum Command {
     Backends(BackendsArguments),
     /// Show a proxy that runs.
     Top(TopArguments),
+    /// Print binary log files.
+    Binlog(BinlogArguments),
     /// Run or check Lua scripts.
     Lua(LuaArguments),
 }
@@ -127,6 +131,9 @@ impl Command {
             }
             Some(("backends", of)) => {
                 return Ok(Self::Backends(FromArgMatches::from_arg_matches(of)?));
+            }
+            Some(("binlog", of)) => {
+                return Ok(Self::Binlog(FromArgMatches::from_arg_matches(of)?));
             }
             Some(("top", of)) => return Ok(Self::Top(FromArgMatches::from_arg_matches(of)?)),
             Some(("lua", of)) => return Ok(Self::Lua(FromArgMatches::from_arg_matches(of)?)),
@@ -376,6 +383,7 @@ fn command_line() -> clap::Command {
         .subcommand(ExplainArguments::augment_args(below("explain")))
         .subcommand(PlanArguments::augment_args(below("plan")))
         .subcommand(BackendsArguments::augment_args(below("backends")))
+        .subcommand(BinlogArguments::augment_args(below("binlog")))
         .subcommand(TopArguments::augment_args(below("top")))
         .subcommand(LuaArguments::augment_args(below("lua")))
 }
@@ -389,6 +397,7 @@ pilotfish explain STATEMENT [-c FILE]    tells where a statement would go, and w
 pilotfish plan NEW.toml -c FILE          tells what a reload to another file would change
 pilotfish backends -c FILE               asks the backends how they are, and tells
 pilotfish top -c FILE                    shows a proxy that runs, live
+pilotfish binlog FILE... [--ddl|--json]  prints the events of binary log files
 pilotfish lua FILE [ARGUMENTS]           runs a script in the embedded interpreter
 pilotfish sandbox [--help]               starts servers of its own, to try it out
 ";

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod backends;
+mod binlog_files;
 mod digests;
 mod editing;
 mod explain;
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
         Command::Explain(arguments) => explain::explain(&arguments),
         Command::Backends(arguments) => backends::backends(&arguments),
         Command::Lua(arguments) => lua::lua(&arguments),
+        Command::Binlog(arguments) => binlog_files::binlog(&arguments),
         Command::Top(arguments) => top::top(&arguments),
         Command::Plan(arguments) => plan::plan(&arguments),
         Command::Sandbox(arguments) => sandbox::run(&arguments, |assignment| {

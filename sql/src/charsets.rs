@@ -78,11 +78,16 @@ impl Charset {
     /// The character set of a collation by its id, as handshakes tell it (`information_schema.COLLATIONS`
     /// of both families; ids above 1024 are MariaDB's).
     pub fn of_collation(id: u16) -> Self {
+        Self::of_name(Self::name_of_collation(id).as_bytes())
+    }
+
+    /// The name of a collation's character set, also of one that no client may have; empty where it is not known.
+    pub fn name_of_collation(id: u16) -> &'static str {
         let behind = COLLATIONS.partition_point(|(first, _, _)| *first <= id);
         let found = COLLATIONS[..behind]
             .last()
             .filter(|(_, last, _)| id <= *last);
-        found.map_or(Self::UNKNOWN, |(_, _, name)| Self::of_name(name.as_bytes()))
+        found.map_or("", |(_, _, name)| name)
     }
 
     /// Every one that is known.

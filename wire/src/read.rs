@@ -46,7 +46,8 @@ impl<'a> Reader<'a> {
         Ok(taken)
     }
 
-    fn array<const N: usize>(&mut self, item: &'static str) -> Result<[u8; N], Malformed> {
+    /// The next `N` bytes.
+    pub fn array<const N: usize>(&mut self, item: &'static str) -> Result<[u8; N], Malformed> {
         let (taken, rest) = self
             .rest
             .split_first_chunk::<N>()
@@ -68,6 +69,27 @@ impl<'a> Reader<'a> {
     /// `int<4>`.
     pub fn u32(&mut self, item: &'static str) -> Result<u32, Malformed> {
         self.array(item).map(u32::from_le_bytes)
+    }
+
+    /// `int<8>`.
+    pub fn u64(&mut self, item: &'static str) -> Result<u64, Malformed> {
+        self.array(item).map(u64::from_le_bytes)
+    }
+
+    /// An integer of `count` bytes, 8 at most.
+    pub fn uint(&mut self, count: usize, item: &'static str) -> Result<u64, Malformed> {
+        let bytes = self.bytes(count.min(8), item)?;
+        Ok(bytes
+            .iter()
+            .rfold(0, |value, byte| value << 8 | u64::from(*byte)))
+    }
+
+    /// An integer of `count` bytes, 8 at most, that has its highest byte first, unlike the protocol's others.
+    pub fn uint_high_first(&mut self, count: usize, item: &'static str) -> Result<u64, Malformed> {
+        let bytes = self.bytes(count.min(8), item)?;
+        Ok(bytes
+            .iter()
+            .fold(0, |value, byte| value << 8 | u64::from(*byte)))
     }
 
     /// `int<lenenc>`; 0xfb (NULL in rows) and 0xff (ERR) are invalid here.

@@ -15,6 +15,7 @@ const FLOORS: &[(&str, Floor)] = &[
     ("session", Floor::At(1)),
     ("route", Floor::At(1)),
     ("pool", Floor::At(1)),
+    ("binlog", Floor::At(1)),
     ("net", Floor::At(2)),
     ("script", Floor::At(2)),
     ("link", Floor::At(3)),

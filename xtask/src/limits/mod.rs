@@ -79,6 +79,7 @@ const CRATES: &[&str] = &[
     "session",
     "route",
     "pool",
+    "binlog",
     "net",
     "script",
     "link",

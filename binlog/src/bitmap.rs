@@ -1,0 +1,49 @@
+//! Bits of columns: which are present, which are NULL.
+
+use std::borrow::Cow;
+
+use wire::{Malformed, Reader};
+
+/// A bit for each column, the lowest bit of the first byte first.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Bitmap<'a> {
+    bytes: Cow<'a, [u8]>,
+}
+
+impl<'a> Bitmap<'a> {
+    /// Reads the bits of `count` columns.
+    pub(crate) fn read(
+        reader: &mut Reader<'a>,
+        count: usize,
+        item: &'static str,
+    ) -> Result<Self, Malformed> {
+        let bytes = reader.bytes(count.div_ceil(8), item)?;
+        Ok(Self {
+            bytes: Cow::Borrowed(bytes),
+        })
+    }
+
+    /// Whether the bit of a column is set.
+    pub fn contains(&self, index: usize) -> bool {
+        let byte = self.bytes.get(index / 8);
+        byte.is_some_and(|byte| byte >> (index % 8) & 1 == 1)
+    }
+
+    /// The same in memory of its own.
+    pub(crate) fn into_owned(self) -> Bitmap<'static> {
+        Bitmap {
+            bytes: Cow::Owned(self.bytes.into_owned()),
+        }
+    }
+
+    /// How many of the first `count` are set.
+    pub fn count(&self, count: usize) -> usize {
+        (0..count).filter(|index| self.contains(*index)).count()
+    }
+}
+
+/// The bits of metadata lists, whose first bit is the highest of the first byte.
+pub(crate) fn bit_high_first(bytes: &[u8], index: usize) -> bool {
+    let byte = bytes.get(index / 8);
+    byte.is_some_and(|byte| byte << (index % 8) & 0x80 != 0)
+}

@@ -1,0 +1,59 @@
+//! Seconds since 1970 as a date and a time of UTC.
+
+/// A moment in UTC, by the Gregorian calendar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CivilTime {
+    pub(crate) year: u32,
+    pub(crate) month: u32,
+    pub(crate) day: u32,
+    pub(crate) hour: u32,
+    pub(crate) minute: u32,
+    pub(crate) second: u32,
+}
+
+impl CivilTime {
+    /// The moment so many seconds after 1970 began (days to a date by eras of 400 years, beginning in March).
+    pub(crate) fn of_seconds(seconds: u64) -> Self {
+        let (days, of_day) = (seconds / 86_400, seconds % 86_400);
+        let shifted = days + 719_468;
+        let (era, of_era) = (shifted / 146_097, shifted % 146_097);
+        let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+        let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+        let month_from_march = (5 * of_year + 2) / 153;
+        let month = (month_from_march + 2) % 12 + 1;
+        let year = era * 400 + year_of_era + u64::from(month <= 2);
+        let small = |value: u64| u32::try_from(value).unwrap_or(u32::MAX);
+        Self {
+            year: small(year),
+            month: small(month),
+            day: small(of_year - (153 * month_from_march + 2) / 5 + 1),
+            hour: small(of_day / 3600),
+            minute: small(of_day / 60 % 60),
+            second: small(of_day % 60),
+        }
+    }
+}
+
+impl std::fmt::Display for CivilTime {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self {
+            year, month, day, ..
+        } = self;
+        write!(f, "{year:04}-{month:02}-{day:02} ")?;
+        write!(f, "{:02}:{:02}:{:02}", self.hour, self.minute, self.second)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_are_a_date() {
+        let text = |seconds| CivilTime::of_seconds(seconds).to_string();
+        assert_eq!(text(0), "1970-01-01 00:00:00");
+        assert_eq!(text(951_782_400), "2000-02-29 00:00:00");
+        assert_eq!(text(1_795_716_244), "2026-11-26 18:04:04");
+        assert_eq!(text(u64::from(u32::MAX)), "2106-02-07 06:28:15");
+    }
+}

@@ -1,0 +1,163 @@
+//! Named values, as text and as JSON.
+
+use std::fmt::{self, Write as _};
+
+/// A value that is shown.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Shown {
+    /// NULL
+    Null,
+    /// Yes or no.
+    Flag(bool),
+    /// A number, by its digits.
+    Number(String),
+    /// An integer that may be signed or not.
+    SignUnknown(i64, u64),
+    /// A text.
+    Text(String),
+    /// A JSON text.
+    Json(String),
+    /// Several values.
+    List(Vec<Shown>),
+    /// Named values.
+    Object(Description),
+}
+
+impl Shown {
+    /// A number.
+    pub fn number(number: impl fmt::Display) -> Self {
+        Self::Number(number.to_string())
+    }
+
+    /// A text whose bytes should be UTF-8.
+    pub fn text(bytes: &[u8]) -> Self {
+        Self::Text(String::from_utf8_lossy(bytes).into_owned())
+    }
+
+    /// Appends it as JSON.
+    pub fn put_json(&self, out: &mut String) {
+        match self {
+            Self::Null => out.push_str("null"),
+            Self::Flag(flag) => {
+                let _ = write!(out, "{flag}");
+            }
+            Self::Number(number) => out.push_str(number),
+            Self::SignUnknown(signed, _) => {
+                let _ = write!(out, "{signed}");
+            }
+            Self::Text(text) => put_quoted(out, text),
+            Self::Json(json) => out.push_str(json),
+            Self::List(list) => {
+                out.push('[');
+                for (index, value) in list.iter().enumerate() {
+                    if index > 0 {
+                        out.push(',');
+                    }
+                    value.put_json(out);
+                }
+                out.push(']');
+            }
+            Self::Object(description) => description.put_json(out),
+        }
+    }
+}
+
+impl fmt::Display for Shown {
+    /// As a person writes it in SQL: texts in quotes.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Null => f.write_str("NULL"),
+            Self::Flag(flag) => f.write_str(if *flag { "yes" } else { "no" }),
+            Self::Number(text) | Self::Json(text) => f.write_str(text),
+            Self::SignUnknown(signed, unsigned) => write!(f, "{signed} ({unsigned})"),
+            Self::Text(text) => put_sql_text(f, text),
+            Self::List(list) => {
+                f.write_str("[")?;
+                for (index, value) in list.iter().enumerate() {
+                    f.write_str(if index > 0 { ", " } else { "" })?;
+                    value.fmt(f)?;
+                }
+                f.write_str("]")
+            }
+            Self::Object(description) => write!(f, "({description})"),
+        }
+    }
+}
+
+/// Named values in their order.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Description {
+    /// The values.
+    pub fields: Vec<(String, Shown)>,
+}
+
+impl Description {
+    /// The same with one more.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: Shown) -> Self {
+        self.fields.push((name.to_owned(), value));
+        self
+    }
+
+    /// The same with one more, if there is a value.
+    #[must_use]
+    pub fn with_some(self, name: &str, value: Option<Shown>) -> Self {
+        match value {
+            Some(value) => self.with(name, value),
+            None => self,
+        }
+    }
+
+    /// Appends it as a JSON object.
+    pub fn put_json(&self, out: &mut String) {
+        out.push('{');
+        self.put_json_members(out);
+        out.push('}');
+    }
+
+    /// Appends the members of the JSON object, without braces.
+    pub fn put_json_members(&self, out: &mut String) {
+        for (index, (name, value)) in self.fields.iter().enumerate() {
+            if index > 0 {
+                out.push(',');
+            }
+            put_quoted(out, name);
+            out.push(':');
+            value.put_json(out);
+        }
+    }
+}
+
+impl fmt::Display for Description {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, (name, value)) in self.fields.iter().enumerate() {
+            f.write_str(if index > 0 { ", " } else { "" })?;
+            write!(f, "{name} = {value}")?;
+        }
+        Ok(())
+    }
+}
+
+fn put_quoted(out: &mut String, text: &str) {
+    // Writing a text into memory does not fail.
+    out.push_str(&serde_json::to_string(text).unwrap_or_default());
+}
+
+/// In quotes. Characters that would end the line or the quotes are escaped as in SQL.
+fn put_sql_text(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
+    f.write_str("'")?;
+    for letter in text.chars() {
+        match letter {
+            '\'' => f.write_str("\\'")?,
+            '\\' => f.write_str("\\\\")?,
+            '\n' => f.write_str("\\n")?,
+            '\r' => f.write_str("\\r")?,
+            '\t' => f.write_str("\\t")?,
+            '\0' => f.write_str("\\0")?,
+            // No control character may reach a terminal.
+            it if it.is_control() => write!(f, "\\u{{{:x}}}", u32::from(it))?,
+            it => f.write_char(it)?,
+        }
+    }
+    f.write_str("'")
+}

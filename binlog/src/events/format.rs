@@ -1,0 +1,147 @@
+//! FORMAT_DESCRIPTION: the first event of a file, which says how the others are laid out.
+
+use wire::{Malformed, Reader};
+
+use crate::checksum::{CHECKSUM_BYTES, Checksum};
+use crate::error::EventError;
+use crate::event_type::EventType;
+use crate::header::HEADER_BYTES;
+
+const VERSION_BYTES: usize = 50;
+const ALGORITHM_NONE: u8 = 0;
+const ALGORITHM_CRC32: u8 = 1;
+const ALGORITHM_UNDEFINED: u8 = 255;
+
+/// How the events behind it are laid out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FormatDescription {
+    /// The server's version, with zero bytes behind it up to 50.
+    version: [u8; VERSION_BYTES],
+    /// When the server started, if this is the first file since; else 0.
+    pub created: u32,
+    /// For each type from 1, how long the fixed part of its body is.
+    post_headers: Vec<u8>,
+    /// Which checksum the events have; none where the server is too old to say.
+    algorithm: Option<u8>,
+}
+
+impl FormatDescription {
+    /// Reads a whole event, of which only itself says whether a checksum ends it.
+    ///
+    /// # Errors
+    /// The body is too short, or is of another version.
+    pub fn of_event(event: &[u8]) -> Result<Self, EventError> {
+        let body = event.get(HEADER_BYTES..);
+        let body = body.ok_or(Malformed::Truncated("event header"))?;
+        Self::read(body, CHECKSUM_BYTES)
+    }
+
+    /// Reads the body, without the checksum.
+    ///
+    /// # Errors
+    /// The body is too short, or is of another version.
+    pub fn decode(body: &[u8]) -> Result<Self, EventError> {
+        Self::read(body, 0)
+    }
+
+    /// Reads a body, behind which so many bytes of a checksum stand if the server knows checksums.
+    fn read(bytes: &[u8], behind: usize) -> Result<Self, EventError> {
+        let mut reader = Reader::new(bytes);
+        let log_version = reader.u16("binary log version")?;
+        if log_version != 4 {
+            return Err(EventError::Version(log_version));
+        }
+        let version: [u8; VERSION_BYTES] = reader.array("server version")?;
+        let created = reader.u32("creation time")?;
+        if usize::from(reader.u8("header length")?) != HEADER_BYTES {
+            return Err(Malformed::Invalid("header length").into());
+        }
+        let mut description = Self {
+            version,
+            created,
+            post_headers: Vec::new(),
+            algorithm: None,
+        };
+        let rest = reader.rest();
+        let tail = if description.tells_checksum() {
+            1 + behind
+        } else {
+            0
+        };
+        let count = rest.len().checked_sub(tail);
+        let count = count.ok_or(Malformed::Truncated("checksum algorithm"))?;
+        description.post_headers = reader.bytes(count, "post-header lengths")?.to_vec();
+        if tail > 0 {
+            let algorithm = reader.u8("checksum algorithm")?;
+            if ![ALGORITHM_NONE, ALGORITHM_CRC32, ALGORITHM_UNDEFINED].contains(&algorithm) {
+                return Err(Malformed::Invalid("checksum algorithm").into());
+            }
+            description.algorithm = Some(algorithm);
+        }
+        Ok(description)
+    }
+
+    /// Appends the body without the checksum.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&4_u16.to_le_bytes());
+        out.extend_from_slice(&self.version);
+        out.extend_from_slice(&self.created.to_le_bytes());
+        out.push(HEADER_BYTES as u8);
+        out.extend_from_slice(&self.post_headers);
+        out.extend(self.algorithm);
+    }
+
+    /// The server's version, as `SELECT version()` says it.
+    pub fn server_version(&self) -> String {
+        let text = self.version.split(|byte| *byte == 0).next();
+        String::from_utf8_lossy(text.unwrap_or_default()).into_owned()
+    }
+
+    /// Whether a MariaDB wrote it.
+    pub fn is_mariadb(&self) -> bool {
+        let is_mariadb = |text: &[u8]| text.eq_ignore_ascii_case(b"MariaDB");
+        self.version.windows(7).any(is_mariadb)
+    }
+
+    /// The checksum of the events behind it.
+    pub fn checksum(&self) -> Checksum {
+        match self.algorithm {
+            Some(ALGORITHM_CRC32) => Checksum::Crc32,
+            _ => Checksum::None,
+        }
+    }
+
+    /// The checksum of this event itself. It has one even if the others have none, if the server knows checksums.
+    pub fn own_checksum(&self) -> Checksum {
+        match self.algorithm {
+            Some(_) => Checksum::Crc32,
+            None => Checksum::None,
+        }
+    }
+
+    /// How long the fixed part of a type's body is.
+    pub fn post_header(&self, event_type: EventType) -> usize {
+        let index = usize::from(event_type.0).checked_sub(1);
+        let told = index.and_then(|index| self.post_headers.get(index));
+        told.map_or_else(|| event_type.usual_post_header(), |&it| usize::from(it))
+    }
+
+    /// How many types the server knows.
+    pub fn types_count(&self) -> usize {
+        self.post_headers.len()
+    }
+
+    /// Checksums came with MySQL 5.6.1 and MariaDB 5.3.
+    fn tells_checksum(&self) -> bool {
+        let version = self.server_version();
+        let mut numbers = version.split(|letter: char| !letter.is_ascii_digit());
+        let mut number = || -> u32 { numbers.next().and_then(|it| it.parse().ok()).unwrap_or(0) };
+        let version = [number(), number(), number()];
+        let since = if self.is_mariadb() {
+            [5, 3, 0]
+        } else {
+            [5, 6, 1]
+        };
+        version >= since
+    }
+}

@@ -1,0 +1,32 @@
+//! ROTATE: the file ends, and another goes on.
+
+use wire::{Malformed, Reader};
+
+/// Where the stream goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rotate<'a> {
+    /// In the next file.
+    pub position: u64,
+    /// The next file.
+    pub name: &'a [u8],
+}
+
+impl<'a> Rotate<'a> {
+    /// Reads the body.
+    ///
+    /// # Errors
+    /// The body is too short.
+    pub fn decode(body: &'a [u8]) -> Result<Self, Malformed> {
+        let mut reader = Reader::new(body);
+        Ok(Self {
+            position: reader.u64("position")?,
+            name: reader.remainder(),
+        })
+    }
+
+    /// Appends the body.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.position.to_le_bytes());
+        out.extend_from_slice(self.name);
+    }
+}

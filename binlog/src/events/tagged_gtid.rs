@@ -1,0 +1,105 @@
+//! The format of GTID_TAGGED: MySQL's "serialization library", integers of variable length behind field numbers
+//! (`libs/mysql/serialization/` of MySQL).
+
+use wire::{Malformed, Reader};
+
+use crate::gtid_set::{Tag, Uuid, varlen};
+
+/// The version of the format that is known.
+const VERSION: u8 = 2;
+
+/// A field of the event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum TaggedField {
+    Flags(u8),
+    Uuid(Uuid),
+    Number(u64),
+    Tag(Option<Tag>),
+    LastCommitted(i64),
+    SequenceNumber(i64),
+    ImmediateCommit(u64),
+    OriginalCommit(u64),
+    TransactionBytes(u64),
+    ImmediateVersion(u32),
+    OriginalVersion(u32),
+    CommitGroup(u64),
+}
+
+/// Reads the body's fields.
+pub(super) fn decode(body: &[u8]) -> Result<Vec<TaggedField>, Malformed> {
+    let mut reader = Reader::new(body);
+    if reader.u8("serialization version")? != VERSION {
+        return Err(Malformed::Invalid("serialization version"));
+    }
+    let length = varlen(&mut reader, "length of the fields")?;
+    let last_needed = varlen(&mut reader, "last field that must be understood")?;
+    // The length includes the bytes in front of the fields.
+    let in_front = (body.len() - reader.rest().len()) as u64;
+    let length = length.checked_sub(in_front);
+    let length = length.ok_or(Malformed::Invalid("length of the fields"))?;
+    let length = usize::try_from(length).map_err(|_| Malformed::Truncated("fields"))?;
+    let mut fields = Reader::new(reader.bytes(length, "fields")?);
+    let mut found = Vec::new();
+    let mut after = None;
+    while !fields.is_empty() {
+        let number = varlen(&mut fields, "field number")?;
+        if after.is_some_and(|after| number <= after) {
+            return Err(Malformed::Invalid("order of the fields"));
+        }
+        after = Some(number);
+        match read_field(number, &mut fields)? {
+            Some(field) => found.push(field),
+            None if number <= last_needed => return Err(Malformed::Invalid("field number")),
+            // An unknown field has no length, so the fields behind it cannot be read.
+            None => break,
+        }
+    }
+    Ok(found)
+}
+
+fn read_field(number: u64, reader: &mut Reader<'_>) -> Result<Option<TaggedField>, Malformed> {
+    let field = match number {
+        0 => TaggedField::Flags(small(reader, "GTID flags")?),
+        1 => TaggedField::Uuid(uuid(reader)?),
+        2 => {
+            let number = signed(reader, "transaction number")?;
+            let number = u64::try_from(number);
+            TaggedField::Number(number.map_err(|_| Malformed::Invalid("transaction number"))?)
+        }
+        3 => TaggedField::Tag(Tag::read_optional(reader)?),
+        4 => TaggedField::LastCommitted(signed(reader, "last_committed")?),
+        5 => TaggedField::SequenceNumber(signed(reader, "sequence_number")?),
+        6 => TaggedField::ImmediateCommit(varlen(reader, "immediate commit time")?),
+        7 => TaggedField::OriginalCommit(varlen(reader, "original commit time")?),
+        8 => TaggedField::TransactionBytes(varlen(reader, "transaction length")?),
+        9 => TaggedField::ImmediateVersion(small(reader, "immediate server version")?),
+        10 => TaggedField::OriginalVersion(small(reader, "original server version")?),
+        11 => TaggedField::CommitGroup(varlen(reader, "commit group")?),
+        _ => return Ok(None),
+    };
+    Ok(Some(field))
+}
+
+/// A signed integer: its lowest bit is the sign.
+fn signed(reader: &mut Reader<'_>, item: &'static str) -> Result<i64, Malformed> {
+    let value = varlen(reader, item)?;
+    let magnitude = (value >> 1).cast_signed();
+    Ok(if value & 1 == 0 {
+        magnitude
+    } else {
+        -magnitude - 1
+    })
+}
+
+fn small<T: TryFrom<u64>>(reader: &mut Reader<'_>, item: &'static str) -> Result<T, Malformed> {
+    T::try_from(varlen(reader, item)?).map_err(|_| Malformed::Invalid(item))
+}
+
+/// Each byte is an integer of its own.
+fn uuid(reader: &mut Reader<'_>) -> Result<Uuid, Malformed> {
+    let mut bytes = [0; 16];
+    for byte in &mut bytes {
+        *byte = small(reader, "source's UUID")?;
+    }
+    Ok(Uuid(bytes))
+}

@@ -1,0 +1,9 @@
+//! JSON columns of MySQL: documents in their binary form, and the changes that updates make in them. MariaDB's JSON is text.
+
+mod binary;
+mod diff;
+mod opaque;
+
+pub(crate) use binary::text;
+pub use diff::JsonDiff;
+pub(crate) use diff::read_changes;

@@ -1,0 +1,51 @@
+//! The value of one column in a row.
+
+mod decimal;
+mod read;
+mod temporal;
+
+use std::borrow::Cow;
+
+use crate::json::JsonDiff;
+
+pub(crate) use decimal::read_decimal;
+pub(crate) use read::{packed_date_time, packed_time, read_value};
+pub use temporal::Temporal;
+
+/// A column's value.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value<'a> {
+    /// NULL
+    Null,
+    /// An integer of a signed column.
+    Signed(i64),
+    /// An integer of an unsigned column, a YEAR, or the number of an ENUM's or SET's value.
+    Unsigned(u64),
+    /// An integer of a column whose sign the server does not tell, where that makes a difference.
+    SignUnknown {
+        /// If the column is signed.
+        signed: i64,
+        /// If it is unsigned.
+        unsigned: u64,
+    },
+    /// FLOAT
+    Float(f32),
+    /// DOUBLE
+    Double(f64),
+    /// DECIMAL, by its digits.
+    Decimal(String),
+    /// BIT: its bits, and how many.
+    Bits(u64, usize),
+    /// Dates and times.
+    Temporal(Temporal),
+    /// Text, and the values of ENUM and SET.
+    Text(Cow<'a, str>),
+    /// Bytes that are no text, or whose character set is not known here.
+    Bytes(Cow<'a, [u8]>),
+    /// A JSON document of MySQL, as JSON text.
+    Json(String),
+    /// The changes that an update makes in a JSON document.
+    JsonChanges(Vec<JsonDiff>),
+    /// VECTOR of MySQL.
+    Vector(Vec<f32>),
+}
