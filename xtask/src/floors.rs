@@ -21,6 +21,7 @@ const FLOORS: &[(&str, Floor)] = &[
     ("stats", Floor::At(3)),
     ("proxy", Floor::At(4)),
     ("control", Floor::At(4)),
+    ("advisor", Floor::At(4)),
     ("admin", Floor::At(5)),
     ("http", Floor::At(6)),
     ("pilotfish", Floor::At(7)),

@@ -85,6 +85,7 @@ const CRATES: &[&str] = &[
     "stats",
     "proxy",
     "control",
+    "advisor",
     "admin",
     "http",
     "pilotfish",
