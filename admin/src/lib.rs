@@ -40,9 +40,7 @@ mod reply;
 pub mod sheet;
 mod show;
 pub mod statement;
-mod suggestions;
 pub mod tables;
-mod usage;
 pub mod visitor;
 
 pub use editor::{Difference, Editor, Refused, Told, View, What, When, Wish};

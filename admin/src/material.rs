@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use advisor::Usage;
 use auth::Accounts;
 use config::Config;
 use proxy::{SessionView, Settings, Window, WorkerView};
@@ -121,6 +122,12 @@ impl Material {
     /// All sessions.
     pub fn sessions(&self) -> impl Iterator<Item = &SessionView> {
         self.workers.iter().flat_map(|worker| &worker.sessions)
+    }
+
+    /// Which indexes statements use.
+    pub fn index_usage(&self) -> Usage {
+        let plans = self.window.plans();
+        Usage::of(&plans, &self.insight.digests, &self.topology)
     }
 
     /// The backend of an id, while it is configured.

@@ -23,6 +23,7 @@ const FLOORS: &[(&str, Floor)] = &[
     ("registry", Floor::At(4)),
     ("backend", Floor::At(4)),
     ("control", Floor::At(4)),
+    ("advisor", Floor::At(4)),
     ("proxy", Floor::At(5)),
     ("admin", Floor::At(6)),
     ("http", Floor::At(7)),

@@ -3,7 +3,7 @@
 use crate::material::Material;
 use crate::sheet::{Asks, Schema, Sheet, integer, text};
 use crate::tables::digests::hexadecimal;
-use crate::usage::{FullScan, Usage};
+use advisor::FullScan;
 
 /// See the module.
 pub static TABLE: Sheet<FullScan> = Sheet {
@@ -60,5 +60,5 @@ pub static TABLE: Sheet<FullScan> = Sheet {
 };
 
 fn items(material: &Material) -> Vec<FullScan> {
-    Usage::of(material).scans
+    material.index_usage().scans
 }

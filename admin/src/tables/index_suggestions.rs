@@ -2,9 +2,8 @@
 
 use crate::material::Material;
 use crate::sheet::{Asks, Schema, Sheet, integer, text};
-use crate::suggestions::{Suggestion, suggestions};
 use crate::tables::digests::hexadecimal;
-use crate::usage::Usage;
+use advisor::{Suggestion, suggestions};
 
 /// See the module.
 pub static TABLE: Sheet<Suggestion> = Sheet {
@@ -54,5 +53,5 @@ pub static TABLE: Sheet<Suggestion> = Sheet {
 };
 
 fn items(material: &Material) -> Vec<Suggestion> {
-    suggestions(&Usage::of(material))
+    suggestions(&material.index_usage())
 }

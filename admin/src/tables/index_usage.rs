@@ -2,7 +2,7 @@
 
 use crate::material::Material;
 use crate::sheet::{Asks, Schema, Sheet, integer, measure, text};
-use crate::usage::{IndexName, IndexUse, Usage};
+use advisor::{IndexName, IndexUse};
 
 /// See the module.
 pub static TABLE: Sheet<Item> = Sheet {
@@ -38,5 +38,5 @@ pub static TABLE: Sheet<Item> = Sheet {
 type Item = (IndexName, IndexUse);
 
 fn items(material: &Material) -> Vec<Item> {
-    Usage::of(material).used()
+    material.index_usage().used()
 }

@@ -4,7 +4,7 @@ use stats::{Hidden, Index};
 
 use crate::material::Material;
 use crate::sheet::{Asks, Cell, Schema, Sheet, integer, measure, text};
-use crate::usage::{IndexName, IndexUse, Usage};
+use advisor::{IndexName, IndexUse};
 
 /// See the module.
 pub static TABLE: Sheet<Item> = Sheet {
@@ -83,7 +83,7 @@ impl Item {
 }
 
 fn items(material: &Material) -> Vec<Item> {
-    let indexes = Usage::of(material).indexes.into_iter();
+    let indexes = material.index_usage().indexes.into_iter();
     let mut items: Vec<_> = indexes
         .map(|(name, index)| Item {
             last: index.last.map(|at| material.insight.time(at)),

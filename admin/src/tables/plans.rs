@@ -5,7 +5,7 @@ use stats::Line;
 use crate::material::Material;
 use crate::sheet::{Asks, Cell, Schema, Sheet, integer, text};
 use crate::tables::digests::hexadecimal;
-use crate::usage::{Explained, Usage};
+use advisor::Explained;
 
 /// See the module.
 pub static TABLE: Sheet<Item> = Sheet {
@@ -117,7 +117,7 @@ impl Item {
 
 fn items(material: &Material) -> Vec<Item> {
     let mut items = Vec::new();
-    for explained in Usage::of(material).plans {
+    for explained in material.index_usage().plans {
         let asked = material.insight.time(explained.plan.at);
         let item = |line| Item {
             explained: explained.clone(),

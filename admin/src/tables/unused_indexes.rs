@@ -4,7 +4,7 @@ use stats::{Hidden, Index};
 
 use crate::material::Material;
 use crate::sheet::{Asks, Schema, Sheet, integer, text};
-use crate::usage::{IndexName, Usage};
+use advisor::IndexName;
 
 /// See the module.
 pub static TABLE: Sheet<Item> = Sheet {
@@ -58,7 +58,7 @@ fn kept_for(index: &Index) -> Option<&'static str> {
 }
 
 fn items(material: &Material) -> Vec<Item> {
-    let unused = Usage::of(material).indexes.into_iter();
+    let unused = material.index_usage().indexes.into_iter();
     let unused = unused.filter(|(_, index)| index.used == 0);
     let mut items: Vec<_> = unused
         .filter_map(|(name, index)| {

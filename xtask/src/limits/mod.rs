@@ -88,6 +88,7 @@ const CRATES: &[&str] = &[
     "backend",
     "proxy",
     "control",
+    "advisor",
     "admin",
     "http",
     "pilotfish",

@@ -5,9 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use stats::{Index, Line, Plan, PlansView, SchemaIndexes};
-
-use crate::material::Material;
+use route::Topology;
+use stats::{DigestRow, Index, Line, Plan, PlansView, SchemaIndexes};
 
 /// An index, wherever it is.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -113,14 +112,13 @@ impl IndexUse {
 
 impl Usage {
     /// That of a moment.
-    pub fn of(material: &Material) -> Self {
-        let view = material.window.plans();
-        let counts = counts(material);
+    pub fn of(view: &PlansView, digests: &[Arc<DigestRow>], topology: &Topology) -> Self {
+        let counts = counts(digests, topology);
         let executions = |plan: &Plan| {
             let key = (plan.digest, &*plan.schema, &*plan.cluster);
             counts.get(&key).copied().unwrap_or_default()
         };
-        Self::made_of(&view, executions)
+        Self::made_of(view, executions)
     }
 
     fn made_of(view: &PlansView, executions: impl Fn(&Plan) -> u64) -> Self {
@@ -221,14 +219,17 @@ impl Usage {
 }
 
 /// Executions that have not failed, by digest, schema and cluster.
-fn counts(material: &Material) -> HashMap<(u64, &str, &str), u64> {
+fn counts<'a>(
+    digests: &'a [Arc<DigestRow>],
+    topology: &'a Topology,
+) -> HashMap<(u64, &'a str, &'a str), u64> {
     let mut counts = HashMap::new();
-    for row in &material.insight.digests {
+    for row in digests {
         let ran = row.backend.as_ref();
-        let Some(backend) = ran.and_then(|ran| material.backend(ran.backend)) else {
+        let Some(backend) = ran.and_then(|ran| topology.backend(ran.backend)) else {
             continue;
         };
-        let mut clusters = material.topology.clusters.iter();
+        let mut clusters = topology.clusters.iter();
         let Some(cluster) = clusters.find(|it| it.id == backend.cluster) else {
             continue;
         };
