@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn values_that_share_their_bytes_do_not_grow_beyond_the_document() {
-        let string = b"\x0cno short text";
+        let string = b"\x0dno short text";
         let once = document(kind::SMALL_ARRAY, &array_of(1, kind::STRING, string));
         assert_eq!(text(&once), Ok("[\"no short text\"]".to_owned()));
         let mut value = array_of(9, kind::STRING, string);
