@@ -21,6 +21,7 @@ use rusqlite::{Connection, ToSql, params_from_iter};
 use crate::fault::Fault;
 use crate::functions::{self, Asker};
 use crate::history::view::{HOME, NAME};
+use crate::lone_having;
 use crate::material::Material;
 use crate::registry::TABLES;
 use crate::sheet::{Cell, Kind, Schema, Table};
@@ -78,6 +79,16 @@ pub struct Rows {
 /// # Errors
 /// What SQLite does not understand, or what is not to be done here.
 pub fn prepare(text: String, asker: &Asker) -> Result<Prepared, Fault> {
+    match prepare_as_written(text.clone(), asker) {
+        Err(fault) if fault.text.starts_with(lone_having::REFUSAL) => {
+            let text = lone_having::without_lone_having(&text).ok_or(fault)?;
+            prepare_as_written(text, asker)
+        }
+        prepared => prepared,
+    }
+}
+
+fn prepare_as_written(text: String, asker: &Asker) -> Result<Prepared, Fault> {
     let mut database = open(asker, &text)?;
     let read: Arc<Mutex<BTreeSet<usize>>> = Arc::default();
     let noted = Arc::clone(&read);

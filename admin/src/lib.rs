@@ -28,6 +28,7 @@ pub mod fault;
 pub mod functions;
 mod history;
 mod insight;
+mod lone_having;
 pub mod material;
 pub mod metrics;
 pub mod port;

@@ -167,7 +167,10 @@ mod tests {
     #[test]
     fn a_dependency_on_the_same_floor_is_found() {
         let found = faults("registry", "[dependencies]\ncontrol.workspace = true\n");
-        assert_eq!(found, ["registry (At(4)) must not depend on control (At(4))"]);
+        assert_eq!(
+            found,
+            ["registry (At(4)) must not depend on control (At(4))"]
+        );
     }
 
     #[test]
