@@ -95,5 +95,21 @@ pub fn define(database: &Connection, asker: &Asker) -> Result<(), Fault> {
     let id = asker.id;
     database.create_scalar_function("connection_id", 0, flags, move |_| Ok(i64::from(id)))?;
     database.create_scalar_function("version", 0, flags, |_| Ok(VERSION))?;
+    define_for_connector_j(database)
+}
+
+/// What Connector/J writes when an application asks for the columns of a table: LOCATE, and a collation by name.
+fn define_for_connector_j(database: &Connection) -> Result<(), Fault> {
+    let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
+    database.create_scalar_function("locate", 2, flags, |context| {
+        let [part, whole] = [0, 1].map(|at| context.get::<Option<String>>(at));
+        let (Some(part), Some(whole)) = (part?, whole?) else {
+            return Ok(None);
+        };
+        let bytes_before = whole.find(&part);
+        let place = bytes_before.map_or(0, |bytes| whole[..bytes].chars().count() + 1);
+        Ok(Some(i64::try_from(place).unwrap_or(i64::MAX)))
+    })?;
+    database.create_collation("utf8mb4_bin", |left, right| left.cmp(right))?;
     Ok(())
 }

@@ -100,7 +100,6 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("char_length", "length(x)"),
     ("ucase", "upper(x)"),
     ("lcase", "lower(x)"),
-    ("locate", "instr(whole, part)"),
     ("position", "instr(whole, part)"),
     ("least", "min(a, b)"),
     ("greatest", "max(a, b)"),
