@@ -228,8 +228,36 @@ impl<'a> Text<'a> {
                 Ok((String::new(), 2))
             }
             TokenKind::Word | TokenKind::Quoted if self.is_kept_elsewhere(at) => one(HOME),
+            TokenKind::Word if self.is_word(at, "CONVERT") && self.converts_to_integer(at) => {
+                one("CAST")
+            }
+            _ if self.ends_conversion(at) => Ok((" AS INTEGER".to_owned(), 3)),
             _ => one(text),
         }
+    }
+
+    /// Whether a CONVERT ends with `, UNSIGNED INTEGER)`, as MariaDB's connector for Java writes it for columns.
+    fn converts_to_integer(self, at: usize) -> bool {
+        let mut depth = 0_usize;
+        for place in at + 1..self.tokens.len() {
+            match self.text_of(place) {
+                "(" => depth += 1,
+                ")" if depth == 1 => return false,
+                ")" => depth = depth.saturating_sub(1),
+                _ if depth == 0 => return false,
+                _ if depth == 1 && self.ends_conversion(place) => return true,
+                _ => {}
+            }
+        }
+        false
+    }
+
+    /// Whether `, UNSIGNED INTEGER)` begins here.
+    fn ends_conversion(self, at: usize) -> bool {
+        self.text_of(at) == ","
+            && self.is_word(at + 1, "UNSIGNED")
+            && self.is_word(at + 2, "INTEGER")
+            && self.text_of(at + 3) == ")"
     }
 
     /// Whether this is the schema of a table that SQLite knows in another one.
@@ -366,6 +394,11 @@ mod tests {
                 "SELECT `user` FROM sessions",
             ),
             ("SELECT _utf8mb4'x'", "SELECT 'x'"),
+            (
+                "SELECT CONVERT (IF(a, b, c), UNSIGNED INTEGER) d",
+                "SELECT CAST (IF(a, b, c) AS INTEGER) d",
+            ),
+            ("SELECT CONVERT(a, CHAR)", "SELECT CONVERT(a, CHAR)"),
             (
                 "SELECT * FROM `pilotfish`.digest_history, pilotfish.digests",
                 "SELECT * FROM history.digest_history, pilotfish.digests",

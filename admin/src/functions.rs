@@ -95,11 +95,12 @@ pub fn define(database: &Connection, asker: &Asker) -> Result<(), Fault> {
     let id = asker.id;
     database.create_scalar_function("connection_id", 0, flags, move |_| Ok(i64::from(id)))?;
     database.create_scalar_function("version", 0, flags, |_| Ok(VERSION))?;
-    define_for_connector_j(database)
+    define_for_java(database)
 }
 
-/// What Connector/J writes when an application asks for the columns of a table: LOCATE, and a collation by name.
-fn define_for_connector_j(database: &Connection) -> Result<(), Fault> {
+/// What both connectors for Java write when an application asks for the columns of a table: LOCATE, LEAST, and a
+/// collation by name.
+fn define_for_java(database: &Connection) -> Result<(), Fault> {
     let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
     database.create_scalar_function("locate", 2, flags, |context| {
         let [part, whole] = [0, 1].map(|at| context.get::<Option<String>>(at));
@@ -109,6 +110,10 @@ fn define_for_connector_j(database: &Connection) -> Result<(), Fault> {
         let bytes_before = whole.find(&part);
         let place = bytes_before.map_or(0, |bytes| whole[..bytes].chars().count() + 1);
         Ok(Some(i64::try_from(place).unwrap_or(i64::MAX)))
+    })?;
+    database.create_scalar_function("least", 2, flags, |context| {
+        let [one, other] = [0, 1].map(|at| context.get::<Option<i64>>(at));
+        Ok(one?.zip(other?).map(|(one, other)| one.min(other)))
     })?;
     database.create_collation("utf8mb4_bin", |left, right| left.cmp(right))?;
     Ok(())

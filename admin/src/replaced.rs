@@ -101,7 +101,6 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("ucase", "upper(x)"),
     ("lcase", "lower(x)"),
     ("position", "instr(whole, part)"),
-    ("least", "min(a, b)"),
     ("greatest", "max(a, b)"),
     ("truncate", "round(x, n)"),
     ("convert", "CAST(x AS INTEGER)"),
