@@ -98,8 +98,8 @@ pub fn define(database: &Connection, asker: &Asker) -> Result<(), Fault> {
     define_for_java(database)
 }
 
-/// What both connectors for Java write when an application asks for the columns of a table: LOCATE, LEAST, and a
-/// collation by name.
+/// What both connectors for Java write when an application asks for the columns of a table: LOCATE, LEAST, UCASE,
+/// and a collation by name.
 fn define_for_java(database: &Connection) -> Result<(), Fault> {
     let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
     database.create_scalar_function("locate", 2, flags, |context| {
@@ -114,6 +114,10 @@ fn define_for_java(database: &Connection) -> Result<(), Fault> {
     database.create_scalar_function("least", 2, flags, |context| {
         let [one, other] = [0, 1].map(|at| context.get::<Option<i64>>(at));
         Ok(one?.zip(other?).map(|(one, other)| one.min(other)))
+    })?;
+    database.create_scalar_function("ucase", 1, flags, |context| {
+        let text = context.get::<Option<String>>(0)?;
+        Ok(text.map(|text| text.to_ascii_uppercase()))
     })?;
     database.create_collation("utf8mb4_bin", |left, right| left.cmp(right))?;
     Ok(())

@@ -98,7 +98,6 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("right", "substr(x, -n)"),
     ("mid", "substr(x, from, n)"),
     ("char_length", "length(x)"),
-    ("ucase", "upper(x)"),
     ("lcase", "lower(x)"),
     ("position", "instr(whole, part)"),
     ("greatest", "max(a, b)"),
