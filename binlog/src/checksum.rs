@@ -31,6 +31,14 @@ impl Checksum {
         }
     }
 
+    /// As the servers name it (`binlog_checksum`).
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "NONE",
+            Self::Crc32 => "CRC32",
+        }
+    }
+
     /// Compares the checksum of an event with its bytes.
     pub(crate) fn verify(self, event: &[u8]) -> Result<(), EventError> {
         if self == Self::None {

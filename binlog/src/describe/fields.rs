@@ -75,7 +75,7 @@ fn small_body(to: Description, event: &Event<'_>) -> Description {
     match event {
         Event::FormatDescription(format) => to
             .with("server_version", Shown::Text(format.server_version()))
-            .with("checksum", Shown::Text(format!("{:?}", format.checksum())))
+            .with("checksum", Shown::Text(format.checksum().name().to_owned()))
             .with("event_types", Shown::number(format.types_count())),
         Event::Rotate(rotate) => to
             .with("next_file", Shown::text(rotate.name))
