@@ -4,7 +4,8 @@
 //! |---|---|---|---|
 //! | a read, or a BEGIN, unpinned | sent again elsewhere | sent again elsewhere | ERR, the session goes on |
 //! | anything else, unpinned | sent again elsewhere | ERR, the session goes on | ERR, the session goes on |
-//! | in a transaction | ERR, and nothing before ROLLBACK | ERR, and nothing before ROLLBACK | ERR, and nothing before ROLLBACK |
+//! | in a transaction that has only begun | begun again at the primary | a read: begun again; else ERR | ERR, and nothing before ROLLBACK |
+//! | in any other transaction | ERR, and nothing before ROLLBACK | ERR, and nothing before ROLLBACK | ERR, and nothing before ROLLBACK |
 //! | pinned by more than that | ERR, the session ends | ERR, the session ends | ERR, the session ends |
 
 use std::sync::Arc;
@@ -191,8 +192,7 @@ impl PooledSession {
         true
     }
 
-    /// After a cut: sees to it that the command can be sent again, and says nothing then; or tells the
-    /// client.
+    /// After a cut: makes the command ready to be sent again (`None`), or tells the client how it ended.
     pub(crate) async fn retry_or_report(
         &mut self,
         cut: CutReply,
